@@ -41,6 +41,22 @@ use crate::write_options::WriteOptions;
 pub use otlp::otlp_request;
 
 /// A file format of profiles; each is a Cargo feature of the same name.
+///
+/// ```
+/// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+/// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+/// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+/// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+/// # }
+/// # let profile = builder.finish();
+/// use nettrace_export::{Format, WriteOptions};
+///
+/// let mut lines = Vec::new();
+/// nettrace_export::write(&profile, Format::Folded, WriteOptions::new("queries", "my-tool"), &mut lines)?;
+/// let lines = String::from_utf8(lines)?;
+/// assert!(lines.lines().any(|line| line.ends_with("Shop!Program.Main();Shop!Cart.Pay() 2500000")), "{lines}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -141,6 +157,22 @@ fn frames_of_totals(profile: &Profile) -> u64 {
 }
 
 /// Writes a profile. `out` may be a file: it is written to in large pieces.
+///
+/// ```
+/// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+/// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+/// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+/// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+/// # }
+/// # let profile = builder.finish();
+/// use nettrace_export::{Format, WriteOptions};
+///
+/// let options = WriteOptions::new("queries", "my-tool").with_by_thread(true);
+/// let mut svg = Vec::new();
+/// nettrace_export::write(&profile, Format::Svg, options, &mut svg)?;
+/// assert!(svg.starts_with(b"<svg"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
 /// Those of `out`, and [`TooLarge`] if the result, or the memory to make it, would be larger than

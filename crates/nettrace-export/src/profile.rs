@@ -97,6 +97,21 @@ impl StackTotal {
 
 /// Weighted stacks: [`ProfileBuilder`](crate::ProfileBuilder) builds them from a recording,
 /// [`StackProfileBuilder`](crate::StackProfileBuilder) from a program's own samples.
+///
+/// ```
+/// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+/// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+/// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+/// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+/// # }
+/// # let profile = builder.finish();
+/// for total in &profile.stack_totals {
+///     if let Some(stack) = total.stack {
+///         println!("{} {:?}", total.weight, profile.names(stack));
+///     }
+/// }
+/// assert_eq!((profile.total(), profile.samples(), profile.threads.len()), (7_500_000, 2, 1));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Profile {
@@ -177,6 +192,21 @@ impl Profile {
     }
 
     /// Returns the exclusive weight of each stack over all threads, by [`StackId::index`].
+    ///
+    /// ```
+    /// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+    /// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+    /// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+    /// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+    /// # }
+    /// # let profile = builder.finish();
+    /// let weights = profile.exclusive();
+    /// for total in &profile.stack_totals {
+    ///     let stack = total.stack.ok_or("a stack that is shown")?;
+    ///     assert_eq!(weights[stack.index()], total.weight);
+    /// }
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn exclusive(&self) -> Vec<u64> {
         self.exclusive_where(|_| true)
     }
@@ -208,6 +238,19 @@ impl Profile {
     }
 
     /// The frames of a stack, root first, as text.
+    ///
+    /// ```
+    /// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+    /// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+    /// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+    /// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+    /// # }
+    /// # let profile = builder.finish();
+    /// let stack = profile.stack_totals[1].stack.ok_or("a stack that is shown")?;
+    /// assert_eq!(profile.names(stack), ["Shop!Program.Main()", "Shop!Cart.Pay()"]);
+    /// assert_eq!(profile.leaf_name(stack), "Shop!Cart.Pay()");
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn names(&self, stack: StackId) -> Vec<&str> {
         let mut names: Vec<_> = self.stacks.frames(stack).map(|frame| self.frames.name(frame)).collect();
         names.reverse();

@@ -3,6 +3,12 @@
 use std::time::Duration;
 
 /// Formats a duration in a suitable unit, with three digits. Saturates after 584 years.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// assert_eq!(nettrace_export::units::time(Duration::from_micros(1_234)), "1.23 ms");
+/// ```
 pub fn time(duration: Duration) -> String {
     scaled(nanoseconds(duration), &[(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs"), (1, "ns")])
 }
@@ -13,6 +19,12 @@ pub fn nanoseconds(duration: Duration) -> u64 {
 }
 
 /// Formats bytes in a suitable unit, with three digits: 1 MB is 1,000,000 bytes.
+///
+/// ```
+/// use nettrace_export::units;
+///
+/// assert_eq!((units::bytes(1_530_000), units::count(1_530_000)), ("1.53 MB".into(), "1,530,000".into()));
+/// ```
 pub fn bytes(bytes: u64) -> String {
     scaled(
         bytes,

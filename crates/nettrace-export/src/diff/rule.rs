@@ -8,6 +8,32 @@ use crate::diff::subject::{Kind, Statistic};
 use crate::profile::pattern::Pattern;
 
 /// A condition: a subject, a number of it, and a limit.
+///
+/// ```
+/// # use nettrace_export::diff::Run;
+/// # use nettrace_export::nettrace::RelativeTime;
+/// # use nettrace_export::{Format, Measure, StackProfileBuilder, Unit, WriteOptions};
+/// # let run = |weight: u64| -> Result<Run, Box<dyn std::error::Error>> {
+/// #     let mut builder = StackProfileBuilder::new(Measure::new("cpu", "samples", Unit::Nanoseconds));
+/// #     for sample in 0..1000 {
+/// #         let time = RelativeTime::from_nanos(sample * 1_000_000);
+/// #         builder.add_sample(42, 7, time, 1_000_000, ["Shop!Program.Main()", "Shop!Cart.Load()"]);
+/// #         builder.add_sample(42, 7, time, weight, ["Shop!Program.Main()", "Shop!Tax.Rate()"]);
+/// #     }
+/// #     let mut pprof = Vec::new();
+/// #     nettrace_export::write(&builder.finish(), Format::Pprof, WriteOptions::new("a", "b"), &mut pprof)?;
+/// #     Ok(Run::of_pprof(&pprof)?)
+/// # };
+/// # let base = [run(1_000_000)?, run(1_010_000)?, run(990_000)?, run(1_000_000)?];
+/// # let new = [run(3_000_000)?, run(3_010_000)?, run(2_990_000)?, run(3_000_000)?];
+/// use nettrace_export::diff::{Comparison, ComparisonOptions, Rule};
+///
+/// let comparison = Comparison::new(&base, &new, &ComparisonOptions::default());
+/// let rule: Rule = "Tax.Rate cpu > +20%".parse()?;
+/// let outcome = rule.apply(&comparison, 1);
+/// assert_eq!((outcome.matched.len(), outcome.met.len()), (1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     text: String,

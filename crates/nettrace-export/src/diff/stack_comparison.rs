@@ -20,6 +20,32 @@ use crate::profile::measure::Unit;
 /// By default values are shares of a side's sum, so that neither the length of recordings nor the load
 /// counts. A stack is a finding if the change is beyond noise, as for [methods](super::Comparison), over all
 /// stacks of the tree.
+///
+/// ```
+/// # use nettrace_export::diff::Run;
+/// # use nettrace_export::nettrace::RelativeTime;
+/// # use nettrace_export::{Format, Measure, StackProfileBuilder, Unit, WriteOptions};
+/// # let run = |weight: u64| -> Result<Run, Box<dyn std::error::Error>> {
+/// #     let mut builder = StackProfileBuilder::new(Measure::new("cpu", "samples", Unit::Nanoseconds));
+/// #     for sample in 0..1000 {
+/// #         let time = RelativeTime::from_nanos(sample * 1_000_000);
+/// #         builder.add_sample(42, 7, time, 1_000_000, ["Shop!Program.Main()", "Shop!Cart.Load()"]);
+/// #         builder.add_sample(42, 7, time, weight, ["Shop!Program.Main()", "Shop!Tax.Rate()"]);
+/// #     }
+/// #     let mut pprof = Vec::new();
+/// #     nettrace_export::write(&builder.finish(), Format::Pprof, WriteOptions::new("a", "b"), &mut pprof)?;
+/// #     Ok(Run::of_pprof(&pprof)?)
+/// # };
+/// # let base = [run(1_000_000)?, run(1_010_000)?, run(990_000)?, run(1_000_000)?];
+/// # let new = [run(3_000_000)?, run(3_010_000)?, run(2_990_000)?, run(3_000_000)?];
+/// use nettrace_export::diff::{ComparisonOptions, StackComparison};
+///
+/// let comparison = StackComparison::new(&base, &new, &ComparisonOptions::default(), None).ok_or("no stacks")?;
+/// let rate = comparison.nodes.iter().find(|node| node.name.ends_with("Tax.Rate()")).ok_or("a stack")?;
+/// // Shares: from a half to three quarters.
+/// assert!((rate.relative_change().ok_or("in both")? - 0.5).abs() < 0.05);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StackComparison {

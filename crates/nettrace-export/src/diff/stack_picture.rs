@@ -37,6 +37,32 @@ const STYLE: &str = "\
 /// A picture of a [`StackComparison`]: two flame graphs with the roots at their top, where a page opens, each as
 /// wide as its side's sum. In the first, frames are as wide as on the new side, so that it has what the base lacks; in
 /// the second as wide as on the base. The colour of a frame is its change; changes within the noise are grey.
+///
+/// ```
+/// # use nettrace_export::diff::Run;
+/// # use nettrace_export::nettrace::RelativeTime;
+/// # use nettrace_export::{Format, Measure, StackProfileBuilder, Unit, WriteOptions};
+/// # let run = |weight: u64| -> Result<Run, Box<dyn std::error::Error>> {
+/// #     let mut builder = StackProfileBuilder::new(Measure::new("cpu", "samples", Unit::Nanoseconds));
+/// #     for sample in 0..1000 {
+/// #         let time = RelativeTime::from_nanos(sample * 1_000_000);
+/// #         builder.add_sample(42, 7, time, 1_000_000, ["Shop!Program.Main()", "Shop!Cart.Load()"]);
+/// #         builder.add_sample(42, 7, time, weight, ["Shop!Program.Main()", "Shop!Tax.Rate()"]);
+/// #     }
+/// #     let mut pprof = Vec::new();
+/// #     nettrace_export::write(&builder.finish(), Format::Pprof, WriteOptions::new("a", "b"), &mut pprof)?;
+/// #     Ok(Run::of_pprof(&pprof)?)
+/// # };
+/// # let base = [run(1_000_000)?, run(1_010_000)?, run(990_000)?, run(1_000_000)?];
+/// # let new = [run(3_000_000)?, run(3_010_000)?, run(2_990_000)?, run(3_000_000)?];
+/// use nettrace_export::diff::{ComparisonOptions, Picture, StackComparison};
+///
+/// let comparison = StackComparison::new(&base, &new, &ComparisonOptions::default(), None).ok_or("no stacks")?;
+/// let mut svg = Vec::new();
+/// Picture::new(&comparison, "before and after").write(&mut svg)?;
+/// assert!(svg.starts_with(b"<svg"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Picture<'a> {
     comparison: &'a StackComparison,

@@ -40,6 +40,31 @@ impl fmt::Debug for LineContent<'_> {
 }
 
 /// Writes events as JSON objects. Members that all events of a kind share are formatted once.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
+/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
+/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
+/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
+/// # let mut block = EventBlock::v4();
+/// # for sequence in 1..=2 {
+/// #     let (payload, timestamp) = (payload.clone(), u64::from(sequence) * 1_000_000);
+/// #     block.event(&Event { metadata_id: 1, sequence, timestamp, thread: 7, payload, ..Event::default() });
+/// # }
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[thrown]).event_block(&block);
+/// # let recording = trace.finish();
+/// use nettrace_export::events::{JsonLines, LineContent};
+///
+/// let mut events = nettrace_export::nettrace::SliceReader::new(&recording)?;
+/// let mut line = Vec::new();
+/// let event = events.next()?.ok_or("an event")?;
+/// JsonLines::new(LineContent::default()).push(&mut line, &event);
+/// assert!(line.starts_with(b"{\"time_ns\":1000000,"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct JsonLines<'s> {
     content: LineContent<'s>,
@@ -125,6 +150,34 @@ fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, push: impl FnMut(&mut Vec<u8
 }
 
 /// Writes events as columns.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
+/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
+/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
+/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
+/// # let mut block = EventBlock::v4();
+/// # for sequence in 1..=2 {
+/// #     let (payload, timestamp) = (payload.clone(), u64::from(sequence) * 1_000_000);
+/// #     block.event(&Event { metadata_id: 1, sequence, timestamp, thread: 7, payload, ..Event::default() });
+/// # }
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[thrown]).event_block(&block);
+/// # let recording = trace.finish();
+/// use nettrace_export::events::{LineContent, TableLines};
+///
+/// let mut events = nettrace_export::nettrace::SliceReader::new(&recording)?;
+/// let (mut lines, mut text) = (TableLines::new(LineContent::default()), Vec::new());
+/// while let Some(event) = events.next()? {
+///     lines.push(&mut text, &event);
+///     text.push(b'\n');
+/// }
+/// let text = String::from_utf8(text)?;
+/// assert_eq!(text.matches("System.TimeoutException").count(), 2, "{text}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TableLines<'s> {
     content: LineContent<'s>,

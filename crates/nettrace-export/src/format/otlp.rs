@@ -26,6 +26,19 @@ use crate::profile::measure::Unit;
 ///
 /// Samples are summed up by stack and thread, which `thread.id` and `thread.name` name, and have their weight
 /// as value.
+///
+/// ```
+/// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+/// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+/// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+/// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+/// # }
+/// # let profile = builder.finish();
+/// let resource = [("service.name".to_owned(), "shop".to_owned())];
+/// // The body of a POST to /v1development/profiles of a collector.
+/// let body = nettrace_export::otlp_request(&profile, &resource, "my-tool");
+/// assert!(body.windows(4).any(|bytes| bytes == b"shop"));
+/// ```
 pub fn otlp_request(profile: &Profile, resource: &[(String, String)], exporter: &str) -> Vec<u8> {
     let mut tables = Tables::default();
     let unit = match profile.measure.unit {

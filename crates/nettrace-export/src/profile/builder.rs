@@ -40,6 +40,31 @@ use threads::Threads;
 /// Memory grows only with new content: 16 to 30 bytes for each frame of each new stack, 40 for each stack of
 /// each thread, some 100 for each method, and, with [tracks](Options::tracks), about 5 for each sample whose
 /// stack differs from that of the thread's previous sample.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
+/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
+/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
+/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
+/// # let mut block = EventBlock::v4();
+/// # for sequence in 1..=2 {
+/// #     let (payload, timestamp) = (payload.clone(), u64::from(sequence) * 1_000_000);
+/// #     block.event(&Event { metadata_id: 1, sequence, timestamp, thread: 7, payload, ..Event::default() });
+/// # }
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[thrown]).event_block(&block);
+/// # let recording = trace.finish();
+/// use nettrace_export::{Metric, Options, ProfileBuilder};
+///
+/// let mut builder = ProfileBuilder::new(Options::new(Metric::Exception));
+/// let mut events = nettrace_export::nettrace::SliceReader::new(&recording)?.in_time_order();
+/// events.for_each(|event| builder.add(&event))?;
+/// let (profile, omissions) = builder.finish(events.info())?;
+/// assert_eq!((profile.total(), omissions.frames), (2, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct ProfileBuilder {
     options: Options,

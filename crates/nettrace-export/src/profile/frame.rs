@@ -18,6 +18,19 @@ pub struct FrameId(pub u32);
 /// `Module!Type.Method() (File.cs:12)`.
 ///
 /// Names are in the [requested form](crate::Options::names); frames without a C# name have the runtime's.
+///
+/// ```
+/// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+/// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+/// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+/// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+/// # }
+/// # let profile = builder.finish();
+/// let frame = profile.frames.find("Shop!Cart.Pay()").ok_or("a frame")?;
+/// assert_eq!(profile.frames.parts(frame), ("Shop", "Cart.Pay()"));
+/// assert!(profile.frames.is_user_code(frame) && profile.frames.is_named(frame));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Frames {
     /// As TraceEvent writes them.

@@ -29,6 +29,20 @@ impl fmt::Display for SourceLine<'_> {
 }
 
 /// Maps IL to source lines. Recordings lack this: it is in the PDB of a method's module.
+///
+/// ```
+/// use nettrace_export::{SourceLine, SourceLines, clr_events::code::Method};
+///
+/// /// Lines of one file, 16 bytes of IL each.
+/// struct Lines;
+///
+/// impl SourceLines for Lines {
+///     fn line(&mut self, _: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>> {
+///         Some(SourceLine::new("/src/Cart.cs", 1 + il_offset / 16))
+///     }
+/// }
+/// assert_eq!(SourceLine::new("/src/Cart.cs", 12).to_string(), "Cart.cs:12");
+/// ```
 pub trait SourceLines: Send {
     /// The line that the IL of a method came from, at an offset in bytes; `None` if that is not known.
     fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>>;

@@ -5,6 +5,13 @@ use nettrace::{Format, TraceInfo};
 use crate::profile::measure::{Measure, Unit};
 
 /// The metric of a profile: the kind of event that counts, and its unit.
+///
+/// ```
+/// use nettrace_export::{Metric, Unit};
+///
+/// assert_eq!(Metric::Alloc.name(), "alloc");
+/// assert_eq!((Metric::Alloc.measure().unit, Metric::Wall.measure().unit), (Unit::Bytes, Unit::Nanoseconds));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Metric {

@@ -64,6 +64,15 @@ pub struct Options {
 }
 
 /// Grouping of stacks by their cause, as frames above them. Requires [`Order::Time`].
+///
+/// ```
+/// use nettrace_export::{CausalGrouping, Metric, Options};
+///
+/// // Below the request that work was done for, with the callers of async methods.
+/// let grouping = CausalGrouping::new(false, true).with_awaits(true);
+/// let options = Options::new(Metric::Wall).with_grouping(grouping);
+/// assert!(options.grouping.any());
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CausalGrouping {

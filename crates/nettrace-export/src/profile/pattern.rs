@@ -2,6 +2,14 @@
 
 /// Text that a name must contain, ignoring case; `*` matches any text, `^` at the beginning the name's
 /// beginning, and `$` at the end its end.
+///
+/// ```
+/// use nettrace_export::Pattern;
+///
+/// let name = "System.Private.CoreLib!System.Threading.Thread.Sleep(int32)";
+/// assert!(Pattern::new("thread.sleep").matches(name));
+/// assert!(Pattern::new("^System*Sleep").matches(name) && !Pattern::new("^Thread").matches(name));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     parts: Vec<String>,

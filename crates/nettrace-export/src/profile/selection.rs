@@ -3,6 +3,17 @@
 use nettrace::{Event, RelativeTime};
 
 /// The part of a recording that is looked at: by default all of it.
+///
+/// ```
+/// use std::time::Duration;
+/// use nettrace_export::{Metric, Options, Selection, nettrace::RelativeTime};
+///
+/// // One thread, from the tenth second on.
+/// let from = RelativeTime::after_start(Duration::from_secs(10));
+/// let selection = Selection::of_time(Some(from), None).with_threads(vec![4711]);
+/// assert!(!selection.is_all());
+/// let options = Options::new(Metric::Wall).with_selection(selection);
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Selection {

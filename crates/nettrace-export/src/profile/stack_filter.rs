@@ -3,6 +3,17 @@
 use crate::profile::pattern::Pattern;
 
 /// A filter of stacks and their frames.
+///
+/// ```
+/// use nettrace_export::{Metric, Options, Pattern, StackFilter};
+///
+/// let filter = StackFilter::default()
+///     .with_roots(vec![Pattern::new("Cart.")])
+///     .with_hidden(vec![Pattern::new("System.Linq")])
+///     .with_fold_recursion(true);
+/// let options = Options::new(Metric::Wall).with_filter(filter);
+/// assert_eq!(options.filter.roots.len(), 1);
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct StackFilter {

@@ -21,6 +21,22 @@ const NAME_BYTES: usize = 32 << 20;
 /// # Memory
 /// At most 32 MB of names, and some 100 bytes for each of the [stacks](Self::new). A stack beyond the limit
 /// counts for the longest part of it that is known.
+///
+/// ```
+/// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+/// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+/// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+/// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+/// # }
+/// # let profile = builder.finish();
+/// use nettrace_export::{Metric, ProfileSum};
+///
+/// // The intervals of a live session.
+/// let mut sum = ProfileSum::new(Metric::Other, 100_000);
+/// sum.add(&profile);
+/// sum.add(&profile);
+/// assert_eq!(sum.profile().total(), 2 * profile.total());
+/// ```
 #[derive(Debug)]
 pub struct ProfileSum {
     profile: Profile,

@@ -55,6 +55,18 @@ impl AllocationsReport {
 
 /// Gathers allocation ticks, which come every 100 KB or so: runtime keyword `GC` (1) at level verbose; or,
 /// without them, sampled allocations (.NET 10, keyword `AllocationSampling`).
+///
+/// ```no_run
+/// use nettrace_export::{nettrace::Reader, report::{Allocations, read_kinds}};
+///
+/// let recording = Reader::new(std::fs::File::open("app.nettrace")?)?;
+/// let mut allocations = Allocations::default();
+/// read_kinds(recording, Allocations::needs, |event| allocations.add(event))?;
+/// for row in allocations.finish().types.iter().take(10) {
+///     println!("{} {} bytes", row.csharp, row.bytes);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Allocations {
     types: TypeTable<TypeRow, MOST>,

@@ -47,6 +47,19 @@ pub struct CallNode<'a> {
 }
 
 /// The call tree of a profile, of all threads together or under a frame for each.
+///
+/// ```
+/// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+/// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+/// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+/// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+/// # }
+/// # let profile = builder.finish();
+/// let tree = nettrace_export::report::call_tree(&profile, false);
+/// let mut lines = Vec::new();
+/// tree.walk(10, 0, |depth, node| lines.push(format!("{}{} {}", "  ".repeat(depth), node.inclusive, node.name)));
+/// assert_eq!(lines[1], "  5000000 Shop!Cart.Load()");
+/// ```
 pub fn call_tree(profile: &Profile, by_thread: bool) -> CallTree<'_> {
     let tree = Tree::new(profile, by_thread);
     let mut nodes: Vec<_> = tree.nodes.iter().map(|node| Node::of(node, profile)).collect();

@@ -21,6 +21,19 @@ pub struct CallerRow {
 ///
 /// With `exclusive` those samples count in which the method is the leaf. A method that calls itself counts as
 /// one frame, and of several places on a stack that match the outermost counts.
+///
+/// ```
+/// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+/// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+/// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+/// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+/// # }
+/// # let profile = builder.finish();
+/// let pay = profile.frames.find("Shop!Cart.Pay()").ok_or("a frame")?;
+/// let callers = nettrace_export::report::callers(&profile, &[pay], false);
+/// assert_eq!(callers[0].frame, profile.frames.find("Shop!Program.Main()"));
+/// # Ok::<(), &str>(())
+/// ```
 pub fn callers(profile: &Profile, path: &[FrameId], exclusive: bool) -> Vec<CallerRow> {
     let mut weights: HashMap<Option<FrameId>, u64> = HashMap::new();
     let mut frames = Vec::new();

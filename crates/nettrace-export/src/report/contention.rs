@@ -80,6 +80,16 @@ impl ContentionReport {
 }
 
 /// Gathers waits for locks: runtime keyword `Contention` (0x4000) at level informational.
+///
+/// ```no_run
+/// use nettrace_export::{nettrace::Reader, report::{Contention, read_kinds}};
+///
+/// let recording = Reader::new(std::fs::File::open("app.nettrace")?)?;
+/// let mut contention = Contention::default();
+/// read_kinds(recording, Contention::needs, |event| contention.add(event))?;
+/// println!("{:?}", contention.finish());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Contention {
     open: HashMap<(Option<u64>, ThreadId), LockWait>,

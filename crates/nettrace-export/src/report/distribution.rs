@@ -87,6 +87,17 @@ const PRECISION: usize = 6;
 const PARTS: usize = 1 << PRECISION;
 
 /// Durations of which there may be very many: counted by length, in 30 KB.
+///
+/// ```
+/// use std::time::Duration;
+/// use nettrace_export::report::Durations;
+///
+/// let mut waits = Durations::default();
+/// (1..=100).for_each(|ms| waits.add(Duration::from_millis(ms)));
+/// let waits = waits.distribution();
+/// assert_eq!((waits.count, waits.max), (100, Duration::from_millis(100)));
+/// assert!((98..=99).contains(&waits.p99.as_millis()));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Durations {
     counts: Vec<u64>,

@@ -46,6 +46,30 @@ pub struct EventCountsReport {
 }
 
 /// Counts events by provider, id, version and name.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
+/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
+/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
+/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
+/// # let mut block = EventBlock::v4();
+/// # for sequence in 1..=2 {
+/// #     let (payload, timestamp) = (payload.clone(), u64::from(sequence) * 1_000_000);
+/// #     block.event(&Event { metadata_id: 1, sequence, timestamp, thread: 7, payload, ..Event::default() });
+/// # }
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[thrown]).event_block(&block);
+/// # let recording = trace.finish();
+/// use nettrace_export::{nettrace::Reader, report};
+///
+/// let mut counts = report::EventCounts::default();
+/// report::read(Reader::new(&recording[..])?, |event| counts.add(event))?;
+/// let counts = counts.finish();
+/// assert_eq!((counts.events[0].name.as_str(), counts.events[0].count), ("Exception/Start", 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct EventCounts {
     rows: Vec<EventRow>,

@@ -54,6 +54,31 @@ impl ExceptionsReport {
 }
 
 /// Gathers exceptions: runtime keyword `Exception` (0x8000) at level error.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
+/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
+/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
+/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
+/// # let mut block = EventBlock::v4();
+/// # for sequence in 1..=2 {
+/// #     let (payload, timestamp) = (payload.clone(), u64::from(sequence) * 1_000_000);
+/// #     block.event(&Event { metadata_id: 1, sequence, timestamp, thread: 7, payload, ..Event::default() });
+/// # }
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[thrown]).event_block(&block);
+/// # let recording = trace.finish();
+/// use nettrace_export::{nettrace::Reader, report::{Exceptions, read_kinds}};
+///
+/// let mut exceptions = Exceptions::default();
+/// read_kinds(Reader::new(&recording[..])?, Exceptions::needs, |event| exceptions.add(event))?;
+/// let report = exceptions.finish();
+/// let first = &report.types[0];
+/// assert_eq!((first.csharp.as_str(), first.first_message.as_str()), ("System.TimeoutException", "no answer"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Exceptions {
     types: TypeTable<ExceptionRow, MOST>,

@@ -211,6 +211,19 @@ pub struct RequestsReport {
 ///
 /// # Memory
 /// Bounded: that of [`Spans`], and 2,048 rows of some 30 KB at most.
+///
+/// ```no_run
+/// use nettrace_export::{nettrace::Reader, report::{Requests, RequestsOptions, read_by}};
+///
+/// let recording = Reader::new(std::fs::File::open("app.nettrace")?)?;
+/// let options = RequestsOptions::default().with_slowest(3);
+/// let mut requests = Requests::new(options.clone());
+/// read_by(recording, move |kind| Requests::interest(&options, kind), |event| requests.add(event))?;
+/// if let Some(report) = requests.finish() {
+///     println!("{report:?}");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Requests {
     options: RequestsOptions,

@@ -68,6 +68,21 @@ impl TopRow {
 /// them.
 ///
 /// The profile should be one without [kinds](crate::Options::kinds), which would be the leaf of everything.
+///
+/// ```
+/// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+/// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+/// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+/// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+/// # }
+/// # let profile = builder.finish();
+/// use nettrace_export::report;
+///
+/// let mut rows = report::top(&profile);
+/// rows.retain(|row| !row.is_root);
+/// report::sort_top(&mut rows, false);
+/// assert_eq!((rows[0].frame.as_str(), rows[0].exclusive), ("Shop!Cart.Load()", 5_000_000));
+/// ```
 pub fn top(profile: &Profile) -> Vec<TopRow> {
     let (weights, exclusive_from, inclusive_from) = by_frame(profile);
     let mut rows: Vec<_> = profile

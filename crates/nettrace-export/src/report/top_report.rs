@@ -8,6 +8,20 @@ use crate::profile::Profile;
 use crate::units::share;
 
 /// The methods of a profile by weight, in the form that JSON has.
+///
+/// ```
+/// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+/// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+/// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
+/// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
+/// # }
+/// # let profile = builder.finish();
+/// use nettrace_export::report::TopReport;
+///
+/// let report = TopReport::new(&profile, true, 10, false);
+/// assert_eq!(report.rows[0].frame, "Shop!Program.Main()");
+/// assert_eq!(report.rows[0].inclusive_percent, 100.0);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TopReport {
