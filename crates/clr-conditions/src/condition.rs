@@ -10,6 +10,16 @@ use crate::field::FieldCondition;
 use crate::system::SystemValue;
 
 /// A condition over the events of a process: see the [language](crate#the-language).
+///
+/// ```
+/// use clr_conditions::Condition;
+///
+/// let condition = Condition::parse("exception System.TimeoutException or gc pause > 200ms")?;
+/// // For the session: the runtime's provider, with keywords for both.
+/// let requests = condition.requests();
+/// assert_eq!((requests.len(), requests[0].keywords), (1, 0x8001));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     pub(crate) atoms: Vec<Atom>,
@@ -94,6 +104,18 @@ impl Condition {
 
     /// Returns the providers that a session of `counters` has to enable so that the condition can be met as
     /// well. Its counters are requested with the others, in the same `settings`.
+    ///
+    /// ```
+    /// use clr_conditions::Condition;
+    /// use clr_counters::{Selection, SessionSettings};
+    ///
+    /// // A session that shows counters, and acts on one of them.
+    /// let condition = Condition::parse_for_counters("cpu-usage > 80")?;
+    /// let shown = Selection::parse("System.Runtime")?;
+    /// let requests = condition.requests_with(&shown, &SessionSettings::default());
+    /// assert!(requests.iter().any(|request| request.name == "System.Runtime"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn requests_with(&self, counters: &Selection, settings: &SessionSettings) -> Vec<ProviderRequest> {
         let own = self.atoms.iter().filter_map(|atom| match atom {
             Atom::Counter { selection, .. } => selection.clone(),
@@ -107,6 +129,16 @@ impl Condition {
     /// Returns the providers without which a recording cannot meet a part of the condition, if none of their
     /// events is in it. For a counter that may be an EventCounter or belong to a Meter, either provider
     /// suffices.
+    ///
+    /// ```
+    /// use clr_conditions::Condition;
+    ///
+    /// let condition = Condition::parse("request > 2s or exception")?;
+    /// let recorded = ["Microsoft-Windows-DotNETRuntime"];
+    /// let missing = condition.missing_providers(|provider| recorded.contains(&provider));
+    /// assert_eq!(missing, ["Microsoft.AspNetCore.Hosting"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn missing_providers(&self, is_recorded: impl Fn(&str) -> bool) -> Vec<String> {
         let mut missing = Vec::new();
         for atom in &self.atoms {
@@ -139,6 +171,14 @@ impl Condition {
 
     /// Returns the values of the system that it compares: [`Evaluator::usage`](crate::Evaluator::usage) has to
     /// be given them.
+    ///
+    /// ```
+    /// use clr_conditions::{Condition, SystemValue};
+    ///
+    /// let condition = Condition::parse_for_rules("process cpu > 150% or exception")?;
+    /// assert!(condition.system_values().eq([SystemValue::ProcessCpu]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn system_values(&self) -> impl Iterator<Item = SystemValue> + '_ {
         self.atoms.iter().filter_map(|atom| match atom {
             Atom::System(value, ..) => Some(*value),
@@ -154,6 +194,15 @@ impl Condition {
     /// Returns the providers of events, as written, that [`requests`](Self::requests) cannot enable: names
     /// with `*`, since runtimes take whole names. Those that match a provider of the runtime or one in
     /// `recorded`, which is enabled anyway, are left out.
+    ///
+    /// ```
+    /// use clr_conditions::Condition;
+    ///
+    /// let condition = Condition::parse("event MyCompany*/Failed")?;
+    /// assert_eq!(condition.unrequested_providers(&[]), ["MyCompany*"]);
+    /// assert!(condition.unrequested_providers(&["MyCompany-Shop"]).is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn unrequested_providers<'c>(&'c self, recorded: &[&str]) -> Vec<&'c str> {
         let is_known = |provider: &Glob| {
             let mut names = Provider::ALL.iter().map(|known| known.name()).chain(recorded.iter().copied());

@@ -1,6 +1,13 @@
 //! Errors in conditions.
 
 /// An error in a condition, and its position.
+///
+/// ```
+/// let text = "gc pause > soon";
+/// let error = clr_conditions::Condition::parse(text).expect_err("not a time");
+/// eprintln!("{text}\n{:>1$}\n{error}", "^", error.position() + 1);
+/// assert_eq!(&text[error.position()..], "soon");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}, at character {}{}", .position.saturating_add(1), .near.as_ref().map(|near| format!(": {near:?}")).unwrap_or_default())]
 pub struct ParseError {

@@ -27,6 +27,29 @@ const METERS: &str = "System.Diagnostics.Metrics";
 ///
 /// Memory is bounded: by 64 parts, by the spans that have not ended (see [`Spans`]), by the series of the
 /// counters.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
+/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
+/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
+/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
+/// # let mut block = EventBlock::v4();
+/// # block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 5, payload, ..Event::default() });
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[thrown]).event_block(&block);
+/// # let recording = trace.finish();
+/// use clr_conditions::{Condition, Evaluator};
+///
+/// let mut evaluator = Evaluator::new(Condition::parse("exception *.TimeoutException")?);
+/// let mut events = nettrace::SliceReader::new(&recording)?.in_time_order();
+/// let mut matches = Vec::new();
+/// events.for_each(|event| evaluator.event(&event, |found| matches.push(found.what)))?;
+/// evaluator.finish(|found| matches.push(found.what));
+/// assert_eq!(matches, ["exception System.TimeoutException: no answer"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Evaluator {
     atoms: Atoms,
@@ -154,6 +177,17 @@ impl Evaluator {
     }
 
     /// Evaluates the end of the stream, after [`finish`](Self::finish).
+    ///
+    /// ```
+    /// use clr_conditions::{Condition, Evaluator, StreamEnd};
+    /// use nettrace::RelativeTime;
+    ///
+    /// let mut evaluator = Evaluator::new(Condition::parse("crash")?);
+    /// // The stream is cut, and the process is gone.
+    /// let found = evaluator.end(StreamEnd::Crash, RelativeTime::START);
+    /// assert!(found.is_some_and(|found| found.what.contains("crashed")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn end(&mut self, end: StreamEnd, time: RelativeTime) -> Option<Match> {
         let mut changed = 0;
         for number in 0..self.atoms.states.len() {

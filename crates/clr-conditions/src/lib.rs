@@ -45,10 +45,11 @@
 //! ```
 //! use clr_conditions::Condition;
 //!
-//! let condition = Condition::parse("gc pause > 200ms and counter cpu-usage > 80").unwrap();
+//! let condition = Condition::parse("gc pause > 200ms and counter cpu-usage > 80")?;
 //! assert_eq!(condition.requests().len(), 2);
-//! let error = Condition::parse("exception X or gc pause > soon").unwrap_err();
+//! let error = Condition::parse("exception X or gc pause > soon").expect_err("not a time");
 //! assert_eq!(error.position(), 26);
+//! # Ok::<(), clr_conditions::ParseError>(())
 //! ```
 //!
 //! # Out of scope

@@ -28,6 +28,14 @@ const KINDS_OF_RULES: &str =
 impl Condition {
     /// Parses a condition.
     ///
+    /// ```
+    /// use clr_conditions::Condition;
+    ///
+    /// assert!(Condition::parse("request > 2s and counter cpu-usage > 80 within 30s").is_ok());
+    /// // Counters without a known provider are only for `parse_for_counters`.
+    /// assert!(Condition::parse("counter orders > 5").is_err());
+    /// ```
+    ///
     /// # Errors
     /// With the position of the first text outside the language, and the expected text.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
@@ -46,6 +54,13 @@ impl Condition {
 
     /// Parses a condition for a program that also watches the system's values of a process and its container;
     /// see [`system_values`](Self::system_values).
+    ///
+    /// ```
+    /// use clr_conditions::Condition;
+    ///
+    /// assert!(Condition::parse_for_rules("container memory > 90%").is_ok());
+    /// assert!(Condition::parse("container memory > 90%").is_err());
+    /// ```
     ///
     /// # Errors
     /// As for [`parse`](Self::parse).

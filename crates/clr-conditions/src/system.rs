@@ -20,6 +20,15 @@ pub enum SystemValue {
 
 /// The values of the system at one time. Those that are not known, such as parts of a limit where there is
 /// none, are `None`.
+///
+/// ```
+/// use clr_conditions::{SystemUsage, SystemValue};
+///
+/// // A container without a limit has no share of it.
+/// let usage = SystemUsage { container_memory_bytes: Some(1 << 30), ..SystemUsage::default() };
+/// assert_eq!(usage.value(SystemValue::ContainerMemory), Some(1_073_741_824.0));
+/// assert_eq!(usage.value(SystemValue::ContainerMemoryShare), None);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[allow(clippy::exhaustive_structs, reason = "made by those who measure")]
 pub struct SystemUsage {

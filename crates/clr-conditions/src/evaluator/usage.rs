@@ -9,6 +9,20 @@ use crate::system::SystemUsage;
 impl Evaluator {
     /// Adds values of the system, and passes the match that they complete to `each`. `time` is that of the
     /// stream, as well as it is known.
+    ///
+    /// ```
+    /// use clr_conditions::{Condition, Evaluator, SystemUsage};
+    /// use nettrace::RelativeTime;
+    ///
+    /// let mut evaluator = Evaluator::new(Condition::parse_for_rules("process memory > 500MB")?);
+    /// let usage = SystemUsage { process_memory_bytes: Some(600_000_000), ..SystemUsage::default() };
+    /// let mut matches = 0;
+    /// // Once for each stretch beyond the bound.
+    /// evaluator.usage(&usage, RelativeTime::START, |_| matches += 1);
+    /// evaluator.usage(&usage, RelativeTime::START, |_| matches += 1);
+    /// assert_eq!(matches, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn usage(&mut self, usage: &SystemUsage, time: RelativeTime, mut each: impl FnMut(Match)) {
         let mut changed = 0;
         let Atoms { condition, states } = &mut self.atoms;
