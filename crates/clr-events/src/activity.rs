@@ -10,6 +10,18 @@ const CHECK: u32 = 0x599D_99AD;
 /// EventSource makes the ids of activities that begin with a `Start` event out of such paths. Prints as
 /// TraceEvent does: `//1/2/3/`, or `/#4711/1/2/3/` where the id belongs to process 4711.
 ///
+/// ```
+/// use clr_events::ActivityPath;
+/// use nettrace::Uuid;
+///
+/// let id = Uuid::parse_str("00000011-0000-0000-0000-0000be999d59")?;
+/// let path = ActivityPath::new(id, Some(4711)).ok_or("not a path")?;
+/// assert_eq!(path.to_string(), "//1/1/");
+/// let parent = path.ancestors().next().and_then(|id| ActivityPath::new(id, None));
+/// assert_eq!(parent.map(|path| path.to_string()).as_deref(), Some("//1/"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Source
 /// `ActivityTracker.cs` of dotnet/runtime: half bytes, high one first. 1 to 10 are numbers; 12 to 15 begin a
 /// number of 1 to 4 bytes, little-endian, whose highest bits are the low half byte if that is left; 11 marks

@@ -31,6 +31,31 @@ enum Key {
 /// The frames of stacks, each once: a cache over [`Symbolizer`].
 ///
 /// Memory: about 40 bytes for each distinct address, and as much again for each distinct frame.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let loaded = Metadata { id: 1, provider, event_id: 143, version: 1, ..Metadata::default() };
+/// # let numbers = [Value::UInt64(1), Value::UInt64(2), Value::UInt64(0x1000), Value::UInt32(0x100)];
+/// # let names = ["Shop.Cart", "Pay", "instance void  (int32)"].map(Value::string16);
+/// # let flags = [Value::UInt32(0x0600_0001), Value::UInt32(1)];
+/// # let payload = payload(&[&numbers[..], &flags, &names, &[Value::UInt16(0)]].concat());
+/// # let mut block = EventBlock::v4();
+/// # block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 5, payload, ..Event::default() });
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[loaded]).event_block(&block);
+/// # let recording = trace.finish();
+/// # let mut code = clr_events::CodeMap::default();
+/// # nettrace::SliceReader::new(&recording)?.for_each(|event| code.add(&event))?;
+/// use clr_events::CodeFrames;
+/// use nettrace::Ticks;
+///
+/// let mut frames = CodeFrames::new(code.symbolizer());
+/// // Two addresses of a method are one frame.
+/// let [first, second] = [0x1010, 0x1020].map(|address| frames.resolve(Some(4242), address, Ticks(9)));
+/// assert_eq!((first, frames.frames().len()), (second, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct CodeFrames<'m> {
     symbolizer: Symbolizer<'m>,

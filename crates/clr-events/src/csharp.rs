@@ -37,7 +37,7 @@ use type_parser::TypeParser;
 ///     name: "AddRange",
 ///     signature: "instance void  (class System.Collections.Generic.IEnumerable`1<!0>)",
 /// };
-/// let name = method.csharp(Detail::Short).unwrap();
+/// let name = method.csharp(Detail::Short).expect("a C# name");
 /// assert_eq!(name.text, "System.Collections.Generic.List<int>.AddRange(IEnumerable<int>)");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -40,6 +40,14 @@ pub const fn may_begin_control(byte: u8) -> bool {
 
 /// Returns the text in one line of characters that can be seen: controls are escaped as JSON escapes them,
 /// `\u001b`.
+///
+/// ```
+/// use clr_events::escape_controls;
+///
+/// // Names of traced programs may steer a terminal.
+/// assert_eq!(escape_controls("Shop\u{1b}[2J\n"), "Shop\\u001b[2J\\n");
+/// assert_eq!(escape_controls("Größe"), "Größe");
+/// ```
 pub fn escape_controls(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(may_begin_control) {
         return Cow::Borrowed(text);

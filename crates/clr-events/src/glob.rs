@@ -4,6 +4,14 @@ use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 
 /// A name, or a pattern of names; case is ignored.
+///
+/// ```
+/// use clr_events::Glob;
+///
+/// let requests = Glob::new("Request*");
+/// assert!(requests.matches("requeststop") && !requests.matches("MyRequest"));
+/// assert!(Glob::new("RequestStart").matches_event("Request/Start"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     text: String,

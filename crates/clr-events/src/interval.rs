@@ -30,6 +30,17 @@ impl<T> Interval<T> {
 /// Makes intervals of marks: of each thread's samples, in time order.
 ///
 /// The last mark of a thread makes none: how long it held is not known.
+///
+/// ```
+/// use clr_events::Intervals;
+/// use nettrace::{ThreadId, Ticks};
+///
+/// let mut intervals = Intervals::default();
+/// assert!(intervals.mark_at(None, ThreadId(7), Ticks(10), "Load").is_none());
+/// let loading = intervals.mark_at(None, ThreadId(7), Ticks(25), "Pay").ok_or("an interval")?;
+/// assert_eq!((loading.mark, loading.ticks()), ("Load", 15));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug)]
 pub struct Intervals<T> {
     open: HashMap<(Option<u64>, ThreadId), (Ticks, T)>,

@@ -62,6 +62,12 @@ fn push_not_a_number(out: &mut Vec<u8>, value: f64) {
 }
 
 /// Appends a string with its quotes.
+///
+/// ```
+/// let mut line = Vec::new();
+/// clr_events::json::push_str(&mut line, "a \"name\"\n");
+/// assert_eq!(line, br#""a \"name\"\n""#);
+/// ```
 pub fn push_str(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let bytes = text.as_bytes();
@@ -215,6 +221,27 @@ pub fn limit(out: &[u8], payload: &[u8]) -> usize {
 /// Appends the fields of an event as a JSON object, up to the first that is cut, or to those that with all
 /// names of fields would take more than [`limit`] allows; nothing if no field list is known. Returns whether
 /// they cover the payload.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
+/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
+/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
+/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
+/// # let mut block = EventBlock::v4();
+/// # block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 5, payload, ..Event::default() });
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[thrown]).event_block(&block);
+/// # let recording = trace.finish();
+/// let mut events = nettrace::SliceReader::new(&recording)?;
+/// let event = events.next()?.ok_or("an event")?;
+/// let mut line = Vec::new();
+/// assert!(clr_events::json::push_fields(&mut line, &event));
+/// let line = String::from_utf8(line)?;
+/// assert!(line.contains(r#""ExceptionMessage":"no answer""#), "{line}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     let Some(mut fields) = event_fields(event) else { return event.payload().is_empty() };
     let limit = limit(out, event.payload());

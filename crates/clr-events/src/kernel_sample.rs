@@ -17,6 +17,22 @@ pub enum KernelSampleKind {
 /// Profiles of a part of a recording have the samples of running threads that were taken in it, and the time
 /// in it of an interval off the processors, which may belong to several parts.
 ///
+/// ```no_run
+/// use clr_events::{KernelSample, KernelSampleKind};
+///
+/// let (mut on_cpu, mut off_cpu) = (0, 0);
+/// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+/// while let Some(event) = events.next()? {
+///     match KernelSampleKind::of(event.metadata()).map(|kind| kind.read(&event)) {
+///         Some(KernelSample::OnCpu(nanoseconds)) => on_cpu += nanoseconds,
+///         Some(KernelSample::OffCpu { nanoseconds, .. }) => off_cpu += nanoseconds,
+///         None => {}
+///     }
+/// }
+/// println!("{on_cpu} ns on processors, {off_cpu} ns off them");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Source
 /// `UniversalProviders.md` of microsoft/perfview; the second field of `cswitch` is linux-sampler's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

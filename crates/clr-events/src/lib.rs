@@ -15,7 +15,7 @@
 //! use clr_events::{Provider, Schema};
 //!
 //! // GC/Stop: u32 count, u32 depth, u16 instance.
-//! let schema = Schema::find(Provider::Runtime, 2, 1).unwrap();
+//! let schema = Schema::find(Provider::Runtime, 2, 1).expect("a known event");
 //! assert_eq!((schema.name, schema.task, schema.opcode_name), ("GC/Stop", "GarbageCollection", "win:Stop"));
 //! let payload = [7, 0, 0, 0, 2, 0, 0, 0, 0, 0];
 //! for field in schema.fields(&payload, 8) {

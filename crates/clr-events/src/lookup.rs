@@ -38,6 +38,16 @@ impl Schema {
     /// The schema for a version of an event: that version's own, or that of the newest version before it,
     /// since the runtime only appends fields. `None` for an event that is not known, or known only in newer
     /// versions.
+    ///
+    /// ```
+    /// use clr_events::{Provider, Schema};
+    ///
+    /// let start = Schema::find(Provider::Runtime, 1, 2).ok_or("unknown")?;
+    /// assert_eq!((start.name, start.version), ("GC/Start", 2));
+    /// // The runtime only appends fields: a newer version is read as the newest known one.
+    /// assert!(Schema::find(Provider::Runtime, 1, 99).is_some_and(|schema| schema.version >= 2));
+    /// # Ok::<(), &str>(())
+    /// ```
     #[inline]
     pub fn find(provider: Provider, id: u32, version: u32) -> Option<&'static Self> {
         Self::versions(provider, id).iter().rev().find(|schema| u32::from(schema.version) <= version)

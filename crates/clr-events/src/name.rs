@@ -38,6 +38,25 @@ pub enum EventName<'a> {
 ///
 /// In order: the name that TraceEvent has for an event of the runtime, the name in the recording, the task
 /// and opcode of the runtime's manifest, the number.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
+/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
+/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
+/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
+/// # let mut block = EventBlock::v4();
+/// # block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 5, payload, ..Event::default() });
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[thrown]).event_block(&block);
+/// # let recording = trace.finish();
+/// let mut events = nettrace::SliceReader::new(&recording)?;
+/// let event = events.next()?.ok_or("an event")?;
+/// // The recording has only the number 80.
+/// assert_eq!(clr_events::event_name(&event).to_string(), "Exception/Start");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn event_name<'a>(event: &Event<'a>) -> EventName<'a> {
     match Schema::of(event) {
         Some(schema) if dynamic::is_dynamic(schema) => {
@@ -51,6 +70,24 @@ pub fn event_name<'a>(event: &Event<'a>) -> EventName<'a> {
 ///
 /// If the recording has none, it comes from the runtime's manifest or the end of the name: runtimes before
 /// .NET 5 record no opcodes. `None` if it is unknown.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
+/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
+/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
+/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
+/// # let mut block = EventBlock::v4();
+/// # block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 5, payload, ..Event::default() });
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[thrown]).event_block(&block);
+/// # let recording = trace.finish();
+/// let mut events = nettrace::SliceReader::new(&recording)?;
+/// let event = events.next()?.ok_or("an event")?;
+/// assert_eq!(clr_events::event_opcode(&event), Some(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn event_opcode(event: &Event<'_>) -> Option<u8> {
     opcode(Schema::of(event), event.metadata(), event.opcode())
 }

@@ -47,6 +47,18 @@ type ThreadKey = (Option<u64>, ThreadId);
 ///
 /// Memory: some 50 bytes for each thread. Names that V6 recordings give are
 /// [`Thread::name`](nettrace::Thread::name).
+///
+/// ```no_run
+/// use clr_events::ThreadRoles;
+///
+/// let mut roles = ThreadRoles::default();
+/// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+/// events.for_each(|event| roles.add(&event))?;
+/// for thread in events.threads() {
+///     println!("{} {:?}", thread.id(), roles.get(thread.process_id(), thread.id()));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct ThreadRoles {
     roles: HashMap<ThreadKey, ThreadRole>,

@@ -58,6 +58,16 @@ impl Schema {
     }
 
     /// Returns the fields of a payload, each decoded when the iterator reaches it. `pointer_size` is 4 or 8.
+    ///
+    /// ```
+    /// use clr_events::{Provider, Schema};
+    /// use nettrace::Value;
+    ///
+    /// let stop = Schema::find(Provider::Runtime, 2, 1).ok_or("unknown")?;
+    /// let first = stop.fields(&[7, 0, 0, 0, 2, 0, 0, 0, 0, 0], 8).next();
+    /// assert_eq!(first, Some(Ok(("Count", Value::U32(7)))));
+    /// # Ok::<(), &str>(())
+    /// ```
     #[inline]
     pub fn fields<'a>(&self, payload: &'a [u8], pointer_size: u8) -> Fields<'a> {
         Fields::with_schema(self.fields, payload, pointer_size)

@@ -32,6 +32,17 @@ struct Node<F> {
 /// Takes 12 to 24 bytes for each frame of its own that a stack has, with a frame of 4 bytes. Once it has as
 /// many as it was [allowed](Self::with_limit) a stack ends where it would need another, which is
 /// [counted](Self::cut).
+///
+/// ```
+/// use clr_events::StackTree;
+///
+/// let mut tree = StackTree::default();
+/// let [load, pay] = ["Load", "Pay"].map(|method| tree.add(["Main", method]));
+/// assert_eq!(tree.caller(load), tree.caller(pay));
+/// assert!(tree.frames(pay).eq(["Pay", "Main"]));
+/// // "Main" is stored once.
+/// assert_eq!(tree.len(), 3);
+/// ```
 #[derive(Debug)]
 pub struct StackTree<F> {
     /// Node `n` is that of stack `n + 1`.

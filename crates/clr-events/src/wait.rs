@@ -15,6 +15,18 @@ use crate::generated::waits::FRAMES;
 use crate::wait_role::{BETWEEN, BLOCKING_CALL, IDLE, OPAQUE, RUNTIME, SPIN, WAIT, WAIT_FOR_WORK};
 
 /// The state of a thread when its stack was taken.
+///
+/// ```
+/// use clr_events::{ThreadState, WaitFrame};
+///
+/// // A lock that the program waits for, in the midst of its work.
+/// let stack = [
+///     "System.Private.CoreLib!System.Threading.Monitor.Enter(class System.Object,bool&)",
+///     "Shop!Shop.Cart.Pay()",
+/// ];
+/// let state = ThreadState::of(stack.into_iter().map(WaitFrame::of));
+/// assert!(state.is_held_up(), "{state:?}");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[allow(clippy::exhaustive_enums, reason = "a caller accounts for each: the states of schedulers")]
 pub enum ThreadState {

@@ -28,6 +28,31 @@ use crate::view::{self, ClrEvent, IlToNativeMap, ProcessMapping, ProcessSymbol};
 /// offsets](Self::with_il_offsets) add 8 bytes for each entry of each map of the recording: some 200 for a
 /// compiled method. Where more than 64 ranges of code overlap, [`symbolizer`](Self::symbolizer) takes up to
 /// 16 bytes more for each of these and each doubling of their number.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let loaded = Metadata { id: 1, provider, event_id: 143, version: 1, ..Metadata::default() };
+/// # let numbers = [Value::UInt64(1), Value::UInt64(2), Value::UInt64(0x1000), Value::UInt32(0x100)];
+/// # let names = ["Shop.Cart", "Pay", "instance void  (int32)"].map(Value::string16);
+/// # let flags = [Value::UInt32(0x0600_0001), Value::UInt32(1)];
+/// # let payload = payload(&[&numbers[..], &flags, &names, &[Value::UInt16(0)]].concat());
+/// # let mut block = EventBlock::v4();
+/// # block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 5, payload, ..Event::default() });
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[loaded]).event_block(&block);
+/// # let recording = trace.finish();
+/// use clr_events::CodeMap;
+/// use nettrace::{SliceReader, Ticks};
+///
+/// let mut code = CodeMap::default();
+/// SliceReader::new(&recording)?.for_each(|event| code.add(&event))?;
+/// let symbolizer = code.symbolizer();
+/// let name = symbolizer.resolve(Some(4242), 0x1010, Ticks(9)).to_string();
+/// assert!(name.ends_with("Shop.Cart.Pay(int32)"), "{name}");
+/// assert!(!symbolizer.resolve(Some(4242), 0x9000, Ticks(9)).is_named());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct CodeMap {
     pub(crate) processes: HashMap<u64, Process>,

@@ -71,6 +71,32 @@ impl MethodFlags {
 /// A method, and the range of its code that contains an address.
 ///
 /// Prints as TraceEvent does: `Module!Namespace.Type.Method(parameters)`.
+///
+/// ```
+/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+/// # let loaded = Metadata { id: 1, provider, event_id: 143, version: 1, ..Metadata::default() };
+/// # let numbers = [Value::UInt64(1), Value::UInt64(2), Value::UInt64(0x1000), Value::UInt32(0x100)];
+/// # let names = ["Shop.Cart", "Pay", "instance void  (int32)"].map(Value::string16);
+/// # let flags = [Value::UInt32(0x0600_0001), Value::UInt32(1)];
+/// # let payload = payload(&[&numbers[..], &flags, &names, &[Value::UInt16(0)]].concat());
+/// # let mut block = EventBlock::v4();
+/// # block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 5, payload, ..Event::default() });
+/// # let mut trace = Trace::new(&TraceHeader::default());
+/// # trace.metadata_block(&[loaded]).event_block(&block);
+/// # let recording = trace.finish();
+/// # let mut code = clr_events::CodeMap::default();
+/// # nettrace::SliceReader::new(&recording)?.for_each(|event| code.add(&event))?;
+/// # let symbolizer = code.symbolizer();
+/// # let code = symbolizer.resolve(Some(4242), 0x1010, nettrace::Ticks(9));
+/// use clr_events::csharp::Detail;
+///
+/// let clr_events::code::Code::Method(method) = code else { return Err("not a method".into()) };
+/// assert_eq!((method.start(), method.size(), method.token()), (0x1000, 0x100, 0x0600_0001));
+/// let name = method.runtime_name().csharp(Detail::Short).ok_or("not a C# name")?;
+/// assert_eq!(name.text, "Shop.Cart.Pay(int)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Method<'m> {
     pub(crate) texts: &'m StringTable,

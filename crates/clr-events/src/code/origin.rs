@@ -7,6 +7,14 @@ use crate::code::symbolizer::{Code, Unresolved, UnresolvedReason};
 /// The part of a process that code belongs to.
 ///
 /// Native code belongs to the file that is mapped at its address, whether the address has a symbol or not.
+///
+/// ```
+/// use clr_events::code::CodeOrigin;
+///
+/// assert_eq!(CodeOrigin::of_file("/usr/share/dotnet/libclrjit.so"), CodeOrigin::Jit);
+/// assert_eq!(CodeOrigin::of_file("libcoreclr.so"), CodeOrigin::Runtime);
+/// assert_eq!(CodeOrigin::of_file("/usr/lib/libssl.so.3").name(), "native");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CodeOrigin {

@@ -8,7 +8,7 @@ use crate::csharp::generated_name::GeneratedName;
 /// ```
 /// use clr_events::csharp::StateMachine;
 ///
-/// let machine = StateMachine::of_method("Shop.Cart+<PayAsync>d__7.MoveNext()").unwrap();
+/// let machine = StateMachine::of_method("Shop.Cart+<PayAsync>d__7.MoveNext()").expect("a state machine");
 /// assert!(machine.is_entered_by("Shop.Cart.PayAsync(int32)"));
 /// assert!(!machine.is_entered_by("Shop.Cart.PayAsyncCore(int32)"));
 /// assert_eq!(StateMachine::of_method("Shop.Cart.MoveNext()"), None);

@@ -24,8 +24,9 @@ use crate::type_table::TypeDescription;
 /// builder.add_reference(0x1018);
 /// builder.add_object(0x1018, 2, 24);
 /// builder.add_root(RootKind::StrongHandle, 0x1000);
-/// let graph = builder.finish().unwrap();
+/// let graph = builder.finish()?;
 /// assert_eq!((graph.object_count(), graph.reference_count(), graph.root_count()), (2, 1, 1));
+/// # Ok::<(), gcdump::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct MemoryGraphBuilder {
