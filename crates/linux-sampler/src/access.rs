@@ -66,6 +66,15 @@ impl fmt::Display for Obstacle {
 }
 
 /// The rights of this process, as far as sampling depends on them.
+///
+/// ```
+/// use linux_sampler::Rights;
+///
+/// let rights = Rights::of_self();
+/// if !rights.has_capability && rights.paranoid.is_none_or(|level| level > 1) {
+///     eprintln!("only time outside the kernel is sampled, if any");
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rights {
@@ -116,6 +125,16 @@ pub struct Trial {
 
 impl Trial {
     /// Opens each kind of event for a process, and closes it at once: none of them takes a sample.
+    ///
+    /// ```
+    /// use linux_sampler::Trial;
+    ///
+    /// let trial = Trial::of_process(i32::try_from(std::process::id())?)?;
+    /// if let Err(refusal) = &trial.kernel {
+    ///     eprintln!("without the kernel: {}: {}", refusal.error, refusal.obstacle);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NoProcess`], or if the list of processors cannot be read.

@@ -41,6 +41,15 @@ pub enum OffCpu {
 }
 
 /// The settings of a [`Sampler`](crate::Sampler).
+///
+/// ```
+/// use linux_sampler::{OffCpu, Scope, SamplerConfig};
+///
+/// let mut config = SamplerConfig::new(Scope::Processes(vec![4711, 4712]));
+/// config.frequency = 99;
+/// config.off_cpu = OffCpu::Stacks { every: 10 };
+/// assert!(config.kernel && !config.children);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SamplerConfig {

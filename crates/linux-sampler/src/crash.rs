@@ -16,6 +16,18 @@ use crate::tracer::Tracer;
 /// way. Its trace belongs to a thread of its own, so any thread can hold it and wait.
 ///
 /// Each signal that the process receives, and each thread that it starts, takes a few microseconds more.
+///
+/// ```no_run
+/// use linux_sampler::{CrashWatch, WatchEnd};
+/// use std::time::Duration;
+///
+/// match CrashWatch::attach(4711)?.wait(Duration::from_secs(10))? {
+///     WatchEnd::Crash(stopped) => println!("{} threads are stopped", stopped.threads().len()),
+///     WatchEnd::Ended { signal } => println!("it has ended, by signal {signal:?}"),
+///     other => println!("{other:?}"),
+/// }
+/// # Ok::<(), linux_sampler::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct CrashWatch {
     pid: i32,

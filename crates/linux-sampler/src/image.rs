@@ -19,6 +19,15 @@ const MOST_SYMBOLS: usize = 2_000_000;
 const MOST_NAME_BYTES: usize = 128 << 20;
 
 /// A program or library, as seen by a process. Its parts are read on demand.
+///
+/// ```
+/// use linux_sampler::Image;
+///
+/// let image = Image::read(std::fs::File::open(std::env::current_exe()?)?)?;
+/// println!("build id {:x?}", image.build_id());
+/// assert!(!image.symbols()?.is_empty());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Image {
     file: File,
@@ -178,6 +187,18 @@ fn is_search_table(header: &[u8], at: u64, frames: &Range<u64>) -> bool {
 }
 
 /// Names of functions by address.
+///
+/// ```
+/// use linux_sampler::Image;
+///
+/// let image = Image::read(std::fs::File::open(std::env::current_exe()?)?)?;
+/// let symbols = image.symbols()?;
+/// // The function at an offset of the file, as a mapping of it states.
+/// let symbol = image.address_of(0x2000).and_then(|address| symbols.at(address));
+/// println!("{:?}", symbol.map(|symbol| String::from_utf8_lossy(symbol.name).into_owned()));
+/// assert!(symbols.at(0).is_none());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct SymbolTable {
     rows: Vec<Row>,

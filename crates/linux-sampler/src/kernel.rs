@@ -9,6 +9,14 @@ use crate::image::SymbolTable;
 /// Reads the names of the kernel's functions from `/proc/kallsyms`. Empty if the kernel hides the addresses
 /// (`kptr_restrict`, `perf_event_paranoid`).
 ///
+/// ```
+/// let symbols = linux_sampler::kernel_symbols()?;
+/// if symbols.is_empty() {
+///     eprintln!("the kernel hides its addresses");
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
 /// # Errors
 /// If the file cannot be read.
 pub fn kernel_symbols() -> io::Result<SymbolTable> {

@@ -76,6 +76,16 @@ impl Mapping {
 }
 
 /// The executable mappings of a process.
+///
+/// ```
+/// use linux_sampler::ProcessMaps;
+///
+/// let maps = ProcessMaps::parse(b"401000-402000 r-xp 00001000 08:01 42 /usr/bin/app\n");
+/// let mapping = maps.at(0x401_010).ok_or("not mapped")?;
+/// assert_eq!((&*mapping.name, mapping.file_offset), ("/usr/bin/app", 0x1000));
+/// assert!(maps.at(0x402_000).is_none());
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct ProcessMaps {
     by_start: BTreeMap<u64, Mapping>,
@@ -177,6 +187,16 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
 }
 
 /// The mappings of all processes of a sampler, at the time of the last handled record.
+///
+/// ```
+/// use linux_sampler::Processes;
+///
+/// // The mappings of this test; records of a sampler keep them up to date.
+/// let mut processes = Processes::new();
+/// let maps = processes.of(i32::try_from(std::process::id())?);
+/// assert!(maps.iter().any(|mapping| mapping.is_file()));
+/// # Ok::<(), std::num::TryFromIntError>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Processes {
     by_pid: HashMap<i32, ProcessMaps>,

@@ -24,6 +24,23 @@ pub struct OffCpuInterval<T> {
 }
 
 /// Threads that are off the processors, each with its stack at the time of leaving.
+///
+/// ```no_run
+/// use linux_sampler::{OffCpu, OffCpuTracker, Sampler, SamplerConfig};
+/// use std::time::Duration;
+///
+/// let mut config = SamplerConfig::of_process(4711);
+/// config.off_cpu = OffCpu::Times;
+/// let (mut sampler, mut tracker) = (Sampler::open(&config)?, OffCpuTracker::<()>::new());
+/// while sampler.running() > 0 {
+///     for record in sampler.read(Duration::from_millis(100))? {
+///         if let Some(interval) = tracker.handle(&record) {
+///             println!("{} was away for {} ns", interval.thread.tid, interval.to_ns - interval.from_ns);
+///         }
+///     }
+/// }
+/// # Ok::<(), linux_sampler::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct OffCpuTracker<T> {
     threads: HashMap<i32, Away<T>>,

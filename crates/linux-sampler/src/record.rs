@@ -101,6 +101,20 @@ pub enum RecordKind<'a> {
 }
 
 /// A stack of a thread.
+///
+/// ```no_run
+/// use linux_sampler::{RecordKind, Sampler, SamplerConfig};
+/// use std::time::Duration;
+///
+/// let mut sampler = Sampler::open(&SamplerConfig::of_process(4711))?;
+/// for record in sampler.read(Duration::from_secs(1))? {
+///     if let RecordKind::Sample(sample) = record.kind {
+///         let kernel = sample.kernel_frames().count();
+///         println!("{} ran {} ns, {kernel} frames in the kernel", record.thread.tid, sample.period);
+///     }
+/// }
+/// # Ok::<(), linux_sampler::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {
     /// The event of the sample.

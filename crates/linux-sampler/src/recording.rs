@@ -86,6 +86,26 @@ pub struct RecordingCounts {
 
 /// Turns the records of a [`Sampler`](crate::Sampler) into a recording, in memory: see
 /// [`bytes`](Self::bytes).
+///
+/// ```no_run
+/// use linux_sampler::{RecordingWriter, Sampler, SamplerConfig};
+/// use std::time::{Duration, SystemTime};
+///
+/// let config = SamplerConfig::of_process(4711);
+/// let mut sampler = Sampler::open(&config)?;
+/// let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+/// let now_ms = u64::try_from(now.as_millis())?;
+/// let mut recording = RecordingWriter::new(now_ms, Sampler::now_ns(), Some(4711), &config, "997 Hz")?;
+/// recording.existing_process(4711)?;
+/// while sampler.running() > 0 {
+///     for record in sampler.read(Duration::from_millis(200))? {
+///         recording.record(&record)?;
+///     }
+/// }
+/// println!("{:?}", recording.finish(Sampler::now_ns())?);
+/// std::fs::write("app.nettrace", recording.bytes())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct RecordingWriter {
     writer: EventWriter,

@@ -32,6 +32,26 @@ pub struct SampledFrame<'a> {
 ///
 /// [`Unwinder`](crate::Unwinder) asks it for each frame outside of images with unwind information. Without
 /// it, such code is expected to keep frame pointers.
+///
+/// ```
+/// use linux_sampler::{Registers, RuntimeUnwinder, SampledFrame, Unwinder};
+///
+/// /// Code of a JIT compiler that keeps nothing on the stack except its return address.
+/// #[derive(Debug)]
+/// struct Leaves;
+///
+/// impl RuntimeUnwinder for Leaves {
+///     fn caller(&mut self, _: i32, frame: &SampledFrame<'_>) -> Option<Registers> {
+///         let at = usize::try_from(frame.registers.sp.checked_sub(frame.stack_start)?).ok()?;
+///         let ip = u64::from_le_bytes(*frame.stack.get(at..)?.first_chunk()?);
+///         Some(Registers { ip, sp: frame.registers.sp + 8, ..frame.registers })
+///     }
+///     fn forget(&mut self, _: i32) {}
+/// }
+///
+/// let mut unwinder = Unwinder::new();
+/// unwinder.set_runtime_unwinder(Box::new(Leaves));
+/// ```
 pub trait RuntimeUnwinder: Debug + Send {
     /// Returns the registers in the caller of a frame; `None` if the code or the needed bytes of the stack
     /// are not known. A result whose stack pointer does not rise, or whose instruction pointer is not in

@@ -37,6 +37,21 @@ const SPARE_DESCRIPTORS: u64 = 256;
 /// It is read by one thread: [`read`](Self::read) waits for records and returns those that are in order.
 /// Memory is bounded by four times the buffers. If the reader is too slow, records are lost, which the kernel
 /// counts: [`RecordKind::Lost`].
+///
+/// ```no_run
+/// use linux_sampler::{RecordKind, Sampler, SamplerConfig};
+/// use std::time::Duration;
+///
+/// let mut sampler = Sampler::open(&SamplerConfig::of_process(4711))?;
+/// println!("with the time in the kernel: {}", sampler.access().kernel);
+/// let mut samples = 0;
+/// while sampler.running() > 0 {
+///     let records = sampler.read(Duration::from_millis(200))?;
+///     samples += records.filter(|record| matches!(record.kind, RecordKind::Sample(_))).count();
+/// }
+/// println!("{samples} samples");
+/// # Ok::<(), linux_sampler::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Sampler {
     events: Vec<OwnedFd>,

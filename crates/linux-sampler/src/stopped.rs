@@ -20,6 +20,17 @@ const TICK: Duration = Duration::from_micros(200);
 
 /// A stopped process. Its threads run on when this is dropped, and when this program ends in whatever way:
 /// the kernel ends a trace with its tracer. That is a thread of its own, so any thread can hold this value.
+///
+/// ```no_run
+/// use linux_sampler::StoppedProcess;
+/// use std::time::Duration;
+///
+/// let stopped = StoppedProcess::stop(4711, Duration::from_secs(5))?;
+/// println!("{} threads", stopped.threads().len());
+/// // Read the memory of the process, then let it run on.
+/// println!("it stood for {:?}", stopped.resume());
+/// # Ok::<(), linux_sampler::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct StoppedProcess {
     threads: Vec<StoppedThread>,

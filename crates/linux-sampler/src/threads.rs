@@ -10,6 +10,13 @@ use crate::error::Error;
 
 /// Returns the threads of a process.
 ///
+/// ```
+/// let pid = i32::try_from(std::process::id())?;
+/// // The first thread has the number of the process.
+/// assert!(linux_sampler::threads(pid)?.contains(&pid));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// [`Error::NoProcess`] if the process does not exist.
 pub fn threads(pid: i32) -> Result<Vec<i32>, Error> {
@@ -44,6 +51,11 @@ pub(crate) fn folder(pid: i32, tid: i32) -> PathBuf {
 }
 
 /// Returns the numbers of the online processors.
+///
+/// ```
+/// assert!(!linux_sampler::processors()?.is_empty());
+/// # Ok::<(), linux_sampler::Error>(())
+/// ```
 ///
 /// # Errors
 /// If their list cannot be read.

@@ -48,6 +48,19 @@ pub struct ThreadWait {
 
 /// Returns the activity of a thread.
 ///
+/// ```no_run
+/// use linux_sampler::{Processes, ThreadActivity, Unwinder, thread_activity};
+///
+/// for tid in linux_sampler::threads(4711)? {
+///     if let ThreadActivity::Waiting(wait) = thread_activity(4711, tid)? {
+///         let mut frames = Vec::new();
+///         Unwinder::new().waiting_stack(4711, &wait, &mut Processes::new(), &mut frames)?;
+///         println!("{tid} waits in {:?} below {frames:x?}", wait.function);
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If the thread has ended, or this process may not look into it: that needs the rights of a debugger.
 ///
