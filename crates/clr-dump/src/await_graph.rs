@@ -117,6 +117,17 @@ impl Names<'_> {
     /// The heap is walked once, and a second time with all references if methods wait for something that is
     /// not a task.
     ///
+    /// ```no_run
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// for group in names.await_chains()?.groups {
+    ///     let first = group.nodes.first().and_then(|node| names.type_name(node.type_handle));
+    ///     println!("{} chains such as of {first:?}, which end with {:?}", group.count, group.end);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
     pub fn await_chains(&self) -> MemoryResult<AwaitChains> {

@@ -28,6 +28,17 @@ pub(crate) const STRIPPED: &str = "(removed by dipc dump strip)";
 const MOST_SEGMENTS: u64 = 1 << 20;
 
 /// A core dump.
+///
+/// ```no_run
+/// use clr_dump::CoreFile;
+///
+/// let core = CoreFile::open(std::fs::File::open("core")?)?;
+/// println!("{} threads, signal {:?}", core.threads().len(), core.signal());
+/// if core.is_truncated() {
+///     eprintln!("{} of {} bytes are there", core.file_bytes(), core.promised_bytes());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct CoreFile {
     file: PagedFile,
@@ -81,6 +92,13 @@ impl CoreFile {
     /// kept.
     ///
     /// A truncated file is read as far as it goes.
+    ///
+    /// ```
+    /// use clr_dump::{CoreFile, Error};
+    ///
+    /// let error = CoreFile::open(b"a text that is not a core dump".repeat(10)).expect_err("a text");
+    /// assert!(matches!(error, Error::NotACore(_)), "{error}");
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotACore`], or if the file cannot be read.
@@ -173,6 +191,17 @@ impl CoreFile {
     /// Uses mapped files for memory that the dump leaves out: the kernel leaves out mappings of files that
     /// were never written, by default. `open` returns the file with a path. A file is used if it is an ELF
     /// image with the build id that the dump has in its place. Returns the number of files that are used.
+    ///
+    /// ```no_run
+    /// use clr_dump::CoreFile;
+    /// use std::fs::File;
+    ///
+    /// let mut core = CoreFile::open(File::open("core")?)?;
+    /// // Code of programs and libraries, which the kernel leaves out of its dumps.
+    /// let used = core.add_files(|path| Some(Box::new(File::open(path).ok()?)));
+    /// println!("{used} files are used");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn add_files(&mut self, mut open: impl FnMut(&str) -> Option<Box<dyn ReadAt>>) -> usize {
         let mut used: Vec<(Arc<str>, Arc<PagedFile>)> = Vec::new();
         let firsts: Vec<_> = self.files.iter().filter(|file| file.file_offset == 0).cloned().collect();

@@ -14,6 +14,16 @@ const STATIC_METHOD: u64 = 32;
 
 impl Names<'_> {
     /// Returns the method that a delegate calls; `None` if the memory lacks the way to it.
+    ///
+    /// ```no_run
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// # let delegate = 0x7f00_1000_2000;
+    /// let method = names.delegate_method(delegate).and_then(|method| method.name);
+    /// println!("it calls {:?}", method.map(|name| format!("{}.{}", name.type_name, name.name)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn delegate_method(&self, delegate: u64) -> Option<Method> {
         self.method_at_entry(self.delegate_entry(delegate)?)
     }

@@ -167,6 +167,17 @@ impl Names<'_> {
 
     /// Reads an exception and its causes, the outermost first, and each cause before its own. Parts that the
     /// memory lacks are left out.
+    ///
+    /// ```no_run
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// # let address = 0x7f00_1000_2000;
+    /// for exception in names.exceptions(address) {
+    ///     println!("{:?}: {:?}, {} frames", exception.type_name, exception.message, exception.stack.len());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn exceptions(&self, address: u64) -> Vec<Exception> {
         let (mut list, mut seen) = (Vec::new(), HashSet::new());
         let mut pending = vec![(address, None)];

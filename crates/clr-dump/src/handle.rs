@@ -42,6 +42,14 @@ pub struct Handle {
 }
 
 /// The kind of a handle, by the runtime's number.
+///
+/// ```
+/// use clr_dump::HandleKind;
+///
+/// assert!(HandleKind::PINNED.is_strong() && !HandleKind::WEAK_SHORT.is_strong());
+/// // The numbers of a newer runtime are kept.
+/// assert_eq!(HandleKind(200).name(), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HandleKind(pub u8);
 
@@ -100,6 +108,16 @@ pub struct Handles {
 
 impl Names<'_> {
     /// Reads the handles.
+    ///
+    /// ```no_run
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// for handle in names.handles()?.handles.iter().filter(|handle| handle.kind.is_strong()) {
+    ///     println!("{:?} holds {:?}", handle.kind.name(), names.object_type(handle.object));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.

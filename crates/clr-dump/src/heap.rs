@@ -115,6 +115,30 @@ impl HeapObject {
 }
 
 /// A receiver of the objects of a heap, which come in the order of their addresses.
+///
+/// ```no_run
+/// use clr_dump::{HeapObject, HeapVisitor};
+///
+/// /// The largest object.
+/// #[derive(Default)]
+/// struct Largest(Option<HeapObject>);
+///
+/// impl HeapVisitor for Largest {
+///     fn object(&mut self, object: &HeapObject) {
+///         if self.0.is_none_or(|largest| object.size > largest.size) {
+///             self.0 = Some(*object);
+///         }
+///     }
+/// }
+///
+/// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+/// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+/// # let names = clr_dump::Names::new(&core, &runtime);
+/// let mut largest = Largest::default();
+/// let walk = names.walk_heap(&mut largest)?;
+/// println!("{:?}, {} gaps", largest.0, walk.gaps.len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait HeapVisitor {
     /// Receives an object.
     fn object(&mut self, object: &HeapObject);
@@ -264,6 +288,16 @@ impl Names<'_> {
     /// Returns the object at an address; `None` if there is none, or the memory lacks it.
     ///
     /// The address is checked by the type alone: dead objects and copies of them are found, too.
+    ///
+    /// ```no_run
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// if let Some(object) = names.object_at(0x7f00_1000_2000) {
+    ///     println!("{:?}: {:?}", names.type_name(object.type_handle), names.content(&object, 100)?);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn object_at(&self, address: u64) -> Option<HeapObject> {
         if !address.is_multiple_of(8) {
             return None;

@@ -138,6 +138,20 @@ impl Runtime {
 
     /// Returns the monitors that a thread waits for, the innermost first.
     ///
+    /// ```no_run
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// let monitors = runtime.monitors(&core);
+    /// for thread in runtime.threads(&core)? {
+    ///     for wait in runtime.monitor_waits(&core, &thread)? {
+    ///         let object = monitors.at(wait.monitor).map(|monitor| monitor.object);
+    ///         println!("{} waits for {:?}", thread.os_id, object.and_then(|object| names.object_type(object)));
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the memory lacks the thread's list.
     pub fn monitor_waits(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Vec<MonitorWait>> {

@@ -74,6 +74,12 @@ pub fn parse_maps(text: &[u8]) -> Vec<MappedFile> {
 }
 
 /// Reads all mappings from the text of `/proc/PID/maps`.
+///
+/// ```
+/// let maps = b"7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]\n";
+/// let mappings = clr_dump::parse_mappings(maps);
+/// assert_eq!((&*mappings[0].name, mappings[0].size(), mappings[0].is_file()), ("[stack]", 0x21000, false));
+/// ```
 pub fn parse_mappings(text: &[u8]) -> Vec<Mapping> {
     text.split(|byte| *byte == b'\n').filter_map(parse_line).take(MOST_MAPPINGS).collect()
 }

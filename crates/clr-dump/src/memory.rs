@@ -117,6 +117,25 @@ pub(crate) const fn offset(address: u64, by: u64) -> u64 {
 }
 
 /// Memory with copied bytes of one range before it: the stack of a thread at a time at which it has run on.
+///
+/// ```
+/// use clr_dump::{Memory, MemoryResult, Missing, WithCopy};
+///
+/// /// Memory of zeros.
+/// struct Zeros;
+///
+/// impl Memory for Zeros {
+///     fn read(&self, _: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+///         buffer.fill(0);
+///         Ok(())
+///     }
+/// }
+///
+/// // The bytes of a sampled stack, over memory that has changed since.
+/// let stack = [1, 0, 0, 0];
+/// let memory: &dyn Memory = &WithCopy::new(&Zeros, 0x7000, &stack);
+/// assert_eq!((memory.u32(0x7000), memory.u32(0x7100)), (Ok(1), Ok(0)));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct WithCopy<'a, M: ?Sized> {
     memory: &'a M,

@@ -36,6 +36,16 @@ const MOST_ARGUMENTS: u16 = 64;
 const MOST_METADATA: usize = 1 << 30;
 
 /// Names of types and methods of a runtime. Modules and names are read once and kept.
+///
+/// ```no_run
+/// use clr_dump::Names;
+///
+/// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+/// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+/// let names = Names::new(&core, &runtime);
+/// println!("the object at 0x7f0010002000 is a {:?}", names.object_type(0x7f00_1000_2000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Names<'m> {
     memory: &'m dyn Memory,
     runtime: &'m Runtime,

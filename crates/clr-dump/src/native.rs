@@ -48,6 +48,20 @@ pub struct NativeImage {
 }
 
 /// The images of a process, also of one without a runtime. Their headers are read once.
+///
+/// ```no_run
+/// use clr_dump::NativeImages;
+///
+/// // A core dump of any program, without a runtime.
+/// let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+/// let images = NativeImages::new(core.files());
+/// for thread in core.threads() {
+///     let Some(registers) = &thread.registers else { continue };
+///     let stack = images.stack(&core, registers);
+///     println!("{}: {} frames, in {:?}", thread.tid, stack.frames.len(), images.at(&core, registers.ip));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct NativeImages {
     files: Vec<MappedFile>,

@@ -117,6 +117,26 @@ impl Names<'_> {
     /// Returns the content of an object: of a text at most `most` characters, of an array at most `most`
     /// elements.
     ///
+    /// ```no_run
+    /// use clr_dump::ObjectContent;
+    ///
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// # let object = names.object_at(0x7f00_1000_2000).ok_or("no object")?;
+    /// match names.content(&object, 100)? {
+    ///     ObjectContent::Text { text, length } => println!("{text:?}, {length} units"),
+    ///     ObjectContent::Array { lengths, elements } => println!("{lengths:?} {elements:?}"),
+    ///     ObjectContent::Fields(fields) => {
+    ///         for field in fields {
+    ///             println!("{} = {:?}", field.field.name, field.value);
+    ///         }
+    ///     }
+    ///     other => println!("{other:?}"),
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the memory lacks the object's type.
     pub fn content(&self, object: &HeapObject, most: u32) -> MemoryResult<ObjectContent> {
@@ -158,6 +178,19 @@ impl Names<'_> {
     }
 
     /// Returns the value of a field of an object by its name; `None` if it has none, or the memory lacks it.
+    ///
+    /// ```no_run
+    /// use clr_dump::Value;
+    ///
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// # let object = 0x7f00_1000_2000;
+    /// if let Some(Value::Signed(size)) = names.field_value(object, "_size") {
+    ///     println!("a list of {size} elements");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn field_value(&self, object: u64, name: &str) -> Option<Value> {
         let type_handle = self.reference_type(object)?;
         let field = self.fields(type_handle).into_iter().find(|field| field.name == name)?;
@@ -172,6 +205,17 @@ impl Names<'_> {
     }
 
     /// Returns the value of a static field.
+    ///
+    /// ```no_run
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// for field in names.static_fields([], &runtime.threads(&core)?) {
+    ///     let value = names.static_value(&field);
+    ///     println!("{:?}.{} = {value:?}", names.type_name(field.type_handle), field.field.name);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn static_value(&self, field: &StaticField) -> Value {
         let left = &mut MOST_VALUES.clone();
         let (kind, value_type) = (field.field.kind, field.field.value_type);

@@ -46,6 +46,13 @@ impl ProcessMemory {
 
     /// Reads all current mappings.
     ///
+    /// ```
+    /// let memory = clr_dump::ProcessMemory::open(std::process::id())?;
+    /// let stack = memory.mappings()?.into_iter().find(|mapping| &*mapping.name == "[stack]");
+    /// assert!(stack.is_some_and(|stack| !stack.is_file() && stack.size() > 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the process has ended, or its mappings may not be read.
     pub fn mappings(&self) -> Result<Vec<Mapping>, Error> {

@@ -30,6 +30,17 @@ const MOST_DATA: u64 = 1 << 20;
 const ATTEMPTS: usize = 3;
 
 /// The runtime of a process.
+///
+/// ```no_run
+/// use clr_dump::{CoreFile, Runtime};
+///
+/// let core = CoreFile::open(std::fs::File::open("core")?)?;
+/// let runtime = Runtime::find(&core, core.files())?;
+/// for thread in runtime.threads(&core)? {
+///     println!("{} is managed thread {}", thread.os_id, thread.managed_id);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Runtime {
     version: String,

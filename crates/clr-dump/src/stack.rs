@@ -46,6 +46,21 @@ pub struct Frame {
 }
 
 /// The frames of a thread.
+///
+/// ```no_run
+/// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+/// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+/// # let names = clr_dump::Names::new(&core, &runtime);
+/// # let thread = runtime.threads(&core)?.remove(0);
+/// let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
+/// for (frame, code) in stack.managed() {
+///     println!("{:#x} {:?}", frame.ip, names.method(code).and_then(|method| method.name));
+/// }
+/// for (at, gap) in &stack.gaps {
+///     eprintln!("before frame {at}: {gap}");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stack {
@@ -94,6 +109,14 @@ impl Stack {
 }
 
 /// A reason why frames may be missing.
+///
+/// ```
+/// use clr_dump::{Gap, UnwindError};
+///
+/// // Native frames may be missing where the managed ones are whole.
+/// assert!(Gap::Native(UnwindError::NotInImage).is_native());
+/// assert!(!Gap::Running.is_native());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Gap {

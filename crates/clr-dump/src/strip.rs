@@ -35,6 +35,21 @@ const MOST_METHODS: usize = 1 << 20;
 const MOST_NOTES: u64 = 256 << 20;
 
 /// A copy of a core dump that is to be written.
+///
+/// ```no_run
+/// use clr_dump::{CoreFile, StrippedCore};
+/// use std::io::{Seek as _, SeekFrom, Write as _};
+///
+/// let core = CoreFile::open(std::fs::File::open("core")?)?;
+/// let stripped = StrippedCore::new(&core)?;
+/// println!("without {} strings", stripped.contents().strings.objects);
+/// let mut copy = std::fs::File::create("core.stripped")?;
+/// stripped.write(|at, bytes| {
+///     copy.seek(SeekFrom::Start(at))?;
+///     copy.write_all(bytes)
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct StrippedCore<'c> {
     core: &'c CoreFile,

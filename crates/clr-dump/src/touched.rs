@@ -11,6 +11,26 @@ use crate::memory::{Memory, MemoryResult, Missing};
 const MOST_PAGES: usize = 1 << 20;
 
 /// Memory with the pages that were read of it: what an answer takes is what a small core dump must have.
+///
+/// ```
+/// use clr_dump::{Memory, MemoryResult, TouchedMemory};
+///
+/// /// Memory of zeros.
+/// struct Zeros;
+///
+/// impl Memory for Zeros {
+///     fn read(&self, _: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+///         buffer.fill(0);
+///         Ok(())
+///     }
+/// }
+///
+/// let touched = TouchedMemory::new(&Zeros);
+/// let memory: &dyn Memory = &touched;
+/// // The last two bytes of one page, and the first two of the next.
+/// memory.u32(0x1ffe).expect("zeros");
+/// assert!(touched.into_pages().into_iter().eq([1, 2]));
+/// ```
 #[derive(Debug)]
 pub struct TouchedMemory<'a, M: ?Sized> {
     memory: &'a M,

@@ -52,6 +52,14 @@ pub struct FunctionEntry {
 }
 
 /// The place of an instruction pointer in the frames of a thread.
+///
+/// ```
+/// use clr_dump::FramePosition;
+///
+/// // After a call that does not return, the return address is past the function's end.
+/// assert_eq!(FramePosition::Caller.lookup_address(0x1000), 0xfff);
+/// assert_eq!(FramePosition::Innermost.lookup_address(0x1000), 0x1000);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "the innermost frame, or another")]
 pub enum FramePosition {
