@@ -10,6 +10,18 @@ use crate::spans::Spans;
 use crate::step::is_of_work;
 
 /// An activity: its id, or its path, `/#4711/1/2/`, as in the reports.
+///
+/// ```
+/// use clr_activity::ActivityPattern;
+/// use nettrace::Uuid;
+///
+/// let pattern = ActivityPattern::parse("//1/").ok_or("not a path")?;
+/// // An activity within it: its path is //1/1/.
+/// let inner = Uuid::parse_str("00000011-0000-0000-0000-0000be999d59")?;
+/// assert!(pattern.matches(inner, Some(4711)));
+/// assert!(!ActivityPattern::parse("//2/").ok_or("not a path")?.matches(inner, Some(4711)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivityPattern(Kind);
 

@@ -34,6 +34,19 @@ const DEEPEST: usize = 32;
 
 /// All causes seen so far with their first times, as a tree in which no branch has a stack twice: loops of
 /// tasks that each create the next one end.
+///
+/// ```
+/// use clr_activity::{Cause, CauseId, Causes};
+/// use clr_events::StackTree;
+/// use nettrace::Ticks;
+///
+/// let (mut stacks, mut causes) = (StackTree::default(), Causes::default());
+/// let [main, worker] = [[0x1000, 0x1010], [0x1000, 0x2020]].map(|addresses| stacks.add(addresses));
+/// let first = causes.of(Cause { by: CauseId::NONE, stack: main, generation: 0 }, Ticks(5));
+/// let second = causes.of(Cause { by: first, stack: worker, generation: 0 }, Ticks(9));
+/// // A loop of tasks ends at its first cause.
+/// assert_eq!(causes.of(Cause { by: second, stack: main, generation: 0 }, Ticks(12)), first);
+/// ```
 #[derive(Debug, Default)]
 pub struct Causes {
     all: IndexMap<Cause, Ticks, DefaultHashBuilder>,

@@ -51,6 +51,19 @@ const LONGEST_ARGUMENT: usize = 8192;
 
 impl DiagnosticEvent {
     /// Reads an event; `None` if it is not one that the bridge passes on.
+    ///
+    /// ```no_run
+    /// use clr_activity::{DiagnosticEvent, DiagnosticPhase};
+    ///
+    /// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+    /// while let Some(event) = events.next()? {
+    ///     let Some(diagnostic) = DiagnosticEvent::read(&event) else { continue };
+    ///     if diagnostic.phase == DiagnosticPhase::Stop {
+    ///         println!("{} {:?}", diagnostic.task, diagnostic.argument(&["StatusCode"]));
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn read(event: &Event<'_>) -> Option<Self> {
         match EventKind::of(event.metadata()) {
             EventKind::Diagnostic(opcode) => Self::of(event, opcode),

@@ -43,6 +43,30 @@ pub struct Pauses(Suspensions<()>);
 
 impl Pauses {
     /// Adds an event, and returns the pause that it ends.
+    ///
+    /// ```
+    /// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
+    /// # let provider = || "Microsoft-Windows-DotNETRuntime".to_owned();
+    /// # let kind = |id, event_id| {
+    /// #     Metadata { id, event_id, version: 1, provider: provider(), ..Metadata::default() }
+    /// # };
+    /// # let suspend = payload(&[Value::UInt32(1), Value::UInt32(1), Value::UInt16(0)]);
+    /// # let mut block = EventBlock::v4();
+    /// # for (id, timestamp, payload) in [(1, 5_000_000, suspend), (2, 9_000_000, vec![0, 0])] {
+    /// #     let (thread, sequence) = (7, id);
+    /// #     block.event(&Event { metadata_id: id, sequence, timestamp, thread, payload, ..Event::default() });
+    /// # }
+    /// # let mut trace = Trace::new(&TraceHeader::default());
+    /// # trace.metadata_block(&[kind(1, 9), kind(2, 3)]).event_block(&block);
+    /// # let recording = trace.finish();
+    /// use clr_activity::Pauses;
+    ///
+    /// let (mut pauses, mut found) = (Pauses::default(), Vec::new());
+    /// let mut events = nettrace::SliceReader::new(&recording)?.in_time_order();
+    /// events.for_each(|event| found.extend(pauses.add(&event)))?;
+    /// assert_eq!(found.iter().map(|pause| pause.duration.as_millis()).collect::<Vec<_>>(), [4]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn add(&mut self, event: &Event<'_>) -> Option<Pause> {
         let view = ClrEvent::of(event).ok()??;
         let now = event.relative_time().max(RelativeTime::START);

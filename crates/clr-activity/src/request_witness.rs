@@ -9,6 +9,21 @@ use nettrace::Event;
 ///
 /// At the end of a session, the runtime sends each of its EventSources a command without arguments. Those with
 /// filters take it as the end of all sessions: the others are silent from then on.
+///
+/// ```no_run
+/// use clr_activity::RequestWitness;
+/// use std::time::Instant;
+///
+/// let mut witness = RequestWitness::new("Microsoft-Diagnostics-DiagnosticSource");
+/// let mut events = nettrace::Reader::new(std::io::stdin().lock())?;
+/// while let Some(event) = events.next()? {
+///     witness.add(&event);
+///     if witness.take_silence(Instant::now()) {
+///         eprintln!("another session has ended, and requests are no longer reported");
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct RequestWitness {
     source: &'static str,

@@ -87,6 +87,19 @@ pub struct TimeParts {
 }
 
 /// A span that has ended, or that was cut by the end of the recording.
+///
+/// ```
+/// use clr_activity::{Span, SpanEnd, SpanId, SpanRole};
+///
+/// let provider = "Microsoft.AspNetCore.Hosting";
+/// let mut span = Span::new(SpanId::new(1), SpanRole::Server, provider, "Request", "GET /");
+/// span.status = Some("200");
+/// assert!(span.is_served_request() && span.is_request());
+/// assert!(span.is_named(|name| name == "Microsoft.AspNetCore.Hosting/Request"));
+/// // A request that had not ended does not count.
+/// span.end = SpanEnd::RecordingEnd;
+/// assert!(!span.is_served_request());
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Span<'a> {
@@ -161,6 +174,20 @@ impl<'a> Span<'a> {
 
     /// Returns the time by activity, for a request that has an activity. Parts that the recording has not had
     /// events for are `None`.
+    ///
+    /// ```
+    /// use clr_activity::{Span, SpanId, SpanRole, TimeParts};
+    /// use std::time::Duration;
+    ///
+    /// let mut span = Span::new(SpanId::new(1), SpanRole::Server, "Demo", "Request", "GET /");
+    /// let mut parts = TimeParts::default();
+    /// parts.on_thread = Some(Duration::from_millis(3));
+    /// span.parts = Some(parts.into());
+    /// // A recording that has events of threads, and none of pauses.
+    /// span.known.on_thread = true;
+    /// let known = span.time_parts().unwrap_or_default();
+    /// assert_eq!((known.on_thread, known.gc_pause), (Some(Duration::from_millis(3)), None));
+    /// ```
     pub fn time_parts(&self) -> Option<TimeParts> {
         self.parts.map(|parts| parts.known(self.known))
     }

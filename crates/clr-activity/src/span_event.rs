@@ -8,6 +8,19 @@ use crate::span::SpanRole;
 
 /// A kind of event that starts or stops a span whose fields are known: of ASP.NET Core, Kestrel, HttpClient,
 /// sockets, TLS, name resolution, SqlClient or gRPC.
+///
+/// ```no_run
+/// use clr_activity::SpanEvent;
+///
+/// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+/// while let Some(event) = events.next()? {
+///     let Some(span_event) = SpanEvent::of(event.metadata()) else { continue };
+///     if span_event.is_start() {
+///         println!("{:?} {:?}", span_event.role(), span_event.name(&event));
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanEvent {
     format: Format,

@@ -113,6 +113,18 @@ impl Spans {
     /// its last event of any kind: see [`extend_to`](Self::extend_to).
     ///
     /// [`in_time_order_by`]: nettrace::Events::in_time_order_by
+    ///
+    /// ```no_run
+    /// use clr_activity::Spans;
+    ///
+    /// // Most events of a recording make no difference, and are not held.
+    /// let recording = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+    /// let (mut spans, mut requests) = (Spans::default(), 0);
+    /// let mut events = recording.in_time_order_by(Spans::interest);
+    /// events.for_each(|event| spans.add(&event, |span| requests += u64::from(span.is_served_request())))?;
+    /// println!("{requests} requests");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn interest(kind: &Metadata) -> Interest {
         match EventKind::of(kind) {
             EventKind::Unrelated => Interest::None,

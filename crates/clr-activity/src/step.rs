@@ -244,6 +244,16 @@ fn number(event: &Event<'_>, is_wide: bool) -> Option<u64> {
 }
 
 /// The steps of kinds of events.
+///
+/// ```no_run
+/// use clr_activity::{Step, Steps};
+///
+/// let (mut steps, mut scheduled) = (Steps::default(), 0);
+/// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+/// events.for_each(|event| scheduled += u64::from(matches!(steps.of(&event), Step::Create(_))))?;
+/// println!("{scheduled} pieces of work");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Steps(MetadataMap<Kind>);
 

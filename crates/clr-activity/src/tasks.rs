@@ -7,6 +7,19 @@ use crate::causes::CauseId;
 use crate::step::{Step, WorkId};
 
 /// Tasks that have been created and have not run.
+///
+/// ```
+/// use clr_activity::{CauseId, Step, Tasks, WorkId, Worker};
+/// use nettrace::Uuid;
+///
+/// let (mut tasks, task) = (Tasks::default(), WorkId::Task(7));
+/// let (mut creator, mut runner) = (Worker::default(), Worker::default());
+/// creator.request = Some(Uuid::from_u128(1));
+/// tasks.add(None, Step::Create(task), &mut creator, |_| CauseId::NONE);
+/// // Another thread runs the task, for the same request.
+/// tasks.add(None, Step::Start(task), &mut runner, |_| CauseId::NONE);
+/// assert_eq!(runner.request, creator.request);
+/// ```
 #[derive(Debug, Default)]
 pub struct Tasks {
     waiting: BoundedMap<(Option<u64>, WorkId), Created>,

@@ -15,6 +15,31 @@ use crate::version::Version;
 ///
 /// Recordings of netperf, which have no sequence points, are read in time order and get some.
 ///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace::SliceReader;
+/// use nettrace_writer::{Error, Version, transcode};
+///
+/// let mut v4 = Vec::new();
+/// let write = |bytes: &[u8]| -> Result<(), Error> {
+///     v4.extend_from_slice(bytes);
+///     Ok(())
+/// };
+/// transcode(SliceReader::new(&recording)?, Version::V4, write)?;
+/// assert_eq!(SliceReader::new(&v4)?.info().map(|info| info.version), Some(4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If reading failed, if something is larger than the version can say, and those of `write`.
 pub fn transcode<S: Source, E: From<Error>>(
@@ -50,6 +75,34 @@ pub fn transcode<S: Source, E: From<Error>>(
 
 /// Calls `write` with the bytes of a recording of V6 that has all events of many recordings, in the order of
 /// time, part by part. See [`Merger`].
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace::SliceReader;
+/// use nettrace_writer::{Error, MergerOptions, merge};
+///
+/// # let (first, second) = (recording.clone(), recording.clone());
+/// let mut merged = Vec::new();
+/// let write = |bytes: &[u8]| -> Result<(), Error> {
+///     merged.extend_from_slice(bytes);
+///     Ok(())
+/// };
+/// let recordings = vec![SliceReader::new(&first)?, SliceReader::new(&second)?];
+/// let (_, merger) = merge(recordings, MergerOptions::default(), write)?;
+/// // The second is the same recording: each of its events repeats one of the first.
+/// assert_eq!((merger.events(0), merger.events(1)), ((10, 0), (0, 10)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// As [`Merger::new`], if reading failed, if something is larger than the format can say, and those of

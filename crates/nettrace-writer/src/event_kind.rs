@@ -65,6 +65,15 @@ impl<'a> EventKind<'a> {
 }
 
 /// The type of a field.
+///
+/// ```
+/// use nettrace::TypeCode;
+/// use nettrace_writer::{EventKind, FieldKind};
+///
+/// let fields = [("Count", FieldKind::Scalar(TypeCode::U32)), ("Name", FieldKind::Text)];
+/// let kind = EventKind::new("Demo", 1, "Tick", &fields).with_level(5).with_version(2);
+/// assert_eq!((kind.version, kind.fields.len()), (2, 2));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldKind {

@@ -79,6 +79,17 @@ impl EventWriter {
     /// [counted](Self::omissions): names and processes of threads, fields that are
     /// [texts](crate::FieldKind::Text), and pairs of the header.
     ///
+    /// ```
+    /// use nettrace::{SliceReader, Ticks, TraceInfo};
+    /// use nettrace_writer::{EventWriter, Version};
+    ///
+    /// let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), Vec::new());
+    /// let mut writer = EventWriter::of_version(Version::V4, &info)?;
+    /// writer.finish()?;
+    /// assert_eq!(SliceReader::new(writer.bytes())?.info().map(|info| info.version), Some(4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn of_version(version: Version, info: &TraceInfo) -> Result<Self, Error> {
@@ -167,6 +178,25 @@ impl EventWriter {
 
     /// Counts events of a thread that the source lost: a gap in its sequence numbers, which readers report as
     /// lost events.
+    ///
+    /// ```
+    /// use nettrace::{SliceReader, Ticks, TraceInfo};
+    /// use nettrace_writer::{EventKind, EventWriter};
+    ///
+    /// let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), Vec::new());
+    /// let mut writer = EventWriter::new(&info)?;
+    /// let tick = writer.define(&EventKind::new("Demo", 1, "Tick", &[]))?;
+    /// let thread = writer.thread(7, 8, None)?;
+    /// writer.event(tick, Ticks(5), thread, None, &[], &[])?;
+    /// // The source dropped three events.
+    /// writer.lost(thread, 3);
+    /// writer.event(tick, Ticks(9), thread, None, &[], &[])?;
+    /// writer.finish()?;
+    /// let mut events = SliceReader::new(writer.bytes())?;
+    /// events.for_each(|_| {})?;
+    /// assert_eq!(events.loss().total(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn lost(&mut self, thread: ThreadIndex, count: u32) {
         if let Some(thread) = self.thread_mut(thread) {
             thread.sequence = thread.sequence.wrapping_add(count);
@@ -212,6 +242,30 @@ impl EventWriter {
     }
 
     /// Drops these bytes.
+    ///
+    /// ```
+    /// use nettrace::{Ticks, TraceInfo};
+    /// use nettrace_writer::{EventKind, EventWriter};
+    /// use std::io::Write as _;
+    ///
+    /// # let mut file = Vec::new();
+    /// let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), Vec::new());
+    /// let mut writer = EventWriter::new(&info)?;
+    /// let tick = writer.define(&EventKind::new("Demo", 1, "Tick", &[]))?;
+    /// let thread = writer.thread(7, 8, None)?;
+    /// for time in 0..1000 {
+    ///     writer.event(tick, Ticks(time), thread, None, &[], &[])?;
+    ///     // Memory stays small.
+    ///     if writer.bytes().len() > 4096 {
+    ///         file.write_all(writer.bytes())?;
+    ///         writer.clear_bytes();
+    ///     }
+    /// }
+    /// writer.finish()?;
+    /// file.write_all(writer.bytes())?;
+    /// # assert!(file.starts_with(b"Nettrace"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn clear_bytes(&mut self) {
         self.encoder.container.clear();
     }

@@ -61,6 +61,31 @@ impl MergerOptions {
 ///
 /// Memory: a block of events, the stacks and label lists between two sequence points, and the threads of all
 /// recordings.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace::SliceReader;
+/// use nettrace_writer::{MergeOrder, Merger, MergerOptions};
+///
+/// let mut merger = Merger::new(&[info], MergerOptions::default())?;
+/// let mut order = MergeOrder::new([SliceReader::new(&recording)?]);
+/// while let Some((source, event)) = order.next(&merger).map_err(|(_, error)| error)? {
+///     merger.event(source, &event)?;
+/// }
+/// merger.finish(order.events().map(|events| events.threads()))?;
+/// assert!(merger.bytes().starts_with(b"Nettrace"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Merger {
     info: TraceInfo,

@@ -24,6 +24,33 @@ use crate::version::{Version, is_v6};
 /// [`sequence_point`](Self::sequence_point) writes them.
 ///
 /// Memory: a block of events, and the stacks and label lists between two sequence points.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace::SliceReader;
+/// use nettrace_writer::{Transcoder, Version};
+///
+/// let mut events = SliceReader::new(&recording)?;
+/// let mut transcoder = Transcoder::new(Version::V6, &info)?;
+/// while let Some(record) = events.next_record()? {
+///     transcoder.write(&record)?;
+/// }
+/// transcoder.finish(events.threads())?;
+/// let mut copied = 0;
+/// SliceReader::new(transcoder.bytes())?.for_each(|_| copied += 1)?;
+/// assert_eq!(copied, 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Transcoder {
     encoder: Encoder,
@@ -297,6 +324,37 @@ impl Transcoder {
     }
 
     /// Leaves out an unwanted event, which does not count as lost.
+    ///
+    /// ```
+    /// # use nettrace::{Ticks, TraceInfo};
+    /// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+    /// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+    /// # let mut source = EventWriter::new(&info)?;
+    /// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+    /// # let thread = source.thread(7, 8, Some("main"))?;
+    /// # for second in 0..10 {
+    /// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+    /// # }
+    /// # source.finish()?;
+    /// # let recording = source.bytes().to_vec();
+    /// use nettrace::{Record, SliceReader};
+    /// use nettrace_writer::{Transcoder, Version};
+    ///
+    /// let mut events = SliceReader::new(&recording)?;
+    /// let mut transcoder = Transcoder::new(Version::V6, &info)?;
+    /// while let Some(record) = events.next_record()? {
+    ///     match &record {
+    ///         Record::Event(event) if event.time().0 % 2_000_000_000 != 0 => transcoder.remove(event),
+    ///         _ => transcoder.write(&record)?,
+    ///     }
+    /// }
+    /// transcoder.finish(events.threads())?;
+    /// let mut copy = SliceReader::new(transcoder.bytes())?;
+    /// let mut kept = 0;
+    /// copy.for_each(|_| kept += 1)?;
+    /// assert_eq!((kept, copy.loss().total()), (5, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove(&mut self, event: &Event<'_>) {
         self.thread_mut(event.capture_thread_slot()).remove(event.sequence());
     }

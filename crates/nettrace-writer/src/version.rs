@@ -3,6 +3,14 @@
 use nettrace::{Format, TraceInfo};
 
 /// A version of the format.
+///
+/// ```
+/// use nettrace::{Ticks, TraceInfo};
+/// use nettrace_writer::Version;
+///
+/// let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), Vec::new());
+/// assert_eq!(Version::of(&info), Version::V6);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Version {

@@ -13,6 +13,32 @@ use crate::version::Version;
 const BUFFER: usize = 256 * 1024;
 
 /// A [`Transcoder`] whose bytes go to a [`Write`].
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace::SliceReader;
+/// use nettrace_writer::{Version, Writer};
+///
+/// let mut events = SliceReader::new(&recording)?;
+/// // A file, or any other `Write`.
+/// let mut writer = Writer::new(Version::V6, &info, Vec::new())?;
+/// while let Some(record) = events.next_record()? {
+///     writer.write(&record)?;
+/// }
+/// let (copy, omissions) = writer.finish(events.threads())?;
+/// assert!(copy.starts_with(b"Nettrace") && omissions.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Writer<W> {
     transcoder: Transcoder,
@@ -59,6 +85,36 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes an event with another payload or without its stack: see [`Transcoder::event_with`].
+    ///
+    /// ```
+    /// # use nettrace::{Ticks, TraceInfo};
+    /// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+    /// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+    /// # let mut source = EventWriter::new(&info)?;
+    /// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+    /// # let thread = source.thread(7, 8, Some("main"))?;
+    /// # for second in 0..10 {
+    /// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+    /// # }
+    /// # source.finish()?;
+    /// # let recording = source.bytes().to_vec();
+    /// use nettrace::{Record, SliceReader};
+    /// use nettrace_writer::{Version, Writer};
+    ///
+    /// let mut events = SliceReader::new(&recording)?;
+    /// let mut writer = Writer::new(Version::V6, &info, Vec::new())?;
+    /// while let Some(record) = events.next_record()? {
+    ///     match &record {
+    ///         // Another text of the same length, without the stack.
+    ///         Record::Event(event) => writer.event_with(event, &[2, 0, b'x', b'x'], false)?,
+    ///         _ => writer.write(&record)?,
+    ///     }
+    /// }
+    /// let (copy, _) = writer.finish(events.threads())?;
+    /// let mut events = SliceReader::new(&copy)?;
+    /// assert_eq!(events.next()?.map(|event| event.payload().to_vec()), Some(vec![2, 0, b'x', b'x']));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`write`](Self::write).

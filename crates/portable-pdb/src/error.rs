@@ -1,6 +1,13 @@
 //! Errors of reading a file.
 
 /// A reason why a PDB, or its program, cannot be read.
+///
+/// ```
+/// use portable_pdb::Pdb;
+///
+/// let error = Pdb::parse(b"MZ").expect_err("a program, not its PDB");
+/// eprintln!("App.dll: {error}");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

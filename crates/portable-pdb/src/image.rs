@@ -18,6 +18,17 @@ use crate::error::{Error, Result};
 const EMBEDDED_PORTABLE_PDB: u32 = 17;
 
 /// The debug directory of a program (`App.dll`).
+///
+/// ```
+/// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+/// use portable_pdb::Image;
+///
+/// let image = Image::parse(program)?;
+/// // A PDB beside the program has the same GUID if it belongs to it.
+/// println!("{:?}", image.code_view().map(|code_view| code_view.guid));
+/// assert!(image.has_embedded_pdb() && Image::parse(b"a text").is_err());
+/// # Ok::<(), portable_pdb::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Image<'a> {
     code_view: Option<CodeView<'a>>,
@@ -79,6 +90,18 @@ impl<'a> Image<'a> {
     }
 
     /// Unpacks the embedded PDB; `None` for a program without one.
+    ///
+    /// ```
+    /// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+    /// use portable_pdb::{Error, Image};
+    ///
+    /// let image = Image::parse(program)?;
+    /// let pdb = image.embedded_pdb(64 << 20)?.expect("an embedded PDB");
+    /// assert!(pdb.starts_with(b"BSJB"));
+    /// // Sizes of untrusted files are bounded.
+    /// assert!(matches!(image.embedded_pdb(100), Err(Error::TooLarge { .. })));
+    /// # Ok::<(), portable_pdb::Error>(())
+    /// ```
     ///
     /// # Errors
     /// It does not unpack to its stated size, or that is more than `limit` bytes.

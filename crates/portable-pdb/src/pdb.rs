@@ -19,6 +19,18 @@ pub struct PdbId {
 }
 
 /// A portable PDB in memory.
+///
+/// ```
+/// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+/// use portable_pdb::{Image, Pdb};
+///
+/// let image = Image::parse(program)?;
+/// let embedded = image.embedded_pdb(64 << 20)?.expect("an embedded PDB");
+/// let pdb = Pdb::parse(&embedded)?;
+/// assert_eq!(Some(pdb.id().guid), image.code_view().map(|code_view| code_view.guid));
+/// assert!(pdb.method_count() > 0 && pdb.document_count() > 0);
+/// # Ok::<(), portable_pdb::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Pdb<'a> {
     id: PdbId,
@@ -59,6 +71,20 @@ impl<'a> Pdb<'a> {
 
     /// Returns the sequence points of a method; none if the token is not that of a method.
     ///
+    /// ```
+    /// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+    /// # let embedded = portable_pdb::Image::parse(program)?.embedded_pdb(1 << 20)?.unwrap_or_default();
+    /// # let pdb = portable_pdb::Pdb::parse(&embedded)?;
+    /// for point in pdb.sequence_points(0x0600_0001)? {
+    ///     let point = point?;
+    ///     if let Some(span) = point.span {
+    ///         println!("IL {:#x}: line {}, column {}", point.il_offset, span.start_line, span.start_column);
+    ///     }
+    /// }
+    /// assert!(pdb.sequence_points(0x0600_0001)?.next().is_some());
+    /// # Ok::<(), portable_pdb::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The row of the method is damaged.
     pub fn sequence_points(&self, method: u32) -> Result<SequencePoints<'a>> {
@@ -78,6 +104,18 @@ impl<'a> Pdb<'a> {
     /// Returns the source line of an IL offset: that of the last sequence point with a line at or before it,
     /// as the runtime prints it in stack traces.
     ///
+    /// ```
+    /// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+    /// # let embedded = portable_pdb::Image::parse(program)?.embedded_pdb(1 << 20)?.unwrap_or_default();
+    /// # let pdb = portable_pdb::Pdb::parse(&embedded)?;
+    /// // The first instruction of `Main`.
+    /// let line = pdb.line(0x0600_0001, 0)?.expect("a line");
+    /// assert_eq!((pdb.document_name(line.document)?.as_str(), line.line), ("/_/Lines.cs", 15));
+    /// // A token of something else has no lines.
+    /// assert_eq!(pdb.line(0x0200_0001, 0)?, None);
+    /// # Ok::<(), portable_pdb::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The row of the method or a sequence point up to there is damaged.
     pub fn line(&self, method: u32, il_offset: u32) -> Result<Option<Line>> {
@@ -95,6 +133,17 @@ impl<'a> Pdb<'a> {
     }
 
     /// Returns the lines of a method, for many offsets: the sequence points are decoded once.
+    ///
+    /// ```
+    /// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+    /// # let embedded = portable_pdb::Image::parse(program)?.embedded_pdb(1 << 20)?.unwrap_or_default();
+    /// # let pdb = portable_pdb::Pdb::parse(&embedded)?;
+    /// // For many offsets of one method.
+    /// let lines = pdb.method_lines(0x0600_0001, 1 << 20)?;
+    /// let numbers: Vec<_> = (0..100).filter_map(|il_offset| Some(lines.line(il_offset)?.line)).collect();
+    /// assert!(numbers.is_sorted() && numbers.first() == Some(&15), "{numbers:?}");
+    /// # Ok::<(), portable_pdb::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The row of the method is damaged, or its sequence points take more than `limit` bytes. Points after a

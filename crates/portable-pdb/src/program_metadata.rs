@@ -30,6 +30,18 @@ const CLASS_LAYOUT: usize = 0x0f;
 ///
 /// Rows count from 1: they are the low 24 bits of tokens. Each name is read when it is asked for, in time
 /// proportional to its length and to the logarithm of the number of types.
+///
+/// ```
+/// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+/// use portable_pdb::ProgramMetadata;
+///
+/// let metadata = ProgramMetadata::of_program(program)?;
+/// // The name that the compiler gave it.
+/// assert_eq!(metadata.module_name()?, "Lines.exe");
+/// let main = metadata.method(1)?;
+/// assert_eq!((metadata.type_name(main.type_row)?.as_str(), main.name.as_str()), ("Lines", "Main"));
+/// # Ok::<(), portable_pdb::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ProgramMetadata<'a> {
     streams: ProgramStreams<'a>,
@@ -200,6 +212,20 @@ impl<'a> ProgramMetadata<'a> {
     }
 
     /// Returns a field.
+    ///
+    /// ```
+    /// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+    /// use portable_pdb::ProgramMetadata;
+    ///
+    /// let metadata = ProgramMetadata::of_program(program)?;
+    /// for row in 1..=metadata.type_count() {
+    ///     for number in metadata.fields_of_type(row)? {
+    ///         let field = metadata.field(metadata.field_row(number)?)?;
+    ///         println!("{}.{} constant: {}", metadata.type_name(row)?, field.name, field.is_constant());
+    ///     }
+    /// }
+    /// # Ok::<(), portable_pdb::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).

@@ -31,6 +31,16 @@ pub struct TypeDefinition {
 /// Reads the types that a program (`App.dll`) defines, in the order of their tokens, the first of which is
 /// `0x0200_0001`.
 ///
+/// ```
+/// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+/// let types = portable_pdb::type_definitions(program)?;
+/// for of in types.iter().filter(|of| !of.static_fields.is_empty()) {
+///     println!("{} has {:?}", of.name, of.static_fields);
+/// }
+/// assert!(types.iter().any(|of| of.name == "Lines"));
+/// # Ok::<(), portable_pdb::Error>(())
+/// ```
+///
 /// # Errors
 /// The bytes are not a PE image with metadata, the metadata is damaged, or its names are longer than 64 MB
 /// together.

@@ -28,6 +28,13 @@ fn points(bytes: &[u8]) -> Result<String, Error> {
     Ok(text)
 }
 
+/// The program of the doc examples is a copy, since a package has no testdata.
+#[test]
+fn the_example_program_is_that_of_testdata() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/Lines.dll");
+    assert_eq!(fs::read(path).unwrap(), testdata("embedded/Lines.dll"));
+}
+
 #[test]
 fn every_point_is_that_of_the_other_reader() {
     let expected = String::from_utf8(testdata("Lines.points.txt")).unwrap();

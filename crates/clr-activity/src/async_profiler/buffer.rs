@@ -11,6 +11,13 @@ use super::layout::AsyncLayout;
 const VERSION: u8 = 1;
 
 /// A buffer of a thread's events.
+///
+/// ```
+/// use clr_activity::AsyncBuffer;
+///
+/// // The payload of another event.
+/// assert!(AsyncBuffer::parse(&[1, 0, 0, 0, 9]).is_err());
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct AsyncBuffer<'b> {

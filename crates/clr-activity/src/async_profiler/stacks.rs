@@ -27,6 +27,21 @@ const MOST_DISTINCT_FRAMES: u32 = 1 << 22;
 ///
 /// # Memory
 /// At most 256 MB of buffers; what does not fit is counted.
+///
+/// ```no_run
+/// use clr_activity::{AsyncStacksBuilder, has_async_buffer};
+///
+/// let mut builder = AsyncStacksBuilder::default();
+/// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+/// events.for_each(|event| {
+///     if has_async_buffer(event.metadata()) {
+///         builder.add(&event);
+///     }
+/// })?;
+/// let stacks = builder.finish();
+/// println!("{} could not be read", stacks.left_out());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct AsyncStacksBuilder {
     buffers: Vec<(Option<u64>, Ticks, Box<[u8]>)>,
