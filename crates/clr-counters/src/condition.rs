@@ -101,6 +101,20 @@ impl Condition {
     }
 
     /// Returns the number of the sample that meets the condition, with its aspect; `None` if none does.
+    ///
+    /// ```
+    /// # use clr_counters::{Kind, Measurement, MeterMeasurement, Sample, Series, SeriesId};
+    /// # use std::time::Duration;
+    /// # let series = Series::new("MyApp", "orders", Kind::Counter);
+    /// # let orders = Measurement::Meter(MeterMeasurement::Counter { increment: Some(6.0), total: Some(40.0) });
+    /// # let time = nettrace::RelativeTime::after_start(Duration::from_secs(9));
+    /// # let sample = Sample::new(time, SeriesId(0), &series, &orders).with_interval(Duration::from_secs(3));
+    /// use clr_counters::{Aspect, Comparison, Condition};
+    ///
+    /// let condition = Condition::new("MyApp/orders:rate", Comparison::Greater, 1.5)?;
+    /// assert_eq!(condition.number_that_meets(&sample), Some((Aspect::Rate, 2.0)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn number_that_meets(&self, sample: &Sample<'_>) -> Option<(Aspect, f64)> {
         let series = sample.series;
         if !self.is_of(series) {

@@ -185,6 +185,19 @@ impl Counters {
 
     /// Adds an event, and passes the samples that it completes to `emit`. Others wait for later events: after
     /// the last event call [`finish`](Self::finish).
+    ///
+    /// ```no_run
+    /// use clr_counters::{Aspect, Counters, Selection};
+    ///
+    /// // Events of a live session, as they arrive.
+    /// let mut counters = Counters::new(Selection::parse("System.Runtime[cpu-usage]")?);
+    /// let mut events = nettrace::Reader::new(std::io::stdin().lock())?.in_time_order();
+    /// while let Some(event) = events.next()? {
+    ///     counters.add(&event, |sample| println!("{:?} %", sample.number(Aspect::Value)));
+    /// }
+    /// counters.finish(|sample| println!("{:?} %", sample.number(Aspect::Value)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn add(&mut self, event: &Event<'_>, mut emit: impl FnMut(Sample<'_>)) {
         let time = event.relative_time();
         self.release(Some(time), &mut emit);

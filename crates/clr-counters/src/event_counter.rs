@@ -67,6 +67,19 @@ impl<'a> EventCounter<'a> {
     /// Decodes the value in an event; `None` if it has none.
     ///
     /// Events are recognised by their name and fields: their ids vary from process to process.
+    ///
+    /// ```no_run
+    /// use clr_counters::{EventCounter, EventCounterValue};
+    ///
+    /// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+    /// while let Some(event) = events.next()? {
+    ///     let Some(counter) = EventCounter::of(&event) else { continue };
+    ///     if let EventCounterValue::Mean { mean, .. } = counter.value {
+    ///         println!("{} {mean} {}", counter.name, counter.display_units);
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn of(event: &Event<'a>) -> Option<Self> {
         if !Self::is_of(event.metadata()) {
             return None;

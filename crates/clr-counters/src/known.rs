@@ -45,6 +45,15 @@ const fn instrument(name: &'static str, kind: &'static str, unit: &'static str) 
 }
 
 /// All providers, EventSources first.
+///
+/// ```
+/// use clr_counters::known::PROVIDERS;
+///
+/// let runtime = PROVIDERS.iter().find(|it| it.name == "System.Runtime" && !it.is_meter).ok_or("unknown")?;
+/// let cpu = runtime.counters.iter().find(|counter| counter.name == "cpu-usage").ok_or("unknown")?;
+/// assert_eq!((cpu.display_name, cpu.unit), ("CPU Usage", "%"));
+/// # Ok::<(), &str>(())
+/// ```
 pub const PROVIDERS: &[KnownProvider] = &[
     KnownProvider {
         name: "System.Runtime",

@@ -145,6 +145,16 @@ pub enum MeterMeasurement {
 
 /// A histogram with exponential buckets: bucket `i` in OpenTelemetry's numbering counts the measurements
 /// above `b^i`, up to `b^(i + 1)`, with `b = 2^(2^-scale)`. Measurements below 0 are not counted.
+///
+/// ```
+/// use clr_counters::ExponentialHistogram;
+///
+/// let mut histogram = ExponentialHistogram::default();
+/// // One measurement above 2, up to 4, and two above 4, up to 8.
+/// (histogram.max, histogram.count, histogram.buckets) = (8.0, 3, vec![1, 2]);
+/// assert_eq!((histogram.offset(), histogram.upper_bound(1)), (Some(1), 4.0));
+/// assert_eq!((histogram.quantile(0.2), histogram.quantile(0.5)), (Some(4.0), Some(8.0)));
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct ExponentialHistogram {
@@ -402,6 +412,19 @@ impl<'a> Parts<'a> {
 impl<'a> MeterEvent<'a> {
     /// Decodes an event of [`METRICS_PROVIDER`]; `None` if it is of another provider, or of a kind without
     /// information about Meters.
+    ///
+    /// ```no_run
+    /// use clr_counters::{MeterEvent, MeterEventKind};
+    ///
+    /// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+    /// while let Some(event) = events.next()? {
+    ///     let kind = MeterEvent::of(&event).map(|event| event.kind);
+    ///     if let Some(MeterEventKind::InstrumentPublished(instrument)) = kind {
+    ///         println!("{instrument:?}");
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn of(event: &Event<'a>) -> Option<Self> {
         if event.provider() != METRICS_PROVIDER {
             return None;

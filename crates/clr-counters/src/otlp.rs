@@ -84,6 +84,27 @@ const MOST_POINTS: usize = 5000;
 
 /// The last state of the series of processes, for OTLP. Times are as for
 /// [`prometheus`](crate::prometheus::Exporter).
+///
+/// ```
+/// # use clr_counters::{Kind, Measurement, MeterMeasurement, Sample, Series, SeriesId};
+/// # use std::time::Duration;
+/// # let series = Series::new("MyApp", "orders", Kind::Counter);
+/// # let orders = Measurement::Meter(MeterMeasurement::Counter { increment: Some(6.0), total: Some(40.0) });
+/// # let time = nettrace::RelativeTime::after_start(Duration::from_secs(9));
+/// # let sample = Sample::new(time, SeriesId(0), &series, &orders).with_interval(Duration::from_secs(3));
+/// use clr_counters::ProcessKey;
+/// use clr_counters::otlp::{Exporter, Process, Temporality};
+///
+/// let (now, unix_nanos) = (Duration::from_secs(9), 1_795_251_740_000_000_000);
+/// let mut exporter = Exporter::new(Temporality::Cumulative, 10_000);
+/// let attributes = vec![("service.name".to_owned(), "shop".to_owned())];
+/// let process = Process::new(Some(4711), unix_nanos - 9_000_000_000).with_attributes(attributes);
+/// exporter.begin_process(ProcessKey(0), process);
+/// exporter.add(ProcessKey(0), &sample, now);
+/// // Each request is the body of a POST to /v1/metrics.
+/// let requests = exporter.encode(now, unix_nanos);
+/// assert_eq!((requests.len(), requests[0].points), (1, 1));
+/// ```
 #[derive(Debug)]
 pub struct Exporter {
     temporality: Temporality,
@@ -177,6 +198,13 @@ impl Exporter {
 }
 
 /// Returns the number of points that a receiver rejected although it accepted the request, and its reason.
+///
+/// ```
+/// use clr_counters::otlp::rejected_points;
+///
+/// // The empty response of a collector that accepted everything.
+/// assert_eq!(rejected_points(&[]), None);
+/// ```
 pub fn rejected_points(response: &[u8]) -> Option<(u64, String)> {
     let partial = ExportMetricsServiceResponse::decode(response).ok()?.partial_success?;
     let rejected = u64::try_from(partial.rejected_data_points).unwrap_or_default();

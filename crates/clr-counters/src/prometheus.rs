@@ -140,6 +140,24 @@ impl Exporter {
     }
 
     /// Adds a sample.
+    ///
+    /// ```
+    /// # use clr_counters::{Kind, Measurement, MeterMeasurement, Sample, Series, SeriesId};
+    /// # use std::time::Duration;
+    /// # let series = Series::new("MyApp", "orders", Kind::Counter);
+    /// # let orders = Measurement::Meter(MeterMeasurement::Counter { increment: Some(6.0), total: Some(40.0) });
+    /// # let time = nettrace::RelativeTime::after_start(Duration::from_secs(9));
+    /// # let sample = Sample::new(time, SeriesId(0), &series, &orders).with_interval(Duration::from_secs(3));
+    /// use clr_counters::ProcessKey;
+    /// use clr_counters::prometheus::{Exporter, Format, NameStyle};
+    ///
+    /// let (mut exporter, now) = (Exporter::new(NameStyle::OpenTelemetry, 10_000), Duration::from_secs(9));
+    /// exporter.begin_process(ProcessKey(0), Some("shop"), Some(4711));
+    /// exporter.add(ProcessKey(0), &sample, now);
+    /// let text = String::from_utf8(exporter.encode(Format::Text, now))?;
+    /// assert!(text.lines().any(|line| line.contains("orders") && line.ends_with(" 40.0")), "{text}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn add(&mut self, process: ProcessKey, sample: &Sample<'_>, now: Duration) {
         let key = PointKey { process, series: sample.id };
         let Self { style, processes, points, families, .. } = self;
@@ -161,6 +179,17 @@ impl Exporter {
     }
 
     /// Writes all series that have not ended, and metrics of the calling program.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use clr_counters::prometheus::{Exporter, Format, NameStyle, OwnMetric};
+    ///
+    /// let exporter = Exporter::new(NameStyle::OpenTelemetry, 10_000);
+    /// let own = OwnMetric::gauge("dipc_monitor_sessions", "Open sessions.", 2.0);
+    /// let text = String::from_utf8(exporter.encode_with(Format::Text, Duration::ZERO, &[own]))?;
+    /// assert!(text.lines().any(|line| line == "dipc_monitor_sessions 2"), "{text}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn encode_with(&self, format: Format, now: Duration, more: &[OwnMetric]) -> Vec<u8> {
         let series = self.metrics(now, format);
         let mut own = more.to_vec();

@@ -57,6 +57,11 @@ pub enum Measurement {
 }
 
 /// Formats a value for people, with two decimals, or three significant digits if it is small.
+///
+/// ```
+/// assert_eq!(clr_counters::value_text(12.5), "12.5");
+/// assert_eq!(clr_counters::value_text(0.001_234), "1.23e-3");
+/// ```
 pub fn value_text(value: f64) -> String {
     if value != 0.0 && value.abs() < 0.01 {
         return format!("{value:.2e}");

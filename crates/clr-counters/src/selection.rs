@@ -218,6 +218,13 @@ impl SessionSettings {
     /// The same settings with a new, unique [`client`](Self::client). Each session needs its own: the runtime
     /// counts a client of the shared session once and releases it at the end of each of its sessions, so that
     /// the second one ends the Meters of all clients.
+    ///
+    /// ```
+    /// use clr_counters::SessionSettings;
+    ///
+    /// let settings = || SessionSettings::default().with_unique_client();
+    /// assert_ne!(settings().client, settings().client);
+    /// ```
     #[must_use]
     pub fn with_unique_client(self) -> Self {
         Self { client: unique_name(), ..self }
@@ -261,6 +268,16 @@ impl Selection {
     }
 
     /// Returns the union of two selections.
+    ///
+    /// ```
+    /// use clr_counters::Selection;
+    ///
+    /// let cpu = Selection::of_event_counter("System.Runtime", "cpu-usage");
+    /// let orders = Selection::of_instrument("MyApp", "orders");
+    /// let both = cpu.and(orders);
+    /// assert!(both.has_event_counter("System.Runtime", "cpu-usage") && both.has_instrument("MyApp", "orders"));
+    /// assert!(!both.has_instrument("MyApp", "returns"));
+    /// ```
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.providers.extend(other.providers);

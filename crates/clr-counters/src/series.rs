@@ -10,6 +10,15 @@ use crate::event_counter::{EventCounter, EventCounterValue};
 use crate::meter::{Instrument, MeterMeasurement, MeterValue};
 
 /// A counter or an instrument, with one set of tags.
+///
+/// ```
+/// use clr_counters::{Aspect, Kind, Series};
+///
+/// let mut series = Series::new("MyApp", "orders", Kind::Counter);
+/// series.tags = "kind=web,region=eu".to_owned();
+/// assert_eq!(series.tag_pairs(), [("kind", "web"), ("region", "eu")]);
+/// assert!(series.aspects().contains(&Aspect::Rate) && series.kind.is_meter());
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Series {

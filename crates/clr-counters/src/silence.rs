@@ -31,6 +31,21 @@ impl fmt::Display for CounterSource {
 ///
 /// A source counts as silent after three intervals without any report of it, if it has reported before.
 /// Sources without instruments report the interval alone, so a silent source is not one without values.
+///
+/// ```no_run
+/// use std::time::{Duration, Instant};
+/// use clr_counters::SilenceWatch;
+///
+/// let mut watch = SilenceWatch::new(Duration::from_secs(1));
+/// let mut events = nettrace::Reader::new(std::io::stdin().lock())?;
+/// while let Some(event) = events.next()? {
+///     watch.add(&event);
+///     for (source, silent_for) in watch.check(Instant::now()) {
+///         eprintln!("no {source} for {silent_for:?}");
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct SilenceWatch {
     limit: Duration,

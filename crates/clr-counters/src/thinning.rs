@@ -15,6 +15,23 @@ use crate::series::{Series, SeriesId};
 /// Growth in an interval adds up, and so do the counts and sums of histograms; totals and gauges are the last
 /// ones. Quantiles cannot be combined: they are those of the last interval with measurements. Means are
 /// weighted by their counts. Samples of the wanted interval, or of a longer one, pass unchanged.
+///
+/// ```
+/// # use clr_counters::{Kind, Measurement, MeterMeasurement, Sample, Series, SeriesId};
+/// # use std::time::Duration;
+/// # let series = Series::new("MyApp", "orders", Kind::Counter);
+/// # let orders = Measurement::Meter(MeterMeasurement::Counter { increment: Some(6.0), total: Some(40.0) });
+/// # let time = nettrace::RelativeTime::after_start(Duration::from_secs(9));
+/// # let sample = Sample::new(time, SeriesId(0), &series, &orders).with_interval(Duration::from_secs(3));
+/// use clr_counters::{Aspect, Thinning};
+///
+/// // Another session has requested values every 3 s.
+/// let (mut thinning, mut rates) = (Thinning::new(Duration::from_secs(6)), Vec::new());
+/// for _ in 0..4 {
+///     thinning.add(&sample, |sample| rates.push(sample.number(Aspect::Rate)));
+/// }
+/// assert_eq!(rates, [Some(2.0); 2]);
+/// ```
 #[derive(Debug)]
 pub struct Thinning {
     interval: Duration,

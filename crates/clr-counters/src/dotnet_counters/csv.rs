@@ -14,6 +14,24 @@ pub const CSV_HEAD: &str = "Timestamp,Provider,Counter Name,Counter Type,Mean/In
 /// Nothing is quoted, as in the tool's files: a comma in a name adds a column. Tags are separated by
 /// semicolons. Characters that end a line or steer a terminal are escaped, `\n` and `\u001b`: a name cannot
 /// add a row.
+///
+/// ```
+/// # use clr_counters::{Kind, Measurement, MeterMeasurement, Sample, Series, SeriesId};
+/// # use std::time::Duration;
+/// # let series = Series::new("MyApp", "orders", Kind::Counter);
+/// # let orders = Measurement::Meter(MeterMeasurement::Counter { increment: Some(6.0), total: Some(40.0) });
+/// # let time = nettrace::RelativeTime::after_start(Duration::from_secs(9));
+/// # let sample = Sample::new(time, SeriesId(0), &series, &orders).with_interval(Duration::from_secs(3));
+/// use clr_counters::dotnet_counters::{CSV_HEAD, rows, write_csv_row};
+///
+/// let mut file = CSV_HEAD.as_bytes().to_vec();
+/// for row in rows(&sample, Duration::from_secs(1)) {
+///     write_csv_row(&mut file, "11/21/2026 09:18:46", &row)?;
+/// }
+/// let text = String::from_utf8_lossy(&file);
+/// assert!(text.ends_with("\n11/21/2026 09:18:46,MyApp,orders (Count / 3 sec),Rate,6\n"), "{text}");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn write_csv_row(out: &mut impl Write, time: &str, row: &Row<'_>) -> io::Result<()> {
     write!(out, "{time},{},{}", Escaped(row.provider), Escaped(&row.name))?;
     let mut separator = '[';

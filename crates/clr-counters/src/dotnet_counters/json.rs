@@ -31,6 +31,25 @@ pub fn write_json_head(out: &mut impl Write, head: JsonHead<'_>) -> io::Result<(
 }
 
 /// Writes a row, after a comma unless it is the first. `time` has the same format as the start.
+///
+/// ```
+/// # use clr_counters::{Kind, Measurement, MeterMeasurement, Sample, Series, SeriesId};
+/// # use std::time::Duration;
+/// # let series = Series::new("MyApp", "orders", Kind::Counter);
+/// # let orders = Measurement::Meter(MeterMeasurement::Counter { increment: Some(6.0), total: Some(40.0) });
+/// # let time = nettrace::RelativeTime::after_start(Duration::from_secs(9));
+/// # let sample = Sample::new(time, SeriesId(0), &series, &orders).with_interval(Duration::from_secs(3));
+/// use clr_counters::dotnet_counters::{JsonHead, rows, write_json_end, write_json_head, write_json_row};
+///
+/// let (mut file, time) = (Vec::new(), "2026-11-21T09:19:35.8802524+00:00");
+/// write_json_head(&mut file, JsonHead::new("app", time))?;
+/// for (index, row) in rows(&sample, Duration::from_secs(1)).iter().enumerate() {
+///     write_json_row(&mut file, index == 0, time, row)?;
+/// }
+/// write_json_end(&mut file)?;
+/// assert!(file.ends_with(b"\"value\": 6 }]}"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn write_json_row(out: &mut impl Write, is_first: bool, time: &str, row: &Row<'_>) -> io::Result<()> {
     let comma = if is_first { "" } else { "," };
     write!(

@@ -52,6 +52,20 @@ impl RowKind {
 /// value.
 ///
 /// `interval` is the interval shown for rates if the stream does not state it.
+///
+/// ```
+/// # use clr_counters::{Kind, Measurement, MeterMeasurement, Sample, Series, SeriesId};
+/// # use std::time::Duration;
+/// # let series = Series::new("MyApp", "orders", Kind::Counter);
+/// # let orders = Measurement::Meter(MeterMeasurement::Counter { increment: Some(6.0), total: Some(40.0) });
+/// # let time = nettrace::RelativeTime::after_start(Duration::from_secs(9));
+/// # let sample = Sample::new(time, SeriesId(0), &series, &orders).with_interval(Duration::from_secs(3));
+/// use clr_counters::dotnet_counters::{RowKind, rows};
+///
+/// let rows = rows(&sample, Duration::from_secs(1));
+/// // The growth in the interval of 3 s, not divided by it.
+/// assert_eq!((rows.len(), rows[0].kind, rows[0].value), (1, RowKind::Rate, 6.0));
+/// ```
 pub fn rows<'s>(sample: &Sample<'s>, interval: Duration) -> Vec<Row<'s>> {
     let series = sample.series;
     let row = |kind, value| {

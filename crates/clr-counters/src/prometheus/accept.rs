@@ -20,6 +20,15 @@ const MOST_TYPES: usize = 32;
 impl Format {
     /// Chooses by the `Accept` header of a request: the type with the largest weight, the first one on a tie.
     /// Text if nothing fits.
+    ///
+    /// ```
+    /// use clr_counters::prometheus::Format;
+    ///
+    /// let format = Format::negotiate(Some("text/plain;q=0.5, application/openmetrics-text;version=1.0.0"));
+    /// assert_eq!(format, Format::OpenMetrics);
+    /// assert!(format.content_type().starts_with("application/openmetrics-text"));
+    /// assert_eq!(Format::negotiate(None), Format::Text);
+    /// ```
     pub fn negotiate(accept: Option<&str>) -> Self {
         let mut best = (Self::Text, 0.0f64);
         for media_type in accept.unwrap_or_default().split(',').take(MOST_TYPES) {
