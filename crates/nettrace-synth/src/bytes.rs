@@ -11,6 +11,14 @@
 /// | `string8` | `var_u64` of the length in bytes, then UTF-8 (V6) |
 /// | `counted_string` | i32 length in bytes, then UTF-8 (names of objects, V1–V5) |
 ///
+/// ```
+/// use nettrace_synth::Bytes;
+///
+/// let mut bytes = Bytes::new();
+/// bytes.u16(0x0102).var_u64(300).string8("hi");
+/// assert_eq!(bytes.into_vec(), [2, 1, 0xac, 2, 2, b'h', b'i']);
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "Primitives and endianness".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

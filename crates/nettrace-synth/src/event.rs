@@ -18,6 +18,21 @@ use crate::{Bytes, Guid, bytes::length32};
 /// | `label_list` | – | – | u32 |
 /// | `payload` | yes | yes | yes |
 /// | `stack` | behind the payload | – (`stack_id` instead) | – |
+///
+/// ```
+/// use nettrace_synth::{Event, Value, payload};
+///
+/// let event = Event {
+///     metadata_id: 1,
+///     sequence: 1,
+///     thread: 7,
+///     capture_thread: 7,
+///     timestamp: 1_000_000,
+///     payload: payload(&[Value::UInt32(42)]),
+///     ..Event::default()
+/// };
+/// assert_eq!(event.payload, [42, 0, 0, 0]);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
     /// Id of its metadata.
@@ -51,6 +66,15 @@ pub struct Event {
 /// Returns the addresses of a stack, leaf first, as they are written with pointers of `pointer_size` bytes.
 ///
 /// A pointer shorter than eight bytes loses the high bytes of the value.
+///
+/// ```
+/// use nettrace_synth::{stack_block, stack_bytes};
+///
+/// let stack = stack_bytes(&[0x1010, 0x2020], 8);
+/// assert_eq!(stack.len(), 16);
+/// // The id of the first stack, the count, and each stack after its size.
+/// assert_eq!(stack_block(1, &[stack])[..12], [1, 0, 0, 0, 1, 0, 0, 0, 16, 0, 0, 0]);
+/// ```
 pub fn stack_bytes(addresses: &[u64], pointer_size: usize) -> Vec<u8> {
     addresses.iter().flat_map(|address| address.to_le_bytes().into_iter().take(pointer_size)).collect()
 }

@@ -71,6 +71,15 @@ pub enum Headers {
 /// stack id, u64 timestamp, then in V4 and V5 two GUIDs and in V6 a u32 label list, u32 size of the payload,
 /// the payload, and in V4 and V5 zeros up to a file offset that is a multiple of 4.
 ///
+/// ```
+/// use nettrace_synth::{Event, EventBlock, Headers};
+///
+/// let mut block = EventBlock::v4().with_headers(Headers::Uncompressed);
+/// block.event(&Event { metadata_id: 1, timestamp: 5, ..Event::default() });
+/// block.event(&Event { metadata_id: 1, timestamp: 9, ..Event::default() });
+/// assert_eq!((block.oldest, block.newest, block.flags), (5, 9, 0));
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "Event blobs", and
 /// `NetTraceFormat.md`, "Event rows"; the sorted bit is as dotnet/runtime's `ep-block.c` and TraceEvent have

@@ -130,6 +130,22 @@ impl Field {
 /// | `opcode` | – | – | – | tag 1 | kind 1 |
 /// | `fields` | yes | yes | yes | yes, or tag 2 | yes |
 /// | `template`, `description`, `key_values` | – | – | – | – | kinds 4, 5, 6 |
+///
+/// ```
+/// use nettrace_synth::{Field, Metadata, Type};
+///
+/// let order = Metadata {
+///     id: 1,
+///     provider: "Shop".into(),
+///     event_id: 7,
+///     name: "Order".into(),
+///     fields: vec![Field::new("Total", Type::Double), Field::new("Customer", Type::String16)],
+///     ..Metadata::default()
+/// };
+/// // The row of V6 begins with its size.
+/// let row = order.row_v6();
+/// assert_eq!(usize::from(u16::from_le_bytes([row[0], row[1]])), row.len() - 2);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// The id by which events refer to it.

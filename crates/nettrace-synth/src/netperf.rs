@@ -57,6 +57,17 @@ pub fn event(event: &Event, aligned: bool) -> Vec<u8> {
 ///
 /// The id of a metadata event is the offset of its size field in the stream.
 ///
+/// ```
+/// use nettrace_synth::netperf::EarlyTrace;
+/// use nettrace_synth::{Event, Metadata, TraceHeader};
+///
+/// let mut trace = EarlyTrace::v2(&TraceHeader::default());
+/// // The id of a kind is its offset in the stream.
+/// let id = trace.metadata(&Metadata { provider: "Demo".into(), event_id: 1, ..Metadata::default() });
+/// trace.event(&Event { metadata_id: id, timestamp: 5, ..Event::default() });
+/// assert!(trace.finish().windows(16).any(|bytes| bytes == b"Microsoft.DotNet"));
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/EventPipeEventSourceV1.cs` as it was; the trailer is from
 /// the bytes of a .NET Core 2.0 recording (it is that of perfview's `FastSerialization.cs`).

@@ -6,6 +6,15 @@ use crate::{Bytes, Event, EventBlock, Metadata, ObjectStream, TraceHeader, bytes
 ///
 /// Every method but [`Trace::raw`] writes a whole object; blocks are of version 2, least reader version 2.
 ///
+/// ```
+/// use nettrace_synth::{TraceHeader, nettrace::Trace};
+///
+/// let whole = Trace::new(&TraceHeader::default()).finish();
+/// // A recording whose process was killed lacks the end.
+/// let cut = Trace::new(&TraceHeader::default()).unfinished();
+/// assert!(whole.starts_with(&cut) && whole.len() == cut.len() + 1);
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`.
 #[derive(Clone, Debug)]

@@ -58,6 +58,15 @@ impl SystemTime {
 /// | `minor` | V6 | u32 in the stream's first bytes |
 /// | `key_values` | V6 | i32 count, pairs of `string8` |
 ///
+/// ```
+/// use nettrace_synth::{TraceHeader, v6::Trace};
+///
+/// let key_values = vec![("ProcessId".to_owned(), "4711".to_owned())];
+/// let header = TraceHeader { pointer_size: 4, key_values, ..TraceHeader::default() };
+/// let recording = Trace::new(&header).finish();
+/// assert!(recording.windows(9).any(|bytes| bytes == b"ProcessId"));
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "The First Object";
 /// `NetTraceFormat.md`, "TraceBlock".

@@ -138,6 +138,20 @@ impl Label {
 /// A block is a u32, whose low 24 bits are the size of the content and whose high 8 bits are its kind,
 /// followed by the content. Nothing is aligned.
 ///
+/// ```
+/// use nettrace_synth::v6::{ThreadEntry, ThreadRow, Trace};
+/// use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader};
+///
+/// let mut trace = Trace::new(&TraceHeader::default());
+/// trace.metadata_block(&[Metadata { id: 1, provider: "Demo".into(), event_id: 1, ..Metadata::default() }]);
+/// let entries = vec![ThreadEntry::Name("main".into()), ThreadEntry::ThreadId(8)];
+/// trace.thread_block(&[ThreadRow { index: 1, entries }]);
+/// let mut block = EventBlock::v6();
+/// block.event(&Event { metadata_id: 1, sequence: 1, thread: 1, capture_thread: 1, ..Event::default() });
+/// trace.event_block(&block).sequence_point(9, 0, &[(1, 1)]);
+/// assert!(trace.finish().starts_with(b"Nettrace"));
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`.
 #[derive(Clone, Debug)]

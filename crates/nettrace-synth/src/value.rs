@@ -73,6 +73,13 @@ impl Value {
 }
 
 /// Returns the payload of an event whose fields have these values.
+///
+/// ```
+/// use nettrace_synth::{Value, payload};
+///
+/// let fields = [Value::UInt16(7), Value::string16("a"), Value::Array(vec![Value::Byte(1), Value::Byte(2)])];
+/// assert_eq!(payload(&fields), [7, 0, b'a', 0, 0, 0, 2, 0, 1, 2]);
+/// ```
 pub fn payload(values: &[Value]) -> Vec<u8> {
     let mut out = Bytes::new();
     let mut elsewhere = VecDeque::new();
