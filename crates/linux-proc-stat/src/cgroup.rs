@@ -11,6 +11,19 @@ const NO_LIMIT: u64 = 1 << 60;
 const DEEPEST: usize = 64;
 
 /// The control groups of a process, of version 2, of version 1, or of both, as the reader's mounts show them.
+///
+/// ```
+/// use linux_proc_stat::ControlGroup;
+///
+/// # #[cfg(target_os = "linux")]
+/// # {
+/// let group = ControlGroup::of_process(std::process::id())?;
+/// if let Some((used, limit)) = group.memory().and_then(|memory| memory.limited) {
+///     println!("{used} of {limit} bytes, {:?} killed", group.oom_kills());
+/// }
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ControlGroup {
     memory: Option<Group>,
@@ -62,6 +75,14 @@ impl ControlGroup {
 
     /// Finds the control groups of a process by its `/proc/PID/cgroup`, and by the reader's
     /// `/proc/self/mountinfo`. Groups that the reader's mounts do not show are left out.
+    ///
+    /// ```
+    /// use linux_proc_stat::ControlGroup;
+    ///
+    /// // A process in a group that the reader's mounts do not show.
+    /// let group = ControlGroup::resolve("0::/shop\n", "");
+    /// assert_eq!((group.memory(), group.cpu()), (None, None));
+    /// ```
     pub fn resolve(groups: &str, mounts: &str) -> Self {
         let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(Mount::parse).collect();
         let of = |controller: &str| {

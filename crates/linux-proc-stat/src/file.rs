@@ -5,6 +5,13 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 /// Returns the folder of a process.
+///
+/// ```
+/// use linux_proc_stat::{process_folder, thread_folder};
+///
+/// assert_eq!(process_folder(4711).to_str(), Some("/proc/4711"));
+/// assert_eq!(thread_folder(4711, 4712).join("stat").to_str(), Some("/proc/4711/task/4712/stat"));
+/// ```
 pub fn process_folder(pid: u32) -> PathBuf {
     Path::new("/proc").join(pid.to_string())
 }
@@ -15,6 +22,14 @@ pub fn thread_folder(pid: u32, tid: u32) -> PathBuf {
 }
 
 /// Returns the visible processes, in rising order.
+///
+/// ```
+/// # #[cfg(target_os = "linux")]
+/// # {
+/// assert!(linux_proc_stat::process_ids()?.contains(&std::process::id()));
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
 /// If `/proc` cannot be read: not Linux, or not mounted.
@@ -30,6 +45,17 @@ pub fn process_ids() -> io::Result<Vec<u32>> {
 
 /// Reads a file of `/proc`, whose size is not known in advance. The buffer holds most of them, so that two
 /// reads suffice.
+///
+/// ```
+/// use linux_proc_stat::{Status, process_folder, read};
+///
+/// # #[cfg(target_os = "linux")]
+/// # {
+/// let status = read(&process_folder(std::process::id()).join("status"))?;
+/// assert!(Status::new(&status).resident_bytes().is_some_and(|bytes| bytes > 0));
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`File::open`] and reading return them. A process that ends meanwhile is `ENOENT` or `ESRCH`.

@@ -13,7 +13,7 @@
 //! ```
 //! use linux_proc_stat::Stat;
 //!
-//! let stat = Stat::parse(b"4711 (a) R (b) S 1 4711 4711 0").unwrap();
+//! let stat = Stat::parse(b"4711 (a) R (b) S 1 4711 4711 0").expect("a line of stat");
 //! assert_eq!((stat.name(), stat.state()), (&b"a) R (b"[..], Some('S')));
 //! ```
 //!

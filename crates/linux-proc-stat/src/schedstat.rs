@@ -1,6 +1,16 @@
 //! `/proc/PID/schedstat`.
 
 /// The time that a thread has run and waited to run since it began.
+///
+/// ```
+/// use linux_proc_stat::SchedStat;
+///
+/// let times = SchedStat::parse(b"1500000 200000 7\n").ok_or("no times")?;
+/// assert_eq!((times.cpu_ns, times.queue_ns, times.slices), (1_500_000, 200_000, 7));
+/// // A kernel that does not count writes zeros.
+/// assert_eq!(SchedStat::parse(b"0 0 0\n"), None);
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchedStat {

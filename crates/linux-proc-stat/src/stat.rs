@@ -7,6 +7,16 @@ pub const TICK_NS: u64 = 10_000_000;
 ///
 /// The second field is the name, in parentheses. It may have any bytes, so the third field follows the last
 /// closing parenthesis, and the name follows the first opening one.
+///
+/// ```
+/// use linux_proc_stat::Stat;
+///
+/// let line = b"4711 (shop) S 1 4711 4711 0 -1 0 0 0 0 0 25 5 0 0 20 0 9 0 98765";
+/// let stat = Stat::parse(line).ok_or("not a line of stat")?;
+/// // 25 ticks in user mode and 5 in the kernel, of 10 ms.
+/// assert_eq!((stat.cpu_ns(), stat.start_ticks()), (Some(300_000_000), Some(98765)));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat<'t> {
     name: &'t [u8],

@@ -3,6 +3,16 @@
 /// Lines of `Name:\tvalue` about a process or thread.
 ///
 /// The kernel escapes line feeds and backslashes in the name, so that a name cannot have lines of its own.
+///
+/// ```
+/// use linux_proc_stat::Status;
+///
+/// let text = b"Name:\tshop\nState:\tS (sleeping)\nNSpid:\t4711\t1\nVmRSS:\t  2048 kB\n";
+/// let status = Status::new(text);
+/// assert_eq!((status.state(), status.resident_bytes()), (Some('S'), Some(2 << 20)));
+/// // Its own number in a container.
+/// assert_eq!(status.innermost_id(), Some(1));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status<'t> {
     bytes: &'t [u8],
@@ -76,6 +86,15 @@ impl<'t> Status<'t> {
     }
 
     /// Returns a set of signals (`SigIgn`, `SigCgt`, bit 0 for signal 1) or of capabilities (`CapEff`).
+    ///
+    /// ```
+    /// use linux_proc_stat::Status;
+    ///
+    /// let status = Status::new(b"SigIgn:\t0000000000001000\n");
+    /// // Bit 12 is signal 13, SIGPIPE.
+    /// assert_eq!(status.mask("SigIgn"), Some(1 << 12));
+    /// assert_eq!(status.field("CapEff"), None);
+    /// ```
     pub fn mask(&self, name: &str) -> Option<u64> {
         u64::from_str_radix(self.field(name)?, 16).ok()
     }
