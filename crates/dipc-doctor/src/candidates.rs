@@ -9,6 +9,13 @@ use crate::facts::{self, RuntimeSearch};
 /// Returns the processes that look like .NET, by rising pid: those with a diagnostic socket, those with a
 /// loaded runtime, and those whose socket is untrusted. [`check_host`](crate::check_host) counts the
 /// unreadable processes.
+///
+/// ```
+/// let discovery = dipc_transport::discover();
+/// for pid in dipc_doctor::find_candidates(&discovery) {
+///     println!("{pid}: .NET {:?}", dipc_doctor::runtime_version(pid));
+/// }
+/// ```
 pub fn find_candidates(discovery: &Discovery) -> Vec<u32> {
     candidates(discovery, find_runtimes())
 }
@@ -31,6 +38,13 @@ pub fn find_runtimes() -> Vec<u32> {
 
 /// Returns the processes of that name among the [candidates](find_candidates), or else those with an entry
 /// assembly of that name, or else any process of that name.
+///
+/// ```
+/// // A name as a user types it: of the program, or of its entry assembly.
+/// let discovery = dipc_transport::discover();
+/// let pids = dipc_doctor::find_by_name("no program of this name", &discovery);
+/// assert!(pids.is_empty());
+/// ```
 pub fn find_by_name(name: &str, discovery: &Discovery) -> Vec<u32> {
     let has_name = |pid: &u32| dipc_transport::process_name(*pid).is_ok_and(|it| it == name);
     let has_assembly = |pid: &u32| entry_assembly(*pid).is_some_and(|it| it == name);
@@ -45,6 +59,11 @@ pub fn find_by_name(name: &str, discovery: &Discovery) -> Vec<u32> {
 
 /// Returns the version of the runtime in a process according to its files: the folder of `libcoreclr.so`, or
 /// a text in that library. .NET 5 and earlier do not report it themselves.
+///
+/// ```
+/// // This test is not a .NET program.
+/// assert_eq!(dipc_doctor::runtime_version(std::process::id()), None);
+/// ```
 pub fn runtime_version(pid: u32) -> Option<String> {
     facts::RuntimeImage::read(pid).ok()??.version
 }

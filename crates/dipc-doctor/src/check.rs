@@ -3,6 +3,13 @@
 use std::fmt;
 
 /// The subject of a check.
+///
+/// ```
+/// use dipc_doctor::Check;
+///
+/// // Names in JSON, which scripts may rely on.
+/// assert_eq!(Check::StaleSockets.name(), "stale-sockets");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Check {

@@ -19,6 +19,15 @@ pub struct Examination {
 }
 
 /// The outcome of one check.
+///
+/// ```
+/// use dipc_doctor::{Check, Evidence, Finding, Fix, Status};
+///
+/// // For a test of a program that shows findings.
+/// let musl = Evidence::Musl { runtime_identifier: "linux-musl-x64".to_owned() };
+/// let finding = Finding::new(Status::Warning, musl).with_fix(Fix::ListProcesses);
+/// assert_eq!((finding.check, finding.status.name()), (Check::Platform, "warning"));
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Finding {
@@ -33,6 +42,14 @@ pub struct Finding {
 }
 
 /// The result of a check, ordered from good to bad.
+///
+/// ```
+/// use dipc_doctor::Status;
+///
+/// // An exit code by the worst finding.
+/// let worst = [Status::Ok, Status::Warning, Status::Unknown].into_iter().max();
+/// assert_eq!(worst, Some(Status::Warning));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "a caller handles each, as exit codes do")]
 pub enum Status {

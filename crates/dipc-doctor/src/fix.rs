@@ -3,6 +3,21 @@ use std::path::PathBuf;
 use crate::Check;
 
 /// The action that fixes a finding.
+///
+/// ```
+/// use dipc_doctor::Fix;
+///
+/// /// The words of a program for a fix.
+/// fn advice(fix: &Fix) -> String {
+///     match fix {
+///         Fix::RunAsRoot => "run it as root".to_owned(),
+///         Fix::UnsetVariable(name) => format!("start the program without {name}"),
+///         other => format!("{other:?}"),
+///     }
+/// }
+/// let fix = Fix::UnsetVariable("DOTNET_EnableDiagnostics".into());
+/// assert_eq!(advice(&fix), "start the program without DOTNET_EnableDiagnostics");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fix {

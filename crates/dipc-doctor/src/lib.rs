@@ -64,6 +64,18 @@ pub use {dipc_client, dipc_transport};
 /// Examines one process. Waits for its answer for at most [`Timeouts::connect`] and [`Timeouts::request`].
 ///
 /// `own_tmpdir` is the folder for temporary files of this process, where other tools look by default.
+///
+/// ```
+/// use dipc_doctor::Status;
+/// use std::path::Path;
+///
+/// // This test is a process, and not a .NET one.
+/// let timeouts = dipc_client::Timeouts::default();
+/// let examination = dipc_doctor::examine(std::process::id(), Path::new("/tmp"), timeouts);
+/// assert!(!examination.reachable);
+/// let problem = examination.findings.iter().find(|finding| finding.status == Status::Problem);
+/// println!("{:?}", problem.map(|finding| (finding.check, &finding.evidence, &finding.fix)));
+/// ```
 pub fn examine(pid: u32, own_tmpdir: &Path, timeouts: Timeouts) -> Examination {
     checks::judge(&Facts::gather(pid, own_tmpdir, timeouts))
 }

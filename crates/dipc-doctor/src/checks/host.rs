@@ -8,6 +8,16 @@ use crate::facts::ProcStatus;
 use crate::{Evidence, Finding, Fix, StaleSocketsEvidence, TmpdirEvidence, UserEvidence};
 
 /// Checks this process's own `TMPDIR`, unreadable processes, and sockets of ended processes.
+///
+/// ```
+/// use dipc_doctor::{Check, Status};
+/// use std::path::Path;
+///
+/// let discovery = dipc_transport::discover();
+/// let findings = dipc_doctor::check_host(&discovery, Path::new("/no/such/folder"));
+/// let tmpdir = findings.iter().find(|finding| finding.check == Check::Tmpdir);
+/// assert_eq!(tmpdir.map(|finding| finding.status), Some(Status::Warning));
+/// ```
 pub fn check_host(discovery: &Discovery, own_tmpdir: &Path) -> Vec<Finding> {
     let findings = [Some(tmpdir(own_tmpdir)), unreadable(discovery), stale_sockets(discovery)];
     findings.into_iter().flatten().collect()
