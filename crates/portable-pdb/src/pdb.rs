@@ -111,7 +111,7 @@ impl<'a> Pdb<'a> {
     /// // The first instruction of `Main`.
     /// let line = pdb.line(0x0600_0001, 0)?.expect("a line");
     /// assert_eq!((pdb.document_name(line.document)?.as_str(), line.line), ("/_/Lines.cs", 15));
-    /// // A token of something else has no lines.
+    /// // The token of a type is not a method.
     /// assert_eq!(pdb.line(0x0200_0001, 0)?, None);
     /// # Ok::<(), portable_pdb::Error>(())
     /// ```

@@ -28,7 +28,7 @@ fn points(bytes: &[u8]) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The program of the doc examples is a copy, since a package has no testdata.
+/// The program of the doc examples is a copy, since packages lack testdata.
 #[test]
 fn the_example_program_is_that_of_testdata() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/Lines.dll");
