@@ -10,14 +10,12 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::collector::metrics::v1::{
-    ExportMetricsServiceRequest, ExportMetricsServiceResponse,
+use otlp_messages::Message as _;
+use otlp_messages::common::{InstrumentationScope, KeyValue, Resource};
+use otlp_messages::metrics::metric::Data;
+use otlp_messages::metrics::{
+    ExportMetricsServiceRequest, ExportMetricsServiceResponse, Metric, ResourceMetrics, ScopeMetrics,
 };
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value};
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::{Metric, ResourceMetrics, ScopeMetrics};
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use prost::Message as _;
 
 use crate::point::{Description, Point, PointKey, PointTable, PointValue, ProcessKey};
 use crate::sample::Sample;
@@ -243,16 +241,16 @@ fn resource_metrics(
     time: u64,
 ) -> ResourceMetrics {
     let mut attributes: Vec<KeyValue> =
-        process.attributes.iter().map(|(key, value)| text_attribute(key, value)).collect();
-    attributes.extend(process.pid.map(|pid| number_attribute("process.pid", pid.into())));
+        process.attributes.iter().map(|(key, value)| KeyValue::new(key, &**value)).collect();
+    attributes.extend(process.pid.map(|pid| KeyValue::new("process.pid", i64::from(pid))));
     // A clock that was set back: no value ends before it begins.
     let times = Times { start: process.start.min(time), time };
     let scopes = points.chunk_by_mut(|left, right| {
         scope_key(&left.1.description.series) == scope_key(&right.1.description.series)
     });
     let scope_metrics = scopes.map(|points| scope_metrics(points, temporality, times)).collect();
-    let resource = Some(Resource { attributes, ..Resource::default() });
-    ResourceMetrics { resource, scope_metrics, ..ResourceMetrics::default() }
+    let resource = Some(Resource { attributes });
+    ResourceMetrics { resource, scope_metrics }
 }
 
 fn scope_metrics(points: &mut [Entry<'_>], temporality: Temporality, times: Times) -> ScopeMetrics {
@@ -262,12 +260,11 @@ fn scope_metrics(points: &mut [Entry<'_>], temporality: Temporality, times: Time
             name: series.provider.clone(),
             version: series.meter_version.clone(),
             attributes: attributes(series.meter_tag_pairs()),
-            ..InstrumentationScope::default()
         }
     });
     let metrics = points.chunk_by_mut(|left, right| metric_key(left.1) == metric_key(right.1));
     let metrics = metrics.filter_map(|points| metric(points, temporality, times)).collect();
-    ScopeMetrics { scope, metrics, ..ScopeMetrics::default() }
+    ScopeMetrics { scope, metrics }
 }
 
 fn metric(points: &mut [Entry<'_>], temporality: Temporality, times: Times) -> Option<Metric> {
@@ -290,12 +287,12 @@ fn metric(points: &mut [Entry<'_>], temporality: Temporality, times: Times) -> O
         let identity = (series.tags.clone(), series.instrument_tags.clone());
         if last.as_ref() == Some(&identity) {
             let Some(id) = series.instrument_id else { continue };
-            attributes.push(number_attribute("dotnet.instrument.id", id.into()));
+            attributes.push(KeyValue::new("dotnet.instrument.id", i64::from(id)));
         }
         last = Some(identity);
         add_point(&mut data, &point.value, previous, temporality, times, attributes);
     }
-    Some(Metric { name, description, unit, data: Some(data), ..Metric::default() })
+    Some(Metric { name, description, unit, data: Some(data) })
 }
 
 /// Returns the unit in UCUM, which EventCounters do not use.
@@ -322,21 +319,7 @@ fn attributes<'t>(tags: impl IntoIterator<Item = (&'t str, &'t str)>) -> Vec<Key
             None => unique.push((key, value.to_owned())),
         }
     }
-    unique.into_iter().map(|(key, value)| text_attribute(key, &value)).collect()
-}
-
-fn text_attribute(key: &str, value: &str) -> KeyValue {
-    attribute(key, any_value::Value::StringValue(value.to_owned()))
-}
-
-fn number_attribute(key: &str, value: i64) -> KeyValue {
-    attribute(key, any_value::Value::IntValue(value))
-}
-
-fn attribute(key: &str, value: any_value::Value) -> KeyValue {
-    // An attribute without a key would invalidate the whole request.
-    let key = if key.is_empty() { "_" } else { key };
-    KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
+    unique.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! dotnet-monitor's configuration: JSON files, directories with a file per key, and environment variables,
 //! merged by their precedence, checked against its schema, and typed.
 //!
-//! Besides JSON, TOML with the same keys is read, and there are a trigger (`Condition`) and an action
-//! (`CollectSnapshot`) that dotnet-monitor does not have.
+//! There are a trigger (`Condition`) and an action (`CollectSnapshot`) that dotnet-monitor does not have.
 //!
 //! Keys ignore case. Unknown keys, wrong values and unsupported parts are [findings](Finding) with a place.
 
@@ -19,7 +18,6 @@ mod source;
 mod store;
 #[cfg(test)]
 mod tests;
-mod toml;
 mod tree;
 mod value;
 mod view;

@@ -6,7 +6,6 @@
 mod batch;
 mod http;
 mod log;
-mod message;
 mod metrics;
 mod process;
 mod span;

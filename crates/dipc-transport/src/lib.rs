@@ -79,7 +79,7 @@ pub use limits::{DescriptorLimit, descriptor_limit, raise_descriptor_limit, rest
 pub use listener::Listener;
 pub use peer::{PeerCheck, PeerCredentials};
 pub use process_state::ProcessState;
-pub use regular_file::{open_own, open_regular, open_untrusted};
+pub use regular_file::{close, open_own, open_regular, open_untrusted};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

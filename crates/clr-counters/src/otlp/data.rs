@@ -1,10 +1,10 @@
 //! Data points of metrics.
 
-use opentelemetry_proto::tonic::common::v1::{InstrumentationScope, KeyValue};
-use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::summary_data_point::ValueAtQuantile;
-use opentelemetry_proto::tonic::metrics::v1::{
+use otlp_messages::common::{InstrumentationScope, KeyValue};
+use otlp_messages::metrics::exponential_histogram_data_point::Buckets;
+use otlp_messages::metrics::metric::Data;
+use otlp_messages::metrics::summary_data_point::ValueAtQuantile;
+use otlp_messages::metrics::{
     AggregationTemporality, ExponentialHistogram as HistogramData, ExponentialHistogramDataPoint, Gauge,
     Metric, NumberDataPoint, ScopeMetrics, Sum, Summary, SummaryDataPoint, number_data_point,
 };
@@ -79,7 +79,6 @@ pub(super) fn add_point(
         start_time_unix_nano: start,
         time_unix_nano: times.time,
         value: Some(number_data_point::Value::AsDouble(value)),
-        ..NumberDataPoint::default()
     };
     match (data, value) {
         (Data::Sum(sum), PointValue::Counter { total, baseline, .. }) => {
@@ -112,7 +111,6 @@ pub(super) fn add_point(
                 count: count.unwrap_or_default(),
                 sum: sum.unwrap_or_default(),
                 quantile_values,
-                ..SummaryDataPoint::default()
             });
         }
         (Data::ExponentialHistogram(data), PointValue::Exponential(histogram)) => {
@@ -188,8 +186,7 @@ pub(super) fn left_out(count: u64, time: u64) -> ScopeMetrics {
         description: "Values that are left out, of more series than are kept.".to_owned(),
         unit: "{value}".to_owned(),
         data: Some(data),
-        ..Metric::default()
     };
-    let scope = InstrumentationScope { name: "dipc".to_owned(), ..InstrumentationScope::default() };
-    ScopeMetrics { scope: Some(scope), metrics: vec![metric], ..ScopeMetrics::default() }
+    let scope = InstrumentationScope::new("dipc");
+    ScopeMetrics { scope: Some(scope), metrics: vec![metric] }
 }

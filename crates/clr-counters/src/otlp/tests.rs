@@ -1,10 +1,15 @@
 use std::time::Duration;
 
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
-use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, ExponentialHistogramDataPoint};
+use opentelemetry_proto::tonic::metrics::v1::{
+    AggregationTemporality, ExponentialHistogramDataPoint, ResourceMetrics,
+};
+use otlp_messages::Message as _;
 
-use super::*;
+use super::{Exporter, Process, ProcessKey, Series, Temporality};
 use crate::meter::{ExponentialHistogram, MeterMeasurement};
 use crate::point::tests::{
     counter, event_counter, event_sum, exponential, gauge, histogram, instrument, sample,
@@ -50,6 +55,18 @@ fn data<'r>(resource: &'r ResourceMetrics, name: &str) -> &'r Data {
     let metrics = resource.scope_metrics.iter().flat_map(|scope| &scope.metrics);
     let found = metrics.into_iter().find(|metric| metric.name == name);
     found.and_then(|metric| metric.data.as_ref()).unwrap_or_else(|| panic!("no {name}: {resource:?}"))
+}
+
+fn attribute(key: &str, value: any_value::Value) -> KeyValue {
+    KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
+}
+
+fn text_attribute(key: &str, value: &str) -> KeyValue {
+    attribute(key, any_value::Value::StringValue(value.to_owned()))
+}
+
+fn number_attribute(key: &str, value: i64) -> KeyValue {
+    attribute(key, any_value::Value::IntValue(value))
 }
 
 fn exponential_point(resource: &ResourceMetrics) -> (i32, ExponentialHistogramDataPoint) {

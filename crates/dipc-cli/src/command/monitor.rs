@@ -66,10 +66,10 @@ pub(crate) struct MonitorArgs {
     /// Seconds between values of counters [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = duration::parse_seconds)]
     refresh_interval: Option<Duration>,
-    /// File with the configuration of dotnet-monitor, in JSON or TOML, whose collection rules are run
+    /// File with the configuration of dotnet-monitor, in JSON, whose collection rules are run
     ///
-    /// A name that ends in .toml is TOML with the same keys. Beyond dotnet-monitor, there are the trigger
-    /// Condition, of any event, crash, exit or counter, and the action CollectSnapshot.
+    /// Comments are allowed. Beyond dotnet-monitor, there are the trigger Condition, of any event, crash, exit
+    /// or counter, and the action CollectSnapshot.
     /// Its metrics, counters, diagnostic port and default process apply where no option here says otherwise.
     /// 'dipc monitor check' says what is not supported; a rule that cannot be run is refused at the start. A
     /// changed file is read again, and all of them at SIGHUP; rules that are the same go on.

@@ -21,8 +21,8 @@ use crate::exit::Outcome;
 pub(crate) enum RulesCommand {
     /// Show when the rules of a configuration would have fired in a recording, or a condition been met
     ///
-    /// The configuration is that of dipc monitor: dotnet-monitor's, in JSON or TOML, or a part of it, such as
-    /// a rule. Rules begin with the recording and are tested whatever their filters say. Their actions take
+    /// The configuration is that of dipc monitor: dotnet-monitor's, in JSON, or a part of it, such as a rule.
+    /// Rules begin with the recording and are tested whatever their filters say. Their actions take
     /// the time that they collect for. For each rule that does not fire, the table says what its trigger has
     /// seen. --snapshot-on tests a condition of dipc trace in place of rules.
     ///
@@ -38,7 +38,7 @@ pub(crate) struct TestArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// The configuration with the rules: JSON as dotnet-monitor has it, or TOML
+    /// The configuration with the rules, as dotnet-monitor has it
     #[arg(value_hint = ValueHint::FilePath, group = "tested")]
     configuration: Option<PathBuf>,
     /// Test only the rule with this name; may be repeated

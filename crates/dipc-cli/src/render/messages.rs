@@ -1,10 +1,11 @@
 //! Standard error: errors with their help, warnings, and notes on progress.
 
 use std::fmt;
-use std::io::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 
 use crate::exit::Failure;
@@ -88,6 +89,21 @@ pub(crate) fn prompt(text: &str) {
     write(text);
 }
 
+/// Returns true if standard error is a terminal that can overwrite a line.
+pub(crate) fn can_overwrite() -> bool {
+    // Windows sets no TERM.
+    let is_dumb = std::env::var("TERM").map_or(cfg!(not(windows)), |term| term == "dumb");
+    #[allow(clippy::disallowed_methods, reason = "its kind is asked for, nothing is written")]
+    let is_terminal = io::stderr().is_terminal();
+    is_terminal && !is_dumb
+}
+
+/// Writes to the terminal as it is, including sequences that move the cursor. The text is this program's own.
+pub(crate) fn control_terminal(text: &str) {
+    #[allow(clippy::disallowed_methods, reason = "no text from outside")]
+    let _ = AutoStream::always(io::stderr().lock()).write_all(text.as_bytes());
+}
+
 /// Prints several lines, which are this program's own.
 pub(crate) fn lines(text: impl fmt::Display) {
     if !is_quiet() {
@@ -157,7 +173,7 @@ impl Drop for Hold {
     }
 }
 
-/// The only function that writes to standard error. If it is closed, there is nowhere to report that.
+/// Writes a message to standard error. If it is closed, there is nowhere to report that.
 fn write(text: &str) {
     if let Some(held) = &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
         if held.texts.len() < MOST_HELD {

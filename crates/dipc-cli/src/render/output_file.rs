@@ -173,7 +173,7 @@ impl OutputFile {
     /// data.
     pub(crate) fn close(&mut self) -> Result<(), Failure> {
         let Some(file) = self.file.take() else { return Ok(()) };
-        close(file).map_err(|error| self.failed("close", &error))?;
+        dipc_transport::close(file).map_err(|error| self.failed("close", &error))?;
         match self.pending.take() {
             Some(pending) => self.name(pending),
             None => Ok(()),
@@ -374,17 +374,6 @@ fn identity(metadata: io::Result<Metadata>) -> Option<(u64, u64)> {
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> bool {
     true
-}
-
-#[cfg(unix)]
-fn close(file: File) -> io::Result<()> {
-    Ok(nix::unistd::close(file)?)
-}
-
-#[cfg(not(unix))]
-fn close(file: File) -> io::Result<()> {
-    drop(file);
-    Ok(())
 }
 
 fn in_use(path: &Path) -> Failure {

@@ -10,7 +10,7 @@ use super::{dipc, printed};
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     testdata::write("monitor/rules.nettrace.xz", &folder.path().join("in.nettrace"));
-    for file in ["rules.json", "shop.toml"] {
+    for file in ["rules.json", "shop.json"] {
         testdata::write(&format!("monitor/{file}"), &folder.path().join(file));
     }
     folder

@@ -9,7 +9,6 @@ use dipc_client::dipc_transport::open_regular;
 use super::finding::{Findings, Location};
 use super::json::{self, DEEPEST};
 use super::schema;
-use super::toml;
 use super::tree::Node;
 
 /// The largest file that is read, in bytes.
@@ -33,8 +32,6 @@ enum Source {
     File { path: PathBuf, is_required: bool },
     /// JSON text, with a name for messages.
     Text { name: String, text: String },
-    /// TOML text, with a name for messages.
-    Toml { name: String, text: String },
     /// A directory with a file for each key.
     Directory(PathBuf),
     /// Variables, with and without the prefix.
@@ -75,7 +72,7 @@ impl ConfigurationSources {
         sources
     }
 
-    /// Adds a file that has to exist: TOML if its name ends in `.toml`, else JSON.
+    /// Adds a JSON file that has to exist.
     #[must_use]
     pub fn with_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.sources.push(Source::File { path: path.into(), is_required: true });
@@ -86,13 +83,6 @@ impl ConfigurationSources {
     #[must_use]
     pub fn with_text(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.sources.push(Source::Text { name: name.into(), text: text.into() });
-        self
-    }
-
-    /// Adds a TOML text; `name` is that of its source in messages.
-    #[must_use]
-    pub fn with_toml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
-        self.sources.push(Source::Toml { name: name.into(), text: text.into() });
         self
     }
 
@@ -115,7 +105,7 @@ impl ConfigurationSources {
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.sources.iter().filter_map(|source| match source {
             Source::File { path, .. } | Source::Directory(path) => Some(&**path),
-            Source::Text { .. } | Source::Toml { .. } | Source::Environment(_) => None,
+            Source::Text { .. } | Source::Environment(_) => None,
         })
     }
 
@@ -135,9 +125,7 @@ impl Source {
             Self::File { path, is_required } => match read_text(path) {
                 Ok(text) => {
                     let number = findings.add_source(&path.display().to_string());
-                    let is_toml = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("toml"));
-                    let merge = if is_toml { toml::merge } else { json::merge };
-                    merge(&text, number, root, findings);
+                    json::merge(&text, number, root, findings);
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound && !is_required => {}
                 Err(error) => unreadable(path, &error, findings),
@@ -145,10 +133,6 @@ impl Source {
             Self::Text { name, text } => {
                 let number = findings.add_source(name);
                 json::merge(text, number, root, findings);
-            }
-            Self::Toml { name, text } => {
-                let number = findings.add_source(name);
-                toml::merge(text, number, root, findings);
             }
             Self::Directory(path) => read_directory(path, root, findings),
             Self::Environment(variables) => {

@@ -4,12 +4,10 @@ use std::time::{Duration, Instant};
 
 use clr_counters::otlp::Request;
 use indexmap::IndexMap;
-use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
-use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use prost::Message as _;
-
-use super::message::{ResourceSpans, ScopeSpans, Span, TraceRequest, number, scope, text};
+use otlp_messages::Message;
+use otlp_messages::common::{InstrumentationScope, KeyValue, Resource};
+use otlp_messages::logs::{ExportLogsServiceRequest, LogRecord, ResourceLogs, ScopeLogs};
+use otlp_messages::trace::{ExportTraceServiceRequest, ResourceSpans, ScopeSpans, Span};
 
 /// The most items of a request.
 const MOST_ITEMS: usize = 512;
@@ -33,7 +31,7 @@ impl<T> Default for Batch<T> {
     }
 }
 
-impl<T: prost::Message> Batch<T> {
+impl<T: Message> Batch<T> {
     pub(super) fn add(&mut self, scope: &str, item: T) {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(item.encoded_len());
@@ -64,15 +62,11 @@ impl Batch<LogRecord> {
     pub(super) fn request(&mut self, resource: &Resource) -> Option<Request> {
         let (scopes, count) = self.take()?;
         let scope_logs = scopes.into_iter().map(|(name, log_records)| ScopeLogs {
-            scope: Some(scope(&name)),
+            scope: Some(InstrumentationScope::new(&name)),
             log_records,
-            ..ScopeLogs::default()
         });
-        let resource_logs = ResourceLogs {
-            resource: Some(resource.clone()),
-            scope_logs: scope_logs.collect(),
-            ..ResourceLogs::default()
-        };
+        let resource_logs =
+            ResourceLogs { resource: Some(resource.clone()), scope_logs: scope_logs.collect() };
         let request = ExportLogsServiceRequest { resource_logs: vec![resource_logs] };
         Some(Request::new(request.encode_to_vec(), count))
     }
@@ -82,21 +76,19 @@ impl Batch<Span> {
     /// Takes all spans as a request; `None` without any.
     pub(super) fn request(&mut self, resource: &Resource) -> Option<Request> {
         let (scopes, count) = self.take()?;
-        let scope_spans =
-            scopes.into_iter().map(|(name, spans)| ScopeSpans { scope: Some(scope(&name)), spans });
-        let resource_spans = ResourceSpans {
-            resource: Some(resource.clone()),
-            scope_spans: scope_spans.collect(),
-            schema_url: String::new(),
-        };
-        let request = TraceRequest { resource_spans: vec![resource_spans] };
+        let scope_spans = scopes
+            .into_iter()
+            .map(|(name, spans)| ScopeSpans { scope: Some(InstrumentationScope::new(&name)), spans });
+        let resource_spans =
+            ResourceSpans { resource: Some(resource.clone()), scope_spans: scope_spans.collect() };
+        let request = ExportTraceServiceRequest { resource_spans: vec![resource_spans] };
         Some(Request::new(request.encode_to_vec(), count))
     }
 }
 
 /// The resource of a process.
 pub(super) fn resource(attributes: &[(String, String)], pid: u32) -> Resource {
-    let mut attributes: Vec<_> = attributes.iter().map(|(key, value)| text(key, value.as_str())).collect();
-    attributes.push(number("process.pid", pid.into()));
-    Resource { attributes, ..Resource::default() }
+    let mut attributes: Vec<_> = attributes.iter().map(|(key, value)| KeyValue::new(key, &**value)).collect();
+    attributes.push(KeyValue::new("process.pid", i64::from(pid)));
+    Resource { attributes }
 }

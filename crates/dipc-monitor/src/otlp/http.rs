@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use clr_activity::DiagnosticEvent;
-
-use super::message::span_kind;
+use otlp_messages::trace::span::SpanKind;
 
 /// The methods that the conventions name; others are `_OTHER`.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /// Adds the attributes of a request that ASP.NET Core serves, or that HttpClient sends, unless the
 /// application has set them. Returns the kind of the span, if the event is of one.
-pub(super) fn add_properties(event: &DiagnosticEvent, tags: &mut BTreeMap<String, String>) -> Option<i32> {
+pub(super) fn add_properties(
+    event: &DiagnosticEvent,
+    tags: &mut BTreeMap<String, String>,
+) -> Option<SpanKind> {
     let mut add = |key: &str, value: &str| {
         if !value.is_empty() {
             tags.entry(key.to_owned()).or_insert_with(|| value.to_owned());
@@ -39,7 +41,7 @@ pub(super) fn add_properties(event: &DiagnosticEvent, tags: &mut BTreeMap<String
             let (host, port) = host_and_port(get("Host"));
             add("server.address", host);
             add("server.port", port);
-            Some(span_kind::SERVER)
+            Some(SpanKind::Server)
         }
         "HttpHandlerDiagnosticListener" => {
             if let Some(url) = event.argument(&["RequestUri"]) {
@@ -53,7 +55,7 @@ pub(super) fn add_properties(event: &DiagnosticEvent, tags: &mut BTreeMap<String
                     add("server.port", if port.is_empty() { usual } else { port });
                 }
             }
-            Some(span_kind::CLIENT)
+            Some(SpanKind::Client)
         }
         _ => None,
     }

@@ -1,10 +1,9 @@
 //! Log records as messages.
 
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value::Value};
-use opentelemetry_proto::tonic::logs::v1::{LogRecord as Message, SeverityNumber};
+use otlp_messages::common::{KeyValue, any_value::Value};
+use otlp_messages::logs::{LogRecord as Message, SeverityNumber};
 use serde_json::Value as Json;
 
-use super::message::{attribute, number, text};
 use super::unix_nanoseconds;
 use crate::artifact::{LogLevel, LogRecord, Pairs, plain};
 use crate::trace_context::TraceContext;
@@ -16,7 +15,7 @@ const MOST_ATTRIBUTES: usize = 128;
 pub(super) fn message(record: &LogRecord<'_>, context: Option<TraceContext>, observed: u64) -> Message {
     let mut attributes = Attributes::default();
     if record.event_id != 0 {
-        attributes.add(number("logrecord.event.id", record.event_id));
+        attributes.add(KeyValue::new("logrecord.event.id", record.event_id));
     }
     if let Some(exception) = record.exception {
         attributes.add_exception(exception);
@@ -32,7 +31,7 @@ pub(super) fn message(record: &LogRecord<'_>, context: Option<TraceContext>, obs
         observed_time_unix_nano: observed,
         severity_number: severity.into(),
         severity_text: name.to_owned(),
-        body: Some(AnyValue { value: Some(Value::StringValue(record.message.to_owned())) }),
+        body: Some(record.message.into()),
         dropped_attributes_count: attributes.dropped,
         attributes: attributes.list,
         flags: context.map_or(0, |context| context.flags.into()),
@@ -64,7 +63,7 @@ impl Attributes {
     fn add_pairs(&mut self, pairs: &Pairs) {
         for (key, value) in &pairs.0 {
             if let Some(value) = value_of(value) {
-                self.add(attribute(key, value));
+                self.add(KeyValue::new(key, value));
             }
         }
     }
@@ -78,7 +77,7 @@ impl Attributes {
         ];
         for (key, member) in names {
             if let Some(value) = exception.get(member).map(plain).filter(|value| !value.is_empty()) {
-                self.add(text(key, value));
+                self.add(KeyValue::new(key, value));
             }
         }
     }

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use clr_activity::RequestWitness;
 use dipc_client::{Error, OptionalFeature, ProviderConfig, Rundown, SessionConfig};
-use opentelemetry_proto::tonic::logs::v1::LogRecord as LogMessage;
-use opentelemetry_proto::tonic::resource::v1::Resource;
+use otlp_messages::common::Resource;
+use otlp_messages::logs::LogRecord as LogMessage;
+use otlp_messages::trace::Span;
 
 use super::batch::{Batch, resource};
-use super::message::Span;
 use super::span::SpanReader;
 use super::{OtlpSignal, Shared, log, unix_now};
 use crate::artifact::{LOGGING, LogFormat, LogLevel, LogReader, LogRecord, LogsRequest, activity_ids, plain};

@@ -12,11 +12,13 @@ use clr_activity::{DiagnosticEvent, DiagnosticPhase};
 use clr_events::ActivityPath;
 use dipc_client::Uuid;
 use dipc_client::nettrace::Event;
-use opentelemetry_proto::tonic::common::v1::KeyValue;
+use otlp_messages::common::KeyValue;
+use otlp_messages::trace::span::{Event as SpanEvent, Link, SpanKind};
+use otlp_messages::trace::status::StatusCode;
+use otlp_messages::trace::{Span, Status};
 use sha2::{Digest as _, Sha256};
 
 use super::http;
-use super::message::{Link, Span, SpanEvent, Status, number, span_kind, status_code, text};
 use super::unix_nanoseconds;
 use crate::trace_context::TraceContext;
 
@@ -73,7 +75,7 @@ struct OpenSpan {
     source: String,
     operation: String,
     name: String,
-    kind: Option<i32>,
+    kind: Option<SpanKind>,
     /// The start in ticks since the year 1.
     start: Option<i128>,
     tags: BTreeMap<String, String>,
@@ -227,22 +229,22 @@ impl OpenSpan {
             name.clone_into(&mut self.name);
         }
         let kind = event.argument(&["Kind"]).and_then(|kind| match kind {
-            "Internal" => Some(span_kind::INTERNAL),
-            "Server" => Some(span_kind::SERVER),
-            "Client" => Some(span_kind::CLIENT),
-            "Producer" => Some(span_kind::PRODUCER),
-            "Consumer" => Some(span_kind::CONSUMER),
+            "Internal" => Some(SpanKind::Internal),
+            "Server" => Some(SpanKind::Server),
+            "Client" => Some(SpanKind::Client),
+            "Producer" => Some(SpanKind::Producer),
+            "Consumer" => Some(SpanKind::Consumer),
             _ => None,
         });
         self.kind = kind.or(self.kind);
         let code = match event.argument(&["Status"]) {
-            Some("Ok") => Some(status_code::OK),
-            Some("Error") => Some(status_code::ERROR),
+            Some("Ok") => Some(StatusCode::Ok),
+            Some("Error") => Some(StatusCode::Error),
             _ => None,
         };
         if let Some(code) = code {
             let message = event.argument(&["StatusDescription"]).unwrap_or_default().to_owned();
-            self.status = Some(Status { message, code });
+            self.status = Some(Status { message, code: code.into() });
         }
         for (key, value) in event.tags() {
             if self.tags.len() < MOST_ATTRIBUTES || self.tags.contains_key(key) {
@@ -267,25 +269,25 @@ impl OpenSpan {
         let start = self.start.map(nanoseconds).or(now).unwrap_or_default();
         let took = took.filter(|ticks| *ticks > 0).map(|ticks| ticks * 100);
         let end = took.map(|took| start + took).or(now).unwrap_or(start).max(start);
-        let kind = self.kind.unwrap_or(span_kind::INTERNAL);
+        let kind = self.kind.unwrap_or(SpanKind::Internal);
         // Of .NET's own spans the name is that of the operation, which does not tell requests apart.
         if self.name.is_empty() || self.name == self.operation {
             self.name = http::name(&self.tags).unwrap_or(self.operation);
         }
-        let error = http::error(&self.tags, kind == span_kind::SERVER);
+        let error = http::error(&self.tags, kind == SpanKind::Server);
         if let Some(error) = &error {
             self.tags.entry("error.type".to_owned()).or_insert_with(|| error.clone());
         }
         let status = self
             .status
-            .or_else(|| error.map(|_| Status { message: String::new(), code: status_code::ERROR }));
+            .or_else(|| error.map(|_| Status { message: String::new(), code: StatusCode::Error.into() }));
         let Ids { trace_id, span_id, parent, flags } = self.ids;
         let span = Span {
             trace_id: trace_id.to_vec(),
             span_id: span_id.to_vec(),
             parent_span_id: parent.map(|parent| parent.to_vec()).unwrap_or_default(),
             name: self.name,
-            kind,
+            kind: kind.into(),
             start_time_unix_nano: unix_nanoseconds(start),
             end_time_unix_nano: unix_nanoseconds(end),
             attributes: self.tags.iter().map(|(key, value)| attribute(key, value)).collect(),
@@ -299,9 +301,9 @@ impl OpenSpan {
 }
 
 fn attribute(key: &str, value: &str) -> KeyValue {
-    match value.parse() {
-        Ok(value) if NUMBERS.contains(&key) => number(key, value),
-        _ => text(key, value),
+    match value.parse::<i64>() {
+        Ok(value) if NUMBERS.contains(&key) => KeyValue::new(key, value),
+        _ => KeyValue::new(key, value),
     }
 }
 

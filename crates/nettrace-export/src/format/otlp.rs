@@ -1,20 +1,18 @@
 //! Requests with profiles for OpenTelemetry collectors.
-//!
-//! # Source
-//! `opentelemetry/proto/profiles/v1development/profiles.proto` and its collector's service, version 1.10, in
-//! which `Sample.values` is field 4.
 
 use std::hash::Hash;
 
 use clr_events::StackId;
 use clr_events::code::CodeOrigin;
 use hashbrown::HashMap;
-use prost::Message as _;
-
-use crate::format::protobuf::otlp::{
-    AnyValue, Attribute, Dictionary, Function, KeyValue, Line, Link, Location, Mapping, Profile as Out,
-    Request, Resource, ResourceProfiles, Sample, Scope, ScopeProfiles, Stack, ValueType,
+use otlp_messages::Message as _;
+use otlp_messages::common::any_value::Value;
+use otlp_messages::common::{InstrumentationScope, KeyValue, Resource};
+use otlp_messages::profiles::{
+    ExportProfilesServiceRequest, Function, KeyValueAndUnit, Line, Link, Location, Mapping, Profile as Out,
+    ProfilesDictionary, ResourceProfiles, Sample, ScopeProfiles, Stack, ValueType,
 };
+
 use crate::format::{duration, without_kind};
 use crate::profile::Profile;
 use crate::profile::frame::FrameId;
@@ -46,7 +44,8 @@ pub fn otlp_request(profile: &Profile, resource: &[(String, String)], exporter: 
         Unit::Bytes => "bytes",
         Unit::Count => "count",
     };
-    let sample_type = ValueType { kind: tables.text(profile.measure.name), unit: tables.text(unit) };
+    let sample_type =
+        ValueType { type_strindex: tables.text(profile.measure.name), unit_strindex: tables.text(unit) };
     let samples = profile.stack_totals.iter().filter_map(|total| {
         let (stack, _) = without_kind(profile, total.stack?);
         let mut attribute_indices = Vec::new();
@@ -69,18 +68,18 @@ pub fn otlp_request(profile: &Profile, resource: &[(String, String)], exporter: 
         time_unix_nano: start.saturating_mul(1_000_000),
         duration_nano: duration(profile),
     };
-    let attribute = |(key, value): &(String, String)| KeyValue {
-        key: key.clone(),
-        value: Some(AnyValue { text: Some(value.clone()), number: None }),
-    };
+    let attribute = |(key, value): &(String, String)| KeyValue::new(key, &**value);
     let (name, version) = exporter.split_once(' ').unwrap_or((exporter, ""));
-    let scope = Scope { name: name.to_owned(), version: version.to_owned() };
+    let scope = InstrumentationScope { version: version.to_owned(), ..InstrumentationScope::new(name) };
     let resource_profiles = ResourceProfiles {
         resource: Some(Resource { attributes: resource.iter().map(attribute).collect() }),
         scope_profiles: vec![ScopeProfiles { scope: Some(scope), profiles: vec![out] }],
     };
-    Request { resource_profiles: vec![resource_profiles], dictionary: Some(tables.into_dictionary()) }
-        .encode_to_vec()
+    ExportProfilesServiceRequest {
+        resource_profiles: vec![resource_profiles],
+        dictionary: Some(tables.into_dictionary()),
+    }
+    .encode_to_vec()
 }
 
 /// The tables of a request. Row 0 of each is the empty one.
@@ -94,7 +93,7 @@ struct Tables {
     stacks: Rows<StackId>,
     stack_rows: Vec<Stack>,
     attributes: Rows<(i32, Option<i32>, Option<i64>)>,
-    attribute_rows: Vec<Attribute>,
+    attribute_rows: Vec<KeyValueAndUnit>,
 }
 
 /// The numbers of rows, from 1 on.
@@ -142,8 +141,9 @@ impl Tables {
         let text_number = text.map(|text| self.texts.number(text.to_owned()).0);
         let (row, is_new) = self.attributes.number((key, text_number, number));
         if is_new {
-            let value = Some(AnyValue { text: text.map(str::to_owned), number });
-            self.attribute_rows.push(Attribute { key, value });
+            let text = text.map(|text| Value::StringValue(text.to_owned()));
+            let value = text.or(number.map(Value::IntValue)).map(Into::into);
+            self.attribute_rows.push(KeyValueAndUnit { key_strindex: key, value });
         }
         row
     }
@@ -181,10 +181,14 @@ impl Tables {
         row
     }
 
-    fn into_dictionary(self) -> Dictionary {
-        let mapping = |filename| Mapping { filename };
-        let function = |(name, system_name, filename)| Function { name, system_name, filename };
-        Dictionary {
+    fn into_dictionary(self) -> ProfilesDictionary {
+        let mapping = |filename_strindex| Mapping { filename_strindex };
+        let function = |(name_strindex, system_name_strindex, filename_strindex)| Function {
+            name_strindex,
+            system_name_strindex,
+            filename_strindex,
+        };
+        ProfilesDictionary {
             mapping_table: with_nothing(self.modules.into_keys().into_iter().map(mapping)),
             location_table: with_nothing(self.locations),
             function_table: with_nothing(self.functions.into_keys().into_iter().map(function)),

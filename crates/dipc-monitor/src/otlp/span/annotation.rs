@@ -4,9 +4,9 @@
 //! width follows each comma that separates.
 
 use jiff::Timestamp;
-use opentelemetry_proto::tonic::common::v1::KeyValue;
+use otlp_messages::common::KeyValue;
+use otlp_messages::trace::span::{Event as SpanEvent, Link};
 
-use crate::otlp::message::{Link, SpanEvent, text};
 use crate::trace_context::TraceContext;
 
 /// The space of no width after separators.
@@ -41,7 +41,7 @@ fn items(list: &str) -> impl Iterator<Item = Item<'_>> {
         };
         let attributes = attributes.split(",\u{200b}").filter_map(|pair| {
             let (key, value) = pair.split_once(':')?;
-            Some(text(key, value.trim_start_matches(MARK)))
+            Some(KeyValue::new(key, value.trim_start_matches(MARK)))
         });
         Item { fields: fields.split(",\u{200b}").collect(), attributes: attributes.take(MOST).collect() }
     })

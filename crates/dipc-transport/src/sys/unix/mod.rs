@@ -43,6 +43,16 @@ pub(crate) fn has_other_names(file: &std::fs::Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(file) > 1
 }
 
+/// Closes a file and returns the error.
+pub(crate) fn close(file: std::fs::File) -> std::io::Result<()> {
+    let descriptor = std::os::fd::IntoRawFd::into_raw_fd(file);
+    // SAFETY: the file gave up its descriptor, so that nothing else uses or closes it.
+    match unsafe { libc::close(descriptor) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// Returns the soft and the hard limit on open descriptors.
 pub(crate) fn descriptor_limits() -> Option<(Option<u64>, Option<u64>)> {
     let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);

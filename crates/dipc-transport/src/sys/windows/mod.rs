@@ -53,6 +53,12 @@ pub(crate) fn refuse_links(options: &mut std::fs::OpenOptions) {
     std::os::windows::fs::OpenOptionsExt::custom_flags(options, FILE_FLAG_OPEN_REPARSE_POINT);
 }
 
+/// Closes a file. The error is not available.
+pub(crate) fn close(file: File) -> io::Result<()> {
+    drop(file);
+    Ok(())
+}
+
 /// Returns false: the number of names is not known.
 pub(crate) const fn has_other_names(_file: &std::fs::Metadata) -> bool {
     false
