@@ -4,10 +4,9 @@ use clr_events::{EventName, Provider, kind_opcode};
 use nettrace::Metadata;
 
 use crate::span::SpanRole;
-use crate::step::{is_scheduler_provider, is_surrounding};
+use crate::step::{LOGGING_PROVIDER, is_scheduler_provider, is_surrounding};
 
 pub(crate) const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
-const LOGGING: &str = "Microsoft-Extensions-Logging";
 const START: u8 = 1;
 const STOP: u8 = 2;
 
@@ -85,8 +84,8 @@ impl EventKind {
         let opcode = kind_opcode(metadata);
         match provider {
             DIAGNOSTIC_SOURCE if is_diagnostic(metadata.name()) => return Self::Diagnostic(opcode),
-            LOGGING if metadata.name() == "MessageJson" => return Self::LogMessage,
-            LOGGING => return Self::Other,
+            LOGGING_PROVIDER if metadata.name() == "MessageJson" => return Self::LogMessage,
+            LOGGING_PROVIDER => return Self::Other,
             "Microsoft.AspNetCore.Hosting" if id == 5 => return Self::UnhandledException,
             _ if is_surrounding(metadata) => return Self::Other,
             _ => {}

@@ -110,7 +110,7 @@ pub use span::{Span, SpanEnd, SpanId, SpanRole, StartedSpan, TimeParts};
 pub use span_event::SpanEvent;
 #[cfg(feature = "spans")]
 pub use spans::{SpanSource, Spans};
-pub use step::{Step, Steps, WorkId, has_activity, is_of_work};
+pub use step::{LOGGING_PROVIDER, Step, Steps, WorkId, has_activity, is_of_work};
 pub use suspension::{Suspension, Suspensions};
 pub use tasks::{Tasks, Worker};
 #[cfg(feature = "spans")]

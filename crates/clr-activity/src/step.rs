@@ -4,6 +4,9 @@ use clr_events::ids::{event_pipe, framework, runtime, tasks};
 use clr_events::{Provider, kind_opcode};
 use nettrace::{Event, Metadata, MetadataMap};
 
+/// The EventSource of log records, which has the statuses and routes of requests.
+pub const LOGGING_PROVIDER: &str = "Microsoft-Extensions-Logging";
+
 /// The id of a piece of pending work, in the numbering of its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -102,7 +105,7 @@ pub(crate) fn is_surrounding(metadata: &Metadata) -> bool {
             matches!(metadata.event_id(), 1 | 2)
         }
         "System.Net.Sockets" => matches!(metadata.event_id(), 4 | 5),
-        "Microsoft-Extensions-Logging" => true,
+        LOGGING_PROVIDER => true,
         _ => false,
     }
 }

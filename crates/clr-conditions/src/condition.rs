@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clr_activity::LOGGING_PROVIDER;
 use clr_counters::{Comparison, ProviderRequest, Selection, SessionSettings};
 use clr_events::{Glob, Provider};
 
@@ -63,7 +64,6 @@ pub(crate) enum Node {
 }
 
 const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
-const LOGGING: &str = "Microsoft-Extensions-Logging";
 /// The filter for the log messages of each request, which have its status and its endpoint.
 const LOGGING_ARGUMENTS: &str = "FilterSpecs=\"Microsoft.AspNetCore.Hosting.Diagnostics:Information\"";
 /// The start of arguments that leave out log messages: without arguments the messages of all loggers are
@@ -229,7 +229,7 @@ fn of_events(atom: &Atom) -> Vec<ProviderRequest> {
         Atom::Request { .. } => vec![
             source(HOSTING, u64::MAX, INFORMATIONAL, ""),
             source(TASKS, ACTIVITY_IDS, INFORMATIONAL, ""),
-            source(LOGGING, JSON_MESSAGES, INFORMATIONAL, LOGGING_ARGUMENTS),
+            source(LOGGING_PROVIDER, JSON_MESSAGES, INFORMATIONAL, LOGGING_ARGUMENTS),
         ],
         Atom::Counter { .. } | Atom::System(..) | Atom::Exit | Atom::Crash | Atom::Disconnect => Vec::new(),
     }

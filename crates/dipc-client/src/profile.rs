@@ -5,6 +5,8 @@ use dipc_wire::{Keywords, Level, ProviderConfig};
 
 /// The provider of the runtime's own events.
 pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
+/// The provider of log records.
+const LOGGING: &str = "Microsoft-Extensions-Logging";
 /// The provider that samples the stacks of managed threads.
 pub const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
@@ -174,7 +176,7 @@ pub const PROFILES: &[Profile] = &[
             source("System.Net.Sockets", ALL_KEYWORDS, Level::INFORMATIONAL),
             source("System.Net.Security", ALL_KEYWORDS, Level::INFORMATIONAL),
             ProfileProvider {
-                name: "Microsoft-Extensions-Logging",
+                name: LOGGING,
                 // Messages as JSON.
                 keywords: Keywords(0x8),
                 level: Level::INFORMATIONAL,
@@ -247,7 +249,7 @@ pub const PROFILES: &[Profile] = &[
             source("System.Net.Sockets", ALL_KEYWORDS, Level::INFORMATIONAL),
             source("System.Net.Security", ALL_KEYWORDS, Level::INFORMATIONAL),
             ProfileProvider {
-                name: "Microsoft-Extensions-Logging",
+                name: LOGGING,
                 keywords: Keywords(0x8),
                 level: Level::INFORMATIONAL,
                 arguments: ROUTE_AND_STATUS_ARGUMENTS,

@@ -26,9 +26,7 @@ pub use logs::{LogFormat, LogLevel, LogsRequest};
 pub use report::{FlameGraphFormat, TopFormat, TopRequest};
 pub use trace::{TraceProfile, TraceRequest};
 
-pub(crate) use logs::{
-    LOGGING, LogReader, LogRecord, Pairs, activity_ids, plain, warnings_provider, write_record,
-};
+pub(crate) use logs::{LogReader, LogRecord, Pairs, activity_ids, plain, warnings_provider, write_record};
 pub(crate) use report::page_of_recording;
 pub(crate) use trace::{default_counters, merged, parse_event_level, parse_keywords};
 

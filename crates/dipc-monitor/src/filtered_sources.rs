@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use clr_activity::LOGGING_PROVIDER;
 use dipc_client::{
     FilteredProviderConfig, Keywords, OptionalFeature, Renewal, RenewalState, Rundown, SessionConfig, Target,
 };
 
-use crate::artifact::LOGGING;
 use crate::live_session::RetryWait;
 use crate::process_log::{ProcessEvent, ProcessLog};
 use crate::request_provider::DIAGNOSTIC_SOURCE;
@@ -165,7 +165,7 @@ fn is_filtered(provider: &FilteredProviderConfig) -> bool {
     let provider = &provider.provider;
     let is_counted = provider.arguments.starts_with("EventCounterIntervalSec=")
         || provider.name.eq_ignore_ascii_case(clr_counters::METRICS_PROVIDER);
-    [DIAGNOSTIC_SOURCE, LOGGING].iter().any(|name| provider.name.eq_ignore_ascii_case(name))
+    [DIAGNOSTIC_SOURCE, LOGGING_PROVIDER].iter().any(|name| provider.name.eq_ignore_ascii_case(name))
         || (!provider.arguments.is_empty() && !is_counted)
 }
 
@@ -212,25 +212,28 @@ mod tests {
         let sources = FilteredSources::new(Target::from_path("/nowhere/socket"), ProcessLog::default());
         let sources = Arc::new(sources);
         let long = sources.enter(&session(&[
-            (LOGGING, "A"),
+            (LOGGING_PROVIDER, "A"),
             ("Plain", ""),
             ("System.Runtime", "EventCounterIntervalSec=1"),
         ]));
         let other = sources.enter(&session(&[(DIAGNOSTIC_SOURCE, "B")]));
-        let short = sources.enter(&session(&[(LOGGING, "C"), ("Own", "D=1")]));
+        let short = sources.enter(&session(&[(LOGGING_PROVIDER, "C"), ("Own", "D=1")]));
         let sent = |sources: &FilteredSources| -> Vec<(String, String)> {
             let config = config(&sources.state().sessions);
             let providers = config.into_iter().flat_map(|config| config.providers);
             providers.map(|it| (it.provider.name, it.provider.arguments)).collect()
         };
         let pair = |name: &str, arguments: &str| (name.to_owned(), arguments.to_owned());
-        assert_eq!(sent(&sources), [pair(LOGGING, "C"), pair("Own", "D=1"), pair(DIAGNOSTIC_SOURCE, "B")]);
+        assert_eq!(
+            sent(&sources),
+            [pair(LOGGING_PROVIDER, "C"), pair("Own", "D=1"), pair(DIAGNOSTIC_SOURCE, "B")]
+        );
         // Nobody else uses the sources of this one.
         drop(other);
         assert_eq!(sources.state().count, 0);
         drop(short);
         assert_eq!(sources.state().count, 1);
-        assert_eq!(sent(&sources), [pair(LOGGING, "A")]);
+        assert_eq!(sent(&sources), [pair(LOGGING_PROVIDER, "A")]);
         assert!(sources.description().is_some());
         drop(long);
         assert!(sources.state().renewal.is_none());

@@ -5,6 +5,7 @@
 //! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
 //!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `stopping_event`, `stream_stats`: its end
 //!   and its figures. `watch`: several processes at once, with a session each.
+//! - `silence`: events that the end of another session has stopped, requested again.
 //! - `names`: names for recordings that end without a rundown.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file beside the
 //!   recording or to a live reader. `kernel_samples`: the kernel's samples, merged into the recording.
@@ -24,6 +25,7 @@ pub(crate) mod process_core;
 pub(crate) mod recorder;
 pub(crate) mod selection;
 pub(crate) mod session;
+pub(crate) mod silence;
 pub(crate) mod sink;
 pub(crate) mod source;
 pub(crate) mod stopping_event;

@@ -6,6 +6,7 @@ mod text;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use clr_activity::LOGGING_PROVIDER;
 use dipc_client::{Keywords, Level, ProviderConfig};
 use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
 
@@ -18,8 +19,6 @@ use crate::stop::StopSignal;
 pub(crate) use record::{LogReader, LogRecord, Pairs, plain};
 pub(crate) use text::write as write_record;
 
-/// The provider of log records.
-pub(crate) const LOGGING: &str = "Microsoft-Extensions-Logging";
 /// The keywords of messages, formatted and with their arguments.
 const KEYWORDS: Keywords = Keywords(4 | 8);
 /// The source whose activity ids join records and scopes, and its keyword for them.
@@ -151,7 +150,7 @@ impl LogsRequest {
         // The runtime drops events above this level whatever the filters say.
         let levels = self.filters.values().chain([&self.level]).filter_map(|level| level.event_level());
         let level = if self.use_app_filters { Level::VERBOSE } else { levels.max()? };
-        Some(ProviderConfig { keywords: KEYWORDS, level, name: LOGGING.to_owned(), arguments })
+        Some(ProviderConfig { keywords: KEYWORDS, level, name: LOGGING_PROVIDER.to_owned(), arguments })
     }
 }
 
@@ -160,7 +159,7 @@ pub(crate) fn warnings_provider() -> ProviderConfig {
     ProviderConfig {
         keywords: KEYWORDS,
         level: Level::WARNING,
-        name: LOGGING.to_owned(),
+        name: LOGGING_PROVIDER.to_owned(),
         arguments: "FilterSpecs=UseAppFilters".to_owned(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clr_activity::LOGGING_PROVIDER;
 use clr_counters::{Selection, SessionSettings};
 use dipc_client::{Keywords, Level, ProviderConfig, Providers};
 use dipc_client::{OptionalFeature, Profile, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig};
@@ -14,8 +15,6 @@ use crate::stop::StopSignal;
 
 /// The keywords of the runtime that TraceEvent calls the default ones.
 const DEFAULT_KEYWORDS: Keywords = Keywords(0x14_C14F_CCBD);
-/// The provider of log records.
-const LOGGING: &str = "Microsoft-Extensions-Logging";
 /// The interval of counters in a trace.
 const COUNTER_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -79,7 +78,7 @@ impl TraceProfile {
             Self::Http => vec![http_provider()],
             Self::Logs => vec![ProviderConfig {
                 arguments: "FilterSpecs=UseAppFilters".to_owned(),
-                ..provider(LOGGING, Keywords(4 | 8), Level::VERBOSE)
+                ..provider(LOGGING_PROVIDER, Keywords(4 | 8), Level::VERBOSE)
             }],
             Self::Metrics => counters(COUNTER_INTERVAL),
             Self::GcCollect => {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clr_activity::RequestWitness;
+use clr_activity::{LOGGING_PROVIDER, RequestWitness};
 use dipc_client::{Error, OptionalFeature, ProviderConfig, Rundown, SessionConfig};
 use otlp_messages::common::Resource;
 use otlp_messages::logs::LogRecord as LogMessage;
@@ -15,7 +15,7 @@ use otlp_messages::trace::Span;
 use super::batch::{Batch, resource};
 use super::span::SpanReader;
 use super::{OtlpSignal, Shared, log, unix_now};
-use crate::artifact::{LOGGING, LogFormat, LogLevel, LogReader, LogRecord, LogsRequest, activity_ids, plain};
+use crate::artifact::{LogFormat, LogLevel, LogReader, LogRecord, LogsRequest, activity_ids, plain};
 use crate::live_session::{Arrived, DRAIN, LiveSession, RetryWait, TICK};
 use crate::process::Watched;
 use crate::request_provider::{DIAGNOSTIC_SOURCE, http_provider, source_lines, witness_provider};
@@ -269,7 +269,7 @@ impl<'s> Reader<'s> {
         let ratio = self.shared.config.traces.as_ref().map(|traces| traces.ratio);
         reader.for_each(|event| {
             self.witness.add(event);
-            if event.provider() == LOGGING {
+            if event.provider() == LOGGING_PROVIDER {
                 let Self { logs, spans, log_batch, has_logs, exports_endpoints, .. } = self;
                 logs.add(event, &mut |record| {
                     add_record(record, spans, log_batch, *has_logs, *exports_endpoints);

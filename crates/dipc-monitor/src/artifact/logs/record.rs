@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use clr_activity::LOGGING_PROVIDER;
 use clr_events::{ActivityPath, event_fields};
 use dipc_client::Uuid;
 use dipc_client::nettrace::{Event, RelativeTime, TraceInfo, Value};
@@ -13,7 +14,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{LOGGING, LogLevel};
+use super::LogLevel;
 use crate::trace_context::TraceContext;
 
 /// The most threads whose formatted message waits for its arguments.
@@ -34,7 +35,7 @@ enum Kind {
 
 impl Kind {
     fn of(event: &Event<'_>) -> Option<Self> {
-        if event.provider() != LOGGING {
+        if event.provider() != LOGGING_PROVIDER {
             return None;
         }
         match (event.name(), event.opcode()) {

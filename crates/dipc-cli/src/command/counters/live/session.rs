@@ -2,15 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use clr_activity::RequestWitness;
 use clr_conditions::{Evaluator, Match};
-use clr_counters::{
-    Counters, Notice, ProviderRequest, Sample, SessionSettings, SharedSettings, SilenceWatch, Thinning,
-};
-use dipc_client::dipc_transport::process_state;
-use dipc_client::{LiveReader, Renewal, Rundown, SessionConfig, Target};
+use clr_counters::{Counters, Notice, ProviderRequest, Sample, SessionSettings, SharedSettings, Thinning};
+use dipc_client::{LiveReader, Rundown, SessionConfig, Target};
 use nettrace::RelativeTime;
 
 use super::{LiveArgs, SampleConsumer};
@@ -19,6 +15,7 @@ use crate::inspect::counters::{report_notices, unselected_help};
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::recorder;
 use crate::record::session::{resume, start_unless};
+use crate::record::silence::SilenceGuard;
 use crate::record::source::Source;
 use crate::record::stream_stats;
 use crate::record::watch::{EventSender, SessionEnd, SharedLimits, WatchSession, WatchView, WatchedProcess};
@@ -28,9 +25,6 @@ use crate::render::{messages, units};
 const BUFFER_MB: u32 = 256;
 /// The longest time that an event is held back for older ones of other threads.
 const MOST_DELAY: Duration = Duration::from_millis(200);
-
-/// The EventSource of log records, which has the statuses of requests.
-const LOGGING: &str = "Microsoft-Extensions-Logging";
 
 /// The sessions of a command, and the consumer of their samples.
 pub(super) struct CounterSession<'s, C> {
@@ -109,6 +103,8 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
             if is_first {
                 resume(&source.target);
             }
+            let mut silence = SilenceGuard::new("counters", Some(process.title()), settings.interval);
+            silence.renew_from(&source.target);
             let readings = Readings {
                 counters: Counters::new(selection.clone()),
                 evaluator: args
@@ -124,9 +120,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
                 has_begun: false,
                 newest: RelativeTime::START,
                 expected: None,
-                silence: SilenceWatch::new(settings.interval),
-                requests: RequestWitness::new(LOGGING),
-                renewal: Renewal::new(source.target.clone()),
+                silence,
                 settings: settings.clone(),
             };
             let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: readings };
@@ -225,10 +219,7 @@ struct Readings<'s, 'c, C> {
     newest: RelativeTime,
     /// The settings of the shared session, if they differ from ours.
     expected: Option<SharedSettings>,
-    silence: SilenceWatch,
-    requests: RequestWitness,
-    /// The session by which counters that have fallen silent are requested again.
-    renewal: Renewal,
+    silence: SilenceGuard,
     settings: SessionSettings,
 }
 
@@ -272,7 +263,6 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
             && let Some(event) = reader.next()
         {
             self.silence.add(&event);
-            self.requests.add(&event);
             self.counters.add(&event, |sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
             if let Some(evaluator) = &mut self.evaluator {
                 self.newest = event.relative_time();
@@ -313,34 +303,13 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
 }
 
 impl<C: SampleConsumer> Readings<'_, '_, C> {
-    /// Requests counters again that have fallen silent, unless the process is stopped.
+    /// Requests counters again that have fallen silent.
     fn check_silence(&mut self) {
-        let now = Instant::now();
-        let silent = self.silence.check(now);
-        let condition = self.shared.args.until.as_ref().filter(|condition| condition.has_requests());
-        let has_lost_requests = self.requests.take_silence(now) && condition.is_some();
-        let is_stopped = || {
-            self.process.pid.and_then(|pid| process_state(pid).ok()).is_some_and(|it| it.is_unresponsive())
-        };
-        if !has_lost_requests && (silent.is_empty() || is_stopped()) {
-            return;
-        }
-        if has_lost_requests {
-            messages::warning(format_args!(
-                "counters: the statuses of requests of {} have stopped coming: another session of them has ended; asking for them again",
-                self.process.title()
-            ));
-        }
-        for (source, time) in silent {
-            messages::warning(format_args!(
-                "counters: the {source} of {} have been silent for {} s, while the session runs: asking for them again",
-                self.process.title(),
-                time.as_secs(),
-            ));
-        }
+        let args = self.shared.args;
+        let needs_requests = args.until.as_ref().is_some_and(|condition| condition.has_requests());
         // A client of the shared session must not have two sessions.
-        let settings = self.settings.clone().with_unique_client();
-        self.renewal.renew(config(self.shared.args.requests(&settings)));
+        let settings = &self.settings;
+        self.silence.check(needs_requests, || config(args.requests(&settings.clone().with_unique_client())));
     }
 
     /// Tells the consumer that the session runs, once its stream's header is read.
