@@ -220,13 +220,18 @@ impl PeImage {
         if self.cli == 0 {
             return Err(missing);
         }
-        for form in [Form::Mapped, Form::Flat] {
-            let Some(cli) = self.address(self.cli, form) else { continue };
-            // The header's own size identifies it.
-            if memory.u32(cli) != Ok(72) {
-                continue;
-            }
-            let (relative, size) = (memory.u32(offset(cli, 8))?, memory.u32(offset(cli, 12))?);
+        // The size and the place of the metadata. The header's own size identifies it.
+        let header = |form| {
+            let cli = self.address(self.cli, form)?;
+            let header = [0, 8, 12].map(|field| memory.u32(offset(cli, field)));
+            let [Ok(72), Ok(relative), Ok(size)] = header else { return None };
+            Some((relative, size))
+        };
+        // In a single file, the place in a mapped image can be that of the next assembly.
+        let is_of_another = header(Form::Flat).is_some_and(|flat| header(Form::Mapped) != Some(flat));
+        let forms = if is_of_another { [Form::Flat, Form::Mapped] } else { [Form::Mapped, Form::Flat] };
+        for form in forms {
+            let Some((relative, size)) = header(form) else { continue };
             let Some(at) = self.address(relative, form) else { continue };
             if size > MOST_METADATA || memory.array(at) != Ok(METADATA) {
                 continue;
@@ -236,5 +241,49 @@ impl PeImage {
             }
         }
         Err(missing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::TestMemory;
+
+    /// The file of an assembly with a section at 0x2000, whose metadata follows `gap` bytes after its CLI header.
+    fn assembly(gap: u32, text: &[u8]) -> Vec<u8> {
+        let mut file = vec![0; 0x1e00];
+        let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+        put(0, b"MZ");
+        put(0x3c, &words(&[0x80]));
+        // A section, and an optional header of PE32.
+        put(0x80, b"PE\0\0\x4c\x01\x01\0");
+        put(0x94, &[0xe0, 0]);
+        put(0x98, &[0x0b, 1]);
+        put(0x98 + 56, &words(&[0x8000]));
+        put(0x98 + 96 + 14 * 8, &words(&[0x2008, 72]));
+        put(0x98 + 0xe0 + 8, &words(&[0x1c00, 0x2000, 0x1c00, 0x200]));
+        let metadata = [&METADATA[..], text].concat();
+        put(0x208, &words(&[72, 0x0005_0002, 0x2050 + gap, u32::try_from(metadata.len()).unwrap()]));
+        put(0x250 + usize::try_from(gap).unwrap(), &metadata);
+        file
+    }
+
+    #[test]
+    fn an_assembly_of_a_single_file_has_its_own_metadata_and_not_that_of_the_next_one() {
+        let mut memory = TestMemory::default();
+        memory.put(0x10_0000, &[assembly(0, b"first"), assembly(16, b"second")].concat());
+        let image = PeImage::read(&memory, 0x10_0000).unwrap();
+        assert_eq!(image.metadata(&memory).unwrap(), (0x10_0250, b"BSJBfirst".to_vec()));
+    }
+
+    #[test]
+    fn a_mapped_assembly_has_the_metadata_of_its_section() {
+        let file = assembly(0, b"first");
+        let mut memory = TestMemory::default();
+        // The page of the headers can have the beginning of the section, too.
+        memory.put(0x10_0000, &file[..0x240]).put(0x10_2000, &file[0x200..]);
+        let image = PeImage::read(&memory, 0x10_0000).unwrap();
+        assert_eq!(image.metadata(&memory).unwrap(), (0x10_2050, b"BSJBfirst".to_vec()));
     }
 }

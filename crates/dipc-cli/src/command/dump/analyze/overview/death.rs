@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use clr_dump::{CoreFile, FramePosition, Gap};
+use clr_dump::{CoreFile, FramePosition, Gap, Memory};
 
 use crate::inspect::core_dump::{Analysis, ManagedThread, NativeThread};
 use crate::inspect::core_source::{common_signal, signalled_thread};
@@ -159,7 +159,6 @@ fn fail_fast(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<Cause> {
 /// The number of frames of a stack that has overflowed: a deep one that the runtime found to have, or that ends
 /// where memory ends.
 fn overflow(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<usize> {
-    const PAGE: u64 = 4096;
     let left_out = thread.stack.gaps.iter().map(|(_, gap)| match gap {
         Gap::LeftOut(count) => *count,
         _ => 0,
@@ -176,9 +175,45 @@ fn overflow(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<usize> {
     let stack = &thread.stack.frames;
     let interrupted = stack.iter().rfind(|frame| frame.position == FramePosition::Innermost);
     let sp = interrupted.or(stack.first())?.sp;
-    let memory = analysis.source.memory();
-    let pages = 1..=LEFT / PAGE;
-    let is_end =
-        |page: u64| memory.read((sp & !(PAGE - 1)).saturating_sub(page * PAGE), &mut [0; 8]).is_err();
-    pages.into_iter().any(is_end).then_some(frames)
+    memory_ends_below(analysis.source.memory(), sp).then_some(frames)
+}
+
+/// Whether memory lacks a page near a stack pointer. A call that did not fit has its stack pointer in the guard page
+/// itself, and the page below can be the stack of another thread.
+fn memory_ends_below(memory: &dyn Memory, sp: u64) -> bool {
+    const PAGE: u64 = 4096;
+    let page = sp & !(PAGE - 1);
+    (0..=LEFT / PAGE).any(|below| memory.read(page.saturating_sub(below * PAGE), &mut [0; 8]).is_err())
+}
+
+#[cfg(test)]
+mod tests {
+    use clr_dump::{Memory, MemoryResult, Missing};
+
+    use super::memory_ends_below;
+
+    /// The stack of a thread, its guard page, and below that the stack of another thread.
+    struct Stacks;
+
+    const GUARD: u64 = 0x7fa6_2b6b_e000;
+
+    impl Memory for Stacks {
+        fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+            buffer.fill(0);
+            if address & !0xfff == GUARD { Err(Missing { address }) } else { Ok(()) }
+        }
+    }
+
+    #[test]
+    fn a_stack_pointer_in_the_guard_page_above_the_stack_of_another_thread_is_at_the_end() {
+        assert!(memory_ends_below(&Stacks, GUARD + 0xff0));
+    }
+
+    #[test]
+    fn a_stack_ends_within_64_kilobytes_of_the_guard_page() {
+        assert!(memory_ends_below(&Stacks, GUARD + 0x1000));
+        assert!(memory_ends_below(&Stacks, GUARD + 0x1_0fff));
+        assert!(!memory_ends_below(&Stacks, GUARD + 0x1_1000));
+        assert!(!memory_ends_below(&Stacks, GUARD - 1));
+    }
 }
