@@ -17,7 +17,7 @@ use dipc_client::{DumpType, ErrorKind};
 use jiff::Timestamp;
 
 use crate::process::Watched;
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 pub use call_stack::exceptions::{ExceptionFilter, ExceptionsRequest};
 pub use call_stack::stacks::StackFormat;

@@ -82,7 +82,8 @@ pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, RuleRecord, Rules, RulesC
 pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError, is_local_host};
 #[cfg(feature = "tls")]
 pub use server::{Tls, TlsError};
-pub use stop::{StopSignal, WorkEnd};
+pub use dipc_collect::StopSignal;
+pub use stop::WorkEnd;
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

@@ -9,7 +9,7 @@ use dipc_client::Uuid;
 
 use crate::artifact::ArtifactKind;
 use crate::process::Watched;
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// The most operations that are remembered after their end.
 const MOST_ENDED: usize = 500;

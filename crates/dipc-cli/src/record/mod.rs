@@ -3,7 +3,7 @@
 //! # Modules
 //!
 //! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
-//!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `stopping_event`, `stream_stats`: its end
+//!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `notes`: remarks of dipc-collect in words. `stopping_event`, `stream_stats`: its end
 //!   and its figures. `watch`: several processes at once, with a session each.
 //! - `names`: names for recordings that end without a rundown.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file beside the
@@ -13,12 +13,12 @@
 //!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
 //!   (facts beside it), `retention` (which files stay), `rotation` (one file after another).
 
-mod dump_watch;
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;
 pub(crate) mod live_stream;
 pub(crate) mod names;
+mod notes;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) mod process_core;
 pub(crate) mod recorder;

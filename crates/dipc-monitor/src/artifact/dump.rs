@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::{ArtifactError, ArtifactSink, begin, write};
 use crate::process::Watched;
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// The bytes that are passed on at once.
 const CHUNK: usize = 256 << 10;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{ArtifactError, ArtifactSink, begin, is_over, write};
 use crate::counters::{CounterConsumer, CounterRequest};
 use crate::process::Watched;
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// The most records that wait for their reader; later ones are dropped.
 const MOST_WAITING: usize = 1000;

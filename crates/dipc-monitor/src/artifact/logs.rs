@@ -13,7 +13,7 @@ use super::stream::{self, Piece};
 use super::{ArtifactError, ArtifactSink, begin, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 pub(crate) use record::{LogReader, LogRecord, Pairs, plain};
 pub(crate) use text::write as write_record;

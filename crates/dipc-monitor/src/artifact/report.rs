@@ -20,7 +20,7 @@ use super::{ArtifactError, ArtifactSink, begin, require_sampler, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
 use crate::request_provider::http_provider;
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 pub(super) use top::top_methods;
 pub use top::{TopFormat, TopRequest};

@@ -10,7 +10,7 @@ use super::stream::{self, Piece};
 use super::{ArtifactError, ArtifactSink, begin, write};
 use crate::process::Watched;
 use crate::request_provider::http_provider;
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// The keywords of the runtime that TraceEvent calls the default ones.
 const DEFAULT_KEYWORDS: Keywords = Keywords(0x14_C14F_CCBD);

@@ -8,7 +8,7 @@ use super::part::{CompletePart, PartWriter};
 use crate::artifact::{Artifact, ArtifactError, ArtifactSink};
 use crate::operation::RunningOperation;
 use crate::process::Watched;
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// Collects an artifact into its part, or into the file `spare` if that cannot be written. It is durable
 /// afterwards.

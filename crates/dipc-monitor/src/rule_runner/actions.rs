@@ -20,7 +20,7 @@ use crate::operation::RunningOperation;
 use crate::process::Watched;
 use crate::recordings::RecordingNote;
 use crate::rules::{ActionKind, Destination, Execution, Placeholders, StoppingEvent, used_actions};
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// The longest wait between checks for the reasons to end.
 const TICK: Duration = Duration::from_millis(100);

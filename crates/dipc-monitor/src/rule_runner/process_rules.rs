@@ -16,7 +16,7 @@ use crate::counters::{CounterConsumer, CounterRequest, CounterSubscription};
 use crate::process::Watched;
 use crate::rules::provider_requests;
 use crate::rules::{Execution, FinishReason, RuleEngine, RuleState, RuleStatus, StreamEnd, Trigger};
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// The stack of the threads.
 const STACK: usize = 512 << 10;

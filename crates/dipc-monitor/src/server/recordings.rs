@@ -22,7 +22,7 @@ use super::service::Service;
 use crate::artifact::page_of_recording;
 use crate::egress::EgressQueue;
 use crate::recordings::{self, Recording};
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// The bytes of a piece of an answer.
 const PIECE: usize = 256 << 10;

@@ -315,7 +315,7 @@ impl FlightRecorder {
                 stream.events,
                 if stream.events == 1 { "" } else { "s" },
                 stream.lost_in_words(),
-                duration::display(end.elapsed),
+                duration::display(end.elapsed()),
                 stream.written,
                 if stream.written == 1 { "" } else { "s" },
             ),
@@ -368,6 +368,8 @@ pub(crate) struct FlightSummary {
 }
 
 impl Consumer for FlightRecorder {
+    type Error = Failure;
+
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if !self.stream.is_unreadable() {
             self.stream.decoder.feed(bytes);

@@ -18,7 +18,7 @@ use crate::artifact::stream::{self, Piece};
 use crate::artifact::{ArtifactError, ArtifactSink, LogFormat, begin, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// The keywords of exceptions, and of methods that are compiled or loaded meanwhile.
 const KEYWORDS: Keywords = Keywords(0x8000 | 0x8 | 0x10 | 0x20);

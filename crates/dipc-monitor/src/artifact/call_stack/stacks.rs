@@ -15,7 +15,7 @@ use crate::artifact::trace::provider;
 use crate::artifact::{ArtifactError, ArtifactSink, begin, require_sampler, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// The time for which threads are sampled once the first sample has come: each is about every ten
 /// milliseconds.

@@ -10,7 +10,7 @@ use nettrace_export::units;
 use super::super::{ArtifactError, ArtifactSink, begin, write};
 use super::{failed, sample, title};
 use crate::process::Watched;
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// A request for the hottest methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
