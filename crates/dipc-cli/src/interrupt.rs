@@ -40,7 +40,13 @@ struct State {
 
 impl Default for State {
     fn default() -> Self {
-        Self { requests: Requests::default(), stop: StopSignal::new(), last_request: LAST_REQUEST, snapshots: 0, on_exit: None }
+        Self {
+            requests: Requests::default(),
+            stop: StopSignal::new(),
+            last_request: LAST_REQUEST,
+            snapshots: 0,
+            on_exit: None,
+        }
     }
 }
 

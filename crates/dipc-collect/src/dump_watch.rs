@@ -43,7 +43,9 @@ impl DumpWatch {
             return None;
         }
         self.next_look = Some(now + SILENCE);
-        let Ok(ProcessState::Dumping { createdump }) = dipc_transport::process_state(pid) else { return None };
+        let Ok(ProcessState::Dumping { createdump }) = dipc_transport::process_state(pid) else {
+            return None;
+        };
         if !self.has_passed_limit(createdump, now) {
             return None;
         }

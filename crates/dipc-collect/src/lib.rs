@@ -6,6 +6,7 @@
 //! - [`stream`]: the stream of one session, until a limit, the caller or the runtime ends it.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`ModuleTypes`]: the types that a process's modules define.
+//! - [`Retention`]: limits on the files that are kept.
 //!
 //! Collections block. They end by a [`StopSignal`], and their remarks go to an [`Observer`]: this crate prints
 //! nothing. No features. Rust 1.89 or later.
@@ -35,12 +36,14 @@ mod dump_watch;
 pub mod heap;
 mod module_types;
 mod observer;
+mod retention;
 mod stop;
 pub mod stream;
 
 pub use dump_watch::CREATEDUMP_LIMIT;
 pub use module_types::ModuleTypes;
 pub use observer::{Note, Observer};
+pub use retention::{Kept, Retention, WrittenFiles};
 pub use stop::StopSignal;
 
 #[cfg(doctest)]

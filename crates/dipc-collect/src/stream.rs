@@ -257,8 +257,7 @@ impl Stop {
 
     /// Returns true if the caller does not wait for the rest of the stream.
     fn is_abandoned(&self, limits: &Limits) -> bool {
-        limits.stop.is_cancelled()
-            || limits.is_stop_final && !self.is_by_signal && limits.stop.is_stopped()
+        limits.stop.is_cancelled() || limits.is_stop_final && !self.is_by_signal && limits.stop.is_stopped()
     }
 
     /// Returns true if the session has been silent for too long.

@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum, ValueHint};
 use clr_conditions::Condition;
 use nettrace_edit::{Capacity, Storage};
 
-use crate::record::flight::{FlightSettings, Retention, TriggerSettings};
+use crate::record::flight::{FlightSettings, TriggerSettings};
 use crate::{duration, size};
+use dipc_collect::Retention;
 
 /// The bytes kept if only a time is given.
 const DEFAULT_BYTES: u64 = 256 << 20;
@@ -123,6 +124,7 @@ impl FlightArgs {
             files: self.keep_files.map(|number| usize::try_from(number).unwrap_or(usize::MAX)),
             bytes: self.keep_total,
             age: self.keep_age,
+            free: None,
         }
     }
 }

@@ -40,8 +40,7 @@ impl HeapRequest {
             silence: self.timeout,
             interrupts: self.interrupts.clone(),
         };
-        let (heap, end) =
-            heap::read(session, self.graph.builder(), &limits.of_stream(), &mut Messages);
+        let (heap, end) = heap::read(session, self.graph.builder(), &limits.of_stream(), &mut Messages);
         let objects = heap.object_count();
         let exit =
             limits.end(end).report(&format!("{} objects came", units::count(objects as u64)), "used")?;

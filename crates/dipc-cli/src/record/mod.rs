@@ -11,14 +11,14 @@
 //! - `process_core`: core dumps of processes, read from outside.
 //! - `flight`: `segment` (recordings in memory or in files), `ring`, `names_store` and `method_lists` (what
 //!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
-//!   (facts beside it), `retention` (which files stay), `rotation` (one file after another).
+//!   (facts beside it), `rotation` (one file after another).
 
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;
 pub(crate) mod live_stream;
 pub(crate) mod names;
-mod notes;
+pub(crate) mod notes;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) mod process_core;
 pub(crate) mod recorder;

@@ -1,5 +1,8 @@
 //! Remarks about a collection that goes on, in words.
 
+use std::io;
+use std::path::Path;
+
 use dipc_collect::{CREATEDUMP_LIMIT, Note, Observer};
 
 use crate::render::{messages, units};
@@ -24,4 +27,12 @@ pub(crate) fn warn_of_createdump(pid: u32, createdump: u32) {
     messages::help(format_args!(
         "it may still write, or hang, as for a stack overflow: kill -KILL {createdump} ends it; a process that has crashed then ends without its dump"
     ));
+}
+
+/// Reports that a file was removed because of the limits on kept files.
+pub(crate) fn report_removal(path: &Path, result: io::Result<()>) {
+    match result {
+        Ok(()) => messages::detail(format_args!("Removed        : {}", path.display())),
+        Err(error) => messages::warning(format_args!("remove: {}: {error}", path.display())),
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::access::ApiKey;
 use crate::filter::Filter;
-use crate::retention::Retention;
+use dipc_collect::Retention;
 
 use super::filter::filter;
 use super::finding::{Findings, Severity};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::access::ApiKey;
 use crate::filter::Filter;
-use crate::retention::Retention;
 use crate::rules::Rule;
+use dipc_collect::Retention;
 
 use super::finding::Finding;
 use super::store::StoreEgress;

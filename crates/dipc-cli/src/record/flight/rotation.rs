@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dipc_client::Target;
+use dipc_collect::Retention;
 use nettrace_edit::Rotation;
 
-use super::retention::Retention;
 use super::session::FlightSummary;
 use super::snapshot::{cannot_write, check_room, give_name, partial};
 use super::stream::{FileNames, KeptStream};

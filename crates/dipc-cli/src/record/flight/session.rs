@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use clr_conditions::StreamEnd;
 use dipc_client::Target;
+use dipc_collect::Retention;
 use nettrace_edit::{Capacity, Error, Ring, Snapshot, Storage};
 
 use super::condition_watch::ConditionWatch;
 use super::crash::{CrashSources, Description};
 use super::crash_core::CrashDump;
 use super::method_lists::MethodLists;
-use super::retention::Retention;
 use super::snapshot::{SnapshotFile, Written, check_room};
 use super::stream::{FileNames, KeptStream};
 use super::trigger::{Arrival, Origin, TriggerSettings, Triggers};
