@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use clr_conditions::Condition;
+use dipc_collect::Retention;
 use nettrace_edit::{Capacity, Storage};
 
 use crate::record::flight::{FlightSettings, TriggerSettings};
 use crate::{duration, size};
-use dipc_collect::Retention;
 
 /// The bytes kept if only a time is given.
 const DEFAULT_BYTES: u64 = 256 << 20;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use dipc_client::dipc_transport::open_regular;
 use dipc_client::{CrashFiles, PathPattern, Uuid};
 use dipc_collect::Retention;
+use dipc_collect::Retention;
 use jiff::Timestamp;
 use nettrace_edit::Snapshot;
 
@@ -14,7 +15,6 @@ use super::last_counters::CounterRow;
 use super::overview::{CoreFile, EVENTS, Overview, REPORT};
 use crate::process::Watched;
 use crate::retention::{directories, free_bytes};
-use dipc_collect::Retention;
 
 /// The ending of the names of bundles.
 const ENDING: &str = ".crash";

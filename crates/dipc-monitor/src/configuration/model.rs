@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dipc_collect::Retention;
+
 use crate::access::ApiKey;
 use crate::filter::Filter;
 use crate::rules::Rule;
-use dipc_collect::Retention;
 
 use super::finding::Finding;
 use super::store::StoreEgress;
