@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use dipc_client::dipc_transport::open_regular;
 use dipc_client::{CrashFiles, PathPattern, Uuid};
 use dipc_collect::Retention;
-use dipc_collect::Retention;
 use jiff::Timestamp;
 use nettrace_edit::Snapshot;
 
