@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use dipc_monitor::is_local_host;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -207,29 +208,4 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
-}
-
-/// Whether a `Host` header names localhost or an address.
-fn is_local_host(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => name,
-        _ => host,
-    };
-    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    address.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_is_local_if_it_is_an_address_or_localhost() {
-        for host in ["localhost", "LocalHost:9464", "127.0.0.1:9464", "[::1]:9464", "[::1]", "10.0.0.1"] {
-            assert!(is_local_host(host), "{host}");
-        }
-        for host in ["attacker.example", "attacker.example:9464", "localhost.attacker.example", "", ":80"] {
-            assert!(!is_local_host(host), "{host}");
-        }
-    }
 }

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dipc_collect::StopSignal;
+
 use crate::exit::{Exit, Failure};
 
 /// The time after a request within which a further signal belongs to the same user action: a closed terminal
@@ -26,6 +28,8 @@ pub(crate) struct Interrupts(Arc<Mutex<State>>);
 
 struct State {
     requests: Requests,
+    /// The requests as a signal for collections.
+    stop: StopSignal,
     /// The request at which the program ends at once.
     last_request: usize,
     /// Requests for a snapshot.
@@ -36,7 +40,13 @@ struct State {
 
 impl Default for State {
     fn default() -> Self {
-        Self { requests: Requests::default(), last_request: LAST_REQUEST, snapshots: 0, on_exit: None }
+        Self {
+            requests: Requests::default(),
+            stop: StopSignal::new(),
+            last_request: LAST_REQUEST,
+            snapshots: 0,
+            on_exit: None,
+        }
     }
 }
 
@@ -58,9 +68,9 @@ struct Requests {
 }
 
 impl Requests {
-    /// Records a signal. The first of any kind is a request; a later one only if it is an interrupt and not
+    /// Records a signal, and returns true if it is a new request. The first of any kind is a request; a later one only if it is an interrupt and not
     /// part of the previous action. SIGHUP never repeats a request: the user has left.
-    fn record(&mut self, signal: EndSignal, now: Instant) {
+    fn record(&mut self, signal: EndSignal, now: Instant) -> bool {
         let hangs_up = signal == EndSignal::HangUp;
         self.hung_up |= hangs_up;
         let is_new_action =
@@ -69,6 +79,7 @@ impl Requests {
             self.count += 1;
             self.last = Some(now);
         }
+        is_new_action
     }
 }
 
@@ -177,6 +188,11 @@ impl Interrupts {
         computed
     }
 
+    /// Returns the requests as a signal: the first one stops a collection, and the second one cancels it.
+    pub(crate) fn stop_signal(&self) -> StopSignal {
+        self.with(|state| state.stop.clone())
+    }
+
     /// The number of requests to end.
     pub(crate) fn count(&self) -> usize {
         self.with(|state| state.requests.count)
@@ -201,7 +217,9 @@ impl Interrupts {
 
     fn record(&self, signal: EndSignal) {
         self.with(|state| {
-            state.requests.record(signal, Instant::now());
+            if state.requests.record(signal, Instant::now()) {
+                state.stop.request();
+            }
             if state.requests.count >= state.last_request {
                 if let Some(end) = &mut state.on_exit {
                     end();

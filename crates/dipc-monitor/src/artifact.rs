@@ -14,10 +14,10 @@ use std::io;
 use std::time::{Duration, SystemTime};
 
 use dipc_client::{DumpType, ErrorKind};
+use dipc_collect::StopSignal;
 use jiff::Timestamp;
 
 use crate::process::Watched;
-use crate::stop::StopSignal;
 
 pub use call_stack::exceptions::{ExceptionFilter, ExceptionsRequest};
 pub use call_stack::stacks::StackFormat;

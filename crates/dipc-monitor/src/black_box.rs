@@ -17,12 +17,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dipc_collect::Retention;
 use nettrace_edit::Snapshot;
 
 use crate::counters::{CounterRequest, CounterSubscription};
 use crate::monitor::ProcessObserver;
 use crate::process::{SnapshotSource, Watched};
-use crate::retention::Retention;
 use crate::stop::await_end;
 
 use last_counters::LastCounters;

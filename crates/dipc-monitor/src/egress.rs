@@ -16,9 +16,9 @@ use std::path::{Component, Path, PathBuf};
 
 use dipc_client::Uuid;
 use dipc_client::dipc_transport::open_own;
+use dipc_collect::Retention;
 
 use crate::configuration::{DirectoryEgress, EgressProvider};
-use crate::retention::Retention;
 
 use part::{CompletePart, PartWriter};
 

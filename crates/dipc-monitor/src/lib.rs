@@ -67,6 +67,7 @@ pub use black_box::{
     BlackBoxConfig, BlackBoxEvent, BlackBoxLog, BlackBoxMessage, BlackBoxTotals, BlackBoxes,
 };
 pub use counters::{CounterConsumer, CounterRequest, CounterSubscription, SharedCounters};
+pub use dipc_collect::{Retention, StopSignal};
 pub use egress::{EgressError, EgressQueue, StoreClient};
 pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};
 pub use metrics::{CounterSummary, Metrics, MetricsConfig};
@@ -77,12 +78,11 @@ pub use process::Watched;
 pub use process_log::{ProcessEvent, ProcessMessage, ProcessReport};
 pub use request_provider::http_provider;
 pub use resource::attributes as resource_attributes;
-pub use retention::Retention;
 pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, RuleRecord, Rules, RulesConfig};
 pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError, is_local_host};
 #[cfg(feature = "tls")]
 pub use server::{Tls, TlsError};
-pub use stop::{StopSignal, WorkEnd};
+pub use stop::WorkEnd;
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use dipc_client::Uuid;
+use dipc_collect::StopSignal;
 
 use crate::artifact::ArtifactKind;
 use crate::process::Watched;
-use crate::stop::StopSignal;
 
 /// The most operations that are remembered after their end.
 const MOST_ENDED: usize = 500;

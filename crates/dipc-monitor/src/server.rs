@@ -430,3 +430,18 @@ pub fn is_local_host(host: &str) -> bool {
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     address.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_local_if_it_is_an_address_or_localhost() {
+        for host in ["localhost", "LocalHost:9464", "127.0.0.1:9464", "[::1]:9464", "[::1]", "10.0.0.1"] {
+            assert!(is_local_host(host), "{host}");
+        }
+        for host in ["attacker.example", "attacker.example:9464", "localhost.attacker.example", "", ":80"] {
+            assert!(!is_local_host(host), "{host}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Requests to end something that runs.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,41 +10,6 @@ use std::time::{Duration, Instant};
 const UNANSWERED: Duration = Duration::from_secs(2);
 /// The time between looks for what still runs.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// A request to end an artifact's collection. Clones are of one request.
-#[derive(Debug, Clone, Default)]
-pub struct StopSignal(Arc<AtomicU8>);
-
-const RUNNING: u8 = 0;
-const STOPPED: u8 = 1;
-const CANCELLED: u8 = 2;
-
-impl StopSignal {
-    /// Creates a signal that nobody has given.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Asks to end the collection so that the artifact is complete: a session sends its rundown.
-    pub fn stop(&self) {
-        self.0.fetch_max(STOPPED, Ordering::AcqRel);
-    }
-
-    /// Asks to end the collection at once. The artifact is not complete.
-    pub fn cancel(&self) {
-        self.0.store(CANCELLED, Ordering::Release);
-    }
-
-    /// Whether it was asked to end in any way.
-    pub fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::Acquire) != RUNNING
-    }
-
-    /// Whether it was asked to end at once.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Acquire) == CANCELLED
-    }
-}
 
 /// The end of work that goes on until it is asked to end, and its pauses.
 #[derive(Debug, Default)]

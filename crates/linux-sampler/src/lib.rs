@@ -66,13 +66,14 @@ mod error;
 mod image;
 mod kernel;
 mod maps;
+mod native_unwind;
 mod off_cpu;
 mod record;
 #[cfg(feature = "nettrace")]
 mod recording;
-mod root;
 mod runtime_code;
 mod sampler;
+mod stack_base;
 mod start;
 mod stopped;
 mod sys;

@@ -2,13 +2,13 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt as _;
 
 use framehop::FrameAddress;
 
 use crate::maps::{ProcessMaps, Processes};
+use crate::native_unwind::{Process, frame_pointer, native_registers, read_stack, stack_pointer, word};
 use crate::record::Registers;
-use crate::unwind::{Process, Unwinder, frame_pointer, native_registers, stack_pointer, word};
+use crate::unwind::Unwinder;
 
 /// The most bytes of a stack that are read.
 const MOST_STACK: usize = 256 << 10;
@@ -117,22 +117,6 @@ impl Unwinder {
         unwind(pid, wait, &stack, maps, process, frames);
         Ok(())
     }
-}
-
-/// Reads a stack from the stack pointer on, `most` bytes of it, as far as it is mapped.
-pub(crate) fn read_stack(memory: &File, sp: u64, most: usize) -> io::Result<Vec<u8>> {
-    let mut stack = vec![0; most];
-    let mut filled = 0;
-    while let Some(rest) = stack.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match memory.read_at(rest, sp.saturating_add(filled as u64)) {
-            Ok(0) => break,
-            Ok(count) => filled = filled.saturating_add(count),
-            Err(error) if filled == 0 => return Err(error),
-            Err(_) => break,
-        }
-    }
-    stack.truncate(filled);
-    Ok(stack)
 }
 
 fn unwind(

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use clr_conditions::Condition;
+use dipc_collect::Retention;
 use nettrace_edit::{Capacity, Storage};
 
-use crate::record::flight::{FlightSettings, Retention, TriggerSettings};
+use crate::record::flight::{FlightSettings, TriggerSettings};
 use crate::{duration, size};
 
 /// The bytes kept if only a time is given.
@@ -123,6 +124,7 @@ impl FlightArgs {
             files: self.keep_files.map(|number| usize::try_from(number).unwrap_or(usize::MAX)),
             bytes: self.keep_total,
             age: self.keep_age,
+            free: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args, ValueHint};
 use dipc_client::{ALL_PROFILE, Profile};
+use dipc_collect::{Retention, WrittenFiles};
 use jiff::Zoned;
 
 use crate::args::flight::FlightArgs;
@@ -24,7 +25,7 @@ use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::inspect::names::names_path;
 use crate::inspect::thread_times::threads_path;
 use crate::interrupt::Interrupts;
-use crate::record::flight::{KeptFiles, Retention};
+use crate::record::notes::report_removal;
 use crate::render::{browser, messages, shell};
 use crate::size;
 
@@ -159,7 +160,7 @@ impl Presenter<'_> {
         let start = Instant::now();
         let left = || self.args.duration.map(|most| most.saturating_sub(start.elapsed()));
         let limits = self.retention();
-        let mut kept = KeptFiles::default();
+        let mut kept = WrittenFiles::default();
         let mut all = Exit::Done;
         let mut has_recorded = false;
         let mut failed = None;
@@ -191,7 +192,7 @@ impl Presenter<'_> {
                 let files: Vec<_> = [file.clone()].into_iter().chain(result).chain(beside).collect();
                 let sizes = files.iter().filter_map(|path| fs::metadata(path).ok());
                 let bytes = sizes.map(|metadata| metadata.len()).sum();
-                kept.add(files, bytes, &limits);
+                kept.add(files, bytes, &limits, report_removal);
             }
         }
         match failed {
@@ -226,6 +227,7 @@ impl Presenter<'_> {
             files: self.args.keep_files.map(|number| usize::try_from(number).unwrap_or(usize::MAX)),
             bytes: self.args.keep_total,
             age: self.args.keep_age,
+            free: None,
         }
     }
 

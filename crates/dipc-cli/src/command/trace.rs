@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clr_conditions::Condition;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
+use dipc_collect::Retention;
 use dipc_wire::{Keywords, Level};
 use jiff::Zoned;
 use nettrace_export::NameForm;
@@ -24,8 +25,8 @@ use crate::interrupt::Interrupts;
 use crate::process::peer::local_process;
 use crate::process::target::TargetSelector;
 use crate::record::flight::{
-    CrashDump, CrashSources, FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention,
-    RotatingRecorder, check_output, dump_variables,
+    CrashDump, CrashSources, FileNames, FlightRecorder, FlightSettings, FlightSummary, RotatingRecorder,
+    check_output, dump_variables,
 };
 use crate::record::kernel_samples::{
     KernelRecording, KernelSampler, RUNTIME_SAMPLER, SampleSettings, merge_into,

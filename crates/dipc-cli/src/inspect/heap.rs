@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use dipc_collect::ModuleTypes;
 use gcdump::{Completeness, HeapGraph, HeapGraphBuilder, file};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_heap::{self, MemoryHeap};
 use crate::inspect::core_source::{Source, is_core};
 use crate::inspect::memory_use::MemoryUse;
-use crate::inspect::module_types::ModuleTypes;
 use crate::inspect::recording::{Recording, is_gcdump};
 use crate::render::{messages, units};
 

@@ -12,13 +12,12 @@
 //! - `crash_note`: the description of a crash beside a recording.
 //! - `run`: recordings as the sides of a comparison.
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
-//!   `memory_use`: memory that is not managed. `module_types`: types of modules, from their files or from the `bundle` of a single-file program.
+//!   `memory_use`: memory that is not managed.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts.
 //!   `merging`: many recordings merged into one.
 //! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`: what
 //!   they lack. `core_dump`, `core_text`: their threads. `thread_waits`: deadlocks. `core_heap`, `core_value`, `core_known_value`: their objects.
 
-mod bundle;
 pub(crate) mod core_advice;
 pub(crate) mod core_dump;
 pub(crate) mod core_heap;
@@ -37,7 +36,6 @@ pub(crate) mod heap_profile;
 pub(crate) mod lines;
 pub(crate) mod memory_use;
 pub(crate) mod merging;
-pub(crate) mod module_types;
 pub(crate) mod names;
 pub(crate) mod native_symbols;
 pub(crate) mod needs;

@@ -6,7 +6,6 @@ mod crash;
 mod crash_cause;
 mod crash_core;
 mod method_lists;
-mod retention;
 mod rotation;
 mod session;
 mod snapshot;
@@ -17,7 +16,6 @@ mod trigger;
 
 pub(crate) use crash::CrashSources;
 pub(crate) use crash_core::{CrashDump, dump_variables};
-pub(crate) use retention::{KeptFiles, Retention};
 pub(crate) use rotation::RotatingRecorder;
 pub(crate) use session::{FlightRecorder, FlightSettings, FlightSummary};
 pub(crate) use snapshot::check_output;

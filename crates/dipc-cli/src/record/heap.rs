@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use dipc_client::{BufferMode, LiveReader, OptionalFeature, Rundown, SessionConfig, Startup};
-use gcdump::HeapGraphBuilder;
+use dipc_client::Startup;
+use dipc_collect::ModuleTypes;
+use dipc_collect::heap::{self, HeapError};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::heap::{GraphOfEvents, GraphSource, Heap, warn_of_missing};
-use crate::inspect::module_types::ModuleTypes;
 use crate::interrupt::Interrupts;
-use crate::record::live_stream::{EventConsumer, LiveStream};
-use crate::record::recorder::{self, Limits};
+use crate::record::notes::Messages;
+use crate::record::recorder::Limits;
 use crate::record::session::{resume, start_unless_interrupted};
 use crate::record::source::Source;
 use crate::render::{messages, units};
@@ -30,19 +30,8 @@ pub(crate) struct HeapRequest {
 impl HeapRequest {
     /// Makes the runtime collect, and reads its heap.
     pub(crate) fn dump(&self, source: &Source) -> Result<Heap, Failure> {
-        let request = gcdump::request();
-        let config = SessionConfig::new([request])
-            .with_buffer_mb(self.buffer_mb)
-            .with_buffer_mode(BufferMode::BLOCK)
-            .with_rundown(Rundown::Keyword(request.rundown_keyword.into()))
-            .with_stackwalk(false)
-            .with_optional(vec![
-                OptionalFeature::BlockWhenFull,
-                OptionalFeature::RundownKeyword,
-                OptionalFeature::NoStacks,
-            ]);
+        let config = heap::session_config(self.buffer_mb);
         let session = start_unless_interrupted(&source.target, &config, &self.interrupts)?;
-        let blocks = !session.dropped_features().contains(&OptionalFeature::BlockWhenFull);
         messages::detail(format_args!("Session        : {} by {}", session.id(), session.command()));
         let limits = Limits {
             address: source.target.address().clone(),
@@ -51,37 +40,13 @@ impl HeapRequest {
             silence: self.timeout,
             interrupts: self.interrupts.clone(),
         };
-        let mut stream = LiveStream {
-            reader: LiveReader::in_whole_order(),
-            consumer: LiveHeap { builder: self.graph.builder(), stops_at_once: !blocks },
-        };
-        let end = recorder::run(session, &mut stream, &limits)?;
-        let LiveStream { reader, consumer: LiveHeap { builder, .. } } = stream;
-        let objects = builder.object_count();
-        let exit = end.report(&format!("{} objects came", units::count(objects as u64)), "used")?;
-        let lost = reader.events().loss().total();
-        let mut modules = ModuleTypes::of(source.pid);
-        let graph = builder
-            .finish_with(lost, |path| modules.read(path))
-            .map_err(|error| Self::no_dump(source, reader.unreadable(), &error))?;
+        let (heap, end) = heap::read(session, self.graph.builder(), &limits.of_stream(), &mut Messages);
+        let objects = heap.object_count();
+        let exit =
+            limits.end(end).report(&format!("{} objects came", units::count(objects as u64)), "used")?;
+        let graph = heap.finish(&source.target, &mut ModuleTypes::of(source.pid)).map_err(no_dump)?;
         let missing = warn_of_missing(graph.completeness(), GraphSource::Events);
         Ok(Heap { graph, memory: None, exit: exit.join(missing) })
-    }
-
-    /// The failure of a session without a dump, with the reason as far as it is known.
-    fn no_dump(source: &Source, unreadable: Option<&nettrace::Error>, error: &gcdump::Error) -> Failure {
-        if let Some(unreadable) = unreadable {
-            return Failure::new(Exit::Failed, format_args!("read the stream: {unreadable}"));
-        }
-        if matches!(source.target.is_native_aot(), Ok(true)) {
-            return Failure::new(
-                Exit::Refused,
-                "the process is a NativeAOT program: its runtime accepts the session, but neither collects nor sends its heap",
-            )
-            .with_help("dipc trace --profile gc-verbose shows what it allocates, dipc counters monitor how its heap grows");
-        }
-        Failure::new(Exit::Failed, format_args!("the runtime sent no heap dump: {error}"))
-            .with_help("collect again; the process may have been about to end, or its runtime may be Mono, which has no such dumps")
     }
 
     /// Resumes a process that was started for the dump. A process that waits at its start for another tool
@@ -111,21 +76,12 @@ impl HeapRequest {
     }
 }
 
-/// A heap whose events arrive.
-struct LiveHeap {
-    builder: HeapGraphBuilder,
-    /// Whether the session is stopped as soon as it runs: the runtime collects before it answers, or before
-    /// it handles the stop. .NET 3.1 sends nothing until then.
-    stops_at_once: bool,
-}
-
-impl EventConsumer for LiveHeap {
-    fn read(&mut self, reader: &mut LiveReader, _: bool) -> Result<(), Failure> {
-        reader.for_each(|event| self.builder.add(event));
-        Ok(())
-    }
-
-    fn is_satisfied(&self) -> bool {
-        self.stops_at_once || self.builder.has_ended()
+/// The failure of a session without a dump, with the reason as far as it is known.
+fn no_dump(error: HeapError) -> Failure {
+    let failure = |exit| Failure::new(exit, &error);
+    match &error {
+        HeapError::NativeAot => failure(Exit::Refused).with_help("dipc trace --profile gc-verbose shows what it allocates, dipc counters monitor how its heap grows"),
+        HeapError::NotSent(_) => failure(Exit::Failed).with_help("collect again; the process may have been about to end, or its runtime may be Mono, which has no such dumps"),
+        _ => failure(Exit::Failed),
     }
 }

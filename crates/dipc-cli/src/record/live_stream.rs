@@ -44,6 +44,8 @@ pub(crate) struct LiveStream<C> {
 }
 
 impl<C: EventConsumer> Consumer for LiveStream<C> {
+    type Error = Failure;
+
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.reader.feed(bytes);
         self.consumer.receive(bytes.len());

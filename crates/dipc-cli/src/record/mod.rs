@@ -3,7 +3,7 @@
 //! # Modules
 //!
 //! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
-//!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `stopping_event`, `stream_stats`: its end
+//!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `notes`: remarks of dipc-collect in words. `stopping_event`, `stream_stats`: its end
 //!   and its figures. `watch`: several processes at once, with a session each.
 //! - `silence`: events that the end of another session has stopped, requested again.
 //! - `names`: names for recordings that end without a rundown.
@@ -12,14 +12,14 @@
 //! - `process_core`: core dumps of processes, read from outside.
 //! - `flight`: `segment` (recordings in memory or in files), `ring`, `names_store` and `method_lists` (what
 //!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
-//!   (facts beside it), `retention` (which files stay), `rotation` (one file after another).
+//!   (facts beside it), `rotation` (one file after another).
 
-mod dump_watch;
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;
 pub(crate) mod live_stream;
 pub(crate) mod names;
+pub(crate) mod notes;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) mod process_core;
 pub(crate) mod recorder;

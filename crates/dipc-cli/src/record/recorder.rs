@@ -1,35 +1,23 @@
-//! The recorder: it passes a session's stream to its consumer, a file above all, until the user, a limit or
-//! the runtime ends it.
+//! The recorder: it passes a session's stream to its consumer, a file above all, and words how it ended.
 
 use std::fmt;
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clr_conditions::StreamEnd as Cause;
-use dipc_client::{Address, Deadline, Error, Session, Target};
+use dipc_client::{Address, Error, ErrorKind, Session, Target};
+use dipc_collect::stream::{self, Ending};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
-use crate::record::dump_watch::DumpWatch;
+use crate::record::notes::Messages;
 use crate::record::sink::Sink;
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats::{self, StreamStats};
 use crate::render::live_line::LiveLine;
 use crate::render::messages;
 
-/// The bytes read at once: more than a socket holds, so that one read empties it.
-const CHUNK: usize = 256 << 10;
-/// The longest read between checks for the other reasons to end.
-const TICK: Duration = Duration::from_millis(100);
-/// The silence after which the runtime's current batch counts as complete.
-const PAUSE: Duration = Duration::from_millis(20);
-/// The time limit for a stopped session, however much it still sends.
-const LONGEST_DRAIN: Duration = Duration::from_secs(15 * 60);
-
-/// The time for which a stream is still read whose stop has failed: its process may be about to end.
-const FAILED_STOP: Duration = Duration::from_secs(5);
+pub(crate) use dipc_collect::stream::Consumer;
 
 /// The time limit for an answer of a process whose stream ended early.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -48,118 +36,38 @@ pub(crate) struct Limits {
     pub(crate) interrupts: Interrupts,
 }
 
-/// The consumer of a session's stream.
-pub(crate) trait Consumer {
-    /// Takes the next bytes of the stream.
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure>;
-
-    /// Called when no byte has come for [`PAUSE`], and then every [`TICK`] until one comes.
-    fn pause(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// Called at the end of the stream, whatever ended it.
-    fn end(&mut self) -> Result<(), Failure>;
-
-    /// Whether it has what it wanted, so that the session is stopped.
-    fn is_satisfied(&self) -> bool;
-
-    /// Whether the ended stream has the end that a runtime writes.
-    fn is_whole(&self) -> bool;
-
-    /// Shows the progress after `elapsed`.
-    fn show(&mut self, elapsed: Duration, is_stopping: bool) {
-        let _ = (elapsed, is_stopping);
-    }
-}
-
 /// The end of a session's stream.
 #[derive(Debug)]
 pub(crate) struct StreamEnd {
     address: Address,
-    ending: Ending,
-    pub(crate) elapsed: Duration,
-}
-
-/// The way a stream ended.
-#[derive(Debug)]
-enum Ending {
-    /// The runtime sent everything, including the end of the stream.
-    Whole { asked: bool },
-    /// The stream ended early.
-    Cut(Option<Failure>),
-    /// The user would not wait for the rest.
-    Abandoned,
-    /// The stopped session fell silent, or would not end.
-    Silent { last_byte: Instant, stop_failed: Option<Error> },
-    /// The session could not be stopped, and goes on.
-    Unstopped(Error),
+    end: stream::StreamEnd,
 }
 
 /// Passes the stream to `consumer` until it ends, the time is over, or the user or the consumer ends it. An
 /// error means that the consumer failed; every other ending is a result.
-pub(crate) fn run(
-    mut session: Session,
-    consumer: &mut impl Consumer,
+pub(crate) fn run<C: Consumer<Error = Failure>>(
+    session: Session,
+    consumer: &mut C,
     limits: &Limits,
 ) -> Result<StreamEnd, Failure> {
-    let mut buffer = vec![0; CHUNK];
-    let start = Instant::now();
-    let mut stop: Option<Stop> = None;
-    let mut dump_watch = DumpWatch::new(limits.pid);
-    let mut wait = TICK;
-    let ending = loop {
-        // A session of a few milliseconds ends on time, not at the next check.
-        let left = limits
-            .duration
-            .filter(|_| stop.is_none())
-            .map(|duration| duration.saturating_sub(start.elapsed()));
-        let read = session.poll_read(&mut buffer, Deadline::after(left.map_or(wait, |left| left.min(wait))));
-        wait = if matches!(read, Ok(Some(1..))) { PAUSE } else { TICK };
-        match read {
-            Ok(Some(0)) => {
-                consumer.end()?;
-                let asked = stop.is_some();
-                break if consumer.is_whole() { Ending::Whole { asked } } else { Ending::Cut(None) };
-            }
-            Ok(Some(count)) => {
-                dump_watch.end_silence();
-                consumer.take(&buffer[..count])?;
-                if let Some(stop) = &mut stop {
-                    stop.last_byte = Instant::now();
-                }
-            }
-            Ok(None) => {
-                dump_watch.look();
-                consumer.pause()?;
-            }
-            Err(error) => {
-                consumer.end()?;
-                break Ending::Cut(Some(error.into()));
-            }
-        }
-        consumer.show(start.elapsed(), stop.is_some());
-        let interrupts = limits.interrupts.count();
-        let is_over = || limits.duration.is_some_and(|duration| start.elapsed() >= duration);
-        match &stop {
-            None if interrupts == 0 && !consumer.is_satisfied() && !is_over() => {}
-            None => stop = Some(Stop::begin(&session, interrupts)),
-            Some(stop) if interrupts > stop.interrupts => break Ending::Abandoned,
-            Some(_) => {}
-        }
-        let Some(stop) = &mut stop else { continue };
-        if stop.is_silent(limits.silence) {
-            break Ending::Silent { last_byte: stop.last_byte, stop_failed: stop.take_error() };
-        }
-        if stop.has_failed()
-            && let Some(error) = stop.take_error()
-        {
-            break Ending::Unstopped(error);
-        }
-    };
-    // Ends the session in the target if the stream has not ended.
-    drop(session);
-    Ok(StreamEnd { address: limits.address.clone(), ending, elapsed: start.elapsed() })
+    let end = stream::run(session, consumer, &limits.of_stream(), &mut Messages)?;
+    Ok(limits.end(end))
+}
+
+impl Limits {
+    /// The limits of the stream.
+    pub(crate) fn of_stream(&self) -> stream::Limits {
+        stream::Limits::new(self.interrupts.stop_signal())
+            .with_pid(self.pid)
+            .with_duration(self.duration)
+            .with_silence(self.silence)
+            .with_final_stop()
+    }
+
+    /// Adds to the end of a stream what messages need.
+    pub(crate) fn end(&self, end: stream::StreamEnd) -> StreamEnd {
+        StreamEnd { address: self.address.clone(), end }
+    }
 }
 
 /// The outcome of a recording.
@@ -198,6 +106,8 @@ struct Recording<'s> {
 }
 
 impl Consumer for Recording<'_> {
+    type Error = Failure;
+
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.sink.write(bytes)?;
         self.stats.feed(bytes);
@@ -222,54 +132,6 @@ impl Consumer for Recording<'_> {
     }
 }
 
-/// A stop requested on another connection, while the stream is still read.
-struct Stop {
-    /// 1 if an interrupt requested the stop, 0 if a limit did. Further interrupts abandon the rest of the
-    /// stream.
-    interrupts: usize,
-    since: Instant,
-    last_byte: Instant,
-    answer: Receiver<Result<(), Error>>,
-    /// The error of the request, and the time at which it was seen.
-    error: Option<(Instant, Error)>,
-}
-
-impl Stop {
-    fn begin(session: &Session, interrupts: usize) -> Self {
-        let stopper = session.stopper();
-        let (sender, answer) = mpsc::channel();
-        thread::spawn(move || {
-            // The receiver is gone if the stream ended first.
-            let _ = sender.send(stopper.stop());
-        });
-        let now = Instant::now();
-        Self { interrupts: interrupts.min(1), since: now, last_byte: now, answer, error: None }
-    }
-
-    /// Whether the session has been silent for too long.
-    fn is_silent(&self, limit: Duration) -> bool {
-        self.last_byte.elapsed() > limit || self.since.elapsed() > LONGEST_DRAIN
-    }
-
-    /// Whether the request has failed, and the stream has not ended since.
-    fn has_failed(&mut self) -> bool {
-        self.look();
-        self.error.as_ref().is_some_and(|(seen, _)| seen.elapsed() > FAILED_STOP)
-    }
-
-    /// Takes the error of a failed request to stop.
-    fn take_error(&mut self) -> Option<Error> {
-        self.look();
-        self.error.take().map(|(_, error)| error)
-    }
-
-    fn look(&mut self) {
-        if let Ok(Err(error)) = self.answer.try_recv() {
-            self.error = Some((Instant::now(), error));
-        }
-    }
-}
-
 impl RecordingResult {
     /// One line on what was recorded. `bytes` is the size of the file if more than the stream is in it.
     pub(crate) fn summary(&self, output: &dyn fmt::Display, bytes: Option<u64>) -> String {
@@ -279,7 +141,7 @@ impl RecordingResult {
             bytes.unwrap_or(self.bytes),
             if events == 1 { "" } else { "s" },
             self.stats.lost_in_words(),
-            crate::duration::display(self.end.elapsed),
+            crate::duration::display(self.end.elapsed()),
         )
     }
 
@@ -316,17 +178,22 @@ fn or_lost(exit: Exit, stats: &StreamStats, fail_on_loss: bool) -> Exit {
 }
 
 impl StreamEnd {
+    /// The time from the first read to the end.
+    pub(crate) const fn elapsed(&self) -> Duration {
+        self.end.elapsed
+    }
+
     /// Whether the runtime sent everything, including the end of the stream.
     pub(crate) const fn is_whole(&self) -> bool {
-        matches!(self.ending, Ending::Whole { .. })
+        self.end.is_whole()
     }
 
     /// Whether the stream ended by itself, most likely with its process.
     pub(crate) fn is_unasked(&self) -> bool {
-        match &self.ending {
+        match &self.end.ending {
             Ending::Whole { asked } => !asked,
-            Ending::Cut(error) => error.as_ref().is_none_or(|error| error.exit != Exit::TimedOut),
-            Ending::Abandoned | Ending::Silent { .. } | Ending::Unstopped(_) => false,
+            Ending::Cut(error) => error.as_ref().is_none_or(|error| error.kind() != ErrorKind::TimedOut),
+            _ => false,
         }
     }
 
@@ -347,15 +214,15 @@ impl StreamEnd {
     /// Prints why the stream ended, unless it was asked to, and returns the exit code. `what` is the amount
     /// received before, such as "9 bytes were kept", and `done` what happened to it, such as "kept".
     pub(crate) fn report(self, what: &str, done: &str) -> Outcome {
-        match self.ending {
+        match self.end.ending {
             Ending::Whole { asked: true } => Ok(Exit::Done),
             Ending::Whole { asked: false } => {
                 messages::note("The runtime ended the session by itself; the recording is whole.");
                 Ok(Exit::Done)
             }
-            Ending::Cut(Some(failure)) if failure.exit == Exit::TimedOut => Err(failure),
+            Ending::Cut(Some(error)) if error.kind() == ErrorKind::TimedOut => Err(error.into()),
             Ending::Cut(error) => {
-                let why = error.map(|error| format!(" ({error})")).unwrap_or_default();
+                let why = error.map(|error| format!(" ({})", Failure::from(error))).unwrap_or_default();
                 messages::warning(format_args!(
                     "the stream ended in the middle{why}: the process has probably ended; what came before was {done}"
                 ));
@@ -373,11 +240,10 @@ impl StreamEnd {
                 ));
                 Ok(Exit::Incomplete)
             }
-            Ending::Silent { last_byte, stop_failed } => {
-                // Includes the time that the last attempt to stop the session took.
-                let after = last_byte.elapsed();
-                Err(timed_out(&self.address, what, after, stop_failed))
+            Ending::Silent { silence, stop_error } => {
+                Err(timed_out(&self.address, what, silence, stop_error))
             }
+            _ => Ok(Exit::Incomplete),
         }
     }
 }
@@ -398,11 +264,11 @@ fn timed_out(address: &Address, what: &str, after: Duration, stop_failed: Option
 impl StreamEnd {
     /// The end of a stream that the user abandoned.
     pub(crate) fn abandoned(address: Address) -> Self {
-        Self { address, ending: Ending::Abandoned, elapsed: Duration::ZERO }
+        Self { address, end: stream::StreamEnd::new(Ending::Abandoned) }
     }
 
     /// The end of a stream that the runtime has ended.
     pub(crate) fn whole(address: Address) -> Self {
-        Self { address, ending: Ending::Whole { asked: true }, elapsed: Duration::ZERO }
+        Self { address, end: stream::StreamEnd::new(Ending::Whole { asked: true }) }
     }
 }

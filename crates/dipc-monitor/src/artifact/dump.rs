@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dipc_client::{Dump, DumpType};
+use dipc_collect::StopSignal;
 use jiff::Timestamp;
 
 use super::{ArtifactError, ArtifactSink, begin, write};
 use crate::process::Watched;
-use crate::stop::StopSignal;
 
 /// The bytes that are passed on at once.
 const CHUNK: usize = 256 << 10;

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use dipc_client::{BufferMode, LiveReader, OptionalFeature, Rundown, SessionConfig, Startup};
+use dipc_client::Startup;
+use dipc_collect::heap::{self, HeapError};
+use dipc_collect::stream::Limits;
+use dipc_collect::{ModuleTypes, StopSignal};
 use gcdump::HeapGraphBuilder;
 
-use super::stream::{self, Piece};
+use super::stream::require_end;
 use super::{ArtifactError, ArtifactSink, begin};
 use crate::process::Watched;
-use crate::stop::StopSignal;
 
 /// The size of the runtime's buffer, into which the whole heap has to fit.
 const BUFFER_MB: u32 = 1024;
@@ -26,41 +28,14 @@ pub(super) fn collect(
     if matches!(target.startup(), Ok(Startup::Suspended)) {
         return Err(ArtifactError::Unsupported("the process waits at its start and has no heap yet".into()));
     }
-    let request = gcdump::request();
-    let config = SessionConfig::new([request])
-        .with_buffer_mb(BUFFER_MB)
-        .with_buffer_mode(BufferMode::BLOCK)
-        .with_rundown(Rundown::Keyword(request.rundown_keyword.into()))
-        .with_stackwalk(false)
-        .with_optional(vec![
-            OptionalFeature::BlockWhenFull,
-            OptionalFeature::RundownKeyword,
-            OptionalFeature::NoStacks,
-        ]);
-    let session = target.start_session(&config)?;
-    // The runtime collects before it answers, or before it handles the stop; .NET Core 3.1 sends nothing
-    // until then. One that blocks when its buffer is full is stopped when the heap has ended.
-    let stops_at_once = session.dropped_features().contains(&OptionalFeature::BlockWhenFull);
-    let mut reader = LiveReader::in_whole_order();
-    let mut builder = HeapGraphBuilder::new();
-    stream::read(session, Some(LONGEST), stop, |piece| {
-        if let Piece::Bytes(bytes) = piece {
-            reader.feed(bytes);
-            reader.for_each(|event| builder.add(event));
-        }
-        Ok(stops_at_once || builder.has_ended())
+    let session = target.start_session(&heap::session_config(BUFFER_MB))?;
+    let limits = Limits::new(stop.clone()).with_duration(Some(LONGEST)).with_pid(target.pid());
+    let (heap, end) = heap::read(session, HeapGraphBuilder::new(), &limits, &mut ());
+    require_end(end)?;
+    let graph = heap.finish(target, &mut ModuleTypes::of(target.pid())).map_err(|error| match error {
+        HeapError::NativeAot => ArtifactError::Unsupported(error.to_string()),
+        error => ArtifactError::Failed(error.to_string()),
     })?;
-    reader.end_of_input();
-    reader.for_each(|event| builder.add(event));
-    let lost = reader.events().loss().total();
-    let graph = match builder.finish(lost) {
-        Ok(graph) => graph,
-        Err(_) if matches!(target.is_native_aot(), Ok(true)) => {
-            let what = "the process is a NativeAOT program: its runtime does not send its heap";
-            return Err(ArtifactError::Unsupported(what.to_owned()));
-        }
-        Err(error) => return Err(ArtifactError::Failed(format!("the runtime sent no heap: {error}"))),
-    };
     let writer = gcdump::file::Writer::new(&graph);
     let writer = writer.map_err(|error| ArtifactError::Failed(error.to_string()))?;
     begin(sink)?;

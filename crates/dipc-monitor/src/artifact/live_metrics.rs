@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use clr_counters::{EventCounterValue, Measurement, MeterMeasurement, Sample, Selection, Series};
 use dipc_client::nettrace::{RelativeTime, TraceInfo};
+use dipc_collect::StopSignal;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{ArtifactError, ArtifactSink, begin, is_over, write};
 use crate::counters::{CounterConsumer, CounterRequest};
 use crate::process::Watched;
-use crate::stop::StopSignal;
 
 /// The most records that wait for their reader; later ones are dropped.
 const MOST_WAITING: usize = 1000;

@@ -9,12 +9,12 @@ use std::time::Duration;
 use clr_activity::LOGGING_PROVIDER;
 use dipc_client::{Keywords, Level, ProviderConfig};
 use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
+use dipc_collect::StopSignal;
 
 use super::stream::{self, Piece};
 use super::{ArtifactError, ArtifactSink, begin, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
-use crate::stop::StopSignal;
 
 pub(crate) use record::{LogReader, LogRecord, Pairs, plain};
 pub(crate) use text::write as write_record;

@@ -10,6 +10,7 @@ use clr_events::CodeMap;
 use dipc_client::nettrace::Event;
 use dipc_client::{Keywords, Level, LiveReader, OptionalFeature, Rundown};
 use dipc_client::{RUNTIME_PROVIDER, SAMPLE_PROFILER, SessionConfig};
+use dipc_collect::StopSignal;
 use nettrace_export::page::{self, Page, PageReports};
 use nettrace_export::report::{Requests, RequestsOptions};
 use nettrace_export::{Format, Metric, NameForm, Options, Profile, ProfileBuilder, WriteOptions};
@@ -20,7 +21,6 @@ use super::{ArtifactError, ArtifactSink, begin, require_sampler, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
 use crate::request_provider::http_provider;
-use crate::stop::StopSignal;
 
 pub(super) use top::top_methods;
 pub use top::{TopFormat, TopRequest};

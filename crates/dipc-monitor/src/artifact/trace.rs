@@ -6,12 +6,12 @@ use clr_activity::LOGGING_PROVIDER;
 use clr_counters::{Selection, SessionSettings};
 use dipc_client::{Keywords, Level, ProviderConfig, Providers};
 use dipc_client::{OptionalFeature, Profile, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig};
+use dipc_collect::StopSignal;
 
 use super::stream::{self, Piece};
 use super::{ArtifactError, ArtifactSink, begin, write};
 use crate::process::Watched;
 use crate::request_provider::http_provider;
-use crate::stop::StopSignal;
 
 /// The keywords of the runtime that TraceEvent calls the default ones.
 const DEFAULT_KEYWORDS: Keywords = Keywords(0x14_C14F_CCBD);

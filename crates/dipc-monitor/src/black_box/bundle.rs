@@ -3,17 +3,17 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use dipc_client::dipc_transport::open_regular;
 use dipc_client::{CrashFiles, PathPattern, Uuid};
+use dipc_collect::Retention;
 use jiff::Timestamp;
 use nettrace_edit::Snapshot;
 
 use super::last_counters::CounterRow;
 use super::overview::{CoreFile, EVENTS, Overview, REPORT};
 use crate::process::Watched;
-use crate::retention::{Retention, directories, free_bytes};
+use crate::retention::{directories, free_bytes};
 
 /// The ending of the names of bundles.
 const ENDING: &str = ".crash";
@@ -111,7 +111,7 @@ impl Bundle<'_> {
 /// Removes the oldest bundles beyond the limits.
 fn prune(directory: &Path, retention: &Retention) {
     let list = directories(directory, ENDING);
-    retention.apply(list, SystemTime::now(), || free_bytes(directory), |path| fs::remove_dir_all(path));
+    retention.apply(list, || free_bytes(directory), |path| fs::remove_dir_all(path));
 }
 
 /// Copies the report that the runtime wrote. The process chose its name: it must be a file of its user.

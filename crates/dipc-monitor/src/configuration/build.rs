@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dipc_collect::Retention;
+
 use crate::access::ApiKey;
 use crate::filter::Filter;
-use crate::retention::Retention;
 
 use super::filter::filter;
 use super::finding::{Findings, Severity};

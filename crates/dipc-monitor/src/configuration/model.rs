@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dipc_collect::Retention;
+
 use crate::access::ApiKey;
 use crate::filter::Filter;
-use crate::retention::Retention;
 use crate::rules::Rule;
 
 use super::finding::Finding;

@@ -3,12 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
+use dipc_collect::StopSignal;
+
 use super::delivery::Places;
 use super::part::{CompletePart, PartWriter};
 use crate::artifact::{Artifact, ArtifactError, ArtifactSink};
 use crate::operation::RunningOperation;
 use crate::process::Watched;
-use crate::stop::StopSignal;
 
 /// Collects an artifact into its part, or into the file `spare` if that cannot be written. It is durable
 /// afterwards.

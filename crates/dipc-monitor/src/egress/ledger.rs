@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+
+use dipc_collect::{Kept, Retention};
 
 use crate::directory_list::{DirectoryList, ListedFile};
-use crate::retention::{Kept, Retention, free_bytes};
+use crate::retention::{age, free_bytes};
 
 /// The name of the list.
 const LIST: &str = ".dipc-artifacts";
@@ -30,7 +31,7 @@ pub(super) fn add(directory: &Path, artifact: &Path, retention: &Retention) -> i
         names.insert(name.to_owned());
         let kept = names.iter().filter_map(|name| kept(directory, name)).collect();
         let free = || free_bytes(directory);
-        let removed = retention.apply(kept, SystemTime::now(), free, |path| remove(directory, path));
+        let removed = retention.apply(kept, free, |path| remove(directory, path));
         // Those that were removed by others are forgotten, too.
         names.retain(|name| ListedFile::find(directory, name).is_some());
         write(list, &names)?;
@@ -64,15 +65,15 @@ fn remove(directory: &Path, path: &Path) -> io::Result<()> {
 }
 
 /// Returns an artifact; `None` if its name leads out of the directory, or it is not a file.
-fn kept(directory: &Path, name: &str) -> Option<Kept> {
+fn kept(directory: &Path, name: &str) -> Option<Kept<PathBuf>> {
     let metadata = ListedFile::find(directory, name)?.metadata;
-    Some(Kept { path: directory.join(name), bytes: metadata.len(), modified: metadata.modified().ok()? })
+    Some(Kept { entry: directory.join(name), bytes: metadata.len(), age: age(metadata.modified().ok()?) })
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     use super::*;
 

@@ -9,6 +9,7 @@ use std::{fmt, fs, io};
 
 use clr_conditions::Evaluator;
 use dipc_client::{LiveReader, Startup};
+use dipc_collect::StopSignal;
 use jiff::Timestamp;
 
 use super::{Context, RuleEvent, program};
@@ -20,7 +21,6 @@ use crate::operation::RunningOperation;
 use crate::process::Watched;
 use crate::recordings::RecordingNote;
 use crate::rules::{ActionKind, Destination, Execution, Placeholders, StoppingEvent, used_actions};
-use crate::stop::StopSignal;
 
 /// The longest wait between checks for the reasons to end.
 const TICK: Duration = Duration::from_millis(100);

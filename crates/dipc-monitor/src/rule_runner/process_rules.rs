@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use clr_conditions::{Condition, SystemUsage};
 use clr_counters::{ProviderRequest, Sample};
 use dipc_client::nettrace::{Event, TraceInfo};
+use dipc_collect::StopSignal;
 
 use super::actions::ActionList;
 use super::{Context, RuleEvent, RuleMessage, RulesConfig};
@@ -16,7 +17,6 @@ use crate::counters::{CounterConsumer, CounterRequest, CounterSubscription};
 use crate::process::Watched;
 use crate::rules::provider_requests;
 use crate::rules::{Execution, FinishReason, RuleEngine, RuleState, RuleStatus, StreamEnd, Trigger};
-use crate::stop::StopSignal;
 
 /// The stack of the threads.
 const STACK: usize = 512 << 10;

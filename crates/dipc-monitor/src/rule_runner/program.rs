@@ -4,7 +4,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// The longest wait between checks for the end of a program.
 const TICK: Duration = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::mpsc::Receiver;
 
-use crate::stop::StopSignal;
+use dipc_collect::StopSignal;
 
 /// The body of an answer.
 pub(super) enum AnswerBody {

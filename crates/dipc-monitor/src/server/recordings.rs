@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use dipc_collect::StopSignal;
 use hyper::body::Bytes;
 use hyper::header::{
     CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
@@ -22,7 +23,6 @@ use super::service::Service;
 use crate::artifact::page_of_recording;
 use crate::egress::EgressQueue;
 use crate::recordings::{self, Recording};
-use crate::stop::StopSignal;
 
 /// The bytes of a piece of an answer.
 const PIECE: usize = 256 << 10;

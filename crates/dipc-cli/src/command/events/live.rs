@@ -123,7 +123,7 @@ impl LiveEvents<'_> {
         messages::note(format_args!(
             "Showed {shown} event{}, {lost} lost, in {}",
             if shown == 1 { "" } else { "s" },
-            crate::duration::display(end.elapsed),
+            crate::duration::display(end.elapsed()),
         ));
         if events.loss().total() > 0 {
             stream_stats::warn_of_loss(&lost);

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dipc_client::{CrashFiles, KernelCore, PathPattern, RuntimeFiles, Target};
+use dipc_collect::CREATEDUMP_LIMIT;
 use dipc_transport::ProcessState;
 
 use crate::exit::Failure;
 use crate::http::host_name;
 use crate::inspect::crash_note::{add_cause, add_fact, crash_path};
-use crate::record::dump_watch;
 use crate::record::flight::crash_cause::{Cause, OomKills, end_in_words, is_kill};
 use crate::record::flight::crash_core::{CrashCore, CrashDump, adopt, write_overview};
+use crate::record::notes;
 use crate::record::source::{ChildEnd, EndStatus};
 use crate::render::escape::escape_controls;
 use crate::render::messages;
@@ -26,7 +27,7 @@ const MISSING_WITH_CAUSE: &str = "the events of its last 100 ms or so, and with 
 /// The longest wait for the end of a program whose stream has ended: it may write a core dump.
 const END: Duration = Duration::from_secs(10);
 /// The longest wait for the end of a program that writes a core dump with heaps.
-const CORE: Duration = dump_watch::LIMIT;
+const CORE: Duration = CREATEDUMP_LIMIT;
 
 /// The sources of facts about a crash, determined before it happens.
 pub(crate) struct CrashSources {
@@ -95,7 +96,7 @@ impl CrashSources {
         if let (None, true, Some(pid)) = (self.status, dumps_itself, self.pid)
             && let Ok(ProcessState::Dumping { createdump }) = dipc_transport::process_state(pid)
         {
-            dump_watch::warn(pid, createdump);
+            notes::warn_of_createdump(pid, createdump);
         }
         #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
         if let Some(CrashCore::Watch(watch)) = &mut self.core {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dipc_client::Target;
+use dipc_collect::Retention;
 use nettrace_edit::Rotation;
 
-use super::retention::Retention;
 use super::session::FlightSummary;
 use super::snapshot::{cannot_write, check_room, give_name, partial};
 use super::stream::{FileNames, KeptStream};
@@ -123,7 +123,7 @@ impl RotatingRecorder {
                 "Recorded {} events, {} lost, in {}; {} file{} written",
                 stream.events,
                 stream.lost_in_words(),
-                duration::display(end.elapsed),
+                duration::display(end.elapsed()),
                 stream.written,
                 if stream.written == 1 { "" } else { "s" },
             ),
@@ -136,6 +136,8 @@ impl RotatingRecorder {
 }
 
 impl Consumer for RotatingRecorder {
+    type Error = Failure;
+
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.stream.is_unreadable() {
             return Ok(());

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use clr_conditions::StreamEnd;
 use dipc_client::Target;
+use dipc_collect::Retention;
 use nettrace_edit::{Capacity, Error, Ring, Snapshot, Storage};
 
 use super::condition_watch::ConditionWatch;
 use super::crash::{CrashSources, Description};
 use super::crash_core::CrashDump;
 use super::method_lists::MethodLists;
-use super::retention::Retention;
 use super::snapshot::{SnapshotFile, Written, check_room};
 use super::stream::{FileNames, KeptStream};
 use super::trigger::{Arrival, Origin, TriggerSettings, Triggers};
@@ -315,7 +315,7 @@ impl FlightRecorder {
                 stream.events,
                 if stream.events == 1 { "" } else { "s" },
                 stream.lost_in_words(),
-                duration::display(end.elapsed),
+                duration::display(end.elapsed()),
                 stream.written,
                 if stream.written == 1 { "" } else { "s" },
             ),
@@ -368,6 +368,8 @@ pub(crate) struct FlightSummary {
 }
 
 impl Consumer for FlightRecorder {
+    type Error = Failure;
+
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if !self.stream.is_unreadable() {
             self.stream.decoder.feed(bytes);

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dipc_client::Target;
+use dipc_collect::{Retention, WrittenFiles};
 use nettrace::{Decoder, Record, Thread, TraceInfo};
 use nettrace_edit::Segment;
 
 use super::method_lists::MethodLists;
-use super::retention::{KeptFiles, Retention};
 use crate::exit::{Exit, Failure};
+use crate::record::notes::report_removal;
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats::{lost_in_words, report_damage};
 use crate::render::live_line::LiveLine;
@@ -25,7 +26,7 @@ pub(super) struct KeptStream {
     /// The name of the next file.
     pub(super) file_name: FileNames,
     retention: Retention,
-    files: KeptFiles,
+    files: WrittenFiles,
     /// The number of files written.
     pub(super) written: usize,
     /// The number of events read.
@@ -48,7 +49,7 @@ impl KeptStream {
             lists: None,
             file_name,
             retention,
-            files: KeptFiles::default(),
+            files: WrittenFiles::default(),
             written: 0,
             events: 0,
             line: Some(LiveLine::new(duration)),
@@ -115,7 +116,7 @@ impl KeptStream {
     /// Counts a file that was written, and removes those beyond the limits.
     pub(super) fn add_file(&mut self, path: PathBuf, bytes: u64) {
         self.written += 1;
-        self.files.add(vec![path], bytes, &self.retention);
+        self.files.add(vec![path], bytes, &self.retention, report_removal);
     }
 
     /// Whether the bytes that follow cannot be read.

@@ -10,6 +10,7 @@ use clr_events::code::Symbolizer;
 use clr_events::{ClrEvent, CodeMap};
 use dipc_client::nettrace::{Event, RelativeTime, TraceInfo};
 use dipc_client::{Keywords, Level, LiveReader, ProviderConfig, RUNTIME_PROVIDER, SessionConfig};
+use dipc_collect::StopSignal;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -18,7 +19,6 @@ use crate::artifact::stream::{self, Piece};
 use crate::artifact::{ArtifactError, ArtifactSink, LogFormat, begin, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
-use crate::stop::StopSignal;
 
 /// The keywords of exceptions, and of methods that are compiled or loaded meanwhile.
 const KEYWORDS: Keywords = Keywords(0x8000 | 0x8 | 0x10 | 0x20);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clr_events::CodeMap;
 use dipc_client::nettrace::Event;
 use dipc_client::{Keywords, Level, LiveReader, SAMPLE_PROFILER, SessionConfig};
+use dipc_collect::StopSignal;
 use serde::Serialize;
 
 use super::{CallStack, MOST_FRAMES, RawStack};
@@ -15,7 +16,6 @@ use crate::artifact::trace::provider;
 use crate::artifact::{ArtifactError, ArtifactSink, begin, require_sampler, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
-use crate::stop::StopSignal;
 
 /// The time for which threads are sampled once the first sample has come: each is about every ten
 /// milliseconds.

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clr_events::escape_controls;
+use dipc_collect::StopSignal;
 use nettrace_export::report::TopReport;
 use nettrace_export::units;
 
 use super::super::{ArtifactError, ArtifactSink, begin, write};
 use super::{failed, sample, title};
 use crate::process::Watched;
-use crate::stop::StopSignal;
 
 /// A request for the hottest methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

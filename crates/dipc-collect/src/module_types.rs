@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use dipc_client::ProcessView;
 use gcdump::DefinedType;
 
-use crate::inspect::bundle::Bundle;
+use crate::bundle::Bundle;
 
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 256 << 20;
@@ -16,7 +16,8 @@ const LARGEST: u64 = 256 << 20;
 const MOST: u64 = 2 << 30;
 
 /// A reader of module files, as a process or this machine has them.
-pub(crate) struct ModuleTypes {
+#[derive(Debug)]
+pub struct ModuleTypes {
     files: Files,
     /// The single-file program that the process runs, with its folder; looked for once.
     program: OnceCell<Option<(PathBuf, Bundle)>>,
@@ -24,6 +25,7 @@ pub(crate) struct ModuleTypes {
 }
 
 /// The source of module files.
+#[derive(Debug)]
 enum Files {
     /// A running process.
     Process(ProcessView),
@@ -34,12 +36,12 @@ enum Files {
 
 impl ModuleTypes {
     /// Creates a reader of the files of a process. If the pid is unknown, it reads none.
-    pub(crate) fn of(pid: Option<u32>) -> Self {
+    pub fn of(pid: Option<u32>) -> Self {
         Self::new(pid.map_or(Files::Unknown, |pid| Files::Process(ProcessView::of(pid))))
     }
 
     /// Creates a reader of the files that a recording names, if this machine has them.
-    pub(crate) fn of_recording() -> Self {
+    pub fn of_recording() -> Self {
         Self::new(Files::Machine)
     }
 
@@ -49,7 +51,7 @@ impl ModuleTypes {
 
     /// Returns the types of the module with this path, in the order of their tokens. `None` if it has no
     /// readable file, like a module generated at run time, or if too much was already read.
-    pub(crate) fn read(&mut self, path: &str) -> Option<Vec<DefinedType>> {
+    pub fn read(&mut self, path: &str) -> Option<Vec<DefinedType>> {
         let path = Path::new(path);
         if !path.is_absolute() || self.left == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! The root's end of stacks, where frame pointers do not lead to it.
+//! Completion of stacks whose chain of frame pointers ends before the thread's entry point.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -6,10 +6,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use crate::maps::{Mapping, ProcessMaps};
+use crate::native_unwind::{Process, read_stack, word};
 use crate::record::{Registers, ThreadKey};
 use crate::runtime_code::FramePosition;
-use crate::unwind::{Process, word};
-use crate::waiting::read_stack;
 
 /// The most bytes of a stack that are searched for the last frame of a chain.
 const MOST_STACK: usize = 1 << 20;
@@ -33,17 +32,17 @@ const STARTS: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "ld-mus
 /// change while its frames run, so it is read from the memory of the process. The last two frames of the
 /// chain are found there by the link from one to the other.
 #[derive(Debug, Default)]
-pub(crate) struct Roots {
+pub(crate) struct StackBases {
     /// The memory of the process; `None` if it may not be read.
     memory: OnceCell<Option<File>>,
-    threads: HashMap<i32, Root>,
+    threads: HashMap<i32, StackBase>,
     /// The bytes of a stack that are compared.
     now: Vec<u8>,
 }
 
-/// The root's end of the stack of a thread.
+/// The outermost frames of a thread's stack.
 #[derive(Debug)]
-struct Root {
+struct StackBase {
     /// The last two return addresses of the chains that it continues.
     tail: (u64, u64),
     /// The address of the first frame's link, and the bytes from there on that lead to the root.
@@ -54,9 +53,9 @@ struct Root {
     pause: u32,
 }
 
-impl Roots {
-    /// The return addresses that follow a chain whose last two are `tail`; empty if they are not known.
-    pub(crate) fn after(
+impl StackBases {
+    /// Returns the return addresses after a chain that ends with `tail`; empty if they are not known.
+    pub(crate) fn frames_after(
         &mut self,
         process: &mut Process,
         ThreadKey { pid, tid }: ThreadKey,
@@ -77,9 +76,9 @@ impl Roots {
         let now = &mut self.now;
         let is_known = self.threads.get_mut(&tid).is_some_and(|known| known.still_holds(tail, memory, now));
         if !is_known {
-            self.threads.insert(tid, Root::find(process, pid, maps, tail, sp, memory));
+            self.threads.insert(tid, StackBase::find(process, pid, maps, tail, sp, memory));
         }
-        self.threads.get(&tid).map_or(&[], |root| &root.frames)
+        self.threads.get(&tid).map_or(&[], |base| &base.frames)
     }
 }
 
@@ -88,7 +87,7 @@ fn is_start(mapping: &Mapping) -> bool {
     STARTS.iter().any(|start| file.starts_with(start))
 }
 
-impl Root {
+impl StackBase {
     /// Whether it continues these chains, and the stack, which is read into `now`, has not changed.
     fn still_holds(&mut self, tail: (u64, u64), memory: &File, now: &mut Vec<u8>) -> bool {
         if self.tail != tail {

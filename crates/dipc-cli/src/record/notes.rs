@@ -1,0 +1,38 @@
+//! Remarks about a collection that goes on, in words.
+
+use std::io;
+use std::path::Path;
+
+use dipc_collect::{CREATEDUMP_LIMIT, Note, Observer};
+
+use crate::render::{messages, units};
+
+/// Prints remarks as messages.
+pub(crate) struct Messages;
+
+impl Observer for Messages {
+    fn note(&mut self, note: Note) {
+        if let Note::CreatedumpRuns { pid, createdump, .. } = note {
+            warn_of_createdump(pid, createdump);
+        }
+    }
+}
+
+/// Names the createdump of a process that has not ended within the limit.
+pub(crate) fn warn_of_createdump(pid: u32, createdump: u32) {
+    messages::warning(format_args!(
+        "process {pid}: its createdump, process {createdump}, did not end within {}",
+        units::time(CREATEDUMP_LIMIT)
+    ));
+    messages::help(format_args!(
+        "it may still write, or hang, as for a stack overflow: kill -KILL {createdump} ends it; a process that has crashed then ends without its dump"
+    ));
+}
+
+/// Reports that a file was removed because of the limits on kept files.
+pub(crate) fn report_removal(path: &Path, result: io::Result<()>) {
+    match result {
+        Ok(()) => messages::detail(format_args!("Removed        : {}", path.display())),
+        Err(error) => messages::warning(format_args!("remove: {}: {error}", path.display())),
+    }
+}

@@ -1,0 +1,53 @@
+//! An agent that takes a heap and a recording of some seconds of a process, and shows its progress:
+//! `cargo run --example agent -- PID SECONDS FOLDER`.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use dipc_client::{Providers, SessionConfig, Target};
+use dipc_collect::stream::{self, Limits, Piece};
+use dipc_collect::{ModuleTypes, StopSignal, heap};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [pid, seconds, folder] = arguments.as_slice() else {
+        return Err("usage: agent PID SECONDS FOLDER".into());
+    };
+    let target = Target::from_pid(pid.parse()?)?;
+    collect(&target, Duration::from_secs(seconds.parse()?), Path::new(folder), &mut io::stdout())
+}
+
+pub(crate) fn collect(
+    target: &Target,
+    time: Duration,
+    folder: &Path,
+    out: &mut dyn Write,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let limits = Limits::new(StopSignal::new()).with_pid(target.pid());
+    let session = target.start_session(&heap::session_config(1024))?;
+    let (received, _) = heap::read(session, gcdump::HeapGraphBuilder::new(), &limits, &mut ());
+    let graph = received.finish(target, &mut ModuleTypes::of(target.pid()))?;
+    gcdump::file::write(&graph, File::create(folder.join("heap.gcdump"))?)?;
+    writeln!(out, "heap: {} objects", graph.object_count())?;
+
+    let mut file = File::create(folder.join("profile.nettrace"))?;
+    let mut bytes = 0;
+    let config = SessionConfig::new(Providers::parse(
+        "Microsoft-DotNETCore-SampleProfiler,Microsoft-Windows-DotNETRuntime:0x10:4",
+    )?);
+    let session = target.start_session(&config)?;
+    let end = stream::read(session, &limits.with_duration(Some(time)), |piece| {
+        match piece {
+            Piece::Bytes(piece) => {
+                file.write_all(piece)?;
+                bytes += piece.len();
+            }
+            Piece::Pause => write!(out, "\rprofile: {bytes} bytes")?,
+        }
+        Ok::<_, io::Error>(false)
+    })?;
+    writeln!(out, "\rprofile: {bytes} bytes in {:.1?}: {:?}", end.elapsed, end.ending)?;
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! What can be collected of a running .NET process, each once.
+//!
+//! **Use it** in an agent that records, or takes heaps, and reports progress in its own way. **Not for** single
+//! commands of the protocol (`dipc-client`), nor for reading what was collected (`nettrace`, `gcdump`).
+//!
+//! - [`stream`]: the stream of one session, until a limit, the caller or the runtime ends it.
+//! - [`heap`]: the heap, from a session that makes the runtime collect.
+//! - [`ModuleTypes`]: the types that a process's modules define.
+//! - [`Retention`]: limits on the files that are kept.
+//!
+//! Collections block. They end by a [`StopSignal`], and their remarks go to an [`Observer`]: this crate prints
+//! nothing. No features. Rust 1.89 or later.
+//!
+//! # Examples
+//!
+//! ```no_run
+//! use dipc_client::Target;
+//! use dipc_collect::stream::Limits;
+//! use dipc_collect::{ModuleTypes, StopSignal, heap};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let target = Target::from_pid(1234)?;
+//!     let session = target.start_session(&heap::session_config(1024))?;
+//!     let limits = Limits::new(StopSignal::new()).with_pid(target.pid());
+//!     let (received, _end) = heap::read(session, gcdump::HeapGraphBuilder::new(), &limits, &mut ());
+//!     let graph = received.finish(&target, &mut ModuleTypes::of(target.pid()))?;
+//!     println!("{} objects", graph.object_count());
+//!     Ok(())
+//! }
+//! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod bundle;
+mod dump_watch;
+pub mod heap;
+mod module_types;
+mod observer;
+mod retention;
+mod stop;
+pub mod stream;
+
+pub use dump_watch::CREATEDUMP_LIMIT;
+pub use module_types::ModuleTypes;
+pub use observer::{Note, Observer};
+pub use retention::{Kept, Retention, WrittenFiles};
+pub use stop::StopSignal;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

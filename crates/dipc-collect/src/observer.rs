@@ -1,0 +1,28 @@
+//! Remarks about a collection that goes on.
+
+use std::time::Duration;
+
+/// The receiver of remarks while something is collected. Use `()` to ignore them.
+pub trait Observer {
+    /// Takes a remark. Called between two reads: it must not block.
+    fn note(&mut self, note: Note);
+}
+
+/// A remark about a collection that goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// The process is being dumped, and its createdump has not ended within `limit`: it may hang.
+    CreatedumpRuns {
+        /// The process.
+        pid: u32,
+        /// The process of createdump.
+        createdump: u32,
+        /// The time for which it has run at least.
+        limit: Duration,
+    },
+}
+
+impl Observer for () {
+    fn note(&mut self, _: Note) {}
+}

@@ -1,0 +1,163 @@
+//! Collections from simulated runtimes: every way in which a stream ends, and the example.
+#![cfg(target_os = "linux")]
+
+#[path = "../examples/agent.rs"]
+#[expect(dead_code, reason = "its main")]
+mod agent;
+
+use std::convert::Infallible;
+use std::fs;
+use std::time::Duration;
+
+use dipc_client::{Level, ProviderConfig, Session, SessionConfig, Target};
+use dipc_collect::stream::{self, Ending, Limits, Piece, StreamEnd};
+use dipc_collect::{ModuleTypes, StopSignal, heap};
+use dipc_sim::{Builder, Fault, Runtime, Version};
+use tempfile::TempDir;
+
+/// A runtime whose sessions are a recording of a heap.
+fn runtime() -> Builder {
+    Runtime::builder().version(Version::NET9).replay(testdata::bytes("gcdump/recordings/net10.nettrace.xz"))
+}
+
+/// A running runtime in a folder of its own.
+struct Simulation {
+    runtime: Runtime,
+    _folder: TempDir,
+}
+
+impl Simulation {
+    fn start(runtime: Builder) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { runtime: runtime.start_in(folder.path()).unwrap(), _folder: folder }
+    }
+
+    fn target(&self) -> Target {
+        Target::from_path(self.runtime.endpoint_path())
+    }
+}
+
+/// Starts the runtime, and a session of it.
+fn start(runtime: Builder) -> (Simulation, Session) {
+    let simulation = Simulation::start(runtime);
+    let provider = ProviderConfig { name: "Provider".into(), level: Level::VERBOSE, ..Default::default() };
+    let session = simulation.target().start_session(&SessionConfig::new([provider])).unwrap();
+    (simulation, session)
+}
+
+/// Reads a session of the runtime. `is_enough` is asked after each piece.
+fn read(runtime: Builder, limits: &Limits, is_enough: impl Fn() -> bool) -> (usize, StreamEnd) {
+    let (_simulation, session) = start(runtime);
+    let mut bytes = 0;
+    let end = stream::read(session, limits, |piece| {
+        if let Piece::Bytes(piece) = piece {
+            bytes += piece.len();
+        }
+        Ok::<_, Infallible>(is_enough())
+    });
+    let Ok(end) = end;
+    (bytes, end)
+}
+
+fn unlimited() -> Limits {
+    Limits::new(StopSignal::new())
+}
+
+#[test]
+fn a_stream_ends_with_its_process() {
+    let (bytes, end) = read(runtime().end_with_recording(), &unlimited(), || false);
+    assert!(bytes > 10_000, "{bytes}");
+    assert!(matches!(end.ending, Ending::Whole { asked: false }), "{end:?}");
+}
+
+#[test]
+fn each_limit_stops_the_session_and_reads_its_rest() {
+    let stop = StopSignal::new();
+    stop.stop();
+    let whole = read(runtime().end_with_recording(), &unlimited(), || false).0;
+    for (limits, has_enough) in [
+        (Limits::new(stop), false),
+        (unlimited().with_duration(Some(Duration::from_millis(50))), false),
+        (unlimited(), true),
+    ] {
+        let (bytes, end) = read(runtime(), &limits, || has_enough);
+        assert!(matches!(end.ending, Ending::Whole { asked: true }), "{end:?}");
+        assert_eq!(bytes, whole, "{limits:?}");
+    }
+}
+
+#[test]
+fn a_cancelled_collection_does_not_wait_for_the_rest() {
+    let stop = StopSignal::new();
+    stop.cancel();
+    let end = read(runtime().fault(Fault::NeverStop), &Limits::new(stop.clone()), || false).1;
+    assert!(matches!(end.ending, Ending::Abandoned), "{end:?}");
+    // A user who interrupts while a session ends by its duration does not wait either.
+    let stop = StopSignal::new();
+    let limits = Limits::new(stop.clone()).with_duration(Some(Duration::ZERO)).with_final_stop();
+    let interrupt = || {
+        stop.request();
+        false
+    };
+    let (_simulation, session) = start(runtime().fault(Fault::NeverStop));
+    let mut pieces = 0;
+    let end = stream::read(session, &limits, |_| {
+        pieces += 1;
+        Ok::<_, Infallible>(pieces > 1 && interrupt())
+    });
+    let Ok(end) = end;
+    assert!(matches!(end.ending, Ending::Abandoned), "{end:?}");
+}
+
+#[test]
+fn a_stopped_session_that_falls_silent_is_left() {
+    let limits = unlimited().with_duration(Some(Duration::ZERO)).with_silence(Duration::from_millis(50));
+    let end = read(runtime().fault(Fault::NeverStop), &limits, || false).1;
+    let Ending::Silent { silence, .. } = end.ending else { panic!("{end:?}") };
+    assert!(silence >= Duration::from_millis(50));
+}
+
+#[test]
+fn an_error_of_the_consumer_ends_the_session() {
+    let (_simulation, session) = start(runtime());
+    let error = stream::read(session, &unlimited(), |_| Err("the disk is full")).unwrap_err();
+    assert_eq!(error, "the disk is full");
+}
+
+#[test]
+fn a_heap_is_read_from_its_session() {
+    let simulation = Simulation::start(runtime());
+    let target = simulation.target();
+    let session = target.start_session(&heap::session_config(64)).unwrap();
+    let (received, end) = heap::read(session, gcdump::HeapGraphBuilder::new(), &unlimited(), &mut ());
+    assert!(end.is_whole(), "{end:?}");
+    let objects = received.object_count();
+    let graph = received.finish(&target, &mut ModuleTypes::of(None)).unwrap();
+    assert!(objects > 1000 && graph.object_count() as usize >= objects, "{objects}");
+}
+
+#[test]
+fn a_session_without_a_heap_says_so() {
+    let runtime = Runtime::builder().version(Version::NET9).end_with_recording();
+    let runtime = runtime.replay(testdata::bytes("traces/net10-all.nettrace.xz"));
+    let simulation = Simulation::start(runtime);
+    let target = simulation.target();
+    let session = target.start_session(&heap::session_config(64)).unwrap();
+    let (received, _) = heap::read(session, gcdump::HeapGraphBuilder::new(), &unlimited(), &mut ());
+    let error = received.finish(&target, &mut ModuleTypes::of(None)).unwrap_err();
+    assert!(error.to_string().starts_with("the runtime sent no heap dump: "), "{error}");
+}
+
+#[test]
+fn the_agent_collects_a_heap_and_a_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let simulation = Simulation::start(runtime());
+    let target = simulation.target();
+    let mut out = Vec::new();
+    agent::collect(&target, Duration::from_millis(50), folder.path(), &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.starts_with("heap: ") && out.contains("Whole { asked: true }"), "{out}");
+    let recording = fs::read(folder.path().join("profile.nettrace")).unwrap();
+    assert!(recording.starts_with(b"Nettrace") && recording.len() > 10_000);
+    assert!(gcdump::file::read(&fs::read(folder.path().join("heap.gcdump")).unwrap()).is_ok());
+}

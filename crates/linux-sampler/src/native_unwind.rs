@@ -1,0 +1,143 @@
+//! Unwinding by the unwind information of a process's images, and the words of stacks that it reads.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use framehop::{CacheNative, FrameAddress, Module, UnwindRegsNative, Unwinder as _, UnwinderNative};
+
+use crate::maps::Mapping;
+use crate::record::Registers;
+use crate::runtime_code::FramePosition;
+
+/// The most mappings of a process whose unwind information is kept; code in others is assumed to keep frame
+/// pointers.
+const MOST_IMAGES: usize = 4096;
+
+/// The unwind information of a process.
+pub(crate) struct Process {
+    unwinder: UnwinderNative<Vec<u8>, framehop::MayAllocateDuringUnwind>,
+    cache: CacheNative<framehop::MayAllocateDuringUnwind>,
+    /// Whether a mapping has unwind information, by its first address.
+    mappings: HashMap<u64, bool>,
+}
+
+impl std::fmt::Debug for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Process").field("mappings", &self.mappings.len()).finish_non_exhaustive()
+    }
+}
+
+impl Process {
+    pub(crate) fn new() -> Self {
+        Self { unwinder: UnwinderNative::new(), cache: CacheNative::new(), mappings: HashMap::new() }
+    }
+
+    /// Unwinds one frame; `None` at the root, and an error if the frame cannot be unwound.
+    pub(crate) fn step(
+        &mut self,
+        address: FrameAddress,
+        state: &mut UnwindRegsNative,
+        read: &mut impl FnMut(u64) -> Result<u64, ()>,
+    ) -> Result<Option<u64>, ()> {
+        self.unwinder.unwind_frame(address, state, &mut self.cache, read).map_err(drop)
+    }
+
+    /// The caller of a frame by the unwind information of its image.
+    pub(crate) fn caller(
+        &mut self,
+        registers: &Registers,
+        position: FramePosition,
+        read: &mut impl FnMut(u64) -> Option<u64>,
+    ) -> Option<Registers> {
+        let address = match position {
+            FramePosition::Innermost => FrameAddress::from_instruction_pointer(registers.ip),
+            FramePosition::Caller => FrameAddress::from_return_address(registers.ip)?,
+        };
+        let mut state = native_registers(*registers);
+        let ip = self.step(address, &mut state, &mut |at| read(at).ok_or(())).ok()??;
+        let (sp, fp, lr) = (stack_pointer(&state), frame_pointer(&state), link_register(&state));
+        Some(Registers { ip, sp, fp, lr })
+    }
+
+    /// Loads the unwind information of a mapping. Returns whether there is any.
+    pub(crate) fn load(&mut self, pid: i32, mapping: &Mapping) -> bool {
+        if let Some(&known) = self.mappings.get(&mapping.start) {
+            return known;
+        }
+        let module = if self.mappings.len() < MOST_IMAGES { module(pid, mapping) } else { None };
+        let known = module.is_some();
+        if let Some(module) = module {
+            self.unwinder.add_module(module);
+        }
+        self.mappings.insert(mapping.start, known);
+        known
+    }
+}
+
+fn module(pid: i32, mapping: &Mapping) -> Option<Module<Vec<u8>>> {
+    let image = mapping.image(pid)?;
+    let own = mapping.address_in(image, mapping.start)?;
+    let sections = image.unwind_sections().ok()?;
+    sections.eh_frame.as_ref()?;
+    let base = mapping.start.wrapping_sub(own);
+    Some(Module::new(mapping.name.to_string(), mapping.start..mapping.end, base, sections))
+}
+
+/// The word at an address of a stack whose copied bytes begin at the stack pointer.
+pub(crate) fn word(stack: &[u8], sp: u64, address: u64) -> Option<u64> {
+    let at = usize::try_from(address.checked_sub(sp)?).ok()?;
+    let bytes = stack.get(at..at.checked_add(8)?)?;
+    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn native_registers(registers: Registers) -> UnwindRegsNative {
+    UnwindRegsNative::new(registers.ip, registers.sp, registers.fp)
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn frame_pointer(registers: &UnwindRegsNative) -> u64 {
+    registers.bp()
+}
+
+#[cfg(target_arch = "x86_64")]
+const fn link_register(_: &UnwindRegsNative) -> u64 {
+    0
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn native_registers(registers: Registers) -> UnwindRegsNative {
+    UnwindRegsNative::new(registers.lr, registers.sp, registers.fp)
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn frame_pointer(registers: &UnwindRegsNative) -> u64 {
+    registers.fp()
+}
+
+#[cfg(target_arch = "aarch64")]
+fn link_register(registers: &UnwindRegsNative) -> u64 {
+    registers.lr()
+}
+
+pub(crate) fn stack_pointer(registers: &UnwindRegsNative) -> u64 {
+    registers.sp()
+}
+
+/// Reads a stack from the stack pointer on, `most` bytes of it, as far as it is mapped.
+pub(crate) fn read_stack(memory: &File, sp: u64, most: usize) -> io::Result<Vec<u8>> {
+    let mut stack = vec![0; most];
+    let mut filled = 0;
+    while let Some(rest) = stack.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match memory.read_at(rest, sp.saturating_add(filled as u64)) {
+            Ok(0) => break,
+            Ok(count) => filled = filled.saturating_add(count),
+            Err(error) if filled == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    stack.truncate(filled);
+    Ok(stack)
+}
