@@ -3,7 +3,7 @@
 use nettrace::{Event, RelativeTime};
 
 /// The part of a recording that is looked at: by default all of it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Selection {
     /// Only events at or after this time.

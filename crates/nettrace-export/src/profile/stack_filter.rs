@@ -3,7 +3,7 @@
 use crate::profile::pattern::Pattern;
 
 /// A filter of stacks and their frames.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackFilter {
     /// Only stacks with a frame that one of these matches, from the first such frame on; all if empty.
