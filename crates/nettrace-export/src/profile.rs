@@ -164,6 +164,14 @@ impl Profile {
         shown.map(|total| total.samples).fold(0, u64::saturating_add)
     }
 
+    /// Leaves out the stacks of threads that waited for work: the profile is then as without [their
+    /// stacks](crate::Options::idle_stacks).
+    pub fn leave_out_idle(&mut self) {
+        for total in &mut self.stack_totals {
+            total.stack = total.stack.filter(|_| total.state != ThreadState::Idle);
+        }
+    }
+
     /// Returns the weight of threads that waited for work, where it is [left out](crate::Options::idle).
     pub fn idle(&self) -> u64 {
         self.weight_where(|total| total.state == ThreadState::Idle)

@@ -2,15 +2,14 @@
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
-use nettrace_export::page::{Page, PageFinding};
-use nettrace_export::{Format, Metric, NameForm, Pattern, TooLarge, WriteOptions};
+use nettrace_export::page::Page;
+use nettrace_export::{Format, Metric, NameForm, TooLarge, WriteOptions};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::event_list::{self, EventList, ListFormat};
-use crate::inspect::page::{self, RecordingPage};
+use crate::inspect::page::{self, FindingsOf, RecordingPage};
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::inspect::rewrite::refuse_input;
 use crate::render::destination::Destination;
@@ -62,9 +61,6 @@ pub(crate) struct Export<'a> {
     /// Returns the facts of the recording to know first, for a page of the whole of it.
     pub(crate) findings: Option<FindingsOf>,
 }
-
-/// Returns the facts of a recording to know first, with these methods as the user's.
-pub(crate) type FindingsOf = fn(&Path, &[Pattern]) -> Vec<PageFinding>;
 
 impl<'a> Export<'a> {
     /// The export of a recording to a file beside it, without further options.
@@ -124,38 +120,26 @@ impl<'a> Export<'a> {
 
     fn write_page(&self) -> Result<(Exit, Option<PathBuf>), Failure> {
         let path = self.output_path()?;
-        let (read, findings) = self.read_page()?;
-        let (profile, reports, notes) = (read.profile, read.reports, read.notes);
+        let RecordingPage { profile, reports, notes, findings, exit } = self.read_page()?;
         let path = self.write_to(path.as_deref(), |options, out| {
             let page = Page::new(&profile, options).with_reports(reports).with_notes(notes);
             page.with_findings(findings).write(out)
         })?;
-        Ok((read.exit, path))
+        Ok((exit, path))
     }
 
-    /// Reads the recording for a page, and its findings at the same time.
-    fn read_page(&self) -> Result<(RecordingPage, Vec<PageFinding>), Failure> {
+    /// Reads the recording for a page. Findings are those of the whole of it.
+    fn read_page(&self) -> Result<RecordingPage, Failure> {
         let is_whole = self.profile.selection.is_all() && !self.profile.changes_stacks();
-        let of =
-            self.findings.filter(|_| is_whole && self.metric.is_none() && profile::is_regular(self.file));
-        let (read, findings) = thread::scope(|scope| {
-            let of = of.map(|of| {
-                thread::Builder::new().spawn_scoped(scope, move || of(self.file, &self.profile.user_code))
-            });
-            let read = page::read(self.file, &self.profile, self.metric);
-            // A page without findings is one, too.
-            let findings = of.and_then(Result::ok).and_then(|of| of.join().ok()).unwrap_or_default();
-            (read, findings)
-        });
-        Ok((read?, findings))
+        page::read(self.file, &self.profile, self.metric, self.findings.filter(|_| is_whole))
     }
 
     /// Returns the page of the recording, of this many bytes at most.
     pub(crate) fn page(&self, budget: u64) -> Result<(Exit, Vec<u8>), Failure> {
-        let (read, findings) = self.read_page()?;
+        let read = self.read_page()?;
         let title = title(self.file);
         let page = Page::new(&read.profile, WriteOptions::new(&title, EXPORTER)).with_budget(budget);
-        let page = page.with_findings(findings);
+        let page = page.with_findings(read.findings);
         let mut bytes = Vec::new();
         page.with_reports(read.reports).with_notes(read.notes).write(&mut bytes).map_err(|error| {
             Failure::new(Exit::Failed, format_args!("{}: page: {error}", self.file.display()))

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use nettrace::Event;
+use nettrace::{Event, Interest, Metadata, TraceInfo};
 use nettrace_edit::TrackedCriteria;
-use nettrace_export::page::{OTHER_METRICS, PageContents, PageReports};
-use nettrace_export::{Metric, Profile, ProfileReader};
+use nettrace_export::page::{OTHER_METRICS, PageContents, PageFinding, PageReports};
+use nettrace_export::{Metric, Options, Profile, ProfileReader, ProfiledRecording};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::filter::warn_of_misses;
@@ -14,7 +14,7 @@ use crate::inspect::needs::Needs;
 use crate::inspect::profile::diagnostics::{
     needs, no_causality, no_samples, warn_of_omissions, warn_of_unmatched_waits,
 };
-use crate::inspect::profile::{ProfileOptions, ProfileRequest};
+use crate::inspect::profile::{ProfileOptions, ProfileRequest, is_regular};
 use crate::inspect::recording::{Input, Origin, Recording};
 use crate::inspect::spans::may_have_spans;
 use crate::inspect::thread_times::kernel_times_beside;
@@ -26,24 +26,51 @@ pub(crate) struct RecordingPage {
     pub(crate) reports: PageReports,
     /// Sentences about what is missing from the page.
     pub(crate) notes: Vec<String>,
+    /// The facts to know first.
+    pub(crate) findings: Vec<PageFinding>,
     pub(crate) exit: Exit,
 }
 
-/// Reads a recording in time order.
+/// The facts of a recording to know first, found in the reading of its page.
+pub(crate) struct PageFindings {
+    /// The interest in events of a kind, in a recording with or without spans, besides those of profiles.
+    pub(crate) interest: fn(&Metadata, bool) -> Interest,
+    /// The profiles of the same reading that they need.
+    pub(crate) others: Vec<Options>,
+    pub(crate) builder: Box<dyn FindingsBuilder>,
+}
+
+/// Finds the facts to know first.
+pub(crate) trait FindingsBuilder {
+    /// Adds an event, which may be of any kind.
+    fn add(&mut self, event: &Event<'_>);
+
+    /// Returns the recording, and its facts.
+    fn finish(
+        self: Box<Self>,
+        read: ProfiledRecording<Input>,
+        origin: &Origin,
+    ) -> (ProfiledRecording<Input>, Vec<PageFinding>);
+}
+
+/// Returns the facts of a recording with this header, for a page whose profile has these options.
+pub(crate) type FindingsOf = fn(&Path, Option<&TraceInfo>, &Options) -> PageFindings;
+
+/// Reads a recording in time order. Findings are of thread time, if no other metric is wanted.
 pub(crate) fn read(
     file: &Path,
     options: &ProfileOptions,
     metric: Option<Metric>,
+    findings: Option<FindingsOf>,
 ) -> Result<RecordingPage, Failure> {
-    let mut reading = Reading::new(file, options, metric)?;
+    let mut reading = Reading::new(file, options, metric, findings.filter(|_| metric.is_none()))?;
     // Anything but a regular file can be read only once.
-    let is_file = std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file());
-    if metric.is_none() && is_file {
+    if metric.is_none() && is_regular(file) {
         for other in OTHER_METRICS {
             if reading.has_samples() {
                 break;
             }
-            let of_other = Reading::new(file, options, Some(other))?;
+            let mut of_other = Reading::new(file, options, Some(other), None)?;
             if of_other.has_samples() {
                 let Needs { what, .. } = needs(reading.contents.read.profile.metric);
                 messages::note(format_args!(
@@ -51,6 +78,7 @@ pub(crate) fn read(
                     file.display(),
                     of_other.contents.read.profile.measure.name
                 ));
+                of_other.findings = reading.findings;
                 reading = of_other;
             }
         }
@@ -58,20 +86,31 @@ pub(crate) fn read(
     reading.finish(file, options, metric)
 }
 
+fn no_interest(_: &Metadata, _: bool) -> Interest {
+    Interest::None
+}
+
 /// A recording that was read to its end.
 struct Reading {
     contents: PageContents<Input>,
     criteria: TrackedCriteria,
     origin: Origin,
+    findings: Vec<PageFinding>,
 }
 
 impl Reading {
-    fn new(file: &Path, options: &ProfileOptions, metric: Option<Metric>) -> Result<Self, Failure> {
+    fn new(
+        file: &Path,
+        options: &ProfileOptions,
+        metric: Option<Metric>,
+        findings: Option<FindingsOf>,
+    ) -> Result<Self, Failure> {
         // Waits are a switch of the page.
         let metric = metric.or(Some(Metric::Wall));
         let request = ProfileRequest { metric, tracks: true, kinds: false, idle_stacks: true };
         let mut lines = options.lines.open();
-        let mut reader = ProfileReader::new(options.profile_options(request));
+        let profile_options = options.profile_options(request);
+        let mut reader = ProfileReader::new(profile_options.clone());
         if let Some(lines) = &mut lines {
             reader = reader.with_lines(lines);
         }
@@ -81,10 +120,26 @@ impl Reading {
         let recording = Recording::open(file)?;
         let has_spans = may_have_spans(&recording);
         let (events, origin) = recording.into_parts();
-        let each = |event: &Event<'_>| criteria.add(event);
-        let contents = PageContents::read(reader, events, &options.selection, has_spans, each);
-        let contents = contents.map_err(|error| origin.failed(&error))?;
-        Ok(Self { contents, criteria, origin })
+        let (mut interest, mut builder) = (no_interest as fn(&Metadata, bool) -> Interest, None);
+        if let Some(findings) = findings {
+            let findings = findings(file, events.info(), &profile_options);
+            (interest, builder) = (findings.interest, Some(findings.builder));
+            reader = reader.with_others(findings.others);
+        }
+        let each = |event: &Event<'_>| {
+            criteria.add(event);
+            if let Some(builder) = &mut builder {
+                builder.add(event);
+            }
+        };
+        let interest = move |kind: &Metadata| interest(kind, has_spans);
+        let contents = PageContents::read(reader, events, &options.selection, has_spans, interest, each);
+        let PageContents { mut read, reports, .. } = contents.map_err(|error| origin.failed(&error))?;
+        let mut findings = Vec::new();
+        if let Some(builder) = builder {
+            (read, findings) = builder.finish(read, &origin);
+        }
+        Ok(Self { contents: PageContents::new(read, reports), criteria, origin, findings })
     }
 
     fn has_samples(&self) -> bool {
@@ -100,7 +155,7 @@ impl Reading {
     ) -> Result<RecordingPage, Failure> {
         let has_samples = self.has_samples();
         let mut notes = self.contents.notes();
-        let Self { contents: PageContents { read, reports, .. }, criteria, origin } = self;
+        let Self { contents: PageContents { read, reports, .. }, criteria, origin, findings } = self;
         warn_of_misses(&criteria.misses(read.events.metadata()));
         let exit = origin.report_damage(&read.events);
         warn_of_omissions(&read.omissions);
@@ -122,6 +177,6 @@ impl Reading {
                 "The recording has no {what}, and so the page has no flame graph; to record them: {command}"
             ));
         }
-        Ok(RecordingPage { profile: read.profile, reports, notes, exit })
+        Ok(RecordingPage { profile: read.profile, reports, notes, findings, exit })
     }
 }

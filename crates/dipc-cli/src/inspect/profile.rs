@@ -3,14 +3,12 @@
 pub(super) mod diagnostics;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
 use nettrace::{Interest, RelativeTime, TraceInfo};
 use nettrace_edit::{Criteria, TrackedCriteria};
 use nettrace_export::page::RUNNING_OR_WAITING;
-use nettrace_export::report::{UserCallerName, user_callers};
 use nettrace_export::{
     CausalGrouping, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileReader,
     ProfiledRecording, Selection, StackFilter,
@@ -166,29 +164,6 @@ pub(crate) fn read_off_cpu(file: &Path, options: &ProfileOptions) -> Result<Prof
         ProfileRequest { metric: Some(Metric::OffCpu), tracks: false, kinds: false, idle_stacks: false };
     let (read, ..) = read_silently(file, options, request)?;
     Ok(read.profile)
-}
-
-/// Returns the user's methods that led to the subjects of a metric, such as allocated types, by the full names
-/// of these; none if the recording can be read only once. Gives no messages: others read it, too.
-pub(crate) fn read_user_callers(
-    file: &Path,
-    metric: Metric,
-    selection: Selection,
-    user_code: Vec<Pattern>,
-) -> Result<HashMap<String, UserCallerName>, Failure> {
-    if !is_regular(file) {
-        return Ok(HashMap::new());
-    }
-    let options = ProfileOptions {
-        selection,
-        user_code,
-        locks: true,
-        names: NameForm::CSharp,
-        ..ProfileOptions::default()
-    };
-    let request = ProfileRequest { metric: Some(metric), tracks: false, kinds: false, idle_stacks: false };
-    let (read, ..) = read_silently(file, &options, request)?;
-    Ok(user_callers(&read.profile))
 }
 
 /// Whether a file can be read more than once.

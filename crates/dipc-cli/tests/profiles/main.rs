@@ -1,6 +1,7 @@
 //! `dipc report` and `dipc convert`, as programs and people call them.
 
 mod agreement;
+mod callers;
 mod filters;
 mod overview;
 mod parts;

@@ -100,7 +100,8 @@ impl RunBuilder {
                 .with_selection(options.selection.clone());
             ProfileBuilder::new(profile_options)
         };
-        let mut profile = profile_of(Metric::of_time(info));
+        // CPU time is judged, blocked time apart.
+        let mut profile = profile_of(Metric::of_work_and_waits(info));
         if let Some(times) = options.kernel_times {
             profile = profile.with_kernel_times(times);
         }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::time::Duration;
 
-use nettrace::{Error, Event, Reader};
+use nettrace::{Error, Event, Interest, Metadata, Reader};
 
 use super::PageReports;
 use crate::profile::metric::Metric;
@@ -34,6 +34,11 @@ pub struct PageContents<R> {
 }
 
 impl<R> PageContents<R> {
+    /// The contents with another profile, such as one that was looked at meanwhile.
+    pub const fn new(read: ProfiledRecording<R>, reports: PageReports) -> Self {
+        Self { read, reports }
+    }
+
     /// Whether the recording has samples of the profile's metric.
     pub fn has_samples(&self) -> bool {
         self.read.profile.samples() > 0
@@ -42,7 +47,7 @@ impl<R> PageContents<R> {
 
 impl<R: Read> PageContents<R> {
     /// Reads a recording in time order. `each` is called with every event if there is a selection, and
-    /// otherwise with those that are needed. `has_spans` is false if no kind of event of the recording [starts
+    /// otherwise with those that are needed or of `interest`. `has_spans` is false if no kind of event of the recording [starts
     /// or stops a span](clr_activity::Spans::is_start_or_stop): then fewer events are needed.
     ///
     /// # Errors
@@ -52,12 +57,13 @@ impl<R: Read> PageContents<R> {
         recording: Reader<R>,
         selection: &Selection,
         has_spans: bool,
+        interest: impl Fn(&Metadata) -> Interest + Send + Sync + 'static,
         mut each: impl FnMut(&Event<'_>),
     ) -> Result<Self, Error> {
         let mut reports = PageReports::default();
         let is_all = selection.is_all();
         let reader = if is_all {
-            reader.with_interest(move |kind| PageReports::interest(kind, has_spans))
+            reader.with_interest(move |kind| PageReports::interest(kind, has_spans).max(interest(kind)))
         } else {
             reader
         };

@@ -74,8 +74,6 @@ pub struct ProfileBuilder {
     measure: Measure,
     interests: EventInterests,
     code: CodeMap,
-    /// Whether code of the events is added to it.
-    keeps_code: bool,
     roles: ThreadRoles,
     address_generations: AddressGenerations,
     processes: Processes,
@@ -149,7 +147,6 @@ impl ProfileBuilder {
             measure: metric.measure(),
             interests: EventInterests::default(),
             code: if options.lines { CodeMap::default().with_il_offsets() } else { CodeMap::default() },
-            keeps_code: true,
             roles: ThreadRoles::default(),
             address_generations: AddressGenerations::default(),
             processes: Processes::default(),
@@ -172,7 +169,7 @@ impl ProfileBuilder {
     /// it](Self::finish_with_code_of): code need not be held twice.
     #[must_use]
     pub const fn without_code(mut self) -> Self {
-        self.keeps_code = false;
+        self.interests.leave_out_code();
         self
     }
 
@@ -285,7 +282,7 @@ impl ProfileBuilder {
         if interest.is_code() && self.options.collects_async_callers() {
             self.async_callers.add_method(event.process_id(), view);
         }
-        if interest.is_code() && self.keeps_code {
+        if interest.is_code() {
             self.code.add_decoded(&event, view);
         }
         if interest.is_method() {

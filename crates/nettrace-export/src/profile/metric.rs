@@ -42,10 +42,14 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Returns the metric of time that a recording has: [`Cpu`](Self::Cpu) for that of a whole machine, which
-    /// has no sampler in the process, else [`Wall`](Self::Wall). Recordings of processes that were merged
-    /// list these in the header: `ProcessIds`.
-    pub fn of_time(info: Option<&TraceInfo>) -> Self {
+    /// Returns the metric for views that show CPU time and waits apart, CPU time first:
+    /// [`Wall`](Self::Wall), whose [states](clr_events::ThreadState) distinguish them. In recordings of a whole
+    /// machine, waits are those of every idle program, and only what ran counts: [`Cpu`](Self::Cpu). Merged recordings of
+    /// processes list these in the header: `ProcessIds`.
+    ///
+    /// Views of one kind of time use [`Options::metric`](crate::Options::metric) without a value instead, which
+    /// is CPU time wherever a recording has it.
+    pub fn of_work_and_waits(info: Option<&TraceInfo>) -> Self {
         let is_list = |info: &TraceInfo| info.key_values.iter().any(|(key, _)| key == "ProcessIds");
         // Versions 1 and 2 of netperf do not say which process they are of.
         let is_machine = info.is_some_and(|info| {

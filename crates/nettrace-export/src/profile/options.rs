@@ -13,7 +13,7 @@ use crate::profile::stack_filter::StackFilter;
 /// let mut options = Options::new(Metric::Alloc).with_tracks(false);
 /// options.selection.threads = vec![4711];
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
     /// The metric; `None` for what a recording shows best: [`Metric::Cpu`] if it has the kernel's samples of
@@ -179,6 +179,11 @@ impl Options {
     #[must_use]
     pub fn with_idle(self, idle: bool) -> Self {
         Self { idle, ..self }
+    }
+
+    /// Whether the metric is time of threads, which the kernel's account of them corrects.
+    pub(super) fn is_of_time(&self) -> bool {
+        self.metric.is_none_or(|metric| matches!(metric, Metric::Wall | Metric::Cpu))
     }
 
     /// With or without [`idle_stacks`](Self::idle_stacks).

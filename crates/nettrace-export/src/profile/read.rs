@@ -78,6 +78,7 @@ pub fn profile<R: Read + Seek>(mut recording: R, options: Options) -> Result<(Pr
 #[allow(missing_debug_implementations, reason = "those who know lines need none")]
 pub struct ProfileReader<'l> {
     options: Options,
+    others: Vec<Options>,
     lines: Option<&'l mut dyn SourceLines>,
     code: Option<&'l mut (dyn FnMut(&mut CodeMap) + Send)>,
     kernel_times: Option<KernelTimes>,
@@ -95,6 +96,8 @@ pub struct ProfiledRecording<R> {
     pub profile: Profile,
     /// Its omissions.
     pub omissions: Omissions,
+    /// The [others](ProfileReader::with_others) of the same reading, with their omissions.
+    pub others: Vec<(Profile, Omissions)>,
     /// The reader at the end of the recording: its loss, damage and metadata.
     pub events: Reader<R>,
     /// The time of its last event; `None` without events.
@@ -108,6 +111,7 @@ impl<'l> ProfileReader<'l> {
     pub fn new(options: Options) -> Self {
         Self {
             options,
+            others: Vec::new(),
             lines: None,
             code: None,
             kernel_times: None,
@@ -121,6 +125,13 @@ impl<'l> ProfileReader<'l> {
     #[must_use]
     pub fn with_interest(self, interest: impl Fn(&Metadata) -> Interest + Send + Sync + 'static) -> Self {
         Self { interest: Arc::new(interest), ..self }
+    }
+
+    /// Also builds profiles with these options in the same reading, such as of other metrics. They have the code
+    /// of the first one, but not its [lines](Self::with_lines).
+    #[must_use]
+    pub fn with_others(self, others: Vec<Options>) -> Self {
+        Self { others, ..self }
     }
 
     /// Calls `add` before each reading of the recording, to add code known from other sources. Later
@@ -199,6 +210,8 @@ impl<'l> ProfileReader<'l> {
             builder = builder.with_kernel_times(times.clone());
         }
         builder = builder.with_async_callers(self.async_callers.clone());
+        let others: Vec<_> = self.others.iter().map(|others| Options { order, ..others.clone() }).collect();
+        let mut builders: Vec<_> = others.iter().map(|options| self.other(options)).collect();
         if let Some(add) = &mut self.code {
             add(builder.code_mut());
         }
@@ -210,6 +223,7 @@ impl<'l> ProfileReader<'l> {
                 let _ = events.try_for_each(|event| {
                     each(&event);
                     builder.add(&event);
+                    builders.iter_mut().for_each(|other| other.add(&event));
                     if may_end_early && builder.needs_time_order() {
                         return ControlFlow::Break(());
                     }
@@ -219,11 +233,14 @@ impl<'l> ProfileReader<'l> {
             Order::Time => {
                 let interest = Arc::clone(&self.interest);
                 let mut in_time_order = events.in_time_order_by(move |kind| {
-                    interest(kind).max(Interest::all_if(ProfileBuilder::needs(&options, kind)))
+                    let mut all = others.iter().chain([&options]);
+                    let is_needed = all.any(|options| ProfileBuilder::needs(options, kind));
+                    interest(kind).max(Interest::all_if(is_needed))
                 });
                 in_time_order.for_each(|event| {
                     each(&event);
                     builder.add(&event);
+                    builders.iter_mut().for_each(|other| other.add(&event));
                 })?;
                 last_time = in_time_order.last_time();
                 counts = in_time_order.counts().collect();
@@ -231,7 +248,7 @@ impl<'l> ProfileReader<'l> {
             }
         }
         match last_time {
-            Some(last) => builder.extend_to(last),
+            Some(last) => builders.iter_mut().chain([&mut builder]).for_each(|it| it.extend_to(last)),
             None => last_time = builder.last_time(),
         }
         let lines = self.lines.as_mut().map(|lines| &mut **lines as &mut dyn SourceLines);
@@ -240,6 +257,22 @@ impl<'l> ProfileReader<'l> {
             self.async_callers = builder.take_async_callers();
             outcome = if self.async_callers.is_some() { Err(NeedsTimeOrder) } else { outcome };
         }
-        Ok((ProfiledRecording { profile, omissions, events, last_time, counts }, outcome))
+        let mut others = Vec::new();
+        for other in builders {
+            match other.finish_with_code_of(events.info(), &mut builder) {
+                Ok(built) => others.push(built),
+                Err(error) => outcome = Err(error),
+            }
+        }
+        Ok((ProfiledRecording { profile, omissions, others, events, last_time, counts }, outcome))
+    }
+
+    /// Returns the builder of another profile of the same reading.
+    fn other(&self, options: &Options) -> ProfileBuilder {
+        let builder = ProfileBuilder::new(options.clone()).without_code();
+        match &self.kernel_times {
+            Some(times) if options.is_of_time() => builder.with_kernel_times(times.clone()),
+            _ => builder,
+        }
     }
 }

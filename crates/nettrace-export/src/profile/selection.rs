@@ -14,7 +14,7 @@ use nettrace::{Event, RelativeTime};
 /// assert!(!selection.is_all());
 /// let options = Options::new(Metric::Wall).with_selection(selection);
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Selection {
     /// Only events at or after this time.

@@ -14,7 +14,7 @@ use crate::profile::pattern::Pattern;
 /// let options = Options::new(Metric::Wall).with_filter(filter);
 /// assert_eq!(options.filter.roots.len(), 1);
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackFilter {
     /// Only stacks with a frame that one of these matches, from the first such frame on; all if empty.

@@ -131,8 +131,9 @@ fn pages_of_the_kinds_that_they_need_are_the_same() {
         let page = |selection: Selection| {
             let options = page::profile_options(None);
             let recording = Reader::new(&*bytes).expect("a recording");
-            let contents =
-                PageContents::read(ProfileReader::new(options), recording, &selection, has_spans, |_| {});
+            let reader = ProfileReader::new(options);
+            let no_others = |_: &Metadata| Interest::None;
+            let contents = PageContents::read(reader, recording, &selection, has_spans, no_others, |_| {});
             let PageContents { read, reports, .. } = contents.expect("bytes in memory");
             let mut out = Vec::new();
             let page =

@@ -6,7 +6,8 @@ use std::path::Path;
 use nettrace_export::report::{Allocations, AllocationsReport};
 use nettrace_export::{Metric, NameForm};
 
-use crate::command::report::reading::{NamedReadingArgs, ReadPart, WithUserCode, from_cell};
+use crate::command::report::callers::caller_cell;
+use crate::command::report::reading::{NamedReadingArgs, ReadPart, WithUserCode};
 use crate::exit::Outcome;
 use crate::inspect::needs;
 use crate::render::frame_name::named;
@@ -16,13 +17,12 @@ use crate::render::{charts, units};
 pub(super) fn run(file: &Path, with: &WithUserCode<NamedReadingArgs>) -> Outcome {
     let args = &with.args;
     let mut allocations = Allocations::default();
-    let ReadPart { exit, .. } =
-        args.reading.read_kinds(file, Allocations::needs, |event| allocations.add(event))?;
+    let (ReadPart { exit, .. }, callers) =
+        with.read_kinds(file, &args.reading, (Allocations::needs, Metric::Alloc), |event| {
+            allocations.add(event)
+        })?;
     let mut report = allocations.finish();
-    if !report.is_empty() {
-        let mut callers = with.user_callers(file, &args.reading, Metric::Alloc)?;
-        report.types.iter_mut().for_each(|row| row.from = callers.remove(&row.name));
-    }
+    report.types.iter_mut().for_each(|row| row.from = callers.of_subject(&row.name));
     let report = Some(report).filter(|report| !report.is_empty());
     args.reading.show(
         (file, exit),
@@ -52,7 +52,7 @@ fn table(report: &AllocationsReport, rows: usize, names: NameForm) -> String {
             units::count(row.samples),
             dash(row.large_bytes),
             dash(row.largest_object_bytes),
-            from_cell(row.from.as_ref()),
+            caller_cell(row.from.as_ref()),
             named(names, &row.name, &row.csharp),
         ]);
     }

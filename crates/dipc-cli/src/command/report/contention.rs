@@ -6,7 +6,8 @@ use std::path::Path;
 use nettrace_export::Metric;
 use nettrace_export::report::{Contention, ContentionReport};
 
-use crate::command::report::reading::{ReadPart, ReadingArgs, WithUserCode, from_cell};
+use crate::command::report::callers::caller_cell;
+use crate::command::report::reading::{ReadPart, ReadingArgs, WithUserCode};
 use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
 use crate::inspect::thread_times::kernel_times_beside;
@@ -16,24 +17,23 @@ use crate::render::{charts, units};
 pub(super) const NEEDS: Needs =
     Needs { what: "waits for locks", command: "dipc trace -p PID --clrevents contention" };
 
+/// The events have the addresses of the lock and of its object, and no type.
+const TYPES_OF_LOCKS: &str =
+    "The type of a lock is not in recordings: dipc locks names it, of a process or a core dump.";
+
 pub(super) fn run(file: &Path, with: &WithUserCode<ReadingArgs>) -> Outcome {
     let args = &with.args;
     let mut contention = Contention::default();
-    let ReadPart { exit, .. } = args.read_kinds(file, Contention::needs, |event| contention.add(event))?;
+    let (ReadPart { exit, .. }, callers) =
+        with.read_kinds(file, args, (Contention::needs, Metric::Contention), |event| contention.add(event))?;
     let mut report = contention.finish();
     if report.unfinished > 0
         && let Some(kernel) = kernel_times_beside(file)
     {
         report.name_threads(|_, tid| kernel.name(tid).map(str::to_owned));
     }
-    if !report.is_empty() {
-        let mut callers = with.user_callers(file, args, Metric::Contention)?;
-        let name = |lock: u64| format!("lock {lock:#x}");
-        let of_waits: Vec<_> =
-            report.unfinished_waits.iter().map(|wait| callers.get(&name(wait.lock)).cloned()).collect();
-        report.unfinished_waits.iter_mut().zip(of_waits).for_each(|(wait, from)| wait.from = from);
-        report.locks.iter_mut().for_each(|row| row.from = callers.remove(&name(row.lock)));
-    }
+    report.locks.iter_mut().for_each(|row| row.from = callers.of_lock(row.lock));
+    report.unfinished_waits.iter_mut().for_each(|wait| wait.from = callers.of_lock(wait.lock));
     let report = Some(report).filter(|report| !report.is_empty());
     args.show(
         (file, exit),
@@ -60,7 +60,7 @@ fn unfinished(report: &ContentionReport, rows: usize) -> String {
             wait.thread().to_string(),
             wait.owner().map_or("-".to_owned(), |owner| owner.to_string()),
             format!("{:#x}", wait.lock),
-            from_cell(wait.from.as_ref()),
+            caller_cell(wait.from.as_ref()),
         ]);
     }
     columns.fitted(&["LOCK"])
@@ -86,7 +86,7 @@ fn table(report: &ContentionReport, rows: usize) -> String {
             units::count(row.threads),
             address(row.lock),
             address(row.object),
-            from_cell(row.from.as_ref()),
+            caller_cell(row.from.as_ref()),
         ]);
     }
     let mut text = columns.fitted(&["OBJECT", "LONGEST"]);
@@ -101,6 +101,9 @@ fn table(report: &ContentionReport, rows: usize) -> String {
     if report.unfinished > 0 {
         let _ = writeln!(text, "Waits that had not ended when the recording did: {}", report.unfinished);
         text.push_str(&unfinished(report, rows));
+    }
+    if report.locks.iter().any(|row| row.lock != 0) || !report.unfinished_waits.is_empty() {
+        let _ = writeln!(text, "{TYPES_OF_LOCKS}");
     }
     for deadlock in &report.deadlocks {
         let _ = writeln!(text, "Deadlock: {deadlock}");

@@ -6,7 +6,8 @@ use std::path::Path;
 use nettrace_export::report::{Exceptions, ExceptionsReport};
 use nettrace_export::{Metric, NameForm};
 
-use crate::command::report::reading::{NamedReadingArgs, ReadPart, WithUserCode, from_cell};
+use crate::command::report::callers::caller_cell;
+use crate::command::report::reading::{NamedReadingArgs, ReadPart, WithUserCode};
 use crate::exit::Outcome;
 use crate::inspect::crash_note::CrashNote;
 use crate::inspect::needs;
@@ -20,13 +21,12 @@ pub(super) fn run(file: &Path, with: &WithUserCode<NamedReadingArgs>) -> Outcome
         messages::note(format_args!("Crash          : {}", note.summary()));
     }
     let mut exceptions = Exceptions::default();
-    let ReadPart { exit, .. } =
-        args.reading.read_kinds(file, Exceptions::needs, |event| exceptions.add(event))?;
+    let (ReadPart { exit, .. }, callers) =
+        with.read_kinds(file, &args.reading, (Exceptions::needs, Metric::Exception), |event| {
+            exceptions.add(event)
+        })?;
     let mut report = exceptions.finish();
-    if !report.is_empty() {
-        let mut callers = with.user_callers(file, &args.reading, Metric::Exception)?;
-        report.types.iter_mut().for_each(|row| row.from = callers.remove(&row.name));
-    }
+    report.types.iter_mut().for_each(|row| row.from = callers.of_subject(&row.name));
     let report = Some(report).filter(|report| !report.is_empty());
     args.reading.show(
         (file, exit),
@@ -53,7 +53,7 @@ fn table(report: &ExceptionsReport, rows: usize, names: NameForm) -> String {
             units::time(row.first.since_start()),
             units::time(row.last.since_start()),
             named(names, &row.name, &row.csharp),
-            from_cell(row.from.as_ref()),
+            caller_cell(row.from.as_ref()),
             row.first_message.chars().take(80).collect(),
         ]);
     }

@@ -1,16 +1,16 @@
 //! `dipc report FILE gc`.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use nettrace::RelativeTime;
+use nettrace::{Metadata, RelativeTime};
 use nettrace_export::Metric;
 use nettrace_export::report::{Collection, Collections, GcReport, UserCallerName};
+use serde::Serialize;
 
-use crate::command::report::reading::{ReadingArgs, WithUserCode, from_cell};
+use crate::command::report::callers::{Callers, caller_cell};
+use crate::command::report::reading::{ReadingArgs, WithUserCode};
 use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
 use crate::render::table::{Align, Columns};
@@ -22,21 +22,42 @@ pub(super) const NEEDS: Needs =
 pub(super) fn run(file: &Path, with: &WithUserCode<ReadingArgs>) -> Outcome {
     let args = &with.args;
     let mut collections = Collections::default().with_start(args.start(file)?);
-    let read = args.read_kinds(file, Collections::needs, |event| collections.add(event))?;
+    let needs = (Collections::needs as fn(&Metadata) -> bool, Metric::Gc);
+    let (read, callers) = with.read_kinds(file, args, needs, |event| collections.add(event))?;
     collections.set_range(read.start, read.end);
     let exit = read.exit;
     let report = Some(collections.finish()).filter(|report| !report.is_empty());
-    let callers = match &report {
-        Some(_) => with.user_callers(file, args, Metric::Gc)?,
-        None => HashMap::new(),
-    };
+    let report = report.map(|report| WithCauses { report, caused_by: causes(callers) });
     args.show(
         (file, exit),
         &NEEDS,
         report,
-        |report, rows| report.collections.truncate(rows),
-        |report| table(report, args.all_rows()) + &callers_table(&callers),
+        |with, rows| with.report.collections.truncate(rows),
+        |with| table(&with.report, args.all_rows()) + &causes_table(&with.caused_by),
     )
+}
+
+/// The report with the user's methods that led to collections, by allocation or by request.
+#[derive(Debug, Serialize)]
+struct WithCauses {
+    #[serde(flatten)]
+    report: GcReport,
+    caused_by: Vec<Cause>,
+}
+
+/// The user's method that led to the longest pauses for collections of a kind.
+#[derive(Debug, Serialize)]
+struct Cause {
+    /// The kind of collections, such as `GC generation 0 (Induced)`.
+    collections: String,
+    from: UserCallerName,
+}
+
+fn causes(callers: Callers) -> Vec<Cause> {
+    let causes = callers.into_subjects().into_iter();
+    let mut causes: Vec<_> = causes.map(|(collections, from)| Cause { collections, from }).collect();
+    causes.sort_by(|a, b| (b.from.weight, &a.collections).cmp(&(a.from.weight, &b.collections)));
+    causes
 }
 
 fn table(report: &GcReport, rows: usize) -> String {
@@ -108,18 +129,15 @@ fn table(report: &GcReport, rows: usize) -> String {
     text
 }
 
-/// Formats the user's methods that led to collections, by allocation or by request.
-fn callers_table(callers: &HashMap<String, UserCallerName>) -> String {
+fn causes_table(causes: &[Cause]) -> String {
     use Align::{Left, Right};
-    if callers.is_empty() {
+    if causes.is_empty() {
         return String::new();
     }
-    let mut callers: Vec<_> = callers.iter().collect();
-    callers.sort_by_key(|(collection, caller)| (Reverse(caller.weight), *collection));
     let mut columns = Columns::new([("PAUSE", Right), ("COLLECTIONS", Left), ("CAUSED MOST IN", Left)]);
-    for (collection, caller) in callers {
-        let time = units::time(Duration::from_nanos(caller.weight));
-        columns.row([time, collection.clone(), from_cell(Some(caller))]);
+    for cause in causes {
+        let time = units::time(Duration::from_nanos(cause.from.weight));
+        columns.row([time, cause.collections.clone(), caller_cell(Some(&cause.from))]);
     }
     format!("\n{}", columns.fitted(&[]))
 }

@@ -1,6 +1,7 @@
 //! `dipc report`: the content of a recording as tables, one report per file.
 
 mod alloc;
+mod callers;
 mod contention;
 mod events;
 mod exceptions;
@@ -18,12 +19,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use nettrace_export::Pattern;
-use nettrace_export::page::PageFinding;
+use nettrace::TraceInfo;
+use nettrace_export::Options;
 
 use crate::args::format::Format;
 use crate::args::user_code::UserCodeArgs;
 use crate::exit::{Failure, Outcome};
+use crate::inspect::page::PageFindings;
 use reading::{NamedReadingArgs, ReadingArgs, WithUserCode};
 
 #[derive(Debug, Args)]
@@ -108,9 +110,13 @@ pub(crate) fn overview(file: &std::path::Path) -> Outcome {
     overview::run(file, Format::Table, &UserCodeArgs::default())
 }
 
-/// Returns the first findings of a recording for its page; none if it cannot be read.
-pub(crate) fn page_findings(file: &std::path::Path, user_code: &[Pattern]) -> Vec<PageFinding> {
-    overview::page_findings(file, user_code).unwrap_or_default()
+/// Returns the builder of the first findings of a recording, for a page whose profile has these options.
+pub(crate) fn page_findings(
+    file: &std::path::Path,
+    info: Option<&TraceInfo>,
+    page: &Options,
+) -> PageFindings {
+    overview::page_findings(file, info, page)
 }
 
 fn unknown(words: &[OsString]) -> Failure {

@@ -2,24 +2,24 @@
 
 mod data;
 mod findings;
+mod of_page;
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use nettrace_export::Pattern;
-use nettrace_export::page::PageFinding;
 use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::args::user_code::UserCodeArgs;
 use crate::command::report::{contention, gc, jit, requests, threadpool};
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
 use crate::inspect::needs::{self, Needs};
 use crate::render::escape::escape_controls;
 use crate::render::{command_line, messages, output, shell, units, width};
 use data::{OverviewData, Summary};
 use findings::Finding;
+pub(super) use of_page::page_findings;
 
 /// The overview; the JSON form is the struct.
 #[derive(Debug, Serialize)]
@@ -70,16 +70,6 @@ pub(super) fn run(file: &Path, format: Format, user_code: &UserCodeArgs) -> Outc
         Format::Table => output::print(table(&overview, width::of_output(), width::height_of_output()))?,
     }
     Ok(exit)
-}
-
-/// The number of findings on a page.
-const PAGE_FINDINGS: usize = 4;
-
-/// Returns the first findings of a recording, as its page has them.
-pub(super) fn page_findings(file: &Path, user_code: &[Pattern]) -> Result<Vec<PageFinding>, Failure> {
-    let (gathered, _) = OverviewData::read(file, user_code)?;
-    let findings = findings::of(&gathered, "").into_iter().take(PAGE_FINDINGS);
-    Ok(findings.map(|finding| PageFinding { is_problem: finding.is_problem, text: finding.text }).collect())
 }
 
 /// The width of the names of reports.

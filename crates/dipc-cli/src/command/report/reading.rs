@@ -1,13 +1,11 @@
 //! Shared parts of the reports that read events.
 
-use std::collections::HashMap;
 use std::fmt::Display;
 use std::path::Path;
 
 use clap::Args;
 use nettrace::{Event, Interest, Metadata, RelativeTime};
 use nettrace_edit::{Criteria, RecordedRange, TrackedCriteria};
-use nettrace_export::report::UserCallerName;
 use nettrace_export::{Metric, Selection};
 use serde::Serialize;
 
@@ -15,14 +13,13 @@ use crate::args::format::Format;
 use crate::args::names::NameArgs;
 use crate::args::times::TimeArgs;
 use crate::args::user_code::UserCodeArgs;
+use crate::command::report::callers::{Callers, CallersBuilder};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::warn_of_misses;
+use crate::inspect::names::code_beside;
 use crate::inspect::needs::Needs;
-use crate::inspect::profile::read_user_callers;
 use crate::inspect::recording::Recording;
 use crate::inspect::time_range::{PartTimes, recorded_range};
-use crate::render::escape::escape_controls;
-use crate::render::frame_name::fit_csharp;
 use crate::render::output;
 use crate::render::width;
 
@@ -73,25 +70,32 @@ pub(crate) struct WithUserCode<A: Args> {
 }
 
 impl<A: Args> WithUserCode<A> {
-    /// Returns the user's methods that led to the subjects of a metric in the part of the recording, by the
-    /// full names of the subjects.
-    pub(super) fn user_callers(
+    /// Passes the selected events of some kinds to `each`, as [`ReadingArgs::read_kinds`] does, and returns the
+    /// user's methods that led to the subjects of a metric in the part of the recording.
+    pub(super) fn read_kinds(
         &self,
         file: &Path,
         reading: &ReadingArgs,
-        metric: Metric,
-    ) -> Result<HashMap<String, UserCallerName>, Failure> {
-        read_user_callers(file, metric, reading.selection(file)?, self.user_code.patterns())
+        (is_needed, metric): (fn(&Metadata) -> bool, Metric),
+        mut each: impl FnMut(&Event<'_>),
+    ) -> Result<(ReadPart, Callers), Failure> {
+        let mut callers = CallersBuilder::new(metric, reading.selection(file)?, self.user_code.patterns());
+        code_beside(file)(callers.code_mut());
+        let part = if reading.selects_all(file) {
+            let interest = move |kind: &Metadata| {
+                Interest::all_if(is_needed(kind) || CallersBuilder::needs(metric, kind))
+            };
+            reading.read_session_by(file, interest, |event| {
+                callers.add(event);
+                each(event);
+            })?
+        } else {
+            // Methods are named outside of the part, too.
+            reading.read_with(file, Some(&mut |event| callers.add(event)), each)?
+        };
+        Ok((part, callers.finish()))
     }
 }
-
-/// Returns the cell of a user's method; a dash where none is known.
-pub(super) fn from_cell(caller: Option<&UserCallerName>) -> String {
-    caller.map_or_else(|| "-".to_owned(), |caller| fit_csharp(&escape_controls(&caller.short), FROM_WIDTH))
-}
-
-/// The width of the name of a user's method.
-const FROM_WIDTH: usize = 40;
 
 impl ReadingArgs {
     /// The number of rows of a table.
@@ -194,14 +198,26 @@ impl ReadingArgs {
     }
 
     /// Passes the selected events of all kinds to `each`, in the order that reports need.
-    pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<ReadPart, Failure> {
+    pub(super) fn read(&self, file: &Path, each: impl FnMut(&Event<'_>)) -> Result<ReadPart, Failure> {
+        self.read_with(file, None, each)
+    }
+
+    /// The same; passes all events of the recording to `each_of_all`, if that is wanted.
+    fn read_with(
+        &self,
+        file: &Path,
+        mut each_of_all: Option<&mut dyn FnMut(&Event<'_>)>,
+        mut each: impl FnMut(&Event<'_>),
+    ) -> Result<ReadPart, Failure> {
         let part = self.times.range().resolve_in_part(file)?;
         let selection = self.selection_of(part);
         let (from, to) = part.requested;
         let mut criteria =
             TrackedCriteria::new(Criteria { processes: self.pid.clone(), from, to, ..Criteria::default() });
         let (mut events, origin) = Recording::open(file)?.into_parts();
-        criteria.skip_blocks(&mut events);
+        if each_of_all.is_none() {
+            criteria.skip_blocks(&mut events);
+        }
         let of_processes = Selection::default().with_processes(self.pid.clone());
         let mut times: Option<(RelativeTime, RelativeTime)> = None;
         let mut extend = |time: RelativeTime| {
@@ -213,6 +229,9 @@ impl ReadingArgs {
                 return;
             }
             criteria.add(event);
+            if let Some(each_of_all) = &mut each_of_all {
+                each_of_all(event);
+            }
             if of_processes.contains(event) {
                 extend(event.relative_time());
             }

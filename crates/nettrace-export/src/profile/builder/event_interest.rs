@@ -39,6 +39,14 @@ const ASYNC_BUFFER: u16 = 1 << 8;
 impl EventInterest {
     const NONE: Self = Self { uses: 0, provider: None, kernel_sample: None };
 
+    /// The uses but that of code: where it is the only one, nothing is decoded.
+    const fn without_code(self) -> Self {
+        match self.uses & !CODE {
+            0 => Self::NONE,
+            uses => Self { uses, ..self },
+        }
+    }
+
     /// Classifies a kind of event.
     #[inline(never)]
     pub(super) fn new(metadata: &Metadata, options: &Options) -> Self {
@@ -149,17 +157,30 @@ fn is_weighed(metric: Metric, metadata: &Metadata, options: &Options) -> bool {
 
 /// The interest in each kind of event.
 #[derive(Debug, Default)]
-pub(super) struct EventInterests(MetadataMap<EventInterest>);
+pub(super) struct EventInterests {
+    map: MetadataMap<EventInterest>,
+    /// Whether code is of no interest.
+    are_without_code: bool,
+}
 
 impl EventInterests {
+    /// Leaves code out, of which another builder takes care.
+    pub(super) const fn leave_out_code(&mut self) {
+        self.are_without_code = true;
+    }
+
     /// Returns whether events of that kind have a use, or are not classified yet.
     #[inline]
     pub(super) fn is_used(&self, index: usize) -> bool {
-        self.0.get(index) != Some(&EventInterest::NONE)
+        self.map.get(index).is_none_or(|interest| interest.is_any())
     }
 
     #[inline]
     pub(super) fn of(&mut self, event: &Event<'_>, options: &Options) -> EventInterest {
-        self.0.get_or_insert_with(event.metadata_index(), || EventInterest::new(event.metadata(), options))
+        let Self { map, are_without_code } = self;
+        map.get_or_insert_with(event.metadata_index(), || {
+            let interest = EventInterest::new(event.metadata(), options);
+            if *are_without_code { interest.without_code() } else { interest }
+        })
     }
 }

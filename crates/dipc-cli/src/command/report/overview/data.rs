@@ -1,6 +1,6 @@
 //! The reports that make up an overview, gathered in one pass.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
@@ -11,17 +11,17 @@ use clr_events::code::CodeOrigin;
 use clr_events::sets;
 use nettrace::{
     Event, Interest, Metadata, MetadataMap, ReadSource, Reader, RelativeTime, Thread, ThreadId, TimeOrder,
-    TraceInfo,
 };
 use nettrace_export::report::{
     self, Allocations, AllocationsReport, BlockedTime, Collections, Contention, ContentionReport, Exceptions,
-    ExceptionsReport, GcReport, Jit, JitReport, LockRow, Requests, RequestsOptions, RequestsReport,
-    SessionCost, Startup, Starvation, ThreadPool, ThreadPoolReport, UserCallerName, blocked_time,
-    processor_time, starvation, user_callers,
+    ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsOptions, RequestsReport, SessionCost,
+    Startup, StartupReport, Starvation, ThreadPool, ThreadPoolReport, blocked_time, processor_time,
+    starvation,
 };
-use nettrace_export::{Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, Selection};
+use nettrace_export::{Metric, NameForm, Omissions, Options, Pattern, Profile, ProfileBuilder, Selection};
 use serde::Serialize;
 
+use crate::command::report::callers::{Callers, CallersBuilder};
 use crate::exit::{Exit, Failure};
 use crate::inspect::crash_note::CrashNote;
 use crate::inspect::memory_use::{MemoryCounters, MemoryUse};
@@ -130,14 +130,10 @@ impl OfRequests {
     }
 }
 
-/// The other reports under construction, which need only a few kinds of events.
-struct OfSomeKinds {
-    /// The time metric that the recording supports.
-    metric: Metric,
+/// The reports under construction that need only a few kinds of events, and no stacks.
+pub(super) struct KindReports {
     /// The time of a part.
     selection: Selection,
-    /// Whether events of a kind are needed.
-    needed: MetadataMap<bool>,
     startup: Startup,
     gc: Collections,
     allocations: Allocations,
@@ -146,62 +142,11 @@ struct OfSomeKinds {
     thread_pool: ThreadPool,
     jit: Jit,
     memory: MemoryCounters,
-    profile: ProfileBuilder,
-    /// By whose stacks the user's methods are found that allocated, threw and waited for locks.
-    callers: [CallersBuilder; 3],
 }
 
-/// The profile of a metric, which tells the user's methods that led to it.
-struct CallersBuilder {
-    options: Options,
-    /// Whether events of a kind are needed.
-    needed: MetadataMap<bool>,
-    profile: ProfileBuilder,
-}
-
-impl CallersBuilder {
-    fn new(metric: Metric, options: &Options) -> Self {
-        let options = Options::new(metric)
-            .with_kinds(false)
-            .with_locks(true)
-            .with_names(NameForm::CSharp)
-            .with_selection(options.selection.clone())
-            .with_user_code(options.user_code.clone());
-        let profile = ProfileBuilder::new(options.clone()).without_code();
-        Self { options, needed: MetadataMap::new(), profile }
-    }
-
-    fn add(&mut self, event: &Event<'_>) {
-        let Self { options, needed, profile } = self;
-        if needed
-            .get_or_insert_with(event.metadata_index(), || ProfileBuilder::needs(options, event.metadata()))
-        {
-            profile.add(event);
-        }
-    }
-
-    /// Returns the heaviest user method by the full name of what it led to.
-    fn finish(
-        self,
-        info: Option<&TraceInfo>,
-        code_of: &mut ProfileBuilder,
-    ) -> HashMap<String, UserCallerName> {
-        let built = self.profile.finish_with_code_of(info, code_of);
-        let (profile, _) = built.expect("events come in time order");
-        user_callers(&profile)
-    }
-}
-
-/// The metrics whose user's methods the findings name.
-const METRICS_OF_CALLERS: [Metric; 3] = [Metric::Alloc, Metric::Exception, Metric::Contention];
-
-impl OfSomeKinds {
-    fn new(options: Options) -> Self {
-        let selection = options.selection.clone();
-        let metric = options.metric.unwrap_or(Metric::Wall);
+impl KindReports {
+    pub(super) fn new(selection: Selection) -> Self {
         Self {
-            metric,
-            needed: MetadataMap::new(),
             startup: Startup::default(),
             gc: Collections::default().with_start(selection.from.unwrap_or(RelativeTime::START)),
             allocations: Allocations::default(),
@@ -210,14 +155,12 @@ impl OfSomeKinds {
             thread_pool: ThreadPool::default(),
             jit: Jit::default(),
             memory: MemoryCounters::default(),
-            callers: METRICS_OF_CALLERS.map(|metric| CallersBuilder::new(metric, &options)),
-            profile: ProfileBuilder::new(options),
             selection,
         }
     }
 
     /// Whether any of these reports needs events of a kind.
-    fn needs(metric: Metric, kind: &Metadata) -> bool {
+    pub(super) fn needs(kind: &Metadata) -> bool {
         let reports = [
             Startup::needs,
             Collections::needs,
@@ -228,23 +171,16 @@ impl OfSomeKinds {
             Jit::needs,
             Counters::needs,
         ];
-        let profiles = [metric].into_iter().chain(METRICS_OF_CALLERS);
         reports.into_iter().any(|needs| needs(kind))
-            || profiles.map(profile_options).any(|options| ProfileBuilder::needs(&options, kind))
     }
 
-    /// Adds an event, which may be of any kind.
-    fn add_if_needed(&mut self, event: &Event<'_>) {
-        let Self { needed, metric, .. } = self;
-        if needed.get_or_insert_with(event.metadata_index(), || Self::needs(*metric, event.metadata())) {
-            self.add(event);
-        }
+    /// Completes the report of the start.
+    pub(super) fn take_startup(&mut self) -> Option<StartupReport> {
+        std::mem::take(&mut self.startup).finish()
     }
 
-    fn add(&mut self, event: &Event<'_>) {
+    pub(super) fn add(&mut self, event: &Event<'_>) {
         self.startup.add(event);
-        self.profile.add(event);
-        self.callers.iter_mut().for_each(|callers| callers.add(event));
         if !self.selection.contains(event) {
             return;
         }
@@ -258,21 +194,74 @@ impl OfSomeKinds {
     }
 }
 
+/// All parts of an overview under construction but the requests.
+struct OfSomeKinds {
+    /// The time metric that the recording supports.
+    metric: Metric,
+    /// Whether events of a kind are needed.
+    needed: MetadataMap<bool>,
+    reports: KindReports,
+    profile: ProfileBuilder,
+    /// By whose stacks the user's methods are found that allocated, threw and waited for locks.
+    callers: [CallersBuilder; 3],
+}
+
+/// The metrics whose user's methods the findings name.
+pub(super) const METRICS_OF_CALLERS: [Metric; 3] = [Metric::Alloc, Metric::Exception, Metric::Contention];
+
+impl OfSomeKinds {
+    fn new(options: Options) -> Self {
+        let callers = |metric| {
+            CallersBuilder::new(metric, options.selection.clone(), options.user_code.clone()).without_code()
+        };
+        Self {
+            metric: options.metric.unwrap_or(Metric::Wall),
+            needed: MetadataMap::new(),
+            reports: KindReports::new(options.selection.clone()),
+            callers: METRICS_OF_CALLERS.map(callers),
+            profile: ProfileBuilder::new(options),
+        }
+    }
+
+    /// Whether events of a kind are needed.
+    fn needs(metric: Metric, kind: &Metadata) -> bool {
+        KindReports::needs(kind)
+            || ProfileBuilder::needs(&profile_options(metric), kind)
+            || METRICS_OF_CALLERS.into_iter().any(|metric| CallersBuilder::needs(metric, kind))
+    }
+
+    /// Adds an event, which may be of any kind.
+    fn add_if_needed(&mut self, event: &Event<'_>) {
+        let Self { needed, metric, .. } = self;
+        if needed.get_or_insert_with(event.metadata_index(), || Self::needs(*metric, event.metadata())) {
+            self.add(event);
+        }
+    }
+
+    fn add(&mut self, event: &Event<'_>) {
+        self.profile.add(event);
+        self.callers.iter_mut().for_each(|callers| callers.add(event));
+        self.reports.add(event);
+    }
+}
+
 /// Whether events of a kind are the kernel's samples of running threads.
 fn is_cpu_sample(kind: &Metadata) -> bool {
     kind.provider() == "Universal.Events" && kind.name() == "cpu"
 }
 
-fn profile_options(metric: Metric) -> Options {
+/// Returns the options of the profile of an overview.
+pub(super) fn profile_options(metric: Metric) -> Options {
     Options::new(metric).with_tracks(true).with_kinds(false).with_idle(false).with_names(NameForm::CSharp)
 }
 
-/// A recording that was read to its end.
+/// Returns the events lost of samples and records of the kernel.
 /// The kernel's losses are those of thread 0, which runs nothing.
 fn lost_samples(threads: &[Thread]) -> u64 {
     threads.iter().filter(|thread| thread.id() == ThreadId(0)).map(Thread::lost).sum()
 }
 
+/// A recording that was read to its end.
 struct ReadRecording {
     requests: Requests,
     /// The time of the last event.
@@ -289,8 +278,9 @@ fn read_once(
     some: &mut OfSomeKinds,
 ) -> Result<ReadRecording, Failure> {
     let (events, origin) = recording.into_parts();
-    let (metric, is_part) = (some.metric, !some.selection.is_all());
-    let mut all = OfRequests::new(some.selection.clone());
+    let selection = some.reports.selection.clone();
+    let (metric, is_part) = (some.metric, !selection.is_all());
+    let mut all = OfRequests::new(selection);
     let interest = move |kind: &Metadata| {
         OfRequests::interest(is_part, has_spans, kind).max(Interest::all_if(OfSomeKinds::needs(metric, kind)))
     };
@@ -306,8 +296,9 @@ fn read_once(
 fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecording, Failure> {
     let (events, origin) = file.open()?.into_parts();
     let (events_of_kinds, origin_of_kinds) = file.open()?.into_parts();
-    let (metric, is_part) = (some.metric, !some.selection.is_all());
-    let mut all = OfRequests::new(some.selection.clone());
+    let selection = some.reports.selection.clone();
+    let (metric, is_part) = (some.metric, !selection.is_all());
+    let mut all = OfRequests::new(selection);
     thread::scope(|scope| {
         let read_kinds = || {
             let each = |event: &Event<'_>| some.add(event);
@@ -327,6 +318,24 @@ fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecord
     })
 }
 
+/// The parts of an overview at the end of the reading.
+pub(super) struct ReadOverview<'r> {
+    pub(super) requests: Requests,
+    pub(super) reports: KindReports,
+    pub(super) startup: Option<StartupReport>,
+    pub(super) profile: Profile,
+    pub(super) omissions: Omissions,
+    pub(super) callers: [Callers; 3],
+    /// The name of the process, for programs without a command line.
+    pub(super) process_name: Option<String>,
+    /// The time of the last event.
+    pub(super) last: RelativeTime,
+    /// The number of events of each kind.
+    pub(super) counts: &'r [(usize, u64)],
+    pub(super) events: &'r Reader<Input>,
+    pub(super) bytes: u64,
+}
+
 impl OverviewData {
     /// Reads a recording. The exit code is [`Exit::Incomplete`] if it is cut or damaged.
     pub(super) fn read(file: &Path, user_code: &[Pattern]) -> Result<(Self, Exit), Failure> {
@@ -334,15 +343,12 @@ impl OverviewData {
         let has_spans = may_have_spans(&recording);
         // Without spans, one reader takes as long as each of two.
         let second = if has_spans && processors::count() > 1 { recording.file() } else { None };
-        let (metric, processors) = match recording.events.info() {
-            Some(info) => (Metric::of_time(Some(info)), info.processors),
-            None => (Metric::Wall, None),
-        };
+        let metric = Metric::of_work_and_waits(recording.events.info());
         let times = PartTimes { recorded: recorded_range(file), ..PartTimes::default() };
         let (from, to) = times.selected();
-        let selection = Selection::of_time(from, to);
-        let options =
-            profile_options(metric).with_selection(selection.clone()).with_user_code(user_code.to_vec());
+        let options = profile_options(metric)
+            .with_selection(Selection::of_time(from, to))
+            .with_user_code(user_code.to_vec());
         let mut some = OfSomeKinds::new(options.clone());
         if let Some(times) = kernel_times_beside(file) {
             some.profile = ProfileBuilder::new(options).with_kernel_times(times);
@@ -354,65 +360,66 @@ impl OverviewData {
             Some(file) => read_twice(&file, &mut some),
             None => read_once(recording, has_spans, &mut some),
         }?;
-        let ReadRecording { mut requests, last, counts, events, origin } = read;
-        let start = from.unwrap_or(RelativeTime::START).max(RelativeTime::START);
-        let end = to.unwrap_or(last);
-        some.gc.set_range(start, end);
-        requests.set_range(start, end);
+        let ReadRecording { requests, last, counts, events, origin } = read;
         let exit = origin.report_damage(&events);
-        let info = events.info();
-        let startup = some.startup.finish();
-        let (process, program, runtime) = startup
-            .map_or((None, None, None), |startup| (startup.process, startup.command_line, startup.runtime));
-        let process_id = info.and_then(|info| info.process_id).or(process);
-        // Programs without a runtime have no command line.
-        let name = |id| some.profile.process_name(id).filter(|name| !name.is_empty()).map(str::to_owned);
-        let program = program.or_else(|| process_id.and_then(name));
-        let processes: BTreeSet<_> = events.threads().iter().filter_map(Thread::process_id).collect();
-        let sampling =
-            info.and_then(|info| info.key_values.iter().find(|(key, _)| key == KernelSample::SAMPLING_KEY));
-        let sampling = sampling.map(|(_, value)| value.clone());
-        let summary = Summary {
-            process_id,
-            processes: processes.len(),
-            program,
-            runtime,
-            start: info.and_then(|info| start_time(info.start)).map(|start| start.to_string()),
-            duration_ns: units::nanoseconds(end.saturating_duration_since(start)),
+        let OfSomeKinds { mut profile, callers, mut reports, .. } = some;
+        let callers = callers.map(|callers| callers.finish_with_code_of(&mut profile));
+        let startup = reports.take_startup();
+        let process = startup.as_ref().and_then(|startup| startup.process);
+        let process = events.info().and_then(|info| info.process_id).or(process);
+        let process_name = process.and_then(|process| profile.process_name(process)).map(str::to_owned);
+        let (profile, omissions) = profile.finish(events.info()).expect("events come in time order");
+        let read = ReadOverview {
+            requests,
+            reports,
+            startup,
+            profile,
+            omissions,
+            callers,
+            process_name,
+            last,
+            counts: &counts,
+            events: &events,
             bytes: origin.bytes(),
-            events: counts.iter().map(|(_, count)| count).sum(),
-            lost: events.loss().total(),
-            lost_samples: if sampling.is_some() { lost_samples(events.threads()) } else { 0 },
-            sampling,
-            lost_is_lower_bound: events.loss().is_lower_bound(),
-            truncated: events.truncated_at().is_some(),
-            memory: if processes.len() > 1 { None } else { some.memory.last() },
         };
-        let kinds = || counts.iter().filter_map(|(index, _)| events.metadata().get(*index));
+        Ok((Self::of(file, read), exit))
+    }
+
+    /// Returns the overview of a recording that was read to its end.
+    pub(super) fn of(file: &Path, read: ReadOverview<'_>) -> Self {
+        let ReadOverview { mut requests, reports, mut profile, omissions, callers, events, last, .. } = read;
+        let KindReports { selection, mut gc, memory, .. } = reports;
+        let start = selection.from.unwrap_or(RelativeTime::START).max(RelativeTime::START);
+        let end = selection.to.unwrap_or(last);
+        gc.set_range(start, end);
+        requests.set_range(start, end);
+        let kinds = || read.counts.iter().filter_map(|(index, _)| events.metadata().get(*index));
         let has_kernel_samples = kinds().any(is_cpu_sample);
-        let has_samples = kinds().any(|kind| sets::THREAD_SAMPLES.contains(kind));
-        let mut contention = some.contention.finish();
-        if let Some(kernel) = some.profile.kernel_times_mut() {
-            contention.name_threads(|_, tid| kernel.name(tid).map(str::to_owned));
-        }
-        let callers = some.callers.map(|callers| callers.finish(info, &mut some.profile));
-        let (mut profile, omissions) = some.profile.finish(info).expect("events come in time order");
-        let has_samples = has_samples || profile.samples() > 0;
-        let gc = some.gc.finish();
+        let has_samples = kinds().any(|kind| sets::THREAD_SAMPLES.contains(kind)) || profile.samples() > 0;
+        let processors = events.info().and_then(|info| info.processors);
+        let summary = Summary {
+            duration_ns: units::nanoseconds(end.saturating_duration_since(start)),
+            bytes: read.bytes,
+            ..Summary::of(events, read.counts, read.startup, read.process_name)
+        };
+        let memory = if summary.processes > 1 { None } else { memory.last() };
+        let mut contention = reports.contention.finish();
+        contention
+            .name_threads(|_, tid| profile.threads.iter().find(|thread| thread.id == tid)?.name.clone());
+        let gc = gc.finish();
         let session_cost = SessionCost::take(&mut profile);
         let processor_time =
             if has_kernel_samples { processor_time(&profile, &gc.pause_list) } else { Vec::new() };
-        let (allocations, exceptions) = (some.allocations.finish(), some.exceptions.finish());
         let mut gathered = Self {
-            summary,
+            summary: Summary { memory, ..summary },
             crash: CrashNote::beside(file),
             has_samples,
             gc,
-            allocations,
-            exceptions,
+            allocations: reports.allocations.finish(),
+            exceptions: reports.exceptions.finish(),
             contention,
-            thread_pool: some.thread_pool.finish(),
-            jit: some.jit.finish(),
+            thread_pool: reports.thread_pool.finish(),
+            jit: reports.jit.finish(),
             requests: requests.finish(),
             starvation: starvation(&profile, processors),
             blocked: blocked_time(&profile),
@@ -424,15 +431,46 @@ impl OverviewData {
             without_processor: omissions.without_processor,
         };
         gathered.add_user_callers(callers);
-        Ok((gathered, exit))
+        gathered
     }
 
     /// Adds the user's methods that allocated, threw and waited for locks.
-    fn add_user_callers(&mut self, callers: [HashMap<String, UserCallerName>; 3]) {
-        let [mut of_allocations, mut of_exceptions, mut of_locks] = callers;
-        self.allocations.types.iter_mut().for_each(|row| row.from = of_allocations.remove(&row.name));
-        self.exceptions.types.iter_mut().for_each(|row| row.from = of_exceptions.remove(&row.name));
-        let lock = |row: &LockRow| format!("lock {:#x}", row.lock);
-        self.contention.locks.iter_mut().for_each(|row| row.from = of_locks.remove(&lock(row)));
+    fn add_user_callers(&mut self, [of_allocations, of_exceptions, of_locks]: [Callers; 3]) {
+        self.allocations.types.iter_mut().for_each(|row| row.from = of_allocations.of_subject(&row.name));
+        self.exceptions.types.iter_mut().for_each(|row| row.from = of_exceptions.of_subject(&row.name));
+        self.contention.locks.iter_mut().for_each(|row| row.from = of_locks.of_lock(row.lock));
+    }
+}
+
+impl Summary {
+    /// Returns the facts that the reader and the events of the start have.
+    fn of(
+        events: &Reader<Input>,
+        counts: &[(usize, u64)],
+        startup: Option<StartupReport>,
+        process_name: Option<String>,
+    ) -> Self {
+        let info = events.info();
+        let (process, program, runtime) = startup
+            .map_or((None, None, None), |startup| (startup.process, startup.command_line, startup.runtime));
+        let processes: BTreeSet<_> = events.threads().iter().filter_map(Thread::process_id).collect();
+        let sampling =
+            info.and_then(|info| info.key_values.iter().find(|(key, _)| key == KernelSample::SAMPLING_KEY));
+        let sampling = sampling.map(|(_, value)| value.clone());
+        Self {
+            process_id: info.and_then(|info| info.process_id).or(process),
+            processes: processes.len(),
+            // Programs without a runtime have no command line.
+            program: program.or_else(|| process_name.filter(|name| !name.is_empty())),
+            runtime,
+            start: info.and_then(|info| start_time(info.start)).map(|start| start.to_string()),
+            events: counts.iter().map(|(_, count)| count).sum(),
+            lost: events.loss().total(),
+            lost_samples: if sampling.is_some() { lost_samples(events.threads()) } else { 0 },
+            sampling,
+            lost_is_lower_bound: events.loss().is_lower_bound(),
+            truncated: events.truncated_at().is_some(),
+            ..Self::default()
+        }
     }
 }

@@ -13,9 +13,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::data::OverviewData;
+use crate::command::report::callers::caller_name;
 use crate::command::report::{threadpool, topn};
 use crate::inspect::profile::is_worth_saying;
-use crate::render::frame_name::{FrameName, without_parameters};
+use crate::render::frame_name::FrameName;
 use crate::render::{shell, units};
 
 /// A fact found in a recording.
@@ -503,7 +504,7 @@ fn pauses(gathered: &OverviewData) -> Option<Finding> {
 
 /// Formats the user's method that led to something, after a preposition.
 fn from(caller: Option<&UserCallerName>, preposition: &str) -> String {
-    caller.map_or_else(String::new, |caller| format!(" {preposition} {}", without_parameters(&caller.short)))
+    caller.map_or_else(String::new, |caller| format!(" {preposition} {}", caller_name(caller)))
 }
 
 fn allocations(gathered: &OverviewData) -> Option<Finding> {
