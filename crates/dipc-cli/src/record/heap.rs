@@ -15,6 +15,9 @@ use crate::record::session::{resume, start_unless_interrupted};
 use crate::record::source::Source;
 use crate::render::{messages, units};
 
+/// The wait for a runtime that is starting.
+const SECOND_TRY: Duration = Duration::from_secs(1);
+
 /// The settings of a heap dump.
 #[derive(Debug, Clone)]
 pub(crate) struct HeapRequest {
@@ -28,8 +31,28 @@ pub(crate) struct HeapRequest {
 }
 
 impl HeapRequest {
-    /// Makes the runtime collect, and reads its heap.
+    /// Makes the runtime collect, and reads its heap. A runtime that is starting takes the session, and collects
+    /// nothing: it is asked once more.
+    ///
+    /// # Source
+    /// `ETW::GCLog::ForceGC` in `eventtrace.cpp` of dotnet/runtime: without an initialized collector it returns.
     pub(crate) fn dump(&self, source: &Source) -> Result<Heap, Failure> {
+        if let Some(heap) = self.try_dump(source)? {
+            return Ok(heap);
+        }
+        messages::note(
+            "Waiting        : the runtime collected nothing; if it is still starting, it will now",
+        );
+        self.wait(SECOND_TRY)?;
+        let heap = self.try_dump(source)?;
+        heap.ok_or_else(|| {
+            Failure::new(Exit::Failed, "the runtime sent no heap dump: it collected nothing in two sessions")
+                .with_help("if it is still starting, collect again in a few seconds; the process may also have been about to end, or its runtime be Mono, which has no such dumps")
+        })
+    }
+
+    /// Runs one session; `None` if the runtime did not collect.
+    fn try_dump(&self, source: &Source) -> Result<Option<Heap>, Failure> {
         let request = gcdump::request();
         let config = SessionConfig::new([request])
             .with_buffer_mb(self.buffer_mb)
@@ -61,27 +84,37 @@ impl HeapRequest {
         let exit = end.report(&format!("{} objects came", units::count(objects as u64)), "used")?;
         let lost = reader.events().loss().total();
         let mut modules = ModuleTypes::of(source.pid);
-        let graph = builder
-            .finish_with(lost, |path| modules.read(path))
-            .map_err(|error| Self::no_dump(source, reader.unreadable(), &error))?;
+        let graph = match builder.finish_with(lost, |path| modules.read(path)) {
+            Ok(graph) => graph,
+            Err(error) => return Self::no_dump(source, reader.unreadable(), &error).map_or(Ok(None), Err),
+        };
         let missing = warn_of_missing(graph.completeness(), GraphSource::Events);
-        Ok(Heap { graph, memory: None, exit: exit.join(missing) })
+        Ok(Some(Heap { graph, memory: None, exit: exit.join(missing) }))
     }
 
-    /// The failure of a session without a dump, with the reason as far as it is known.
-    fn no_dump(source: &Source, unreadable: Option<&nettrace::Error>, error: &gcdump::Error) -> Failure {
+    /// The failure of a session without a dump; `None` if a further session may have one.
+    fn no_dump(
+        source: &Source,
+        unreadable: Option<&nettrace::Error>,
+        error: &gcdump::Error,
+    ) -> Option<Failure> {
         if let Some(unreadable) = unreadable {
-            return Failure::new(Exit::Failed, format_args!("read the stream: {unreadable}"));
+            return Some(Failure::new(Exit::Failed, format_args!("read the stream: {unreadable}")));
         }
         if matches!(source.target.is_native_aot(), Ok(true)) {
-            return Failure::new(
+            let failure = Failure::new(
                 Exit::Refused,
                 "the process is a NativeAOT program: its runtime accepts the session, but neither collects nor sends its heap",
-            )
-            .with_help("dipc trace --profile gc-verbose shows what it allocates, dipc counters monitor how its heap grows");
+            );
+            return Some(failure.with_help("dipc trace --profile gc-verbose shows what it allocates, dipc counters monitor how its heap grows"));
         }
-        Failure::new(Exit::Failed, format_args!("the runtime sent no heap dump: {error}"))
-            .with_help("collect again; the process may have been about to end, or its runtime may be Mono, which has no such dumps")
+        if matches!(error, gcdump::Error::NoDump) {
+            return None;
+        }
+        Some(
+            Failure::new(Exit::Failed, format_args!("the runtime sent no heap dump: {error}"))
+                .with_help("collect again"),
+        )
     }
 
     /// Resumes a process that was started for the dump. A process that waits at its start for another tool
