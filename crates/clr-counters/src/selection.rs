@@ -1,17 +1,19 @@
 //! The choice of counters, in the syntax of dotnet-counters' `--counters`.
 
+use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::Duration;
 
 use crate::known;
 use crate::meter::{METRICS_PROVIDER, SharedSettings};
+use crate::silence::CounterSource;
 
 /// The counters that a list names: `provider`, or `provider[counter,counter]`, separated by commas.
 ///
 /// In addition to dotnet-counters' syntax, `*` matches any text in both, and `Meter\` before a provider
-/// chooses only its Meter, as `EventCounters\` chooses only its EventCounters. Providers match without regard
-/// to case, counters with it.
+/// chooses only its Meter, as `EventCounters\` chooses only its EventCounters. A name with `,` `;` `[` or `]`
+/// stands in quotes: `"Shop,Berlin"["sold;paid"]`. Providers match without regard to case, counters with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     providers: Vec<ProviderSelection>,
@@ -35,9 +37,51 @@ pub(crate) enum Source {
     Meter,
 }
 
-/// Refuses a name that would be another one, or several, where it is requested.
-fn check_name(name: &str) -> Result<(), SelectionError> {
-    if name.contains(['"', ';']) { Err(SelectionError::Unquotable(name.into())) } else { Ok(()) }
+/// The characters in the list of Meters between which the runtime reads a name of its own, and that after which
+/// it reads another argument.
+///
+/// # Source
+/// `s_instrumentSeparators` in `MetricsEventSource.cs` of dotnet/runtime.
+const METER_SEPARATORS: [char; 4] = [',', ';', '\r', '\n'];
+
+/// Returns a name without the quotes around it, or around the part after a prefix.
+fn unquoted(name: &str) -> Result<String, SelectionError> {
+    let (prefix, rest) = match name.split_once('"') {
+        None if name.contains(';') => return Err(SelectionError::Quotes(name.into())),
+        None => return Ok(name.to_owned()),
+        Some(parts) => parts,
+    };
+    let is_prefix = prefix.is_empty() || prefix.ends_with('\\');
+    match rest.strip_suffix('"') {
+        Some(inside) if is_prefix && !inside.contains('"') => Ok(format!("{prefix}{inside}")),
+        _ => Err(SelectionError::Quotes(name.into())),
+    }
+}
+
+/// Splits a text at the first of `marks` outside quotes, which the second part begins with.
+fn split_unquoted<'t>(text: &'t str, marks: &[char]) -> (&'t str, &'t str) {
+    let mut is_quoted = false;
+    let is_mark = |c: char| {
+        is_quoted ^= c == '"';
+        !is_quoted && marks.contains(&c)
+    };
+    text.split_at(text.find(is_mark).unwrap_or(text.len()))
+}
+
+/// Parses the counters in the brackets of a provider.
+fn parse_counters(provider: &str, mut list: &str) -> Result<Vec<String>, SelectionError> {
+    let mut counters = Vec::new();
+    loop {
+        let (counter, rest) = split_unquoted(list, &[',']);
+        counters.push(unquoted(counter.trim())?);
+        if counters.last().is_some_and(String::is_empty) {
+            return Err(SelectionError::EmptyCounter(provider.into()));
+        }
+        match rest.strip_prefix(',') {
+            Some(rest) => list = rest,
+            None => return Ok(counters),
+        }
+    }
 }
 
 impl Source {
@@ -72,11 +116,11 @@ pub enum SelectionError {
     /// The same provider with and without `EventCounters\` or `Meter\`.
     #[error("{0:?} is named both with and without a prefix")]
     TwoWays(String),
-    /// A name with a quotation mark or a semicolon. The arguments by which Meters are requested cannot have any.
+    /// A semicolon outside quotes, or quotes that are not around a whole name.
     #[error(
-        "{0:?} has a quotation mark or a semicolon, with which counters cannot be requested; an EventSource of such a name can be recorded: dipc trace --providers '\"NAME\":0:4:EventCounterIntervalSec=1'"
+        "{0:?}: a name with a comma, a semicolon or brackets stands in quotes, as in '\"A,B\"', and no name has a quotation mark"
     )]
-    Unquotable(String),
+    Quotes(String),
 }
 
 /// The request of a session to one provider.
@@ -299,26 +343,21 @@ impl Selection {
         let mut providers = Vec::<ProviderSelection>::new();
         let mut rest = list;
         loop {
-            let end = rest.find([',', '[']).unwrap_or(rest.len());
-            let (name, after) = rest.split_at(end);
-            let name = name.trim();
+            let (name, after) = split_unquoted(rest, &[',', '[']);
+            let name = &*unquoted(name.trim())?;
             if name.is_empty() {
                 return Err(SelectionError::EmptyProvider(list.into()));
             }
-            check_name(name)?;
             let mut counters = Vec::new();
             rest = after;
             if let Some(inside) = after.strip_prefix('[') {
-                let (inside, after) =
-                    inside.split_once(']').ok_or_else(|| SelectionError::Unclosed(name.into()))?;
-                if inside.contains('[') {
-                    return Err(SelectionError::Brackets(name.into()));
-                }
-                counters = inside.split(',').map(|counter| counter.trim().to_owned()).collect();
-                if counters.iter().any(String::is_empty) {
-                    return Err(SelectionError::EmptyCounter(name.into()));
-                }
-                counters.iter().try_for_each(|counter| check_name(counter))?;
+                let (inside, after) = split_unquoted(inside, &['[', ']']);
+                let after = match after.strip_prefix(']') {
+                    Some(after) => after,
+                    None if after.is_empty() => return Err(SelectionError::Unclosed(name.into())),
+                    None => return Err(SelectionError::Brackets(name.into())),
+                };
+                counters = parse_counters(name, inside)?;
                 rest = after.trim_start();
             }
             add(&mut providers, name, counters)?;
@@ -328,6 +367,43 @@ impl Selection {
                 None => return Err(SelectionError::Brackets(name.into())),
             }
         }
+    }
+
+    /// The selection of a provider by its name as it is, without quotes, and of all its counters if `counters` is
+    /// empty. `*` matches any text in both.
+    ///
+    /// # Errors
+    /// [`SelectionError::Quotes`] if a name has a quotation mark, and the errors of empty names.
+    ///
+    /// ```
+    /// use clr_counters::{CounterSource, Selection};
+    ///
+    /// let selection = Selection::of_provider(CounterSource::Meters, "Shop,Berlin", &["sold"])?;
+    /// assert_eq!(selection, Selection::parse(r#"Meter\"Shop,Berlin"[sold]"#)?);
+    /// # Ok::<(), clr_counters::SelectionError>(())
+    /// ```
+    pub fn of_provider(
+        source: CounterSource,
+        name: &str,
+        counters: &[impl AsRef<str>],
+    ) -> Result<Self, SelectionError> {
+        let counters: Vec<_> = counters.iter().map(|counter| counter.as_ref().to_owned()).collect();
+        if let Some(name) =
+            counters.iter().map(|counter| &**counter).chain([name]).find(|it| it.contains('"'))
+        {
+            return Err(SelectionError::Quotes(name.into()));
+        }
+        if name.is_empty() {
+            return Err(SelectionError::EmptyProvider(name.into()));
+        }
+        if counters.iter().any(String::is_empty) {
+            return Err(SelectionError::EmptyCounter(name.into()));
+        }
+        let source = match source {
+            CounterSource::EventCounters => Source::EventCounters,
+            CounterSource::Meters => Source::Meter,
+        };
+        Ok(Self { providers: vec![ProviderSelection { name: name.to_owned(), source, counters }] })
     }
 
     /// The selection of one EventCounter.
@@ -412,10 +488,11 @@ impl Selection {
                 }
             }
         }
-        let mut meters = Vec::<&str>::new();
+        let mut meters = Vec::<Cow<'_, str>>::new();
         for chosen in self.providers.iter().filter(|chosen| chosen.source != Source::EventCounters) {
-            if !meters.iter().any(|known| known.eq_ignore_ascii_case(&chosen.name)) {
-                meters.push(&chosen.name);
+            let name = meter_name(&chosen.name);
+            if !meters.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+                meters.push(name);
             }
         }
         if meters.is_empty() && !settings.list_instruments {
@@ -439,6 +516,15 @@ impl Selection {
             arguments,
         });
         requests
+    }
+}
+
+/// Returns the name by which a Meter is requested. The runtime would read a name with a separator as several: all
+/// Meters are requested that begin like it.
+fn meter_name(name: &str) -> Cow<'_, str> {
+    match name.split_once(METER_SEPARATORS) {
+        Some((begin, _)) => Cow::Owned(format!("{}*", begin.trim_end_matches('*'))),
+        None => Cow::Borrowed(name),
     }
 }
 
@@ -502,11 +588,52 @@ mod tests {
     }
 
     #[test]
+    fn names_with_separators_stand_in_quotes() {
+        let list = r#""Shop, Berlin"["sold;paid",x], EventCounters\"a;b[1]",Meter\"M,1",Plain"#;
+        let selection = Selection::parse(list).unwrap();
+        let rows = [
+            ("shop, berlin", "sold;paid", true, true),
+            ("Shop, Berlin", "sold", false, false),
+            ("Shop", "x", false, false),
+            ("a;b[1]", "any", true, false),
+            ("M,1", "any", false, true),
+            ("M,2", "any", false, false),
+            ("Plain", "any", true, true),
+        ];
+        for (provider, counter, is_counter, is_instrument) in rows {
+            assert_eq!(selection.has_event_counter(provider, counter), is_counter, "{provider} {counter}");
+            assert_eq!(selection.has_instrument(provider, counter), is_instrument, "{provider} {counter}");
+        }
+        let requests = selection.requests(&SessionSettings::default());
+        let names: Vec<_> = requests.iter().map(|request| &*request.name).collect();
+        assert_eq!(names, ["Shop, Berlin", "a;b[1]", "Plain", METRICS_PROVIDER]);
+        // The runtime reads a comma as the end of a Meter's name.
+        assert!(requests[3].arguments.contains(";Metrics=Shop*,M*,Plain;"), "{}", requests[3].arguments);
+    }
+
+    #[test]
+    fn names_of_configurations_are_taken_as_they_are() {
+        let of =
+            |name: &str, counters: &[&str]| Selection::of_provider(CounterSource::Meters, name, counters);
+        let selection = of("A,B[c]", &["d;e"]).unwrap();
+        assert!(selection.has_instrument("A,B[c]", "d;e") && !selection.has_instrument("A", "d;e"));
+        assert!(!selection.has_event_counter("A,B[c]", "d;e"));
+        assert_eq!(of("", &[]), Err(SelectionError::EmptyProvider(String::new())));
+        assert_eq!(of("A", &[""]), Err(SelectionError::EmptyCounter("A".into())));
+        assert_eq!(of("A", &["b\"c"]), Err(SelectionError::Quotes("b\"c".into())));
+    }
+
+    #[test]
     fn faults_of_lists_are_named() {
         let rows = [
             ("", SelectionError::EmptyProvider(String::new())),
-            ("\"A,B\"", SelectionError::Unquotable("\"A".into())),
-            ("A[b;c]", SelectionError::Unquotable("b;c".into())),
+            ("\"A,B", SelectionError::Quotes("\"A,B".into())),
+            ("A\"B,C\"", SelectionError::Quotes("A\"B,C\"".into())),
+            ("\"A\"\"B\"", SelectionError::Quotes("\"A\"\"B\"".into())),
+            ("A;B", SelectionError::Quotes("A;B".into())),
+            ("\"\"", SelectionError::EmptyProvider("\"\"".into())),
+            ("A[b;c]", SelectionError::Quotes("b;c".into())),
+            ("A[\"\"]", SelectionError::EmptyCounter("A".into())),
             ("A,,B", SelectionError::EmptyProvider("A,,B".into())),
             ("A[x", SelectionError::Unclosed("A".into())),
             ("A[x][y]", SelectionError::Brackets("A".into())),

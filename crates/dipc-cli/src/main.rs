@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     CompleteEnv::with_factory(Cli::command).var(command::completions::VARIABLE).complete();
     interrupt::survive_file_size_limit();
     let words = command::dump::join_command(flag_syntax::normalize(std::env::args_os()));
-    let parsed = Cli::try_parse_from(&words).or_else(|error| {
+    let parsed = usage::parse(&words).or_else(|error| {
         let pid = usage::lacks_target(&error, &words).then(choice::choose).flatten();
         pid.map_or(Err(error), |pid| {
             Cli::try_parse_from(words.iter().cloned().chain(["-p".into(), pid.to_string().into()]))

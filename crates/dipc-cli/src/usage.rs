@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory as _};
+use clap::{Command, CommandFactory as _, Parser as _};
 
 use crate::cli::{Cli, subcommand};
 use crate::command::help;
@@ -27,6 +27,37 @@ const ALTERNATIVES: &[(&str, &str)] = &[
 
 /// Commands that only read files.
 const READERS: &[&str] = &["stat", "convert", "view", "report", "edit", "merge", "repair"];
+
+/// Parses a command line. `--pid` is the process wherever there is no recording of which it could choose one.
+pub(crate) fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(words).or_else(|error| match with_process_id(words) {
+        Some(words)
+            if matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument) =>
+        {
+            Cli::try_parse_from(words).or_else(|second| {
+                // The command takes no process.
+                Err(if second.kind() == ErrorKind::UnknownArgument { error } else { second })
+            })
+        }
+        _ => Err(error),
+    })
+}
+
+/// Returns the command line with `--process-id` in place of `--pid`; `None` if it has none.
+fn with_process_id(words: &[OsString]) -> Option<Vec<OsString>> {
+    let mut is_found = false;
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let (own, program) = words.split_at(end);
+    let own = own.iter().map(|word| match word.to_str().and_then(|word| word.strip_prefix("--pid")) {
+        Some(value) if value.is_empty() || value.starts_with('=') => {
+            is_found = true;
+            format!("--process-id{value}").into()
+        }
+        _ => word.clone(),
+    });
+    let words = own.chain(program.iter().cloned()).collect();
+    is_found.then_some(words)
+}
 
 /// Prints help and version, which are results; everything else is a usage error of `words`, the command line.
 pub(crate) fn explain(error: &clap::Error, words: &[OsString]) -> Outcome {
@@ -205,6 +236,53 @@ mod tests {
     fn a_process_id_without_its_number_is_asked_for() {
         let help = failure(&["dipc", "locks", "-p"]).help.unwrap();
         assert_eq!(help, "the process id follows -p; dipc ps lists the processes");
+    }
+
+    #[test]
+    fn a_pid_without_a_recording_is_that_of_the_process() {
+        use crate::cli::Command::Events;
+
+        for command in [
+            "events",
+            "gcdump collect",
+            "gcdump report",
+            "gcdump paths --type A",
+            "doctor",
+            "push",
+            "trace",
+            "info",
+            "stack",
+            "heap",
+            "locks",
+            "async",
+            "top",
+            "profile",
+            "env",
+            "counters monitor",
+            "dump",
+            "resume",
+        ] {
+            for pid in ["--pid 7", "--pid=7"] {
+                let line = format!("dipc {command} {pid}");
+                let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+                if let Err(error) = parse(&words) {
+                    panic!("{line}: {error}");
+                }
+            }
+        }
+        // In a recording, it chooses one of the processes.
+        let words = ["dipc", "events", "a.nettrace", "--pid", "7"].map(OsString::from);
+        let Events(events) = parse(&words).unwrap().command else { panic!("{words:?}") };
+        assert_eq!(events.filter.pid, [7]);
+        for (line, message) in [
+            ("dipc gcdump collect --pid abc", "--process-id"),
+            ("dipc stat --pid 7", "--pid"),
+            ("dipc trace -- app --pid 7 --zzz", ""),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let error = parse(&words).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(message), "{line}: {error}");
+        }
     }
 
     #[test]

@@ -18,13 +18,15 @@ use dipc_client::dipc_transport::process_state;
 use dipc_client::nettrace::TraceInfo;
 use dipc_client::{Error, LiveReader, Renewal, Rundown, SessionConfig, Target};
 
-use crate::live_session::{Arrived, BUFFER_MB, LiveSession, RetryWait};
+use crate::live_session::{Arrived, BUFFER_MB, LiveSession, LostEvents, RetryWait};
 use crate::process_log::{ProcessEvent, ProcessLog};
 
 /// The bytes read at once.
 const CHUNK: usize = 16 << 10;
 /// The most series that are kept for a consumer.
 const MOST_SERIES: usize = 10_000;
+/// The most notices of a process that are reported.
+const MOST_REPORTED: usize = 20;
 /// The stack of a session's thread.
 const STACK: usize = 512 << 10;
 
@@ -86,7 +88,7 @@ pub struct CounterSubscription {
 struct Shared {
     target: Target,
     has_ended: Arc<AtomicBool>,
-    lost: Arc<AtomicU64>,
+    lost: LostEvents,
     log: ProcessLog,
     state: Mutex<State>,
     changed: Condvar,
@@ -100,6 +102,10 @@ struct State {
     decoders: Vec<Decoder>,
     next_decoder: u64,
     next_id: u64,
+    /// The notices that were reported.
+    reported: Vec<Notice>,
+    /// Whether it was reported that values were left out.
+    is_limit_reported: bool,
     /// Whether the thread runs.
     is_running: bool,
 }
@@ -124,6 +130,8 @@ struct Decoder {
     number: u64,
     selection: Selection,
     counters: Counters,
+    /// The values that it left out, as far as they were counted.
+    left_out: u64,
 }
 
 impl State {
@@ -141,7 +149,7 @@ impl State {
                 *next_decoder = number.wrapping_add(1);
                 let selection = request.selection.clone();
                 let counters = Counters::new(selection.clone()).with_max_series(MOST_SERIES);
-                decoders.push(Decoder { number, selection, counters });
+                decoders.push(Decoder { number, selection, counters, left_out: 0 });
                 number
             });
             *readings = Some(Readings { decoder, thinning: Thinning::new(request.interval) });
@@ -186,12 +194,7 @@ fn pass(subscribers: &mut [Subscriber], decoder: u64, sample: &Sample<'_>) {
 
 impl SharedCounters {
     /// Creates the session of a process, whose lost events are added to `lost`.
-    pub(crate) fn new(
-        target: Target,
-        has_ended: Arc<AtomicBool>,
-        lost: Arc<AtomicU64>,
-        log: ProcessLog,
-    ) -> Self {
+    pub(crate) fn new(target: Target, has_ended: Arc<AtomicBool>, lost: LostEvents, log: ProcessLog) -> Self {
         let shared = Shared {
             target,
             has_ended,
@@ -410,7 +413,7 @@ impl Shared {
 
     fn run_session(&self, plan: &Plan, adopted: Option<&SharedSettings>) -> Result<SessionEnd, Error> {
         let Some((config, client)) = plan.config(adopted) else { return Ok(SessionEnd::Changed) };
-        let mut live = LiveSession::start(&self.target, &config, CHUNK, &self.lost)?;
+        let mut live = LiveSession::start(&self.target, &config, CHUNK, &self.lost.counters)?;
         self.sessions.fetch_add(1, Ordering::Relaxed);
         self.state().end_readings();
         let result = self.read(&mut live, plan, adopted, &client);
@@ -501,7 +504,7 @@ impl Shared {
             }
         }
         let mut expected = None;
-        for decoder in decoders {
+        for decoder in &mut *decoders {
             if is_end {
                 decoder.counters.finish(|sample| pass(subscribers, decoder.number, &sample));
                 for subscriber in subscribers.iter_mut().filter(|subscriber| subscriber.uses(decoder)) {
@@ -518,7 +521,31 @@ impl Shared {
                 })
             });
         }
+        self.report_limits(&mut state);
         expected
+    }
+
+    /// Reports values that are left out, and the notices of the runtime, each once for a process.
+    fn report_limits(&self, state: &mut State) {
+        let State { decoders, reported, is_limit_reported, .. } = state;
+        for Decoder { counters, left_out, .. } in decoders {
+            let more = counters.left_out().saturating_sub(*left_out);
+            if more > 0 {
+                *left_out = counters.left_out();
+                self.lost.left_out_values.fetch_add(more, Ordering::Relaxed);
+                if !std::mem::replace(is_limit_reported, true) {
+                    self.log.report(ProcessEvent::CountersLeftOut { most: MOST_SERIES });
+                }
+            }
+            for notice in counters.notices() {
+                // Other settings are adopted.
+                let is_handled = matches!(notice, Notice::OtherSettings { .. });
+                if !is_handled && reported.len() < MOST_REPORTED && !reported.contains(notice) {
+                    reported.push(notice.clone());
+                    self.log.report(ProcessEvent::CounterNotice(notice.clone()));
+                }
+            }
+        }
     }
 }
 

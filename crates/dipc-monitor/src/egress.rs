@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use dipc_client::Uuid;
-use dipc_client::dipc_transport::open_own;
+use dipc_client::dipc_transport::{FolderBelow, open_own};
 use dipc_collect::Retention;
 
 use crate::configuration::{DirectoryEgress, EgressProvider};
@@ -74,9 +74,9 @@ impl PartFile {
         let parts = egress.intermediate.as_deref().unwrap_or(parent);
         let path = hidden(parts, &target);
         let open = || {
-            create_parents(&egress.directory, &target)?;
+            let folder = open_parent(&egress.directory, &target)?;
             fs::create_dir_all(parts).map_err(|error| at(parts, &error))?;
-            create(&path)
+            create(&held(&folder, parent, &path)).map_err(|error| at(&path, &error))
         };
         let writer = PartWriter::begin(&path, open, spare.map(|directory| hidden(directory, &target)))?;
         let (directory, retention) = (egress.directory.clone(), egress.retention);
@@ -101,9 +101,11 @@ impl PartFile {
             return Err(Unpublished { error, file: Some(path) });
         }
         let failed = |error| Unpublished { error, file: Some(path.clone()) };
+        let parent = self.target.parent().unwrap_or(&self.directory);
+        let folder = open_parent(&self.directory, &self.target).map_err(failed)?;
         for number in 1..=MOST_OF_A_NAME {
             let target = numbered(&self.target, number);
-            match place(&path, &target) {
+            match place(&held(&folder, parent, &path), &held(&folder, parent, &target)) {
                 Ok(()) => {
                     limit(&self.directory, &target, &self.retention);
                     return Ok(target);
@@ -150,26 +152,21 @@ fn hidden(directory: &Path, target: &Path) -> PathBuf {
     directory.join(format!(".{name}.{}.part", Uuid::new_v4().simple()))
 }
 
-/// Creates the directories of an artifact below that of its provider. Links there, which others may have put in
-/// place, are not followed.
-fn create_parents(directory: &Path, artifact: &Path) -> io::Result<()> {
+/// Opens the directory of an artifact, and creates what is missing of it. Links below the directory of the
+/// provider, which others may have put in place, are not followed: while it is open, it is that directory.
+fn open_parent(directory: &Path, artifact: &Path) -> io::Result<FolderBelow> {
     let parent = artifact.parent().unwrap_or(directory);
     fs::create_dir_all(directory).map_err(|error| at(directory, &error))?;
     let below = parent.strip_prefix(directory).unwrap_or(Path::new(""));
-    let mut path = directory.to_owned();
-    for part in below {
-        path.push(part);
-        match fs::create_dir(&path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(at(&path, &error)),
-            _ => {}
-        }
-        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
-            let error =
-                io::Error::new(io::ErrorKind::NotADirectory, "it is a link or a file, not a directory");
-            return Err(at(&path, &error));
-        }
+    FolderBelow::create(directory, below).map_err(|error| at(parent, &error))
+}
+
+/// Returns the path of a file of the directory `parent` by the open `folder`; that of another one as it is.
+fn held(folder: &FolderBelow, parent: &Path, path: &Path) -> PathBuf {
+    match path.file_name() {
+        Some(name) if path.parent() == Some(parent) => folder.join(name),
+        _ => path.to_owned(),
     }
-    Ok(())
 }
 
 /// Creates a file that only its owner can read: artifacts have the memory of processes.
@@ -179,7 +176,7 @@ fn create(path: &Path) -> io::Result<File> {
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(|error| at(path, &error))
+    options.open(path)
 }
 
 /// The name of the `number`th file: a number before its extension from the second one on.
@@ -297,7 +294,7 @@ mod tests {
         let egress = DirectoryEgress { directory: directory.clone(), ..DirectoryEgress::default() };
         for name in ["own/link/x", "own/link/sub/x"] {
             let error = PartFile::create(&egress, name, None).unwrap_err().to_string();
-            assert!(error.contains("own/link: it is a link"), "{error}");
+            assert!(error.contains("own/link") && error.contains("is a link"), "{error}");
         }
         assert!(names(&other).is_empty());
         let path = PartFile::create(&egress, "own/new/x", None).unwrap().publish().unwrap();

@@ -26,6 +26,8 @@ pub(crate) struct LostEvents {
     pub(crate) counters: Arc<AtomicU64>,
     pub(crate) export: Arc<AtomicU64>,
     pub(crate) rules: Arc<AtomicU64>,
+    /// The values of counters that the monitor itself left out: of more series than it keeps.
+    pub(crate) left_out_values: Arc<AtomicU64>,
 }
 
 /// A session, and the reader of its events.

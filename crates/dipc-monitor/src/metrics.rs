@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use clr_counters::prometheus::{Exporter, Format, NameStyle, OwnMetric, TargetInfo};
-use clr_counters::{ProcessKey, Sample, Selection, SelectionError};
+use clr_counters::{CounterSource, ProcessKey, Sample, Selection, SelectionError};
 use dipc_client::nettrace::TraceInfo;
 
 use crate::artifact::default_counters;
@@ -79,11 +79,11 @@ impl MetricsConfig {
         self.max_histograms = global_counter.max_histograms;
         self.max_time_series = global_counter.max_time_series;
         let mut selection = metrics.include_default_providers.then(|| self.selection.clone());
-        for (groups, prefix) in [(&metrics.providers, r"EventCounters\"), (&metrics.meters, r"Meter\")] {
+        for (groups, source) in
+            [(&metrics.providers, CounterSource::EventCounters), (&metrics.meters, CounterSource::Meters)]
+        {
             for CounterGroup { name, counters } in groups {
-                let counters =
-                    if counters.is_empty() { String::new() } else { format!("[{}]", counters.join(",")) };
-                let named = Selection::parse(&format!("{prefix}{name}{counters}"))?;
+                let named = Selection::of_provider(source, name, counters)?;
                 selection = Some(match selection {
                     Some(known) => known.and(named),
                     None => named,

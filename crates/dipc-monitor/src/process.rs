@@ -78,8 +78,8 @@ impl Watched {
         let has_ended = Arc::new(AtomicBool::new(false));
         let Identity { facts, system, uid, operating_system, architecture, runtime_version } = identity;
         let log = ProcessLog { pid: facts.pid, process_name: facts.title().to_owned(), report };
-        let (ended, lost) = (Arc::clone(&has_ended), Arc::clone(&lost_events.counters));
-        let counters = SharedCounters::new(target.clone(), ended, lost, log.clone());
+        let ended = Arc::clone(&has_ended);
+        let counters = SharedCounters::new(target.clone(), ended, lost_events.clone(), log.clone());
         let filtered_sources = Arc::new(FilteredSources::new(target.clone(), log));
         Self {
             number,

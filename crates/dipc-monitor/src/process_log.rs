@@ -1,10 +1,11 @@
 //! Messages about the sessions of a process.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clr_counters::CounterSource;
+use clr_counters::{CounterSource, Notice};
 
 /// A message about the sessions of a process.
 #[derive(Debug, Clone)]
@@ -19,7 +20,7 @@ pub struct ProcessMessage {
 }
 
 /// An event in the life of the sessions of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ProcessEvent {
     /// Counters that have reported no longer do, while their session runs. They are requested again.
@@ -29,6 +30,13 @@ pub enum ProcessEvent {
         /// The time since their last report.
         time: Duration,
     },
+    /// There are more series of counters than are kept. Values of further ones are left out.
+    CountersLeftOut {
+        /// The most series that are kept.
+        most: usize,
+    },
+    /// A limit or a fault of the process's Meters.
+    CounterNotice(Notice),
     /// Another session of EventSources with filters has ended, and the filters were sent again.
     SourcesRenewed {
         /// The names of the EventSources.
@@ -54,12 +62,39 @@ impl fmt::Display for ProcessEvent {
                 "its {source} have been silent for {} s, while the session runs: asking for them again",
                 time.as_secs()
             ),
+            Self::CountersLeftOut { most } => {
+                write!(f, "it has more than {most} series of counters: values of further ones are left out")
+            }
+            Self::CounterNotice(notice) => f.write_str(&notice_text(notice)),
             Self::SourcesRenewed { names, is_foreign } => {
                 let whose = if *is_foreign { "another program's" } else { "a" };
                 write!(f, "{whose} session has ended: asking again for {}", names.join(", "))
             }
             Self::RenewalFailed(error) => write!(f, "its events could not be requested again: {error}"),
         }
+    }
+}
+
+fn notice_text(notice: &Notice) -> Cow<'static, str> {
+    match notice {
+        Notice::Error(message) => {
+            format!("its runtime has ended the session of its Meters: {message}").into()
+        }
+        Notice::CallbackError(message) => {
+            format!("an observable instrument of it has failed: {message}").into()
+        }
+        Notice::TimeSeriesLimit => {
+            "its runtime leaves out time series of Meters: there are more than GlobalCounter:MaxTimeSeries"
+                .into()
+        }
+        Notice::HistogramLimit => {
+            "its runtime leaves out histograms of Meters: there are more than GlobalCounter:MaxHistograms"
+                .into()
+        }
+        Notice::OtherSession(name) => {
+            format!("its Meters report to the session of another client alone, {name:?}").into()
+        }
+        notice => format!("{notice:?}").into(),
     }
 }
 

@@ -34,20 +34,41 @@ impl FolderBelow {
         if !below.components().all(|part| matches!(part, Component::Normal(_))) {
             return Err(refused("the path leads out of the folder"));
         }
-        sys::FolderBelow::open(folder, below).map(Self).map_err(|error| {
-            // The system says that a link is not a folder.
-            let mut path = folder.to_owned();
-            let mut has_link = below.iter().map(|part| {
-                path.push(part);
-                fs::symlink_metadata(&path).is_ok_and(|file| file.is_symlink())
-            });
-            if has_link.any(|is_link| is_link) { refused("a folder in the path is a link") } else { error }
-        })
+        sys::FolderBelow::open(folder, below, false).map(Self).map_err(|error| explain(folder, below, error))
+    }
+
+    /// Opens the folder like [`open`](Self::open), and creates what is missing of `below`. `folder` has to exist.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn create(folder: &Path, below: &Path) -> io::Result<Self> {
+        if !below.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(refused("the path leads out of the folder"));
+        }
+        sys::FolderBelow::open(folder, below, true).map(Self).map_err(|error| explain(folder, below, error))
     }
 
     /// Returns a path to a file in the folder, valid while this is open.
-    pub fn join(&self, file_name: &str) -> PathBuf {
+    pub fn join(&self, file_name: impl AsRef<Path>) -> PathBuf {
         self.0.path().join(file_name)
+    }
+}
+
+/// Returns the error for a link on the way: the system says that it is not a folder.
+fn explain(folder: &Path, below: &Path, error: io::Error) -> io::Error {
+    let mut path = folder.to_owned();
+    let mut has_link = below.iter().map(|part| {
+        path.push(part);
+        fs::symlink_metadata(&path).is_ok_and(|file| file.is_symlink())
+    });
+    if has_link.any(|is_link| is_link) { refused("a folder in the path is a link") } else { error }
+}
+
+/// Returns the result of creating a folder, without the error that it exists.
+pub(crate) fn unless_it_exists(created: io::Result<()>) -> io::Result<()> {
+    match created {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        result => result,
     }
 }
 
@@ -58,10 +79,13 @@ pub(crate) struct CheckedFolder(PathBuf);
 
 #[cfg(not(target_os = "linux"))]
 impl CheckedFolder {
-    pub(crate) fn open(folder: &Path, below: &Path) -> io::Result<Self> {
+    pub(crate) fn open(folder: &Path, below: &Path, creates: bool) -> io::Result<Self> {
         let mut path = fs::canonicalize(folder)?;
         for part in below {
             path.push(part);
+            if creates {
+                unless_it_exists(fs::create_dir(&path))?;
+            }
             if !fs::symlink_metadata(&path)?.is_dir() {
                 return Err(io::ErrorKind::NotADirectory.into());
             }
@@ -96,6 +120,26 @@ mod tests {
         }
         assert_eq!(open("a/none").unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(open("a/b/file").unwrap_err().kind(), io::ErrorKind::NotADirectory);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn missing_folders_are_created_without_following_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("folder/a")).unwrap();
+        fs::create_dir(at("other")).unwrap();
+        std::os::unix::fs::symlink(at("other"), at("folder/link")).unwrap();
+        fs::write(at("folder/file"), "").unwrap();
+        let create = |below: &str| FolderBelow::create(&at("folder"), Path::new(below));
+        fs::write(create("a/b/c").unwrap().join("file"), "own").unwrap();
+        assert_eq!(fs::read_to_string(at("folder/a/b/c/file")).unwrap(), "own");
+        create("a/b/c").unwrap();
+        for below in ["link", "link/sub", "../other/sub", "/tmp"] {
+            assert_eq!(create(below).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{below}");
+        }
+        assert_eq!(create("file/sub").unwrap_err().kind(), io::ErrorKind::NotADirectory);
+        assert!(fs::read_dir(at("other")).unwrap().next().is_none());
     }
 
     #[cfg(target_os = "linux")]

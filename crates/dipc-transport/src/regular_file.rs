@@ -241,6 +241,55 @@ mod tests {
         assert!(rustix::io::read(&watch, &mut events).unwrap() > 0);
     }
 
+    /// Between a check of a name and an opening by it, another file would have the name.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_is_exchanged_while_it_is_opened_is_the_one_that_was_checked() {
+        use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+        use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
+
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "text").unwrap();
+        mkfifoat(CWD, at("pipe"), Mode::RUSR | Mode::WUSR).unwrap();
+        std::os::unix::fs::symlink("/proc/kmsg", at("link")).unwrap();
+        let (is_over, exchanges) = (AtomicBool::new(false), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    for other in ["pipe", "link"] {
+                        renameat_with(CWD, at("file"), CWD, at(other), RenameFlags::EXCHANGE).unwrap();
+                        renameat_with(CWD, at("file"), CWD, at(other), RenameFlags::EXCHANGE).unwrap();
+                        exchanges.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+            let (mut opened, mut refused) = (0, 0);
+            while opened < 500 || refused < 500 {
+                let own = open_own(&at("file"), OpenOptions::new().read(true));
+                for result in [open_untrusted(&at("file")), own] {
+                    match result {
+                        Ok(file) => {
+                            assert_eq!(text(Ok(file)), "text");
+                            opened += 1;
+                        }
+                        Err(error) => {
+                            let kind = error.kind();
+                            // By the time that it is looked at for the reason, the name may be the file's again.
+                            let is_link =
+                                error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+                            assert!(kind == io::ErrorKind::InvalidInput || is_link, "{error}");
+                            refused += 1;
+                        }
+                    }
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert!(exchanges.load(Ordering::Relaxed) > 0);
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn files_of_the_kernel_are_not_read_on_the_word_of_others() {

@@ -271,6 +271,10 @@ impl SymbolTable {
     }
 }
 
+/// The types of the kernel's file systems, as `statfs` returns them.
+const PROC: i64 = 0x9fa0;
+const SYSFS: i64 = 0x6265_6572;
+
 /// Opens a path in the file system of a process. Links are resolved as the process would, and only a regular
 /// file is opened.
 fn open_in_root(pid: i32, path: &str) -> io::Result<File> {
@@ -283,6 +287,11 @@ fn open_in_root(pid: i32, path: &str) -> io::Result<File> {
     // The checked file is the one that is opened: not a device, nor a FIFO, which would wait for a writer.
     if !rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode).is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    // The process may have mounted one of the kernel's, /proc/kmsg for example, in place of the file: it waits.
+    #[allow(clippy::unnecessary_cast, reason = "its type differs by architecture")]
+    if matches!(rustix::fs::fstatfs(&found)?.f_type as i64, PROC | SYSFS) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a file of the kernel"));
     }
     let by_descriptor = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found));
     File::open(by_descriptor)
@@ -351,6 +360,16 @@ mod tests {
             assert_eq!(address(offset), Some(0x1d_3bc0), "{offset:x}");
         }
         assert_eq!((address(0x1d_1fff), address(0x6b_e250)), (Some(0), None));
+    }
+
+    #[test]
+    fn files_of_the_kernel_are_not_read_for_a_process() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        for path in ["/proc/version", "/sys/kernel/uevent_seqnum", "/dev/null", "/proc"] {
+            let error = open_in_root(own, path).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{path}: {error}");
+        }
+        assert!(open_in_root(own, std::env::current_exe().unwrap().to_str().unwrap()).is_ok());
     }
 
     #[test]

@@ -47,7 +47,8 @@ pub(crate) struct CounterSelectionArgs {
     /// Only these: 'PROVIDER,PROVIDER[COUNTER,…],…'; '*' stands for any text
     ///
     /// A provider is an EventSource or a Meter; if it is both, the Meter's values are shown.
-    /// EventCounters\NAME and Meter\NAME select one of the two.
+    /// EventCounters\NAME and Meter\NAME select one of the two. A name with a comma, a semicolon or brackets stands
+    /// in quotes: '"Shop,Berlin"["a;b"]'.
     #[arg(long, value_name = "LIST", value_parser = parse_selection)]
     counters: Option<Selection>,
 }

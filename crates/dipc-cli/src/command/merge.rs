@@ -151,7 +151,7 @@ impl Merge {
             ("EVENTS", Right),
             ("REPEATED", Right),
             ("LOST", Right),
-            ("START s", Right),
+            ("START", Right),
             ("CLOCK", Left),
             ("PROCESS", Left),
         ]);
@@ -161,7 +161,7 @@ impl Merge {
                 units::count(input.events),
                 units::count(input.repeated),
                 units::count(input.lost),
-                format!("{:.3}", input.start_s),
+                format!("{:.3} s", input.start_s),
                 input.clock.text().to_owned(),
                 input.process_text(),
             ]);

@@ -62,6 +62,12 @@ fn scaled_by(value: f64, scale: f64, write: impl Fn(u64) -> String, per_second: 
     format!("{sign}{}{per_second}", write(size as u64))
 }
 
+/// Formats a time since the beginning of a recording: `61.250 s`. Those of a column compare digit by digit, which
+/// times with [three digits](time) do not.
+pub(crate) fn moment(since_start: Duration) -> String {
+    format!("{:.3} s", since_start.as_secs_f64())
+}
+
 /// Formats a percentage with two decimals.
 pub(crate) fn percent(percent: f64) -> String {
     format!("{percent:.2}%")

@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use dipc_client::dipc_transport::open_regular;
+use dipc_client::dipc_transport::{FolderBelow, open_regular};
 use dipc_client::{CrashFiles, PathPattern, Uuid};
 use dipc_collect::Retention;
 use jiff::Timestamp;
@@ -46,10 +46,13 @@ impl Bundle<'_> {
         fs::create_dir_all(directory).map_err(at(directory))?;
         // Room for this one first: the older ones would go after it anyway.
         prune(directory, retention);
-        let part = directory.join(format!(".{}.part", Uuid::new_v4().simple()));
+        let name = format!(".{}.part", Uuid::new_v4().simple());
+        let part = directory.join(&name);
         create_directory(&part).map_err(at(&part))?;
         let now = Timestamp::now();
-        let written = self.fill(&part, now).map_err(at(&part));
+        // Others may rename it, and put a link in its place.
+        let opened = FolderBelow::open(directory, Path::new(&name));
+        let written = opened.and_then(|folder| self.fill(&folder.join("."), now)).map_err(at(&part));
         let placed =
             written.and_then(|()| place(&part, &directory.join(self.name(now))).map_err(at(directory)));
         if placed.is_err() {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::process_log::ProcessReport;
 
 struct Nobody;
 
@@ -26,11 +27,48 @@ fn note(sample: &Sample<'_>) -> String {
     format!("{} {} {} {:?}", series.provider, series.name, series.tags, sample.measurement)
 }
 
+/// A program may make names for ever.
+#[test]
+fn values_of_too_many_series_are_counted_and_reported_once() {
+    let messages = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&messages);
+    let report = ProcessReport::new(move |message| noted.lock().unwrap().push(message.to_string()));
+    let log = ProcessLog { pid: 7, process_name: "shop".to_owned(), report: Some(report) };
+    let lost = LostEvents::default();
+    let target = Target::from_path("/nowhere/socket");
+    let shared = SharedCounters::new(target, Arc::new(AtomicBool::new(true)), lost.clone(), log);
+    let selection = Selection::parse("System.Runtime").unwrap();
+    {
+        let mut state = shared.shared.state();
+        let counters = Counters::new(selection.clone()).with_max_series(2);
+        state.decoders.push(Decoder { number: 0, selection: selection.clone(), counters, left_out: 0 });
+        state.next_decoder = 1;
+    }
+    let request = CounterRequest::new(selection, Duration::from_secs(1));
+    let subscription = shared.subscribe(request, Box::new(Nobody));
+    let mut reader = LiveReader::new(Duration::from_secs(1));
+    reader.feed(&testdata::bytes("counters/net10-csv.nettrace.xz"));
+    reader.end_of_input();
+    for _ in 0..2 {
+        shared.shared.deliver(&mut reader, "", &mut SilenceWatch::new(Duration::ZERO), true);
+    }
+    let left_out = shared.shared.state().decoders[0].counters.left_out();
+    assert!(left_out > 0);
+    assert_eq!(lost.left_out_values.load(Ordering::Relaxed), left_out);
+    let expected = "shop (7): it has more than 10000 series of counters: values of further ones are left out";
+    assert_eq!(*messages.lock().unwrap(), [expected]);
+    drop(subscription);
+}
+
 #[test]
 fn consumers_of_the_same_counters_share_a_decoder() {
     let target = Target::from_path("/nowhere/socket");
-    let shared =
-        SharedCounters::new(target, Arc::new(AtomicBool::new(true)), Arc::default(), ProcessLog::default());
+    let shared = SharedCounters::new(
+        target,
+        Arc::new(AtomicBool::new(true)),
+        LostEvents::default(),
+        ProcessLog::default(),
+    );
     let subscribe = |list: &str| {
         let notes = Arc::new(Mutex::new(Vec::new()));
         let request = CounterRequest::new(Selection::parse(list).unwrap(), Duration::from_secs(1));

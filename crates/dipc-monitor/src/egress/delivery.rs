@@ -8,7 +8,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{at, copy_synced, create_parents, numbered, path_of};
+use dipc_client::dipc_transport::FolderBelow;
+
+use super::{at, copy_synced, held, numbered, open_parent, path_of};
 use crate::configuration::DirectoryEgress;
 
 /// The most files of one name.
@@ -53,39 +55,51 @@ impl Places {
 
     /// Creates the file, in place of one that was left behind.
     pub(super) fn create(&self) -> io::Result<File> {
-        create_parents(&self.directory, &self.target)?;
+        let folder = open_parent(&self.directory, &self.target)?;
         let parts = self.part.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(parts).map_err(|error| at(parts, &error))?;
-        self.remove_part();
-        super::create(&self.part)
+        self.held(&folder).remove_part();
+        super::create(&self.held(&folder).part).map_err(|error| at(&self.part, &error))
+    }
+
+    /// The places by the open directory of the name.
+    fn held(&self, folder: &FolderBelow) -> Self {
+        let parent = self.target.parent().unwrap_or(&self.directory);
+        let held = |path: &Path| held(folder, parent, path);
+        Self {
+            part: held(&self.part),
+            copy: held(&self.copy),
+            target: held(&self.target),
+            directory: self.directory.clone(),
+        }
     }
 
     /// Gives the complete file its name, and returns it. It may have it already.
     pub(super) fn deliver(&self, step: Step<'_>) -> io::Result<PathBuf> {
-        let parent = self.target.parent().unwrap_or(Path::new("."));
-        create_parents(&self.directory, &self.target)?;
-        let sources = [&self.part, &self.copy];
+        let folder = open_parent(&self.directory, &self.target)?;
+        let places = self.held(&folder);
+        let sources = [&places.part, &places.copy];
         let is_gone = sources.iter().all(|source| fs::symlink_metadata(source).is_err());
         for number in 1..=MOST_OF_A_NAME {
-            let target = numbered(&self.target, number);
+            let target = numbered(&places.target, number);
             // The part of a file system without links was renamed.
             let has_arrived = sources.iter().any(|source| is_same(source, &target))
                 || is_gone && fs::symlink_metadata(&target).is_ok();
             if has_arrived {
-                return Ok(target);
+                return Ok(numbered(&self.target, number));
             }
             if is_gone {
                 break;
             }
             step()?;
-            match self.link(&target, step) {
+            match places.link(&target, step) {
                 Ok(()) => {
                     step()?;
-                    sync_directory(parent)?;
-                    return Ok(target);
+                    sync_directory(&folder.join("."))?;
+                    return Ok(numbered(&self.target, number));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(at(&target, &error)),
+                Err(error) => return Err(at(&numbered(&self.target, number), &error)),
             }
         }
         Err(at(&self.part, &io::ErrorKind::NotFound.into()))
@@ -146,4 +160,35 @@ pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     #[cfg(not(unix))]
     let _ = path;
     Ok(())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// Others may write to the directories of artifacts.
+    #[test]
+    fn a_file_stays_in_its_directory_when_a_link_takes_that_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("other")).unwrap();
+        let egress = DirectoryEgress { directory: at("egress"), ..DirectoryEgress::default() };
+        let places = Places::new(&egress, "sub/a", "7").unwrap();
+        places.create().unwrap().write_all(b"memory").unwrap();
+        let swap = || {
+            if !at("moved").exists() {
+                fs::rename(at("egress/sub"), at("moved"))?;
+                std::os::unix::fs::symlink(at("other"), at("egress/sub"))?;
+            }
+            Ok(())
+        };
+        assert_eq!(places.deliver(&swap).unwrap(), at("egress/sub/a"));
+        assert_eq!(fs::read(at("moved/a")).unwrap(), b"memory");
+        assert!(fs::read_dir(at("other")).unwrap().next().is_none());
+        // The next one is refused.
+        let error = places.create().unwrap_err().to_string();
+        assert!(error.contains("egress/sub: a folder in the path is a link"), "{error}");
+    }
 }

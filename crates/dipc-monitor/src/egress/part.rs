@@ -142,7 +142,7 @@ fn open_spare(path: &Path) -> io::Result<(File, u64)> {
     }
     // One may have been left behind.
     let _ = fs::remove_file(path);
-    Ok((create(path)?, room))
+    Ok((create(path).map_err(|error| at(path, &error))?, room))
 }
 
 /// The error of a place, and of the one that would have stood in for it.

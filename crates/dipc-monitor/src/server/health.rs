@@ -46,6 +46,8 @@ pub(super) struct Processes {
 pub(super) struct Counters {
     pub(super) sessions: usize,
     pub(super) consumers: usize,
+    /// The values of series beyond the most that are kept.
+    pub(super) left_out_values: u64,
 }
 
 #[derive(Serialize)]
@@ -118,6 +120,7 @@ impl<'h> Health<'h> {
             counters: Counters {
                 sessions: processes.iter().filter(|process| process.counters.is_running()).count(),
                 consumers: processes.iter().map(|process| process.counters.consumer_count()).sum(),
+                left_out_values: count(&lost.left_out_values),
             },
             black_boxes: service.black_boxes.as_ref().map(|boxes| boxes.totals().into()),
             lost_events: LostCounts {

@@ -32,6 +32,11 @@ impl Health<'_> {
                 size(self.counters.sessions),
             ),
             gauge("dipc_monitor_counter_consumers", "Consumers of counters.", size(self.counters.consumers)),
+            counter(
+                "dipc_monitor_counter_values_left_out",
+                "Values of counters that were left out because a process has more series than are kept.",
+                number(self.counters.left_out_values),
+            ),
         ];
         if let Some(boxes) = &self.black_boxes {
             metrics.extend([

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clr_counters::Selection;
+use clr_counters::{CounterSource, Selection};
 use dipc_client::dipc_wire::{Keywords, Level, ProviderConfig};
 use serde_json::{Map, Value};
 
@@ -164,36 +164,30 @@ pub(super) fn live_metrics(
     duration: Option<Duration>,
 ) -> Result<LiveMetricsRequest, Problem> {
     let mut members = Members::parse(body)?;
-    let mut lists = Vec::new();
-    for (list, name_of, counters_of, prefix) in [
-        ("providers", "providerName", "counterNames", r"EventCounters\"),
-        ("meters", "meterName", "instrumentNames", r"Meter\"),
+    let mut named = None::<Selection>;
+    for (list, name_of, counters_of, source) in [
+        ("providers", "providerName", "counterNames", CounterSource::EventCounters),
+        ("meters", "meterName", "instrumentNames", CounterSource::Meters),
     ] {
         for mut provider in members.objects(list)? {
             let name = provider.required_string(name_of)?;
             let counters = provider.strings(counters_of)?;
-            let is_valid = |name: &String| !name.is_empty() && !name.contains([',', '[', ']', ';', '"']);
-            if !is_valid(&name) || !counters.iter().all(is_valid) {
-                return Err(provider.invalid(name_of, "names have no commas, brackets, quotes or semicolons"));
-            }
+            let selection = Selection::of_provider(source, &name, &counters)
+                .map_err(|error| provider.invalid(name_of, &error.to_string()))?;
             provider.end()?;
-            let counters =
-                if counters.is_empty() { String::new() } else { format!("[{}]", counters.join(",")) };
-            lists.push(format!("{prefix}{name}{counters}"));
+            named = Some(match named {
+                Some(others) => others.and(selection),
+                None => selection,
+            });
         }
     }
     // Named ones alone are collected unless the defaults are asked for.
-    let has_defaults = members.bool("includeDefaultProviders", lists.is_empty())?;
+    let has_defaults = members.bool("includeDefaultProviders", named.is_none())?;
     members.end()?;
-    let mut selection = has_defaults.then(default_counters);
-    if !lists.is_empty() {
-        let named = Selection::parse(&lists.join(","));
-        let named = named.map_err(|error| Problem::invalid("providers", error.to_string()))?;
-        selection = Some(match selection {
-            Some(defaults) => defaults.and(named),
-            None => named,
-        });
-    }
+    let selection = match (has_defaults.then(default_counters), named) {
+        (Some(defaults), Some(named)) => Some(defaults.and(named)),
+        (defaults, named) => defaults.or(named),
+    };
     let Some(selection) = selection else {
         return Err(Problem::invalid("providers", "no counters are asked for"));
     };
@@ -304,6 +298,10 @@ mod tests {
         assert_eq!(request.interval, TWO_SECONDS);
         assert!(request.selection.has_event_counter("P", "a") && request.selection.has_instrument("M", "x"));
         assert!(!request.selection.has_event_counter("P", "c"));
+        let odd = br#"{"meters":[{"meterName":"Shop,Berlin","instrumentNames":["sold;paid"]}]}"#;
+        let odd = live_metrics(odd, TWO_SECONDS, None).unwrap().selection;
+        assert!(odd.has_instrument("Shop,Berlin", "sold;paid") && !odd.has_instrument("Shop", "sold;paid"));
+        assert!(live_metrics(br#"{"meters":[{"meterName":"a\"b"}]}"#, TWO_SECONDS, None).is_err());
         assert!(!request.selection.has_event_counter("System.Runtime", "cpu-usage"));
         assert!(
             live_metrics(b"{}", TWO_SECONDS, None)

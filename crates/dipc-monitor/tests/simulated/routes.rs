@@ -402,7 +402,7 @@ fn health_counts_what_runs() {
     let health = || fixture.get("/health").json();
     let idle = health();
     assert_eq!((&idle["version"], &idle["processes"]["watched"]), (&"test".into(), &0.into()));
-    assert_eq!(idle["counters"], serde_json::json!({"sessions": 0, "consumers": 0}));
+    assert_eq!(idle["counters"], serde_json::json!({"sessions": 0, "consumers": 0, "leftOutValues": 0}));
     // Neither was given to the server.
     assert!(idle["blackBoxes"].is_null() && idle["queuedArtifacts"].is_null(), "{idle}");
     let _runtime = fixture.add(Runtime::builder().replay(counters()).looped());

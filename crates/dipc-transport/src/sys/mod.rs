@@ -9,7 +9,7 @@
 //! - `effective_uid()`: the user of this process, if users have numbers.
 //! - `open_regular(path)` and `open_untrusted(path)`: files that are checked before they are opened.
 //! - `refuse_links(options)` and `has_other_names(metadata)`: files in folders to which others can write;
-//!   `FolderBelow`: `open(folder, below)`, without links, and `path()`.
+//!   `FolderBelow`: `open(folder, below, creates)`, without links, and `path()`.
 //! - `close(file)`: closes a file and returns the error.
 //! - `process_state(pid)`: the state of a process.
 //! - `descriptor_limits()` and `set_descriptor_limit`, if there is such a limit; `limit_child_descriptors`,

@@ -40,8 +40,8 @@ fn table(report: &EventCountsReport, rows: usize) -> String {
     for row in report.events.iter().take(rows) {
         columns.row([
             units::count(row.count),
-            units::time(row.first.since_start()),
-            units::time(row.last.since_start()),
+            units::moment(row.first.since_start()),
+            units::moment(row.last.since_start()),
             row.provider.clone(),
             row.id.to_string(),
             row.version.to_string(),

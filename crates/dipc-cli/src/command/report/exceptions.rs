@@ -50,8 +50,8 @@ fn table(report: &ExceptionsReport, rows: usize, names: NameForm) -> String {
     for row in report.types.iter().take(rows) {
         columns.row([
             units::count(row.count),
-            units::time(row.first.since_start()),
-            units::time(row.last.since_start()),
+            units::moment(row.first.since_start()),
+            units::moment(row.last.since_start()),
             named(names, &row.name, &row.csharp),
             caller_cell(row.from.as_ref()),
             row.first_message.chars().take(80).collect(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use nettrace::{Metadata, RelativeTime};
+use nettrace::Metadata;
 use nettrace_export::Metric;
 use nettrace_export::report::{Collection, Collections, GcReport, UserCallerName};
 use serde::Serialize;
@@ -64,7 +64,7 @@ fn table(report: &GcReport, rows: usize) -> String {
     use Align::{Left, Right};
     let mut columns = Columns::new([
         ("GC", Right),
-        ("START s", Right),
+        ("START", Right),
         ("GEN", Right),
         ("REASON", Left),
         ("TYPE", Left),
@@ -146,7 +146,7 @@ fn row(collection: &Collection) -> [String; 16] {
     let generation = |index: usize| megabytes(collection.generations_bytes.map(|bytes| bytes[index]));
     [
         collection.number.to_string(),
-        seconds(collection.start),
+        units::moment(collection.start.since_start()),
         collection.generation.to_string(),
         collection.reason.clone(),
         collection.kind.clone(),
@@ -162,11 +162,6 @@ fn row(collection: &Collection) -> [String; 16] {
         generation(3),
         generation(4),
     ]
-}
-
-#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn seconds(time: RelativeTime) -> String {
-    format!("{:.3}", time.as_nanos() as f64 / 1e9)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]

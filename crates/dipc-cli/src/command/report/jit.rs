@@ -49,7 +49,7 @@ fn table(report: &JitReport, rows: usize, names: NameForm) -> String {
     for row in report.slowest.iter().take(rows) {
         columns.row([
             known(row.duration, units::time),
-            units::time(row.start.since_start()),
+            units::moment(row.start.since_start()),
             known(row.il_bytes, |bytes| units::bytes(bytes.into())),
             units::bytes(row.native_bytes.into()),
             row.tier.clone(),

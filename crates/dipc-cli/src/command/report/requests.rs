@@ -293,8 +293,7 @@ fn slow(number: usize, span: &SlowSpan, tree: &str) -> String {
     };
     let status = span.status.as_deref().map_or_else(String::new, |status| format!(", status {status}"));
     let failed = if span.is_error { ", failed" } else { "" };
-    let _ =
-        writeln!(text, "   began at {:.3} s{status}{failed}{end}", span.start.since_start().as_secs_f64());
+    let _ = writeln!(text, "   began at {}{status}{failed}{end}", units::moment(span.start.since_start()));
     if let Some(error) = &span.error {
         let _ = writeln!(text, "   {}", escape_controls(error));
     }

@@ -54,7 +54,7 @@ fn table(report: &StartupReport, rows: usize) -> String {
     if !report.steps.is_empty() {
         let mut steps = Columns::new([("AT", Right), ("WHAT", Left)]);
         for step in report.steps.iter().take(rows) {
-            steps.row([units::time(step.time.since_start()), step.what.clone()]);
+            steps.row([units::moment(step.time.since_start()), step.what.clone()]);
         }
         let _ = write!(text, "\n{}", steps.fitted(&[]));
         let left = report.steps.len().saturating_sub(rows);

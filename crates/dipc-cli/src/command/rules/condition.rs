@@ -12,7 +12,7 @@ use crate::exit::Outcome;
 use crate::inspect::recording::Recording;
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns};
-use crate::render::{messages, output};
+use crate::render::{messages, output, units};
 
 /// A test of a condition.
 pub(super) struct ConditionTest<'a> {
@@ -156,15 +156,16 @@ impl Firings {
             return summary;
         }
         let mut columns =
-            Columns::new([("SECONDS", Align::Right), ("SNAPSHOT", Align::Left), ("MET BY", Align::Left)]);
-        let seconds = |time: RelativeTime| format!("{:.3}", time.since_start().as_secs_f64());
+            Columns::new([("AT", Align::Right), ("SNAPSHOT", Align::Left), ("MET BY", Align::Left)]);
         for row in &self.rows {
             columns.row([
-                seconds(row.first.time),
+                units::moment(row.first.time.since_start()),
                 match (row.is_snapshot, row.count) {
                     (true, _) => "yes".to_owned(),
                     (false, 1) => "too early".to_owned(),
-                    (false, count) => format!("too early, {count} times until {}", seconds(row.last)),
+                    (false, count) => {
+                        format!("too early, {count} times until {}", units::moment(row.last.since_start()))
+                    }
                 },
                 escape_controls(&row.first.what).into_owned(),
             ]);

@@ -279,11 +279,10 @@ fn name_of<'a>(rules: &'a [Arc<Rule>], firing: &ReplayedFiring) -> &'a str {
 }
 
 fn table(results: &[RuleResult<'_>], firings: &Firings, rules: &[Arc<Rule>], last: Duration) -> String {
-    let seconds = |time: Duration| format!("{:.3}", time.as_secs_f64());
     let mut text = String::new();
     if !firings.list.is_empty() {
         let mut columns = Columns::new([
-            ("SECONDS", Align::Right),
+            ("AT", Align::Right),
             ("RULE", Align::Left),
             ("RESULT", Align::Left),
             ("CAUSE", Align::Left),
@@ -292,12 +291,12 @@ fn table(results: &[RuleResult<'_>], firings: &Firings, rules: &[Arc<Rule>], las
             let result = match firing.execution {
                 None => "throttled".to_owned(),
                 Some((number, end)) if end > firing.time => {
-                    format!("fired, execution {number}; actions until {}", seconds(end))
+                    format!("fired, execution {number}; actions until {}", units::moment(end))
                 }
                 Some((number, _)) => format!("fired, execution {number}"),
             };
             columns.row([
-                seconds(firing.time),
+                units::moment(firing.time),
                 escape_controls(name_of(rules, firing)).into_owned(),
                 result,
                 escape_controls(&firing.cause).into_owned(),
@@ -330,6 +329,6 @@ fn table(results: &[RuleResult<'_>], firings: &Firings, rules: &[Arc<Rule>], las
     }
     let fired = results.iter().filter(|result| result.status.lifetime_occurrences > 0).count();
     let _ = write!(text, "{}\n{fired} of {} rules fire", columns.fitted(&[]), results.len());
-    let _ = writeln!(text, " in {} s", seconds(last));
+    let _ = writeln!(text, " in {}", units::moment(last));
     text
 }

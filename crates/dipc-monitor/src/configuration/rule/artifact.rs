@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clr_counters::Selection;
+use clr_counters::{CounterSource, Selection};
 use dipc_client::{Keywords, Level, ProviderConfig};
 
 use super::Section;
@@ -71,15 +71,13 @@ pub(super) fn selection(
 ) -> Option<Selection> {
     let mut selection =
         section.view.boolean("IncludeDefaultProviders").unwrap_or(true).then(default_counters);
-    for (list, name, counters, prefix) in [
-        ("Providers", "ProviderName", "CounterNames", r"EventCounters\"),
-        ("Meters", "MeterName", "InstrumentNames", r"Meter\"),
+    for (list, name, counters, source) in [
+        ("Providers", "ProviderName", "CounterNames", CounterSource::EventCounters),
+        ("Meters", "MeterName", "InstrumentNames", CounterSource::Meters),
     ] {
         for item in section.items(list) {
             let Some(name) = item.view.text(name) else { continue };
-            let counters = item.view.texts(counters).join(",");
-            let counters = if counters.is_empty() { counters } else { format!("[{counters}]") };
-            match Selection::parse(&format!("{prefix}{name}{counters}")) {
+            match Selection::of_provider(source, name, &item.view.texts(counters)) {
                 Ok(named) => {
                     selection = Some(match selection {
                         Some(known) => known.and(named),

@@ -12,6 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::process::descriptor_path;
+use crate::folder_below::unless_it_exists;
 use crate::regular_file::refused;
 
 /// The number of links that Linux follows.
@@ -121,11 +122,15 @@ pub(crate) struct FolderBelow {
 }
 
 impl FolderBelow {
-    /// Opens a folder part by part, without links below `folder`.
-    pub(crate) fn open(folder: &Path, below: &Path) -> io::Result<Self> {
+    /// Opens a folder part by part, without links below `folder`. If it `creates`, missing parts are created.
+    pub(crate) fn open(folder: &Path, below: &Path, creates: bool) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut here = rustix::fs::open(folder, flags, Mode::empty())?;
         for part in below {
+            if creates {
+                let created = rustix::fs::mkdirat(&here, part, Mode::from_raw_mode(0o777));
+                unless_it_exists(created.map_err(io::Error::from))?;
+            }
             here = rustix::fs::openat(&here, part, flags | OFlags::NOFOLLOW, Mode::empty())?;
         }
         Ok(Self { path: descriptor_path(&here), _folder: here })
