@@ -9,6 +9,15 @@ use std::time::{Duration, SystemTime};
 const MOST_ENTRIES: usize = 100_000;
 
 /// Limits on what is kept. The newest stays, whatever they say.
+///
+/// ```
+/// use dipc_monitor::Retention;
+/// use std::time::Duration;
+///
+/// let week = Some(Duration::from_secs(7 * 24 * 3600));
+/// let retention = Retention { files: Some(20), age: week, ..Retention::default() };
+/// assert!(!retention.is_none() && Retention::default().is_none());
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct Retention {

@@ -12,6 +12,16 @@ const UNANSWERED: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A request to end an artifact's collection. Clones are of one request.
+///
+/// ```
+/// use dipc_monitor::StopSignal;
+///
+/// let stop = StopSignal::new();
+/// let collecting = stop.clone();
+/// stop.stop();
+/// // The artifact becomes complete, and then ends.
+/// assert!(collecting.is_stopped() && !collecting.is_cancelled());
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct StopSignal(Arc<AtomicU8>);
 
