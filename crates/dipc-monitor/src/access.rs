@@ -16,6 +16,13 @@ pub use api_key::{ApiKey, ApiKeyError};
 pub use jwt::JwtError;
 
 /// A part of what the server does.
+///
+/// ```
+/// use dipc_monitor::Scope;
+///
+/// assert_eq!(Scope::parse("artifacts"), Some(Scope::Artifacts));
+/// assert_eq!((Scope::Admin.name(), Scope::parse("root")), ("admin", None));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scope {
@@ -147,6 +154,18 @@ impl Tokens {
     }
 
     /// Replaces the tokens of the file by those of another one, for all clones. What was added stays.
+    ///
+    /// ```
+    /// use dipc_monitor::{Scope, Tokens};
+    ///
+    /// let tokens = Tokens::parse("metrics 0123456789abcdef\n")?;
+    /// // The file has changed.
+    /// tokens.replace(&Tokens::parse("read fedcba9876543210\n")?)?;
+    /// assert_eq!(tokens.permits("0123456789abcdef", Scope::Metrics), None);
+    /// // A file without tokens is refused: it would permit everything to everyone.
+    /// assert!(tokens.replace(&Tokens::parse("")?).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// If the file has none: everyone could do everything. Then they stay the same.

@@ -31,6 +31,15 @@ pub(crate) use report::page_of_recording;
 pub(crate) use trace::{default_counters, merged, parse_event_level, parse_keywords};
 
 /// An artifact to collect.
+///
+/// ```
+/// use dipc_monitor::{Artifact, ArtifactKind};
+/// use std::time::Duration;
+///
+/// let requests = Artifact::Requests(Some(Duration::from_secs(30)));
+/// assert_eq!((requests.kind(), requests.media_type()), (ArtifactKind::Requests, "application/json"));
+/// assert_eq!(Artifact::GcDump.duration(), None);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Artifact {
@@ -87,6 +96,32 @@ pub enum ArtifactKind {
 }
 
 /// The destination of an artifact.
+///
+/// ```
+/// use dipc_monitor::ArtifactSink;
+/// use std::io::{self, Write as _};
+///
+/// /// A file that exists once the process has accepted the request.
+/// struct ToFile { path: std::path::PathBuf, file: Option<std::fs::File> }
+///
+/// impl ArtifactSink for ToFile {
+///     fn begin(&mut self) -> io::Result<()> {
+///         self.file = Some(std::fs::File::create_new(&self.path)?);
+///         Ok(())
+///     }
+///     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+///         self.file.as_mut().map_or(Ok(()), |file| file.write_all(bytes))
+///     }
+/// }
+///
+/// # let folder = tempfile::tempdir()?;
+/// let mut sink = ToFile { path: folder.path().join("heap.gcdump"), file: None };
+/// // `Artifact::collect` makes these calls.
+/// sink.begin()?;
+/// sink.write(b"!FastSerialization.1")?;
+/// assert_eq!(std::fs::metadata(&sink.path)?.len(), 20);
+/// # Ok::<(), io::Error>(())
+/// ```
 pub trait ArtifactSink {
     /// Called once, before the first byte: the process has accepted the request. Errors before this are
     /// answers; errors after it leave an incomplete artifact.

@@ -38,6 +38,19 @@ const LAST_BUNDLES: Duration = Duration::from_secs(30);
 const LEAST_BYTES: u64 = 256 << 10;
 
 /// The settings of [`BlackBoxes`].
+///
+/// ```
+/// use dipc_monitor::{BlackBoxConfig, BlackBoxes};
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// let mut config = BlackBoxConfig::default();
+/// config.time = Duration::from_secs(60);
+/// config.directory = Some("/var/crashes".into());
+/// let boxes = BlackBoxes::new(config, Arc::new(|message| println!("{}: {:?}", message.pid, message.event)));
+/// // Among the observers of a `Monitor`; no process has crashed so far.
+/// boxes.stop();
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BlackBoxConfig {

@@ -37,6 +37,18 @@ use tree::Node;
 
 impl Configuration {
     /// Reads a configuration from its sources. Parts with errors are left out and reported.
+    ///
+    /// ```
+    /// use dipc_monitor::configuration::{Configuration, ConfigurationSources, Severity};
+    ///
+    /// let text = r#"{ "Storage": { "DumpTempFolder": "/dumps" }, "Colour": 1 }"#;
+    /// let checked = Configuration::read(&ConfigurationSources::new().with_text("settings.json", text));
+    /// assert_eq!(checked.configuration.dump_folder(), Some("/dumps".into()));
+    /// for finding in &checked.findings {
+    ///     eprintln!("{}: {finding}", finding.severity.name());
+    /// }
+    /// assert!(checked.findings.iter().any(|finding| finding.key == "Colour"));
+    /// ```
     pub fn read(sources: &ConfigurationSources) -> CheckedConfiguration {
         let mut findings = Findings::default();
         let root = sources.read(&mut findings);

@@ -48,6 +48,21 @@ pub enum MatchType {
 }
 
 /// A condition on one fact of a process. Case is ignored.
+///
+/// ```
+/// use dipc_monitor::{Filter, FilterKey, MatchType, ProcessFacts};
+///
+/// let filter = Filter {
+///     key: FilterKey::CommandLine,
+///     value: "shop.dll".to_owned(),
+///     match_type: MatchType::Contains,
+/// };
+/// let mut facts = ProcessFacts::default();
+/// // A fact that is not known never matches.
+/// assert!(!filter.matches(&facts));
+/// facts.command_line = Some("dotnet /srv/Shop.dll".to_owned());
+/// assert!(filter.matches(&facts));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "a fact, a value and how they match")]
 pub struct Filter {

@@ -97,6 +97,17 @@ impl MetricsConfig {
 
 /// The last values of the counters of all processes. Add it to the observers of a
 /// [`Monitor`](crate::Monitor).
+///
+/// ```
+/// use clr_counters::prometheus::{Format, NameStyle};
+/// use dipc_monitor::{Metrics, MetricsConfig};
+///
+/// // Among the observers of a `Monitor`; this has no processes so far.
+/// let metrics = Metrics::new(MetricsConfig::new(NameStyle::OpenTelemetry));
+/// let text = String::from_utf8(metrics.encode(Format::Text, &[]))?;
+/// assert!(text.contains("dipc_series 0"), "{text}");
+/// # Ok::<(), std::string::FromUtf8Error>(())
+/// ```
 #[allow(clippy::exhaustive_structs, reason = "a section of a configuration, with `..Default::default()`")]
 pub struct Metrics {
     config: Mutex<MetricsConfig>,

@@ -68,6 +68,29 @@ impl MonitorConfig {
 }
 
 /// An observer of the table. Its methods are called from threads of the monitor.
+///
+/// ```
+/// use dipc_monitor::{Monitor, MonitorConfig, ProcessObserver, Watched};
+/// use std::sync::Arc;
+///
+/// struct Printer;
+///
+/// impl ProcessObserver for Printer {
+///     fn started(&self, process: &Arc<Watched>) {
+///         println!("{} {}", process.facts.pid, process.title());
+///     }
+///     fn ended(&self, process: &Arc<Watched>) {
+///         println!("{} has ended", process.facts.pid);
+///     }
+/// }
+///
+/// let mut config = MonitorConfig::default();
+/// // Only processes with their sockets there.
+/// config.socket_folder = Some("/no/such/folder".into());
+/// let monitor = Monitor::start(config, vec![Arc::new(Printer)])?;
+/// assert!(monitor.processes().is_empty());
+/// # Ok::<(), dipc_monitor::MonitorError>(())
+/// ```
 pub trait ProcessObserver: Send + Sync {
     /// Called when a process was identified. One that waits at its start is resumed afterwards: what has to
     /// see its beginning is started here, in a bounded time.

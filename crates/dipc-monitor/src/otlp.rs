@@ -35,6 +35,13 @@ const LONGEST_START: Duration = Duration::from_secs(5);
 const LAST_SESSIONS: Duration = Duration::from_secs(5);
 
 /// A kind of data.
+///
+/// ```
+/// use dipc_monitor::OtlpSignal;
+///
+/// let paths = OtlpSignal::ALL.map(OtlpSignal::path);
+/// assert_eq!(paths[0], "/v1/metrics");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "those of the OpenTelemetry protocol")]
 pub enum OtlpSignal {

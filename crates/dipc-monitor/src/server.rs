@@ -136,6 +136,18 @@ impl From<io::Error> for ServerError {
 }
 
 /// A running server. It stops when this is dropped.
+///
+/// ```no_run
+/// use dipc_monitor::{Monitor, MonitorConfig, Operations, Server, ServerConfig};
+/// use std::sync::Arc;
+///
+/// let monitor = Arc::new(Monitor::start(MonitorConfig::default(), Vec::new())?);
+/// let mut config = ServerConfig::default();
+/// config.addresses = vec!["http://127.0.0.1:52323".parse()?];
+/// let server = Server::start(config, monitor, None, Operations::default())?;
+/// std::thread::park();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Server {
     addresses: Vec<ListenAddress>,
     metrics_addresses: Vec<ListenAddress>,
@@ -422,6 +434,14 @@ async fn serve(
 
 /// Returns whether a `Host` header names localhost or an address. A web page can have its own name resolve to
 /// this machine, and could then read the answers.
+///
+/// ```
+/// use dipc_monitor::is_local_host;
+///
+/// // The header `Host` of a request: another name may be an attacking web page's.
+/// assert!(is_local_host("localhost:52323") && is_local_host("[::1]:52323"));
+/// assert!(!is_local_host("attacker.example"));
+/// ```
 pub fn is_local_host(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => name,

@@ -178,6 +178,17 @@ impl EventBlock {
     }
 
     /// Adds an event with a compressed header of exactly these groups, needed or not.
+    ///
+    /// ```
+    /// use nettrace_synth::{Event, EventBlock, group};
+    ///
+    /// // A header that states more than it has to.
+    /// let mut block = EventBlock::v6();
+    /// let event = Event { metadata_id: 1, sequence: 1, timestamp: 5, ..Event::default() };
+    /// let needed = block.needed_groups(&event);
+    /// block.compressed(needed | group::STACK, &event);
+    /// assert_eq!(needed & group::STACK, 0);
+    /// ```
     pub fn compressed(&mut self, groups: u8, event: &Event) -> &mut Self {
         let out = &mut self.events;
         out.u8(groups);

@@ -15,6 +15,16 @@ use crate::{Bytes, Guid, bytes::length16, bytes::length32};
 ///
 /// [`crate::Value`] has the encoding of the values.
 ///
+/// ```
+/// use nettrace_synth::{Field, Metadata, Type};
+///
+/// let point = Type::Object(vec![Field::new("X", Type::Int32), Field::new("Y", Type::Int32)]);
+/// let fields = vec![Field::new("Points", Type::Array(Box::new(point)))];
+/// let line = Metadata { id: 1, provider: "Demo".into(), fields, ..Metadata::default() };
+/// // Only the second form of fields in V5, and V6, describe arrays.
+/// assert!(line.payload_v5().len() > line.payload_v3().len() && !line.row_v6().is_empty());
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "MetadataBlock"; 15 is .NET's
 /// `System.TypeCode.Decimal`.

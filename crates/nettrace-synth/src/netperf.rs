@@ -140,6 +140,17 @@ impl EarlyTrace {
 /// A recording of V3 under construction: a `Trace` object (version 3, least reader version 0) and
 /// `EventBlock` objects (version 1, least reader version 0) that hold events and metadata events alike.
 ///
+/// ```
+/// use nettrace_synth::netperf::{Trace, event, metadata_event};
+/// use nettrace_synth::{Event, Metadata, TraceHeader};
+///
+/// let tick = Metadata { id: 1, provider: "Demo".into(), event_id: 7, ..Metadata::default() };
+/// let events = [metadata_event(&tick, 8, 0), event(&Event { metadata_id: 1, ..Event::default() }, true)];
+/// let mut trace = Trace::new(&TraceHeader::default());
+/// trace.event_block(&events);
+/// assert!(trace.finish().ends_with(&[1]));
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetPerfFormat.md`; the versions are from the bytes of
 /// recordings.

@@ -10,7 +10,7 @@ use crate::{Bytes, Event, EventBlock, Metadata, ObjectStream, TraceHeader, bytes
 /// use nettrace_synth::{TraceHeader, nettrace::Trace};
 ///
 /// let whole = Trace::new(&TraceHeader::default()).finish();
-/// // A recording whose process was killed lacks the end.
+/// // The recording of a killed process lacks the end.
 /// let cut = Trace::new(&TraceHeader::default()).unfinished();
 /// assert!(whole.starts_with(&cut) && whole.len() == cut.len() + 1);
 /// ```
@@ -61,6 +61,15 @@ impl Trace {
     }
 
     /// Writes a block with `size` in its size field, independent of the content.
+    ///
+    /// ```
+    /// use nettrace_synth::{TraceHeader, nettrace::Trace};
+    ///
+    /// // A mistake on purpose: a reader must not trust the size.
+    /// let mut trace = Trace::new(&TraceHeader::default());
+    /// trace.block_of_claimed_size("EventBlock", u32::MAX, b"a few bytes");
+    /// assert!(trace.unfinished().windows(4).any(|bytes| bytes == [0xff; 4]));
+    /// ```
     pub fn block_of_claimed_size(&mut self, name: &str, size: u32, content: &[u8]) -> &mut Self {
         self.stream.begin_object(name, 2, 2).u32(size).align4().raw(content);
         self.stream.end_object();

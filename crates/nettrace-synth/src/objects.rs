@@ -18,6 +18,16 @@ use crate::{Bytes, bytes::length32};
 /// One byte of 1 in place of an object ends the stream. Where the data is a block it is an i32 size, zeros up
 /// to the next offset *of the stream* that is a multiple of 4 (not counted in the size), and the content.
 ///
+/// ```
+/// use nettrace_synth::ObjectStream;
+///
+/// // An object of an unknown type, which readers skip by its size.
+/// let mut stream = ObjectStream::new(b"Nettrace", 5);
+/// stream.block("FutureBlock", 3, 2, &[1, 2, 3]);
+/// stream.null_reference();
+/// assert!(stream.into_vec().windows(11).any(|bytes| bytes == b"FutureBlock"));
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "Objects"; `NetPerfFormat.md`.
 #[derive(Clone, Debug)]

@@ -15,6 +15,14 @@ use crate::Bytes;
 /// | 12 | 2 | second |
 /// | 14 | 2 | millisecond |
 ///
+/// ```
+/// use nettrace_synth::{SystemTime, TraceHeader};
+///
+/// let start = SystemTime { year: 2026, month: 11, day_of_week: 6, day: 28, ..SystemTime::default() };
+/// let header = TraceHeader { start, frequency: 10_000_000, ..TraceHeader::default() };
+/// assert_eq!((header.start.day, header.sync_ticks), (28, 0));
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "TraceBlock"; Windows' `SYSTEMTIME`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

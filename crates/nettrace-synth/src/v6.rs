@@ -78,6 +78,18 @@ impl ThreadRow {
 
 /// A label. The high bit of the kind is set in the last label of a list.
 ///
+/// ```
+/// use nettrace_synth::v6::{Label, Trace};
+/// use nettrace_synth::{Event, EventBlock, TraceHeader};
+///
+/// let mut trace = Trace::new(&TraceHeader::default());
+/// trace.label_list_block(1, &[vec![Label::Level(2), Label::Text("region".into(), "eu".into())]]);
+/// let mut block = EventBlock::v6();
+/// block.event(&Event { metadata_id: 1, label_list: 1, ..Event::default() });
+/// trace.event_block(&block);
+/// assert!(trace.finish().windows(6).any(|bytes| bytes == b"region"));
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "LabelListBlock".
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,6 +28,14 @@ use std::collections::VecDeque;
 /// A `RelLoc` counts its position from the end of its own four bytes, a `DataLoc` from the start of the
 /// payload.
 ///
+/// ```
+/// use nettrace_synth::{Value, payload};
+///
+/// // Elements of a DataLoc are after all other fields, and their place counts from the payload's start.
+/// let bytes = payload(&[Value::DataLoc(vec![Value::Byte(7)]), Value::UInt16(9)]);
+/// assert_eq!(bytes, [6, 0, 1, 0, 9, 0, 7]);
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "MetadataBlock", the enumeration
 /// `TypeCode`; that a `DateTime` has eight bytes up to V5 is in TraceEvent's `EventPipeMetadata.cs`.

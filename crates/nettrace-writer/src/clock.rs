@@ -3,6 +3,19 @@
 use nettrace::{Ticks, TraceInfo};
 
 /// The relation of a recording's clock to that of the new recording.
+///
+/// ```
+/// use nettrace::{Ticks, TraceInfo};
+/// use nettrace_writer::{ClockRelation, Merger, MergerOptions};
+///
+/// let first = TraceInfo::new_v6(1_795_251_731_000, Ticks(0), Vec::new());
+/// // Another machine: it began five seconds later, and its clock is far ahead.
+/// let second = TraceInfo::new_v6(1_795_251_736_000, Ticks(1 << 50), Vec::new());
+/// let merger = Merger::new(&[first, second], MergerOptions::default())?;
+/// assert_eq!(merger.clock(1), Some(ClockRelation::ByStartTimes));
+/// assert_eq!(merger.time(1, Ticks(1 << 50)), Ticks(5_000_000_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClockRelation {

@@ -215,6 +215,23 @@ impl EventWriter {
 
     /// Moves everything held to the [bytes](Self::bytes), for a reader that wants the events so far.
     ///
+    /// ```
+    /// use nettrace::{Decoder, Ticks, TraceInfo};
+    /// use nettrace_writer::{EventKind, EventWriter};
+    ///
+    /// let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), Vec::new());
+    /// let mut writer = EventWriter::new(&info)?;
+    /// let tick = writer.define(&EventKind::new("Demo", 1, "Tick", &[]))?;
+    /// let thread = writer.thread(7, 8, None)?;
+    /// writer.event(tick, Ticks(5), thread, None, &[], &[])?;
+    /// // For a reader that shows events while they are written.
+    /// writer.flush()?;
+    /// let mut live = Decoder::new();
+    /// live.feed(writer.bytes());
+    /// assert_eq!(live.next()?.map(|event| event.time()), Some(Ticks(5)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`event`](Self::event).
     pub fn flush(&mut self) -> Result<(), Error> {

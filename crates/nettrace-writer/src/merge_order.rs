@@ -12,6 +12,33 @@ use crate::merger::Merger;
 /// order of the recordings.
 ///
 /// Memory: that of a [`TimeOrder`] for each recording.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace::SliceReader;
+/// use nettrace_writer::{MergeOrder, Merger, MergerOptions};
+///
+/// # let (first, second) = (recording.clone(), recording.clone());
+/// let merger = Merger::new(&[info.clone(), info], MergerOptions::default())?;
+/// let mut order = MergeOrder::new([SliceReader::new(&first)?, SliceReader::new(&second)?]);
+/// let mut sources = Vec::new();
+/// while let Some((source, _)) = order.next(&merger).map_err(|(_, error)| error)? {
+///     sources.push(source);
+/// }
+/// // Events of the same time are in the order of the recordings.
+/// assert_eq!((sources.len(), &sources[..4]), (20, &[0, 1, 0, 1][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct MergeOrder<S> {
     sources: Vec<TimeOrder<S>>,

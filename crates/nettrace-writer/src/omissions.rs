@@ -19,7 +19,7 @@
 ///
 /// let nowhere = |_: &[u8]| -> Result<(), Error> { Ok(()) };
 /// let (_, transcoder) = transcode(SliceReader::new(&recording)?, Version::V4, nowhere)?;
-/// // V4 has no names of threads, and no type for the text.
+/// // V4 lacks names of threads, and a type for the text.
 /// let omissions = transcoder.omissions();
 /// assert!(omissions.thread_descriptions > 0 && omissions.field_lists > 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

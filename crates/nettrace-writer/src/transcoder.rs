@@ -151,6 +151,34 @@ impl Transcoder {
 
     /// Writes the bytes at hand to `out` and drops them, if there are more than `most`.
     ///
+    /// ```
+    /// # use nettrace::{Ticks, TraceInfo};
+    /// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+    /// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+    /// # let mut source = EventWriter::new(&info)?;
+    /// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+    /// # let thread = source.thread(7, 8, Some("main"))?;
+    /// # for second in 0..10 {
+    /// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+    /// # }
+    /// # source.finish()?;
+    /// # let recording = source.bytes().to_vec();
+    /// use nettrace::SliceReader;
+    /// use nettrace_writer::{Transcoder, Version};
+    ///
+    /// let (mut events, mut file) = (SliceReader::new(&recording)?, Vec::new());
+    /// let mut transcoder = Transcoder::new(Version::V6, &info)?;
+    /// while let Some(record) = events.next_record()? {
+    ///     transcoder.write(&record)?;
+    ///     // Parts of some size; the last one is written at the end.
+    ///     transcoder.drain_to(64 << 10, &mut file)?;
+    /// }
+    /// transcoder.finish(events.threads())?;
+    /// transcoder.drain_to(0, &mut file)?;
+    /// assert_eq!(file.len() as u64, transcoder.offset());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Io`]; the bytes are kept then.
     #[cfg(feature = "std")]
@@ -193,6 +221,36 @@ impl Transcoder {
 
     /// Leaves a record out because of its time, together with the losses that it shows. The order of events
     /// and the threads that have ended are still written.
+    ///
+    /// ```
+    /// # use nettrace::{Ticks, TraceInfo};
+    /// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+    /// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+    /// # let mut source = EventWriter::new(&info)?;
+    /// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+    /// # let thread = source.thread(7, 8, Some("main"))?;
+    /// # for second in 0..10 {
+    /// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+    /// # }
+    /// # source.finish()?;
+    /// # let recording = source.bytes().to_vec();
+    /// use nettrace::{Record, SliceReader};
+    /// use nettrace_writer::{Transcoder, Version};
+    ///
+    /// // The events from the sixth second on.
+    /// let mut events = SliceReader::new(&recording)?;
+    /// let mut transcoder = Transcoder::new(Version::V6, &info)?;
+    /// while let Some(record) = events.next_record()? {
+    ///     match &record {
+    ///         Record::Event(event) if event.time() < Ticks(5_000_000_000) => transcoder.skip(&record)?,
+    ///         _ => transcoder.write(&record)?,
+    ///     }
+    /// }
+    /// transcoder.finish(events.threads())?;
+    /// let mut part = SliceReader::new(transcoder.bytes())?;
+    /// assert_eq!(part.next()?.map(|event| event.time()), Some(Ticks(5_000_000_000)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`write`](Self::write).

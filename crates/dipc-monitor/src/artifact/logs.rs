@@ -27,6 +27,13 @@ const TASKS: (&str, Keywords) = ("System.Threading.Tasks.TplEventSource", Keywor
 const BUFFER_MB: u32 = 64;
 
 /// The level of a log record.
+///
+/// ```
+/// use dipc_monitor::LogLevel;
+///
+/// assert_eq!(LogLevel::parse("warning"), Some(LogLevel::Warning));
+/// assert!(LogLevel::Warning < LogLevel::Error);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LogLevel {

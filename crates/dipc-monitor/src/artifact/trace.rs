@@ -33,6 +33,15 @@ pub struct TraceRequest {
 }
 
 /// A named set of providers, as dotnet-monitor has it.
+///
+/// ```
+/// use dipc_monitor::TraceProfile;
+///
+/// let profiles = ["cpu", "GcCollect"].map(TraceProfile::parse).into_iter().flatten().collect::<Vec<_>>();
+/// let providers = TraceProfile::providers(&profiles);
+/// // Each provider once.
+/// assert_eq!(providers.iter().filter(|it| it.name == "Microsoft-Windows-DotNETRuntime").count(), 1);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceProfile {

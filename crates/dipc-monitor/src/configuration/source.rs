@@ -21,6 +21,18 @@ const PREFIX: &str = "DOTNETMONITOR_";
 const SETTINGS: &str = "settings.json";
 
 /// The sources of a configuration. Each overrides single values of those before it.
+///
+/// ```
+/// use dipc_monitor::configuration::{Configuration, ConfigurationSources};
+/// use std::time::Duration;
+///
+/// let file = "[GlobalCounter]\nIntervalSeconds = 10\n";
+/// let variable = ("DotnetMonitor_GlobalCounter__IntervalSeconds".to_owned(), "2".to_owned());
+/// // Later sources override earlier ones.
+/// let sources = ConfigurationSources::new().with_toml("monitor.toml", file).with_environment([variable]);
+/// let checked = Configuration::read(&sources);
+/// assert_eq!(checked.configuration.global_counter.interval, Duration::from_secs(2));
+/// ```
 #[derive(Debug, Default)]
 pub struct ConfigurationSources {
     sources: Vec<Source>,

@@ -54,6 +54,14 @@ pub(crate) fn parse_time_span(text: &str) -> Option<Duration> {
 }
 
 /// Writes a duration as .NET does: `[d.]hh:mm:ss[.fffffff]`.
+///
+/// ```
+/// use dipc_monitor::configuration::format_time_span;
+/// use std::time::Duration;
+///
+/// assert_eq!(format_time_span(Duration::from_millis(90_500)), "00:01:30.5000000");
+/// assert_eq!(format_time_span(Duration::from_secs(90_000)), "1.01:00:00");
+/// ```
 pub fn format_time_span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);

@@ -43,6 +43,13 @@ const NUMBERS: [&str; 9] = [
 
 /// The share of traces that is kept. Whether a trace is kept depends on its id alone: the lowest 56 bits, as
 /// in W3C Trace Context level 2.
+///
+/// ```
+/// use dipc_monitor::SamplingRatio;
+///
+/// assert_eq!(SamplingRatio::new(1.0), Some(SamplingRatio::ALL));
+/// assert_eq!(SamplingRatio::new(1.5), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SamplingRatio(u64);
 

@@ -4,6 +4,14 @@ use std::fmt;
 
 /// A pattern of paths: `**/` matches any number of segments, `*` any text within a segment. Case is ignored.
 ///
+/// ```
+/// use dipc_monitor::rules::PathPattern;
+///
+/// let orders = PathPattern::new("/api/*/orders");
+/// assert!(orders.matches("/API/eu/orders") && !orders.matches("/api/eu/west/orders"));
+/// assert!(PathPattern::new("**/orders").matches("/api/eu/west/orders"));
+/// ```
+///
 /// # Source
 /// `GlobMatcher.cs` of dotnet/diagnostics: `**` without a slash is two `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]

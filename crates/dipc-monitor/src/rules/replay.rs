@@ -19,6 +19,20 @@ const MOST_SERIES: usize = 10_000;
 ///
 /// The start of the recording counts as the appearance of the process, and filters of rules are ignored. Time
 /// is that of the events: actions take the time that they are configured to collect for, and no other.
+///
+/// ```no_run
+/// use dipc_monitor::RulesConfig;
+/// use dipc_monitor::configuration::{Configuration, ConfigurationSources};
+/// use dipc_monitor::rules::RuleReplay;
+/// use std::time::Duration;
+///
+/// let checked = Configuration::read(&ConfigurationSources::new().with_file("rules.json"));
+/// let rules = RulesConfig::of(&checked.configuration).rules;
+/// let mut replay = RuleReplay::new(&rules, |_| Duration::from_secs(5));
+/// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?.in_time_order();
+/// events.for_each(|event| replay.event(&event, |firing| println!("{:?} {}", firing.time, firing.cause)))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct RuleReplay {
     engine: RuleEngine,

@@ -7,6 +7,16 @@ use std::str::FromStr;
 
 /// An address to listen at: `http://127.0.0.1:52323`, `http://localhost:52323`, `http://+:52323` (all
 /// interfaces), the same with `https`, or `unix:PATH`.
+///
+/// ```
+/// use dipc_monitor::ListenAddress;
+///
+/// let address: ListenAddress = "http://localhost:52323".parse()?;
+/// assert!(address.is_local() && !address.is_tls());
+/// let all: ListenAddress = "https://+:52323".parse()?;
+/// assert!(!all.is_local() && all.is_tls());
+/// # Ok::<(), dipc_monitor::ParseAddressError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListenAddress {
