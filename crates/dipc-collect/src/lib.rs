@@ -43,7 +43,7 @@ pub mod stream;
 pub use dump_watch::CREATEDUMP_LIMIT;
 pub use module_types::ModuleTypes;
 pub use observer::{Note, Observer};
-pub use retention::{Kept, Retention, WrittenFiles};
+pub use retention::{Kept, KeptFiles, Retention};
 pub use stop::StopSignal;
 
 #[cfg(doctest)]

@@ -85,17 +85,17 @@ impl Retention {
 
 /// The files that a run has written and not removed, oldest first. Other files are never touched.
 #[derive(Debug, Default)]
-pub struct WrittenFiles(VecDeque<WrittenFile>);
+pub struct KeptFiles(VecDeque<KeptFile>);
 
 #[derive(Debug)]
-struct WrittenFile {
+struct KeptFile {
     /// The file, and the files that belong to it.
     paths: Vec<PathBuf>,
     bytes: u64,
     written: Instant,
 }
 
-impl WrittenFiles {
+impl KeptFiles {
     /// Records a file with the files that belong to it, and removes the oldest beyond the limits on number,
     /// size and age. `report` is called with each removed path and the result: files that cannot be removed
     /// are not tried again, and files that are gone count as removed without a report.
@@ -107,9 +107,9 @@ impl WrittenFiles {
         mut report: impl FnMut(&Path, io::Result<()>),
     ) {
         let now = Instant::now();
-        self.0.push_back(WrittenFile { paths, bytes, written: now });
+        self.0.push_back(KeptFile { paths, bytes, written: now });
         let list = self.0.iter().enumerate();
-        let kept = |(index, file): (usize, &WrittenFile)| Kept {
+        let kept = |(index, file): (usize, &KeptFile)| Kept {
             entry: index,
             bytes: file.bytes,
             age: now.saturating_duration_since(file.written),
@@ -170,7 +170,7 @@ mod tests {
 
     fn left(limits: Retention) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
-        let mut files = WrittenFiles::default();
+        let mut files = KeptFiles::default();
         for name in ["a", "b", "c", "d"] {
             let path = folder.path().join(name);
             fs::write(&path, "12345").unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args, ValueHint};
 use dipc_client::{ALL_PROFILE, Profile};
-use dipc_collect::{Retention, WrittenFiles};
+use dipc_collect::{KeptFiles, Retention};
 use jiff::Zoned;
 
 use crate::args::flight::FlightArgs;
@@ -160,7 +160,7 @@ impl Presenter<'_> {
         let start = Instant::now();
         let left = || self.args.duration.map(|most| most.saturating_sub(start.elapsed()));
         let limits = self.retention();
-        let mut kept = WrittenFiles::default();
+        let mut kept = KeptFiles::default();
         let mut all = Exit::Done;
         let mut has_recorded = false;
         let mut failed = None;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dipc_client::Target;
-use dipc_collect::{Retention, WrittenFiles};
+use dipc_collect::{KeptFiles, Retention};
 use nettrace::{Decoder, Record, Thread, TraceInfo};
 use nettrace_edit::Segment;
 
@@ -26,7 +26,7 @@ pub(super) struct KeptStream {
     /// The name of the next file.
     pub(super) file_name: FileNames,
     retention: Retention,
-    files: WrittenFiles,
+    files: KeptFiles,
     /// The number of files written.
     pub(super) written: usize,
     /// The number of events read.
@@ -49,7 +49,7 @@ impl KeptStream {
             lists: None,
             file_name,
             retention,
-            files: WrittenFiles::default(),
+            files: KeptFiles::default(),
             written: 0,
             events: 0,
             line: Some(LiveLine::new(duration)),
