@@ -4,7 +4,7 @@
 //!
 //! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
 //!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `stopping_event`, `stream_stats`: its end
-//!   and its figures. `watch`: several processes at once, with a session each.
+//!   and its figures. `absent_events`: what it lacks. `watch`: several processes at once, with a session each.
 //! - `names`: names for recordings that end without a rundown.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file beside the
 //!   recording or to a live reader. `kernel_samples`: the kernel's samples, merged into the recording.
@@ -13,6 +13,7 @@
 //!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
 //!   (facts beside it), `retention` (which files stay), `rotation` (one file after another).
 
+pub(crate) mod absent_events;
 mod dump_watch;
 pub(crate) mod flight;
 pub(crate) mod heap;
