@@ -18,7 +18,7 @@ use crate::args::selection::SelectionArgs;
 use crate::args::source::{ManyProcesses, SOURCES, SourceArgs};
 use crate::args::stopping::StoppingArgs;
 use crate::command::report;
-use crate::command::trace::{self, Buffering, TraceArgs, WrittenFiles, snapshot_name};
+use crate::command::trace::{self, Buffering, TraceArgs, WrittenFile, WrittenFiles, snapshot_name};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::export::{Export, ExportFormat, sibling_path};
@@ -139,9 +139,10 @@ impl Presenter<'_> {
         let outcome = trace::record(&self.trace(output, self.args.duration), &self.interrupts, &written);
         let mut presented = Exit::Done;
         for file in written.take() {
-            let (exit, _) = self.present(&file);
+            let (exit, _) = self.present(&file.path);
             presented = presented.join(exit);
-            presented = presented.join(or_warn(self.interrupts.while_computing(|| report::overview(&file))));
+            let overview = || report::overview(&file.path, &file.absent.reports);
+            presented = presented.join(or_warn(self.interrupts.while_computing(overview)));
         }
         // The code of a started program counts if nothing of this one failed.
         Ok(match outcome? {
@@ -182,7 +183,10 @@ impl Presenter<'_> {
                 Err(failure) if has_recorded && failed.is_none() => failed = Some(failure),
                 Err(failure) => return Err(failed.unwrap_or(failure)),
             }
-            for file in written.take() {
+            for WrittenFile { path: file, absent } in written.take() {
+                if let Some(absent) = absent.in_words() {
+                    messages::note(format_args!("None happened  : {absent}"));
+                }
                 has_recorded = true;
                 let (exit, result) = self.present(&file);
                 all = all.join(exit);

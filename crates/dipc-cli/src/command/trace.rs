@@ -24,6 +24,7 @@ use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::interrupt::Interrupts;
 use crate::process::peer::local_process;
 use crate::process::target::TargetSelector;
+use crate::record::absent_events::AbsentEvents;
 use crate::record::flight::{
     CrashDump, CrashSources, FileNames, FlightRecorder, FlightSettings, FlightSummary, RotatingRecorder,
     check_output, dump_variables,
@@ -272,9 +273,16 @@ struct RecordingSettings {
     written: WrittenFiles,
 }
 
-/// The paths of finished recordings, for a command that presents them.
+/// The finished recordings, for a command that presents them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct WrittenFiles(Option<Arc<Mutex<Vec<PathBuf>>>>);
+pub(crate) struct WrittenFiles(Option<Arc<Mutex<Vec<WrittenFile>>>>);
+
+/// A finished recording.
+#[derive(Debug)]
+pub(crate) struct WrittenFile {
+    pub(crate) path: PathBuf,
+    pub(crate) absent: AbsentEvents,
+}
 
 impl WrittenFiles {
     /// A list whose owner presents the recordings.
@@ -282,18 +290,26 @@ impl WrittenFiles {
         Self(Some(Arc::default()))
     }
 
-    /// Takes the paths that were added.
-    pub(crate) fn take(&self) -> Vec<PathBuf> {
-        let lock = |files: &Arc<Mutex<Vec<PathBuf>>>| {
+    /// Whether another command presents the recordings.
+    const fn are_presented(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Takes the files that were added.
+    pub(crate) fn take(&self) -> Vec<WrittenFile> {
+        let lock = |files: &Arc<Mutex<Vec<WrittenFile>>>| {
             std::mem::take(&mut *files.lock().unwrap_or_else(PoisonError::into_inner))
         };
         self.0.as_ref().map(lock).unwrap_or_default()
     }
 
     /// Adds a recording, or prints a note with the command that shows it: `report` after the file.
-    fn add(&self, path: &Path, report: &str) {
+    fn add(&self, path: &Path, report: &str, absent: AbsentEvents) {
         match &self.0 {
-            Some(files) => files.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned()),
+            Some(files) => {
+                let file = WrittenFile { path: path.to_owned(), absent };
+                files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+            }
             None => {
                 messages::note(format_args!("Overview       : dipc report {}{report}", shell::path(path)));
             }
@@ -634,6 +650,13 @@ impl RecordingSettings {
             let bytes = with_samples.as_ref().and(path.as_ref()).and_then(|path| path.metadata().ok());
             messages::note(recorded.summary(&output, bytes.map(|file| file.len())));
         }
+        let absent = match &recorded {
+            Ok(recorded) => recorded.absent_events(&self.selection.configs()),
+            Err(_) => AbsentEvents::default(),
+        };
+        if let Some(absent) = absent.in_words().filter(|_| !self.written.are_presented()) {
+            messages::note(format_args!("None happened  : {absent}"));
+        }
         if let Some(names) = names {
             names.finish(!is_whole);
         }
@@ -655,7 +678,7 @@ impl RecordingSettings {
                 if self.follows { export()? } else { self.interrupts.while_computing(export)? }
             }
             (None, Some(path)) => {
-                self.written.add(&path, "");
+                self.written.add(&path, "", absent);
                 Exit::Done
             }
             (_, None) => Exit::Done,

@@ -3,8 +3,9 @@
 //! # Modules
 //!
 //! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
-//!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `notes`: remarks of dipc-collect in words. `stopping_event`, `stream_stats`: its end
-//!   and its figures. `watch`: several processes at once, with a session each.
+//!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `notes`: remarks of dipc-collect in words.
+//!   `stopping_event`, `stream_stats`: its end and its figures. `absent_events`: what it lacks. `watch`: several
+//!   processes at once, with a session each.
 //! - `silence`: events that the end of another session has stopped, requested again.
 //! - `names`: names for recordings that end without a rundown.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file beside the
@@ -14,6 +15,7 @@
 //!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
 //!   (facts beside it), `rotation` (one file after another).
 
+pub(crate) mod absent_events;
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;

@@ -6,10 +6,12 @@ use std::time::Duration;
 use clr_conditions::StreamEnd as Cause;
 use dipc_client::{Address, Error, ErrorKind, Session, Target};
 use dipc_collect::stream::{self, Ending};
+use dipc_wire::ProviderConfig;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
+use crate::record::absent_events::AbsentEvents;
 use crate::record::notes::Messages;
 use crate::record::sink::Sink;
 use crate::record::stopping_event::StoppingEvent;
@@ -148,6 +150,15 @@ impl RecordingResult {
     /// Whether the runtime sent everything, including the end of the stream.
     pub(crate) const fn is_whole(&self) -> bool {
         self.end.is_whole()
+    }
+
+    /// Returns the events that a session with these providers asked for, and of which it has none. They are not
+    /// known if the stream is not whole, or events were lost.
+    pub(crate) fn absent_events(&self, providers: &[ProviderConfig]) -> AbsentEvents {
+        if !self.is_whole() || !self.stats.is_whole() || self.stats.lost() > 0 {
+            return AbsentEvents::default();
+        }
+        AbsentEvents::new(providers, self.stats.kinds())
     }
 
     /// Whether the stream ended because its process crashed or was killed.

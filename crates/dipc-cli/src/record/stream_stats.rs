@@ -1,6 +1,6 @@
 //! Statistics of a stream while it arrives.
 
-use nettrace::{Decoder, Event, Events, Loss, Source};
+use nettrace::{Decoder, Event, Events, Loss, Metadata, Source};
 
 use crate::exit::Exit;
 use crate::record::stopping_event::StoppingEvent;
@@ -72,6 +72,11 @@ impl StreamStats {
     /// The number of lost events in words: "at least" where the runtime does not report all of them.
     pub(crate) fn lost_in_words(&self) -> String {
         lost_in_words(self.decoder.loss())
+    }
+
+    /// The kinds of events so far.
+    pub(crate) fn kinds(&self) -> &[Metadata] {
+        self.decoder.metadata()
     }
 
     /// Whether the ended stream has the end that a runtime writes.

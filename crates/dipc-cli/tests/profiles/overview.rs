@@ -169,3 +169,14 @@ fn the_kernels_samples_show_which_code_ran_and_what_waited() {
         assert!(kinds(&cpu).contains(kind), "{kind}");
     }
 }
+
+/// The page and its findings are of one reading.
+#[test]
+fn a_page_warns_of_damage_once() {
+    let (folder, file) = recording("net10-all.nettrace");
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(folder.path().join("cut.nettrace"), &bytes[..900_000]).unwrap();
+    let output = dipc(folder.path(), &["convert", "cut.nettrace", "-f", "html"]);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(errors.matches("cut.nettrace: cut at offset ").count(), 1, "{errors}");
+}

@@ -81,7 +81,7 @@ pub(crate) enum Report {
 pub(crate) fn run(args: &ReportArgs) -> Outcome {
     let file = &args.file;
     let Some(report) = &args.report else {
-        return overview::run(file, args.format.unwrap_or_default(), &args.user_code);
+        return overview::run(file, args.format.unwrap_or_default(), &args.user_code, &[]);
     };
     if !args.user_code.user_code.is_empty() {
         return Err(Failure::usage("--user-code: put it after the name of the report"));
@@ -105,9 +105,10 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
     }
 }
 
-/// Prints the overview of a recording as a table.
-pub(crate) fn overview(file: &std::path::Path) -> Outcome {
-    overview::run(file, Format::Table, &UserCodeArgs::default())
+/// Prints the overview of a recording as a table. The events of the reports `asked_for` were recorded, and none
+/// happened.
+pub(crate) fn overview(file: &std::path::Path, asked_for: &[&str]) -> Outcome {
+    overview::run(file, Format::Table, &UserCodeArgs::default(), asked_for)
 }
 
 /// Returns the builder of the first findings of a recording, for a page whose profile has these options.

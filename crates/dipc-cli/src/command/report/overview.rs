@@ -38,6 +38,9 @@ struct Overview {
 struct Missing {
     /// The name of the report.
     report: &'static str,
+    /// Whether it is known that its events were asked for: none happened.
+    #[serde(skip)]
+    is_asked_for: bool,
     #[serde(flatten)]
     needs: Needs,
 }
@@ -56,13 +59,17 @@ const REPORTS: [Report; 8] = [
     ("jit", |gathered| !gathered.jit.is_empty(), jit::NEEDS),
 ];
 
-pub(super) fn run(file: &Path, format: Format, user_code: &UserCodeArgs) -> Outcome {
+/// Prints an overview. The events of the reports `asked_for` were recorded: what is missing of them did not
+/// happen.
+pub(super) fn run(file: &Path, format: Format, user_code: &UserCodeArgs, asked_for: &[&str]) -> Outcome {
     let (gathered, exit) = OverviewData::read(file, &user_code.patterns())?;
     let missing = REPORTS.into_iter().filter(|(_, has_content, _)| !has_content(&gathered));
     let overview = Overview {
         file: file.display().to_string(),
         findings: findings::of(&gathered, &format!("dipc report {}", shell::path(file))),
-        missing: missing.map(|(report, _, needs)| Missing { report, needs }).collect(),
+        missing: missing
+            .map(|(report, _, needs)| Missing { report, is_asked_for: asked_for.contains(&report), needs })
+            .collect(),
         summary: gathered.summary,
     };
     match format {
@@ -130,13 +137,19 @@ fn table(overview: &Overview, width: Option<usize>, height: Option<usize>) -> St
         line(&mut text, "More", "nothing stands out");
         found.push(text);
     }
-    if !overview.missing.is_empty() {
-        let missing =
-            overview.missing.iter().map(|missing| format!("{} ({})", missing.needs.what, missing.report));
-        let missing = missing.collect::<Vec<_>>().join(", ");
+    let (asked_for, unknown): (Vec<_>, Vec<_>) =
+        overview.missing.iter().partition(|missing| missing.is_asked_for);
+    let names = |missing: &[&Missing]| {
+        let names = missing.iter().map(|missing| format!("{} ({})", missing.needs.what, missing.report));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    if !asked_for.is_empty() {
+        line(&mut lacking, "None of", &format!("{}: recorded, and none happened", names(&asked_for)));
+    }
+    if !unknown.is_empty() {
         // A recording does not say what was asked for.
-        line(&mut lacking, "None of", &format!("{missing}: not recorded, or none happened"));
-        match overview.missing.as_slice() {
+        line(&mut lacking, "None of", &format!("{}: not recorded, or none happened", names(&unknown)));
+        match unknown.as_slice() {
             [missing] => line(&mut lacking, "To record it", missing.needs.command),
             missing if messages::is_verbose() => {
                 lacking.push('\n');
@@ -178,6 +191,21 @@ mod tests {
             findings: (0..findings).map(finding).collect(),
             missing: Vec::new(),
         }
+    }
+
+    #[test]
+    fn events_that_were_asked_for_did_not_happen() {
+        let missing = |report, is_asked_for, needs| Missing { report, is_asked_for, needs };
+        let missing = vec![
+            missing("exceptions", true, needs::EXCEPTIONS),
+            missing("contention", true, contention::NEEDS),
+            missing("alloc", false, needs::ALLOCATIONS),
+        ];
+        let text = table(&Overview { missing, ..overview(1) }, None, None);
+        let end = "None of       exception events (exceptions), waits for locks (contention): recorded, and none happened\n\
+                   None of       allocation events (alloc): not recorded, or none happened\n\
+                   To record it  dipc trace -p PID --profile gc-verbose\n";
+        assert!(text.ends_with(end), "{text}");
     }
 
     #[test]

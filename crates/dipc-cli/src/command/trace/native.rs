@@ -14,6 +14,7 @@ use jiff::Zoned;
 use super::{Opened, RecordingSettings, TICK, file_name, with_pid};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::record::absent_events::AbsentEvents;
 use crate::record::kernel_samples::{KernelSampler, SampleSettings};
 use crate::record::source::{NoRuntime, PortWatcher, Source, Start};
 use crate::render::messages;
@@ -89,7 +90,7 @@ impl RecordingSettings {
         let path = self.output.clone().unwrap_or_else(default);
         let summary = recording.summary();
         let path = recording.save(&path, self.output.is_some())?;
-        self.written.add(&path, report_of(wanted));
+        self.written.add(&path, report_of(wanted), AbsentEvents::default());
         let exit = summary.exit(self.fail_on_loss);
         let Some((child, _watcher)) = running else { return Ok(Opened::Ended(exit.or_program(code))) };
         Ok(Opened::Ended(exit.or_program(Some(child.wait(&self.interrupts)?))))
@@ -116,7 +117,7 @@ impl RecordingSettings {
         let recording = sampler.finish()?;
         let summary = recording.summary();
         let path = recording.save(&path, is_chosen)?;
-        self.written.add(&path, report_of(*samples));
+        self.written.add(&path, report_of(*samples), AbsentEvents::default());
         Ok(summary.exit(self.fail_on_loss))
     }
 }
