@@ -110,6 +110,18 @@ impl DiagnosticEvent {
     }
 
     /// The tags of the activity, where the event has them as `Tags`.
+    ///
+    /// ```no_run
+    /// use clr_activity::DiagnosticEvent;
+    ///
+    /// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+    /// while let Some(event) = events.next()? {
+    ///     if let Some(diagnostic) = DiagnosticEvent::read(&event) {
+    ///         println!("{} {:?}", diagnostic.source, diagnostic.tags().collect::<Vec<_>>());
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn tags(&self) -> impl Iterator<Item = (&str, &str)> {
         let tags = self.arguments.iter().find(|(name, _)| name == "Tags").map_or("", |(_, tags)| tags);
         let tags = tags.strip_prefix('[').unwrap_or(tags);

@@ -54,7 +54,8 @@ impl Pauses {
     /// # let mut block = EventBlock::v4();
     /// # for (id, timestamp, payload) in [(1, 5_000_000, suspend), (2, 9_000_000, vec![0, 0])] {
     /// #     let (thread, sequence) = (7, id);
-    /// #     block.event(&Event { metadata_id: id, sequence, timestamp, thread, payload, ..Event::default() });
+    /// #     let event = Event { metadata_id: id, sequence, timestamp, thread, payload, ..Event::default() };
+    /// #     block.event(&event);
     /// # }
     /// # let mut trace = Trace::new(&TraceHeader::default());
     /// # trace.metadata_block(&[kind(1, 9), kind(2, 3)]).event_block(&block);

@@ -103,6 +103,17 @@ const NO_SOURCE: u32 = u32::MAX;
 
 impl Spans {
     /// With the [intervals](Span::intervals) of requests.
+    ///
+    /// ```no_run
+    /// use clr_activity::Spans;
+    ///
+    /// let recording = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+    /// let mut spans = Spans::default().with_intervals();
+    /// recording.in_time_order().for_each(|event| {
+    ///     spans.add(&event, |span| println!("{}: {:?}", span.name, span.intervals));
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_intervals(mut self) -> Self {
         self.live.keeps_intervals = true;
@@ -545,6 +556,18 @@ impl Spans {
     }
 
     /// The kinds of spans seen so far.
+    ///
+    /// ```no_run
+    /// use clr_activity::Spans;
+    ///
+    /// let recording = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+    /// let mut spans = Spans::default();
+    /// recording.in_time_order().for_each(|event| spans.add(&event, |_| {}))?;
+    /// for source in spans.sources() {
+    ///     println!("{}/{}: {} of {} paired", source.provider, source.task, source.paired, source.starts);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn sources(&self) -> impl Iterator<Item = &SpanSource> {
         self.sources.values().filter(|source| source.starts > 0 || source.stops > 0)
     }

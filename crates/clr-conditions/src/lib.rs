@@ -5,6 +5,18 @@
 //!
 //! Features: `dipc-wire` (requests as providers). Rust 1.89 or later.
 //!
+//! # Example
+//!
+//! ```
+//! use clr_conditions::Condition;
+//!
+//! let condition = Condition::parse("gc pause > 200ms and counter cpu-usage > 80")?;
+//! assert_eq!(condition.requests().len(), 2);
+//! let error = Condition::parse("exception X or gc pause > soon").expect_err("not a time");
+//! assert_eq!(error.position(), 26);
+//! # Ok::<(), clr_conditions::ParseError>(())
+//! ```
+//!
 //! # The language
 //!
 //! ```text
@@ -39,18 +51,6 @@
 //! [`Evaluator::usage`] is given them. An amount is in percent (`150%`): of a core for a process, of its limit
 //! for a container; or, for memory, in bytes with a unit (`500MB`, `2GiB`). They meet their condition as
 //! counters do.
-//!
-//! # Examples
-//!
-//! ```
-//! use clr_conditions::Condition;
-//!
-//! let condition = Condition::parse("gc pause > 200ms and counter cpu-usage > 80")?;
-//! assert_eq!(condition.requests().len(), 2);
-//! let error = Condition::parse("exception X or gc pause > soon").expect_err("not a time");
-//! assert_eq!(error.position(), 26);
-//! # Ok::<(), clr_conditions::ParseError>(())
-//! ```
 //!
 //! # Out of scope
 //!

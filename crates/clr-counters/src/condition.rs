@@ -106,7 +106,8 @@ impl Condition {
     /// # use clr_counters::{Kind, Measurement, MeterMeasurement, Sample, Series, SeriesId};
     /// # use std::time::Duration;
     /// # let series = Series::new("MyApp", "orders", Kind::Counter);
-    /// # let orders = Measurement::Meter(MeterMeasurement::Counter { increment: Some(6.0), total: Some(40.0) });
+    /// # let counter = MeterMeasurement::Counter { increment: Some(6.0), total: Some(40.0) };
+    /// # let orders = Measurement::Meter(counter);
     /// # let time = nettrace::RelativeTime::after_start(Duration::from_secs(9));
     /// # let sample = Sample::new(time, SeriesId(0), &series, &orders).with_interval(Duration::from_secs(3));
     /// use clr_counters::{Aspect, Comparison, Condition};

@@ -319,7 +319,8 @@ impl Selection {
     /// let cpu = Selection::of_event_counter("System.Runtime", "cpu-usage");
     /// let orders = Selection::of_instrument("MyApp", "orders");
     /// let both = cpu.and(orders);
-    /// assert!(both.has_event_counter("System.Runtime", "cpu-usage") && both.has_instrument("MyApp", "orders"));
+    /// assert!(both.has_event_counter("System.Runtime", "cpu-usage"));
+    /// assert!(both.has_instrument("MyApp", "orders"));
     /// assert!(!both.has_instrument("MyApp", "returns"));
     /// ```
     #[must_use]

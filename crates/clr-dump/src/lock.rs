@@ -146,7 +146,8 @@ impl Runtime {
     /// for thread in runtime.threads(&core)? {
     ///     for wait in runtime.monitor_waits(&core, &thread)? {
     ///         let object = monitors.at(wait.monitor).map(|monitor| monitor.object);
-    ///         println!("{} waits for {:?}", thread.os_id, object.and_then(|object| names.object_type(object)));
+    ///         let name = object.and_then(|object| names.object_type(object));
+    ///         println!("{} waits for {name:?}", thread.os_id);
     ///     }
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -33,7 +33,8 @@ impl<'a> ClrEvent<'a> {
     ///
     /// let mut events = nettrace::SliceReader::new(&recording)?;
     /// let event = events.next()?.ok_or("an event")?;
-    /// let Some(ClrEvent::ExceptionStart(thrown)) = ClrEvent::of(&event)? else { return Err("another".into()) };
+    /// let view = ClrEvent::of(&event)?;
+    /// let Some(ClrEvent::ExceptionStart(thrown)) = view else { return Err("another event".into()) };
     /// assert_eq!(thrown.exception_type.to_string(), "System.TimeoutException");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

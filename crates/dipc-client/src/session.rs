@@ -336,7 +336,8 @@ impl Session {
     ///
     /// let session = target.start_session(&SessionConfig::new(Providers::parse("MyApp")?))?;
     /// let stopper = session.stopper();
-    /// let reading = std::thread::spawn(move || std::io::copy(&mut session.into_reader(), &mut std::io::sink()));
+    /// let mut reader = session.into_reader();
+    /// let reading = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
     /// // From another thread, such as on Ctrl-C:
     /// stopper.request_stop()?;
     /// assert_eq!(reading.join().expect("no panic")?, 8);

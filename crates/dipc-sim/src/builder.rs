@@ -16,6 +16,21 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 /// A builder of a [`Runtime`], made by [`Runtime::builder`].
+///
+/// ```
+/// use dipc_sim::{Runtime, Speed, Version};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let runtime = Runtime::builder()
+///     .version(Version::NET8)
+///     .pid(4711)
+///     .key(98765)
+///     .rate(1000)
+///     .speed(Speed::Max)
+///     .start_in(folder.path())?;
+/// assert_eq!((runtime.pid(), runtime.identity().clr_version.as_str()), (4711, Version::NET8.clr_version()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
@@ -105,6 +120,16 @@ impl Builder {
     /// Plays the recording in a loop until the session is stopped. The stream is one recording: times and
     /// sequence numbers continue across rounds, and references stay valid. Only for complete recordings of
     /// nettrace V4 and V5, the versions that runtimes write.
+    ///
+    /// ```
+    /// use dipc_sim::Runtime;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// // Only complete recordings are played in a loop.
+    /// let cut = Runtime::builder().replay(b"Nettrace".to_vec()).looped().start_in(folder.path());
+    /// assert!(cut.is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn looped(mut self) -> Self {
         self.stream.looped = true;
         self
@@ -153,6 +178,20 @@ impl Builder {
     }
 
     /// Adds a fault that applies to one command.
+    ///
+    /// ```
+    /// use dipc_sim::{CommandId, Fault, Runtime};
+    /// use std::time::Duration;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// let late = Fault::AnswerLate(Duration::from_millis(200));
+    /// let runtime = Runtime::builder()
+    ///     .fault_on(CommandId::PROCESS_INFO_2, late)
+    ///     .fault_on(CommandId::STOP_TRACING, Fault::NeverStop)
+    ///     .start_in(folder.path())?;
+    /// assert!(!runtime.has_died());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fault_on(self, command: CommandId, fault: Fault) -> Self {
         self.scoped_fault(ScopedFault::new(fault).on(command))
     }
@@ -183,6 +222,17 @@ impl Builder {
     /// Starts a runtime that connects to a port, advertises itself, and connects again after each command and
     /// after each failure. The port may be opened later. An address such as `127.0.0.1:9000` is TCP, which
     /// real runtimes have on phones only.
+    ///
+    /// ```
+    /// use dipc_sim::Runtime;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// // The tool under test listens there, now or later.
+    /// let port = folder.path().join("port").display().to_string();
+    /// let runtime = Runtime::builder().connect(&format!("{port},suspend").parse()?)?;
+    /// assert!(runtime.state().suspended);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn connect(self, port: &PortConfig) -> Result<Runtime, Error> {
         let address = Address::parse(port.address(), TcpReach::Loopback)?;
         Runtime::connect(address, self.config()?, port.suspend)

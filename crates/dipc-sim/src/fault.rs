@@ -6,6 +6,15 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// A fault of a simulated runtime. Each has a name, by which it is printed and parsed.
+///
+/// ```
+/// use dipc_sim::Fault;
+/// use std::time::Duration;
+///
+/// assert_eq!("answer-late:2000".parse(), Ok(Fault::AnswerLate(Duration::from_secs(2))));
+/// assert_eq!(Fault::CloseInStream { after: 4096 }.to_string(), "close-in-stream:4096");
+/// assert!("explode".parse::<Fault>().is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {

@@ -10,6 +10,18 @@ use std::env::consts;
 use uuid::Uuid;
 
 /// The answers of a process to ProcessInfo and ProcessEnvironment.
+///
+/// ```
+/// use dipc_sim::{Identity, Runtime, Version};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let mut identity = Identity::new(4711, Version::NET9);
+/// identity.command_line = "dotnet /srv/shop/Shop.dll".to_owned();
+/// identity.environment.push("LANG=C".to_owned());
+/// let runtime = Runtime::builder().pid(4711).key(98765).identity(identity).start_in(folder.path())?;
+/// assert!(runtime.identity().command_line.ends_with("Shop.dll"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Identity {

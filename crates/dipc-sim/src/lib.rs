@@ -6,6 +6,20 @@
 //!
 //! Features: none. Rust 1.89 or later.
 //!
+//! ```
+//! use dipc_sim::{Fault, Runtime, Version};
+//! # let folder = tempfile::tempdir()?;
+//! # let recording = b"Nettrace".to_vec();
+//!
+//! let runtime = Runtime::builder()
+//!     .version(Version::NET9)
+//!     .replay(recording)
+//!     .fault(Fault::CloseInStream { after: 4 })
+//!     .start_in(folder.path())?;
+//! println!("attach to {}", runtime.endpoint_path().display());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! It serves tests and demonstrations of tools that attach to .NET processes, on machines without .NET, and
 //! tests of faults that no real runtime shows on request: late answers, malformed answers, a process that
 //! dies in the middle of a stream.
@@ -26,20 +40,6 @@
 //!
 //! A [`Fault`] changes an answer or a stream, for all requests or for some ([`ScopedFault`]). Types of
 //! `dipc-wire` and `dipc-transport` that appear in signatures are re-exported.
-//!
-//! ```
-//! use dipc_sim::{Fault, Runtime, Version};
-//! # let folder = tempfile::tempdir()?;
-//! # let recording = b"Nettrace".to_vec();
-//!
-//! let runtime = Runtime::builder()
-//!     .version(Version::NET9)
-//!     .replay(recording)
-//!     .fault(Fault::CloseInStream { after: 4 })
-//!     .start_in(folder.path())?;
-//! println!("attach to {}", runtime.endpoint_path().display());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 //!
 //! # Limits
 //!

@@ -18,6 +18,16 @@ use std::thread::JoinHandle;
 /// A simulated runtime, which runs until it is dropped.
 ///
 /// Dropping it ends all conversations and sessions, waits for its threads, and removes the socket.
+///
+/// ```
+/// use dipc_sim::Runtime;
+///
+/// # let folder = tempfile::tempdir()?;
+/// let runtime = Runtime::builder().suspended().start_in(folder.path())?;
+/// // The tool under test attaches to `runtime.endpoint_path()`; afterwards these have its requests.
+/// assert!(runtime.state().suspended && runtime.requests().is_empty() && runtime.session_count() == 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Runtime {
     server: Arc<Server>,
@@ -103,6 +113,22 @@ impl Runtime {
     }
 
     /// Returns the requests in the order of their arrival, refused ones included; at most the last 1000.
+    ///
+    /// ```
+    /// use dipc_sim::{CommandId, Runtime};
+    /// use dipc_transport::{Connection, Deadline, PeerCheck};
+    /// use std::time::Duration;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// let runtime = Runtime::builder().start_in(folder.path())?;
+    /// // The tool under test; here ResumeRuntime as bytes.
+    /// let deadline = Deadline::after(Duration::from_secs(60));
+    /// let mut tool = Connection::connect(&runtime.address(), PeerCheck::Any, deadline)?;
+    /// tool.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", deadline)?;
+    /// tool.read(&mut [0; 64], deadline)?;
+    /// assert_eq!(runtime.requests()[0].command(), CommandId::RESUME_RUNTIME);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn requests(&self) -> Vec<Request> {
         self.server.requests()
     }

@@ -41,6 +41,17 @@ impl ScopedFault {
 
     /// Returns the fault restricted to the request with this number, among those that it applied to before.
     /// The first is 1; 0 means the first, too.
+    ///
+    /// ```
+    /// use dipc_sim::{CommandId, Fault, Runtime, ScopedFault};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// // The first dump succeeds, the second one never ends.
+    /// let second = ScopedFault::new(Fault::NeverAnswer).on(CommandId::GENERATE_CORE_DUMP_3).nth(2);
+    /// let runtime = Runtime::builder().scoped_fault(second).start_in(folder.path())?;
+    /// assert!(!runtime.has_died());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn nth(self, number: u32) -> Self {
         Self { number: Some(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)), ..self }

@@ -3,6 +3,18 @@
 use std::time::Duration;
 
 /// The speed at which a recording is sent until the session is stopped; the rest of it follows at once then.
+///
+/// ```
+/// use dipc_sim::{Runtime, Speed};
+/// use std::time::Duration;
+///
+/// # let (folder, recording) = (tempfile::tempdir()?, b"Nettrace".to_vec());
+/// // A recording of an hour in ten seconds.
+/// let speed = Speed::Over(Duration::from_secs(10));
+/// let runtime = Runtime::builder().replay(recording).speed(speed).start_in(folder.path())?;
+/// assert!(!runtime.has_died());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Speed {

@@ -37,6 +37,15 @@ use std::str::FromStr;
 /// "no" is [`HResult::UNKNOWN_COMMAND`], "bad encoding" [`HResult::BAD_ENCODING`], "unsupported"
 /// [`HResult::NOT_SUPPORTED`].
 ///
+/// ```
+/// use dipc_sim::{CommandId, Version};
+///
+/// let old: Version = "3.1".parse()?;
+/// assert!(!old.supports(CommandId::PROCESS_INFO_3) && Version::NET9.supports(CommandId::PROCESS_INFO_3));
+/// assert_eq!(Version::ALL.len(), 7);
+/// # Ok::<(), dipc_sim::ParseVersionError>(())
+/// ```
+///
 /// # Source
 /// In addition to observation: Diagnostic IPC Protocol, "Available since" of each command; GenerateCoreDump2
 /// in .NET 6 as of dotnet/diagnostics pull request 2715, CollectTracing3 in .NET 9 as of dotnet/runtime pull

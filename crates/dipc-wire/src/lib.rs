@@ -12,6 +12,31 @@
 //! the connection, and does nothing more: it opens no sockets, reads no clock and starts no threads, so it
 //! works with blocking I/O, any async runtime or an event loop.
 //!
+//! # A client
+//!
+//! ```
+//! use dipc_wire::{Command as _, Feed, MessageReader, ProcessInfo2, decode_reply};
+//! # use dipc_wire::{ProcessInfo2Reply, encode_ok};
+//!
+//! let request: Vec<u8> = ProcessInfo2.to_bytes()?;
+//! // … write `request` to the runtime's socket, then read the reply:
+//! # let mut reply = ProcessInfo2Reply::<&str>::default();
+//! # (reply.process_id, reply.clr_version) = (7, "9.0.1");
+//! # let received = encode_ok(&reply)?;
+//! let mut reader = MessageReader::new();
+//! match reader.feed(&received)? {
+//!     Feed::NeedMore(bytes) => println!("read {bytes} more bytes and feed them"),
+//!     Feed::Message { message, used } => {
+//!         assert_eq!(used, received.len());
+//!         match decode_reply::<ProcessInfo2>(&message)? {
+//!             Ok(info) => println!("pid {} runs on .NET {}", info.process_id, info.clr_version),
+//!             Err(refusal) => println!("the runtime refused: {refusal}"),
+//!         }
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # The layers, from the bottom up
 //!
 //! * [`Header`]: the 20 bytes that begin every message: magic, size, [`CommandId`], reserved.
@@ -46,31 +71,6 @@
 //! # let Feed::Message { message, .. } = MessageReader::new().feed(&bytes)? else { unreachable!() };
 //! let received: GenerateCoreDump3<Utf16<'_>> = message.decode()?;
 //! assert_eq!(received.path, "/tmp/core");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # A client
-//!
-//! ```
-//! use dipc_wire::{Command as _, Feed, MessageReader, ProcessInfo2, decode_reply};
-//! # use dipc_wire::{ProcessInfo2Reply, encode_ok};
-//!
-//! let request: Vec<u8> = ProcessInfo2.to_bytes()?;
-//! // … write `request` to the runtime's socket, then read the reply:
-//! # let mut reply = ProcessInfo2Reply::<&str>::default();
-//! # (reply.process_id, reply.clr_version) = (7, "9.0.1");
-//! # let received = encode_ok(&reply)?;
-//! let mut reader = MessageReader::new();
-//! match reader.feed(&received)? {
-//!     Feed::NeedMore(bytes) => println!("read {bytes} more bytes and feed them"),
-//!     Feed::Message { message, used } => {
-//!         assert_eq!(used, received.len());
-//!         match decode_reply::<ProcessInfo2>(&message)? {
-//!             Ok(info) => println!("pid {} runs on .NET {}", info.process_id, info.clr_version),
-//!             Err(refusal) => println!("the runtime refused: {refusal}"),
-//!         }
-//!     }
-//! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

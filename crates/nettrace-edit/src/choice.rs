@@ -26,6 +26,40 @@ impl Choice {
 }
 
 /// The choice of the records of a recording that are copied, and of the payloads that they get.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace::{Event, PassedPoint};
+/// use nettrace_edit::{Choice, Chooser};
+///
+/// /// Every second event.
+/// #[derive(Default)]
+/// struct Half(bool);
+///
+/// impl Chooser for Half {
+///     fn event(&mut self, _: &Event<'_>) -> Choice {
+///         self.0 = !self.0;
+///         if self.0 { Choice::Keep } else { Choice::Remove }
+///     }
+///     fn keeps_point(&mut self, _: &PassedPoint<'_>, _: &TraceInfo) -> bool {
+///         true
+///     }
+/// }
+///
+/// let copied = nettrace_edit::copy(&recording[..], &mut Vec::new(), &mut Half::default())?;
+/// assert_eq!((copied.read, copied.kept), (10, 5));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Chooser {
     /// Decides about an event.
     fn event(&mut self, event: &Event<'_>) -> Choice;

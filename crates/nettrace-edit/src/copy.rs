@@ -16,6 +16,32 @@ const PART: usize = 256 * 1024;
 ///
 /// The functions that copy take a function which writes the [pending bytes](Transcoder::bytes) of the new
 /// recording; [`write_to`] returns one that writes them to a [`Write`].
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace_edit::{Copier, Criteria, EventMatch, Slice, write_to};
+/// use nettrace_writer::Version;
+///
+/// let mut output = Vec::new();
+/// let mut write = write_to(&mut output);
+/// let copier = Copier::new(nettrace::SliceReader::new(&recording)?, None)?;
+/// assert_eq!(copier.version(), Version::V6);
+/// let events = vec![EventMatch::new("Tick")];
+/// let mut slice = Slice::new(Criteria { events, ..Criteria::default() });
+/// let (copied, _) = copier.copy(&mut slice, &mut write)?.finish(&mut write)?;
+/// assert_eq!(copied.kept, 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Copier<S> {
     events: Events<S>,
@@ -85,6 +111,27 @@ pub struct Copied {
 }
 
 /// Writes the chosen records of a recording to `output`.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace_edit::KeepAll;
+///
+/// let mut copy = Vec::new();
+/// let copied = nettrace_edit::copy(&recording[..], &mut copy, &mut KeepAll)?;
+/// assert_eq!((copied.kept, copied.bytes), (10, copy.len() as u64));
+/// assert!(copied.omissions.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// If the input cannot be read as a recording, or the output not be written. Damage in the recording is not
@@ -243,6 +290,33 @@ impl<S: Source> Copier<S> {
 
     /// Appends the events of another recording of the same process that `is_wanted` chooses. Returns their
     /// number. `added` is then at its end.
+    ///
+    /// ```
+    /// # use nettrace::{Ticks, TraceInfo};
+    /// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+    /// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+    /// # let mut source = EventWriter::new(&info)?;
+    /// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+    /// # let thread = source.thread(7, 8, Some("main"))?;
+    /// # for second in 0..10 {
+    /// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+    /// # }
+    /// # source.finish()?;
+    /// # let recording = source.bytes().to_vec();
+    /// use nettrace::SliceReader;
+    /// use nettrace_edit::{Copier, KeepAll, write_to};
+    ///
+    /// let mut output = Vec::new();
+    /// let mut write = write_to(&mut output);
+    /// let copier = Copier::new(SliceReader::new(&recording)?, None)?;
+    /// let mut copier = copier.copy(&mut KeepAll, &mut write)?;
+    /// // The list of methods that another session has recorded, for example; here the first second.
+    /// let mut other = SliceReader::new(&recording)?;
+    /// let appended = copier.append(&mut other, |event| event.time().0 < 1_000_000_000, &mut write)?;
+    /// let (copied, _) = copier.finish(&mut write)?;
+    /// assert_eq!((appended, copied.written), (1, 11));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`copy`](Self::copy).

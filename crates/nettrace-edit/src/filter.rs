@@ -9,6 +9,29 @@ use inventory::Inventory;
 pub use inventory::Miss;
 
 /// The values of filters. Empty ones admit everything.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace::RelativeTime;
+/// use nettrace_edit::{Criteria, Slice};
+/// use std::time::Duration;
+///
+/// let seconds = |seconds| Some(RelativeTime::after_start(Duration::from_secs(seconds)));
+/// let criteria = Criteria { from: seconds(2), to: seconds(5), ..Criteria::default() };
+/// let copied = nettrace_edit::copy(&recording[..], &mut Vec::new(), &mut Slice::new(criteria))?;
+/// assert_eq!(copied.kept, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[allow(clippy::exhaustive_structs, reason = "made by callers, with `..Criteria::default()`")]
 pub struct Criteria {
@@ -27,6 +50,13 @@ pub struct Criteria {
 }
 
 /// A filter of kinds of events.
+///
+/// ```
+/// use nettrace_edit::{EventMatch, Glob};
+///
+/// assert_eq!(EventMatch::new("80"), EventMatch::Id(80));
+/// assert_eq!(EventMatch::new("GC/*"), EventMatch::Name(Glob::new("GC/*")));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "events have a number and a name")]
 pub enum EventMatch {
@@ -37,6 +67,30 @@ pub enum EventMatch {
 }
 
 /// A filter of events, which also keeps an inventory of them to explain criteria that match nothing.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace_edit::{Criteria, Filter, Miss};
+///
+/// let mut filter = Filter::new(Criteria { threads: vec![9], ..Criteria::default() });
+/// let mut events = nettrace::SliceReader::new(&recording)?;
+/// let mut admitted = 0;
+/// events.for_each(|event| admitted += usize::from(filter.admits(&event)))?;
+/// // The recording has only events of thread 8.
+/// let misses = filter.misses(&events);
+/// assert!(admitted == 0 && matches!(&misses[..], [Miss::Thread { wanted: 9, .. }]), "{misses:?}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Filter {
     tracked: TrackedCriteria,
@@ -171,6 +225,15 @@ impl TrackedCriteria {
 
 impl Criteria {
     /// Criteria for providers and events: names, patterns, or event numbers.
+    ///
+    /// ```
+    /// use nettrace_edit::{Criteria, EventMatch};
+    ///
+    /// let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    /// let criteria = Criteria::of_names(&names(&["Shop*"]), &names(&["Order", "7"]));
+    /// assert!(criteria.admits_provider("Shop-Web") && !criteria.admits_provider("System.Runtime"));
+    /// assert_eq!(criteria.events[1], EventMatch::Id(7));
+    /// ```
     pub fn of_names(providers: &[String], events: &[String]) -> Self {
         Self {
             providers: providers.iter().map(|text| Glob::new(text)).collect(),

@@ -31,6 +31,32 @@ const PAYLOAD: usize = FORMAT.len() + 16;
 /// It is stated by the last event of the part, `Dipc-Recording/Range`, with the fields `Format` (a GUID that
 /// identifies this form), `FromNanoseconds` and `ToNanoseconds`, signed numbers of 64 bits. The smallest and
 /// the largest number stand for the limits of the session.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace::RelativeTime;
+/// use nettrace_edit::{Criteria, RecordedRange, Slice};
+/// use std::time::Duration;
+///
+/// let from = RelativeTime::after_start(Duration::from_secs(5));
+/// let mut slice = Slice::new(Criteria { from: Some(from), ..Criteria::default() });
+/// let mut part = Vec::new();
+/// nettrace_edit::copy(&recording[..], &mut part, &mut slice)?;
+/// // A part states its time, in its last bytes.
+/// let tail = &part[part.len().saturating_sub(RecordedRange::TAIL)..];
+/// assert_eq!(RecordedRange::find(tail).map(|range| range.from), Some(from));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "a pair of times")]
 pub struct RecordedRange {
@@ -63,6 +89,17 @@ impl RecordedRange {
     }
 
     /// Returns the time that is in both ranges, which may be empty.
+    ///
+    /// ```
+    /// use nettrace::RelativeTime;
+    /// use nettrace_edit::RecordedRange;
+    ///
+    /// let range = |from, to| RecordedRange {
+    ///     from: RelativeTime::from_nanos(from),
+    ///     to: RelativeTime::from_nanos(to),
+    /// };
+    /// assert_eq!(range(0, 50).intersection(range(20, 90)), range(20, 50));
+    /// ```
     #[must_use]
     pub fn intersection(self, other: Self) -> Self {
         Self { from: self.from.max(other.from), to: self.to.min(other.to) }

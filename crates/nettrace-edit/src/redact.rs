@@ -8,6 +8,14 @@ use clr_events::{Glob, event_fields, event_name};
 use nettrace::{Event, Fields, TypeCode, Value};
 
 /// A class of texts, identified by the names of fields.
+///
+/// ```
+/// use nettrace_edit::RedactionClass;
+///
+/// // For the help of a program.
+/// let names = RedactionClass::ALL.map(RedactionClass::name);
+/// assert!(names.contains(&"command-lines") && names.contains(&"paths"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RedactionClass {
@@ -28,6 +36,14 @@ pub enum RedactionClass {
 /// The texts to replace: a class, or the fields that match the pattern `Provider/Event.field`.
 ///
 /// It is parsed from a class such as `paths`, or from `Provider/Event.field` with `*` for any text.
+///
+/// ```
+/// use nettrace_edit::{Redaction, RedactionClass};
+///
+/// assert_eq!("paths".parse(), Ok(Redaction::Class(RedactionClass::Paths)));
+/// assert!(matches!("Shop/*.Customer".parse(), Ok(Redaction::Fields(_))));
+/// assert!("customers".parse::<Redaction>().is_err());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Redaction {
@@ -119,6 +135,30 @@ impl Letters {
 }
 
 /// A redactor, which replaces texts by letters, one for each code unit.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace_edit::{Letters, Redactor};
+///
+/// let mut redactor = Redactor::new(vec!["paths".parse()?], Letters::Same);
+/// let mut events = nettrace::SliceReader::new(&recording)?;
+/// let event = events.next()?.ok_or("an event")?;
+/// // Two letters in place of "hi", after the length.
+/// let payload = redactor.payload(&event).to_vec();
+/// assert_eq!((payload.len(), &payload[..2]), (4, &[2, 0][..]));
+/// assert!(!payload.ends_with(b"hi") && redactor.unread().is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Redactor {
     redactions: Vec<Redaction>,

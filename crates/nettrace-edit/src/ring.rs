@@ -40,6 +40,34 @@ pub struct Capacity {
 /// It holds at least the requested time or bytes, whichever is less, and at most an eighth more, further the
 /// names of code, types and threads from everything dropped, at most 64 MiB, and the block that is being
 /// written.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace_edit::{Capacity, Ring, Storage};
+/// use std::time::{Duration, Instant};
+///
+/// let capacity = Capacity { time: Some(Duration::from_secs(30)), bytes: 64 << 20 };
+/// let mut ring = Ring::new(capacity, Storage::Memory, &info, Instant::now())?;
+/// let mut events = nettrace::SliceReader::new(&recording)?;
+/// while let Some(record) = events.next_record()? {
+///     ring.add(&record)?;
+/// }
+/// // Something has happened: the last events as a whole recording.
+/// let mut file = Vec::new();
+/// let written = ring.snapshot(events.threads())?.write(None, &mut file)?;
+/// assert_eq!((written.events, written.bytes), (10, file.len() as u64));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Ring {
     capacity: Capacity,

@@ -21,6 +21,31 @@ const PART: usize = 256 << 10;
 /// The caller [begins](Self::begin) a part, [adds](Self::add) records to it until it
 /// [is full](Self::is_full), and [ends](Self::end) it. Between the end of a part and the beginning of the
 /// next one no record may be left out.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace_edit::Rotation;
+///
+/// let (mut rotation, mut files) = (Rotation::new(100, &info), vec![Vec::new()]);
+/// let mut events = nettrace::SliceReader::new(&recording)?;
+/// rotation.begin(events.threads(), &mut files[0])?;
+/// while let Some(record) = events.next_record()? {
+///     rotation.add(&record, files.last_mut().ok_or("a file")?)?;
+/// }
+/// rotation.end(events.threads(), None, files.last_mut().ok_or("a file")?)?;
+/// assert!(files[0].starts_with(b"Nettrace"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Rotation {
     size: u64,

@@ -15,6 +15,32 @@ use crate::error::Error;
 const CHUNK: usize = 256 << 10;
 
 /// The storage of recordings.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace_edit::{Capacity, Ring, Storage};
+/// use std::time::Instant;
+///
+/// // Unnamed files, which disappear with the program.
+/// let storage = Storage::Folder(std::env::temp_dir());
+/// let mut ring = Ring::new(Capacity { time: None, bytes: 1 << 20 }, storage, &info, Instant::now())?;
+/// let mut events = nettrace::SliceReader::new(&recording)?;
+/// while let Some(record) = events.next_record()? {
+///     ring.add(&record)?;
+/// }
+/// assert_eq!(ring.newest().as_nanos(), 9_000_000_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Storage {
@@ -26,6 +52,28 @@ pub enum Storage {
 }
 
 /// A recording that several readers may read at once.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace_edit::Segment;
+///
+/// let mut segment = Segment::new();
+/// recording.chunks(100).for_each(|chunk| segment.push(chunk));
+/// let mut count = 0;
+/// segment.read()?.for_each(|_| count += 1)?;
+/// assert_eq!((segment.bytes(), count), (recording.len() as u64, 10));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Segment {
     content: Content,

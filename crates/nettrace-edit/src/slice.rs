@@ -23,6 +23,29 @@ const MARGIN: Duration = Duration::from_secs(1);
 /// Events of other times are kept if those of the part need them: events that name code, types, processes and
 /// threads, the samples and waits that may reach into the part, and the intervals off the processors that do.
 /// All are kept whole: the last event [states the time](RecordedRange) by which views cut them.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # for second in 0..10 {
+/// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+/// # }
+/// # source.finish()?;
+/// # let recording = source.bytes().to_vec();
+/// use nettrace_edit::{Criteria, Letters, Redactor, Slice};
+///
+/// let redactor = Redactor::new(vec!["paths".parse()?], Letters::by_text());
+/// let mut slice = Slice::new(Criteria::default()).with_redactor(redactor).with_dropped_stacks(true);
+/// let mut part = Vec::new();
+/// nettrace_edit::copy(&recording[..], &mut part, &mut slice)?;
+/// let replaced = slice.redactor().map(|redactor| redactor.replaced().values().sum::<u64>());
+/// assert_eq!(replaced, Some(10));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Slice {
     filter: Filter,
@@ -111,6 +134,26 @@ impl Slice {
     }
 
     /// Restricts the slice to the events for which `predicate` returns true, such as those of a request.
+    ///
+    /// ```
+    /// # use nettrace::{Ticks, TraceInfo};
+    /// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+    /// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+    /// # let mut source = EventWriter::new(&info)?;
+    /// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+    /// # let thread = source.thread(7, 8, Some("main"))?;
+    /// # for second in 0..10 {
+    /// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+    /// # }
+    /// # source.finish()?;
+    /// # let recording = source.bytes().to_vec();
+    /// use nettrace_edit::{Criteria, Slice};
+    ///
+    /// let mut slice = Slice::new(Criteria::default()).with_predicate(|event| event.time().0 == 0);
+    /// let copied = nettrace_edit::copy(&recording[..], &mut Vec::new(), &mut slice)?;
+    /// assert_eq!(copied.kept, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_predicate(self, predicate: impl Fn(&Event<'_>) -> bool + Send + 'static) -> Self {
         Self { predicate: Some(Predicate(Box::new(predicate))), ..self }
@@ -131,6 +174,28 @@ impl Slice {
 
     /// Reads a recording to find the first or last events of the slice in time order, to which it is then
     /// restricted. Returns whether there are any. Memory: 16 bytes for each of `head` and `tail`.
+    ///
+    /// ```
+    /// # use nettrace::{Ticks, TraceInfo};
+    /// # use nettrace_writer::{EventKind, EventWriter, FieldKind};
+    /// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+    /// # let mut source = EventWriter::new(&info)?;
+    /// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[("Path", FieldKind::Text)]))?;
+    /// # let thread = source.thread(7, 8, Some("main"))?;
+    /// # for second in 0..10 {
+    /// #     source.event(tick, Ticks(second * 1_000_000_000), thread, None, &[], &[2, 0, b'h', b'i'])?;
+    /// # }
+    /// # source.finish()?;
+    /// # let recording = source.bytes().to_vec();
+    /// use nettrace_edit::{Criteria, Slice};
+    ///
+    /// let mut slice = Slice::new(Criteria::default());
+    /// // The last three events; the recording is read twice.
+    /// assert!(slice.limit(&mut nettrace::SliceReader::new(&recording)?, None, Some(3))?);
+    /// let copied = nettrace_edit::copy(&recording[..], &mut Vec::new(), &mut slice)?;
+    /// assert_eq!(copied.kept, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// If the recording cannot be read.

@@ -54,7 +54,8 @@ pub use otlp::otlp_request;
 /// let mut lines = Vec::new();
 /// nettrace_export::write(&profile, Format::Folded, WriteOptions::new("queries", "my-tool"), &mut lines)?;
 /// let lines = String::from_utf8(lines)?;
-/// assert!(lines.lines().any(|line| line.ends_with("Shop!Program.Main();Shop!Cart.Pay() 2500000")), "{lines}");
+/// let stack = "Shop!Program.Main();Shop!Cart.Pay() 2500000";
+/// assert!(lines.lines().any(|line| line.ends_with(stack)), "{lines}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -203,7 +203,8 @@ impl Profile {
     ///
     /// ```
     /// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
-    /// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+    /// # let measure = Measure::new("query time", "queries", Unit::Nanoseconds);
+    /// # let mut builder = StackProfileBuilder::new(measure);
     /// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
     /// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
     /// # }
@@ -249,7 +250,8 @@ impl Profile {
     ///
     /// ```
     /// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
-    /// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+    /// # let measure = Measure::new("query time", "queries", Unit::Nanoseconds);
+    /// # let mut builder = StackProfileBuilder::new(measure);
     /// # for (method, weight) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
     /// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
     /// # }

@@ -29,6 +29,31 @@ const MOST_RECORDINGS: usize = 256;
 const MOST_BYTES: u64 = 1 << 30;
 
 /// A data set in a directory, or in another place: `TABLE/date=DATE/service=NAME/SHARD.parquet`.
+///
+/// ```
+/// # use nettrace::{Ticks, TraceInfo};
+/// # use nettrace_writer::{EventKind, EventWriter};
+/// # let folder = tempfile::tempdir()?;
+/// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+/// # let mut source = EventWriter::new(&info)?;
+/// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[]))?;
+/// # let thread = source.thread(7, 8, Some("main"))?;
+/// # source.event(tick, Ticks(5), thread, None, &[], &[])?;
+/// # source.finish()?;
+/// # let recording = folder.path().join("app.nettrace");
+/// # std::fs::write(&recording, source.bytes())?;
+/// use nettrace_tables::{Dataset, Input, Labels, Options};
+///
+/// let dataset = Dataset::new(folder.path().join("data"), Options::default());
+/// let plan = dataset.plan(vec![Input::open(&recording, Labels::default())?])?;
+/// for shard in &plan.shards {
+///     let summary = dataset.export(shard)?;
+///     assert_eq!(summary.recordings[0].events, 1);
+/// }
+/// // Recordings in place are not exported again.
+/// assert_eq!(dataset.plan(vec![Input::open(&recording, Labels::default())?])?.done, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Dataset {
     storage: Arc<dyn Storage>,
@@ -94,6 +119,18 @@ impl Dataset {
 
     /// Appends columns to `events`, for this data set and all later exports into it. Columns that are already
     /// there stay as they are.
+    ///
+    /// ```
+    /// use nettrace_tables::{Dataset, Options};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// let dataset = Dataset::new(folder.path(), Options::default());
+    /// dataset.promote(&["Shop/Order.Total:double".parse()?])?;
+    /// assert_eq!(dataset.promoted()?[0].name(), "p_shop_order_total");
+    /// // A name never changes its type.
+    /// assert!(dataset.promote(&["Shop/Order.Total:text".parse()?]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// If the data set has another field or type under a column's name, or cannot be written.
@@ -201,6 +238,37 @@ impl Dataset {
 
     /// Writes a shard like [`export`](Self::export), with payloads that are changed before they become rows.
     /// Rows then have no `payload`: bytes without a field name cannot be changed.
+    ///
+    /// ```
+    /// # use nettrace::{Ticks, TraceInfo};
+    /// # use nettrace_writer::{EventKind, EventWriter};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+    /// # let mut source = EventWriter::new(&info)?;
+    /// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[]))?;
+    /// # let thread = source.thread(7, 8, Some("main"))?;
+    /// # source.event(tick, Ticks(5), thread, None, &[], &[])?;
+    /// # source.finish()?;
+    /// # let recording = folder.path().join("app.nettrace");
+    /// # std::fs::write(&recording, source.bytes())?;
+    /// use nettrace::Event;
+    /// use nettrace_tables::{Dataset, Input, Labels, Options, PayloadRewriter, Rewritten};
+    ///
+    /// /// Leaves out all payloads.
+    /// struct Nothing;
+    ///
+    /// impl PayloadRewriter for Nothing {
+    ///     fn rewrite(&mut self, _: &Event<'_>, _: &mut Vec<u8>) -> Rewritten {
+    ///         Rewritten::Replaced
+    ///     }
+    /// }
+    ///
+    /// let dataset = Dataset::new(folder.path().join("data"), Options::default());
+    /// let plan = dataset.plan(vec![Input::open(&recording, Labels::default())?])?;
+    /// let summary = dataset.export_rewritten(&plan.shards[0], Some(&mut Nothing))?;
+    /// assert!(summary.files.iter().any(|(table, rows, _)| (*table, *rows) == ("events", 1)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// If a recording cannot be read, or a file cannot be written. Then no file is in place.

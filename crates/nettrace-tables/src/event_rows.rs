@@ -26,6 +26,14 @@ use crate::table_writer::{Row, TableWriter};
 use crate::typed::TypedKind;
 
 /// Settings of an export.
+///
+/// ```
+/// use nettrace_tables::Options;
+///
+/// // Without texts that may be secret, and with the lists of methods.
+/// let options = Options::default().with_drop_fields(true).with_rundown(true);
+/// assert!(options.drop_fields && options.rundown);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {

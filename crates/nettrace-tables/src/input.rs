@@ -14,6 +14,19 @@ use crate::survey::start_ns;
 
 /// Labels of a recording: facts that it does not contain itself. `service` names its partition; `version`,
 /// `pod` and `host` have columns of their own.
+///
+/// ```
+/// use nettrace_tables::Labels;
+///
+/// let mut labels = Labels::from_json(r#"{"service": "shop", "replicas": 3}"#)?;
+/// let mut of_machine = Labels::default();
+/// of_machine.insert("host", "web-1");
+/// of_machine.insert("service", "unused");
+/// labels.add_missing(&of_machine);
+/// assert_eq!((labels.service(), labels.get("replicas")), ("shop", Some("3")));
+/// assert_eq!(labels.get("host"), Some("web-1"));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Labels(BTreeMap<String, String>);
 
@@ -98,6 +111,25 @@ pub struct Input {
 
 impl Input {
     /// Reads a recording's header and hashes its content.
+    ///
+    /// ```
+    /// # use nettrace::{Ticks, TraceInfo};
+    /// # use nettrace_writer::{EventKind, EventWriter};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), vec![("ProcessId".into(), "7".into())]);
+    /// # let mut source = EventWriter::new(&info)?;
+    /// # let tick = source.define(&EventKind::new("Demo", 1, "Tick", &[]))?;
+    /// # let thread = source.thread(7, 8, Some("main"))?;
+    /// # source.event(tick, Ticks(5), thread, None, &[], &[])?;
+    /// # source.finish()?;
+    /// # let recording = folder.path().join("app.nettrace");
+    /// # std::fs::write(&recording, source.bytes())?;
+    /// use nettrace_tables::{Input, Labels};
+    ///
+    /// let input = Input::open(&recording, Labels::default())?;
+    /// assert_eq!((input.date.as_str(), input.recording.len()), ("2026-11-21", 32));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// If it cannot be read, or is not a recording.

@@ -13,6 +13,16 @@ const LONGEST: usize = 120;
 ///
 /// Its name is derived from the field's, in characters that all engines accept: `p_shop_order_total`. The
 /// column is null for events of another kind, and for values of another type.
+///
+/// ```
+/// use nettrace_tables::{PromotedColumn, PromotedType};
+///
+/// let total: PromotedColumn = "Shop/Order.Total:double".parse()?;
+/// assert_eq!((total.name(), total.field()), ("p_shop_order_total", "Total"));
+/// assert_eq!(total.kind(), PromotedType::Double);
+/// assert!("Shop.Total".parse::<PromotedColumn>().is_err());
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PromotedColumn {
     name: String,

@@ -38,6 +38,13 @@ pub struct Column {
 }
 
 /// A table.
+///
+/// ```
+/// let events = nettrace_tables::TABLES.iter().find(|table| table.name == "events").ok_or("no events")?;
+/// let names: Vec<_> = events.columns.iter().map(|column| column.name).collect();
+/// assert!(names.contains(&"provider") && names.contains(&"stack_id"), "{names:?}");
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Table {

@@ -55,6 +55,18 @@ pub trait Storage: fmt::Debug + Send + Sync {
 }
 
 /// A directory. Files are written below its `_tmp`, and moved.
+///
+/// ```
+/// use nettrace_tables::{Directory, Storage as _};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let storage = Directory::new(folder.path());
+/// assert!(storage.create("_promoted/p_a.json", b"{}")?);
+/// // It exists already.
+/// assert!(!storage.create("_promoted/p_a.json", b"{}")?);
+/// assert_eq!(storage.list("_promoted")?, ["p_a.json"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Directory {
     root: PathBuf,

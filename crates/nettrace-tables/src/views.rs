@@ -204,6 +204,15 @@ FROM (SELECT p.service AS service, p.version_a AS version_a, p.version_b AS vers
 
 /// Returns statements that declare the tables of a data set and the views over them in an engine. The
 /// promoted columns are among those of `events`, and are listed in comments.
+///
+/// ```
+/// use nettrace_tables::views::{Dialect, views};
+///
+/// let promoted = ["Shop/Order.Total:double".parse()?];
+/// let sql = views(Dialect::ClickHouse, "/data", &promoted);
+/// assert!(sql.contains("-- events.p_shop_order_total: Shop/Order.Total:double"));
+/// # Ok::<(), String>(())
+/// ```
 pub fn views(dialect: Dialect, folder: &str, promoted: &[PromotedColumn]) -> String {
     let mut sql = String::new();
     for column in promoted {

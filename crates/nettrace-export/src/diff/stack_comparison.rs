@@ -40,7 +40,8 @@ use crate::profile::measure::Unit;
 /// # let new = [run(3_000_000)?, run(3_010_000)?, run(2_990_000)?, run(3_000_000)?];
 /// use nettrace_export::diff::{ComparisonOptions, StackComparison};
 ///
-/// let comparison = StackComparison::new(&base, &new, &ComparisonOptions::default(), None).ok_or("no stacks")?;
+/// let options = ComparisonOptions::default();
+/// let comparison = StackComparison::new(&base, &new, &options, None).ok_or("no stacks")?;
 /// let rate = comparison.nodes.iter().find(|node| node.name.ends_with("Tax.Rate()")).ok_or("a stack")?;
 /// // Shares: from a half to three quarters.
 /// assert!((rate.relative_change().ok_or("in both")? - 0.5).abs() < 0.05);

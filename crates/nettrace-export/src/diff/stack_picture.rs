@@ -57,7 +57,8 @@ const STYLE: &str = "\
 /// # let new = [run(3_000_000)?, run(3_010_000)?, run(2_990_000)?, run(3_000_000)?];
 /// use nettrace_export::diff::{ComparisonOptions, Picture, StackComparison};
 ///
-/// let comparison = StackComparison::new(&base, &new, &ComparisonOptions::default(), None).ok_or("no stacks")?;
+/// let options = ComparisonOptions::default();
+/// let comparison = StackComparison::new(&base, &new, &options, None).ok_or("no stacks")?;
 /// let mut svg = Vec::new();
 /// Picture::new(&comparison, "before and after").write(&mut svg)?;
 /// assert!(svg.starts_with(b"<svg"));

@@ -57,7 +57,9 @@ pub struct CallNode<'a> {
 /// # let profile = builder.finish();
 /// let tree = nettrace_export::report::call_tree(&profile, false);
 /// let mut lines = Vec::new();
-/// tree.walk(10, 0, |depth, node| lines.push(format!("{}{} {}", "  ".repeat(depth), node.inclusive, node.name)));
+/// tree.walk(10, 0, |depth, node| {
+///     lines.push(format!("{}{} {}", "  ".repeat(depth), node.inclusive, node.name));
+/// });
 /// assert_eq!(lines[1], "  5000000 Shop!Cart.Load()");
 /// ```
 pub fn call_tree(profile: &Profile, by_thread: bool) -> CallTree<'_> {

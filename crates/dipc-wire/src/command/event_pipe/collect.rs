@@ -122,8 +122,8 @@ payload! {
     /// ```
     /// use dipc_wire::{CollectTracing4, Command as _, Format, Keywords, Level, ProviderConfig};
     ///
-    /// let providers =
-    ///     [ProviderConfig { name: "My.Source", keywords: Keywords::ALL, level: Level::VERBOSE, arguments: "" }];
+    /// let (name, keywords, level) = ("My.Source", Keywords::ALL, Level::VERBOSE);
+    /// let providers = [ProviderConfig { name, keywords, level, arguments: "" }];
     /// let message = CollectTracing4 {
     ///     buffer_mb: 256,
     ///     format: Format::NETTRACE,

@@ -157,7 +157,8 @@ by_session_type! {
     /// | 4 | … | | [`StreamingSession`] or [`UserEventsSession`] |
     ///
     /// ```
-    /// use dipc_wire::{CollectTracing5, Command as _, FilteredProviderConfig, ProviderConfig, StreamingSession};
+    /// use dipc_wire::{CollectTracing5, Command as _, StreamingSession};
+    /// use dipc_wire::{FilteredProviderConfig, ProviderConfig};
     ///
     /// let provider = ProviderConfig { name: "My.Source".to_owned(), ..ProviderConfig::default() };
     /// let session = StreamingSession {
