@@ -72,7 +72,7 @@ pub struct Unresolved<'m> {
     pub file: &'m str,
 }
 
-/// The reason reason an address has no name.
+/// The reason why an address has no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnresolvedReason {
