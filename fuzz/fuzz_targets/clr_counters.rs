@@ -12,8 +12,8 @@ use clr_counters::{
 use libfuzzer_sys::fuzz_target;
 use nettrace::Reader;
 
-/// The largest number of series.
-const MOST: usize = 50;
+/// Maximum number of series.
+const MAX_SERIES: usize = 50;
 
 fuzz_target!(|input: &[u8]| {
     let bytes = input.get(4..).unwrap_or_default();
@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
 /// written, and that at a longer interval what grew is the same.
 fn check(bytes: &[u8]) {
     let Ok(reader) = Reader::new(bytes) else { return };
-    let mut counters = Counters::new(Selection::everything()).with_max_series(MOST);
+    let mut counters = Counters::new(Selection::everything()).with_max_series(MAX_SERIES);
     let mut thinning = Thinning::new(Duration::from_secs(3));
     let (mut grown, mut grown_later) = (Growth::default(), Growth::default());
     let mut events = reader.in_time_order();
@@ -43,7 +43,7 @@ fn check(bytes: &[u8]) {
     let _ = events.for_each(|event| counters.add(&event, |sample| add(&sample, &mut thinning)));
     counters.finish(|sample| add(&sample, &mut thinning));
     thinning.finish(counters.series(), |sample| grown_later.add(&sample));
-    assert!(counters.series().len() <= MOST);
+    assert!(counters.series().len() <= MAX_SERIES);
     assert!(grown.is_large || grown.count == grown_later.count, "{} {}", grown.count, grown_later.count);
     assert_eq!(grown.measurements.min(1), grown_later.measurements.min(1));
     assert!(grown_later.measurements <= grown.measurements);

@@ -22,7 +22,7 @@ const CONDITIONS: [&str; 9] = [
 
 /// Bytes of what met a part: its words, and texts of the process, each cut at 120 characters. An event has
 /// its names, and some fields.
-const LONGEST: usize = (2 + 2 * 16) * 500;
+const MAX_LENGTH: usize = (2 + 2 * 16) * 500;
 
 fuzz_target!(|input: &[u8]| {
     let Some((&[choice, end, ..], bytes)) = input.split_first_chunk::<4>() else { return };
@@ -62,5 +62,5 @@ fn check_match(met: &Match, now: RelativeTime) {
     assert!(met.time == now || met.what.contains("counter "));
     assert!(!met.what.is_empty());
     let parts = met.what.split(" and ").count();
-    assert!(met.what.len() <= LONGEST * parts, "{} bytes", met.what.len());
+    assert!(met.what.len() <= MAX_LENGTH * parts, "{} bytes", met.what.len());
 }

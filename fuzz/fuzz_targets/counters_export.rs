@@ -14,8 +14,8 @@ use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequ
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use prost::Message as _;
 
-/// The largest number of series: fewer than some inputs have.
-const MOST: usize = 20;
+/// Maximum number of series: fewer than some inputs have.
+const MAX_SERIES: usize = 20;
 
 const NOW: Duration = Duration::from_secs(1);
 
@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
 /// Checks what is written of a recording of a process with this name.
 fn check(bytes: &[u8], name: &str) {
     for style in [NameStyle::OpenTelemetry, NameStyle::DotnetMonitor] {
-        let mut exporter = Exporter::new(style, MOST).with_own_metrics();
+        let mut exporter = Exporter::new(style, MAX_SERIES).with_own_metrics();
         exporter.begin_process(ProcessKey(0), Some(name), Some(1));
         exporter.begin_process(ProcessKey(1), None, None);
         each_sample(bytes, |process, sample| exporter.add(process, sample, NOW));
@@ -43,7 +43,7 @@ fn check(bytes: &[u8], name: &str) {
         check_text(&exporter.encode(Format::Text, NOW), false);
     }
     for temporality in [otlp::Temporality::Cumulative, otlp::Temporality::Delta] {
-        let mut exporter = otlp::Exporter::new(temporality, MOST);
+        let mut exporter = otlp::Exporter::new(temporality, MAX_SERIES);
         let attributes = vec![("service.name".to_owned(), name.to_owned())];
         exporter.begin_process(ProcessKey(0), otlp::Process::new(Some(1), 5).with_attributes(attributes));
         exporter.begin_process(ProcessKey(1), otlp::Process::default());
@@ -58,7 +58,7 @@ fn check(bytes: &[u8], name: &str) {
 /// Calls a function with all samples, those of every third as of another process.
 fn each_sample(bytes: &[u8], mut each: impl FnMut(ProcessKey, &Sample<'_>)) {
     let Ok(mut events) = Reader::new(bytes) else { return };
-    let mut counters = Counters::new(Selection::everything()).with_max_series(2 * MOST);
+    let mut counters = Counters::new(Selection::everything()).with_max_series(2 * MAX_SERIES);
     let mut number = 0;
     let mut add = |sample: Sample<'_>| {
         number += 1;
@@ -112,7 +112,7 @@ fn check_text(bytes: &[u8], is_open_metrics: bool) {
             count = value.map_or(0, |value| value as usize);
         }
     }
-    assert!(count <= MOST);
+    assert!(count <= MAX_SERIES);
 }
 
 /// Checks `name="value",…}`.
@@ -167,6 +167,6 @@ fn check_requests(requests: &[otlp::Request]) {
             })
             .sum();
         // One more says how many values were left out.
-        assert!(points <= request.points + 1 && request.points <= MOST);
+        assert!(points <= request.points + 1 && request.points <= MAX_SERIES);
     }
 }

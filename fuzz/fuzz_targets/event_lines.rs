@@ -43,13 +43,13 @@ fn check(bytes: &[u8], flags: u8, check_json: &dyn Fn(&Event<'_>, &[u8])) -> Opt
         let mut lines = text.split('\n');
         assert!(lines.all(|line| !line.contains(is_control)), "{text:?}");
         let frames = if flags & 3 == 0 { 0 } else { event.stack().len() };
-        assert_eq!(text.split('\n').count(), 1 + frames.min(MOST_FRAMES + 1));
+        assert_eq!(text.split('\n').count(), 1 + frames.min(MAX_FRAMES + 1));
     });
     Some(longest)
 }
 
 /// Frames of a stack that are shown.
-const MOST_FRAMES: usize = 8192;
+const MAX_FRAMES: usize = 8192;
 
 fn content(flags: u8, names: &mut ProviderNames) -> LineContent<'_> {
     let mut content = LineContent::default();
@@ -92,7 +92,7 @@ fn check_object(event: &Event<'_>, json: &[u8]) {
     let is_complete = push_fields(&mut fields, event);
     assert!(object["payload"].is_string() || is_complete, "what has no name is in the payload");
     if let Some(stack) = object["stack"].as_array() {
-        assert_eq!(stack.len(), event.stack().len().min(MOST_FRAMES));
+        assert_eq!(stack.len(), event.stack().len().min(MAX_FRAMES));
     }
 }
 

@@ -3,8 +3,8 @@
 
 use gcdump::{Dominators, Grouping, HeapDiff, HeapGraph, HeapReport, PathTree, RetainedSets, dotnet_gcdump};
 
-/// The most paths that are looked at: each has as many steps as the graph is deep.
-const MOST_PATHS: usize = 8;
+/// Maximum number of paths to inspect: each has as many steps as the graph is deep.
+const MAX_PATHS: usize = 8;
 
 /// Makes everything of a graph.
 ///
@@ -29,9 +29,9 @@ pub fn check(graph: &HeapGraph) {
     }
     let retained = RetainedSets::new(&dominators);
     let tree = PathTree::new(graph);
-    let mut paths = tree.paths_to(graph, MOST_PATHS, |_| true);
+    let mut paths = tree.paths_to(graph, MAX_PATHS, |_| true);
     tree.add_retained(&retained, &mut paths.paths);
-    assert!(paths.paths.len() <= paths.count.min(MOST_PATHS));
+    assert!(paths.paths.len() <= paths.count.min(MAX_PATHS));
     assert_eq!(paths.unreachable, reports[0].unreachable.unwrap_or_default().objects);
     assert!(dotnet_gcdump::report(graph, true, |name| name.into()).lines().count() >= 5);
 }

@@ -163,10 +163,10 @@ struct Parts {
     times: Vec<(Option<u64>, Range)>,
 }
 
-/// The most intervals that are kept.
-const MOST: usize = 1 << 22;
-/// The most activities whose result is kept.
-const MOST_KNOWN: usize = 1 << 16;
+/// Maximum number of intervals to keep.
+const MAX_INTERVALS: usize = 1 << 22;
+/// Maximum number of activities with a known result.
+const MAX_RESULTS: usize = 1 << 16;
 
 impl ActivityFinder {
     /// Creates a finder for these activities.
@@ -207,7 +207,7 @@ impl ActivityFinder {
             return *known;
         }
         let is_chosen = self.activities.iter().any(|pattern| pattern.matches(activity, process));
-        if self.known.len() >= MOST_KNOWN {
+        if self.known.len() >= MAX_RESULTS {
             self.known.clear();
         }
         self.known.insert((process, activity), is_chosen);
@@ -216,7 +216,7 @@ impl ActivityFinder {
 
     /// Whether there is room for one more interval.
     fn has_room(&mut self) -> bool {
-        let has_room = self.stretches < MOST;
+        let has_room = self.stretches < MAX_INTERVALS;
         if has_room {
             self.stretches = self.stretches.saturating_add(1);
         } else {

@@ -26,11 +26,11 @@ pub struct Cause {
     pub generation: u32,
 }
 
-/// The most causes that are distinguished: some 40 MB.
-const MOST: usize = 1 << 20;
+/// Maximum number of causes to distinguish: some 40 MB.
+const MAX_CAUSES: usize = 1 << 20;
 
-/// The longest chain of causes that is followed.
-const DEEPEST: usize = 32;
+/// Maximum length of a chain of causes to follow.
+const MAX_DEPTH: usize = 32;
 
 /// All causes seen so far with their first times, as a tree in which no branch has a stack twice: loops of
 /// tasks that each create the next one end.
@@ -69,14 +69,14 @@ impl Causes {
             depth = depth.saturating_add(1);
         }
         let place = match self.all.get_index_of(&cause) {
-            None if depth < DEEPEST && self.all.len() < MOST => self.all.insert_full(cause, time).0,
+            None if depth < MAX_DEPTH && self.all.len() < MAX_CAUSES => self.all.insert_full(cause, time).0,
             Some(place) => place,
             None => {
                 self.left_out = self.left_out.saturating_add(1);
                 return cause.by;
             }
         };
-        debug_assert!(place < MOST, "more causes than are kept");
+        debug_assert!(place < MAX_CAUSES, "more causes than are kept");
         u32::try_from(place.saturating_add(1)).map_or(cause.by, CauseId)
     }
 

@@ -7,7 +7,7 @@ use nettrace::{Event, Utf16};
 use serde_json::Value;
 
 use crate::event_kind::{DIAGNOSTIC_SOURCE, EventKind};
-use crate::fields::{LONGEST, SpanOutcome, field, is_error_status};
+use crate::fields::{MAX_LENGTH, SpanOutcome, field, is_error_status};
 use crate::span::SpanRole;
 
 /// An event of a DiagnosticSource or an ActivitySource: two texts, then a list of keys and values, all texts.
@@ -44,10 +44,10 @@ pub enum DiagnosticPhase {
     Neither,
 }
 
-/// The most arguments of an event that are read.
-const MOST_ARGUMENTS: u16 = 64;
-/// The most characters of an argument that are read: one argument has all tags.
-const LONGEST_ARGUMENT: usize = 8192;
+/// Maximum number of arguments of an event to read.
+const MAX_ARGUMENTS: u16 = 64;
+/// Maximum number of characters of an argument to read: one argument has all tags.
+const MAX_ARGUMENT_LENGTH: usize = 8192;
 
 impl DiagnosticEvent {
     /// Reads an event; `None` if it is not one that the bridge passes on.
@@ -80,13 +80,13 @@ impl DiagnosticEvent {
 
     pub(crate) fn of(event: &Event<'_>, opcode: Option<u8>) -> Option<Self> {
         let mut cursor = Cursor::new(event.payload());
-        let source = bounded(cursor.utf16().ok()?, LONGEST);
-        let name = bounded(cursor.utf16().ok()?, LONGEST);
-        let count = cursor.u16().unwrap_or(0).min(MOST_ARGUMENTS);
+        let source = bounded(cursor.utf16().ok()?, MAX_LENGTH);
+        let name = bounded(cursor.utf16().ok()?, MAX_LENGTH);
+        let count = cursor.u16().unwrap_or(0).min(MAX_ARGUMENTS);
         let mut arguments = Vec::new();
         for _ in 0..count {
             let (Ok(key), Ok(value)) = (cursor.utf16(), cursor.utf16()) else { break };
-            arguments.push((bounded(key, LONGEST), bounded(value, LONGEST_ARGUMENT)));
+            arguments.push((bounded(key, MAX_LENGTH), bounded(value, MAX_ARGUMENT_LENGTH)));
         }
         let (task, phase) = phase(&name, opcode);
         Some(Self { task: task.to_owned(), source, phase, arguments })
@@ -253,7 +253,7 @@ pub(crate) fn request_message(event: &Event<'_>) -> Option<RequestMessage> {
         let nettrace::Value::String(json) = json else { return None };
         let value: Value = serde_json::from_str(&json.to_string()).ok()?;
         Some(match value.get(key)? {
-            Value::String(text) => text.chars().take(LONGEST).collect(),
+            Value::String(text) => text.chars().take(MAX_LENGTH).collect(),
             Value::Number(number) => number.to_string(),
             _ => return None,
         })

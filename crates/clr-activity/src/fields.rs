@@ -7,10 +7,10 @@ use nettrace::{Event, Value};
 
 use crate::event_kind::{self, Format};
 
-/// The most bytes of a text that are kept.
-pub(crate) const LONGEST: usize = 256;
+/// Maximum length of a kept string, in bytes.
+pub(crate) const MAX_LENGTH: usize = 256;
 
-/// Appends a value as text, in at most [`LONGEST`] bytes, without control characters.
+/// Appends a value as text, in at most [`MAX_LENGTH`] bytes, without control characters.
 pub(crate) fn push(text: &mut String, value: &Value<'_>) {
     match value {
         Value::String(value) => push_text(text, value.chars()),
@@ -30,7 +30,7 @@ pub(crate) fn push(text: &mut String, value: &Value<'_>) {
 
 /// Appends a string in the same way.
 fn push_text(text: &mut String, chars: impl Iterator<Item = char>) {
-    let limit = text.len().saturating_add(LONGEST);
+    let limit = text.len().saturating_add(MAX_LENGTH);
     for char in chars {
         if text.len() >= limit {
             text.push('…');
@@ -88,7 +88,7 @@ pub(crate) fn name(event: &Event<'_>, format: Format) -> String {
                     let _ = write!(name, "{gap}{field}=");
                     push(&mut name, &value);
                 }
-                if name.len() > LONGEST {
+                if name.len() > MAX_LENGTH {
                     break;
                 }
             }

@@ -62,17 +62,17 @@ pub(crate) struct LiveSpans {
     generation: u64,
 }
 
-/// The most spans that are kept.
-const MOST: usize = 1 << 16;
-/// The most processes whose pauses are followed.
-const MOST_PROCESSES: usize = 1 << 12;
-/// The most enclosing spans that are followed.
-const DEEPEST: usize = 32;
+/// Maximum number of spans to keep.
+const MAX_SPANS: usize = 1 << 16;
+/// Maximum number of processes with followed pauses.
+const MAX_PROCESSES: usize = 1 << 12;
+/// Maximum number of enclosing spans to follow.
+const MAX_DEPTH: usize = 32;
 
 impl LiveSpans {
     /// The pauses of a process; `None` if there are too many processes.
     pub(crate) fn clock(&mut self, process: Option<u64>) -> Option<&mut PauseClock> {
-        if self.clocks.len() >= MOST_PROCESSES && !self.clocks.contains_key(&process) {
+        if self.clocks.len() >= MAX_PROCESSES && !self.clocks.contains_key(&process) {
             return None;
         }
         Some(self.clocks.entry(process).or_default())
@@ -137,7 +137,7 @@ impl LiveSpans {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.spans.len() >= MOST
+        self.spans.len() >= MAX_SPANS
     }
 
     /// Lists the spans that a new one ends: the one with the same activity or key, and an enclosing one of
@@ -151,11 +151,11 @@ impl LiveSpans {
         }
         let (Some(activity), Some(related)) = (new.activity, new.related) else { return };
         let is_same = |id: &SpanId| self.spans.get(id).is_some_and(|span| span.source == new.source);
-        let before = || self.chain(new.process, related).take(DEEPEST);
+        let before = || self.chain(new.process, related).take(MAX_DEPTH);
         if !before().any(|id| is_same(&id)) {
             return;
         }
-        let around: Vec<_> = self.chain(new.process, activity).take(DEEPEST).collect();
+        let around: Vec<_> = self.chain(new.process, activity).take(MAX_DEPTH).collect();
         let before: Vec<_> = before().collect();
         let Some(place) = before.iter().position(|id| is_same(id) && !around.contains(id)) else { return };
         for (index, id) in before.iter().enumerate().take(place.saturating_add(1)) {
@@ -224,7 +224,7 @@ impl LiveSpans {
         }
         // If a server calls itself, there is a call in between.
         let mut at = parent;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             let Some(span) = at.and_then(|id| self.spans.get(&id)) else { break };
             if span.role == SpanRole::Outgoing {
                 return (id, false);
@@ -294,7 +294,7 @@ impl LiveSpans {
         activity: Uuid,
         now: RelativeTime,
     ) {
-        let chain: Vec<_> = self.chain(process, activity).take(DEEPEST).collect();
+        let chain: Vec<_> = self.chain(process, activity).take(MAX_DEPTH).collect();
         let Some(place) = chain.iter().position(|id| *id == stopped) else { return };
         for id in chain.iter().take(place) {
             self.orphan(*id, now);
@@ -316,7 +316,7 @@ impl LiveSpans {
 
     /// The orphans with the time of their end, if there are enough of them to make room.
     pub(crate) fn take_orphans(&mut self) -> Vec<(SpanId, RelativeTime)> {
-        if self.orphans < MOST / 4 {
+        if self.orphans < MAX_SPANS / 4 {
             return Vec::new();
         }
         let orphans = self.spans.iter().filter_map(|(id, span)| Some((*id, span.orphaned?)));

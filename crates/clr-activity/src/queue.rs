@@ -15,14 +15,14 @@ type Queued = Option<(SpanId, QueueMark)>;
 #[derive(Debug, Default)]
 pub(crate) struct Queue(BoundedMap<(Option<u64>, WorkId), VecDeque<Queued>>);
 
-/// The most pieces of work with one number.
-const MOST: usize = 8;
+/// Maximum number of pieces of work with one number.
+const MAX_ITEMS: usize = 8;
 
 impl Queue {
     pub(crate) fn push(&mut self, key: (Option<u64>, WorkId), queued: Queued) {
         match self.0.get_mut(&key) {
             Some(waiting) => {
-                if waiting.len() >= MOST {
+                if waiting.len() >= MAX_ITEMS {
                     waiting.pop_front();
                 }
                 waiting.push_back(queued);

@@ -96,8 +96,8 @@ struct Kind {
     is_of_runtime: bool,
 }
 
-/// The most kinds of spans.
-const MOST_SOURCES: usize = 1 << 12;
+/// Maximum number of kinds of spans.
+const MAX_SOURCES: usize = 1 << 12;
 /// The source of the kinds beyond the limit.
 const NO_SOURCE: u32 = u32::MAX;
 
@@ -195,7 +195,7 @@ impl Spans {
     /// The number of a kind of span.
     fn source(&mut self, provider: &str, task: &str) -> u32 {
         let key = (provider.to_owned(), task.to_owned());
-        let is_full = self.sources.len() >= MOST_SOURCES;
+        let is_full = self.sources.len() >= MAX_SOURCES;
         let index = match self.sources.get_index_of(&key) {
             Some(index) => index,
             None if is_full => {

@@ -45,7 +45,7 @@ impl<T> Default for Suspensions<T> {
 
 impl<T> Suspensions<T> {
     /// More than the number of threads of a process that request at once; older ones have lost their end.
-    const MOST: usize = 64;
+    const MAX_OPEN: usize = 64;
 
     /// Adds an event, and returns the suspension that it ends; `about` creates the data of one that it
     /// begins.
@@ -63,7 +63,7 @@ impl<T> Suspensions<T> {
                     suspend.reason,
                     GcSuspendEeReason::SUSPEND_FOR_GC | GcSuspendEeReason::SUSPEND_FOR_GC_PREP
                 ) {
-                    if self.open.len() == Self::MOST {
+                    if self.open.len() == Self::MAX_OPEN {
                         self.open.remove(0);
                     }
                     self.open.push(Suspension { process, thread, start: now, stopped: None, about: about() });

@@ -54,8 +54,8 @@ struct Open {
     before: (CauseId, Option<Uuid>),
 }
 
-/// The most nested pieces of work of a thread.
-const DEEPEST: usize = 256;
+/// Maximum number of nested pieces of work of a thread.
+const MAX_DEPTH: usize = 256;
 
 impl Tasks {
     /// Adds a step of a worker; `cause` is the cause of the work that it creates.
@@ -133,7 +133,7 @@ impl Tasks {
 
 impl Worker {
     fn enter(&mut self, key: Option<WorkId>) {
-        if self.open.len() >= DEEPEST {
+        if self.open.len() >= MAX_DEPTH {
             self.open.remove(0);
         }
         self.open.push(Open { key, before: (self.cause, self.request) });
@@ -187,7 +187,7 @@ mod tests {
         for _ in 0..1000 {
             other.enter(None);
         }
-        assert_eq!(other.open.len(), DEEPEST);
+        assert_eq!(other.open.len(), MAX_DEPTH);
         other.rest();
         assert_eq!((other.request, other.open.len()), (None, 0));
     }

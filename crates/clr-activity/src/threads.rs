@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::span::SpanId;
 use crate::tasks::Worker;
 
-/// The most threads whose work is followed.
-const MOST: usize = 1 << 16;
+/// Maximum number of threads to follow.
+const MAX_THREADS: usize = 1 << 16;
 
 /// A thread, unique among all processes.
 type ThreadKey = (Option<u64>, ThreadId);
@@ -79,11 +79,11 @@ impl Threads {
     fn index_of_new_slot(&mut self, slot: usize, key: ThreadKey) -> Option<ThreadIndex> {
         let place = match self.all.get_index_of(&key) {
             Some(place) => place,
-            None if self.all.len() >= MOST => return None,
+            None if self.all.len() >= MAX_THREADS => return None,
             None => self.all.insert_full(key, Thread::default()).0,
         };
         // The slot of an event without a thread exceeds every table.
-        if slot < MOST {
+        if slot < MAX_THREADS {
             if self.slots.len() <= slot {
                 self.slots.resize(slot.saturating_add(1), None);
             }

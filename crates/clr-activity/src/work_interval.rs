@@ -2,8 +2,8 @@
 
 use nettrace::{RelativeTime, ThreadId};
 
-/// The most intervals of a request.
-const MOST: usize = 64;
+/// Maximum number of intervals of a request.
+const MAX_INTERVALS: usize = 64;
 
 /// The kind of work in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) struct WorkIntervals {
 
 impl WorkIntervals {
     pub(crate) fn begin(&mut self, kind: WorkKind, now: RelativeTime) {
-        if self.ended.len().saturating_add(self.open.len()) < MOST {
+        if self.ended.len().saturating_add(self.open.len()) < MAX_INTERVALS {
             self.open.push((kind, now));
         }
     }
@@ -53,7 +53,7 @@ impl WorkIntervals {
 
     /// Adds an interval that has ended. Those of no length are left out.
     pub(crate) fn add(&mut self, kind: WorkKind, start: RelativeTime, end: RelativeTime) {
-        if end > start && self.ended.len() < MOST {
+        if end > start && self.ended.len() < MAX_INTERVALS {
             self.ended.push(WorkInterval { kind, start, end });
         }
     }
@@ -100,6 +100,6 @@ mod tests {
                 many.end(one, at(number + 1));
             }
         }
-        assert_eq!(many.finish(at(5000)).len(), MOST);
+        assert_eq!(many.finish(at(5000)).len(), MAX_INTERVALS);
     }
 }

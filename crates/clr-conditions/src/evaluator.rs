@@ -14,12 +14,12 @@ use nettrace::{Event, Metadata, MetadataMap, RelativeTime};
 use crate::condition::{Atom, Condition, Node};
 use crate::field;
 
-/// Characters of a text from the process that a match repeats.
-const LONGEST: usize = 120;
-/// Fields of an event that a match repeats.
-const MOST_FIELDS: usize = 16;
-/// Kinds of events whose atoms are cached; further kinds are looked up each time.
-const MOST_KINDS: usize = 100_000;
+/// Maximum number of characters that a match repeats of a string from the process.
+const MAX_LENGTH: usize = 120;
+/// Maximum number of fields of an event that a match repeats.
+const MAX_FIELDS: usize = 16;
+/// Maximum number of event kinds with cached atoms; further kinds are looked up each time.
+const MAX_KINDS: usize = 100_000;
 const COUNTERS: &str = "EventCounters";
 const METERS: &str = "System.Diagnostics.Metrics";
 
@@ -231,7 +231,7 @@ impl Evaluator {
                 atoms |= bit(number);
             }
         }
-        if index < MOST_KINDS {
+        if index < MAX_KINDS {
             self.kinds.insert(index, atoms);
         }
         atoms
@@ -267,7 +267,7 @@ impl Evaluator {
                             .into_iter()
                             .flat_map(Iterator::flatten)
                             .filter(|(name, _)| fields.iter().any(|it| it.name.eq_ignore_ascii_case(name)))
-                            .take(MOST_FIELDS)
+                            .take(MAX_FIELDS)
                         {
                             // Writing into a `String` does not fail.
                             let _ = write!(what, " {}={}", short(field), short(&value.to_string()));
@@ -493,7 +493,7 @@ impl View<'_> {
 }
 
 fn short(text: &str) -> String {
-    let mut short: String = text.chars().take(LONGEST).collect();
+    let mut short: String = text.chars().take(MAX_LENGTH).collect();
     if short.len() < text.len() {
         short.push('…');
     }

@@ -23,10 +23,10 @@ pub(crate) struct Bound {
     pub(crate) text: Glob,
 }
 
-/// The depth of nested objects that are searched.
-const DEEPEST: usize = 4;
-/// The longest text that is parsed as a number, in characters.
-const LONGEST_NUMBER: usize = 64;
+/// Maximum nesting depth of objects to search.
+const MAX_DEPTH: usize = 4;
+/// Maximum length of a string to parse as a number, in characters.
+const MAX_NUMBER_LENGTH: usize = 64;
 
 impl Bound {
     pub(crate) fn new(text: &str) -> Self {
@@ -42,7 +42,8 @@ pub(crate) fn are_met(conditions: &[FieldCondition], event: &Event<'_>) -> bool 
     conditions.is_empty()
         || event_fields(event).is_some_and(|fields| {
             conditions.iter().all(|it| {
-                find(fields, &it.name, DEEPEST).is_some_and(|value| is_met(it.comparison, &it.bound, &value))
+                find(fields, &it.name, MAX_DEPTH)
+                    .is_some_and(|value| is_met(it.comparison, &it.bound, &value))
             })
         })
 }
@@ -91,7 +92,7 @@ fn number(value: &Value<'_>) -> Option<f64> {
         Value::F64(number) => *number,
         Value::Named(value) => f64::from(value.number),
         // Counters and status codes come as texts, too.
-        Value::String(text) => text.chars().take(LONGEST_NUMBER).collect::<String>().parse().ok()?,
+        Value::String(text) => text.chars().take(MAX_NUMBER_LENGTH).collect::<String>().parse().ok()?,
         _ => return None,
     })
 }

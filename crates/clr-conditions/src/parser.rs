@@ -13,10 +13,10 @@ use crate::field::{Bound, FieldCondition};
 use crate::system::parse_bound;
 use crate::token::{Token, TokenKind, tokens};
 
-/// The largest number of parts: each has a bit of a word.
-pub(crate) const MOST_ATOMS: usize = 64;
-/// The depth of nested parentheses.
-const DEEPEST: usize = 32;
+/// Maximum number of parts: each has a bit of a word.
+pub(crate) const MAX_ATOMS: usize = 64;
+/// Maximum nesting depth of parentheses.
+const MAX_DEPTH: usize = 32;
 /// The default time within which parts joined by `and` have to be met.
 const WITHIN: Duration = Duration::from_secs(10);
 
@@ -195,8 +195,8 @@ impl<'t> Parser<'t> {
     fn part(&mut self, depth: usize) -> Result<Node, ParseError> {
         let offset = self.offset();
         if self.take(&TokenKind::Open) {
-            if depth >= DEEPEST {
-                return Err(self.error_at(offset, format!("more than {DEEPEST} parentheses are open")));
+            if depth >= MAX_DEPTH {
+                return Err(self.error_at(offset, format!("more than {MAX_DEPTH} parentheses are open")));
             }
             let inner = self.any(depth.saturating_add(1))?;
             if !self.take(&TokenKind::Close) {
@@ -205,8 +205,8 @@ impl<'t> Parser<'t> {
             return Ok(inner);
         }
         let atom = self.atom()?;
-        if self.atoms.len() >= MOST_ATOMS {
-            return Err(self.error_at(offset, format!("a condition has {MOST_ATOMS} parts at most")));
+        if self.atoms.len() >= MAX_ATOMS {
+            return Err(self.error_at(offset, format!("a condition has {MAX_ATOMS} parts at most")));
         }
         self.atoms.push(atom);
         Ok(Node::Atom(self.atoms.len().saturating_sub(1)))

@@ -3,8 +3,8 @@
 use crate::error::ParseError;
 use clr_counters::Comparison;
 
-/// The length of the longest condition, in bytes.
-pub(crate) const LONGEST: usize = 8192;
+/// Maximum length of a condition, in bytes.
+pub(crate) const MAX_LENGTH: usize = 8192;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TokenKind {
@@ -26,8 +26,8 @@ pub(crate) struct Token {
 
 /// Splits a condition into tokens.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
-    if text.len() > LONGEST {
-        return Err(ParseError::new(text, LONGEST, format!("a condition has {LONGEST} bytes at most")));
+    if text.len() > MAX_LENGTH {
+        return Err(ParseError::new(text, MAX_LENGTH, format!("a condition has {MAX_LENGTH} bytes at most")));
     }
     let mut tokens = Vec::new();
     let mut chars = text.char_indices().peekable();

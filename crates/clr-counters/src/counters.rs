@@ -18,20 +18,20 @@ const HOLD: Duration = Duration::from_secs(1);
 /// The longest time that runtimes keep an event before they write it into the stream.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The largest number of values that wait for a Meter of the same name.
-const MOST_HELD: usize = 100_000;
+/// Maximum number of values that wait for a Meter of the same name.
+const MAX_HELD: usize = 100_000;
 
-/// The most notices that are kept.
-const MOST_NOTICES: usize = 100;
+/// Maximum number of notices to keep.
+const MAX_NOTICES: usize = 100;
 
-/// The most unselected names that are kept.
-const MOST_UNSELECTED: usize = 100;
+/// Maximum number of unselected names to keep.
+const MAX_UNSELECTED: usize = 100;
 
-/// The most providers of processes for which Meters and EventCounters are distinguished.
-const MOST_PROVIDERS: usize = 10_000;
+/// Maximum number of providers of processes for which Meters and EventCounters are distinguished.
+const MAX_PROVIDERS: usize = 10_000;
 
-/// The most sessions of Meters whose intervals are kept.
-const MOST_SESSIONS: usize = 10_000;
+/// Maximum number of sessions of Meters with known intervals.
+const MAX_SESSIONS: usize = 10_000;
 
 /// Typed samples from a stream of events, for EventCounters and Meters alike.
 ///
@@ -138,9 +138,9 @@ impl Counters {
             selection,
             session: None,
             series: SeriesTable::new(Self::DEFAULT_MAX_SERIES),
-            providers: ProcessMap::new(MOST_PROVIDERS),
+            providers: ProcessMap::new(MAX_PROVIDERS),
             held: VecDeque::new(),
-            meter_intervals: ProcessMap::new(MOST_SESSIONS),
+            meter_intervals: ProcessMap::new(MAX_SESSIONS),
             notices: Vec::new(),
             notice_count: 0,
             unselected: BTreeMap::new(),
@@ -271,7 +271,7 @@ impl Counters {
         };
         let may_become_meter =
             time.saturating_duration_since(first) <= HOLD && self.selection.may_have_instruments(provider);
-        if may_become_meter && self.held.len() < MOST_HELD {
+        if may_become_meter && self.held.len() < MAX_HELD {
             self.held.push_back(Held { process_id, provider: provider.to_owned(), value });
         } else {
             emit_value(&self.series, &value, emit);
@@ -320,7 +320,7 @@ impl Counters {
             }
             MeterEventKind::Notice(notice) => {
                 self.notice_count = self.notice_count.saturating_add(1);
-                if self.notices.len() < MOST_NOTICES {
+                if self.notices.len() < MAX_NOTICES {
                     self.notices.push(Notice::of(notice));
                 }
             }
@@ -346,7 +346,7 @@ impl Counters {
     fn add_unselected(&mut self) {
         let Texts { provider, name, .. } = &self.texts;
         let is_known = self.unselected.get(provider).is_some_and(|names| names.contains(name));
-        if !is_known && self.unselected_count < MOST_UNSELECTED {
+        if !is_known && self.unselected_count < MAX_UNSELECTED {
             self.unselected.entry(provider.clone()).or_default().insert(name.clone());
             self.unselected_count = self.unselected_count.saturating_add(1);
         }

@@ -7,9 +7,9 @@ use nettrace::{DateTime, Event, Utf16, Value};
 /// The provider that reports Meters.
 pub const METRICS_PROVIDER: &str = "System.Diagnostics.Metrics";
 
-/// The most quantiles and buckets of a histogram that are kept. Runtimes send three quantiles, and at most
+/// Maximum number of quantiles and buckets of a histogram to keep. Runtimes send three quantiles, and at most
 /// the requested number of buckets.
-const MOST_PARTS: usize = 4096;
+const MAX_PARTS: usize = 4096;
 
 /// An event of [`METRICS_PROVIDER`].
 ///
@@ -479,17 +479,17 @@ impl<'a> MeterEvent<'a> {
     }
 }
 
-/// The longest number in characters: sign, 17 digits, point and exponent are 24.
-const LONGEST_NUMBER: usize = 32;
+/// Maximum length of a number in characters: sign, 17 digits, point and exponent are 24.
+const MAX_NUMBER_LENGTH: usize = 32;
 
 /// Parses a whole number.
 fn whole_number(text: Utf16<'_>) -> Option<u32> {
-    text.chars().take(LONGEST_NUMBER).collect::<String>().parse().ok()
+    text.chars().take(MAX_NUMBER_LENGTH).collect::<String>().parse().ok()
 }
 
 /// Parses a number.
 fn number(text: Utf16<'_>) -> Option<f64> {
-    number_of(&text.chars().take(LONGEST_NUMBER).collect::<String>())
+    number_of(&text.chars().take(MAX_NUMBER_LENGTH).collect::<String>())
 }
 
 /// Parses a number. Runtimes before 9.0 write a comma if the process's culture does.
@@ -510,10 +510,10 @@ fn quantiles(text: Utf16<'_>) -> Vec<(f64, f64)> {
         let (quantile, value) = pair.split_once('=')?;
         Some((number_of(quantile)?, number_of(value)?))
     });
-    pairs.take(MOST_PARTS).collect()
+    pairs.take(MAX_PARTS).collect()
 }
 
 /// Parses the counts in `3, 0, 5`.
 fn buckets(text: Utf16<'_>) -> Vec<i64> {
-    text.to_string().split(',').map_while(|count| count.trim().parse().ok()).take(MOST_PARTS).collect()
+    text.to_string().split(',').map_while(|count| count.trim().parse().ok()).take(MAX_PARTS).collect()
 }

@@ -77,8 +77,8 @@ impl Request {
     }
 }
 
-/// The most data points of a request. Receivers limit its bytes, to 20 MiB by default.
-const MOST_POINTS: usize = 5000;
+/// Maximum number of data points of a request. Receivers limit its bytes, to 20 MiB by default.
+const MAX_POINTS: usize = 5000;
 
 /// The last state of the series of processes, for OTLP. Times are as for
 /// [`prometheus`](crate::prometheus::Exporter).
@@ -173,7 +173,7 @@ impl Exporter {
         let mut points: Vec<_> = self.points.live_mut(now).collect();
         points.sort_unstable_by(order);
         let mut requests = Vec::new();
-        for part in points.chunks_mut(MOST_POINTS) {
+        for part in points.chunks_mut(MAX_POINTS) {
             let mut resources = Vec::new();
             for of_process in part.chunk_by_mut(|left, right| left.0.process == right.0.process) {
                 let Some(process) = of_process.first().and_then(|(key, _)| self.processes.get(&key.process))

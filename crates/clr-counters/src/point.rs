@@ -69,8 +69,8 @@ const MEAN_BYTES: usize = 2048;
 
 /// A series without a sample for this many intervals has ended.
 const STALE_INTERVALS: u32 = 5;
-/// The shortest time after which a series has ended.
-const SHORTEST_STALE: Duration = Duration::from_secs(10);
+/// Minimum time after which a series has ended.
+const MIN_STALE: Duration = Duration::from_secs(10);
 /// The shortest time between two searches for series that have ended.
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -118,7 +118,7 @@ impl<D: Description> PointTable<D> {
             value: PointValue::new(sample),
             is_present: false,
             last: now,
-            stale_after: SHORTEST_STALE,
+            stale_after: MIN_STALE,
         };
         point.update(sample, now);
         self.points.insert(key, point);
@@ -179,7 +179,7 @@ impl<D> Point<D> {
 
     fn update(&mut self, sample: &Sample<'_>, now: Duration) {
         let interval = sample.nominal_interval.or(sample.interval).unwrap_or_default();
-        self.stale_after = interval.saturating_mul(STALE_INTERVALS).max(SHORTEST_STALE);
+        self.stale_after = interval.saturating_mul(STALE_INTERVALS).max(MIN_STALE);
         self.last = now;
         let has_value = sample_has_value(sample);
         if has_value {

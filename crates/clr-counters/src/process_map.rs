@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::series::LONGEST_TEXT;
+use crate::series::MAX_TEXT_LENGTH;
 
 /// Values by process and name: at most a given number over all processes.
 ///
@@ -31,7 +31,7 @@ impl<T> ProcessMap<T> {
     pub(crate) fn set(&mut self, process_id: Option<u64>, name: &str, value: T) {
         if let Some(old) = self.get_mut(process_id, name) {
             *old = value;
-        } else if self.count < self.most && name.len() <= LONGEST_TEXT {
+        } else if self.count < self.most && name.len() <= MAX_TEXT_LENGTH {
             self.of_processes.entry(process_id).or_default().insert(name.to_owned(), value);
             self.count = self.count.saturating_add(1);
         }
@@ -59,8 +59,8 @@ mod tests {
     #[test]
     fn a_name_that_is_too_long_is_not_kept() {
         let mut map = ProcessMap::new(3);
-        map.set(None, &"x".repeat(LONGEST_TEXT), ());
-        map.set(None, &"x".repeat(LONGEST_TEXT + 1), ());
+        map.set(None, &"x".repeat(MAX_TEXT_LENGTH), ());
+        map.set(None, &"x".repeat(MAX_TEXT_LENGTH + 1), ());
         assert_eq!(map.count, 1);
     }
 }

@@ -291,9 +291,9 @@ impl SessionSettings {
 /// The session of Meters that clients share (8.0 and later).
 pub const SHARED_SESSION: &str = "SHARED";
 
-/// The shortest interval that is requested: the minimum of Meters. EventCounters of some runtimes loop for
-/// ever with an interval of 0 (dotnet/runtime#53564).
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+/// Minimum interval to request, which is the minimum of Meters. EventCounters of some runtimes loop forever
+/// with an interval of 0 (dotnet/runtime#53564).
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Default for Selection {
     /// The default of dotnet-counters: `System.Runtime`.
@@ -469,7 +469,7 @@ impl Selection {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn requests(&self, settings: &SessionSettings) -> Vec<ProviderRequest> {
-        let interval = settings.interval.max(SHORTEST_INTERVAL).as_secs_f64();
+        let interval = settings.interval.max(MIN_INTERVAL).as_secs_f64();
         let mut requests = Vec::<ProviderRequest>::new();
         for chosen in self.providers.iter().filter(|chosen| chosen.source != Source::Meter) {
             let names: Vec<&str> = if chosen.name.contains('*') {

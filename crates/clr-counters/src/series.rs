@@ -227,8 +227,8 @@ fn pairs(tags: &str, separator: char) -> Vec<(&str, &str)> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SeriesId(pub u32);
 
-/// The most bytes that are kept from a text of a series.
-pub(crate) const LONGEST_TEXT: usize = 4096;
+/// Maximum length of a kept string of a series, in bytes.
+pub(crate) const MAX_TEXT_LENGTH: usize = 4096;
 
 /// The series of a process or recording: at most a given number.
 #[derive(Debug)]
@@ -369,7 +369,7 @@ impl SeriesTable {
     }
 
     fn insert(&mut self, series: Series) -> Option<SeriesId> {
-        if self.list.len() >= self.most || self.key.len() > LONGEST_TEXT {
+        if self.list.len() >= self.most || self.key.len() > MAX_TEXT_LENGTH {
             self.left_out = self.left_out.saturating_add(1);
             return None;
         }
@@ -384,7 +384,7 @@ impl SeriesTable {
 fn text(text: Utf16<'_>) -> String {
     let mut kept = String::new();
     for character in text.chars() {
-        if kept.len() >= LONGEST_TEXT {
+        if kept.len() >= MAX_TEXT_LENGTH {
             break;
         }
         kept.push(character);

@@ -2,12 +2,12 @@
 
 use hashbrown::{HashMap, HashSet};
 
-/// The most objects of a chain.
-const DEEPEST: usize = 10_000;
-/// The most steps from one object to another.
-const MOST_STEPS: u64 = 1 << 24;
-/// The most objects of the chains that are kept.
-const MOST_KEPT: usize = 1 << 21;
+/// Maximum number of objects of a chain.
+const MAX_DEPTH: usize = 10_000;
+/// Maximum number of steps from one object to another.
+const MAX_STEPS: u64 = 1 << 24;
+/// Maximum number of objects of the chains to keep.
+const MAX_KEPT: usize = 1 << 21;
 
 /// Chains whose objects are alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) fn chains<L: Copy + Eq + std::hash::Hash>(waiters: &[Vec<usize>], lab
         visited: vec![false; waiters.len()],
         groups: HashMap::new(),
         order: Vec::new(),
-        steps_left: MOST_STEPS,
+        steps_left: MAX_STEPS,
         kept: 0,
         result: Chains::default(),
     };
@@ -119,7 +119,7 @@ impl<L: Copy + Eq + std::hash::Hash> Reader<'_, L> {
                     let at = path.iter().position(|(node, _)| *node == waiter).unwrap_or_default();
                     self.add(&path, ChainEnd::Cycle(at));
                 }
-                Some(_) if path.len() >= DEEPEST => self.add(&path, ChainEnd::Cut),
+                Some(_) if path.len() >= MAX_DEPTH => self.add(&path, ChainEnd::Cut),
                 Some(waiter) => {
                     self.visit(waiter);
                     on_path.insert(waiter);
@@ -144,7 +144,7 @@ impl<L: Copy + Eq + std::hash::Hash> Reader<'_, L> {
             group.count = group.count.saturating_add(1);
             return;
         }
-        if self.kept.saturating_add(path.len()) > MOST_KEPT {
+        if self.kept.saturating_add(path.len()) > MAX_KEPT {
             self.result.is_truncated = true;
             return;
         }
@@ -208,18 +208,18 @@ mod tests {
         let labels: Vec<usize> = (0..waiters.len()).collect();
         let chains = chains(&waiters, &labels);
         assert!(chains.is_truncated);
-        assert!(chains.groups.iter().map(|group| group.nodes.len()).sum::<usize>() <= MOST_KEPT);
+        assert!(chains.groups.iter().map(|group| group.nodes.len()).sum::<usize>() <= MAX_KEPT);
     }
 
     #[test]
     fn a_chain_that_is_too_long_is_cut() {
-        let count = DEEPEST + 5;
+        let count = MAX_DEPTH + 5;
         let waiters: Vec<_> = (0..count).map(|n| if n + 1 < count { vec![n + 1] } else { vec![] }).collect();
         let chains = chains(&waiters, &vec![0; count]);
         // What is past the cut begins a chain of its own.
         assert_eq!(
             chains.groups.first().map(|group| (group.nodes.len(), group.end)),
-            Some((DEEPEST, ChainEnd::Cut))
+            Some((MAX_DEPTH, ChainEnd::Cut))
         );
         assert!(chains.count >= 1);
     }

@@ -13,16 +13,16 @@ use crate::heap::{HeapObject, HeapVisitor, HeapWalk};
 use crate::memory::{MemoryResult, offset};
 use crate::names::{HAS_COMPONENT_SIZE, Names};
 
-/// The most objects of a graph.
-const MOST_NODES: usize = 1 << 22;
-/// The most continuations of a task.
-const MOST_CONTINUATIONS: u32 = 1 << 20;
-/// The most continuation objects between a task and what waits for it.
-const MOST_LINKS: u32 = 8;
-/// The most bytes of an object that are searched for the continuation of a `ValueTask`.
-const MOST_SEARCHED: u64 = 4096;
-/// The most objects that are searched for what resumes a method.
-const MOST_REFERRERS: usize = 1 << 20;
+/// Maximum number of objects of a graph.
+const MAX_NODES: usize = 1 << 22;
+/// Maximum number of continuations of a task.
+const MAX_CONTINUATIONS: u32 = 1 << 20;
+/// Maximum number of continuation objects between a task and its waiter.
+const MAX_LINKS: u32 = 8;
+/// Maximum number of bytes of an object to search for the continuation of a `ValueTask`.
+const MAX_SEARCHED_BYTES: u64 = 4096;
+/// Maximum number of objects to search for the one that resumes a method.
+const MAX_REFERRERS: usize = 1 << 20;
 
 /// The bit of a task's state for a delegate that has been called.
 const RUNNING: u32 = 0x0002_0000;
@@ -195,10 +195,10 @@ impl HeapVisitor for Found<'_, '_> {
             }
             _ => return,
         };
-        self.is_full |= found >= MOST_NODES;
+        self.is_full |= found >= MAX_NODES;
         if self.is_full {
-            self.boxes.truncate(MOST_NODES);
-            self.tasks.truncate(MOST_NODES);
+            self.boxes.truncate(MAX_NODES);
+            self.tasks.truncate(MAX_NODES);
         }
     }
 }
@@ -218,7 +218,7 @@ impl Graph<'_, '_> {
         if let Some(index) = self.index.get(&address) {
             return Some(*index);
         }
-        if self.nodes.len() >= MOST_NODES {
+        if self.nodes.len() >= MAX_NODES {
             self.is_full = true;
             return None;
         }
@@ -273,7 +273,7 @@ impl Graph<'_, '_> {
         match &*self.roles.of(type_handle) {
             AsyncRole::Task(fields) | AsyncRole::Method(MethodBox { task: Some(fields), .. }) => {
                 if let Ok(continuation) = memory.u64(offset(address, fields.continuation)) {
-                    self.resolve(continuation, MOST_LINKS, &mut waiters);
+                    self.resolve(continuation, MAX_LINKS, &mut waiters);
                 }
             }
             // A pooled box is the source of its ValueTask.
@@ -335,7 +335,7 @@ impl Graph<'_, '_> {
             AsyncRole::List { items, count } => {
                 let count = memory.u32(offset(continuation, *count)).unwrap_or_default();
                 let Ok(array) = memory.u64(offset(continuation, *items)) else { return };
-                for index in 0..u64::from(count.min(MOST_CONTINUATIONS)) {
+                for index in 0..u64::from(count.min(MAX_CONTINUATIONS)) {
                     // An array has its elements after its length.
                     let at = offset(array, index.wrapping_mul(8).wrapping_add(16));
                     let Ok(item) = memory.u64(at) else { break };
@@ -382,7 +382,7 @@ impl Graph<'_, '_> {
                     AsyncRole::Method(_) | AsyncRole::Task(_) | AsyncRole::Delegate
                 )
             {
-                self.resolve(*waiter, MOST_LINKS, waiters);
+                self.resolve(*waiter, MAX_LINKS, waiters);
                 return;
             }
         }
@@ -397,7 +397,7 @@ impl Graph<'_, '_> {
             Ok(if has_length { 0 } else { memory.u32(offset(type_handle, 4))? })
         };
         let size: MemoryResult<u32> = size();
-        let size = u64::from(size.unwrap_or_default()).saturating_sub(16).min(MOST_SEARCHED);
+        let size = u64::from(size.unwrap_or_default()).saturating_sub(16).min(MAX_SEARCHED_BYTES);
         let bytes = memory.bytes(offset(object, 8), usize::try_from(size).unwrap_or_default());
         bytes.unwrap_or_default().as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
     }
@@ -427,7 +427,7 @@ impl Graph<'_, '_> {
         let mut referrers = Referrers { targets, last: (0, 0), found: Vec::new() };
         let names = self.roles.names;
         names.walk_heap(&mut referrers)?;
-        self.is_full |= referrers.found.len() >= MOST_REFERRERS;
+        self.is_full |= referrers.found.len() >= MAX_REFERRERS;
         let mut resumed = HashSet::new();
         // What calls a method's continuation says more than what has its delegate.
         let mut others = Vec::new();
@@ -521,7 +521,7 @@ impl HeapVisitor for Referrers {
 
     fn reference(&mut self, target: u64) {
         if let Some(method) = self.targets.get(&target)
-            && self.found.len() < MOST_REFERRERS
+            && self.found.len() < MAX_REFERRERS
         {
             let (address, type_handle) = self.last;
             self.found.push(Referrer { address, type_handle, target, method: *method });

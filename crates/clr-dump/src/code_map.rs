@@ -14,16 +14,16 @@ use crate::ready_to_run::Image;
 use crate::registers::Registers;
 use crate::unwind::{FramePosition, FunctionEntry, UnwindError, unwind};
 
-/// The most nodes of the map that are read.
-const MOST_NODES: usize = 1 << 20;
-/// The most code ranges that share an entry of the map.
-const MOST_FRAGMENTS: usize = 4096;
-/// The most ranges of a list: one for each image, and those of JIT-compiled code.
-const MOST_RANGES: usize = 1 << 16;
-/// The most entries of a method: its body and its funclets.
-const MOST_ENTRIES: u32 = 4096;
-/// The most words of the nibble map that are searched for the start of a method: 16 MB of code.
-const MOST_NIBBLE_WORDS: usize = 1 << 16;
+/// Maximum number of nodes of the map to read.
+const MAX_NODES: usize = 1 << 20;
+/// Maximum number of code ranges that share an entry of the map.
+const MAX_FRAGMENTS: usize = 4096;
+/// Maximum number of ranges of a list: one for each image, and those of JIT-compiled code.
+const MAX_RANGES: usize = 1 << 16;
+/// Maximum number of entries of a method: its body and its funclets.
+const MAX_ENTRIES: u32 = 4096;
+/// Maximum number of words of the nibble map to search for the start of a method: 16 MB of code.
+const MAX_NIBBLE_WORDS: usize = 1 << 16;
 
 /// The map from addresses to managed code of a process.
 ///
@@ -204,7 +204,7 @@ impl CodeMap {
     /// Passes the ranges of the list on, from the highest to the lowest one, until `visit` returns false.
     fn each_element(&self, memory: &dyn Memory, mut visit: impl FnMut(Section) -> bool) -> MemoryResult<()> {
         let (mut at, mut last) = (memory.u64(self.root)?, u64::MAX);
-        for _ in 0..MOST_RANGES {
+        for _ in 0..MAX_RANGES {
             if at == 0 {
                 break;
             }
@@ -229,7 +229,7 @@ impl CodeMap {
                 return Ok(None);
             }
         }
-        for _ in 0..MOST_FRAGMENTS {
+        for _ in 0..MAX_FRAGMENTS {
             let [next, begin, end, section] = memory.words(node)?;
             if (begin..end).contains(&address) {
                 return Section::read(memory, section).map(Some);
@@ -260,7 +260,7 @@ impl CodeMap {
         let mut seen = HashSet::new();
         let mut pending = vec![(self.root, 0_u32)];
         while let Some((node, level)) = pending.pop() {
-            if seen.len() >= MOST_NODES {
+            if seen.len() >= MAX_NODES {
                 break;
             }
             if level == 5 {
@@ -299,7 +299,7 @@ impl CodeMap {
         let method_desc = memory.u64(offset(header, 0x18))?;
         // Entries are relative to what the range begins with, which is the map's base in newer versions.
         let base = if self.ranges == CodeRanges::List { section.begin } else { base };
-        let count = memory.u32(offset(header, 0x20))?.min(MOST_ENTRIES);
+        let count = memory.u32(offset(header, 0x20))?.min(MAX_ENTRIES);
         for index in 0..u64::from(count) {
             let at = offset(header, index.wrapping_mul(12).wrapping_add(0x24));
             let [begin, end, info] = [0, 4, 8].map(|field| memory.u32(offset(at, field)));
@@ -346,7 +346,7 @@ fn method_start(memory: &dyn Memory, form: NibbleMap, map: u64, inside: u64) -> 
         return Ok(Some(start(index, nibble)));
     }
     let mut before = index % 8;
-    for _ in 0..MOST_NIBBLE_WORDS {
+    for _ in 0..MAX_NIBBLE_WORDS {
         let first = word_index.wrapping_mul(8);
         for place in (0..before).rev() {
             let index = first.wrapping_add(place);

@@ -28,8 +28,8 @@ pub enum CoreContent<'a> {
 const LARGE_GAP: u64 = 1 << 20;
 /// Bytes of that part.
 pub(crate) const GAP_PART: u64 = 4 << 20;
-/// The most parts of untouched memory; the others are left out.
-const MOST_GAP_PARTS: usize = 1 << 16;
+/// Maximum number of parts of untouched memory; the others are left out.
+const MAX_GAP_PARTS: usize = 1 << 16;
 impl CoreContent<'_> {
     pub(crate) const fn of_note(&self) -> CopiedContent {
         match self {
@@ -253,7 +253,7 @@ fn add_runs(pieces: &mut Vec<Piece>, runs: &[(u64, u64)], whole: &Piece, gap_par
     let end = whole.address.saturating_add(whole.bytes);
     let mut at = whole.address;
     for (start, stop) in runs.iter().copied().chain([(end, end)]) {
-        while at < start && *gap_parts < MOST_GAP_PARTS {
+        while at < start && *gap_parts < MAX_GAP_PARTS {
             let bytes = start.saturating_sub(at).min(GAP_PART);
             pieces.push(Piece { address: at, bytes, order: order::UNTOUCHED, is_untouched: true, ..*whole });
             at = at.saturating_add(bytes);
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(touched, runs);
         let mut pieces = Vec::new();
         add_runs(&mut pieces, &[], &Piece { bytes: 1 << 47, ..WHOLE }, &mut 0);
-        assert_eq!(pieces.len(), MOST_GAP_PARTS);
+        assert_eq!(pieces.len(), MAX_GAP_PARTS);
     }
 
     #[test]

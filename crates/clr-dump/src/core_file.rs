@@ -24,8 +24,8 @@ pub use self::notes::{CoreProcess, CoreThread, SignalInfo};
 
 /// The command line of a core dump that was stripped.
 pub(crate) const STRIPPED: &str = "(removed by dipc dump strip)";
-/// The most parts of memory that are read.
-const MOST_SEGMENTS: u64 = 1 << 20;
+/// Maximum number of parts of memory to read.
+const MAX_SEGMENTS: u64 = 1 << 20;
 
 /// A core dump.
 ///
@@ -84,8 +84,8 @@ struct Backing {
 
 /// The flag of writable memory in a program header.
 const WRITABLE: u32 = 2;
-/// The most files that are used for memory that a dump leaves out.
-const MOST_BACKING: usize = 1024;
+/// Maximum number of files to use for memory that a dump leaves out.
+const MAX_BACKING_FILES: usize = 1024;
 
 impl CoreFile {
     /// Reads the headers and notes of a core dump. Its memory is read on demand, by pages of which few are
@@ -140,7 +140,7 @@ impl CoreFile {
             signal: None,
             copy: None,
             missing_bytes: 0,
-            promised_bytes: programs.saturating_add(size.saturating_mul(count.min(MOST_SEGMENTS))),
+            promised_bytes: programs.saturating_add(size.saturating_mul(count.min(MAX_SEGMENTS))),
             omitted: Vec::new(),
             left_out: Vec::new(),
             backing: Vec::new(),
@@ -150,7 +150,7 @@ impl CoreFile {
             file,
         };
         let mut notes = Vec::new();
-        for index in 0..count.min(MOST_SEGMENTS) {
+        for index in 0..count.min(MAX_SEGMENTS) {
             let at = index.checked_mul(size).and_then(|at| at.checked_add(programs));
             let Some(program) = at.and_then(|at| core.file.array::<56>(at).ok()) else { break };
             let field = |at: usize| Fields(program.get(at..).unwrap_or_default());
@@ -205,7 +205,7 @@ impl CoreFile {
     pub fn add_files(&mut self, mut open: impl FnMut(&str) -> Option<Box<dyn ReadAt>>) -> usize {
         let mut used: Vec<(Arc<str>, Arc<PagedFile>)> = Vec::new();
         let firsts: Vec<_> = self.files.iter().filter(|file| file.file_offset == 0).cloned().collect();
-        for first in firsts.into_iter().take(MOST_BACKING) {
+        for first in firsts.into_iter().take(MAX_BACKING_FILES) {
             if used.iter().any(|(path, _)| *path == first.path) {
                 continue;
             }
@@ -330,11 +330,11 @@ impl CoreFile {
     /// stack; `None` if the file does not have them.
     pub fn environment_names(&self) -> Option<Vec<String>> {
         const PAGE: u64 = 4096;
-        const MOST_PAGES: u64 = 512;
+        const MAX_PAGES: u64 = 512;
         let path = self.executed_path?;
         let mut bytes = Vec::new();
         let mut start = path;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let below = (start.saturating_sub(1) / PAGE).saturating_mul(PAGE);
             let mut page = vec![0; usize::try_from(start.saturating_sub(below)).unwrap_or_default()];
             if page.is_empty() || self.read(below, &mut page).is_err() {
@@ -471,7 +471,7 @@ fn build_id(memory: &dyn Memory, start: u64) -> Option<Vec<u8>> {
 /// have their number.
 fn headers(programs: u64, size: u64, count: u64, sections: u64) -> Vec<Range<u64>> {
     const SECTION: u64 = 64;
-    let table = size.saturating_mul(count.min(MOST_SEGMENTS));
+    let table = size.saturating_mul(count.min(MAX_SEGMENTS));
     let mut headers = vec![0..64, programs..programs.saturating_add(table)];
     if sections != 0 {
         headers.push(sections..sections.saturating_add(SECTION));

@@ -2,16 +2,16 @@
 
 use crate::memory::{Memory, MemoryResult, offset};
 
-/// The most program headers of an image.
-const MOST_HEADERS: u16 = 64;
-/// The most bytes of the notes of an image.
-const MOST_NOTE_BYTES: u64 = 4096;
-/// The most entries of the dynamic section.
-const MOST_DYNAMIC: u64 = 256;
+/// Maximum number of program headers of an image.
+const MAX_HEADERS: u16 = 64;
+/// Maximum number of bytes of the notes of an image.
+const MAX_NOTE_BYTES: u64 = 4096;
+/// Maximum number of entries of the dynamic section.
+const MAX_DYNAMIC_ENTRIES: u64 = 256;
 /// The flag of parts that can be written.
 const WRITABLE: u32 = 2;
-/// The most symbols of a hash chain.
-const MOST_CHAIN: u32 = 4096;
+/// Maximum number of symbols of a hash chain.
+const MAX_CHAIN_LENGTH: u32 = 4096;
 
 /// A loaded image.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl ElfImage {
             return Ok(None);
         }
         let headers = offset(base, memory.u64(offset(base, 32))?);
-        let count = memory.u16(offset(base, 56))?.min(MOST_HEADERS);
+        let count = memory.u16(offset(base, 56))?.min(MAX_HEADERS);
         let machine = memory.u16(offset(base, 18)).unwrap_or_default();
         let mut image =
             Self { machine, bias: base, build_id: None, unwind_table: None, data: None, dynamic: None };
@@ -67,7 +67,7 @@ impl ElfImage {
         image.dynamic = dynamic.map(|address| offset(image.bias, address));
         image.unwind_table = unwind_table.map(|address| offset(image.bias, address));
         for (address, size) in notes {
-            if let Ok(Some(id)) = build_id(memory, offset(image.bias, address), size.min(MOST_NOTE_BYTES)) {
+            if let Ok(Some(id)) = build_id(memory, offset(image.bias, address), size.min(MAX_NOTE_BYTES)) {
                 image.build_id = Some(id);
             }
         }
@@ -78,7 +78,7 @@ impl ElfImage {
     pub(crate) fn symbol(&self, memory: &dyn Memory, name: &str) -> MemoryResult<Option<Symbol>> {
         let Some(dynamic) = self.dynamic else { return Ok(None) };
         let (mut hash, mut strings, mut symbols) = (None, None, None);
-        for index in 0..MOST_DYNAMIC {
+        for index in 0..MAX_DYNAMIC_ENTRIES {
             let [tag, value] = memory.words(offset(dynamic, index.wrapping_mul(16)))?;
             // The C library may or may not have replaced the image's own addresses.
             let address = if value < self.bias { offset(self.bias, value) } else { value };
@@ -99,7 +99,7 @@ impl ElfImage {
         let Some(bucket) = wanted.checked_rem(buckets) else { return Ok(None) };
         let mut index = memory.u32(offset(table, u64::from(bucket).wrapping_mul(4)))?;
         let chain = offset(table, u64::from(buckets).wrapping_mul(4));
-        for _ in 0..MOST_CHAIN {
+        for _ in 0..MAX_CHAIN_LENGTH {
             let Some(place) = index.checked_sub(first) else { break };
             let hash = memory.u32(offset(chain, u64::from(place).wrapping_mul(4)))?;
             if hash | 1 == wanted | 1 {

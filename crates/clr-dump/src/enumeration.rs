@@ -9,8 +9,8 @@ use portable_pdb::{FieldDefinition, ProgramMetadata};
 
 use crate::names::Names;
 
-/// The most constants of an enumeration.
-const MOST_CONSTANTS: usize = 4096;
+/// Maximum number of constants of an enumeration.
+const MAX_CONSTANTS: usize = 4096;
 
 /// The numbers of an enumeration with their names, in the order of the source.
 pub(crate) type Constants = Arc<[(String, i64)]>;
@@ -35,7 +35,7 @@ impl Names<'_> {
     fn read_constants(&self, type_handle: u64) -> Option<Constants> {
         let module = self.module(self.module_of(type_handle).ok()?);
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
-        let numbers = metadata.fields_of_type(self.type_row(type_handle).ok()?).ok()?.take(MOST_CONSTANTS);
+        let numbers = metadata.fields_of_type(self.type_row(type_handle).ok()?).ok()?.take(MAX_CONSTANTS);
         let rows = numbers.filter_map(|number| metadata.field_row(number).ok());
         let is_signed =
             self.value_kind(type_handle).is_ok_and(|kind| matches!(kind.0, 0x04 | 0x06 | 0x08 | 0x0a));

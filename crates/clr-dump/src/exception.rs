@@ -14,14 +14,14 @@ use crate::runtime::Runtime;
 use crate::thread::Thread;
 use crate::unwind::FramePosition;
 
-/// The most exceptions of a thread, and the most causes of one.
-const MOST_EXCEPTIONS: usize = 64;
-/// The most frames of an exception.
-const MOST_FRAMES: u64 = 8096;
+/// Maximum number of exceptions of a thread, and of causes of one.
+const MAX_EXCEPTIONS: usize = 64;
+/// Maximum number of frames of an exception.
+const MAX_FRAMES: u64 = 8096;
 /// The deepest nesting of the collections that the causes of an exception are in.
 const COLLECTION_DEPTH: u32 = 4;
-/// The most base types of an exception's type.
-const MOST_BASES: usize = 256;
+/// Maximum number of base types of an exception's type.
+const MAX_BASES: usize = 256;
 
 /// An exception.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Runtime {
         let (fields, places) = (&self.layout.thread, &self.layout.exception_tracker);
         let mut tracker = memory.u64(offset(thread.address, fields.exception_tracker))?;
         let mut seen = HashSet::new();
-        while tracker != 0 && seen.len() < MOST_EXCEPTIONS && seen.insert(tracker) {
+        while tracker != 0 && seen.len() < MAX_EXCEPTIONS && seen.insert(tracker) {
             let object = match places.thrown {
                 Thrown::Handle(at) => of_handle(memory.u64(offset(tracker, at))?)?,
                 Thrown::Object(at) => memory.u64(offset(tracker, at))?,
@@ -182,7 +182,7 @@ impl Names<'_> {
         let (mut list, mut seen) = (Vec::new(), HashSet::new());
         let mut pending = vec![(address, None)];
         while let Some((next, cause_of)) = pending.pop() {
-            if next == 0 || list.len() >= MOST_EXCEPTIONS || !seen.insert(next) {
+            if next == 0 || list.len() >= MAX_EXCEPTIONS || !seen.insert(next) {
                 continue;
             }
             let exception = Exception { cause_of, ..self.exception(next) };
@@ -224,7 +224,7 @@ impl Names<'_> {
         let memory = self.memory();
         if self.is_array(memory.u64(address).ok()? & !7) {
             let length = memory.u32(offset(address, 8)).ok()?;
-            let most = u32::try_from(MOST_EXCEPTIONS).unwrap_or(u32::MAX);
+            let most = u32::try_from(MAX_EXCEPTIONS).unwrap_or(u32::MAX);
             let element =
                 |index: u32| memory.u64(offset(address, u64::from(index).wrapping_mul(8).wrapping_add(16)));
             let elements = (0..length.min(most)).map_while(|index| element(index).ok());
@@ -280,7 +280,7 @@ impl Names<'_> {
         let (memory, runtime) = (self.memory(), self.runtime());
         let base = runtime.exception_type(memory)?;
         let mut of = type_handle;
-        for _ in 0..MOST_BASES {
+        for _ in 0..MAX_BASES {
             if of == base || of == 0 {
                 return Ok(of == base);
             }
@@ -314,7 +314,7 @@ impl Names<'_> {
         // A count and a thread come before the frames.
         let most = length.saturating_sub(16) / 32;
         let mut frames = Vec::new();
-        for index in 0..count.min(most).min(MOST_FRAMES) {
+        for index in 0..count.min(most).min(MAX_FRAMES) {
             let at = offset(array, index.wrapping_mul(32).wrapping_add(32));
             let [ip, _, method_desc] = memory.words(at)?;
             let code = self.runtime().code().find(memory, ip).ok().flatten();
@@ -329,7 +329,7 @@ impl Names<'_> {
         const SEPARATOR: u64 = 1;
         let memory = self.memory();
         let mut frames = Vec::new();
-        for index in 0..count.min(MOST_FRAMES) {
+        for index in 0..count.min(MAX_FRAMES) {
             let ip = memory.u64(offset(array, index.wrapping_mul(8).wrapping_add(16)))?;
             if ip != SEPARATOR {
                 let code = self.runtime().managed(memory, FramePosition::Caller.lookup_address(ip));

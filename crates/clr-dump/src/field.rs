@@ -15,20 +15,20 @@ use crate::signature;
 use crate::thread::Thread;
 use crate::thread_statics::ThreadStatics;
 
-/// The most fields of a type.
-const MOST_FIELDS: usize = 1 << 16;
-/// The most base types of a type.
-const MOST_BASES: usize = 256;
-/// The most parts of a map.
-const MOST_PARTS: usize = 1024;
-/// The most types whose static fields are read, and the most of these fields.
-const MOST_TYPES: usize = 1 << 20;
-const MOST_STATIC: usize = 1 << 20;
+/// Maximum number of fields of a type.
+const MAX_FIELDS: usize = 1 << 16;
+/// Maximum number of base types of a type.
+const MAX_BASES: usize = 256;
+/// Maximum number of parts of a map.
+const MAX_PARTS: usize = 1024;
+/// Maximum number of types to read static fields of, and of these fields.
+const MAX_TYPES: usize = 1 << 20;
+const MAX_STATIC_FIELDS: usize = 1 << 20;
 
 /// The offset of the base type in a MethodTable.
 const BASE_TYPE: u64 = 16;
-/// The highest offset that a field can have: higher ones are of fields without a place.
-const HIGHEST_OFFSET: u32 = 0x07ff_fff0;
+/// Maximum offset of a field: higher ones mark fields without a location.
+const MAX_OFFSET: u32 = 0x07ff_fff0;
 
 /// A field of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Names<'_> {
             let own = self.own_fields(of).unwrap_or_default().into_iter();
             fields.extend(own.filter(|field| field.storage == Storage::Object));
         }
-        fields.truncate(MOST_FIELDS);
+        fields.truncate(MAX_FIELDS);
         fields
     }
 
@@ -141,7 +141,7 @@ impl Names<'_> {
     pub(crate) fn type_and_bases(&self, type_handle: u64) -> Vec<u64> {
         let mut types = Vec::new();
         let mut of = type_handle;
-        while of != 0 && types.len() < MOST_BASES && !types.contains(&of) {
+        while of != 0 && types.len() < MAX_BASES && !types.contains(&of) {
             types.push(of);
             of = self.base_type(of).unwrap_or_default();
         }
@@ -163,7 +163,7 @@ impl Names<'_> {
         let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
         let Some(metadata) = metadata else { return Ok(Vec::new()) };
         let row = self.type_row(type_handle)?;
-        let numbers = metadata.fields_of_type(row).unwrap_or_default().take(MOST_FIELDS);
+        let numbers = metadata.fields_of_type(row).unwrap_or_default().take(MAX_FIELDS);
         let rows: HashSet<u32> = numbers.filter_map(|number| metadata.field_row(number).ok()).collect();
         let list = memory.u64(offset(self.class(type_handle)?, 24))?;
         if list == 0 {
@@ -179,7 +179,7 @@ impl Names<'_> {
             let row = first & 0x00ff_ffff;
             let (place, kind) = (second & 0x07ff_ffff, u8::try_from(second >> 27).unwrap_or_default());
             let Some(field) = metadata.field(row).ok().filter(|_| rows.contains(&row)) else { continue };
-            if place >= HIGHEST_OFFSET {
+            if place >= MAX_OFFSET {
                 continue;
             }
             let kind = ValueKind(kind);
@@ -250,7 +250,7 @@ impl Names<'_> {
     fn mapped_type(&self, mut map: u64, row: u32) -> Option<u64> {
         let memory = self.memory();
         let mut row = u64::from(row);
-        for _ in 0..MOST_PARTS {
+        for _ in 0..MAX_PARTS {
             let [next, table] = memory.words(map).ok()?;
             let count = u64::from(memory.u32(offset(map, 16)).ok()?);
             if row < count {
@@ -293,7 +293,7 @@ impl Names<'_> {
             if seen.insert(of) {
                 self.add_static_fields(of, &threads, &mut fields);
             }
-            if fields.len() >= MOST_STATIC {
+            if fields.len() >= MAX_STATIC_FIELDS {
                 break;
             }
         }
@@ -311,7 +311,7 @@ impl Names<'_> {
 
     /// Returns the types that modules define or have instances of, and others.
     fn types_with_fields(&self, others: impl IntoIterator<Item = u64>) -> Vec<u64> {
-        let mut types: Vec<u64> = others.into_iter().take(MOST_TYPES).collect();
+        let mut types: Vec<u64> = others.into_iter().take(MAX_TYPES).collect();
         // Modules whose code is all compiled at run time are known by their types.
         for of in &types {
             self.type_module(*of);
@@ -327,10 +327,10 @@ impl Names<'_> {
                 let metadata =
                     module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
                 let count = metadata.map_or(0, |metadata| metadata.type_count());
-                let left = MOST_TYPES.saturating_sub(types.len());
+                let left = MAX_TYPES.saturating_sub(types.len());
                 let defined = (1..=count).filter_map(|row| self.defined_type(module.address, row));
                 types.extend(defined.take(left));
-                let left = MOST_TYPES.saturating_sub(types.len());
+                let left = MAX_TYPES.saturating_sub(types.len());
                 let instances = self.instances(module.address, left).unwrap_or_default();
                 for of in &instances {
                     self.type_module(*of);
@@ -375,7 +375,7 @@ impl Names<'_> {
             for field in of_type {
                 let place = if is_in_references(field) { places.references } else { places.others };
                 let Some(address) = place.and_then(|place| place.field(field.offset)) else { continue };
-                if fields.len() >= MOST_STATIC {
+                if fields.len() >= MAX_STATIC_FIELDS {
                     return;
                 }
                 let thread = Some(thread.os_id);

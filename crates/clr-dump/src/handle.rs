@@ -20,12 +20,12 @@ const DATA_BLOCKS: u64 = 1680;
 const VALUES: u64 = 4096;
 /// The mark of a block that is free, or has no second values.
 const NO_BLOCK: u8 = 0xff;
-/// The most buckets of a map, the most maps, and the most tables of a bucket.
-const MOST_BUCKETS: u32 = 1024;
-const MOST_MAPS: usize = 1024;
-const MOST_TABLES: u64 = 1024;
-/// The most segments: 30 million handles.
-const MOST_SEGMENTS: usize = 1 << 12;
+/// Maximum number of buckets of a map, of maps, and of tables of a bucket.
+const MAX_BUCKETS: u32 = 1024;
+const MAX_MAPS: usize = 1024;
+const MAX_TABLES: u64 = 1024;
+/// Maximum number of segments: 30 million handles.
+const MAX_SEGMENTS: usize = 1 << 12;
 
 /// A handle with an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,12 +143,12 @@ struct Reader<'m> {
 
 impl Reader<'_> {
     fn read_maps(&mut self, mut map: u64) -> MemoryResult<()> {
-        for _ in 0..MOST_MAPS {
+        for _ in 0..MAX_MAPS {
             if map == 0 {
                 break;
             }
             let [buckets, next] = self.memory.words(map)?;
-            let count = self.memory.u32(offset(map, 16))?.min(MOST_BUCKETS);
+            let count = self.memory.u32(offset(map, 16))?.min(MAX_BUCKETS);
             for index in 0..u64::from(count) {
                 match self.memory.u64(offset(buckets, index.wrapping_mul(8)))? {
                     0 => {}
@@ -164,7 +164,7 @@ impl Reader<'_> {
     /// table is recognized by its first segment, which refers to it.
     fn read_bucket(&mut self, bucket: u64) -> MemoryResult<()> {
         let tables = self.memory.u64(bucket)?;
-        for index in 0..MOST_TABLES {
+        for index in 0..MAX_TABLES {
             let Ok(table) = self.memory.u64(offset(tables, index.wrapping_mul(8))) else { break };
             let first = self.memory.u64(offset(table, self.tables.segments));
             let Ok(first) = first.and_then(|first| self.is_of(first, table).map(|()| first)) else {
@@ -184,7 +184,7 @@ impl Reader<'_> {
 
     fn read_segments(&mut self, mut segment: u64) -> MemoryResult<()> {
         while segment != 0 && self.seen.insert(segment) {
-            if self.seen.len() > MOST_SEGMENTS {
+            if self.seen.len() > MAX_SEGMENTS {
                 return Err(Missing { address: segment });
             }
             let types: [u8; 120] = self.memory.array(offset(segment, BLOCK_TYPES))?;

@@ -12,19 +12,19 @@ use crate::names::{HAS_COMPONENT_SIZE, Names};
 use crate::pointers::Pointers;
 use crate::regions::HeapLayout;
 
-/// The most types.
-const MOST_TYPES: usize = 1 << 20;
-/// The most gaps and held thin locks that are listed.
-const MOST_LISTED: usize = 4096;
+/// Maximum number of types.
+const MAX_TYPES: usize = 1 << 20;
+/// Maximum number of gaps and held thin locks to list.
+const MAX_LISTED: usize = 4096;
 /// The number of types that are found without a hash table, and the last place of them.
 const RECENT: usize = 256;
 const LAST_RECENT: u64 = 0xff;
-/// The objects that a run has at least, where a collection moves objects.
-const LEAST_RUN: usize = 4;
-/// Lower words are not addresses.
-const LEAST_ADDRESS: u64 = 1 << 16;
-/// The least bytes of an object.
-const LEAST_OBJECT: u64 = 24;
+/// Minimum number of objects in a run of objects that a collection moves.
+const MIN_RUN_LENGTH: usize = 4;
+/// Minimum value of a word that can be an address.
+const MIN_ADDRESS: u64 = 1 << 16;
+/// Minimum size of an object, in bytes.
+const MIN_OBJECT_SIZE: u64 = 24;
 
 /// The contents of a heap by type.
 #[derive(Debug, Clone, Default)]
@@ -105,7 +105,7 @@ pub struct HeapObject {
 impl HeapObject {
     const fn aligned_size(&self) -> u64 {
         let size = self.size.saturating_add(7) & !7;
-        if size < LEAST_OBJECT { LEAST_OBJECT } else { size }
+        if size < MIN_OBJECT_SIZE { MIN_OBJECT_SIZE } else { size }
     }
 
     /// Whether an address is in the object.
@@ -177,7 +177,7 @@ pub struct HeapWalk {
 impl HeapWalk {
     /// Adds a gap; to the last one of a full list.
     fn add_gap(&mut self, gap: HeapGap) {
-        let is_full = self.gaps.len() >= MOST_LISTED;
+        let is_full = self.gaps.len() >= MAX_LISTED;
         match self.gaps.last_mut().filter(|_| is_full) {
             Some(last) => last.bytes = last.bytes.saturating_add(gap.bytes),
             None => self.gaps.push(gap),
@@ -211,7 +211,7 @@ impl Names<'_> {
             while at < region.end {
                 while holes.next_if(|(start, _)| *start < at).is_some() {}
                 if let Some((_, end)) = holes.next_if(|(start, end)| *start == at && *end >= at) {
-                    at = end.saturating_add(LEAST_OBJECT);
+                    at = end.saturating_add(MIN_OBJECT_SIZE);
                     continue;
                 }
                 let left = region.end.saturating_sub(at);
@@ -303,7 +303,7 @@ impl Names<'_> {
             return None;
         }
         let mut walk = Walk::new(self.memory(), self.runtime().layout.types.contains_pointers);
-        walk.window.set_end(address.saturating_add(LEAST_OBJECT));
+        walk.window.set_end(address.saturating_add(MIN_OBJECT_SIZE));
         walk.object(address).filter(|object| self.is_type(object.type_handle))
     }
 }
@@ -319,11 +319,11 @@ struct Counter {
 
 impl HeapVisitor for Counter {
     fn object(&mut self, object: &HeapObject) {
-        if self.amounts.len() < MOST_TYPES || self.amounts.contains_key(&object.type_handle) {
+        if self.amounts.len() < MAX_TYPES || self.amounts.contains_key(&object.type_handle) {
             self.amounts.entry(object.type_handle).or_default().add(object.size);
         }
         if let Some((holder, _)) = thin_lock(object.header, self.owner_bits)
-            && self.thin_locks.len() < MOST_LISTED
+            && self.thin_locks.len() < MAX_LISTED
         {
             self.thin_locks.push((object.address, holder));
         }
@@ -382,9 +382,9 @@ impl<'m> Walk<'m> {
             let flags = self.memory.u32(type_handle).ok()?;
             let base_size = self.memory.u32(offset(type_handle, 4)).ok()?;
             // The last place is that of all types after the most.
-            self.types.truncate(MOST_TYPES);
+            self.types.truncate(MAX_TYPES);
             let place = self.types.len();
-            if place < MOST_TYPES {
+            if place < MAX_TYPES {
                 self.places.insert(type_handle, place);
             }
             self.types.push(ObjectType { type_handle, flags, base_size, pointers: None });
@@ -395,14 +395,14 @@ impl<'m> Walk<'m> {
 
     /// Whether there is a type at an address; `None` if the memory does not say.
     fn check_type(&mut self, names: &Names<'_>, type_handle: u64) -> Option<bool> {
-        if type_handle < LEAST_ADDRESS {
+        if type_handle < MIN_ADDRESS {
             return Some(false);
         }
         if let Some(known) = self.known.get(&type_handle) {
             return *known;
         }
         let known = names.check_type(type_handle).ok();
-        if self.known.len() < MOST_TYPES {
+        if self.known.len() < MAX_TYPES {
             self.known.insert(type_handle, known);
         }
         known
@@ -421,7 +421,7 @@ impl<'m> Walk<'m> {
         let mut candidate = at.checked_add(8)?;
         while candidate < end {
             let mut next = candidate;
-            for _ in 0..LEAST_RUN {
+            for _ in 0..MIN_RUN_LENGTH {
                 match self.object_of_type(names, next, true) {
                     Some(object) if object.aligned_size() <= end.saturating_sub(next) => {
                         next = next.saturating_add(object.aligned_size());

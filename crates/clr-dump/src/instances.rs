@@ -12,15 +12,15 @@ use crate::layout::InstanceTable;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::names::{Names, is_instance, is_value};
 
-/// The most instances of generic structures whose names are kept.
-const MOST_STRUCTURES: usize = 1 << 18;
-/// The most buckets of a table.
-const MOST_BUCKETS: u64 = 1 << 20;
+/// Maximum number of instances of generic structures to keep names of.
+const MAX_STRUCTURES: usize = 1 << 18;
+/// Maximum number of buckets of a table.
+const MAX_BUCKETS: u64 = 1 << 20;
 /// The offset of the first bucket in an array: before it are their number, the array that takes the place of this
 /// one, and the ends of chains.
 const FIRST_BUCKET: u64 = 24;
-/// The most arrays of buckets of a table: while it grows, it has two.
-const MOST_ARRAYS: usize = 4;
+/// Maximum number of arrays of buckets of a table: while it grows, it has two.
+const MAX_ARRAYS: usize = 4;
 
 impl Names<'_> {
     /// Returns the loaded instance of a generic structure by its name; `None` if there is none.
@@ -31,11 +31,11 @@ impl Names<'_> {
     fn read_structures(&self) -> HashMap<Arc<str>, u64> {
         let mut structures = HashMap::new();
         for module in self.known_modules() {
-            for of in self.instances(module.address, MOST_STRUCTURES).unwrap_or_default() {
+            for of in self.instances(module.address, MAX_STRUCTURES).unwrap_or_default() {
                 let is_structure =
                     self.memory().u32(of).is_ok_and(|flags| is_instance(flags) && is_value(flags));
                 if is_structure
-                    && structures.len() < MOST_STRUCTURES
+                    && structures.len() < MAX_STRUCTURES
                     && let Some(name) = self.type_name(of)
                 {
                     structures.insert(name, of);
@@ -72,7 +72,7 @@ impl Names<'_> {
             InstanceTable::Buckets(_) => {
                 let entries = memory.u32(offset(table, 24))?;
                 let most = most.min(usize::try_from(entries).unwrap_or_default());
-                for _ in 0..MOST_ARRAYS {
+                for _ in 0..MAX_ARRAYS {
                     let [count, next] = memory.words(buckets)?;
                     read_buckets(memory, offset(buckets, FIRST_BUCKET), count, most, &mut types)?;
                     buckets = next;
@@ -96,7 +96,7 @@ fn read_buckets(
 ) -> MemoryResult<()> {
     const HOT: u64 = 1;
     const DESCRIPTION: u64 = 2;
-    let size = usize::try_from(count.min(MOST_BUCKETS).saturating_mul(8)).unwrap_or_default();
+    let size = usize::try_from(count.min(MAX_BUCKETS).saturating_mul(8)).unwrap_or_default();
     for bucket in memory.bytes(buckets, size)?.as_chunks().0 {
         let mut entry = u64::from_le_bytes(*bucket);
         // The last link of a chain is zero, or an odd number that belongs to the bucket.

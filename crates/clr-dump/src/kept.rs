@@ -13,8 +13,8 @@ const UNIT: u64 = 4;
 pub(crate) const CHUNK: u64 = 1 << 16;
 /// Words of the bits of a chunk.
 const WORDS: usize = 256;
-/// The most chunks: 16 GiB of memory, whose bits take 512 MiB.
-const MOST_CHUNKS: usize = 1 << 18;
+/// Maximum number of chunks: 16 GiB of memory, whose bits take 512 MiB.
+const MAX_CHUNKS: usize = 1 << 18;
 /// The offset of a string's characters.
 const CHARACTERS: u64 = 12;
 
@@ -29,7 +29,7 @@ pub(crate) struct Kept {
 impl Kept {
     /// Keeps or drops the units that a range of one chunk touches.
     fn set(&mut self, chunk: u64, units: Range<u64>, keep: bool) {
-        if self.chunks.len() >= MOST_CHUNKS && !self.chunks.contains_key(&chunk) {
+        if self.chunks.len() >= MAX_CHUNKS && !self.chunks.contains_key(&chunk) {
             self.is_full = true;
             return;
         }

@@ -117,13 +117,13 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// The most entries of a table.
-    const MOST_ENTRIES: usize = 1024;
+    /// Maximum number of entries of a table.
+    const MAX_ENTRIES: usize = 1024;
 
     /// The number of entries of a table of `size` bytes.
     pub(crate) fn entries(&self, size: u64) -> usize {
         let entries = usize::try_from(size).ok().and_then(|size| size.checked_div(self.form.size()));
-        entries.unwrap_or_default().min(Self::MOST_ENTRIES)
+        entries.unwrap_or_default().min(Self::MAX_ENTRIES)
     }
 
     /// Leaves the slots of the table of a build that are known; false if it is not known which ones it has.

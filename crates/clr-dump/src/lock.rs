@@ -11,10 +11,10 @@ use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::Runtime;
 use crate::thread::Thread;
 
-/// The most entries of the table of sync blocks.
-const MOST_ENTRIES: u64 = 1 << 20;
-/// The most nested waits of a thread.
-const MOST_WAITS: usize = 64;
+/// Maximum number of entries of the table of sync blocks.
+const MAX_ENTRIES: u64 = 1 << 20;
+/// Maximum number of nested waits of a thread.
+const MAX_WAITS: usize = 64;
 
 /// A monitor that has a sync block, as it has once a thread has waited for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Runtime {
         // The rest of the table is not initialized, and zeros in most processes.
         let cache = self.variable(memory, self.layout.slots.sync_cache);
         let end = cache.and_then(|cache| memory.u32(offset(cache, self.layout.first_unused_entry)));
-        let end = end.map_or(MOST_ENTRIES, |end| u64::from(end).min(MOST_ENTRIES));
+        let end = end.map_or(MAX_ENTRIES, |end| u64::from(end).min(MAX_ENTRIES));
         let threads = match self.layout.monitor_owner {
             MonitorOwner::Thread => Vec::new(),
             MonitorOwner::ManagedId => self.threads(memory)?,
@@ -160,7 +160,7 @@ impl Runtime {
         let Some(list) = self.layout.thread.blocking_item else { return Ok(waits) };
         let mut item = memory.u64(offset(thread.address, list))?;
         let mut seen = HashSet::new();
-        while item != 0 && waits.len() < MOST_WAITS && seen.insert(item) {
+        while item != 0 && waits.len() < MAX_WAITS && seen.insert(item) {
             let monitor = memory.u64(item)?;
             let kind = match memory.u32(offset(item, 16))? {
                 0 => WaitKind::Enter,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-/// The most mappings of a process that are read.
-pub(crate) const MOST_MAPPINGS: usize = 1 << 18;
+/// Maximum number of mappings of a process to read.
+pub(crate) const MAX_MAPPINGS: usize = 1 << 18;
 
 /// A mapping of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl From<Mapping> for MappedFile {
 /// ```
 pub fn parse_maps(text: &[u8]) -> Vec<MappedFile> {
     let mappings = text.split(|byte| *byte == b'\n').filter_map(parse_line);
-    mappings.filter(Mapping::is_file).map(MappedFile::from).take(MOST_MAPPINGS).collect()
+    mappings.filter(Mapping::is_file).map(MappedFile::from).take(MAX_MAPPINGS).collect()
 }
 
 /// Reads all mappings from the text of `/proc/PID/maps`.
@@ -81,7 +81,7 @@ pub fn parse_maps(text: &[u8]) -> Vec<MappedFile> {
 /// assert_eq!((&*mappings[0].name, mappings[0].size(), mappings[0].is_file()), ("[stack]", 0x21000, false));
 /// ```
 pub fn parse_mappings(text: &[u8]) -> Vec<Mapping> {
-    text.split(|byte| *byte == b'\n').filter_map(parse_line).take(MOST_MAPPINGS).collect()
+    text.split(|byte| *byte == b'\n').filter_map(parse_line).take(MAX_MAPPINGS).collect()
 }
 
 /// Reads `start-end perms offset dev inode path`.

@@ -10,12 +10,12 @@ use portable_pdb::ProgramMetadata;
 use crate::layout::{self, MadeMetadata};
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 
-/// The most characters of a path.
-const MOST_CHARACTERS: u64 = 4096;
-/// The most bytes of the metadata of a module.
-const MOST_METADATA: u32 = 256 << 20;
-/// The most sections of an image.
-const MOST_SECTIONS: u16 = 96;
+/// Maximum number of characters of a path.
+const MAX_CHARACTERS: u64 = 4096;
+/// Maximum number of bytes of the metadata of a module.
+const MAX_METADATA_SIZE: u32 = 256 << 20;
+/// Maximum number of sections of an image.
+const MAX_SECTIONS: u16 = 96;
 
 /// A loaded assembly.
 #[derive(Debug, Clone)]
@@ -113,7 +113,7 @@ fn made_metadata(
         MadeMetadata::Sized(_) => offset(header, 4),
         MadeMetadata::Buffer(_) => memory.u64(offset(header, 16))?,
     };
-    if size > MOST_METADATA || memory.array(at)? != METADATA {
+    if size > MAX_METADATA_SIZE || memory.array(at)? != METADATA {
         return Ok(None);
     }
     let bytes = memory.bytes(at, usize::try_from(size).unwrap_or_default())?;
@@ -131,7 +131,7 @@ fn path(memory: &dyn Memory, at: u64) -> MemoryResult<String> {
         return Ok(String::new());
     }
     let mut units = Vec::new();
-    for index in 0..MOST_CHARACTERS {
+    for index in 0..MAX_CHARACTERS {
         match memory.u16(offset(at, index.wrapping_mul(2)))? {
             0 => break,
             unit => units.push(unit),
@@ -178,7 +178,7 @@ impl PeImage {
         if memory.array::<4>(pe)? != *b"PE\0\0" {
             return Err(missing);
         }
-        let count = memory.u16(offset(pe, 6))?.min(MOST_SECTIONS);
+        let count = memory.u16(offset(pe, 6))?.min(MAX_SECTIONS);
         let optional = offset(pe, 24);
         // PE32+ has wider fields before its directories.
         let directories = if memory.u16(optional)? == 0x20b { 112_u64 } else { 96 };
@@ -233,7 +233,7 @@ impl PeImage {
         for form in forms {
             let Some((relative, size)) = header(form) else { continue };
             let Some(at) = self.address(relative, form) else { continue };
-            if size > MOST_METADATA || memory.array(at) != Ok(METADATA) {
+            if size > MAX_METADATA_SIZE || memory.array(at) != Ok(METADATA) {
                 continue;
             }
             if let Ok(bytes) = memory.bytes(at, usize::try_from(size).unwrap_or_default()) {

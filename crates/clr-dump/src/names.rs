@@ -24,16 +24,16 @@ use crate::module::Module;
 use crate::runtime::Runtime;
 use crate::signature;
 
-/// The most types in the name of one.
-const MOST_TYPES: usize = 256;
-/// The deepest nesting of types.
-const DEEPEST: u32 = 12;
-/// The most arrays in one another.
-const MOST_RANKS: usize = 16;
-/// The most arguments of a type.
-const MOST_ARGUMENTS: u16 = 64;
-/// The most bytes of metadata that are kept.
-const MOST_METADATA: usize = 1 << 30;
+/// Maximum number of types within the name of a type.
+const MAX_TYPES: usize = 256;
+/// Maximum nesting depth of types.
+const MAX_DEPTH: u32 = 12;
+/// Maximum nesting depth of arrays.
+const MAX_ARRAY_NESTING: usize = 16;
+/// Maximum number of arguments of a type.
+const MAX_ARGUMENTS: u16 = 64;
+/// Maximum number of bytes of metadata to keep.
+const MAX_METADATA_SIZE: usize = 1 << 30;
 
 /// Names of types and methods of a runtime. Modules and names are read once and kept.
 ///
@@ -99,7 +99,7 @@ impl<'m> Names<'m> {
             runtime,
             modules: RefCell::default(),
             types: RefCell::default(),
-            metadata_left: Cell::new(MOST_METADATA),
+            metadata_left: Cell::new(MAX_METADATA_SIZE),
             storage: OnceCell::new(),
             enumerations: RefCell::default(),
             structures: OnceCell::new(),
@@ -233,10 +233,10 @@ impl<'m> Names<'m> {
         if let Some(name) = self.types.borrow().get(&type_handle) {
             return name.clone();
         }
-        let mut left = MOST_TYPES;
+        let mut left = MAX_TYPES;
         let name = match self.runtime.native_aot() {
-            Some(_) => self.read_native_type(type_handle, DEEPEST, &mut left),
-            None => self.read_type(type_handle, DEEPEST, &mut left),
+            Some(_) => self.read_native_type(type_handle, MAX_DEPTH, &mut left),
+            None => self.read_type(type_handle, MAX_DEPTH, &mut left),
         };
         let name = name.map(Arc::from);
         self.types.borrow_mut().insert(type_handle, name.clone());
@@ -249,7 +249,7 @@ impl<'m> Names<'m> {
         let memory = self.memory;
         let (mut of, mut ranks) = (type_handle, Vec::new());
         let mut flags = memory.u32(of).ok()?;
-        while self.is_of_array(flags) && ranks.len() < MOST_RANKS {
+        while self.is_of_array(flags) && ranks.len() < MAX_ARRAY_NESTING {
             ranks.push(self.rank(of, flags).ok()?);
             of = memory.u64(offset(of, self.element_type())).ok()?;
             flags = memory.u32(of).ok()?;

@@ -21,16 +21,16 @@ use crate::memory::{Memory, MemoryResult, offset};
 use crate::registers::{Register, Registers};
 use crate::unwind::{FramePosition, UnwindError};
 
-/// The most images whose headers are kept.
-const MOST_IMAGES: usize = 4096;
-/// The most mappings of an image.
-const MOST_MAPPINGS: usize = 64;
-/// The most bytes of an entry of the unwind information.
-const MOST_ENTRY_BYTES: u32 = 1 << 16;
-/// The most operations of an expression.
-const MOST_OPERATIONS: u32 = 1000;
-/// The most entries of a search table.
-const MOST_ENTRIES: u32 = 1 << 24;
+/// Maximum number of images to keep headers of.
+const MAX_IMAGES: usize = 4096;
+/// Maximum number of mappings of an image.
+const MAX_MAPPINGS: usize = 64;
+/// Maximum number of bytes of an entry of the unwind information.
+const MAX_ENTRY_BYTES: u32 = 1 << 16;
+/// Maximum number of operations of an expression.
+const MAX_OPERATIONS: u32 = 1000;
+/// Maximum number of entries of a search table.
+const MAX_ENTRIES: u32 = 1 << 24;
 
 /// A program or library in the memory of a process.
 #[derive(Debug)]
@@ -86,14 +86,14 @@ impl NativeImages {
         let before = self.files.get(..next)?;
         let file = before.last().filter(|file| address < file.end)?;
         // The first mapping has the headers.
-        let mut mappings = before.iter().rev().take(MOST_MAPPINGS);
+        let mut mappings = before.iter().rev().take(MAX_MAPPINGS);
         let first = mappings.find(|mapping| mapping.file_offset == 0 && mapping.path == file.path)?;
         let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(image) = images.get(&first.start) {
             return image.clone();
         }
         let image = NativeImage::read(memory, first).map(Arc::new);
-        if images.len() < MOST_IMAGES {
+        if images.len() < MAX_IMAGES {
             images.insert(first.start, image.clone());
         }
         image
@@ -169,7 +169,7 @@ impl SearchTable {
         if memory.array(header)? != [1, 0x1b, 0x03, 0x3b] {
             return Ok(None);
         }
-        let count = memory.u32(offset(header, 8))?.min(MOST_ENTRIES);
+        let count = memory.u32(offset(header, 8))?.min(MAX_ENTRIES);
         Ok(Some(Self { header, count }))
     }
 
@@ -305,7 +305,7 @@ impl Entry {
 /// Reads an entry with its length.
 fn record(memory: &dyn Memory, at: u64) -> Result<Vec<u8>, UnwindError> {
     let length = memory.u32(at)?;
-    if length == 0 || length > MOST_ENTRY_BYTES {
+    if length == 0 || length > MAX_ENTRY_BYTES {
         return Err(UnwindError::Damaged);
     }
     let size = usize::try_from(length).map_err(|_| UnwindError::Damaged)?.saturating_add(4);
@@ -371,7 +371,7 @@ impl Frame<'_> {
     /// Evaluates an expression; that of a register begins with the frame's address.
     fn evaluate(&self, expression: &Expression<Bytes<'_>>, initial: Option<u64>) -> Result<u64, UnwindError> {
         let mut evaluation: Evaluation<Bytes<'_>> = expression.evaluation(ENCODING);
-        evaluation.set_max_iterations(MOST_OPERATIONS);
+        evaluation.set_max_iterations(MAX_OPERATIONS);
         if let Some(cfa) = initial {
             evaluation.set_initial_value(cfa);
         }

@@ -20,16 +20,16 @@ use crate::native_names::NativeNames;
 use crate::native_sections::Sections;
 use crate::unwind::FunctionEntry;
 
-/// The most entries of the description.
-const MOST_ENTRIES: u64 = 1024;
-/// The most characters of a name in it.
-const LONGEST_NAME: u64 = 64;
+/// Maximum number of entries of the description.
+const MAX_ENTRIES: u64 = 1024;
+/// Maximum number of characters of a name in the description.
+const MAX_NAME_LENGTH: u64 = 64;
 /// The words of RuntimeInstance that are searched.
 const INSTANCE_WORDS: u64 = 16;
-/// The most programs that a thread has static fields of.
-const MOST_PROGRAMS: usize = 64;
-/// The most bytes of an image.
-const MOST_BYTES: u64 = 256 << 20;
+/// Maximum number of programs with static fields of one thread.
+const MAX_PROGRAMS: usize = 64;
+/// Maximum number of bytes of an image.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// The bytes that the description begins with.
 const COOKIE: [u8; 4] = *b"DNDH";
@@ -106,7 +106,7 @@ impl Description {
         if types == 0 || globals == 0 {
             return Ok(description);
         }
-        for index in 0..MOST_ENTRIES {
+        for index in 0..MAX_ENTRIES {
             let at = offset(types, index.wrapping_mul(24));
             let [of, field] = memory.words(at)?;
             if of == 0 {
@@ -115,7 +115,7 @@ impl Description {
             let names = (name(memory, of)?, name(memory, field)?);
             description.fields.insert(names, memory.u32(offset(at, 16))?);
         }
-        for index in 0..MOST_ENTRIES {
+        for index in 0..MAX_ENTRIES {
             let at = offset(globals, index.wrapping_mul(16));
             match memory.u64(at)? {
                 0 => break,
@@ -212,7 +212,7 @@ impl Description {
 /// The end of the mapped parts of an image, by its first. The same file may be mapped elsewhere, too.
 fn image_end(first: &MappedFile, files: &[MappedFile]) -> u64 {
     let is_part =
-        |file: &&MappedFile| file.path == first.path && file.end.wrapping_sub(first.start) < MOST_BYTES;
+        |file: &&MappedFile| file.path == first.path && file.end.wrapping_sub(first.start) < MAX_BYTES;
     files.iter().filter(is_part).map(|part| part.end).max().unwrap_or(first.end)
 }
 
@@ -229,7 +229,7 @@ impl NativeAot {
     /// such objects; `None` if it has none.
     pub(crate) fn thread_statics(&self, memory: &dyn Memory, list: u64) -> MemoryResult<Option<u64>> {
         let mut entry = memory.u64(list)?;
-        for _ in 0..MOST_PROGRAMS {
+        for _ in 0..MAX_PROGRAMS {
             if entry == 0 {
                 break;
             }
@@ -277,7 +277,7 @@ fn method_start(memory: &dyn Memory, function: &NativeFunction) -> MemoryResult<
 /// Reads a name that ends with NUL.
 fn name(memory: &dyn Memory, at: u64) -> MemoryResult<String> {
     let mut text = String::new();
-    for index in 0..LONGEST_NAME {
+    for index in 0..MAX_NAME_LENGTH {
         match memory.u8(offset(at, index))? {
             0 => break,
             byte => text.push(char::from(byte)),

@@ -9,12 +9,12 @@
 
 use crate::signature::primitive_of_type;
 
-/// The deepest nesting of types, and of namespaces.
-const DEEPEST: u32 = 16;
-/// The most bytes of a name or a signature.
-const LONGEST: usize = 4096;
-/// The most elements of a list.
-const MOST_ELEMENTS: u32 = 1024;
+/// Maximum nesting depth of types, and of namespaces.
+const MAX_DEPTH: u32 = 16;
+/// Maximum number of bytes of a name or a signature.
+const MAX_LENGTH: usize = 4096;
+/// Maximum number of elements of a list.
+const MAX_ELEMENTS: u32 = 1024;
 /// The first word of metadata.
 const SIGNATURE: [u8; 4] = 0xdead_dffd_u32.to_le_bytes();
 
@@ -200,14 +200,14 @@ impl<'b> Metadata<'b> {
     /// Returns a text by its offset.
     pub(crate) fn text(&self, at: u32) -> Option<&'b str> {
         let mut bytes = Bytes::new(self.0, usize::try_from(at).ok()?);
-        let length = usize::try_from(bytes.unsigned()?).ok().filter(|length| *length <= LONGEST)?;
+        let length = usize::try_from(bytes.unsigned()?).ok().filter(|length| *length <= MAX_LENGTH)?;
         std::str::from_utf8(self.0.get(bytes.at..bytes.at.checked_add(length)?)?).ok()
     }
 
     /// Returns the name of a type, as the runtime writes it.
     pub(crate) fn type_name(&self, handle: Handle) -> Option<String> {
         let mut text = String::new();
-        self.write(handle, Notation::Name, DEEPEST, &mut text)?;
+        self.write(handle, Notation::Name, MAX_DEPTH, &mut text)?;
         Some(text)
     }
 
@@ -227,9 +227,9 @@ impl<'b> Metadata<'b> {
         let mut text = if record.byte()? & HAS_THIS != 0 { "instance ".to_owned() } else { String::new() };
         // The number of the method's own type parameters.
         record.signed()?;
-        self.write(record.handle()?, Notation::Signature, DEEPEST, &mut text)?;
+        self.write(record.handle()?, Notation::Signature, MAX_DEPTH, &mut text)?;
         text.push_str("  (");
-        self.write_list(&mut record, Notation::Signature, DEEPEST, &mut text)?;
+        self.write_list(&mut record, Notation::Signature, MAX_DEPTH, &mut text)?;
         text.push(')');
         Some(text)
     }
@@ -256,7 +256,7 @@ impl<'b> Metadata<'b> {
     /// The record of the assembly that defines a type.
     fn scope(&self, handle: Handle) -> Option<Bytes<'b>> {
         let mut of = handle;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             let mut record = self.record(of)?;
             of = match of.kind {
                 kind::TYPE => self.definition(of)?.owner(),
@@ -286,7 +286,7 @@ impl<'b> Metadata<'b> {
 
     fn push(text: &mut String, part: &str) -> Option<()> {
         text.push_str(part);
-        (text.len() <= LONGEST).then_some(())
+        (text.len() <= MAX_LENGTH).then_some(())
     }
 
     /// Writes a type or a namespace.
@@ -354,7 +354,7 @@ impl<'b> Metadata<'b> {
         depth: u32,
         text: &mut String,
     ) -> Option<()> {
-        let count = list.unsigned().filter(|count| *count <= MOST_ELEMENTS)?;
+        let count = list.unsigned().filter(|count| *count <= MAX_ELEMENTS)?;
         for index in 0..count {
             if index > 0 {
                 Self::push(text, ",")?;

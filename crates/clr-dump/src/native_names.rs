@@ -12,11 +12,11 @@ use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::native_format::{Bytes, Handle, Metadata, each_entry};
 use crate::native_sections::{Sections, section};
 
-/// The most types and methods.
-const MOST_TYPES: usize = 1 << 20;
-const MOST_METHODS: usize = 1 << 22;
-/// The most arguments of a type.
-const MOST_ARGUMENTS: u32 = 64;
+/// Maximum number of types and methods.
+const MAX_TYPES: usize = 1 << 20;
+const MAX_METHODS: usize = 1 << 22;
+/// Maximum number of arguments of a type.
+const MAX_ARGUMENTS: u32 = 64;
 
 /// Flags of a MethodTable.
 const HAS_DISPATCH_MAP: u32 = 0x0004_0000;
@@ -104,7 +104,7 @@ impl NativeNames {
         each_entry(&map, |mut entry| {
             let address = fixups.address(entry.unsigned()?)?;
             let handle = Handle::of_token(entry.unsigned()?);
-            if self.types.len() < MOST_TYPES {
+            if self.types.len() < MAX_TYPES {
                 self.types.insert(address, handle);
             }
             Some(())
@@ -126,7 +126,7 @@ impl NativeNames {
         // Their number.
         map.u32()?;
         let (mut owner, mut name, mut signature) = (Handle::of_token(0), 0, 0);
-        while !map.is_at_end() && self.methods.len() < MOST_METHODS {
+        while !map.is_at_end() && self.methods.len() < MAX_METHODS {
             let changes = map.byte()?;
             if changes & change::OWNER != 0 {
                 owner = Handle::of_token(map.u32()?);
@@ -160,7 +160,7 @@ impl NativeNames {
             let flags = entry.unsigned()?;
             let record = entry.unsigned()?;
             let owner = Owner::Type(fixups.address(entry.unsigned()?)?);
-            if flags & HAS_METADATA != 0 && flags & HAS_CODE != 0 && methods.len() < MOST_METHODS {
+            if flags & HAS_METADATA != 0 && flags & HAS_CODE != 0 && methods.len() < MAX_METHODS {
                 let start = fixups.address(entry.unsigned()?)?;
                 let (name, signature) = metadata.method(record)?;
                 methods.push(MethodRecord { start, owner, name, signature });
@@ -296,7 +296,7 @@ pub(crate) fn instance(
         0 => memory.u16(definition)?.into(),
         count => count,
     };
-    if count == 0 || count > MOST_ARGUMENTS {
+    if count == 0 || count > MAX_ARGUMENTS {
         return Err(Missing { address: definition });
     }
     let arguments = match count {

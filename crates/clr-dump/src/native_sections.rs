@@ -9,10 +9,10 @@ use hashbrown::HashMap;
 
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 
-/// The most sections of the header.
-const MOST_SECTIONS: u16 = 256;
-/// The most bytes of a section.
-const MOST_BYTES: u64 = 256 << 20;
+/// Maximum number of sections of the header.
+const MAX_SECTIONS: u16 = 256;
+/// Maximum number of bytes of a section.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Numbers of sections of the program's header.
 pub(crate) mod section {
@@ -46,11 +46,11 @@ impl Sections {
             return Ok((sections, false));
         }
         let size = u64::from(memory.u8(offset(header, 14))?);
-        for index in 0..u64::from(memory.u16(offset(header, 12))?.min(MOST_SECTIONS)) {
+        for index in 0..u64::from(memory.u16(offset(header, 12))?.min(MAX_SECTIONS)) {
             let at = offset(header, index.wrapping_mul(size).wrapping_add(16));
             let [start, end] = memory.words(offset(at, 8))?;
             // Some have no end.
-            if start < end && end.wrapping_sub(start) <= MOST_BYTES {
+            if start < end && end.wrapping_sub(start) <= MAX_BYTES {
                 sections.0.insert(memory.u32(at)?, start..end);
             }
         }

@@ -14,14 +14,14 @@ use crate::memory::{MemoryResult, offset};
 use crate::names::{HAS_COMPONENT_SIZE, Names};
 use crate::utf16;
 
-/// The deepest nesting of structures.
-const DEEPEST: u32 = 8;
-/// The most values of an object, those in structures counted.
-const MOST_VALUES: usize = 1 << 16;
-/// The most bytes of a structure whose fields are not known.
-const MOST_BYTES: usize = 64;
-/// The most elements of a buffer of a fixed size.
-const MOST_ELEMENTS: u32 = 256;
+/// Maximum nesting depth of structures.
+const MAX_DEPTH: u32 = 8;
+/// Maximum number of values of an object, including those in structures.
+const MAX_VALUES: usize = 1 << 16;
+/// Maximum size of a structure with unknown fields, in bytes.
+const MAX_BYTES: usize = 64;
+/// Maximum number of elements of a fixed-size buffer.
+const MAX_ELEMENTS: u32 = 256;
 /// The most characters that are read of a text that a value refers to.
 const PREVIEW: u32 = 256;
 
@@ -145,12 +145,12 @@ impl Names<'_> {
             let text = self.text(object.address, object.length.min(most))?;
             return Ok(ObjectContent::Text { text, length: object.length });
         }
-        let mut left = MOST_VALUES;
+        let mut left = MAX_VALUES;
         if self.is_of_array(flags) {
             return self.array(object, flags, most, &mut left);
         }
         let fields = self.fields(object.type_handle);
-        Ok(ObjectContent::Fields(self.values(fields, offset(object.address, 8), DEEPEST, &mut left)))
+        Ok(ObjectContent::Fields(self.values(fields, offset(object.address, 8), MAX_DEPTH, &mut left)))
     }
 
     /// Whether a type is that of texts.
@@ -195,7 +195,7 @@ impl Names<'_> {
         let type_handle = self.reference_type(object)?;
         let field = self.fields(type_handle).into_iter().find(|field| field.name == name)?;
         let at = offset(offset(object, 8), field.offset.into());
-        Some(self.value(field.kind, field.value_type, at, 16, DEEPEST, &mut MOST_VALUES.clone()))
+        Some(self.value(field.kind, field.value_type, at, 16, MAX_DEPTH, &mut MAX_VALUES.clone()))
     }
 
     /// Returns the type of an object; `None` if the memory lacks it.
@@ -217,17 +217,17 @@ impl Names<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn static_value(&self, field: &StaticField) -> Value {
-        let left = &mut MOST_VALUES.clone();
+        let left = &mut MAX_VALUES.clone();
         let (kind, value_type) = (field.field.kind, field.field.value_type);
         if kind != ValueKind::STRUCTURE {
-            return self.value(kind, value_type, field.address, 0, DEEPEST, left);
+            return self.value(kind, value_type, field.address, 0, MAX_DEPTH, left);
         }
         // A structure is in a box, which has its type.
         match self.memory().u64(field.address) {
             Ok(0) => Value::Null,
             Ok(object) => {
                 let value_type = self.reference_type(object);
-                self.value(kind, value_type, offset(object, 8), 16, DEEPEST, left)
+                self.value(kind, value_type, offset(object, 8), 16, MAX_DEPTH, left)
             }
             Err(_) => Value::Missing,
         }
@@ -275,7 +275,7 @@ impl Names<'_> {
                 break;
             }
             let at = offset(data, u64::from(index).wrapping_mul(size));
-            elements.push(self.value(kind, Some(element), at, size, DEEPEST, left));
+            elements.push(self.value(kind, Some(element), at, size, MAX_DEPTH, left));
         }
         Ok(ObjectContent::Array { lengths, elements })
     }
@@ -376,7 +376,7 @@ impl Names<'_> {
     fn buffer(&self, kind: ValueKind, length: u32, at: u64, depth: u32, left: &mut usize) -> Value {
         let size = u64::from(kind.size().unwrap_or_default());
         let mut elements = Vec::new();
-        for index in 0..length.min(MOST_ELEMENTS) {
+        for index in 0..length.min(MAX_ELEMENTS) {
             if *left == 0 {
                 break;
             }
@@ -406,7 +406,7 @@ impl Names<'_> {
                 return Ok(Value::Structure { type_name: self.type_name(of), fields });
             }
         }
-        let size = usize::try_from(size).unwrap_or_default().min(MOST_BYTES);
+        let size = usize::try_from(size).unwrap_or_default().min(MAX_BYTES);
         Ok(Value::Bytes(self.memory().bytes(at, size)?))
     }
 }

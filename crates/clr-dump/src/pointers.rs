@@ -5,8 +5,8 @@
 
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 
-/// The most runs of references in the objects of a type.
-const MOST_RUNS: u64 = 1 << 16;
+/// Maximum number of runs of references in the objects of a type.
+const MAX_RUNS: u64 = 1 << 16;
 /// Bytes of the header of an object, before its address.
 const HEADER: u64 = 8;
 
@@ -26,7 +26,7 @@ impl Pointers {
         let before = |bytes: u64| type_handle.wrapping_sub(bytes);
         let damaged = Missing { address: before(8) };
         let count = memory.i64(before(8))?;
-        if count.unsigned_abs() > MOST_RUNS || count == 0 {
+        if count.unsigned_abs() > MAX_RUNS || count == 0 {
             return Err(damaged);
         }
         if count > 0 {

@@ -11,10 +11,10 @@ use crate::unwind::FunctionEntry;
 const SIGNATURE: u32 = 0x0052_5452;
 /// The section with the table of functions.
 const RUNTIME_FUNCTIONS: u32 = 102;
-/// The most sections that are read.
-const MOST_SECTIONS: u32 = 64;
-/// The most functions of an image.
-const MOST_FUNCTIONS: u32 = 1 << 24;
+/// Maximum number of sections to read.
+const MAX_SECTIONS: u32 = 64;
+/// Maximum number of functions of an image.
+const MAX_FUNCTIONS: u32 = 1 << 24;
 /// Bytes of an entry: begin, end, unwind information.
 const ENTRY: u64 = 12;
 
@@ -36,13 +36,13 @@ impl Image {
             return Err(Missing { address: header });
         }
         // Signature, versions and flags come before the number of sections.
-        let count = memory.u32(offset(header, 12))?.min(MOST_SECTIONS);
+        let count = memory.u32(offset(header, 12))?.min(MAX_SECTIONS);
         for index in 0..u64::from(count) {
             let at = offset(header, index.wrapping_mul(12).wrapping_add(16));
             if memory.u32(at)? == RUNTIME_FUNCTIONS {
                 let functions = offset(base, memory.u32(offset(at, 4))?.into());
                 // An entry that marks the end follows the section and is not part of it.
-                let count = (memory.u32(offset(at, 8))? / 12).min(MOST_FUNCTIONS);
+                let count = (memory.u32(offset(at, 8))? / 12).min(MAX_FUNCTIONS);
                 return Ok(Self { base, functions, count });
             }
         }

@@ -10,12 +10,12 @@ use crate::layout::{AllocationContext, Heap};
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::Runtime;
 
-/// The most generations: 0 to 2, large objects, pinned objects.
-const MOST_GENERATIONS: u64 = 8;
-/// The most heaps of a server's collector.
-const MOST_HEAPS: u32 = 1024;
-/// The most regions.
-const MOST_REGIONS: usize = 1 << 20;
+/// Maximum number of generations: 0 to 2, large objects, pinned objects.
+const MAX_GENERATIONS: u64 = 8;
+/// Maximum number of heaps of a server's collector.
+const MAX_HEAPS: u32 = 1024;
+/// Maximum number of regions.
+const MAX_REGIONS: usize = 1 << 20;
 
 /// The kind of a server's heap.
 const SERVER: u32 = 2;
@@ -86,7 +86,7 @@ impl<'m> Variables<'m> {
     fn generations(&self) -> MemoryResult<(u64, u64)> {
         let size = self.memory.u64(offset(self.address, 8))?;
         let count = match self.heap {
-            Heap::Described => self.memory.u64(offset(self.address, 16))?.min(MOST_GENERATIONS),
+            Heap::Described => self.memory.u64(offset(self.address, 16))?.min(MAX_GENERATIONS),
             Heap::Fixed { generations, .. } => generations,
         };
         Ok((size, count))
@@ -154,7 +154,7 @@ impl HeapLayout {
         if is_server(memory, runtime, &variables)? {
             let table = memory.u64(pointer(HEAPS)?)?;
             let [end, ephemeral, queue, generations] = variables.heap_fields()?;
-            for index in 0..memory.u32(pointer(HEAP_COUNT)?)?.min(MOST_HEAPS) {
+            for index in 0..memory.u32(pointer(HEAP_COUNT)?)?.min(MAX_HEAPS) {
                 let heap = memory.u64(offset(table, u64::from(index).wrapping_mul(8)))?;
                 let [end, ephemeral] = [end, ephemeral].map(|at| memory.u64(offset(heap, at)));
                 heaps.push((end?, ephemeral?, offset(heap, generations)));
@@ -173,7 +173,7 @@ impl HeapLayout {
                 let generation = offset(table, generation_size.wrapping_mul(index));
                 layout.add_hole(memory, offset(generation, context))?;
                 let mut segment = memory.u64(offset(generation, first))?;
-                while segment != 0 && seen.len() < MOST_REGIONS && seen.insert(segment) {
+                while segment != 0 && seen.len() < MAX_REGIONS && seen.insert(segment) {
                     let [allocated, committed, _, _, start, _, next] = memory.words(segment)?;
                     let end = match segment == ephemeral {
                         // A collection sets one before the other.

@@ -15,17 +15,17 @@ use crate::registers::{Register, Registers};
 use crate::stack::Stack;
 use crate::thread::Thread;
 
-/// The most objects that wait for their finalizers.
-const MOST_FINALIZABLE: u64 = 1 << 24;
-/// The most bytes of a stack that are searched.
-const MOST_STACK: u64 = 64 << 20;
+/// Maximum number of objects that wait for their finalizers.
+const MAX_FINALIZABLE: u64 = 1 << 24;
+/// Maximum number of bytes of a stack to search.
+const MAX_STACK_SIZE: u64 = 64 << 20;
 /// The bytes above the stack pointer of the outermost frame that can be of it.
 const OUTERMOST_FRAME: u64 = 4096;
 
-/// The most bytes of a stack that are searched for texts.
-const MOST_TEXT_BYTES: u64 = 1 << 16;
-/// Lower words are not addresses.
-const LEAST_ADDRESS: u64 = 1 << 16;
+/// Maximum number of bytes of a stack to search for strings.
+const MAX_TEXT_BYTES: u64 = 1 << 16;
+/// Minimum value of a word that can be an address.
+const MIN_ADDRESS: u64 = 1 << 16;
 
 impl Names<'_> {
     /// Returns the objects that wait for their finalizers to be run, which keeps them alive.
@@ -40,7 +40,7 @@ impl Names<'_> {
             // The ends of the parts of a queue: one for each generation, then two that wait.
             let last = offset(*queue, layout.generations.saturating_sub(1).saturating_mul(8));
             let [start, _, end] = memory.words(last)?;
-            for index in 0..(end.saturating_sub(start) / 8).min(MOST_FINALIZABLE) {
+            for index in 0..(end.saturating_sub(start) / 8).min(MAX_FINALIZABLE) {
                 match memory.u64(offset(start, index.wrapping_mul(8)))? {
                     0 => {}
                     object => objects.push(object),
@@ -144,7 +144,7 @@ impl Names<'_> {
         let Ok(layout) = HeapLayout::read(memory, self.runtime()) else { return Vec::new() };
         let mut seen = HashSet::new();
         let mut words = Vec::new();
-        let last = end.min(start.saturating_add(MOST_TEXT_BYTES));
+        let last = end.min(start.saturating_add(MAX_TEXT_BYTES));
         let mut at = start & !7;
         while at < last {
             let Ok(word) = memory.u64(at) else { break };
@@ -162,11 +162,11 @@ impl Names<'_> {
         let memory = self.memory();
         let mut seen = HashSet::new();
         let mut texts = Vec::new();
-        let last = end.min(start.saturating_add(MOST_TEXT_BYTES));
+        let last = end.min(start.saturating_add(MAX_TEXT_BYTES));
         let mut at = start & !7;
         while at < last {
             let Ok(word) = memory.u64(at) else { break };
-            if word >= LEAST_ADDRESS && word.is_multiple_of(8) && seen.insert(word) {
+            if word >= MIN_ADDRESS && word.is_multiple_of(8) && seen.insert(word) {
                 texts.extend(self.runtime().string(memory, word).ok());
             }
             at = at.saturating_add(8);
@@ -184,8 +184,8 @@ pub(crate) fn stack_range(
     let frame = Some(thread.frame).filter(|frame| *frame != 0 && *frame != u64::MAX);
     let (first, last) = (stack.managed().next()?.0.sp, stack.managed().last()?.0.sp);
     // A signal handler can have a stack of its own.
-    let is_near = |sp: &u64| first.checked_sub(*sp).is_some_and(|bytes| bytes < MOST_STACK);
+    let is_near = |sp: &u64| first.checked_sub(*sp).is_some_and(|bytes| bytes < MAX_STACK_SIZE);
     let start = registers.map(|registers| registers.sp).or(frame).filter(is_near).unwrap_or(first);
     let end = last.saturating_add(OUTERMOST_FRAME);
-    (start < end).then(|| start..end.min(start.saturating_add(MOST_STACK)))
+    (start < end).then(|| start..end.min(start.saturating_add(MAX_STACK_SIZE)))
 }

@@ -18,14 +18,15 @@ use crate::native_aot::{self, NativeAot};
 use crate::thread::{self, Thread};
 use crate::utf16;
 
-/// The most files whose headers are read.
-const MOST_FILES: usize = 4096;
-/// The most frames between the innermost and the outermost ones that are kept, of all walks of a runtime.
-const MOST_DEEP_FRAMES: u32 = 4_000_000;
-/// The most characters of a string that are read.
-const MOST_CHARACTERS: u32 = 1 << 16;
-/// The most bytes of the runtime's data that are searched for its version.
-const MOST_DATA: u64 = 1 << 20;
+/// Maximum number of files to read headers of.
+const MAX_FILES: usize = 4096;
+/// Maximum number of frames to keep between the innermost and the outermost ones, over all walks of a
+/// runtime.
+const MAX_DEEP_FRAMES: u32 = 4_000_000;
+/// Maximum number of characters of a string to read.
+const MAX_CHARACTERS: u32 = 1 << 16;
+/// Maximum number of bytes of the runtime's data to search for its version.
+const MAX_DATA_SIZE: u64 = 1 << 20;
 /// The number of times that the checks are repeated: a running process can start a thread between two reads.
 const ATTEMPTS: usize = 3;
 
@@ -77,7 +78,7 @@ impl Runtime {
     /// [`Error::NoRuntime`], [`Error::UnsupportedMachine`], [`Error::UnknownRuntime`], [`Error::WrongLayout`], or if memory is missing.
     pub fn find(memory: &dyn Memory, files: &[MappedFile]) -> Result<Self, Error> {
         let (mut unknown, mut native, mut machine) = (None, None, Machine::X86_64);
-        for file in files.iter().filter(|file| file.file_offset == 0).take(MOST_FILES) {
+        for file in files.iter().filter(|file| file.file_offset == 0).take(MAX_FILES) {
             let Ok(Some(image)) = ElfImage::read(memory, file.start) else { continue };
             if ![0, Machine::X86_64.0].contains(&image.machine) {
                 machine = Machine(image.machine);
@@ -137,7 +138,7 @@ impl Runtime {
             code: CodeMap::new(0, &described.layout),
             layout: described.layout,
             native: NativeImages::new(files),
-            deep_frames_left: AtomicU32::new(MOST_DEEP_FRAMES),
+            deep_frames_left: AtomicU32::new(MAX_DEEP_FRAMES),
             slots: described.slots,
             native_aot: Some(described.native_aot),
         };
@@ -170,7 +171,7 @@ impl Runtime {
             layout: *layout,
             code: CodeMap::new(root, layout),
             native: NativeImages::new(files),
-            deep_frames_left: AtomicU32::new(MOST_DEEP_FRAMES),
+            deep_frames_left: AtomicU32::new(MAX_DEEP_FRAMES),
             slots,
             native_aot: None,
         };
@@ -227,7 +228,7 @@ impl Runtime {
             layout: *layout,
             code: CodeMap::new(0, layout),
             native: NativeImages::new(&[]),
-            deep_frames_left: AtomicU32::new(MOST_DEEP_FRAMES),
+            deep_frames_left: AtomicU32::new(MAX_DEEP_FRAMES),
             slots: all,
             native_aot: None,
         }
@@ -328,7 +329,7 @@ impl Runtime {
         if memory.u64(object)? & !7 != string_type {
             return Err(Missing { address: object });
         }
-        let length = memory.u32(offset(object, 8))?.min(MOST_CHARACTERS);
+        let length = memory.u32(offset(object, 8))?.min(MAX_CHARACTERS);
         let bytes = usize::try_from(length).unwrap_or_default().saturating_mul(2);
         let bytes = memory.bytes(offset(object, 12), bytes)?;
         // A copy of a core dump that was stripped.
@@ -395,7 +396,7 @@ fn slots(
 fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> {
     const SIGNATURE: &[u8] = b"DotNetRuntimeInfo\0";
     if let Some((start, size)) = image.data
-        && let Some(version) = version_in_data(memory, start, size.min(MOST_DATA))
+        && let Some(version) = version_in_data(memory, start, size.min(MAX_DATA_SIZE))
     {
         return Some(version);
     }
@@ -419,7 +420,7 @@ fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> 
 fn version_in_data(memory: &dyn Memory, start: u64, size: u64) -> Option<String> {
     const MARKER: &[u8] = b"@(#)Version ";
     const PAGE: u64 = 4096;
-    const LONGEST: usize = 32;
+    const MAX_LENGTH: usize = 32;
     let mut data = Vec::new();
     let end = offset(start, size);
     let mut at = start;
@@ -433,7 +434,7 @@ fn version_in_data(memory: &dyn Memory, start: u64, size: u64) -> Option<String>
         }
         if let Some(place) = data.windows(MARKER.len()).position(|text| text == MARKER) {
             let text = data.get(place.saturating_add(MARKER.len())..)?;
-            let text = text.get(..text.len().min(LONGEST))?;
+            let text = text.get(..text.len().min(MAX_LENGTH))?;
             if let Some(length) = text.iter().position(|byte| !byte.is_ascii_digit() && *byte != b'.') {
                 let text = String::from_utf8_lossy(text.get(..length)?).into_owned();
                 let mut numbers = text.split('.').map(str::parse::<u32>);

@@ -5,10 +5,10 @@
 
 use portable_pdb::ProgramMetadata;
 
-/// The deepest nesting of types.
-const DEEPEST: u32 = 16;
-/// The most bytes of a text.
-const LONGEST: usize = 4096;
+/// Maximum nesting depth of types.
+const MAX_DEPTH: u32 = 16;
+/// Maximum number of bytes of a text.
+const MAX_LENGTH: usize = 4096;
 
 /// Writes a method's signature; `None` if it is damaged, or too long or deep.
 pub(crate) fn method(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option<String> {
@@ -21,9 +21,9 @@ pub(crate) fn method(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option
         printer.number()?;
     }
     let count = printer.number()?;
-    printer.element(DEEPEST)?;
+    printer.element(MAX_DEPTH)?;
     printer.push("  (")?;
-    printer.list(count, DEEPEST)?;
+    printer.list(count, MAX_DEPTH)?;
     printer.push(")")?;
     Some(printer.text)
 }
@@ -34,7 +34,7 @@ pub(crate) fn field(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option<
     if printer.byte()? != FIELD {
         return None;
     }
-    printer.element(DEEPEST)?;
+    printer.element(MAX_DEPTH)?;
     Some(printer.text)
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn instance_name(
             0x1f | 0x20 => {
                 namer.rest.number()?;
             }
-            kind => return namer.name(kind, DEEPEST).filter(|name| name.len() <= LONGEST),
+            kind => return namer.name(kind, MAX_DEPTH).filter(|name| name.len() <= MAX_LENGTH),
         }
     }
 }
@@ -254,7 +254,7 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn push(&mut self, text: &str) -> Option<()> {
         self.text.push_str(text);
-        (self.text.len() <= LONGEST).then_some(())
+        (self.text.len() <= MAX_LENGTH).then_some(())
     }
 
     fn byte(&mut self) -> Option<u8> {

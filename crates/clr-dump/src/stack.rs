@@ -20,16 +20,16 @@ use crate::runtime::Runtime;
 use crate::thread::{self, Thread};
 use crate::unwind::{FramePosition, UnwindError, unwind};
 
-/// The most frames of a thread that are kept from its innermost one on.
-const MOST_FRAMES: usize = 8096;
+/// Maximum number of innermost frames of a thread to keep.
+const MAX_FRAMES: usize = 8096;
 /// The outermost frames of a deeper stack that are kept, too: they show where a recursion began.
 const OUTERMOST: usize = 64;
 /// The most bytes between an explicit frame and the registers that it has.
 const FRAME_REACH: u64 = 0x1_0000;
-/// The most walks of a thread that runs meanwhile.
-const MOST_WALKS: usize = 8;
-/// The most native frames between a helper method's frame and its managed caller.
-const MOST_HELPER_FRAMES: usize = 16;
+/// Maximum number of walks of a thread that keeps running.
+const MAX_WALKS: usize = 8;
+/// Maximum number of native frames between a helper method's frame and its managed caller.
+const MAX_HELPER_FRAMES: usize = 16;
 
 /// A frame of managed or native code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,13 +78,13 @@ impl Stack {
 
     /// Removes frames of a deep stack; returns their number.
     fn leave_out(&mut self) -> usize {
-        let end = MOST_FRAMES.saturating_add(OUTERMOST);
+        let end = MAX_FRAMES.saturating_add(OUTERMOST);
         if self.frames.len() < end.saturating_add(OUTERMOST) {
             return 0;
         }
-        self.frames.drain(MOST_FRAMES..end);
-        for (at, _) in self.gaps.iter_mut().filter(|(at, _)| *at > MOST_FRAMES) {
-            *at = at.saturating_sub(OUTERMOST).max(MOST_FRAMES);
+        self.frames.drain(MAX_FRAMES..end);
+        for (at, _) in self.gaps.iter_mut().filter(|(at, _)| *at > MAX_FRAMES) {
+            *at = at.saturating_sub(OUTERMOST).max(MAX_FRAMES);
         }
         OUTERMOST
     }
@@ -209,7 +209,7 @@ impl Runtime {
     /// as it was then, and a stack with [`Gap::Changed`] if none did.
     pub fn running_stack(&self, memory: &dyn Memory, thread: Thread) -> (Thread, Stack) {
         let mut last = (self.stack(memory, &thread, None), thread);
-        for _ in 0..MOST_WALKS {
+        for _ in 0..MAX_WALKS {
             let Ok(thread) = thread::read(memory, &self.layout, last.1.address) else { break };
             if thread.os_id != last.1.os_id {
                 break;
@@ -253,7 +253,7 @@ impl Runtime {
         let mut is_rooted = false;
         loop {
             left_out = left_out.saturating_add(stack.leave_out());
-            if stack.frames.len() > MOST_FRAMES && !self.take_deep_frame() {
+            if stack.frames.len() > MAX_FRAMES && !self.take_deep_frame() {
                 stack.add_gap(Gap::TooMany);
                 break;
             }
@@ -305,7 +305,7 @@ impl Runtime {
             stack.mark_missing_root();
         }
         if left_out > 0 {
-            stack.gaps.push((MOST_FRAMES, Gap::LeftOut(left_out)));
+            stack.gaps.push((MAX_FRAMES, Gap::LeftOut(left_out)));
         }
         stack
     }
@@ -393,7 +393,7 @@ impl NativeImages {
         let mut stack = Stack::default();
         let mut seen = HashSet::new();
         let (mut registers, mut position) = (*registers, FramePosition::Innermost);
-        while stack.frames.len() < MOST_FRAMES && seen.insert(registers.sp) {
+        while stack.frames.len() < MAX_FRAMES && seen.insert(registers.sp) {
             let Registers { ip, sp, .. } = registers;
             let caller = self.unwind(memory, &registers, position);
             if caller != Err(UnwindError::NotInImage) || position == FramePosition::Innermost {
@@ -437,7 +437,7 @@ impl ExplicitFrames {
             return Ok(registers.filter(is_next).map(|registers| (registers, FramePosition::Caller)));
         }
         // Addresses rise, so that the list ends.
-        for _ in 0..MOST_FRAMES {
+        for _ in 0..MAX_FRAMES {
             let at = self.next;
             if at == 0 || at == u64::MAX {
                 return Ok(None);
@@ -610,7 +610,7 @@ fn helper_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<R
 /// Follows the native frames of a helper method to its managed caller.
 fn unwound_helper(memory: &dyn Memory, runtime: &Runtime, helper: &Registers) -> Option<Registers> {
     let mut registers = *helper;
-    for _ in 0..MOST_HELPER_FRAMES {
+    for _ in 0..MAX_HELPER_FRAMES {
         let (caller, _) = runtime.native().unwind(memory, &registers, FramePosition::Caller).ok()??;
         if caller.sp <= registers.sp {
             return None;
@@ -626,7 +626,7 @@ fn unwound_helper(memory: &dyn Memory, runtime: &Runtime, helper: &Registers) ->
 /// Follows the frame pointers of a helper method, where its unwind information is missing.
 fn climbed_helper(memory: &dyn Memory, runtime: &Runtime, at: u64, helper: &Registers) -> Option<Registers> {
     let mut frame = helper.get(Register::RBP)?;
-    for _ in 0..MOST_HELPER_FRAMES {
+    for _ in 0..MAX_HELPER_FRAMES {
         if frame <= at || frame.wrapping_sub(at) >= FRAME_REACH || !frame.is_multiple_of(8) {
             return None;
         }

@@ -27,12 +27,12 @@ const ELEMENTS: u32 = 4;
 const SMALL: u64 = 1 << 16;
 /// The place of the type of an array's elements in the type.
 const ELEMENT_TYPE: u64 = 48;
-/// The structures in structures that are looked into.
-const DEEPEST: u32 = 8;
-/// The most methods that delegates call.
-const MOST_METHODS: usize = 1 << 20;
-/// The most bytes that are read of notes.
-const MOST_NOTES: u64 = 256 << 20;
+/// Maximum nesting depth of structures to inspect.
+const MAX_DEPTH: u32 = 8;
+/// Maximum number of methods that delegates call.
+const MAX_METHODS: usize = 1 << 20;
+/// Maximum number of bytes of notes to read.
+const MAX_NOTES: u64 = 256 << 20;
 
 /// A copy of a core dump that is to be written.
 ///
@@ -138,7 +138,7 @@ impl<'c> StrippedCore<'c> {
             write_at(range.start, &bytes).map_err(written)?;
         }
         for range in self.core.notes() {
-            let size = range.end.saturating_sub(range.start).min(MOST_NOTES);
+            let size = range.end.saturating_sub(range.start).min(MAX_NOTES);
             let mut bytes = file.bytes(range.start, size).map_err(read)?;
             strip_notes(&mut bytes, self.core);
             write_at(range.start, &bytes).map_err(written)?;
@@ -334,7 +334,7 @@ impl HeapReader<'_, '_> {
         // Arrays of references have a word for each.
         let mut places = Vec::new();
         if element == 0 || element > 8 {
-            self.add_inline_buffers(of, 0..size, DEEPEST, &mut places);
+            self.add_inline_buffers(of, 0..size, MAX_DEPTH, &mut places);
         }
         if !places.is_empty() {
             self.inline_buffers.insert(type_handle, InlineBuffers { places, element });
@@ -437,7 +437,7 @@ impl HeapVisitor for HeapReader<'_, '_> {
             Shape::Delegate => {
                 self.recorder.keep(before, object.size);
                 if let Some(entry) = self.names.delegate_entry(object.address)
-                    && self.entries.len() < MOST_METHODS
+                    && self.entries.len() < MAX_METHODS
                     && self.entries.insert(entry)
                 {
                     self.names.delegate_method(object.address);

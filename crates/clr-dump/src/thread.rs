@@ -8,8 +8,8 @@ use hashbrown::HashSet;
 use crate::layout::Layout;
 use crate::memory::{Memory, MemoryResult, offset};
 
-/// The most threads of a process.
-const MOST_THREADS: usize = 20_000;
+/// Maximum number of threads of a process.
+const MAX_THREADS: usize = 20_000;
 
 /// A thread that runs, or ran, managed code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub(crate) fn list(
     let mut link = memory.u64(offset(store, layout.thread_store.first))?;
     let fields = &layout.thread;
     let (mut threads, mut seen) = (Vec::new(), HashSet::new());
-    while link != 0 && threads.len() < MOST_THREADS && seen.insert(link) {
+    while link != 0 && threads.len() < MAX_THREADS && seen.insert(link) {
         let address = link.wrapping_sub(fields.link_target);
         threads.push(read(memory, layout, address)?);
         link = memory.u64(offset(address, fields.link))?;

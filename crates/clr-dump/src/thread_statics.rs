@@ -18,8 +18,8 @@ use crate::names::{MODULE, Names};
 use crate::static_places::AUXILIARY;
 use crate::thread::Thread;
 
-/// The most types whose constructors run in a thread at the same time.
-const MOST_IN_FLIGHT: usize = 1024;
+/// Maximum number of types whose constructors run in a thread at the same time.
+const MAX_IN_FLIGHT: usize = 1024;
 /// The offset of the first element of an array.
 const ELEMENTS: u64 = 16;
 /// The part of ThreadLocalData that has fields of types.
@@ -114,7 +114,7 @@ impl Names<'_> {
             return Ok(None);
         }
         let mut in_flight = Vec::new();
-        while next != 0 && in_flight.len() < MOST_IN_FLIGHT {
+        while next != 0 && in_flight.len() < MAX_IN_FLIGHT {
             let [link, _, handle] = memory.words(next)?;
             in_flight.push((memory.u32(offset(next, 8))?, memory.u64(handle)?));
             next = link;

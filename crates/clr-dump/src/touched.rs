@@ -7,8 +7,8 @@ use std::time::Instant;
 use crate::core_writer::PAGE;
 use crate::memory::{Memory, MemoryResult, Missing};
 
-/// The most pages that are recorded: 4 GiB.
-const MOST_PAGES: usize = 1 << 20;
+/// Maximum number of pages to record: 4 GiB.
+const MAX_PAGES: usize = 1 << 20;
 
 /// Memory with the pages that were read of it: what an answer takes is what a small core dump must have.
 ///
@@ -68,7 +68,7 @@ impl<M: Memory + ?Sized> Memory for TouchedMemory<'_, M> {
         };
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         for page in address / PAGE..=address.saturating_add(last) / PAGE {
-            if pages.len() < MOST_PAGES {
+            if pages.len() < MAX_PAGES {
                 pages.insert(page);
             }
         }

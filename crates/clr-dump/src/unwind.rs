@@ -8,8 +8,8 @@
 use crate::memory::{Memory, Missing, offset};
 use crate::registers::{Register, Registers};
 
-/// The most chained unwind infos of a function.
-const MOST_CHAINED: usize = 32;
+/// Maximum number of chained unwind infos of a function.
+const MAX_CHAINED_INFOS: usize = 32;
 
 /// A reason why a frame has no caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -111,7 +111,7 @@ fn apply(
 ) -> Result<Registers, UnwindError> {
     let mut inside = registers.ip.wrapping_sub(function.begin);
     let mut at = function.unwind_info;
-    for _ in 0..MOST_CHAINED {
+    for _ in 0..MAX_CHAINED_INFOS {
         let info = Info::read(memory, at)?;
         info.apply(memory, inside, &mut registers)?;
         let Some(chained) = info.chained else {
@@ -239,8 +239,8 @@ fn pop(memory: &dyn Memory, registers: &mut Registers) -> Result<u64, Missing> {
     Ok(value)
 }
 
-/// The most bytes of an epilog.
-const LONGEST_EPILOG: usize = 48;
+/// Maximum number of bytes of an epilog.
+const MAX_EPILOG_LENGTH: usize = 48;
 
 /// Returns the registers after an epilog, if the instruction pointer is in one: unwind codes describe prologs
 /// alone, and an epilog has undone a part of it.
@@ -249,8 +249,8 @@ const LONGEST_EPILOG: usize = 48;
 /// optional.
 fn epilog(memory: &dyn Memory, registers: &Registers) -> Option<Registers> {
     // The end of a function can be the end of the memory.
-    let mut code = [0; LONGEST_EPILOG];
-    let mut lengths = (1..=LONGEST_EPILOG).rev();
+    let mut code = [0; MAX_EPILOG_LENGTH];
+    let mut lengths = (1..=MAX_EPILOG_LENGTH).rev();
     let length = lengths
         .find(|&length| code.get_mut(..length).is_some_and(|code| memory.read(registers.ip, code).is_ok()))?;
     let mut code = code.get(..length)?;

@@ -67,7 +67,7 @@ impl ActivityPath {
     /// The ids of the enclosing activities, nearest first: the prefixes of its path. The last one is the id
     /// of the process's own number, which no activity has.
     pub fn ancestors(&self) -> Ancestors {
-        let mut starts = [0_u8; LONGEST];
+        let mut starts = [0_u8; MAX_LENGTH];
         let mut segments = self.segments();
         let mut left = 0;
         loop {
@@ -100,15 +100,15 @@ impl ActivityPath {
     }
 }
 
-/// Numbers that a path may have: each takes half a byte at least.
-const LONGEST: usize = 24;
+/// Maximum number of numbers in a path: each takes at least half a byte.
+const MAX_LENGTH: usize = 24;
 
 /// The ids of the activities that one lies within, nearest first: an iterator.
 #[derive(Debug, Clone)]
 pub struct Ancestors {
     path: ActivityPath,
     /// The half bytes at which the numbers that are left begin.
-    starts: [u8; LONGEST],
+    starts: [u8; MAX_LENGTH],
     left: usize,
 }
 

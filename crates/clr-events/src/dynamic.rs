@@ -17,8 +17,8 @@ pub(crate) const ID: u32 = ids::runtime::GC_DYNAMIC;
 /// TraceEvent's name for those that it does not know.
 pub(crate) const NAME: &str = "GC/DynamicTraceEvent";
 
-/// The longest name, in UTF-16 code units; a longer text is not shown as a name.
-const LONGEST_NAME: usize = 64;
+/// Maximum length of a name, in UTF-16 code units; longer strings are not names.
+const MAX_NAME_LENGTH: usize = 64;
 
 const COMMITTED_USAGE: &str = "CommittedUsage";
 
@@ -100,7 +100,7 @@ pub(crate) fn name(payload: &[u8]) -> Option<Utf16<'_>> {
     let name = Reader::new(payload, true).utf16().ok()?;
     let length = name.units().count();
     let is_identifier = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    ((1..=LONGEST_NAME).contains(&length) && is_identifier).then_some(name)
+    ((1..=MAX_NAME_LENGTH).contains(&length) && is_identifier).then_some(name)
 }
 
 /// The memory that the garbage collector has committed, in bytes: the data of the event `GC/CommittedUsage`.

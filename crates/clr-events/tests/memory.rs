@@ -9,7 +9,7 @@ use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload};
 
 const METHODS: u64 = 500_000;
-const MOST: u64 = 100 << 20;
+const MAX_MEMORY: u64 = 100 << 20;
 
 /// The most memory that the process has ever held, in bytes.
 fn peak() -> u64 {
@@ -91,5 +91,5 @@ fn half_a_million_methods_take_less_than_100_mb() {
     assert!(name.ends_with("HandleRequest499999Async(int32,class Arg499996,string)"), "{name}");
     assert_eq!((map.methods() as u64, map.left_out()), (METHODS, 0));
     println!("{} MB for {METHODS} methods, of which {} MB are in use", taken >> 20, map.bytes() >> 20);
-    assert!(taken < MOST, "{} MB", taken >> 20);
+    assert!(taken < MAX_MEMORY, "{} MB", taken >> 20);
 }

@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 
 /// The time limit for a request and its answer.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
-/// The largest part of an answer that is read.
-const MOST_ANSWER: usize = 64 << 10;
+/// Maximum size of an answer to read, in bytes.
+const MAX_ANSWER_SIZE: usize = 64 << 10;
 /// The largest part of an answer that is shown.
 const SHOWN: usize = 200;
 
@@ -92,13 +92,13 @@ impl Endpoint {
     ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
         let stream = TcpStream::connect((&*self.host, self.port)).await?;
         let (mut sender, connection) =
-            http1::Builder::new().max_buf_size(MOST_ANSWER).handshake(TokioIo::new(stream)).await?;
+            http1::Builder::new().max_buf_size(MAX_ANSWER_SIZE).handshake(TokioIo::new(stream)).await?;
         let request = self.request(content_type, message, headers);
         let exchange = async move {
             let response = sender.send_request(request).await?;
             let (head, body) = response.into_parts();
             // A longer answer is not one that dipc needs.
-            let body = Limited::new(body, MOST_ANSWER).collect().await;
+            let body = Limited::new(body, MAX_ANSWER_SIZE).collect().await;
             let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
             Ok::<_, hyper::Error>(Answer { status: head.status, headers: head.headers, body })
         };

@@ -22,9 +22,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 
-/// The largest number of concurrent connections. A further one replaces the oldest that has not sent its
-/// request, or else waits for one to end.
-const MOST_CONNECTIONS: u32 = 8;
+/// Maximum number of concurrent connections. A further one replaces the oldest that has not sent its request,
+/// or else waits for one to end.
+const MAX_CONNECTIONS: u32 = 8;
 /// The time that a connection has for its request while others wait.
 const SHORT_HEAD_TIME: Duration = Duration::from_millis(50);
 /// The time between checks for a free place.
@@ -33,10 +33,10 @@ const TICK: Duration = Duration::from_millis(10);
 const HEAD_TIME: Duration = Duration::from_secs(5);
 /// The time for a whole connection, which has one request.
 const CONNECTION_TIME: Duration = Duration::from_secs(20);
-/// The largest head of a request, in bytes.
-const MOST_HEAD_BYTES: usize = 16 << 10;
-/// The largest number of headers.
-const MOST_HEADERS: usize = 64;
+/// Maximum size of a head of a request, in bytes.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+/// Maximum number of headers.
+const MAX_HEADERS: usize = 64;
 /// The wait after a failed accept: there may be too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The time limit for running answers when the server stops.
@@ -84,12 +84,12 @@ impl Server {
         let site = Arc::new(SiteService { site, is_local: address.ip().is_loopback() });
         let thread = thread::Builder::new().name("http".to_owned()).spawn(move || {
             runtime.block_on(async {
-                let free = Arc::new(Semaphore::new(MOST_CONNECTIONS as usize));
+                let free = Arc::new(Semaphore::new(MAX_CONNECTIONS as usize));
                 tokio::select! {
                     () = accept(listener, site, &free) => {}
                     _ = stopped => {}
                 }
-                let _ = tokio::time::timeout(LAST_ANSWERS, free.acquire_many(MOST_CONNECTIONS)).await;
+                let _ = tokio::time::timeout(LAST_ANSWERS, free.acquire_many(MAX_CONNECTIONS)).await;
             });
         })?;
         Ok(Self { address, stop, thread })
@@ -137,7 +137,7 @@ struct Connection {
 async fn make_room(connections: &mut VecDeque<Connection>) {
     loop {
         connections.retain(|connection| !connection.task.is_finished());
-        if connections.len() < MOST_CONNECTIONS as usize {
+        if connections.len() < MAX_CONNECTIONS as usize {
             return;
         }
         let silent = connections.iter().position(|connection| {
@@ -161,8 +161,8 @@ async fn serve<S: Site>(stream: TcpStream, site: Arc<SiteService<S>>, has_asked:
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .keep_alive(false)
-        .max_buf_size(MOST_HEAD_BYTES)
-        .max_headers(MOST_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS)
         .serve_connection(TokioIo::new(stream), answer)
         .await;
 }

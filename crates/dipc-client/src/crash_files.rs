@@ -8,12 +8,12 @@ use crate::{ProcessView, Target, Timeouts};
 
 /// The longest wait for a process to report its environment.
 const ANSWER: Duration = Duration::from_secs(1);
-/// The most bytes read of an environment.
+/// Maximum number of bytes to read of an environment.
 #[cfg(target_os = "linux")]
-const LONGEST_ENVIRONMENT: u64 = 1 << 20;
+const MAX_ENVIRONMENT_LENGTH: u64 = 1 << 20;
 
-/// The most entries of a folder that are looked at for a file whose name is known in part.
-const MOST_ENTRIES: usize = 100_000;
+/// Maximum number of directory entries to inspect for a file with a partly known name.
+const MAX_ENTRIES: usize = 100_000;
 
 /// An unknown part of a path: no path contains it.
 const UNKNOWN: char = '\0';
@@ -194,7 +194,7 @@ impl PathPattern {
         if !self.name.contains(UNKNOWN) {
             return Some(self.folder.join(&self.name)).filter(|path| path.exists());
         }
-        let entries = fs::read_dir(&self.folder).ok()?.take(MOST_ENTRIES).flatten();
+        let entries = fs::read_dir(&self.folder).ok()?.take(MAX_ENTRIES).flatten();
         let matching = entries.filter(|entry| self.matches(&entry.file_name().to_string_lossy()));
         let newest = matching.max_by_key(|entry| entry.metadata().and_then(|it| it.modified()).ok());
         newest.map(|entry| entry.path())
@@ -268,7 +268,7 @@ fn environment(target: &Target) -> Option<Vec<String>> {
     {
         let mut bytes = Vec::new();
         let read =
-            std::io::Read::read_to_end(&mut std::io::Read::take(file, LONGEST_ENVIRONMENT), &mut bytes);
+            std::io::Read::read_to_end(&mut std::io::Read::take(file, MAX_ENVIRONMENT_LENGTH), &mut bytes);
         if read.is_ok() && !bytes.is_empty() {
             let texts = bytes.split(|byte| *byte == 0);
             return Some(texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect());

@@ -177,12 +177,12 @@ impl SessionConfig {
 
     /// Checks the limits of the runtimes, some of which end when these are exceeded.
     fn check(&self) -> Result<(), String> {
-        const MOST_PROVIDERS: usize = 1000;
+        const MAX_PROVIDERS: usize = 1000;
         if self.providers.is_empty() {
             return Err("a session needs a provider".into());
         }
-        if self.providers.len() > MOST_PROVIDERS {
-            return Err(format!("{} providers, more than {MOST_PROVIDERS}", self.providers.len()));
+        if self.providers.len() > MAX_PROVIDERS {
+            return Err(format!("{} providers, more than {MAX_PROVIDERS}", self.providers.len()));
         }
         let mut providers = self.providers.iter().map(|filtered| &filtered.provider);
         if providers.clone().any(|provider| provider.name.is_empty()) {

@@ -13,8 +13,8 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 const OPEN_FILES: u64 = 400;
 /// Three quarters of that.
-const MOST: usize = 300;
-const MOST_OF_PROCESS: usize = 150;
+const MAX_CONNECTIONS: usize = 300;
+const MAX_PER_PROCESS: usize = 150;
 
 /// Sends each line of standard input, up to an empty one, on its own connection, and keeps them all.
 const CLIENT: &str = "import socket, sys
@@ -96,24 +96,24 @@ fn neither_one_process_nor_many_take_all_open_files() {
     let path = folder.path().join("port");
     let port = PortServer::bind(path.clone()).unwrap();
 
-    let Some(greedy) = Client::start(&path, 1000, MOST_OF_PROCESS + 10) else { return };
-    wait_for("half of the connections", || count(&port, &greedy) == MOST_OF_PROCESS);
+    let Some(greedy) = Client::start(&path, 1000, MAX_PER_PROCESS + 10) else { return };
+    wait_for("half of the connections", || count(&port, &greedy) == MAX_PER_PROCESS);
     let told = errors(&port, 10);
     assert_eq!(told.len(), 10, "{told:?}");
-    let is_of_greedy = |error: &PortError| matches!(error, PortError::ProcessFull { pid, limit: MOST_OF_PROCESS, .. } if *pid == greedy.pid());
+    let is_of_greedy = |error: &PortError| matches!(error, PortError::ProcessFull { pid, limit: MAX_PER_PROCESS, .. } if *pid == greedy.pid());
     assert!(told.iter().all(is_of_greedy), "{told:?}");
 
     let modest = Client::start(&path, 2000, 1).unwrap();
     wait_for("another process", || count(&port, &modest) == 1);
 
     // The last one of these has to wait.
-    let other = Client::start(&path, 3000, MOST_OF_PROCESS).unwrap();
-    wait_for("all connections", || port.runtimes().len() == MOST);
+    let other = Client::start(&path, 3000, MAX_PER_PROCESS).unwrap();
+    wait_for("all connections", || port.runtimes().len() == MAX_CONNECTIONS);
     let told = errors(&port, 1);
-    assert!(matches!(told[..], [PortError::Full { limit: MOST, .. }]), "{told:?}");
-    assert_eq!((port.runtimes().len(), count(&port, &other)), (MOST, MOST_OF_PROCESS - 1));
+    assert!(matches!(told[..], [PortError::Full { limit: MAX_CONNECTIONS, .. }]), "{told:?}");
+    assert_eq!((port.runtimes().len(), count(&port, &other)), (MAX_CONNECTIONS, MAX_PER_PROCESS - 1));
 
     drop(greedy);
-    wait_for("the one that waited", || count(&port, &other) == MOST_OF_PROCESS);
-    wait_for("the end of the others", || port.runtimes().len() == MOST_OF_PROCESS + 1);
+    wait_for("the one that waited", || count(&port, &other) == MAX_PER_PROCESS);
+    wait_for("the end of the others", || port.runtimes().len() == MAX_PER_PROCESS + 1);
 }

@@ -17,10 +17,10 @@ const MARKER: [u8; 32] = [
 ];
 /// The size of the offset before the marker.
 const OFFSET_SIZE: usize = 8;
-/// The largest host that is searched for the marker, in bytes.
-const MOST_HOST: u64 = 64 << 20;
-/// The largest list, in bytes.
-const MOST_LIST: u64 = 16 << 20;
+/// Maximum size of a host to search for the marker, in bytes.
+const MAX_HOST_SIZE: u64 = 64 << 20;
+/// Maximum size of a list, in bytes.
+const MAX_LIST_SIZE: u64 = 16 << 20;
 /// The version of the list since .NET 6, whose entries have a compressed size.
 const COMPRESSING_VERSION: u64 = 6;
 
@@ -46,7 +46,7 @@ impl<F: Read + Seek> Bundle<F> {
         let offset = list_offset(&mut file)?;
         file.seek(SeekFrom::Start(offset)).ok()?;
         let mut list = Vec::new();
-        file.by_ref().take(MOST_LIST).read_to_end(&mut list).ok()?;
+        file.by_ref().take(MAX_LIST_SIZE).read_to_end(&mut list).ok()?;
         let entries = entries(&list)?;
         Some(Self { file, entries })
     }
@@ -70,7 +70,7 @@ impl<F: Read + Seek> Bundle<F> {
 
 /// Finds the offset of the list, by the marker in the host.
 fn list_offset(file: &mut impl Read) -> Option<u64> {
-    let mut file = file.take(MOST_HOST);
+    let mut file = file.take(MAX_HOST_SIZE);
     let mut bytes = Vec::new();
     let finder = memmem::Finder::new(&MARKER);
     loop {

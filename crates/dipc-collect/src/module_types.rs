@@ -10,10 +10,11 @@ use gcdump::DefinedType;
 
 use crate::bundle::Bundle;
 
-/// The largest file that is read, in bytes.
-const LARGEST: u64 = 256 << 20;
-/// The most bytes of all files together. A program of a thousand modules has a few hundred megabytes.
-const MOST: u64 = 2 << 30;
+/// Maximum size of a file to read, in bytes.
+const MAX_FILE_SIZE: u64 = 256 << 20;
+/// Maximum number of bytes of all files together. A program of a thousand modules has a few hundred
+/// megabytes.
+const MAX_TOTAL_SIZE: u64 = 2 << 30;
 
 /// A reader of module files, as a process or this machine has them.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ impl ModuleTypes {
     }
 
     fn new(files: Files) -> Self {
-        Self { files, program: OnceCell::new(), left: MOST }
+        Self { files, program: OnceCell::new(), left: MAX_TOTAL_SIZE }
     }
 
     /// Returns the types of the module with this path, in the order of their tokens. `None` if it has no
@@ -65,7 +66,7 @@ impl ModuleTypes {
     }
 
     fn limit(&self) -> u64 {
-        LARGEST.min(self.left)
+        MAX_FILE_SIZE.min(self.left)
     }
 
     fn file(&self, path: &Path) -> Option<Vec<u8>> {

@@ -118,8 +118,8 @@ pub struct TokenError {
 #[error("it has no tokens")]
 pub struct NoTokens;
 
-/// The shortest token, in bytes: shorter ones can be guessed.
-const SHORTEST: usize = 16;
+/// Minimum length of a token, in bytes: shorter ones can be guessed.
+const MIN_LENGTH: usize = 16;
 
 impl Tokens {
     /// Parses a file.
@@ -143,8 +143,8 @@ impl Tokens {
             let hash = match token.strip_prefix("sha256:") {
                 Some(digits) => parse_hash(digits)
                     .ok_or_else(|| error("sha256: is followed by 64 hexadecimal digits".into()))?,
-                None if token.len() < SHORTEST => {
-                    return Err(error(format!("the token is shorter than {SHORTEST} characters")));
+                None if token.len() < MIN_LENGTH => {
+                    return Err(error(format!("the token is shorter than {MIN_LENGTH} characters")));
                 }
                 None => Sha256::digest(token.as_bytes()).into(),
             };

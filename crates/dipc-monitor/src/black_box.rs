@@ -30,12 +30,12 @@ use recorder::Held;
 
 /// The stack of a recorder's thread.
 const STACK: usize = 512 << 10;
-/// The longest time for which the start of a process waits for its session.
-const LONGEST_START: Duration = Duration::from_secs(5);
+/// Maximum time that the start of a process waits for its session.
+const MAX_START_TIME: Duration = Duration::from_secs(5);
 /// The time for bundles that are being written at the end.
 const LAST_BUNDLES: Duration = Duration::from_secs(30);
-/// The least bytes of a process, however many there are.
-const LEAST_BYTES: u64 = 256 << 10;
+/// Minimum number of bytes per process, regardless of their number.
+const MIN_BYTES: u64 = 256 << 10;
 
 /// The settings of [`BlackBoxes`].
 ///
@@ -265,7 +265,7 @@ impl ProcessObserver for BlackBoxes {
             black_box.ended();
         }
         // The session begins before a process that waits runs on.
-        black_box.wait_for_start(Instant::now() + LONGEST_START);
+        black_box.wait_for_start(Instant::now() + MAX_START_TIME);
     }
 
     fn ended(&self, process: &Arc<Watched>) {
@@ -302,7 +302,7 @@ impl Context {
     fn share(&self) -> u64 {
         let count = (*lock(&self.count)).max(1);
         let share = self.config.total_bytes.checked_div(count).unwrap_or_default();
-        share.min(self.config.most_bytes).max(LEAST_BYTES)
+        share.min(self.config.most_bytes).max(MIN_BYTES)
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use dipc_client::Uuid;
 
-/// The most bytes of a file of the system that are read.
-const MOST_BYTES: u64 = 64 << 10;
+/// Maximum number of bytes of a file of the system to read.
+const MAX_BYTES: u64 = 64 << 10;
 
 /// The container and the pod of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ fn read(path: &Path) -> String {
     let mut bytes = Vec::new();
     // A file that is missing has no lines.
     if let Ok(file) = File::open(path) {
-        let _ = file.take(MOST_BYTES).read_to_end(&mut bytes);
+        let _ = file.take(MAX_BYTES).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

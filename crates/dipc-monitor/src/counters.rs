@@ -23,10 +23,10 @@ use crate::process_log::{ProcessEvent, ProcessLog};
 
 /// The bytes read at once.
 const CHUNK: usize = 16 << 10;
-/// The most series that are kept for a consumer.
-const MOST_SERIES: usize = 10_000;
-/// The most notices of a process that are reported.
-const MOST_REPORTED: usize = 20;
+/// Maximum number of series to keep for a consumer.
+const MAX_SERIES: usize = 10_000;
+/// Maximum number of notices of a process to report.
+const MAX_REPORTED: usize = 20;
 /// The stack of a session's thread.
 const STACK: usize = 512 << 10;
 
@@ -148,7 +148,7 @@ impl State {
                 let number = *next_decoder;
                 *next_decoder = number.wrapping_add(1);
                 let selection = request.selection.clone();
-                let counters = Counters::new(selection.clone()).with_max_series(MOST_SERIES);
+                let counters = Counters::new(selection.clone()).with_max_series(MAX_SERIES);
                 decoders.push(Decoder { number, selection, counters, left_out: 0 });
                 number
             });
@@ -352,7 +352,7 @@ impl Shared {
         while let Some(plan) = self.plan() {
             let start = Instant::now();
             let result = self.run_session(&plan, adopted.as_ref());
-            if start.elapsed() > RetryWait::LONGEST {
+            if start.elapsed() > RetryWait::MAX_WAIT {
                 retry = RetryWait::new();
             }
             match result {
@@ -534,13 +534,13 @@ impl Shared {
                 *left_out = counters.left_out();
                 self.lost.left_out_values.fetch_add(more, Ordering::Relaxed);
                 if !std::mem::replace(is_limit_reported, true) {
-                    self.log.report(ProcessEvent::CountersLeftOut { most: MOST_SERIES });
+                    self.log.report(ProcessEvent::CountersLeftOut { most: MAX_SERIES });
                 }
             }
             for notice in counters.notices() {
                 // Other settings are adopted.
                 let is_handled = matches!(notice, Notice::OtherSettings { .. });
-                if !is_handled && reported.len() < MOST_REPORTED && !reported.contains(notice) {
+                if !is_handled && reported.len() < MAX_REPORTED && !reported.contains(notice) {
                     reported.push(notice.clone());
                     self.log.report(ProcessEvent::CounterNotice(notice.clone()));
                 }

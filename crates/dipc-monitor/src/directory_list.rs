@@ -10,8 +10,8 @@ use dipc_client::dipc_transport::{FolderBelow, open_own};
 
 use crate::egress::path_of;
 
-/// The largest list that is read, in bytes.
-const MOST_BYTES: u64 = 16 << 20;
+/// Maximum size of a list to read, in bytes.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The locks of directories, which are few. A directory that does not answer holds up no other one.
 static LOCKS: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
@@ -50,7 +50,7 @@ impl<'d> DirectoryList<'d> {
     pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         match open_own(&self.path(), OpenOptions::new().read(true)) {
-            Ok(file) => file.take(MOST_BYTES).read_to_end(&mut bytes)?,
+            Ok(file) => file.take(MAX_BYTES).read_to_end(&mut bytes)?,
             Err(error) if is_replaced(&error) || error.kind() == io::ErrorKind::NotFound => 0,
             Err(error) => return Err(error),
         };

@@ -28,10 +28,10 @@ pub use store_client::StoreClient;
 
 /// The bytes that are written at once.
 const BUFFER: usize = 64 << 10;
-/// The most artifacts of one name: further ones are refused.
-const MOST_OF_A_NAME: u32 = 10_000;
-/// The longest name of an artifact in bytes, with room for a number.
-const LONGEST_NAME: usize = 200;
+/// Maximum number of artifacts of one name: further ones are refused.
+const MAX_PER_NAME: u32 = 10_000;
+/// Maximum length of a name of an artifact in bytes, with room for a number.
+const MAX_NAME_LENGTH: usize = 200;
 
 /// A file that is being written. It is removed when this is dropped before [`publish`](Self::publish).
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub(crate) fn path_of(directory: &Path, name: &str) -> Option<PathBuf> {
     let name = Path::new(name);
     let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
     let length = name.file_name()?.len();
-    (is_inside && length <= LONGEST_NAME).then(|| directory.join(name))
+    (is_inside && length <= MAX_NAME_LENGTH).then(|| directory.join(name))
 }
 
 impl PartFile {
@@ -103,7 +103,7 @@ impl PartFile {
         let failed = |error| Unpublished { error, file: Some(path.clone()) };
         let parent = self.target.parent().unwrap_or(&self.directory);
         let folder = open_parent(&self.directory, &self.target).map_err(failed)?;
-        for number in 1..=MOST_OF_A_NAME {
+        for number in 1..=MAX_PER_NAME {
             let target = numbered(&self.target, number);
             match place(&held(&folder, parent, &path), &held(&folder, parent, &target)) {
                 Ok(()) => {

@@ -14,8 +14,8 @@ pub(crate) const BUFFER_MB: u32 = 16;
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 /// The time for the rest of a stopped session, or of one whose process has ended.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
-/// The longest time that an event is held back for older ones of other threads.
-pub(crate) const MOST_DELAY: Duration = Duration::from_millis(200);
+/// Maximum time that an event waits for older events of other threads.
+pub(crate) const MAX_DELAY: Duration = Duration::from_millis(200);
 /// The silence after which a batch of events counts as complete.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -66,7 +66,7 @@ impl LiveSession {
     ) -> Result<Self, Error> {
         Ok(Self {
             session: target.start_session(config)?,
-            reader: LiveReader::new(MOST_DELAY),
+            reader: LiveReader::new(MAX_DELAY),
             lost: Arc::clone(lost),
             counted: 0,
             buffer: vec![0; chunk],
@@ -152,8 +152,8 @@ pub(crate) struct RetryWait(Duration);
 impl RetryWait {
     /// The first wait.
     const FIRST: Duration = Duration::from_secs(1);
-    /// The longest wait.
-    pub(crate) const LONGEST: Duration = Duration::from_secs(60);
+    /// Maximum wait.
+    pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 
     /// Before the first failure.
     pub(crate) const fn new() -> Self {
@@ -168,7 +168,7 @@ impl RetryWait {
     /// Returns the wait after another failure.
     pub(crate) fn next(&mut self) -> Duration {
         let wait = self.0;
-        self.0 = (wait * 2).min(Self::LONGEST);
+        self.0 = (wait * 2).min(Self::MAX_WAIT);
         wait
     }
 }

@@ -20,8 +20,8 @@ use crate::resource;
 pub use summary::CounterSummary;
 use summary::Summary;
 
-/// The most series of all processes.
-const MOST_SERIES: usize = 100_000;
+/// Maximum number of series of all processes.
+const MAX_SERIES: usize = 100_000;
 
 /// The counters by default.
 const DEFAULT_COUNTERS: &str =
@@ -125,7 +125,7 @@ struct ProcessMetrics {
 impl Metrics {
     /// Creates the state without any process.
     pub fn new(config: MetricsConfig) -> Self {
-        let exporter = Exporter::new(config.style, MOST_SERIES).with_own_metrics();
+        let exporter = Exporter::new(config.style, MAX_SERIES).with_own_metrics();
         Self {
             config: Mutex::new(config),
             exporter: Arc::new(Mutex::new(exporter)),

@@ -27,14 +27,14 @@ const LOOK: Duration = Duration::from_secs(2);
 const FIRST_ANSWER: Duration = Duration::from_secs(3);
 /// The time limits of later commands.
 const REQUEST: Duration = Duration::from_secs(10);
-/// The wait before a process that did not answer is asked again, which doubles up to [`LONGEST_RETRY`].
+/// The wait before a process that did not answer is asked again, which doubles up to [`MAX_RETRY_DELAY`].
 const FIRST_RETRY: Duration = Duration::from_secs(2);
-/// The longest wait before it is asked again.
-const LONGEST_RETRY: Duration = Duration::from_secs(60);
-/// The most processes that are asked at once.
-const MOST_ASKED: usize = 16;
-/// The most processes in the table, and the most that wait to be asked.
-const MOST_PROCESSES: usize = 4096;
+/// Maximum wait before the next query of a process.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
+/// Maximum number of concurrent queries of processes.
+const MAX_CONCURRENT_QUERIES: usize = 16;
+/// Maximum number of processes in the table, and of processes that wait for a query.
+const MAX_PROCESSES: usize = 4096;
 /// The stack of a thread that asks a process.
 const STACK: usize = 512 << 10;
 /// The time for the threads of sessions to stop at the monitor's end.
@@ -284,7 +284,7 @@ impl Shared {
                 continue;
             }
             let due = state.candidates.values().filter(|candidate| !candidate.is_asked).map(|it| it.due);
-            let due = due.min().filter(|_| state.asked < MOST_ASKED);
+            let due = due.min().filter(|_| state.asked < MAX_CONCURRENT_QUERIES);
             let until = due.map_or(next_look, |due| due.min(next_look));
             let wait = until.saturating_duration_since(Instant::now());
             if !wait.is_zero() && !self.is_over() {
@@ -386,7 +386,7 @@ impl Shared {
             state.candidates.iter().filter(|(_, it)| !it.is_asked && it.due <= now).collect();
         // New ones first: those that hang would otherwise take all the threads again and again.
         due.sort_by_key(|(_, candidate)| (candidate.attempts, candidate.due));
-        let room = MOST_ASKED.saturating_sub(state.asked);
+        let room = MAX_CONCURRENT_QUERIES.saturating_sub(state.asked);
         let keys: Vec<Key> = due.into_iter().take(room).map(|(key, _)| key.clone()).collect();
         for key in keys {
             let Some(candidate) = state.candidates.get_mut(&key) else { continue };
@@ -476,7 +476,7 @@ impl Key {
 impl Candidate {
     /// Sets the time of the next attempt.
     fn postpone(&mut self, error: String) {
-        let wait = FIRST_RETRY.saturating_mul(1 << self.attempts.min(8)).min(LONGEST_RETRY);
+        let wait = FIRST_RETRY.saturating_mul(1 << self.attempts.min(8)).min(MAX_RETRY_DELAY);
         self.attempts = self.attempts.saturating_add(1);
         self.due = Instant::now() + wait;
         self.error = Some(error);
@@ -492,7 +492,7 @@ impl State {
         {
             return;
         }
-        if self.processes.len() + self.candidates.len() + self.excluded.len() >= MOST_PROCESSES {
+        if self.processes.len() + self.candidates.len() + self.excluded.len() >= MAX_PROCESSES {
             self.left_out = self.left_out.saturating_add(1);
             return;
         }

@@ -11,8 +11,8 @@ use dipc_collect::StopSignal;
 use crate::artifact::ArtifactKind;
 use crate::process::Watched;
 
-/// The most operations that are remembered after their end.
-const MOST_ENDED: usize = 500;
+/// Maximum number of ended operations to keep.
+const MAX_ENDED: usize = 500;
 
 /// The state of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,7 +209,7 @@ impl Operations {
         is_limited: bool,
     ) -> RunningOperation {
         let ended = table.iter().filter(|it| !it.is_active).count();
-        if ended >= MOST_ENDED
+        if ended >= MAX_ENDED
             && let Some(oldest) = table.iter().position(|it| !it.is_active)
         {
             table.remove(oldest);

@@ -29,8 +29,8 @@ use process::ProcessExport;
 
 pub use span::SamplingRatio;
 
-/// The longest wait for the session of a process that may wait at its start.
-const LONGEST_START: Duration = Duration::from_secs(5);
+/// Maximum wait for the session of a process that may wait at its start.
+const MAX_START_TIME: Duration = Duration::from_secs(5);
 /// The time for the sessions to stop at the end.
 const LAST_SESSIONS: Duration = Duration::from_secs(5);
 
@@ -203,7 +203,7 @@ impl ProcessObserver for OtlpExport {
         let export = ProcessExport::start(Arc::clone(process), &attributes, Arc::clone(&self.shared));
         self.processes().insert(process.number, Arc::clone(&export));
         // It may wait at its start: its first records and spans count, too.
-        export.wait_for_session(LONGEST_START);
+        export.wait_for_session(MAX_START_TIME);
     }
 
     fn ended(&self, process: &Arc<Watched>) {

@@ -18,8 +18,8 @@ use crate::process_log::{ProcessLog, ProcessReport};
 use crate::request_provider::http_provider;
 use crate::system_process::SystemProcess;
 
-/// The longest command line that is kept, in bytes: the process chooses it.
-const MOST_COMMAND_LINE: usize = 64 << 10;
+/// Maximum length of a command line to keep, in bytes: the process chooses it.
+const MAX_COMMAND_LINE: usize = 64 << 10;
 
 /// A source of the last seconds of a process.
 pub(crate) trait SnapshotSource: Send + Sync {
@@ -274,7 +274,7 @@ impl Identity {
 
 /// Cuts a text whose length the process chooses.
 fn cut(mut text: String) -> String {
-    cut_at(&mut text, MOST_COMMAND_LINE);
+    cut_at(&mut text, MAX_COMMAND_LINE);
     text
 }
 

@@ -18,10 +18,10 @@ use crate::directory_list::{DirectoryList, ListedFile};
 const LIST: &str = ".dipc-recordings";
 /// A list of so many bytes is written anew, without the files that are gone.
 const LARGE_LIST: u64 = 1 << 20;
-/// The most recordings of a directory: the newest ones.
-const MOST_RECORDINGS: usize = 10_000;
-/// The most entries of the directory of bundles that are looked at.
-const MOST_ENTRIES: usize = 100_000;
+/// Maximum number of recordings of a directory: the newest ones.
+const MAX_RECORDINGS: usize = 10_000;
+/// Maximum number of entries of the directory of bundles to inspect.
+const MAX_ENTRIES: usize = 100_000;
 /// The ending of the names of bundles.
 const BUNDLE: &str = ".crash";
 /// The files of a bundle.
@@ -105,7 +105,7 @@ fn read(directory: &Path) -> Vec<RecordingNote> {
     }
     let mut notes: Vec<_> = last.into_values().collect();
     notes.sort_by_key(|(number, _)| *number);
-    let left_out = notes.len().saturating_sub(MOST_RECORDINGS);
+    let left_out = notes.len().saturating_sub(MAX_RECORDINGS);
     notes.into_iter().skip(left_out).map(|(_, note)| note).collect()
 }
 
@@ -126,12 +126,12 @@ pub(crate) fn list(directories: &BTreeMap<String, PathBuf>, bundles: Option<&Pat
 /// The files of the bundles in a directory.
 fn bundle_files(directory: &Path) -> Vec<Recording> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-    let names = entries.take(MOST_ENTRIES).flatten().filter_map(|entry| {
+    let names = entries.take(MAX_ENTRIES).flatten().filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         let is_bundle = name.ends_with(BUNDLE) && entry.file_type().is_ok_and(|kind| kind.is_dir());
         is_bundle.then_some(name)
     });
-    let files = names.take(MOST_RECORDINGS).flat_map(|bundle| {
+    let files = names.take(MAX_RECORDINGS).flat_map(|bundle| {
         // `TIME_PID_NAME.crash`, of which the time has three parts.
         let mut parts = bundle.strip_suffix(BUNDLE).unwrap_or(&bundle).splitn(5, '_').skip(3);
         let pid = parts.next().and_then(|pid| pid.parse().ok()).unwrap_or_default();

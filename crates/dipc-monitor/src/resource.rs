@@ -7,8 +7,8 @@ use dipc_client::{Timeouts, Uuid};
 use crate::container::Container;
 use crate::process::Watched;
 
-/// The most attributes that the environment of a process can set.
-const MOST_ATTRIBUTES: usize = 128;
+/// Maximum number of attributes that the environment of a process can set.
+const MAX_ATTRIBUTES: usize = 128;
 
 /// The time for a process to state its environment.
 const ANSWER: Duration = Duration::from_secs(3);
@@ -88,7 +88,7 @@ impl Environment<'_> {
 fn parse_list(text: &str) -> Vec<(String, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     let pairs = pairs.map(|(key, value)| (key.trim().to_owned(), percent_decoded(value.trim())));
-    pairs.filter(|(key, _)| !key.is_empty()).take(MOST_ATTRIBUTES).collect()
+    pairs.filter(|(key, _)| !key.is_empty()).take(MAX_ATTRIBUTES).collect()
 }
 
 fn percent_decoded(text: &str) -> String {

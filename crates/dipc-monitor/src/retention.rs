@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use dipc_collect::Kept;
 
-/// The most entries of a directory that are looked at.
-const MOST_ENTRIES: usize = 100_000;
+/// Maximum number of entries of a directory to inspect.
+const MAX_ENTRIES: usize = 100_000;
 
 /// Returns the time since a modification; zero for times in the future.
 pub(crate) fn age(modified: SystemTime) -> std::time::Duration {
@@ -17,13 +17,13 @@ pub(crate) fn age(modified: SystemTime) -> std::time::Duration {
 /// The directories in `directory` whose names end in `ending`, with the bytes of their files.
 pub(crate) fn directories(directory: &Path, ending: &str) -> Vec<Kept<PathBuf>> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-    let entries = entries.take(MOST_ENTRIES).flatten();
+    let entries = entries.take(MAX_ENTRIES).flatten();
     let is_kept = |entry: &fs::DirEntry| {
         entry.file_name().to_string_lossy().ends_with(ending) && entry.file_type().is_ok_and(|it| it.is_dir())
     };
     let kept = entries.filter(is_kept).filter_map(|entry| {
         let path = entry.path();
-        let files = fs::read_dir(&path).ok()?.take(MOST_ENTRIES).flatten();
+        let files = fs::read_dir(&path).ok()?.take(MAX_ENTRIES).flatten();
         let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
         Some(Kept { age: age(entry.metadata().ok()?.modified().ok()?), entry: path, bytes })
     });

@@ -31,8 +31,8 @@ use process_rules::ProcessRules;
 
 pub use history::RuleRecord;
 
-/// The longest time for which the start of a process waits for its rules.
-const LONGEST_START: Duration = Duration::from_secs(10);
+/// Maximum time that the start of a process waits for its rules.
+const MAX_START_TIME: Duration = Duration::from_secs(10);
 /// The time in which actions end when the rules are stopped: traces get their rundown.
 const LAST_ACTIONS: Duration = Duration::from_secs(10);
 
@@ -275,7 +275,7 @@ impl ProcessObserver for Rules {
         };
         rules.start();
         // Sessions begin, and a profiler is loaded, before the process runs on.
-        rules.wait_for_start(Instant::now() + LONGEST_START);
+        rules.wait_for_start(Instant::now() + MAX_START_TIME);
     }
 
     fn ended(&self, process: &Arc<Watched>) {

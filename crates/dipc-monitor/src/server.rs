@@ -64,12 +64,12 @@ use stall::StallLimit;
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// The longest time in which a client takes nothing.
 const STALL: Duration = Duration::from_secs(30);
-/// The largest head of a request, in bytes.
-const MOST_HEAD_BYTES: usize = 16 << 10;
-/// The largest number of headers.
-const MOST_HEADERS: usize = 64;
-/// The most threads for questions to processes.
-const MOST_QUESTIONS: usize = 32;
+/// Maximum size of a head of a request, in bytes.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+/// Maximum number of headers.
+const MAX_HEADERS: usize = 64;
+/// Maximum number of threads that query processes.
+const MAX_QUERY_THREADS: usize = 32;
 /// The wait after a failed accept: there may be too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -186,7 +186,7 @@ impl Server {
         let tls = config.tls;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(MOST_QUESTIONS)
+            .max_blocking_threads(MAX_QUERY_THREADS)
             .build()?;
         let listeners = {
             let _context = runtime.enter();
@@ -426,8 +426,8 @@ async fn serve(
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
-        .max_buf_size(MOST_HEAD_BYTES)
-        .max_headers(MOST_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS)
         .serve_connection(TokioIo::new(StallLimit::new(stream, STALL)), answer)
         .await;
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The factor by which each further failure extends the pause.
 const PAUSE_GROWTH: f64 = 1.25;
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 /// The deadline of an attempt to connect and advertise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -26,7 +26,7 @@ pub(crate) fn run(server: &Server, address: &Address) {
                 pause = FIRST_PAUSE;
             } else {
                 server.sleep(pause);
-                pause = pause.mul_f64(PAUSE_GROWTH).min(LONGEST_PAUSE);
+                pause = pause.mul_f64(PAUSE_GROWTH).min(MAX_PAUSE);
             }
         }
     });

@@ -6,8 +6,8 @@ use hashbrown::HashMap;
 const SLOT_BITS: u32 = 13;
 /// The number of slots in a chunk, minus one.
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
-/// The largest number of chunks. The next number marks [`AddressCode::NONE`].
-const MOST_CHUNKS: u32 = (1 << (32 - SLOT_BITS)) - 1;
+/// Maximum number of chunks. The next number marks [`AddressCode::NONE`].
+const MAX_CHUNKS: u32 = (1 << (32 - SLOT_BITS)) - 1;
 
 /// An address as the number of a chunk (64 KB in 64-bit processes) and the slot in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,7 +56,7 @@ impl AddressTable {
         let number = if let Some(number) = self.numbers.get(&key) {
             *number
         } else {
-            let number = u32::try_from(self.chunks.len()).ok().filter(|number| *number < MOST_CHUNKS)?;
+            let number = u32::try_from(self.chunks.len()).ok().filter(|number| *number < MAX_CHUNKS)?;
             self.chunks.push(key);
             self.numbers.insert(key, number);
             number
@@ -111,10 +111,10 @@ mod tests {
     #[test]
     fn the_number_of_chunks_is_bounded() {
         let mut table = AddressTable::new(8);
-        for chunk in 0..u64::from(MOST_CHUNKS) {
+        for chunk in 0..u64::from(MAX_CHUNKS) {
             assert!(table.encode(chunk << 16).is_some());
         }
-        assert_eq!(table.encode(u64::from(MOST_CHUNKS) << 16), None);
+        assert_eq!(table.encode(u64::from(MAX_CHUNKS) << 16), None);
         assert!(table.encode(8).is_some());
         assert_eq!(table.decode(AddressCode::NONE), 0);
     }

@@ -18,7 +18,7 @@ use crate::address::{AddressCode, AddressTable};
 use crate::completeness::Completeness;
 use crate::definitions::{DefinedType, Definitions};
 use crate::error::Error;
-use crate::graph::{HeapGraph, MOST, Root, Shape, slots};
+use crate::graph::{HeapGraph, MAX_OBJECTS, Root, Shape, slots};
 use crate::large_vec::push;
 use crate::object_addresses::ObjectAddresses;
 use crate::object_index::{ObjectIndex, Repeated};
@@ -32,8 +32,8 @@ pub use memory::{MemoryCompleteness, MemoryGraphBuilder, MemoryType, RootKind};
 /// The reason of an induced collection.
 const INDUCED: u32 = 1;
 
-/// The largest number of other processes that are listed.
-const MOST_PROCESSES: usize = 1000;
+/// Maximum number of other processes to list.
+const MAX_PROCESSES: usize = 1000;
 /// The characters of a type's name in the names of static fields, once type names have been repeated too
 /// often.
 const SHORT_NAME: usize = 64;
@@ -197,7 +197,7 @@ impl HeapGraphBuilder {
         let process_id = event.process_id();
         let is_of_dump = provider == Provider::Runtime && is_of_dump(event.id());
         if !self.reads_process(process_id) {
-            if is_of_dump && self.other_processes.len() < MOST_PROCESSES {
+            if is_of_dump && self.other_processes.len() < MAX_PROCESSES {
                 self.other_processes.extend(process_id);
             }
             return;
@@ -310,7 +310,7 @@ impl HeapGraphBuilder {
         let missing = missing(&mut self.next_objects, nodes.index);
         self.completeness.object_gaps = self.completeness.object_gaps.saturating_add(missing);
         for node in nodes.values {
-            if self.object_addresses.count() >= MOST {
+            if self.object_addresses.count() >= MAX_OBJECTS {
                 self.completeness.over_limit = self.completeness.over_limit.saturating_add(1);
                 continue;
             }
@@ -348,7 +348,7 @@ impl HeapGraphBuilder {
             return;
         }
         for edge in edges.values {
-            if self.edges.len() >= MOST as usize {
+            if self.edges.len() >= MAX_OBJECTS as usize {
                 self.completeness.over_limit = self.completeness.over_limit.saturating_add(1);
                 continue;
             }
@@ -386,7 +386,7 @@ impl HeapGraphBuilder {
             let target = self.encode_target(edge.gc_value_node_id);
             let key = if self.dependents.is_some() { self.encode(edge.gc_key_node_id) } else { None };
             match (&mut self.dependents, key) {
-                (Some(dependents), Some(key)) if dependents.len() < MOST as usize => {
+                (Some(dependents), Some(key)) if dependents.len() < MAX_OBJECTS as usize => {
                     dependents.push((key, target));
                 }
                 _ => self.add_root(group, target.0),
@@ -411,7 +411,7 @@ impl HeapGraphBuilder {
         }
         let mut references: Vec<_> =
             known.into_iter().filter_map(|(object, value)| Some((object?, value))).collect();
-        let room = (MOST as usize).saturating_sub(self.edges.len());
+        let room = (MAX_OBJECTS as usize).saturating_sub(self.edges.len());
         let over = references.len().saturating_sub(room);
         self.completeness.over_limit = self.completeness.over_limit.saturating_add(over as u64);
         references.truncate(room);
@@ -457,7 +457,7 @@ impl HeapGraphBuilder {
     }
 
     fn add_root(&mut self, group: u32, target: u32) {
-        if self.roots.len() < MOST as usize {
+        if self.roots.len() < MAX_OBJECTS as usize {
             self.roots.push(Root { group, target });
         } else {
             self.completeness.over_limit = self.completeness.over_limit.saturating_add(1);

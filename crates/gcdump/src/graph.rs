@@ -14,8 +14,8 @@ use crate::type_name::{csharp_name, csharp_of_tool};
 /// of as many before it.
 pub(crate) const STRIDE: u32 = 16;
 
-/// The most objects, and the most references, of a graph.
-pub(crate) const MOST: u32 = u32::MAX - 1;
+/// Maximum number of objects, and of references, of a graph.
+pub(crate) const MAX_OBJECTS: u32 = u32::MAX - 1;
 
 /// The objects of a heap, the references between them, and the roots that hold them.
 ///

@@ -3,11 +3,11 @@
 use crate::address::AddressCode;
 use crate::large_vec::push;
 
-/// The most objects of a run: finding an address takes up to that many look-ups.
-const MOST_IN_RUN: u32 = 32;
-/// Unless runs have this many objects on average, each object keeps its own code: runs would take a byte for
-/// each.
-const LEAST_AVERAGE: usize = 8;
+/// Maximum number of objects of a run: finding an address takes up to that many look-ups.
+const MAX_RUN_LENGTH: u32 = 32;
+/// Minimum average number of objects in runs; below it each object keeps its own code, as runs would take a
+/// byte for each.
+const MIN_AVERAGE: usize = 8;
 /// Runs that are kept even for the smallest heap.
 const FEW_RUNS: usize = 4096;
 
@@ -75,7 +75,7 @@ impl ObjectAddresses {
             Codes::Each(codes) => push(codes, code),
             Codes::Runs(runs) => {
                 runs.push(object, code, hole);
-                if runs.runs.len() > FEW_RUNS.max(self.count as usize / LEAST_AVERAGE) {
+                if runs.runs.len() > FEW_RUNS.max(self.count as usize / MIN_AVERAGE) {
                     self.keep_each(slots);
                 }
             }
@@ -143,7 +143,7 @@ impl Runs {
     fn push(&mut self, object: u32, code: AddressCode, hole: Option<u8>) {
         if let (Some(run), Some(hole)) = (self.runs.last_mut(), hole) {
             let place = object.saturating_sub(run.first);
-            if place < MOST_IN_RUN {
+            if place < MAX_RUN_LENGTH {
                 if hole > 0 {
                     run.has_hole |= 1_u32.wrapping_shl(place);
                     push(&mut self.holes, hole);

@@ -5,8 +5,8 @@ use crate::object_addresses::{Codes, ObjectAddresses};
 
 /// The most objects of a window.
 const WINDOW: usize = 64;
-/// Unless windows have this many objects on average, a permutation takes less memory.
-const LEAST_AVERAGE: usize = 8;
+/// Minimum average number of objects in windows; below it a permutation takes less memory.
+const MIN_AVERAGE: usize = 8;
 
 /// Finds objects by the codes of their addresses.
 ///
@@ -48,7 +48,7 @@ impl ObjectIndex {
     }
 
     fn of_each(codes: &[AddressCode]) -> Result<Self, Repeated> {
-        let most = codes.len() / LEAST_AVERAGE;
+        let most = codes.len() / MIN_AVERAGE;
         if let Some(mut windows) = windows(codes.iter().copied(), most.max(WINDOW)) {
             windows.sort_unstable_by_key(|window| window.code);
             let last = |window: &Window| {

@@ -14,8 +14,8 @@ use crate::node_set::{NodeSet, RankedSet};
 const NONE: u32 = u32::MAX;
 /// The number of sets that are processed together: each is a bit.
 const TOGETHER: usize = u64::BITS as usize;
-/// The most visits of nodes by [`RetainedSets::sizes`], which take some 5 ns each.
-const MOST_VISITS: u64 = 1 << 30;
+/// Maximum number of visits of nodes by [`RetainedSets::sizes`], which take some 5 ns each.
+const MAX_VISITS: u64 = 1 << 30;
 
 /// The bytes that would be free without all objects of a set: their own, and those of the nodes that would
 /// become unreachable.
@@ -255,7 +255,7 @@ impl<F: Fn(Object<'_>) -> Option<usize>> Round<'_, F> {
         self.held.fill(u64::MAX);
         loop {
             self.visits += (sets.steps.len() + sets.sources.len()) as u64;
-            if self.visits > MOST_VISITS {
+            if self.visits > MAX_VISITS {
                 return None;
             }
             let mut is_stable = true;

@@ -3,20 +3,20 @@
 use clr_events::csharp;
 use nettrace::Utf16;
 
-/// The largest number of characters of a name or path that is kept from an event.
-pub(crate) const LONGEST_NAME: usize = 4096;
-/// The largest number of bytes of type names that other names may repeat: a few bytes of a recording can name
-/// a type.
-const MOST_REPEATED: usize = 16 << 20;
+/// Maximum number of characters of a name or path to keep from an event.
+pub(crate) const MAX_NAME_LENGTH: usize = 4096;
+/// Maximum number of bytes of type names that other names may repeat: a few bytes of a recording can name a
+/// type.
+const MAX_REPEATED_BYTES: usize = 16 << 20;
 
 /// Returns a text of an event, cut at the longest length of names.
 pub(crate) fn name_of_event(text: Utf16<'_>) -> String {
-    text.chars().take(LONGEST_NAME).collect()
+    text.chars().take(MAX_NAME_LENGTH).collect()
 }
 
 /// The first characters of a name that was read from memory.
 pub(crate) fn limited_name(text: &str) -> String {
-    text.chars().take(LONGEST_NAME).collect()
+    text.chars().take(MAX_NAME_LENGTH).collect()
 }
 
 /// The number of bytes that names have repeated from other names.
@@ -27,7 +27,7 @@ impl RepeatBudget {
     /// Whether a name may be repeated once more.
     pub(crate) fn takes(&mut self, name: &str) -> bool {
         self.0 = self.0.saturating_add(name.len());
-        self.0 <= MOST_REPEATED
+        self.0 <= MAX_REPEATED_BYTES
     }
 }
 

@@ -6,8 +6,8 @@ use crate::dominators::Dominators;
 use crate::graph::{HeapGraph, NodeId};
 use crate::paths::PathStep;
 
-/// The largest depth: deeper objects count for the node at this depth.
-const DEEPEST: u32 = 200;
+/// Maximum depth: deeper objects count for the node at this depth.
+const MAX_DEPTH: u32 = 200;
 /// The place of a graph's node that is not known yet.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -178,7 +178,7 @@ impl Maker<'_> {
         }
         let depth = self.depths.get(holder as usize).copied().unwrap_or_default().saturating_add(1);
         let number = u32::try_from(self.tree.nodes.len()).unwrap_or(UNKNOWN);
-        if self.tree.nodes.len() >= self.most || depth > DEEPEST || number == UNKNOWN {
+        if self.tree.nodes.len() >= self.most || depth > MAX_DEPTH || number == UNKNOWN {
             self.tree.folded = self.tree.folded.saturating_add(1);
             return holder;
         }

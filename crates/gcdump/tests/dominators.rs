@@ -7,8 +7,8 @@ use dump::Dump;
 use gcdump::{Dominators, HeapGraph, NodeId};
 use proptest::prelude::*;
 
-/// The most objects of a random graph: the sets of the data-flow algorithm are numbers.
-const MOST: usize = 63;
+/// Maximum number of objects of a random graph: the sets of the data-flow algorithm are numbers.
+const MAX_OBJECTS: usize = 63;
 
 /// A heap of objects of 24 bytes with these references.
 fn graph(targets: &[Vec<usize>], roots: &[usize]) -> HeapGraph {
@@ -38,8 +38,9 @@ fn by_data_flow(targets: &[Vec<usize>], roots: &[usize]) -> Vec<Dominator> {
     let count = targets.len();
     let mut sets = vec![u64::MAX; count];
     loop {
-        let mut next: Vec<u64> =
-            (0..count).map(|object| if roots.contains(&object) { 1 << MOST } else { u64::MAX }).collect();
+        let mut next: Vec<u64> = (0..count)
+            .map(|object| if roots.contains(&object) { 1 << MAX_OBJECTS } else { u64::MAX })
+            .collect();
         for (from, targets) in targets.iter().enumerate() {
             for to in targets {
                 next[*to] &= sets[from];
@@ -83,7 +84,7 @@ fn by_the_crate(graph: &HeapGraph) -> Vec<Dominator> {
 
 /// References of up to 63 objects, few or many of each, and roots.
 fn references() -> impl Strategy<Value = (Vec<Vec<usize>>, Vec<usize>)> {
-    (1..=MOST, 1_usize..6).prop_flat_map(|(count, most)| {
+    (1..=MAX_OBJECTS, 1_usize..6).prop_flat_map(|(count, most)| {
         let targets = prop::collection::vec(prop::collection::vec(0..count, 0..=most), count);
         (targets, prop::collection::vec(0..count, 1..4))
     })

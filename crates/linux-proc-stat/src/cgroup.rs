@@ -7,8 +7,8 @@ use crate::file::{process_folder, read};
 
 /// Limits from here on are none: version 1 writes the largest multiple of a page in place of no limit.
 const NO_LIMIT: u64 = 1 << 60;
-/// The most groups between a process and the root that are looked at.
-const DEEPEST: usize = 64;
+/// Maximum number of groups between a process and the root to inspect.
+const MAX_DEPTH: usize = 64;
 
 /// The control groups of a process, of version 2, of version 1, or of both, as the reader's mounts show them.
 ///
@@ -194,7 +194,7 @@ impl<'t> Mount<'t> {
         let below = if self.root == "/" { path } else { path.strip_prefix(&*self.root)? };
         let names: Vec<&str> = below.split('/').filter(|name| !name.is_empty()).collect();
         // A name of its own, not a longer one, and none outside the reader's namespace.
-        if !(below.is_empty() || below.starts_with('/')) || names.contains(&"..") || names.len() > DEEPEST {
+        if !(below.is_empty() || below.starts_with('/')) || names.contains(&"..") || names.len() > MAX_DEPTH {
             return None;
         }
         let mut folder = PathBuf::from(&self.folder);

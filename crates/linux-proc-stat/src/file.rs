@@ -60,8 +60,8 @@ pub fn process_ids() -> io::Result<Vec<u32>> {
 /// # Errors
 /// As [`File::open`] and reading return them. A process that ends meanwhile is `ENOENT` or `ESRCH`.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    const MOST: usize = 16 << 10;
-    let mut bytes = Vec::with_capacity(MOST);
+    const MAX_SIZE: usize = 16 << 10;
+    let mut bytes = Vec::with_capacity(MAX_SIZE);
     // The limit keeps the standard library from asking for a size, which is 0 here.
     File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
     Ok(bytes)

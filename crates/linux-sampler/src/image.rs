@@ -8,15 +8,15 @@ use framehop::ExplicitModuleSectionInfo;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
-/// The most bytes of a file that are read for one purpose. The largest libraries have some 100 MiB of
+/// Maximum number of bytes of a file to read for one purpose. The largest libraries have some 100 MiB of
 /// symbols.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
-/// The most symbols that are kept from a file.
-const MOST_SYMBOLS: usize = 2_000_000;
+/// Maximum number of symbols to keep from a file.
+const MAX_SYMBOLS: usize = 2_000_000;
 
-/// The most bytes of all names that are kept from a file.
-const MOST_NAME_BYTES: usize = 128 << 20;
+/// Maximum number of bytes of all names to keep from a file.
+const MAX_NAME_BYTES: usize = 128 << 20;
 
 /// A program or library, as seen by a process. Its parts are read on demand.
 ///
@@ -231,7 +231,7 @@ impl SymbolTable {
     pub(crate) fn add(&mut self, start: u64, size: u64, name: &[u8]) -> bool {
         let at = self.names.len();
         let end = at.saturating_add(name.len());
-        if self.rows.len() >= MOST_SYMBOLS || end > MOST_NAME_BYTES {
+        if self.rows.len() >= MAX_SYMBOLS || end > MAX_NAME_BYTES {
             return false;
         }
         let (Ok(at), Ok(len)) = (u32::try_from(at), u32::try_from(name.len())) else { return false };
@@ -302,7 +302,7 @@ fn with_object<T>(
     file: &File,
     read: impl FnOnce(&object::File<'_, &ReadCache<Limited<'_>>>) -> T,
 ) -> io::Result<T> {
-    let cache = ReadCache::new(Limited { file, left: MOST_BYTES });
+    let cache = ReadCache::new(Limited { file, left: MAX_BYTES });
     let object = object::File::parse(&cache)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
     Ok(read(&object))

@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::image::Image;
 use crate::record::{Record, RecordKind};
 
-/// The most mappings of a process that are kept; a program with more is broken or hostile.
-const MOST_MAPPINGS: usize = 65_536;
+/// Maximum number of mappings of a process to keep; a program with more is broken or hostile.
+const MAX_MAPPINGS: usize = 65_536;
 
 /// Executable memory.
 #[derive(Debug, Clone)]
@@ -161,7 +161,7 @@ impl ProcessMaps {
                 self.by_start.insert(mapping.end, Mapping { start: mapping.end, file_offset, ..old });
             }
         }
-        if self.by_start.len() >= MOST_MAPPINGS {
+        if self.by_start.len() >= MAX_MAPPINGS {
             self.omitted = self.omitted.saturating_add(1);
             return;
         }

@@ -11,9 +11,9 @@ use crate::maps::Mapping;
 use crate::record::Registers;
 use crate::runtime_code::FramePosition;
 
-/// The most mappings of a process whose unwind information is kept; code in others is assumed to keep frame
-/// pointers.
-const MOST_IMAGES: usize = 4096;
+/// Maximum number of mappings of a process to keep unwind information of; code in others is assumed to keep
+/// frame pointers.
+const MAX_IMAGES: usize = 4096;
 
 /// The unwind information of a process.
 pub(crate) struct Process {
@@ -66,7 +66,7 @@ impl Process {
         if let Some(&known) = self.mappings.get(&mapping.start) {
             return known;
         }
-        let module = if self.mappings.len() < MOST_IMAGES { module(pid, mapping) } else { None };
+        let module = if self.mappings.len() < MAX_IMAGES { module(pid, mapping) } else { None };
         let known = module.is_some();
         if let Some(module) = module {
             self.unwinder.add_module(module);

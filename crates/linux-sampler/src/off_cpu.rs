@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::record::{Record, RecordKind, ThreadKey};
 
-/// The most threads that are followed at once.
-const MOST_THREADS: usize = 1 << 20;
+/// Maximum number of threads to follow at once.
+const MAX_THREADS: usize = 1 << 20;
 
 /// An interval during which a thread was off the processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl<T> OffCpuTracker<T> {
     /// If its first record is of coming back, it was away from the beginning. If it has none and was waiting,
     /// it is away until the end.
     pub fn existing(&mut self, thread: ThreadKey, from_ns: u64, seen_ns: u64, wait: Option<Option<T>>) {
-        if self.threads.len() >= MOST_THREADS {
+        if self.threads.len() >= MAX_THREADS {
             return;
         }
         let was_waiting = wait.is_some();
@@ -95,7 +95,7 @@ impl<T> OffCpuTracker<T> {
     /// Stores the stack of a thread that is about to leave, from a [`Switch`](crate::SampleEvent::Switch)
     /// sample.
     pub fn stack(&mut self, thread: ThreadKey, stack: T) {
-        if self.threads.len() >= MOST_THREADS {
+        if self.threads.len() >= MAX_THREADS {
             return;
         }
         self.threads.insert(thread.tid, Away::new(thread, None, Some(stack)));
@@ -107,7 +107,7 @@ impl<T> OffCpuTracker<T> {
         match record.kind {
             RecordKind::SwitchOut { preempted } => {
                 let left = Some((record.time_ns, preempted));
-                let full = self.threads.len() >= MOST_THREADS;
+                let full = self.threads.len() >= MAX_THREADS;
                 match self.threads.get_mut(&thread.tid) {
                     Some(away) if away.left.is_none() => away.left = left,
                     // The record of coming back was lost, or the thread ran when sampling began.

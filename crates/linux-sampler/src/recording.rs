@@ -51,14 +51,14 @@ const KERNEL_START: u64 = 0xffff_8000_0000_0000;
 /// The key of the header with a description of how samples are taken.
 pub const SAMPLING_KEY: &str = "KernelSampling";
 
-/// The most frame addresses that get names.
-const MOST_ADDRESSES: usize = 1 << 20;
+/// Maximum number of frame addresses that get names.
+const MAX_ADDRESSES: usize = 1 << 20;
 
-/// The most threads that are described.
-const MOST_THREADS: usize = 1 << 20;
+/// Maximum number of threads to describe.
+const MAX_THREADS: usize = 1 << 20;
 
-/// The most processes that are kept after the end of their first thread.
-const MOST_ENDED: usize = 64;
+/// Maximum number of processes to keep after the end of their first thread.
+const MAX_ENDED: usize = 64;
 
 /// The sample counts of a recording, for a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -377,7 +377,7 @@ impl RecordingWriter {
     /// Keeps a process whose first thread has ended for its other threads, until many have ended.
     fn ended(&mut self, pid: i32) {
         self.ended.push_back(pid);
-        if self.ended.len() > MOST_ENDED
+        if self.ended.len() > MAX_ENDED
             && let Some(oldest) = self.ended.pop_front()
         {
             self.known.remove(&oldest);
@@ -408,7 +408,7 @@ impl RecordingWriter {
             self.counts.cut_stacks = self.counts.cut_stacks.saturating_add(1);
         }
         let kernel: Vec<u64> = sample.kernel_frames().collect();
-        if self.kernel_frames.len() < MOST_ADDRESSES {
+        if self.kernel_frames.len() < MAX_ADDRESSES {
             self.kernel_frames.extend(kernel.iter().copied());
         }
         let result = match sample.event {
@@ -462,7 +462,7 @@ impl RecordingWriter {
     /// Records the addresses that get names at the end.
     fn note_frames(&mut self, pid: i32, stack: &[u64]) {
         let Some(known) = self.known.get_mut(&pid) else { return };
-        if known.frames.len() < MOST_ADDRESSES {
+        if known.frames.len() < MAX_ADDRESSES {
             let mut frames = stack.iter();
             known.frames.extend(frames.next());
             // A return address can be past the end of a function that ends with a call.
@@ -484,7 +484,7 @@ impl RecordingWriter {
         let name = linux_proc_stat::read(&folder(thread.pid, thread.tid).join("comm")).ok();
         let name = name.map(|name| String::from_utf8_lossy(name.trim_ascii_end()).into_owned());
         let index = self.writer.thread(process_id, id.unsigned_abs().into(), name.as_deref())?;
-        if self.threads.len() < MOST_THREADS {
+        if self.threads.len() < MAX_THREADS {
             self.threads.insert(thread.tid, index);
         }
         Ok(index)

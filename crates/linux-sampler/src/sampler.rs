@@ -20,14 +20,14 @@ use crate::sys::{self, Ring, Tasks};
 use crate::thinning::Thinning;
 use crate::threads::{processors, threads};
 
-/// The most times that the threads of a process are listed again while new ones appear.
-const MOST_LISTINGS: usize = 32;
+/// Maximum number of listings of a process's threads while new ones appear.
+const MAX_LISTINGS: usize = 32;
 
 /// The pages of each processor's buffer that the kernel allows to unprivileged users by default, besides the
 /// control page.
 const ALLOWED_PAGES: usize = 128;
-/// The most bytes of the buffers of all processors.
-const MOST_BUFFERS: usize = 64 << 20;
+/// Maximum number of bytes of the buffers of all processors.
+const MAX_BUFFERS: usize = 64 << 20;
 
 /// Descriptors in addition to those of events: buffers, files, the caller's own.
 const SPARE_DESCRIPTORS: u64 = 256;
@@ -173,7 +173,7 @@ impl Sampler {
         let mut config = config.clone();
         let processors = processors()?;
         let all = processors.len().saturating_mul(rustix::param::page_size());
-        while config.buffer_pages > ALLOWED_PAGES && config.buffer_pages.saturating_mul(all) > MOST_BUFFERS {
+        while config.buffer_pages > ALLOWED_PAGES && config.buffer_pages.saturating_mul(all) > MAX_BUFFERS {
             config.buffer_pages /= 2;
         }
         loop {
@@ -438,7 +438,7 @@ impl<'c> Opening<'c> {
 
     /// Opens the events of all threads of processes, including those that begin meanwhile.
     fn processes(&mut self, pids: &[i32], opened: &mut HashSet<i32>) -> Result<(), Error> {
-        for _ in 0..MOST_LISTINGS {
+        for _ in 0..MAX_LISTINGS {
             let mut new = Vec::new();
             for &pid in pids {
                 new.extend(

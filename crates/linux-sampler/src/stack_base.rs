@@ -10,14 +10,14 @@ use crate::native_unwind::{Process, read_stack, word};
 use crate::record::{Registers, ThreadKey};
 use crate::runtime_code::FramePosition;
 
-/// The most bytes of a stack that are searched for the last frame of a chain.
-const MOST_STACK: usize = 1 << 20;
+/// Maximum number of bytes of a stack to search for the last frame of a chain.
+const MAX_STACK_SIZE: usize = 1 << 20;
 
-/// The most frames from the end of a chain to the root.
-const MOST_FRAMES: usize = 64;
+/// Maximum number of frames from the end of a chain to the root.
+const MAX_FRAMES: usize = 64;
 
-/// The most threads that are known at a time.
-const MOST_THREADS: usize = 1024;
+/// Maximum number of known threads.
+const MAX_THREADS: usize = 1024;
 
 /// The samples of a thread after a search without result that are left as they are.
 const PAUSE: u32 = 256;
@@ -70,7 +70,7 @@ impl StackBases {
         }
         let memory = self.memory.get_or_init(|| File::open(format!("/proc/{pid}/mem")).ok());
         let Some(memory) = memory else { return &[] };
-        if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&tid) {
+        if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&tid) {
             self.threads.clear();
         }
         let now = &mut self.now;
@@ -112,7 +112,7 @@ impl StackBase {
     ) -> Self {
         let nothing = Self { tail, start: 0, bytes: Vec::new(), frames: Vec::new(), pause: PAUSE };
         let start = sp & !7;
-        let Ok(stack) = read_stack(memory, start, MOST_STACK) else { return nothing };
+        let Ok(stack) = read_stack(memory, start, MAX_STACK_SIZE) else { return nothing };
         let read = |at: u64| word(&stack, start, at);
         // The frame that returns to the last but one, and its link to the one that returns to the last.
         let link = (start..start.saturating_add(stack.len() as u64)).step_by(8).find(|&frame| {
@@ -124,7 +124,7 @@ impl StackBase {
         let Some(fp) = read(last) else { return nothing };
         let mut registers = Registers { ip: tail.1, sp: last.saturating_add(16), fp, lr: 0 };
         let (mut frames, mut end) = (Vec::new(), last.saturating_add(16));
-        while frames.len() < MOST_FRAMES {
+        while frames.len() < MAX_FRAMES {
             let here = maps.at(registers.ip.wrapping_sub(1));
             if !here.is_some_and(|mapping| process.load(pid, mapping)) {
                 break;

@@ -19,8 +19,8 @@ use std::collections::HashMap;
 /// The shortest time over which rates are measured.
 const WINDOW_NS: u64 = 200_000_000;
 
-/// The most threads whose rates are followed; others keep all stacks.
-const MOST_THREADS: usize = 1 << 16;
+/// Maximum number of threads with a known rate; others keep all stacks.
+const MAX_THREADS: usize = 1 << 16;
 
 /// The thinning of the stacks of switches, by thread.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Thinning {
     }
 
     fn follows(&self, tid: i32) -> bool {
-        self.threads.len() < MOST_THREADS || self.threads.contains_key(&tid)
+        self.threads.len() < MAX_THREADS || self.threads.contains_key(&tid)
     }
 
     /// Removes a thread that has ended.

@@ -9,8 +9,8 @@ use crate::record::{Registers, Sample, ThreadKey};
 use crate::runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 use crate::stack_base::StackBases;
 
-/// The most frames that are unwound within the copied bytes.
-const MOST_STEPS: usize = 256;
+/// Maximum number of frames to unwind within the copied bytes.
+const MAX_STEPS: usize = 256;
 
 /// Finds the frames of code without frame pointers by unwind information.
 ///
@@ -107,7 +107,7 @@ impl Unwinder {
         // The frames of the chain up to the last one that was unwound as well.
         let mut met = 1;
         let mut here = maps.at(lookup_address(registers.ip, position));
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let Some(mapping) = here else { break };
             let caller = if process.load(pid, mapping) {
                 if by_frame_pointers {

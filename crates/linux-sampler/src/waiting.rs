@@ -10,17 +10,17 @@ use crate::native_unwind::{Process, frame_pointer, native_registers, read_stack,
 use crate::record::Registers;
 use crate::unwind::Unwinder;
 
-/// The most bytes of a stack that are read.
-const MOST_STACK: usize = 256 << 10;
+/// Maximum number of bytes of a stack to read.
+const MAX_STACK_SIZE: usize = 256 << 10;
 
 /// The bytes that are searched for a frame, where no register has its address.
 const SEARCHED: u64 = 16 << 10;
 
-/// The frames that must follow a found one.
-const LEAST_LINKS: usize = 2;
+/// Minimum number of frames that must follow a found frame.
+const MIN_LINKS: usize = 2;
 
-/// The most frames of a stack.
-const MOST_STEPS: usize = 512;
+/// Maximum number of frames of a stack.
+const MAX_STEPS: usize = 512;
 
 /// The activity of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Unwinder {
         frames: &mut Vec<u64>,
     ) -> io::Result<()> {
         frames.clear();
-        let stack = read_stack(&File::open(format!("/proc/{pid}/mem"))?, wait.sp, MOST_STACK)?;
+        let stack = read_stack(&File::open(format!("/proc/{pid}/mem"))?, wait.sp, MAX_STACK_SIZE)?;
         let maps = processes.of(pid);
         let process = self.process(pid);
         unwind(pid, wait, &stack, maps, process, frames);
@@ -132,7 +132,7 @@ fn unwind(
     let mut address = FrameAddress::from_instruction_pointer(wait.ip);
     let mut state = native_registers(Registers { ip: wait.ip, sp: wait.sp, fp: 0, lr: 0 });
     frames.push(wait.ip);
-    while frames.len() < MOST_STEPS {
+    while frames.len() < MAX_STEPS {
         let sp = stack_pointer(&state);
         let has_information =
             maps.at(address.address_for_lookup()).is_some_and(|mapping| process.load(pid, mapping));
@@ -200,7 +200,7 @@ impl<R: FnMut(u64) -> Result<u64, ()>, C: Fn(u64) -> bool> Stack<'_, R, C> {
 
     /// Whether enough frames follow.
     fn leads_on(&mut self, mut frame: u64) -> bool {
-        for _ in 0..=LEAST_LINKS {
+        for _ in 0..=MIN_LINKS {
             let Some((next, _)) = self.link(frame) else { return false };
             if next <= frame {
                 return false;

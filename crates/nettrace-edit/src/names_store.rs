@@ -5,8 +5,8 @@ use nettrace::{Thread, TraceInfo};
 use crate::error::Error;
 use crate::segment::{Segment, SegmentWriter, Storage};
 
-/// The most bytes of names that are kept: enough for the methods of 250,000 compilations.
-const MOST: u64 = 64 << 20;
+/// Maximum number of bytes of names to keep: enough for the methods of 250,000 compilations.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// A store of naming events, with their times.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ impl NamesStore {
     /// Adds the names of a dropped part of the ring.
     pub(crate) fn add(&mut self, info: &TraceInfo, part: &Segment) -> Result<(), Error> {
         let mut events = part.read()?;
-        if self.bytes().saturating_add(part.bytes()) > MOST {
+        if self.bytes().saturating_add(part.bytes()) > MAX_BYTES {
             events.for_each(|_| self.left_out = self.left_out.saturating_add(1))?;
             return Ok(());
         }

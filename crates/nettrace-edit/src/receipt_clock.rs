@@ -8,7 +8,7 @@ use nettrace::RelativeTime;
 pub(crate) const TOLERANCE: Duration = Duration::from_secs(10);
 /// The number of consecutive events ahead of their receipt after which the stream's clock is considered to be
 /// ahead: a recording is replayed faster than it was made.
-const MOST_AHEAD: u32 = 1000;
+const MAX_AHEAD: u32 = 1000;
 
 /// A clock that starts with the stream.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl ReceiptClock {
             return true;
         }
         self.in_a_row = self.in_a_row.saturating_add(1);
-        if self.in_a_row < MOST_AHEAD {
+        if self.in_a_row < MAX_AHEAD {
             return false;
         }
         self.in_a_row = 0;

@@ -171,10 +171,10 @@ pub struct Redactor {
     unread: BTreeMap<String, u64>,
 }
 
-/// The most fields and events that are counted individually.
-const MOST_COUNTED: usize = 10_000;
-/// The largest depth of nested objects.
-const MOST_NESTED: usize = 8;
+/// Maximum number of fields and events to count individually.
+const MAX_COUNTED: usize = 10_000;
+/// Maximum depth of nested objects.
+const MAX_NESTING: usize = 8;
 
 impl Redactor {
     /// Creates a redactor of these texts.
@@ -268,7 +268,7 @@ impl Redactor {
         let (bytes, unit) = match value {
             Value::String(text) => (text.as_bytes(), 2),
             Value::Utf8(text) => (text, 1),
-            Value::Object(mut fields) if depth < MOST_NESTED => {
+            Value::Object(mut fields) if depth < MAX_NESTING => {
                 return self.redact_fields(event, &mut fields, payload, depth.saturating_add(1), is_changed);
             }
             Value::Array(array) => {
@@ -280,7 +280,7 @@ impl Redactor {
                     }
                     (bytes, 1)
                 } else {
-                    let mut is_read = depth < MOST_NESTED;
+                    let mut is_read = depth < MAX_NESTING;
                     if is_read {
                         let depth = depth.saturating_add(1);
                         for value in array {
@@ -355,7 +355,7 @@ fn fill(text: &mut [u8], unit: usize, hasher: Option<&RandomState>) {
 }
 
 fn count(counts: &mut BTreeMap<String, u64>, name: String, number: u64) {
-    if counts.len() < MOST_COUNTED || counts.contains_key(&name) {
+    if counts.len() < MAX_COUNTED || counts.contains_key(&name) {
         let count = counts.entry(name).or_default();
         *count = count.saturating_add(number);
     }

@@ -22,8 +22,8 @@ use crate::snapshot::Snapshot;
 const GENERATIONS: u8 = 8;
 /// Further bytes for the runtime's list of its methods.
 const LIST: u64 = 64 << 20;
-/// The shortest time span of a generation.
-const SHORTEST: Duration = Duration::from_millis(100);
+/// Minimum time span of a generation.
+const MIN_GENERATION: Duration = Duration::from_millis(100);
 
 /// The limits on the time and the bytes kept; the smaller one applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Capacity {
 
     fn time_of_generation(&self) -> Option<Duration> {
         let time = self.time?.checked_div(GENERATIONS.into()).unwrap_or_default();
-        Some(time.max(SHORTEST))
+        Some(time.max(MIN_GENERATION))
     }
 }
 

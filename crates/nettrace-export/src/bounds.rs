@@ -3,8 +3,8 @@
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
-/// Bytes of a frame's name that are kept.
-pub const LONGEST_NAME: usize = 2048;
+/// Maximum length of a frame's name, in bytes.
+pub const MAX_NAME_LENGTH: usize = 2048;
 
 /// Bytes that any recording may become.
 const FREE_OUTPUT: u64 = 64 << 20;
@@ -39,9 +39,9 @@ pub(crate) fn most_lookups(stacks: u32) -> u64 {
     u64::from(stacks).saturating_mul(LOOKUPS_PER_STACK)
 }
 
-/// Appends a name, cut at [`LONGEST_NAME`] bytes: a longer one ends in `…`. Returns whether it is whole.
+/// Appends a name, cut at [`MAX_NAME_LENGTH`] bytes: a longer one ends in `…`. Returns whether it is whole.
 pub fn push_name(text: &mut String, name: impl fmt::Display) -> bool {
-    let mut bounded = Bounded { text, left: LONGEST_NAME };
+    let mut bounded = Bounded { text, left: MAX_NAME_LENGTH };
     write!(bounded, "{name}").is_ok()
 }
 
@@ -134,13 +134,13 @@ mod tests {
     #[test]
     fn long_names_are_cut_between_characters_and_marked() {
         let mut text = String::from("before ");
-        assert!(push_name(&mut text, "n".repeat(LONGEST_NAME)));
-        assert_eq!(text.len(), 7 + LONGEST_NAME);
-        for name in ["n".repeat(LONGEST_NAME + 1), format!("n{}", "ü".repeat(LONGEST_NAME))] {
+        assert!(push_name(&mut text, "n".repeat(MAX_NAME_LENGTH)));
+        assert_eq!(text.len(), 7 + MAX_NAME_LENGTH);
+        for name in ["n".repeat(MAX_NAME_LENGTH + 1), format!("n{}", "ü".repeat(MAX_NAME_LENGTH))] {
             let mut text = String::new();
             assert!(!push_name(&mut text, &name));
             let kept = text.strip_suffix('…').unwrap();
-            assert!(name.starts_with(kept) && kept.len() > LONGEST_NAME - 2, "{}", kept.len());
+            assert!(name.starts_with(kept) && kept.len() > MAX_NAME_LENGTH - 2, "{}", kept.len());
         }
     }
 

@@ -114,7 +114,7 @@ mod tree;
 pub mod units;
 mod write_options;
 
-pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};
+pub use bounds::{MAX_NAME_LENGTH, TooLarge, most_output, push_name};
 #[cfg(feature = "otlp")]
 pub use format::otlp_request;
 pub use format::{Format, write};

@@ -6,7 +6,7 @@ use std::io;
 use nettrace::SliceReader;
 use nettrace_export::report::top;
 use nettrace_export::{
-    Format, LONGEST_NAME, Metric, Omissions, Options, Profile, ProfileBuilder, TooLarge, WriteOptions,
+    Format, MAX_NAME_LENGTH, Metric, Omissions, Options, Profile, ProfileBuilder, TooLarge, WriteOptions,
     most_output,
 };
 use nettrace_synth::nettrace::Trace;
@@ -193,7 +193,7 @@ fn memory_and_results_are_bounded_by_the_recording() {
     let (profile, missing) = read(&recording, true);
     assert_eq!(missing.long_names, 1);
     let longest = profile.frames.iter().map(|(_, name)| name).max_by_key(|name| name.len()).unwrap();
-    assert!(longest.ends_with('…') && longest.len() <= LONGEST_NAME + '…'.len_utf8(), "{}", longest.len());
+    assert!(longest.ends_with('…') && longest.len() <= MAX_NAME_LENGTH + '…'.len_utf8(), "{}", longest.len());
     let most = most_output(recording.len() as u64);
     for format in FORMATS {
         // Each line of CSV has the whole stack.

@@ -14,15 +14,15 @@ use crate::table_writer::TableWriter;
 
 /// Entries of the cache of whole stacks. A power of two.
 const CACHED: usize = 2048;
-/// The longest stack that is cached, in bytes.
-const LONGEST_CACHED: usize = 2048;
+/// Maximum length of a stack to cache, in bytes.
+const MAX_CACHED_LENGTH: usize = 2048;
 /// The number of frames of a stack that are kept, from the leaf on. Runtimes take 100.
-const DEEPEST: usize = 1024;
-/// The most addresses, frames and stacks that are known at once. Beyond that all are forgotten: ids do not
-/// change, and rows may come twice.
-const MOST_ADDRESSES: usize = 1 << 17;
-const MOST_FRAMES: usize = 1 << 16;
-const MOST_STACKS: usize = 1 << 17;
+const MAX_DEPTH: usize = 1024;
+/// Maximum number of addresses, frames and stacks that are known at once. Beyond that all are forgotten: ids
+/// do not change, and rows may come twice.
+const MAX_ADDRESSES: usize = 1 << 17;
+const MAX_FRAMES: usize = 1 << 16;
+const MAX_STACKS: usize = 1 << 17;
 
 /// The identities of a recording's stacks, and the rows of tables for those that are new.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl<'m> CodeIds<'m> {
             return Ok(Some(cached.id));
         }
         self.at_hand.clear();
-        for address in stack.take(DEEPEST) {
+        for address in stack.take(MAX_DEPTH) {
             let frame = if let Some(frame) = self.known.addresses.get(&(process, address)) {
                 (*frame, true)
             } else {
@@ -125,7 +125,7 @@ impl<'m> CodeIds<'m> {
             self.at_hand.push(frame);
         }
         let id = self.known.stack(self.at_hand.iter().rev().map(|(frame, _)| *frame), tables)?;
-        if bytes.len() <= LONGEST_CACHED
+        if bytes.len() <= MAX_CACHED_LENGTH
             && self.at_hand.iter().all(|(_, is_only)| *is_only)
             && let Some(cached) = self.cache.get_mut(place)
         {
@@ -140,9 +140,7 @@ impl<'m> CodeIds<'m> {
 
 impl Known {
     fn is_full(&self) -> bool {
-        self.addresses.len() > MOST_ADDRESSES
-            || self.frames.len() > MOST_FRAMES
-            || self.tree.len() > MOST_STACKS
+        self.addresses.len() > MAX_ADDRESSES || self.frames.len() > MAX_FRAMES || self.tree.len() > MAX_STACKS
     }
 
     /// Returns the number of a frame. Equal content has one number, however many addresses it has.

@@ -68,8 +68,8 @@ const BATCH: usize = 8192;
 /// Bytes of long values that are passed to it at once: it ends a page only between batches.
 const LONG_BATCH: usize = 256 << 10;
 
-/// The most bytes of a text or of a value.
-const LONGEST: usize = 1 << 20;
+/// Maximum number of bytes of a text or of a value.
+const MAX_LENGTH: usize = 1 << 20;
 
 /// Buffers for the rows of a row group in their order, reused for one column after the other.
 #[derive(Debug, Default)]
@@ -175,7 +175,7 @@ impl Column {
     pub(crate) fn push_bytes(&mut self, row: u32, value: &[u8]) -> usize {
         let noted = self.note(row);
         if let Values::Bytes(bytes, ends) = &mut self.values {
-            return noted + push_bytes(bytes, ends, value.get(..LONGEST).unwrap_or(value));
+            return noted + push_bytes(bytes, ends, value.get(..MAX_LENGTH).unwrap_or(value));
         }
         noted
     }
@@ -302,8 +302,8 @@ impl Column {
 #[inline]
 fn cut(text: &str) -> &str {
     // A character has at most four bytes.
-    let mut ends = (LONGEST - 3..=LONGEST).rev();
-    if text.len() <= LONGEST { text } else { ends.find_map(|end| text.get(..end)).unwrap_or_default() }
+    let mut ends = (MAX_LENGTH - 3..=MAX_LENGTH).rev();
+    if text.len() <= MAX_LENGTH { text } else { ends.find_map(|end| text.get(..end)).unwrap_or_default() }
 }
 
 fn push_bytes(bytes: &mut Vec<u8>, ends: &mut Vec<u32>, value: &[u8]) -> usize {

@@ -24,9 +24,9 @@ use crate::storage::{Directory, Storage, make_staging};
 use crate::survey::Survey;
 use crate::table_writer::TableWriter;
 
-/// The most recordings of a shard, and the most bytes.
-const MOST_RECORDINGS: usize = 256;
-const MOST_BYTES: u64 = 1 << 30;
+/// Maximum number of recordings of a shard, and of bytes.
+const MAX_RECORDINGS: usize = 256;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// A data set in a directory, or in another place: `TABLE/date=DATE/service=NAME/SHARD.parquet`.
 ///
@@ -412,7 +412,7 @@ fn divide(inputs: Vec<Input>) -> Vec<Vec<Input>> {
     for input in inputs {
         bytes = bytes.saturating_add(input.bytes);
         match shards.last_mut() {
-            Some(shard) if shard.len() < MOST_RECORDINGS && bytes <= MOST_BYTES => shard.push(input),
+            Some(shard) if shard.len() < MAX_RECORDINGS && bytes <= MAX_BYTES => shard.push(input),
             _ => {
                 bytes = input.bytes;
                 shards.push(vec![input]);

@@ -94,8 +94,8 @@ pub(crate) struct FactTables<'t> {
 /// The numbers of event names in a shard, by which rows are sorted.
 pub(crate) type EventKeys = HashMap<(String, String), u64>;
 
-/// The most names that are distinguished in the order of rows.
-const MOST_KEYS: usize = 1 << 14;
+/// Maximum number of names to distinguish in the order of rows.
+const MAX_KEYS: usize = 1 << 14;
 
 /// The rows of a recording.
 pub(crate) struct RecordingRows<'s, 't, 'm, 'r> {
@@ -280,7 +280,7 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
         };
         let name = event_name(event).to_string();
         let count = self.keys.len() as u64;
-        let is_full = self.keys.len() >= MOST_KEYS;
+        let is_full = self.keys.len() >= MAX_KEYS;
         let key = match self.keys.get(&(metadata.provider().to_owned(), name.clone())) {
             Some(key) => *key,
             None if is_full => count,

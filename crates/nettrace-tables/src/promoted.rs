@@ -6,8 +6,8 @@ use std::str::FromStr;
 /// The folder with a file for each promoted column. Engines skip names that begin with `_`.
 pub const PROMOTED_FOLDER: &str = "_promoted";
 
-/// The longest name of a column.
-const LONGEST: usize = 120;
+/// Maximum length of a name of a column.
+const MAX_LENGTH: usize = 120;
 
 /// A column of `events` for a field of an event: `Provider/Event.field`.
 ///
@@ -134,7 +134,7 @@ impl FromStr for PromotedColumn {
             let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
             name.extend(part.chars().map(letter));
         }
-        if name.len() > LONGEST {
+        if name.len() > MAX_LENGTH {
             return Err(format!("'{}' is too long for the name of a column", text.escape_debug()));
         }
         let [provider, event, field] = parts.map(str::to_owned);

@@ -154,8 +154,8 @@ impl Storage for Directory {
     }
 }
 
-/// The largest file that is read into memory: a list of exported recordings, or a promoted column.
-const MOST_READ: u64 = 64 << 20;
+/// Maximum size of a file to read into memory: a list of exported recordings, or a promoted column.
+const MAX_READ_SIZE: u64 = 64 << 20;
 
 /// Reads a regular file. Anyone who can write to the data set may have put something else in its place: a
 /// pipe would not end, and a link could lead anywhere.
@@ -179,9 +179,9 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
         return Err(refused("it is not a regular file".to_owned()));
     }
     let mut bytes = Vec::new();
-    file.take(MOST_READ + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_READ {
-        return Err(refused(format!("it has more than {MOST_READ} bytes")));
+    file.take(MAX_READ_SIZE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_READ_SIZE {
+        return Err(refused(format!("it has more than {MAX_READ_SIZE} bytes")));
     }
     Ok(bytes)
 }
@@ -224,7 +224,7 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().expect("mkfifo");
         assert!(made.success());
         let large = fs::File::create(at("large")).expect("a file");
-        large.set_len(MOST_READ + 1).expect("a sparse file");
+        large.set_len(MAX_READ_SIZE + 1).expect("a sparse file");
         let directory = Directory::new(folder.path());
         assert_eq!(directory.read("file").expect("bytes"), b"text");
         for name in ["link", "pipe", "large", "."] {

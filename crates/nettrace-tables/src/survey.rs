@@ -6,12 +6,12 @@ use clr_events::ids::event_pipe;
 use clr_events::{ClrEvent, CodeMap, EventSet, Provider, ids};
 use nettrace::{Error, Event, Reader, RelativeTime, TraceInfo, Value};
 
-/// The most bytes of code that are kept from a recording: some 150,000 methods. Further methods have no
+/// Maximum number of bytes of code to keep from a recording: some 150,000 methods. Further methods have no
 /// names, and are counted.
-const MOST_CODE: usize = 20 << 20;
+const MAX_CODE_SIZE: usize = 20 << 20;
 
 /// The number of bytes that are kept from a text about the process.
-const LONGEST: usize = 8 << 10;
+const MAX_LENGTH: usize = 8 << 10;
 
 /// The events that name the runtime.
 static RUNTIME_STARTS: EventSet = EventSet::new(&[
@@ -52,7 +52,7 @@ impl ProcessFacts {
                 "ArchInformation" => &mut self.arch,
                 _ => continue,
             };
-            *place = Some(text.chars().take(LONGEST).collect());
+            *place = Some(text.chars().take(MAX_LENGTH).collect());
         }
     }
 }
@@ -60,8 +60,11 @@ impl ProcessFacts {
 impl Survey {
     /// Reads a recording to its end.
     pub(crate) fn read<R: Read>(mut events: Reader<R>) -> Result<Self, Error> {
-        let mut survey =
-            Self { code: CodeMap::with_limit(MOST_CODE), process: ProcessFacts::default(), runtime: None };
+        let mut survey = Self {
+            code: CodeMap::with_limit(MAX_CODE_SIZE),
+            process: ProcessFacts::default(),
+            runtime: None,
+        };
         events.for_each(|event| survey.add(&event))?;
         Ok(survey)
     }

@@ -18,11 +18,11 @@ use crate::id::Id;
 use crate::promoted::{PromotedColumn, PromotedType};
 use crate::schema::{ColumnType, Table};
 
-/// The most rows of a row group.
-const MOST_ROWS: u32 = 1 << 18;
+/// Maximum number of rows of a row group.
+const MAX_ROWS: u32 = 1 << 18;
 
-/// The most bytes that a row group holds before it is written.
-const MOST_BYTES: usize = 8 << 20;
+/// Maximum number of bytes that a row group holds before it is written.
+const MAX_BYTES: usize = 8 << 20;
 
 /// Bytes of a page of mostly distinct values: the longer, the better they are compressed.
 const LONG_PAGE: usize = 2 << 20;
@@ -87,7 +87,7 @@ impl TableWriter {
     /// Writes the row group if it is full.
     #[inline]
     pub(crate) fn end_row(&mut self) -> Result<(), Error> {
-        if self.keys.len() >= MOST_ROWS as usize || self.bytes >= MOST_BYTES {
+        if self.keys.len() >= MAX_ROWS as usize || self.bytes >= MAX_BYTES {
             return self.flush();
         }
         Ok(())

@@ -28,10 +28,9 @@ pub enum ClockRelation {
     Unknown,
 }
 
-/// The largest difference of two clocks that are taken for the same one, in nanoseconds. The clocks of two
-/// machines, or of one before and after its start, differ by seconds to years; the calendar is adjusted by
-/// less.
-const MOST_DRIFT: u64 = 100_000_000;
+/// Maximum difference between two readings of the same clock, in nanoseconds. The clocks of two machines, or
+/// of one before and after its start, differ by seconds to years; the calendar is adjusted by less.
+const MAX_DRIFT: u64 = 100_000_000;
 
 /// The beginning of a recording in UTC and by its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +68,7 @@ impl Clock {
         let drift = |other: &Self| Some(self.zero()?.saturating_sub(other.zero()?).unsigned_abs());
         let is_alike = self.start_ticks == other.start_ticks && self.start == other.start;
         self.frequency == other.frequency
-            && (is_alike || drift(other).is_some_and(|drift| drift <= MOST_DRIFT.into()))
+            && (is_alike || drift(other).is_some_and(|drift| drift <= MAX_DRIFT.into()))
     }
 }
 

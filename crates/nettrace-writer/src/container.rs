@@ -21,10 +21,10 @@ const BEGIN_OBJECT: u8 = 5;
 const NULL_REFERENCE: u8 = 1;
 const END_OBJECT: u8 = 6;
 
-/// The largest content of a block of V6, whose size has 24 bits.
-const LARGEST_V6: usize = 0xff_ffff;
-/// The largest content of a block of V4, whose size is signed.
-const LARGEST_V4: usize = 0x7fff_ffff;
+/// Maximum size of the content of a V6 block: its field has 24 bits.
+const MAX_V6_BLOCK: usize = 0xff_ffff;
+/// Maximum size of the content of a V4 block: its field is signed.
+const MAX_V4_BLOCK: usize = 0x7fff_ffff;
 
 /// The kind of a block that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl Container {
     }
 
     fn frame_v4(&mut self, kind: Kind, content: &[u8]) -> Result<(), Error> {
-        let size = size(content, LARGEST_V4)?;
+        let size = size(content, MAX_V4_BLOCK)?;
         begin_object(&mut self.out, kind.type_name(), 2);
         u32(&mut self.out, size);
         while !self.offset().is_multiple_of(4) {
@@ -184,7 +184,7 @@ impl Container {
     }
 
     fn frame_v6(&mut self, kind: u32, content: &[u8]) -> Result<(), Error> {
-        let size = size(content, LARGEST_V6)?;
+        let size = size(content, MAX_V6_BLOCK)?;
         u32(&mut self.out, kind << 24 | size);
         self.out.extend_from_slice(content);
         Ok(())

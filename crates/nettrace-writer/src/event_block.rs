@@ -120,7 +120,7 @@ impl EventBlock {
             flags |= PAYLOAD_SIZE;
         }
         let out = &mut self.content;
-        out.reserve(payload.len().saturating_add(LONGEST_HEADER));
+        out.reserve(payload.len().saturating_add(MAX_HEADER_LENGTH));
         out.push(flags);
         if flags & METADATA_ID != 0 {
             varuint(out, row.metadata_id.into());
@@ -188,5 +188,5 @@ fn activity(out: &mut Vec<u8>, id: Option<Uuid>) {
     out.extend_from_slice(&id.map_or([0; 16], |id| id.to_bytes_le()));
 }
 
-/// More bytes than a header has.
-const LONGEST_HEADER: usize = 96;
+/// Upper bound on the length of a header, in bytes.
+const MAX_HEADER_LENGTH: usize = 96;

@@ -12,8 +12,8 @@ use crate::omissions::Omissions;
 use crate::version::Version;
 
 /// The number of stacks, and the size of them, after which a sequence point ends their numbers.
-const MOST_STACKS: usize = 32_768;
-const MOST_STACK_BYTES: usize = 16 << 20;
+const MAX_STACKS: usize = 32_768;
+const MAX_STACK_BYTES: usize = 16 << 20;
 
 /// A kind of event that was [defined](EventWriter::define).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl EventWriter {
         stack: &[u64],
         payload: &[u8],
     ) -> Result<(), Error> {
-        if self.encoder.stacks.len() >= MOST_STACKS || self.encoder.stacks.size() >= MOST_STACK_BYTES {
+        if self.encoder.stacks.len() >= MAX_STACKS || self.encoder.stacks.size() >= MAX_STACK_BYTES {
             self.sequence_point()?;
         }
         let stack_id = if stack.is_empty() {

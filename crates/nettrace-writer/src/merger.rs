@@ -140,8 +140,8 @@ struct MergedThread {
 type ThreadKey = (usize, Option<u64>, u64, Option<String>);
 
 /// The number of stacks and label lists, and the size of them, after which a sequence point is due.
-const MOST_INTERNED: usize = 32_768;
-const MOST_INTERNED_BYTES: usize = 16 << 20;
+const MAX_INTERNED: usize = 32_768;
+const MAX_INTERNED_BYTES: usize = 16 << 20;
 
 impl Merger {
     /// Begins the recording of these.
@@ -381,7 +381,7 @@ impl Merger {
         let Encoder { stacks, labels, .. } = &self.encoder;
         let count = stacks.len().saturating_add(labels.len());
         let bytes = stacks.size().saturating_add(labels.size());
-        let share = (count / MOST_INTERNED).max(bytes / MOST_INTERNED_BYTES);
+        let share = (count / MAX_INTERNED).max(bytes / MAX_INTERNED_BYTES);
         if share == 0 || (share < 4 && time == self.newest) {
             return Ok(());
         }

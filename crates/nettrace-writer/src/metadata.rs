@@ -168,7 +168,7 @@ fn size(len: usize) -> Result<u16, Error> {
     u16::try_from(len).map_err(|_| Error::TooLarge {
         what: "description of an event",
         size: len as u64,
-        limit: LARGEST_ROW as u64,
+        limit: MAX_ROW_SIZE as u64,
     })
 }
 
@@ -245,8 +245,8 @@ fn type_v4(out: &mut Vec<u8>, field_type: &FieldType, object: fn(&mut Vec<u8>, &
     }
 }
 
-/// The largest row of V6, whose size has 16 bits.
-const LARGEST_ROW: usize = 0xffff;
+/// Maximum size of a V6 row: its field has 16 bits.
+const MAX_ROW_SIZE: usize = 0xffff;
 
 /// Returns a row of V6.
 pub(crate) fn v6(
@@ -270,7 +270,7 @@ pub(crate) fn v6(
     }
     let identity = Identity::of(id, metadata);
     let mut row = row_v6(identity, &fields, &options(metadata, properties, omissions));
-    if row.len() > LARGEST_ROW {
+    if row.len() > MAX_ROW_SIZE {
         omissions.field_lists = omissions.field_lists.saturating_add(1);
         row = row_v6(identity, &[0, 0], &options(metadata, properties, &mut Omissions::default()));
     }
@@ -357,7 +357,7 @@ fn options(metadata: &Metadata, properties: &Properties, omissions: &mut Omissio
     opcode_and_keywords(&mut out, properties);
     let mut text = |out: &mut Vec<u8>, kind: u8, texts: &[&str]| {
         let size = texts.iter().fold(out.len(), |sum, text| sum.saturating_add(text.len()).saturating_add(6));
-        if size > LARGEST_OPTIONS {
+        if size > MAX_OPTION_BYTES {
             omissions.descriptions = omissions.descriptions.saturating_add(1);
             return;
         }
@@ -403,5 +403,5 @@ fn level_and_version(out: &mut Vec<u8>, properties: &Properties, omissions: &mut
     }
 }
 
-/// The largest number of bytes of texts in the optional part: the other options fit after them.
-const LARGEST_OPTIONS: usize = 0xff00;
+/// Maximum number of bytes of strings in the optional part: the other options fit after them.
+const MAX_OPTION_BYTES: usize = 0xff00;

@@ -8,8 +8,8 @@ use nettrace::Ticks;
 use crate::bytes::u64;
 use crate::event_block::RowHeader;
 
-/// The most bytes of events of the same time that are held.
-const MOST_BYTES: usize = 16 << 20;
+/// Maximum size of held events with the same time, in bytes.
+const MAX_BYTES: usize = 16 << 20;
 
 /// The events of the newest time, of recordings that are parts of one: the same event may be in several
 /// parts, as the names of methods are.
@@ -35,7 +35,7 @@ impl Repeated {
             self.bytes = 0;
             self.counts.clear();
         }
-        if self.bytes > MOST_BYTES {
+        if self.bytes > MAX_BYTES {
             return false;
         }
         let mut key = Vec::with_capacity(payload.len().saturating_add(48));

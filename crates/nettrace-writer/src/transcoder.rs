@@ -565,7 +565,7 @@ impl Transcoder {
 
     /// The most bytes of a recording without sequence points after which one is due.
     pub fn is_large_since_point(&self) -> bool {
-        self.is_point_due && self.encoder.stacks.len() >= MOST_STACKS
+        self.is_point_due && self.encoder.stacks.len() >= MAX_STACKS
     }
 
     /// Writes a point of the recording that is read.
@@ -894,7 +894,7 @@ impl Transcoder {
 }
 
 /// The stacks of a recording without sequence points that are held before one is due.
-const MOST_STACKS: usize = 16_384;
+const MAX_STACKS: usize = 16_384;
 
 /// A thread that has ended.
 #[derive(Debug, Clone, Copy)]

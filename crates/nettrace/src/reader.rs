@@ -12,8 +12,8 @@ const CHUNK: usize = 256 << 10;
 /// The same after bytes that were skipped, where further bytes may be skipped, too; it is doubled from read
 /// to read.
 const SMALL_CHUNK: usize = 4 << 10;
-/// The most room for bytes that have not arrived: a size in the stream is only a claim.
-const MOST_AHEAD: usize = 4 << 20;
+/// Maximum capacity for bytes that have not arrived: a size in the stream is only a claim.
+const MAX_AHEAD: usize = 4 << 20;
 
 /// The source of a [`Reader`]: bytes from [`Read`].
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl<R: Read> sealed::Source for ReadSource<R> {
         self.buffer.drop_front(released);
         let mut wanted = wanted;
         loop {
-            let least = wanted.clamp(self.chunk, MOST_AHEAD);
+            let least = wanted.clamp(self.chunk, MAX_AHEAD);
             let mut room = self.buffer.room(least);
             // Most bytes that are read between skipped blocks are dropped.
             if self.chunk < CHUNK && room.len() > least {

@@ -10,13 +10,13 @@ use crate::type_definition::{
     Column, FIELD, HAS_CONSTANT, NESTED_CLASS, RESOLUTION_SCOPE, TYPE_DEF, TYPE_DEF_OR_REF, Tables,
 };
 
-/// The most bytes of one name, without the names of its enclosing types.
-const LONGEST: usize = 1024;
-/// The most enclosing types of a type.
-const DEEPEST: usize = 16;
+/// Maximum number of bytes of one name, without the names of its enclosing types.
+const MAX_LENGTH: usize = 1024;
+/// Maximum number of enclosing types of a type.
+const MAX_DEPTH: usize = 16;
 
-/// The most rows that are searched one by one.
-const MOST_ROWS: u32 = 1 << 16;
+/// Maximum number of rows to search linearly.
+const MAX_ROWS: u32 = 1 << 16;
 
 const MODULE: usize = 0x00;
 const TYPE_REF: usize = 0x01;
@@ -125,7 +125,7 @@ impl<'a> ProgramMetadata<'a> {
     pub fn type_name(&self, row: u32) -> Result<String> {
         let mut name = self.own_type_name(row)?;
         let mut nested = row;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             let Some(outer) = self.enclosing_type(nested)? else { break };
             name = [self.own_type_name(outer)?, name].join("+");
             nested = outer;
@@ -203,7 +203,7 @@ impl<'a> ProgramMetadata<'a> {
             return Ok(row);
         }
         let is_wide = self.tables.is_wide(Column::Row(METHOD));
-        for number in 1..=count.min(MOST_ROWS) {
+        for number in 1..=count.min(MAX_ROWS) {
             if self.row(METHOD_POINTER, number)?.index(is_wide, "pointer to a method")? == row {
                 return Ok(number);
             }
@@ -284,7 +284,7 @@ impl<'a> ProgramMetadata<'a> {
             _ => return Ok(None),
         }
         let mut names = Vec::new();
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             let mut at = self.row(TYPE_REF, row)?;
             let scope = at.index(self.tables.is_wide(Column::Coded(RESOLUTION_SCOPE)), "scope of a type")?;
             names.push(self.full_name(&mut at)?);
@@ -345,7 +345,7 @@ impl<'a> ProgramMetadata<'a> {
 
     fn text(&self, index: u32) -> Result<String> {
         let text = self.streams.string(index)?;
-        Ok(String::from_utf8_lossy(text.get(..LONGEST).unwrap_or(text)).into_owned())
+        Ok(String::from_utf8_lossy(text.get(..MAX_LENGTH).unwrap_or(text)).into_owned())
     }
 
     /// Searches for the last type whose first method is not after `method`.
@@ -382,7 +382,7 @@ impl<'a> ProgramMetadata<'a> {
     ) -> Result<Option<u32>> {
         let (mut low, mut high) = (1, self.tables.count(table));
         if !self.tables.is_sorted(table) {
-            for row in 1..=high.min(MOST_ROWS) {
+            for row in 1..=high.min(MAX_ROWS) {
                 if key(&mut self.row(table, row)?)? == wanted {
                     return Ok(Some(row));
                 }

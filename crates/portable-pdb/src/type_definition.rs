@@ -5,12 +5,12 @@ use crate::error::{Error, Result};
 use crate::image;
 use crate::stream::{Streams, index_size};
 
-/// The most bytes of one name, without the names of its enclosing types.
-const LONGEST: usize = 512;
-/// The most enclosing types of a type.
-const DEEPEST: usize = 16;
-/// The most bytes of all names: a few bytes of a file can repeat a long name.
-const MOST: usize = 64 << 20;
+/// Maximum number of bytes of one name, without the names of its enclosing types.
+const MAX_LENGTH: usize = 512;
+/// Maximum number of enclosing types of a type.
+const MAX_DEPTH: usize = 16;
+/// Maximum number of bytes of all names: a few bytes of a file can repeat a long name.
+const MAX_TOTAL_BYTES: usize = 64 << 20;
 
 /// A static field.
 const STATIC: u16 = 0x10;
@@ -47,15 +47,15 @@ pub struct TypeDefinition {
 pub fn type_definitions(program: &[u8]) -> Result<Vec<TypeDefinition>> {
     let streams = Streams::of_program(image::metadata(program)?)?;
     let tables = Tables::parse(streams.tables)?;
-    let mut budget = MOST;
+    let mut budget = MAX_TOTAL_BYTES;
     let mut text = |index: u32| -> Result<String> {
         let text = streams.string(index)?;
         budget = budget.checked_sub(text.len()).ok_or(Error::TooLarge {
             what: "the names of types",
-            bytes: MOST as u64,
-            limit: MOST as u64,
+            bytes: MAX_TOTAL_BYTES as u64,
+            limit: MAX_TOTAL_BYTES as u64,
         })?;
-        Ok(String::from_utf8_lossy(text.get(..LONGEST).unwrap_or(text)).into_owned())
+        Ok(String::from_utf8_lossy(text.get(..MAX_LENGTH).unwrap_or(text)).into_owned())
     };
     let mut types = Vec::new();
     let mut first_fields = Vec::new();
@@ -88,7 +88,7 @@ pub fn type_definitions(program: &[u8]) -> Result<Vec<TypeDefinition>> {
     let around = enclosing_types(&tables)?;
     for (index, of) in types.iter_mut().enumerate() {
         let mut outer = around.get(index).copied().flatten();
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             let Some(name) = outer.and_then(|outer| own.get(outer)) else { break };
             budget = budget.saturating_sub(name.len());
             if budget == 0 {

@@ -9,8 +9,8 @@ use nettrace_export::{KernelTimes, Metric, NameForm, ProfileReader, Selection, W
 
 use crate::file::File;
 
-/// The most seconds between the beginnings of a recording and of the files beside it.
-const MOST_APART: u64 = 60;
+/// Maximum number of seconds between the beginnings of a recording and of the files beside it.
+const MAX_START_DIFFERENCE: u64 = 60;
 
 /// Returns the page of the recording among the files: the one that is not beside another.
 pub(crate) fn page(exporter: &str, names: &[&str]) -> Result<Vec<u8>, String> {
@@ -144,5 +144,5 @@ fn is_of(number: u32, recorded: Option<&TraceInfo>) -> bool {
     let (Some(beside), Some(recorded)) = (beside.info(), recorded) else { return false };
     let apart = beside.start_ticks.0.abs_diff(recorded.start_ticks.0);
     (beside.process_id, beside.frequency) == (recorded.process_id, recorded.frequency)
-        && apart <= recorded.frequency.saturating_mul(MOST_APART)
+        && apart <= recorded.frequency.saturating_mul(MAX_START_DIFFERENCE)
 }

@@ -14,8 +14,8 @@ use crate::arguments::BROWSER;
 use crate::task::toolchain::Toolchain;
 use crate::task::workspace::{self, cargo, execute};
 
-/// The most bytes of the page: its size is that of a picture, not of a program.
-const MOST: usize = 2_000_000;
+/// Maximum size of the page, in bytes: a picture's, not a program's.
+const MAX_SIZE: usize = 2_000_000;
 
 pub(crate) fn run() -> Result<()> {
     let page = build(&Toolchain::install_for_target(BROWSER)?)?;
@@ -49,7 +49,7 @@ pub(crate) fn build(toolchain: &Toolchain) -> Result<PathBuf> {
         module.len(),
         packed.len()
     );
-    ensure!(page.len() <= MOST, "the page has more than {MOST} bytes");
+    ensure!(page.len() <= MAX_SIZE, "the page has more than {MAX_SIZE} bytes");
     Ok(path)
 }
 

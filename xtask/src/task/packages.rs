@@ -13,8 +13,8 @@ use crate::task::workspace::{self, cargo};
 pub(crate) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 /// The operating systems whose documentation docs.rs builds.
 const DOCUMENTED: [&str; 3] = ["-linux-", "-windows-", "-apple-darwin"];
-/// The largest file of a package, in bytes: testdata is larger, source code is not.
-const LARGEST_FILE: u64 = 256 * 1024;
+/// Maximum size of a file in a package, in bytes: testdata is larger, source code is not.
+const MAX_FILE_SIZE: u64 = 256 * 1024;
 
 /// A package that is published.
 pub(crate) struct Package {
@@ -170,7 +170,7 @@ fn file_faults(package: &Package) -> Result<Vec<String>> {
         let path = package.folder.join(file);
         // Files that cargo adds are not in the folder.
         let Ok(attributes) = fs::metadata(&path) else { continue };
-        if attributes.len() > LARGEST_FILE {
+        if attributes.len() > MAX_FILE_SIZE {
             faults.push(format!("{file} has {} bytes: exclude testdata", attributes.len()));
         }
         let is_source = path.extension().is_some_and(|extension| extension == "rs");

@@ -13,15 +13,15 @@ use super::layout::AsyncLayout;
 type ThreadKey = (Option<u64>, u64);
 
 /// Bytes of buffers that are kept.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 /// Intervals in which threads ran operations: 40 bytes each.
-const MOST_RUNS: usize = 4 << 20;
+const MAX_RUNS: usize = 4 << 20;
 /// Operations within operations of a thread.
-const DEEPEST: usize = 256;
+const MAX_DEPTH: usize = 256;
 /// Frames of an operation that are kept.
-const MOST_FRAMES: usize = 4096;
+const MAX_FRAMES: usize = 4096;
 /// Distinct frames of all operations.
-const MOST_DISTINCT_FRAMES: u32 = 1 << 22;
+const MAX_DISTINCT_FRAMES: u32 = 1 << 22;
 
 /// Collects buffers. They arrive later than they were written, and not in their order.
 ///
@@ -60,7 +60,7 @@ impl AsyncStacksBuilder {
         let bytes = self.bytes.saturating_add(payload.len());
         let start = AsyncBuffer::parse(payload).map(|buffer| buffer.start);
         let Ok(start) = start.map_err(|_| self.left_out = self.left_out.saturating_add(1)) else { return };
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             self.left_out = self.left_out.saturating_add(1);
             return;
         }
@@ -144,7 +144,7 @@ impl Default for AsyncStacks {
     fn default() -> Self {
         Self {
             threads: HashMap::new(),
-            methods: StackTree::with_limit(MOST_DISTINCT_FRAMES),
+            methods: StackTree::with_limit(MAX_DISTINCT_FRAMES),
             runs: 0,
             left_out: 0,
         }
@@ -243,13 +243,13 @@ impl Thread {
 
     /// Begins a run; `false` if it is not kept.
     fn begin(&mut self, callstack: &AsyncCallstack<'_>, time: Ticks, runs: &mut usize) -> bool {
-        if self.open.len() >= DEEPEST {
+        if self.open.len() >= MAX_DEPTH {
             self.deeper = self.deeper.saturating_add(1);
             return false;
         }
         let (model, dispatcher) = (callstack.model, callstack.dispatcher);
         let mut open = OpenRun { place: None, dispatcher, model, methods: Vec::new() };
-        let is_kept = *runs < MOST_RUNS;
+        let is_kept = *runs < MAX_RUNS;
         if is_kept {
             // Times of a thread increase, except where they are made up.
             let start = self.runs.last().map_or(time, |last| time.max(last.start));
@@ -286,7 +286,7 @@ impl Thread {
 
 impl OpenRun {
     fn extend(&mut self, callstack: &AsyncCallstack<'_>) {
-        let missing = MOST_FRAMES.saturating_sub(self.methods.len());
+        let missing = MAX_FRAMES.saturating_sub(self.methods.len());
         self.methods.extend(callstack.frames().into_iter().take(missing).map(|frame| frame.method));
     }
 }
@@ -383,14 +383,14 @@ mod tests {
     #[test]
     fn operations_deeper_than_is_kept_end_in_pairs() {
         let mut buffer = Buffer::new(11, 0).event(22, 0, METADATA).event(20, 0, &[]);
-        for method in 0..DEEPEST as u64 + 10 {
+        for method in 0..MAX_DEPTH as u64 + 10 {
             buffer = buffer.state_machine_callstack(16, 1, 1, &[method + 1]);
         }
         for _ in 0..11 {
             buffer = buffer.event(13, 1, &[]);
         }
         let stacks = read(&[buffer]);
-        assert_eq!(at(&stacks, 11, u64::MAX - 1), Some(vec![DEEPEST as u64 - 1]));
+        assert_eq!(at(&stacks, 11, u64::MAX - 1), Some(vec![MAX_DEPTH as u64 - 1]));
         assert_eq!(stacks.left_out(), 10);
     }
 

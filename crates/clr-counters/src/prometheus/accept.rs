@@ -14,8 +14,8 @@ pub enum Format {
     Protobuf,
 }
 
-/// The most media types that are examined.
-const MOST_TYPES: usize = 32;
+/// Maximum number of media types to examine.
+const MAX_TYPES: usize = 32;
 
 impl Format {
     /// Chooses by the `Accept` header of a request: the type with the largest weight, the first one on a tie.
@@ -31,7 +31,7 @@ impl Format {
     /// ```
     pub fn negotiate(accept: Option<&str>) -> Self {
         let mut best = (Self::Text, 0.0f64);
-        for media_type in accept.unwrap_or_default().split(',').take(MOST_TYPES) {
+        for media_type in accept.unwrap_or_default().split(',').take(MAX_TYPES) {
             let mut parts = media_type.split(';').map(str::trim);
             let name = parts.next().unwrap_or_default().to_ascii_lowercase();
             let parameters: Vec<(String, &str)> = parts

@@ -86,8 +86,8 @@ pub(super) struct Families {
 
 /// The number of names beyond which names of ended series are freed.
 const MANY_NAMES: usize = 50_000;
-/// The longest name.
-const LONGEST_NAME: usize = 255;
+/// Maximum length of a name.
+const MAX_NAME_LENGTH: usize = 255;
 
 /// The beginning of names that are reserved for the caller's own metrics.
 const RESERVED_PREFIX: &str = "dipc_monitor_";
@@ -112,7 +112,7 @@ impl Families {
             if full.starts_with(|first: char| first.is_ascii_digit()) {
                 full.insert(0, '_');
             }
-            if full.is_empty() || full.len() > LONGEST_NAME {
+            if full.is_empty() || full.len() > MAX_NAME_LENGTH {
                 continue;
             }
             match self.by_name.get(&full) {

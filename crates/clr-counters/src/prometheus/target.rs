@@ -7,10 +7,10 @@ use super::name::{label_name, plain};
 use super::{Metric, add_tag, joined};
 use crate::point::PointValue;
 
-/// The most characters of an attribute's value: the process chooses it.
-const LONGEST_VALUE: usize = 1000;
-/// The most attributes of a process.
-const MOST_ATTRIBUTES: usize = 200;
+/// Maximum number of characters of an attribute's value: the process chooses it.
+const MAX_VALUE_LENGTH: usize = 1000;
+/// Maximum number of attributes of a process.
+const MAX_ATTRIBUTES: usize = 200;
 /// The attribute that distinguishes processes.
 const INSTANCE: &str = "service.instance.id";
 /// The value of `target_info`.
@@ -55,7 +55,7 @@ impl Process {
         let mut info: Vec<_> =
             labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let ours = info.len();
-        for (key, value) in target.attributes.iter().take(MOST_ATTRIBUTES) {
+        for (key, value) in target.attributes.iter().take(MAX_ATTRIBUTES) {
             let name = label_name(key);
             if info.iter().take(ours).all(|(known, _)| *known != name) {
                 add_tag(&mut info, name, &cut(value));
@@ -66,7 +66,7 @@ impl Process {
 }
 
 fn cut(value: &str) -> Cow<'_, str> {
-    match value.char_indices().nth(LONGEST_VALUE) {
+    match value.char_indices().nth(MAX_VALUE_LENGTH) {
         Some((end, _)) => value.get(..end).unwrap_or_default().to_owned().into(),
         None => value.into(),
     }

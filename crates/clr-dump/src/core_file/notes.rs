@@ -1,17 +1,17 @@
 //! The notes of a core dump: threads, process, signal, mapped files.
 
 use crate::copy_note::{self, CopyNote};
-use crate::mapping::{MOST_MAPPINGS, MappedFile};
+use crate::mapping::{MAX_MAPPINGS, MappedFile};
 use crate::registers::Registers;
 
 use super::{CoreFile, Fields};
 
-/// The most threads that are read.
-const MOST_THREADS: usize = 1 << 16;
-/// The most notes that are read.
-const MOST_NOTES: usize = 1 << 20;
-/// The most bytes of the list of mapped files.
-const MOST_FILE_BYTES: u64 = 64 << 20;
+/// Maximum number of threads to read.
+const MAX_THREADS: usize = 1 << 16;
+/// Maximum number of notes to read.
+const MAX_NOTES: usize = 1 << 20;
+/// Maximum number of bytes of the list of mapped files.
+const MAX_FILE_BYTES: u64 = 64 << 20;
 /// `EM_X86_64`
 const X86_64: u16 = 62;
 
@@ -55,7 +55,7 @@ impl CoreFile {
     /// Reads notes as far as they are whole.
     pub(super) fn read_notes(&mut self, mut at: u64, bytes: u64) {
         let end = at.saturating_add(bytes).min(self.file.size());
-        for _ in 0..MOST_NOTES {
+        for _ in 0..MAX_NOTES {
             let Ok(header) = self.file.array::<12>(at) else { return };
             let field = |at: usize| Fields(header.get(at..).unwrap_or_default()).u32();
             let (name, size, kind) = (u64::from(field(0)), u64::from(field(4)), field(8));
@@ -72,7 +72,7 @@ impl CoreFile {
     fn read_note(&mut self, kind: u32, at: u64, size: u64) {
         match kind {
             // NT_PRSTATUS
-            1 if size >= 336 && self.threads.len() < MOST_THREADS => {
+            1 if size >= 336 && self.threads.len() < MAX_THREADS => {
                 if let Ok(status) = self.file.array::<336>(at) {
                     self.threads.push(thread(&status, self.machine));
                 }
@@ -107,7 +107,7 @@ impl CoreFile {
             }
             // NT_FILE
             0x4649_4c45 if self.files.is_empty() => {
-                self.read_files(at, size.min(MOST_FILE_BYTES));
+                self.read_files(at, size.min(MAX_FILE_BYTES));
             }
             _ => {}
         }
@@ -127,7 +127,7 @@ impl CoreFile {
             return;
         };
         let names = names.split(|byte| *byte == 0);
-        for (row, name) in rows_at.as_chunks::<24>().0.iter().zip(names).take(MOST_MAPPINGS) {
+        for (row, name) in rows_at.as_chunks::<24>().0.iter().zip(names).take(MAX_MAPPINGS) {
             let field = |at: usize| Fields(row.get(at..).unwrap_or_default()).u64();
             let file_offset = field(16).saturating_mul(page);
             let path = String::from_utf8_lossy(name).into();

@@ -6,10 +6,10 @@
 use super::Names;
 use crate::memory::{Memory, MemoryResult, offset};
 
-/// The most functions of a method of an image: its body and its funclets.
-const MOST_FUNCTIONS: u32 = 64;
-/// The most buckets of a hash table that are searched.
-const MOST_BUCKETS: u64 = 1024;
+/// Maximum number of functions of a method of an image: its body and its funclets.
+const MAX_FUNCTIONS: u32 = 64;
+/// Maximum number of buckets of a hash table to search.
+const MAX_BUCKETS: u64 = 1024;
 
 impl Names<'_> {
     /// Finds the MethodDesc of a function of an image in the runtime's table of prepared methods.
@@ -20,7 +20,7 @@ impl Names<'_> {
         let info = self.memory.u64(offset(module, field.info))?;
         let table = self.memory.u64(offset(info, field.entry_points))?;
         let image = self.runtime.code().image(self.memory, base)?;
-        for back in 0..MOST_FUNCTIONS {
+        for back in 0..MAX_FUNCTIONS {
             let Some(index) = index.checked_sub(back) else { break };
             let begin = image.begin(self.memory, index)?;
             if let Some(method_desc) = look_up(self.memory, table, begin)? {
@@ -43,7 +43,7 @@ fn look_up(memory: &dyn Memory, table: u64, key: u64) -> MemoryResult<Option<u64
         return Ok(None);
     };
     let step = step.wrapping_add(1);
-    for _ in 0..u64::from(count).min(MOST_BUCKETS) {
+    for _ in 0..u64::from(count).min(MAX_BUCKETS) {
         let Some(bucket) = place.checked_rem(count) else { break };
         let at = offset(table, u64::from(bucket).wrapping_add(1).wrapping_mul(BUCKET));
         let (keys, values) = (memory.words::<4>(at)?, memory.words::<4>(offset(at, 32))?);

@@ -4,7 +4,7 @@
 //! dotnet/runtime `src/coreclr/vm/methodtable.h`, `vm/class.h`; for 3.1 dotnet/coreclr `src/vm/methodtable.h`
 //! (optional members).
 
-use super::{MOST_ARGUMENTS, Names};
+use super::{MAX_ARGUMENTS, Names};
 use crate::layout::TypeForm;
 use crate::memory::{MemoryResult, Missing, offset};
 use crate::native_names;
@@ -129,7 +129,7 @@ impl Names<'_> {
         let memory = self.memory;
         let dictionaries = memory.u64(offset(handle, 48))?;
         let count = memory.u16(dictionaries.wrapping_sub(4))?;
-        let arguments = memory.u16(dictionaries.wrapping_sub(2))?.min(MOST_ARGUMENTS);
+        let arguments = memory.u16(dictionaries.wrapping_sub(2))?.min(MAX_ARGUMENTS);
         // The last dictionary is the type's own.
         let last = u64::from(count.saturating_sub(1)).wrapping_mul(8);
         let dictionary = memory.u64(offset(dictionaries, last))?;

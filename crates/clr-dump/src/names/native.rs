@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{DEEPEST, Method, MethodName, Names};
+use super::{MAX_DEPTH, Method, MethodName, Names};
 use crate::memory::{MemoryResult, offset};
 use crate::module::Module;
 use crate::native_names::{self, NativeNames, Owner};
@@ -39,7 +39,7 @@ impl<'m> Names<'m> {
     /// definition.
     pub(super) fn native_module(&self, type_handle: u64) -> MemoryResult<Option<Arc<Module>>> {
         let mut of = type_handle;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             let flags = self.memory.u32(of)?;
             if native_names::suffix(self.memory, of, flags)?.is_some() {
                 of = self.memory.u64(offset(of, self.element_type()))?;

@@ -11,10 +11,10 @@ use crate::csharp::type_parser::{TypeName, TypeParser, last_dot, without_namespa
 use crate::csharp::{Body, CSharpName, Detail, RuntimeName};
 
 /// The depth of lambdas and local functions in each other that is followed.
-const DEEPEST: u32 = 8;
+const MAX_DEPTH: u32 = 8;
 
 /// Type parameters that are made up for a method or type.
-const MOST_PARAMETERS: usize = 64;
+const MAX_PARAMETERS: usize = 64;
 
 pub(super) fn csharp(method: &RuntimeName<'_>, detail: Detail) -> Option<CSharpName> {
     if method.name.is_empty() {
@@ -188,7 +188,7 @@ fn count_method_parameters(signature: &str) -> usize {
 fn parameters(count: usize) -> Option<Vec<String>> {
     match count {
         1 => Some(vec![String::from("T")]),
-        _ if count <= MOST_PARAMETERS => Some((1..=count).map(|number| format!("T{number}")).collect()),
+        _ if count <= MAX_PARAMETERS => Some((1..=count).map(|number| format!("T{number}")).collect()),
         _ => None,
     }
 }
@@ -239,7 +239,7 @@ impl Writer<'_, '_> {
             self.parser.push_type_name(out, &of_type, true)?;
             self.parser.push(out, ".")?;
         }
-        self.push_part(out, name, closure, &arguments, DEEPEST)
+        self.push_part(out, name, closure, &arguments, MAX_DEPTH)
     }
 
     /// A method, and the part of it that a name denotes.

@@ -7,10 +7,10 @@ use crate::csharp::Detail;
 use crate::csharp::keyword::{keyword, primitive, unsigned};
 
 /// The depth of types in types that is followed.
-const DEEPEST: u32 = 24;
+const MAX_DEPTH: u32 = 24;
 
 /// Bytes that may be written for a name, those of type arguments counted wherever they are copied to.
-const LONGEST: usize = 4096;
+const MAX_LENGTH: usize = 4096;
 
 /// A reader of types. It writes each part of the text at most once and bounds its output, so its time is
 /// linear.
@@ -39,7 +39,13 @@ pub(super) struct TypePart<'t> {
 
 impl<'t> TypeParser<'t> {
     pub(super) fn new(text: &'t str, detail: Detail) -> Self {
-        Self { rest: text, detail, left: LONGEST, type_arguments: Vec::new(), method_arguments: Vec::new() }
+        Self {
+            rest: text,
+            detail,
+            left: MAX_LENGTH,
+            type_arguments: Vec::new(),
+            method_arguments: Vec::new(),
+        }
     }
 
     /// Goes on with another text.
@@ -70,17 +76,17 @@ impl<'t> TypeParser<'t> {
 
     /// Reads a type and appends it.
     pub(super) fn push_type(&mut self, out: &mut String) -> Option<()> {
-        self.push_nested(out, DEEPEST, self.detail == Detail::Qualified)
+        self.push_nested(out, MAX_DEPTH, self.detail == Detail::Qualified)
     }
 
     /// Reads a type and appends it with its namespace.
     pub(super) fn push_type_with_namespace(&mut self, out: &mut String) -> Option<()> {
-        self.push_nested(out, DEEPEST, true)
+        self.push_nested(out, MAX_DEPTH, true)
     }
 
     /// Reads types up to a closing parenthesis, and appends them.
     pub(super) fn push_parameters(&mut self, out: &mut String) -> Option<()> {
-        self.push_list(out, ")", DEEPEST)
+        self.push_list(out, ")", MAX_DEPTH)
     }
 
     /// Reads types, and appends them with commas between.
@@ -249,7 +255,7 @@ impl<'t> TypeParser<'t> {
 
     /// Reads the name of a type.
     pub(super) fn type_name(&mut self) -> Option<TypeName<'t>> {
-        self.type_name_within(DEEPEST)
+        self.type_name_within(MAX_DEPTH)
     }
 
     fn type_name_within(&mut self, depth: u32) -> Option<TypeName<'t>> {

@@ -15,8 +15,8 @@ use crate::{duration, size};
 const DEFAULT_BYTES: u64 = 256 << 20;
 /// The ring of a recording that waits for a crash, if no other is asked for.
 const CRASH_CAPACITY: Capacity = Capacity { time: Some(Duration::from_secs(60)), bytes: DEFAULT_BYTES };
-/// The least useful number of bytes: the blocks being built are this large.
-const LEAST_BYTES: u64 = 1 << 20;
+/// Minimum useful number of bytes: blocks under construction are this large.
+const MIN_BYTES: u64 = 1 << 20;
 
 /// Settings for keeping only the end of the stream, and for writing it.
 #[derive(Debug, Clone, Default, Args)]
@@ -131,7 +131,7 @@ impl FlightArgs {
 
 fn parse_file_size(text: &str) -> Result<u64, String> {
     match size::parse(text)? {
-        bytes if bytes < LEAST_BYTES => Err("the minimum is 1 MiB".to_owned()),
+        bytes if bytes < MIN_BYTES => Err("the minimum is 1 MiB".to_owned()),
         bytes => Ok(bytes),
     }
 }
@@ -152,7 +152,7 @@ fn parse_capacity(text: &str) -> Result<Capacity, String> {
             capacity.time = Some(time);
         } else {
             capacity.bytes = size::parse(part)?;
-            if capacity.bytes < LEAST_BYTES {
+            if capacity.bytes < MIN_BYTES {
                 return Err("the minimum is 1 MiB".to_owned());
             }
         }

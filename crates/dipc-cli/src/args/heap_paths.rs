@@ -20,10 +20,10 @@ use crate::render::{messages, output, units};
 const PATHS: usize = 5;
 /// The number of steps that text output shows at each end of a path.
 const STEPS: usize = 20;
-/// The largest number of paths that the user can ask for.
-const MOST_PATHS: usize = 10_000;
-/// The most bytes of names: a few bytes of a recording can produce many steps.
-const MOST_NAMES: usize = 32 << 20;
+/// Maximum number of paths that the user can ask for.
+const MAX_PATHS: usize = 10_000;
+/// Maximum number of bytes of names: a few bytes of a recording can produce many steps.
+const MAX_NAMES: usize = 32 << 20;
 
 /// The objects whose paths are shown, and their number.
 #[derive(Debug, Clone, Args)]
@@ -73,7 +73,7 @@ impl HeapPathsArgs {
 
     /// The paths to the objects that the user means; a failure without any.
     fn paths(&self, graph: &HeapGraph, tree: &PathTree) -> Result<HeapPaths, Failure> {
-        let most = self.head.min(MOST_PATHS);
+        let most = self.head.min(MAX_PATHS);
         if let Some(address) = self.object {
             let Some(object) = graph.object_at(address) else {
                 return Err(Failure::new(
@@ -147,7 +147,7 @@ fn keep_affordable(graph: &HeapGraph, paths: &mut HeapPaths) {
     let mut sum = 0_usize;
     let affordable = paths.paths.iter().take_while(|path| {
         sum += path.steps.iter().map(length).sum::<usize>();
-        sum <= MOST_NAMES
+        sum <= MAX_NAMES
     });
     let affordable = affordable.count().max(1);
     paths.paths.truncate(affordable);

@@ -203,8 +203,8 @@ fn parse_activity(text: &str) -> Result<ActivityPattern, String> {
     ActivityPattern::parse(text).ok_or_else(|| "an id, or a path as /#4711/1/2/, is expected".to_owned())
 }
 
-/// The largest number of parts written of a recording.
-const MOST_PARTS: usize = 999;
+/// Maximum number of parts to write of a recording.
+const MAX_PARTS: usize = 999;
 
 /// Writes the parts of a recording.
 fn write_parts(
@@ -257,8 +257,8 @@ fn cuts(args: &EditArgs, (from, to): Times) -> Result<Vec<RelativeTime>, Failure
         if let Some(begin) = begins {
             cuts.push(begin);
             bytes = 0;
-            if cuts.len() >= MOST_PARTS {
-                return Err(Failure::usage(format_args!("more than {MOST_PARTS} parts")));
+            if cuts.len() >= MAX_PARTS {
+                return Err(Failure::usage(format_args!("more than {MAX_PARTS} parts")));
             }
         }
         bytes += event.payload().len() as u64 + HEADER_BYTES;

@@ -207,11 +207,10 @@ const TICK: Duration = Duration::from_millis(100);
 const TRIES: u32 = 4;
 /// The wait before the first retry; each further wait is twice as long as the previous one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// The longest wait that a server may ask for.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// The longest time that an event is held back. Samples come in time order, and events of other threads are
-/// few.
-const MOST_DELAY: Duration = Duration::from_millis(100);
+/// Maximum wait that a server may ask for.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+/// Maximum time that an event waits for older events. Samples are in time order, and other events are rare.
+const MAX_DELAY: Duration = Duration::from_millis(100);
 
 /// Reads a label. Its name has to be one that metrics servers accept.
 fn parse_label(text: &str) -> Result<(String, String), String> {
@@ -432,7 +431,7 @@ fn sample(
     let session = start_unless_interrupted(runtime, &config, interrupts)?;
     let options = args.profile_options(metric).with_kinds(true);
     let mut stream =
-        LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: ProfileBuilder::new(options) };
+        LiveStream { reader: LiveReader::new(MAX_DELAY), consumer: ProfileBuilder::new(options) };
     let limits = Limits {
         address: runtime.address().clone(),
         pid: None,
@@ -598,7 +597,7 @@ impl<'a> Pusher<'a> {
                 Ok(_) => return Ok(()),
                 Err(Failed::ForGood { reason }) => return Err(reason),
                 Err(Failed::ForNow { reason, wait: asked }) => {
-                    let pause = asked.unwrap_or(wait).min(LONGEST_WAIT);
+                    let pause = asked.unwrap_or(wait).min(MAX_WAIT);
                     if tries == TRIES || self.interrupts.wait(pause) {
                         return Err(reason);
                     }

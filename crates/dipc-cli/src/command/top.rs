@@ -101,8 +101,8 @@ enum TopFormat {
     Jsonl,
 }
 
-/// The largest number of processes watched at once.
-const MOST_PROCESSES: usize = 100;
+/// Maximum number of processes to watch at once.
+const MAX_PROCESSES: usize = 100;
 
 pub(crate) fn run(args: &TopArgs) -> Outcome {
     let is_plain = args.plain || args.format == TopFormat::Jsonl || !output::stream().is_terminal();
@@ -114,7 +114,7 @@ fn watch(args: &TopArgs, view: &mut impl WatchView<SessionEvent>) -> Outcome {
     let options = WatchOptions {
         sources: args.sources.selector(args.show_child_io)?,
         may_be_many: args.sources.may_be_many(),
-        most_processes: MOST_PROCESSES,
+        most_processes: MAX_PROCESSES,
         reuses_numbers: false,
         reconnect: None,
         reports_ends: true,

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::inspect::core_known_value::{known_text, nullable};
 use crate::inspect::core_text::type_text;
 
-/// The most elements of a buffer that are shown in a table.
-const MOST_ELEMENTS: usize = 16;
+/// Maximum number of elements of a buffer to show in a table.
+const MAX_ELEMENTS: usize = 16;
 
 /// A field in words.
 pub(crate) struct FieldText {
@@ -95,7 +95,7 @@ pub(crate) fn value_text(value: &Value) -> String {
         Value::Pointer(address) | Value::Reference { address, .. } => format!("{address:#x}"),
         Value::Enumeration { name: Some(name), .. } => name.clone(),
         Value::Buffer { elements, length } => {
-            let texts: Vec<_> = elements.iter().take(MOST_ELEMENTS).map(value_text).collect();
+            let texts: Vec<_> = elements.iter().take(MAX_ELEMENTS).map(value_text).collect();
             let more =
                 if texts.len() < usize::try_from(*length).unwrap_or(usize::MAX) { ", …" } else { "" };
             format!("[{}{more}]", texts.join(", "))

@@ -8,8 +8,8 @@ use crate::render::escape::escape_controls;
 
 /// The width of names.
 const NAME: usize = 15;
-/// The most bytes that are read of a description.
-const MOST_BYTES: u64 = 64 << 10;
+/// Maximum number of bytes to read of a description.
+const MAX_BYTES: u64 = 64 << 10;
 /// The names of facts that readers look for.
 const CAUSE: &str = "Cause";
 const CORE: &str = "Core dump";
@@ -54,7 +54,7 @@ impl CrashNote {
         let path = std::path::absolute(crash_path(recording, ".crash.txt")).ok()?;
         let mut text = String::new();
         let file = dipc_transport::open_untrusted(&path).ok()?;
-        file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+        file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
         let note = Self::parse(&text)?;
         // The files may have been moved together since.
         let core = note.core.filter(|core| core.is_file());

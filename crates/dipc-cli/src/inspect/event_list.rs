@@ -23,7 +23,7 @@ use crate::processors;
 use crate::render::destination::Destination;
 use lines::{Formatter, Lines, Writer};
 use reading::{Ordered, Reading, State};
-use shared::MOST_READERS;
+use shared::MAX_READERS;
 
 /// A list of the events of a recording.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ pub(crate) fn write(list: &EventList<'_>, open: impl FnOnce() -> Result<Destinat
     // A single reader is used with PDBs, so that they are searched once and lines counted in one place, and
     // for the first events.
     let is_for_one = pdb_lines.is_some() || list.head.is_some();
-    let most_readers = if is_for_one { 1 } else { processors::count().min(MOST_READERS) };
+    let most_readers = if is_for_one { 1 } else { processors::count().min(MAX_READERS) };
     let mut symbols = Vec::new();
     if list.symbols || pdb_lines.is_some() {
         let names = names(list.file, &mut code)?;

@@ -26,14 +26,14 @@ const SCRIPT: &str = include_str!("heap_page/assets/page.js");
 
 /// The most bytes of a page.
 pub(crate) const BUDGET: usize = 5_000_000;
-/// The most nodes built of the dominator tree by types, and the most nodes of a page.
-pub(crate) const MOST_MADE: usize = 1 << 20;
-const MOST_NODES: usize = 20_000;
-/// The most types of a page, and the number of types with paths.
-const MOST_TYPES: usize = 5_000;
-const MOST_WITH_PATHS: usize = 200;
-/// The most objects visited for paths: each type visits all objects.
-const MOST_LOOKS: u64 = 200_000_000;
+/// Maximum number of nodes to build of the dominator tree by types, and of nodes of a page.
+pub(crate) const MAX_TREE_NODES: usize = 1 << 20;
+const MAX_NODES: usize = 20_000;
+/// Maximum number of types of a page, and of types with paths.
+const MAX_TYPES: usize = 5_000;
+const MAX_TYPES_WITH_PATHS: usize = 200;
+/// Maximum number of objects to visit for paths: each type visits all objects.
+const MAX_PATH_VISITS: u64 = 200_000_000;
 /// The most paths of a type, and the most steps of a path.
 const PATHS: usize = 3;
 const STEPS: usize = 50;
@@ -98,7 +98,7 @@ impl<'g> HeapPage<'g> {
             graph,
             names,
             title: title.to_owned(),
-            tree: TypeTree::new(graph, &dominators, MOST_MADE),
+            tree: TypeTree::new(graph, &dominators, MAX_TREE_NODES),
             paths: paths(graph, &dominators, &report),
             report,
         }
@@ -125,7 +125,7 @@ impl<'g> HeapPage<'g> {
     /// types.
     fn data(&self, parts: usize) -> io::Result<String> {
         let mut names = IndexSet::new();
-        let (nodes, smaller) = self.nodes(MOST_NODES / parts, &mut names);
+        let (nodes, smaller) = self.nodes(MAX_NODES / parts, &mut names);
         let mut missing = missing_in_words(self.graph.completeness());
         if smaller > 0 {
             missing.push(format!("{smaller} smaller parts of the tree are summed up with what holds them"));
@@ -133,7 +133,7 @@ impl<'g> HeapPage<'g> {
         if self.tree.folded() > 0 {
             missing.push(format!("{} objects lie deeper than the tree goes, or are more than it has room for: they count for what holds them", self.tree.folded()));
         }
-        let types = self.types(MOST_TYPES / parts, MOST_WITH_PATHS / parts, &mut names);
+        let types = self.types(MAX_TYPES / parts, MAX_TYPES_WITH_PATHS / parts, &mut names);
         let data = PageData {
             title: text(&self.title),
             notes: missing,
@@ -214,9 +214,9 @@ impl<'g> HeapPage<'g> {
 
 /// Finds the paths to the objects of the rows with the most bytes.
 fn paths(graph: &HeapGraph, dominators: &Dominators<'_>, report: &HeapReport) -> Vec<Vec<gcdump::HeapPath>> {
-    let affordable = usize::try_from(MOST_LOOKS / report.objects.max(1)).unwrap_or(MOST_WITH_PATHS);
+    let affordable = usize::try_from(MAX_PATH_VISITS / report.objects.max(1)).unwrap_or(MAX_TYPES_WITH_PATHS);
     let tree = PathTree::new(graph);
-    let rows = report.rows.iter().take(MOST_WITH_PATHS.min(affordable));
+    let rows = report.rows.iter().take(MAX_TYPES_WITH_PATHS.min(affordable));
     let mut paths: Vec<_> = rows
         .map(|row| {
             let is_of_row = |of: &HeapType| of.name() == row.name && of.module_name() == row.module;

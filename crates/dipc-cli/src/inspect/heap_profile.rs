@@ -3,12 +3,12 @@
 use gcdump::{Dominators, HeapGraph, PathStep, TypeTree};
 use nettrace_export::{Metric, NameForm, Profile, ProfileSum, StackTotal, ThreadIndex};
 
-use crate::inspect::heap_page::{MOST_MADE, step_name};
+use crate::inspect::heap_page::{MAX_TREE_NODES, step_name};
 
 /// Builds the profile. Its stacks are paths of the dominator tree, starting at the roots; its sample types
 /// have the names of Go's heap profiles, which pprof tools know.
 pub(crate) fn heap_profile(graph: &HeapGraph, names: NameForm) -> Profile {
-    let tree = TypeTree::new(graph, &Dominators::new(graph), MOST_MADE);
+    let tree = TypeTree::new(graph, &Dominators::new(graph), MAX_TREE_NODES);
     let most = u32::try_from(tree.nodes().len()).unwrap_or(u32::MAX);
     let mut profile = ProfileSum::new(Metric::Alloc, most).into_profile();
     (profile.measure.sample, profile.measure.name) = ("inuse_objects", "inuse_space");

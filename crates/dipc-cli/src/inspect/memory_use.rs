@@ -7,9 +7,9 @@ use serde::Serialize;
 use crate::inspect::core_source::Source;
 use crate::render::units;
 
-/// The least memory outside the managed heap that is mentioned, in bytes: the runtime and its libraries take up to
-/// this much in small programs.
-const LEAST_OTHER: u64 = 100_000_000;
+/// Minimum memory outside the managed heap that is mentioned, in bytes: the runtime and its libraries take up
+/// to this much in small programs.
+const MIN_OTHER_BYTES: u64 = 100_000_000;
 
 /// The runtime's own counters.
 const PROVIDER: &str = "System.Runtime";
@@ -52,7 +52,7 @@ impl MemoryUse {
     /// Returns a sentence if most of the memory is not the managed heap.
     pub(crate) fn mostly_other(&self) -> Option<String> {
         let other = self.all.saturating_sub(self.heap);
-        (other > self.heap && other >= LEAST_OTHER).then(|| {
+        (other > self.heap && other >= MIN_OTHER_BYTES).then(|| {
             format!(
                 "{} {}, {} of it managed heap: most of it is not managed",
                 units::bytes(self.all),

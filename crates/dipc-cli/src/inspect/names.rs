@@ -9,9 +9,9 @@ use crate::exit::Failure;
 use crate::inspect::recording::Recording;
 use crate::render::{messages, shell};
 
-/// The most seconds between the beginnings of a recording and of its names. Beyond it, the files belong to
-/// different runs.
-const MOST_APART: u64 = 60;
+/// Maximum number of seconds between the beginnings of a recording and of its names. Beyond it, the files
+/// belong to different runs.
+const MAX_START_DIFFERENCE: u64 = 60;
 
 /// The kinds of companion recordings beside others.
 const KINDS: [&str; 2] = ["names", "threads"];
@@ -149,7 +149,7 @@ fn is_of(names: &TraceInfo, recorded: &TraceInfo) -> bool {
     let apart = names.start_ticks.0.abs_diff(recorded.start_ticks.0);
     (names.process_id, names.pointer_size, names.frequency)
         == (recorded.process_id, recorded.pointer_size, recorded.frequency)
-        && apart <= recorded.frequency.saturating_mul(MOST_APART)
+        && apart <= recorded.frequency.saturating_mul(MAX_START_DIFFERENCE)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use clr_dump::NativeImage;
 
-/// The most images whose symbols are kept.
-const MOST_TABLES: usize = 256;
+/// Maximum number of images to keep symbols of.
+const MAX_TABLES: usize = 256;
 
 /// The symbols of images whose files are on this machine, with the same build id.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl NativeSymbols {
     /// Returns the name of the function that contains an address.
     pub(crate) fn name(&self, image: &NativeImage, address: u64) -> Option<String> {
         let mut tables = self.tables.borrow_mut();
-        if tables.len() >= MOST_TABLES && !tables.contains_key(&image.base) {
+        if tables.len() >= MAX_TABLES && !tables.contains_key(&image.base) {
             return None;
         }
         let table = tables.entry(image.base).or_insert_with(|| self.read(image));

@@ -119,12 +119,12 @@ pub(crate) struct RecordingProfile {
     pub(crate) exit: Exit,
 }
 
-/// The share, in percent, from which time that may be work or a wait is mentioned.
-const LEAST_UNVERIFIED: f64 = 1.0;
+/// Minimum share of time that may be work or a wait to mention, in percent.
+const MIN_UNVERIFIED: f64 = 1.0;
 
 /// Whether this much time that may be work or a wait is mentioned.
 pub(crate) fn is_worth_saying(unverified: u64, total: u64) -> bool {
-    units::share(unverified, total) >= LEAST_UNVERIFIED
+    units::share(unverified, total) >= MIN_UNVERIFIED
 }
 
 /// Returns the waiting part of a profile in words, and what the profile leaves out of it; `None` if that was

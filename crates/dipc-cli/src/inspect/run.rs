@@ -16,7 +16,7 @@ use crate::inspect::time_range::TimeRange;
 use crate::render::messages;
 
 /// Bytes of a profile of pprof that are read.
-const MOST_PPROF: u64 = 256 << 20;
+const MAX_PPROF_SIZE: u64 = 256 << 20;
 
 /// Reads a profile of pprof as a run; `None` if the file is not one.
 fn read_pprof(path: &Path) -> Result<Option<Run>, Failure> {
@@ -29,7 +29,7 @@ fn read_pprof(path: &Path) -> Result<Option<Run>, Failure> {
         Failure::new(Exit::Failed, format_args!("read: {}: {error}", path.display()))
     };
     bytes.clear();
-    let read = File::open(path).and_then(|file| file.take(MOST_PPROF + 1).read_to_end(&mut bytes));
+    let read = File::open(path).and_then(|file| file.take(MAX_PPROF_SIZE + 1).read_to_end(&mut bytes));
     read.map_err(|error| failed(&error))?;
     Run::of_pprof(&bytes).map(Some).map_err(|error| failed(&error))
 }

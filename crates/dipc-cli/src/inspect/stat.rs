@@ -83,12 +83,12 @@ impl Count {
     }
 }
 
-/// The most event names, other than those of their kinds, that are counted separately: payloads choose some
+/// Maximum number of event names, other than those of their kinds, to count separately: payloads choose some
 /// of them.
-const MOST_RENAMED: usize = 4096;
+const MAX_RENAMED: usize = 4096;
 
-/// The most threads that count at the same time: one of them also searches the blocks for all.
-const MOST_THREADS: usize = 8;
+/// Maximum number of threads that count at the same time: one of them also searches the blocks for all.
+const MAX_THREADS: usize = 8;
 
 /// The counts taken while a recording is read; names are looked up at its end.
 #[derive(Debug, Default)]
@@ -130,7 +130,7 @@ impl Counts {
 
     /// Whether names were left out, which ones depending on the order of the events.
     fn is_limited(&self) -> bool {
-        self.renamed.len() >= MOST_RENAMED
+        self.renamed.len() >= MAX_RENAMED
     }
 
     /// Adds the counts of other events.
@@ -186,7 +186,7 @@ impl Stat {
         let file = recording.file();
         let (mut events, origin) = recording.into_parts();
         if let Some(file) = file {
-            let threads = processors::count().min(MOST_THREADS);
+            let threads = processors::count().min(MAX_THREADS);
             let mut outcome = Counts::of_file(&file, threads);
             if threads > 1 && outcome.as_ref().is_ok_and(|(_, counts)| counts.is_limited()) {
                 outcome = Counts::of_file(&file, 1);

@@ -12,9 +12,9 @@ use crate::inspect::names::path_beside;
 use crate::inspect::recording::Recording;
 use crate::render::messages;
 
-/// The most seconds between the beginnings of a recording and of its account. Beyond it, the files belong to
-/// different runs.
-const MOST_APART: u64 = 60;
+/// Maximum number of seconds between the beginnings of a recording and of its account. Beyond it, the files
+/// belong to different runs.
+const MAX_START_DIFFERENCE: u64 = 60;
 
 /// Returns the path of a recording's account: `app.threads.nettrace` for `app.nettrace`,
 /// `app.1.threads.nettrace` for `app.1`.
@@ -96,7 +96,7 @@ pub(crate) fn warn_if_left_behind(recording: &Path) {
 fn is_of(account: &TraceInfo, recorded: &TraceInfo) -> bool {
     let apart = account.start_ticks.0.abs_diff(recorded.start_ticks.0);
     (account.process_id, account.frequency) == (recorded.process_id, recorded.frequency)
-        && apart <= recorded.frequency.saturating_mul(MOST_APART)
+        && apart <= recorded.frequency.saturating_mul(MAX_START_DIFFERENCE)
 }
 
 #[cfg(test)]

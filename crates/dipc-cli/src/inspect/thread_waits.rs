@@ -7,10 +7,10 @@ use clr_dump::{HeapObject, HeapVisitor, Monitors, Names, Value, WaitKind, deadlo
 use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::inspect::core_text::FrameText;
 
-/// The most threads whose object is looked for among the readers of a lock.
-const MOST_READ_LOCKS: usize = 64;
-/// The most tasks from a continuation to the task that a thread waits for.
-const MOST_LINKS: usize = 64;
+/// Maximum number of threads to look up among the readers of a lock.
+const MAX_READ_LOCKS: usize = 64;
+/// Maximum number of tasks from a continuation to the task that a thread waits for.
+const MAX_LINKS: usize = 64;
 
 const LOCK: &str = "System.Threading.Lock";
 const READER_WRITER_LOCK: &str = "System.Threading.ReaderWriterLockSlim";
@@ -246,7 +246,7 @@ impl Finder<'_> {
         let mut readers = Vec::new();
         for field in fields.iter().filter(|field| field.field.name == "t_rwc") {
             let mut entry = self.names.reference_at(field.address).map(|(entry, _)| entry);
-            for _ in 0..MOST_READ_LOCKS {
+            for _ in 0..MAX_READ_LOCKS {
                 let Some(of) = entry else { break };
                 if self.number(of, "lockID") == Some(id)
                     && self.number(of, "readercount").is_some_and(|count| count > 0)
@@ -351,7 +351,7 @@ impl Finder<'_> {
     /// Whether a method ends a task: it is the task itself, or the task waits for it.
     fn leads_to(&self, method: u64, task: u64) -> bool {
         let mut of = method;
-        for _ in 0..MOST_LINKS {
+        for _ in 0..MAX_LINKS {
             if of == task {
                 return true;
             }
@@ -372,8 +372,8 @@ struct Continuations<'n> {
 
 impl HeapVisitor for Continuations<'_> {
     fn object(&mut self, object: &HeapObject) {
-        const MOST: usize = 1 << 16;
-        if self.found.len() < MOST
+        const MAX_ENTRIES: usize = 1 << 16;
+        if self.found.len() < MAX_ENTRIES
             && self.names.type_name(object.type_handle).as_deref() == Some(CONTEXT_CONTINUATION)
         {
             self.found.push(object.address);
@@ -410,13 +410,13 @@ struct Locks<'n> {
 
 impl HeapVisitor for Locks<'_> {
     fn object(&mut self, object: &HeapObject) {
-        const MOST: usize = 1 << 16;
+        const MAX_ENTRIES: usize = 1 << 16;
         let kind = match self.names.type_name(object.type_handle).as_deref() {
             Some(LOCK) => WaitedFor::Lock,
             Some(READER_WRITER_LOCK) => WaitedFor::ReaderWriterLock,
             _ => return,
         };
-        if self.found.len() < MOST {
+        if self.found.len() < MAX_ENTRIES {
             self.found.push((object.address, kind));
         }
     }

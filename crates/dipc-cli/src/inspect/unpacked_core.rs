@@ -10,20 +10,21 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::recording::suggest_process;
 use crate::render::{messages, units};
 
-/// The most bytes of content, zeros included.
-const MOST_BYTES: u64 = 1 << 40;
+/// Maximum number of bytes of content, zeros included.
+const MAX_BYTES: u64 = 1 << 40;
 /// Bytes of the disk that are left to other programs.
 const RESERVE: u64 = 256 << 20;
 /// Bytes that are unpacked at a time.
 const STEP: usize = 1 << 20;
 /// Pages of zeros take no room.
 const PAGE: usize = 4096;
-/// Bytes of content, without pages of zeros, for each compressed byte. Those of processes have 3 to 50.
-const MOST_RATIO: u64 = 1000;
-/// The bytes of content from which on the ratio counts.
-const LEAST_FOR_RATIO: u64 = 64 << 20;
+/// Maximum bytes of content, without pages of zeros, for each compressed byte. Cores of processes have 3 to
+/// 50.
+const MAX_RATIO: u64 = 1000;
+/// Minimum size of content for the ratio to apply, in bytes.
+const MIN_SIZE_FOR_RATIO: u64 = 64 << 20;
 /// The time for unpacking, and what each MiB of compressed data adds to it.
-const MOST_TIME: Duration = Duration::from_secs(20);
+const MAX_TIME: Duration = Duration::from_secs(20);
 const TIME_FOR_MIB: Duration = Duration::from_secs(1);
 
 /// Copies a stream (`-` is standard input) into a file without a name, and returns it, or its content if it is
@@ -72,7 +73,7 @@ fn copy(path: &Path, content: impl Read, packed: Option<File>) -> Result<(File, 
         Failure::new(Exit::Failed, format_args!("unpack {}: {}: {error}", path.display(), folder.display()))
             .with_help("TMPDIR names another folder")
     })?;
-    let mut limits = Limits { most, most_bytes: MOST_BYTES, packed, start: Instant::now() };
+    let mut limits = Limits { most, most_bytes: MAX_BYTES, packed, start: Instant::now() };
     let unpacked = unpack(content, &mut file, &mut limits).map_err(failed)?;
     let refused = |what: &str| {
         Failure::new(Exit::Failed, format_args!("unpack {}: {what}", path.display()))
@@ -82,7 +83,7 @@ fn copy(path: &Path, content: impl Read, packed: Option<File>) -> Result<(File, 
         End::NotACore => return Err(refused("its content is not a core dump")),
         End::Inflated => {
             return Err(refused(&format!(
-                "{} of its content are more than {MOST_RATIO} times its own bytes: it is not a core dump",
+                "{} of its content are more than {MAX_RATIO} times its own bytes: it is not a core dump",
                 units::bytes(unpacked.stored)
             )));
         }
@@ -151,8 +152,8 @@ impl Limits {
         let Some(packed) = &mut self.packed else { return Ok(None) };
         let read = packed.stream_position()?;
         let seconds = u32::try_from(read >> 20).unwrap_or(u32::MAX);
-        let time = MOST_TIME.saturating_add(TIME_FOR_MIB.saturating_mul(seconds));
-        Ok(if stored > LEAST_FOR_RATIO && stored / MOST_RATIO > read {
+        let time = MAX_TIME.saturating_add(TIME_FOR_MIB.saturating_mul(seconds));
+        Ok(if stored > MIN_SIZE_FOR_RATIO && stored / MAX_RATIO > read {
             Some(End::Inflated)
         } else {
             (self.start.elapsed() > time).then_some(End::TooLong)
@@ -268,8 +269,8 @@ mod tests {
         // Nothing was read of the packed file: no content is in proportion to it.
         let inflated = unpack(&mut b"\x7fELF".chain(io::repeat(7)), packed(), now);
         assert!(matches!(inflated.end, End::Inflated));
-        assert!(inflated.bytes <= LEAST_FOR_RATIO + STEP as u64, "{}", inflated.bytes);
-        if let Some(start) = now.checked_sub(MOST_TIME) {
+        assert!(inflated.bytes <= MIN_SIZE_FOR_RATIO + STEP as u64, "{}", inflated.bytes);
+        if let Some(start) = now.checked_sub(MAX_TIME) {
             let zeros = unpack(&mut b"\x7fELF".chain(io::repeat(0)), packed(), start);
             assert!(matches!(zeros.end, End::TooLong) && zeros.bytes == STEP as u64);
         }

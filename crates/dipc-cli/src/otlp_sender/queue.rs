@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clr_counters::otlp::Request;
 
-/// The largest number of bytes in the queue.
-const MOST_BYTES: usize = 16 << 20;
+/// Maximum number of bytes in the queue.
+const MAX_BYTES: usize = 16 << 20;
 /// The shortest and longest wait before a request is sent again.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// A number of requests, and of the points in them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Queue {
     }
 
     fn drop_excess(&mut self) {
-        while self.bytes > MOST_BYTES
+        while self.bytes > MAX_BYTES
             && let Some(oldest) = self.waiting.pop_front()
         {
             self.bytes -= oldest.bytes.len();
@@ -83,9 +83,9 @@ impl Queue {
         self.bytes += request.bytes.len();
         self.waiting.push_front(request);
         self.drop_excess();
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(5)).min(LONGEST_PAUSE);
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(5)).min(MAX_PAUSE);
         self.failures += 1;
-        asked.map_or(pause, |asked| asked.clamp(pause, LONGEST_PAUSE))
+        asked.map_or(pause, |asked| asked.clamp(pause, MAX_PAUSE))
     }
 
     /// Drops all queued requests.

@@ -6,8 +6,8 @@ use crate::render::command_line::shortened;
 use crate::render::escape::escape_controls;
 use crate::render::width;
 
-/// The most processes that are listed.
-const MOST: usize = 10;
+/// Maximum number of processes to list.
+const MAX_CANDIDATES: usize = 10;
 /// The width of a line if standard error is not a terminal.
 const WIDTH: usize = 120;
 
@@ -20,7 +20,8 @@ pub(crate) fn application_name(pid: u32, name: &str) -> String {
 
 /// Returns a line for each process: its pid, its name and the command line.
 pub(crate) fn lines(endpoints: &[Endpoint]) -> Vec<String> {
-    let names: Vec<_> = endpoints.iter().take(MOST).map(|it| application_name(it.pid, &it.name)).collect();
+    let names: Vec<_> =
+        endpoints.iter().take(MAX_CANDIDATES).map(|it| application_name(it.pid, &it.name)).collect();
     let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let mut lines: Vec<_> = endpoints
         .iter()
@@ -33,7 +34,7 @@ pub(crate) fn lines(endpoints: &[Endpoint]) -> Vec<String> {
             width::cut(escape_controls(line.trim_end()).as_ref(), width)
         })
         .collect();
-    let others = endpoints.len().saturating_sub(MOST);
+    let others = endpoints.len().saturating_sub(MAX_CANDIDATES);
     if others > 0 {
         lines.push(format!("  and {others} more"));
     }

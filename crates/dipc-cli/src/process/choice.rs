@@ -9,8 +9,8 @@ use crate::render::{messages, width};
 
 /// The number of invalid answers after which the error is printed instead.
 const ATTEMPTS: usize = 3;
-/// The longest line of input, in bytes.
-const LONGEST: u64 = 1000;
+/// Maximum length of a line of input, in bytes.
+const MAX_LENGTH: u64 = 1000;
 
 /// Lists the reachable processes, and reads which one is meant. `None` if input or output is not a terminal,
 /// without any process, or without an answer.
@@ -41,7 +41,7 @@ pub(crate) fn choose() -> Option<u32> {
 /// Reads a line; `None` at the end of the input.
 fn read_line() -> Option<String> {
     let mut line = Vec::new();
-    let length = io::Read::take(io::stdin().lock(), LONGEST).read_until(b'\n', &mut line).ok()?;
+    let length = io::Read::take(io::stdin().lock(), MAX_LENGTH).read_until(b'\n', &mut line).ok()?;
     (length > 0).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 

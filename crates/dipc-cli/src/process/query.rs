@@ -13,8 +13,8 @@ use crate::process::info::Process;
 /// The most runtimes queried at the same time. Each takes a thread and a few descriptors, of which most
 /// processes may have 1,024.
 const AT_ONCE: usize = 128;
-/// The least time for a runtime's answer, even if hung ones before it took all the time.
-const LEAST: Duration = Duration::from_millis(250);
+/// Minimum time for a runtime's answer, even if hung runtimes took all of the time before.
+const MIN_ANSWER_TIME: Duration = Duration::from_millis(250);
 
 /// Queries all runtimes at the same time, within `timeout` altogether. The answers are in the order of the
 /// endpoints.
@@ -22,7 +22,7 @@ pub(crate) fn ask_all(endpoints: &[Endpoint], timeout: Duration) -> Vec<Process>
     let deadline = Deadline::after(timeout);
     run_concurrently(endpoints, AT_ONCE, |endpoint| {
         let left = deadline.remaining().unwrap_or(timeout);
-        Process::ask(endpoint, left.max(LEAST.min(timeout)))
+        Process::ask(endpoint, left.max(MIN_ANSWER_TIME.min(timeout)))
     })
 }
 

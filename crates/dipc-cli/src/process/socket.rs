@@ -14,8 +14,8 @@ use crate::exit::{Exit, Failure};
 /// The pattern of the names of runtimes' sockets.
 const RUNTIMES: &str = "dotnet-diagnostic-*-socket";
 
-/// The most sockets that are probed for a listener, and that a message names.
-const MOST: usize = 16;
+/// Maximum number of sockets to probe for a listener, and to name in a message.
+const MAX_SOCKETS: usize = 16;
 
 /// The time limit for probing one of several sockets.
 const ANSWER: Duration = Duration::from_millis(500);
@@ -61,7 +61,7 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Returns the sockets of the folder that match, sorted, and how many there are beyond [`MOST`].
+/// Returns the sockets of the folder that match, sorted, and how many there are beyond [`MAX_SOCKETS`].
 fn sockets(folder: &Path, glob: &Glob) -> io::Result<(Vec<PathBuf>, usize)> {
     let mut found = Vec::new();
     let mut more = 0_usize;
@@ -70,7 +70,7 @@ fn sockets(folder: &Path, glob: &Glob) -> io::Result<(Vec<PathBuf>, usize)> {
         if !entry.file_name().to_str().is_some_and(|name| glob.matches(name)) || !is_socket(&entry) {
             continue;
         }
-        if found.len() < MOST {
+        if found.len() < MAX_SOCKETS {
             found.push(entry.path());
         } else {
             more = more.saturating_add(1);
@@ -138,12 +138,12 @@ mod tests {
     #[test]
     fn names_in_a_message_are_bounded() {
         let folder = tempfile::tempdir().unwrap();
-        for id in 0..MOST + 3 {
+        for id in 0..MAX_SOCKETS + 3 {
             drop(UnixListener::bind(folder.path().join(format!("dotnet-diagnostic-{id}-1-socket"))).unwrap());
         }
         let failure = refusal(folder.path());
         assert!(failure.message.ends_with("-socket and 3 more"), "{failure}");
-        assert_eq!(failure.message.matches("-socket").count(), MOST);
+        assert_eq!(failure.message.matches("-socket").count(), MAX_SOCKETS);
     }
 
     #[test]

@@ -25,8 +25,8 @@ const BYTES_PER_PERIOD: u64 = 8 << 20;
 const SHARE: u32 = 50;
 /// The longest wait for a round later than the last sample.
 const LAST_ROUND: Duration = Duration::from_secs(1);
-/// The most rounds that may wait to be taken.
-const MOST_WAITING: usize = 64;
+/// Maximum number of pending rounds.
+const MAX_WAITING: usize = 64;
 
 /// One reading of all threads of a process.
 #[derive(Debug)]
@@ -155,7 +155,7 @@ impl LiveThreadTimes {
     /// Starts to read a round every `period`, the first one at once; `None` if no account is available.
     pub(crate) fn start(pid: Option<u32>, period: Duration) -> Option<Self> {
         let (mut reader, first) = RoundReader::open(pid)?;
-        let (sender, rounds) = mpsc::sync_channel(MOST_WAITING);
+        let (sender, rounds) = mpsc::sync_channel(MAX_WAITING);
         let (stop, stopped) = mpsc::channel::<()>();
         sender.try_send(first).ok()?;
         thread::spawn(move || {

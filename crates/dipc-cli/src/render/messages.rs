@@ -135,8 +135,8 @@ fn line(text: &dyn fmt::Display) {
 /// Messages held back while the terminal shows a screen.
 static HELD: Mutex<Option<HeldMessages>> = Mutex::new(None);
 
-/// The largest number of messages held back; further ones are only counted.
-const MOST_HELD: usize = 100;
+/// Maximum number of messages to hold back; further ones are only counted.
+const MAX_HELD: usize = 100;
 
 #[derive(Debug, Default)]
 struct HeldMessages {
@@ -176,7 +176,7 @@ impl Drop for Hold {
 /// Writes a message to standard error. If it is closed, there is nowhere to report that.
 fn write(text: &str) {
     if let Some(held) = &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
-        if held.texts.len() < MOST_HELD {
+        if held.texts.len() < MAX_HELD {
             held.texts.push(text.to_owned());
         } else {
             held.left_out += 1;

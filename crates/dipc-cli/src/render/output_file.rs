@@ -12,8 +12,8 @@ use crate::render::messages;
 use crate::render::output_link;
 use crate::render::staged_file::{StagedFile, folder_of, follow, take_over};
 
-/// The most names tried for a file that gets a new name.
-const MOST_NAMES: u32 = 1000;
+/// Maximum number of names to try for a file that gets a new name.
+const MAX_NAMES: u32 = 1000;
 /// The number of attempts to open a path whose file is concurrently removed.
 const ATTEMPTS: usize = 8;
 
@@ -263,7 +263,7 @@ pub(crate) fn unused_names(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
         }
         path.with_file_name(name)
     };
-    std::iter::once(path.to_owned()).chain((2..=MOST_NAMES).map(numbered))
+    std::iter::once(path.to_owned()).chain((2..=MAX_NAMES).map(numbered))
 }
 
 /// Prints a note that a file with content is overwritten.

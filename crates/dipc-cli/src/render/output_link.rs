@@ -6,8 +6,8 @@ use crate::exit::{Exit, Failure};
 use crate::render::messages;
 use crate::render::staged_file::{folder_of, follow};
 
-/// The most links followed in a path, as on Linux.
-const MOST_LINKS: usize = 40;
+/// Maximum number of links to follow in a path, as on Linux.
+const MAX_LINKS: usize = 40;
 
 /// Prints a note if the user has named a link. Fails for one that another user may have planted: the kernel does
 /// not follow these either, unless `fs.protected_symlinks` is off.
@@ -35,7 +35,7 @@ fn links(path: &Path) -> impl Iterator<Item = PathBuf> {
         Some(folder_of(path).join(to))
     };
     std::iter::successors(Some(path.to_owned()), next)
-        .take(MOST_LINKS)
+        .take(MAX_LINKS)
         .filter(|path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()))
 }
 
@@ -79,7 +79,7 @@ mod tests {
         symlink(at("c"), at("b")).unwrap();
         assert_eq!(links(&at("a")).collect::<Vec<_>>(), [at("a"), at("b")]);
         symlink("loop", at("loop")).unwrap();
-        assert!(links(&at("loop")).count() <= MOST_LINKS);
+        assert!(links(&at("loop")).count() <= MAX_LINKS);
         assert_eq!(links(&at("none")).count(), 0);
         check(&at("a")).unwrap();
     }

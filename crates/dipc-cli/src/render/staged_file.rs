@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
-/// The most links followed in a path, as on Linux.
-const MOST_LINKS: usize = 40;
+/// Maximum number of links to follow in a path, as on Linux.
+const MAX_LINKS: usize = 40;
 
 /// A file without its final name. Dropping it removes what was written.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
 /// open file.
 pub(crate) fn follow(path: &Path) -> Option<PathBuf> {
     let mut path = path.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         let folder = folder_of(&path);
         if folder.canonicalize().is_ok_and(|folder| folder.starts_with("/proc")) {
             return None;

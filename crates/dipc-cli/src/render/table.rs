@@ -22,8 +22,8 @@ pub(crate) struct Columns {
     ends_in_text: bool,
 }
 
-/// The least width at which a text is shown.
-const LEAST_TEXT: usize = 24;
+/// Minimum width of a text column.
+const MIN_TEXT_WIDTH: usize = 24;
 /// Blanks between columns.
 const GAP: u16 = 2;
 
@@ -96,7 +96,7 @@ impl Columns {
         let last = self.headings.len() - 1;
         let mut takes: Vec<_> = self.table.column_max_content_widths().into_iter().map(usize::from).collect();
         if self.ends_in_text {
-            takes[last] = takes[last].min(LEAST_TEXT);
+            takes[last] = takes[last].min(MIN_TEXT_WIDTH);
         }
         let place = |name: &&str| self.headings.iter().position(|heading| heading == name);
         let mut order: Vec<_> = spare.iter().filter_map(place).collect();

@@ -17,9 +17,9 @@ const DIAGNOSTIC_PORTS: &str = "DOTNET_DiagnosticPorts";
 #[cfg(unix)]
 pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
     // A runtime connects by the full path, and a socket's name has at most 107 bytes.
-    const LONGEST_PARENT: usize = 80;
+    const MAX_PARENT_LENGTH: usize = 80;
     let parent = std::env::temp_dir();
-    let parent = if parent.as_os_str().len() > LONGEST_PARENT { "/tmp".into() } else { parent };
+    let parent = if parent.as_os_str().len() > MAX_PARENT_LENGTH { "/tmp".into() } else { parent };
     let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     let folder = tempfile::Builder::new().prefix("dipc-").permissions(owner_only).tempdir_in(&parent);
     let folder = folder.map_err(|error| PortError::Folder { parent, error })?;

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 const ISSUER: &str = "https://github.com/dotnet/dotnet-monitor/generatekey+MonitorApiKey";
 /// The sizes of RSA keys in bytes, of 2048 to 8192 bits.
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
-/// The longest key in a configuration, in characters.
-const LONGEST: usize = 16 << 10;
+/// Maximum length of a key in a configuration, in characters.
+const MAX_LENGTH: usize = 16 << 10;
 
 /// Base64 of URLs with and without padding, as dotnet-monitor takes it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -102,7 +102,7 @@ pub enum ApiKeyError {
 
 impl PublicKey {
     fn parse(text: &str) -> Result<Self, ApiKeyError> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_LENGTH {
             return Err(ApiKeyError::Encoding);
         }
         let json = BASE64.decode(text.trim()).map_err(|_| ApiKeyError::Encoding)?;

@@ -17,8 +17,8 @@ use super::api_key::{ApiKey, Curve, PublicKey};
 const AUDIENCE: &str = "https://github.com/dotnet/dotnet-monitor";
 /// The difference between two clocks that is tolerated, as in ASP.NET Core.
 const SKEW: Duration = Duration::from_secs(300);
-/// The longest token in bytes.
-const LONGEST: usize = 8 << 10;
+/// Maximum length of a token in bytes.
+const MAX_LENGTH: usize = 8 << 10;
 
 /// A reason to refuse a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -105,7 +105,7 @@ impl ApiKey {
     /// # Errors
     /// If it is not valid.
     pub fn check(&self, token: &str, now: SystemTime) -> Result<(), JwtError> {
-        if token.len() > LONGEST {
+        if token.len() > MAX_LENGTH {
             return Err(JwtError::Form);
         }
         let (message, signature) = token.rsplit_once('.').ok_or(JwtError::Form)?;

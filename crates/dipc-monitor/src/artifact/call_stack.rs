@@ -9,8 +9,8 @@ use clr_events::code::{Code, Symbolizer};
 use dipc_client::nettrace::Ticks;
 use serde::Serialize;
 
-/// The most frames of a stack.
-const MOST_FRAMES: usize = 1000;
+/// Maximum number of frames of a stack.
+const MAX_FRAMES: usize = 1000;
 
 /// A stack before its frames have names.
 #[derive(Debug, Clone)]

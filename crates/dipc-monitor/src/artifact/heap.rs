@@ -15,7 +15,7 @@ use crate::process::Watched;
 /// The size of the runtime's buffer, into which the whole heap has to fit.
 const BUFFER_MB: u32 = 1024;
 /// The time limit for the whole heap.
-const LONGEST: Duration = Duration::from_secs(600);
+const MAX_TIME: Duration = Duration::from_secs(600);
 /// The bytes that are written at once.
 const CHUNK: usize = 64 << 10;
 
@@ -29,7 +29,7 @@ pub(super) fn collect(
         return Err(ArtifactError::Unsupported("the process waits at its start and has no heap yet".into()));
     }
     let session = target.start_session(&heap::session_config(BUFFER_MB))?;
-    let limits = Limits::new(stop.clone()).with_duration(Some(LONGEST)).with_pid(target.pid());
+    let limits = Limits::new(stop.clone()).with_duration(Some(MAX_TIME)).with_pid(target.pid());
     let (heap, end) = heap::read(session, HeapGraphBuilder::new(), &limits, &mut ());
     require_end(end)?;
     let graph = heap.finish(target, &mut ModuleTypes::of(target.pid())).map_err(|error| match error {

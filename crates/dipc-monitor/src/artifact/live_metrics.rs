@@ -14,8 +14,8 @@ use super::{ArtifactError, ArtifactSink, begin, is_over, write};
 use crate::counters::{CounterConsumer, CounterRequest};
 use crate::process::Watched;
 
-/// The most records that wait for their reader; later ones are dropped.
-const MOST_WAITING: usize = 1000;
+/// Maximum number of records that wait for their reader; later ones are dropped.
+const MAX_WAITING: usize = 1000;
 /// The longest wait between checks for the reasons to end.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -86,7 +86,7 @@ impl CounterConsumer for Records {
         for_each_record(sample, &timestamp, |record| {
             // A record of strings and numbers can be written.
             let Ok(json) = serde_json::to_vec(record) else { return };
-            if state.records.len() < MOST_WAITING {
+            if state.records.len() < MAX_WAITING {
                 state.records.push_back([b"\x1e", &*json, b"\n"].concat());
             }
         });

@@ -13,7 +13,7 @@ use dipc_collect::StopSignal;
 
 use super::stream::{self, Piece};
 use super::{ArtifactError, ArtifactSink, begin, write};
-use crate::live_session::MOST_DELAY;
+use crate::live_session::MAX_DELAY;
 use crate::process::Watched;
 
 pub(crate) use record::{LogReader, LogRecord, Pairs, plain};
@@ -195,7 +195,7 @@ pub(super) fn collect(
     let _filtered = process.filtered_sources.enter(&config);
     let session = process.target().start_session(&config)?;
     begin(sink)?;
-    let mut reader = LiveReader::new(MOST_DELAY);
+    let mut reader = LiveReader::new(MAX_DELAY);
     let mut records = LogReader::default();
     let mut text = Vec::new();
     let mut pass_on = |reader: &mut LiveReader, records: &mut LogReader| {

@@ -18,7 +18,7 @@ use nettrace_export::{Format, Metric, NameForm, Options, Profile, ProfileBuilder
 use super::stream::{self, Piece};
 use super::trace::{counters, provider};
 use super::{ArtifactError, ArtifactSink, begin, require_sampler, write};
-use crate::live_session::MOST_DELAY;
+use crate::live_session::MAX_DELAY;
 use crate::process::Watched;
 use crate::request_provider::http_provider;
 
@@ -31,10 +31,10 @@ const GC: Keywords = Keywords(1);
 const GC_EXCEPTIONS_LOCKS: Keywords = Keywords(0xC001);
 /// The interval of counters on a page.
 const COUNTER_INTERVAL: Duration = Duration::from_secs(1);
-/// The longest time on a page.
-const LONGEST_PAGE: Duration = Duration::from_secs(3600);
-/// The most bytes of names of methods.
-const MOST_CODE: usize = 64 << 20;
+/// Maximum time span of a page.
+const MAX_PAGE_TIME: Duration = Duration::from_secs(3600);
+/// Maximum size of method names, in bytes.
+const MAX_CODE_SIZE: usize = 64 << 20;
 /// The slowest requests that are listed.
 const SLOWEST: usize = 20;
 
@@ -112,9 +112,9 @@ fn page(
     );
     let mut profile =
         ProfileBuilder::new(page::profile_options(None).with_names(NameForm::CSharp).with_tracks(true));
-    *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
+    *profile.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
     let mut reports = PageReports::default();
-    let duration = duration.map_or(LONGEST_PAGE, |duration| duration.min(LONGEST_PAGE));
+    let duration = duration.map_or(MAX_PAGE_TIME, |duration| duration.min(MAX_PAGE_TIME));
     let reader = read(&config, Some(duration), process, stop, |event| {
         profile.add(event);
         reports.add(event);
@@ -132,7 +132,7 @@ fn page(
 pub(crate) fn page_of_recording(recording: impl Read, title: &str) -> io::Result<Vec<u8>> {
     let mut profile =
         ProfileBuilder::new(page::profile_options(None).with_names(NameForm::CSharp).with_tracks(true));
-    *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
+    *profile.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
     let mut reports = PageReports::default();
     let mut events = nettrace::Reader::new(recording).map_err(io::Error::other)?.in_time_order();
     events
@@ -170,7 +170,7 @@ fn sample(
     let options =
         Options::new(Metric::Wall).with_idle(false).with_kinds(has_kinds).with_names(NameForm::CSharp);
     let mut profile = ProfileBuilder::new(options);
-    *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
+    *profile.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
     let reader = read(&config, duration, process, stop, |event| profile.add(event))?;
     let (profile, _) = profile.finish(reader.info()).map_err(|error| failed(&error))?;
     Ok(profile)
@@ -210,7 +210,7 @@ fn read(
     // Left after the end of the session.
     let _filtered = process.filtered_sources.enter(config);
     let session = process.target().start_session(config)?;
-    let mut reader = LiveReader::new(MOST_DELAY);
+    let mut reader = LiveReader::new(MAX_DELAY);
     stream::read(session, duration, stop, |piece| {
         match piece {
             Piece::Bytes(bytes) => reader.feed(bytes),

@@ -17,12 +17,12 @@ use crate::retention::{directories, free_bytes};
 
 /// The ending of the names of bundles.
 const ENDING: &str = ".crash";
-/// The longest part of a process's name in that of a bundle, in characters.
-const LONGEST_NAME: usize = 60;
-/// The most bundles of a name.
-const MOST_OF_A_NAME: u32 = 1000;
-/// The largest crash report that is copied, in bytes.
-const LARGEST_REPORT: u64 = 64 << 20;
+/// Maximum length of a process's name within a bundle's name, in characters.
+const MAX_NAME_LENGTH: usize = 60;
+/// Maximum number of bundles of a name.
+const MAX_PER_NAME: u32 = 1000;
+/// Maximum size of a crash report to copy, in bytes.
+const MAX_REPORT_SIZE: u64 = 64 << 20;
 const COUNTERS: &str = "counters.json";
 const OVERVIEW: &str = "overview.txt";
 
@@ -66,7 +66,7 @@ impl Bundle<'_> {
     /// The name of the bundle: the time, the pid, and the letters and digits of the process's name.
     fn name(&self, now: Timestamp) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let title = self.process.title().chars().take(LONGEST_NAME);
+        let title = self.process.title().chars().take(MAX_NAME_LENGTH);
         let title: String = title.map(|c| if is_plain(c) { c } else { '_' }).collect();
         format!("{}_{}_{title}{ENDING}", now.strftime("%Y%m%d_%H%M%S_%3f"), self.process.facts.pid)
     }
@@ -127,7 +127,7 @@ fn copy_report(path: &Path, uid: Option<u32>, part: &Path) -> io::Result<()> {
     #[cfg(not(unix))]
     let _ = uid;
     let mut bytes = Vec::new();
-    file.take(LARGEST_REPORT).read_to_end(&mut bytes)?;
+    file.take(MAX_REPORT_SIZE).read_to_end(&mut bytes)?;
     write(&part.join(REPORT), &bytes)
 }
 
@@ -158,7 +158,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn place(part: &Path, target: &Path) -> io::Result<PathBuf> {
     let stem = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let stem = stem.strip_suffix(ENDING).unwrap_or(&stem);
-    for number in 1..=MOST_OF_A_NAME {
+    for number in 1..=MAX_PER_NAME {
         let name = if number == 1 { format!("{stem}{ENDING}") } else { format!("{stem}-{number}{ENDING}") };
         let candidate = target.with_file_name(name);
         // A name that exists is not an empty directory, which a rename would replace.

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::counters::CounterConsumer;
 
-/// The most series of a process.
-const MOST_SERIES: usize = 500;
-/// The longest name of a series, in bytes.
-const LONGEST_NAME: usize = 400;
+/// Maximum number of series of a process.
+const MAX_SERIES: usize = 500;
+/// Maximum length of a name of a series, in bytes.
+const MAX_NAME_LENGTH: usize = 400;
 
 /// The last values.
 #[derive(Debug, Default)]
@@ -56,11 +56,11 @@ impl LastCounters {
         let value = sample.number(aspect);
         if let Some(row) = self.rows.get_mut(&sample.id) {
             row.value = value;
-        } else if self.rows.len() < MOST_SERIES {
+        } else if self.rows.len() < MAX_SERIES {
             let tags = if series.tags.is_empty() { String::new() } else { format!("{{{}}}", series.tags) };
             let counter = format!("{}/{}{tags}", series.provider, series.name);
-            let counter = counter.chars().take(LONGEST_NAME).collect();
-            let unit = series.unit.chars().take(LONGEST_NAME).collect();
+            let counter = counter.chars().take(MAX_NAME_LENGTH).collect();
+            let unit = series.unit.chars().take(MAX_NAME_LENGTH).collect();
             self.rows.insert(sample.id, CounterRow { counter, unit, value, is_rate: aspect == Aspect::Rate });
         }
     }

@@ -21,10 +21,10 @@ use crate::process::Watched;
 pub(super) const EVENTS: &str = "events.nettrace";
 pub(super) const REPORT: &str = "crashreport.json";
 
-/// The most exceptions, and the most log records, that are shown: the last ones.
-const MOST_SHOWN: usize = 50;
-/// The longest text of an exception or a log record that is shown, in characters.
-const LONGEST_TEXT: usize = 4000;
+/// Maximum number of exceptions, and of log records, to show: the last ones.
+const MAX_SHOWN: usize = 50;
+/// Maximum length of a text of an exception or a log record to show, in characters.
+const MAX_TEXT_LENGTH: usize = 4000;
 /// The bytes read at once.
 const CHUNK: usize = 64 << 10;
 
@@ -233,7 +233,7 @@ impl Last {
     fn add(&mut self, text: String) {
         self.count = self.count.saturating_add(1);
         self.texts.push_back(text);
-        if self.texts.len() > MOST_SHOWN {
+        if self.texts.len() > MAX_SHOWN {
             self.texts.pop_front();
         }
     }
@@ -243,7 +243,7 @@ impl Last {
         if record.is_empty() {
             return;
         }
-        let text: String = String::from_utf8_lossy(record).chars().take(LONGEST_TEXT).collect();
+        let text: String = String::from_utf8_lossy(record).chars().take(MAX_TEXT_LENGTH).collect();
         let mut lines = String::new();
         for text in text.lines() {
             let _ = writeln!(lines, "  {}", line(text));
@@ -255,5 +255,5 @@ impl Last {
 
 /// The text as one line: control characters, which could steer a terminal, are spaces.
 fn line(text: &str) -> String {
-    text.chars().take(LONGEST_TEXT).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().take(MAX_TEXT_LENGTH).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -30,10 +30,10 @@ const ANSWER: Duration = Duration::from_secs(3);
 
 /// The time between looks for the end of a process whose stream was cut.
 const LOOK: Duration = Duration::from_millis(100);
-/// The time after which a process whose stream was cut counts as one that runs on.
-const LONGEST_DEATH: Duration = Duration::from_secs(5);
+/// Maximum time that a process takes to die once its stream was cut.
+const MAX_DEATH_TIME: Duration = Duration::from_secs(5);
 /// The same while createdump writes its memory.
-const LONGEST_DUMP: Duration = Duration::from_secs(300);
+const MAX_DUMP_TIME: Duration = Duration::from_secs(300);
 /// The reason of a bundle whose process has ended.
 const CRASHED: &str = "the process has crashed or was killed";
 
@@ -225,9 +225,9 @@ impl BlackBox {
             let longest = match system.pid().map(process_state) {
                 None if system.has_ended() => return Some(CRASHED),
                 Some(Ok(ProcessState::Gone | ProcessState::Zombie)) => return Some(CRASHED),
-                Some(Ok(ProcessState::Dumping { .. })) if !self.state().is_stopped => LONGEST_DUMP,
+                Some(Ok(ProcessState::Dumping { .. })) if !self.state().is_stopped => MAX_DUMP_TIME,
                 Some(Ok(ProcessState::Stopped | ProcessState::Traced { .. })) => return None,
-                _ => LONGEST_DEATH,
+                _ => MAX_DEATH_TIME,
             };
             if start.elapsed() > longest {
                 return Some("the process has closed its diagnostic port, and still runs");

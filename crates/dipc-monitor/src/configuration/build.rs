@@ -266,15 +266,18 @@ fn check_azure(section: View<'_>, findings: &mut Findings) {
 }
 
 fn check_s3(section: View<'_>, findings: &mut Findings) {
-    const LEAST: Duration = Duration::from_secs(60);
-    const MOST: Duration = Duration::from_secs(86_400);
+    const MIN_DURATION: Duration = Duration::from_secs(60);
+    const MAX_DURATION: Duration = Duration::from_secs(86_400);
     for (name, view) in section.get("S3Storage").entries() {
         let path = format!("Egress:S3Storage:{name}");
         if view.text("AccessKeyId").is_some() != view.text("SecretAccessKey").is_some() {
             let message = "AccessKeyId and SecretAccessKey belong together".to_owned();
             findings.error(view.location(), &path, message, Some("set both, or neither".to_owned()));
         }
-        if view.duration("PreSignedUrlExpiry").is_some_and(|expiry| expiry < LEAST || expiry > MOST) {
+        if view
+            .duration("PreSignedUrlExpiry")
+            .is_some_and(|expiry| expiry < MIN_DURATION || expiry > MAX_DURATION)
+        {
             findings.error(
                 view.get("PreSignedUrlExpiry").location(),
                 &format!("{path}:PreSignedUrlExpiry"),

@@ -78,8 +78,8 @@ pub(crate) struct Findings {
     pub(crate) is_part: bool,
 }
 
-/// The most findings that are kept; further ones are counted.
-const MOST: usize = 1000;
+/// Maximum number of findings to keep; further ones are counted.
+const MAX_FINDINGS: usize = 1000;
 
 impl Findings {
     /// Adds a source, and returns its number.
@@ -101,7 +101,7 @@ impl Findings {
         message: String,
         help: Option<String>,
     ) {
-        if self.list.len() >= MOST {
+        if self.list.len() >= MAX_FINDINGS {
             self.left_out = self.left_out.saturating_add(1);
             return;
         }

@@ -85,12 +85,12 @@ pub(crate) fn merge(text: &str, source: u32, root: &mut Node, findings: &mut Fin
     }
 }
 
-/// Adds a value below a node. The parser bounds the depth of values, and [`DEEPEST`] that of keys.
+/// Adds a value below a node. The parser bounds the depth of values, and [`MAX_DEPTH`] that of keys.
 fn add(value: &Value<'_>, path: &str, node: &mut Node, lines: &Lines<'_>, findings: &mut Findings) {
     let depth = if path.is_empty() { 0 } else { path.split(':').count() };
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         let location = lines.location(value.range().start);
-        findings.error(location, "", format!("nested deeper than {DEEPEST} levels"), None);
+        findings.error(location, "", format!("nested deeper than {MAX_DEPTH} levels"), None);
         return;
     }
     match value {
@@ -113,11 +113,11 @@ fn add(value: &Value<'_>, path: &str, node: &mut Node, lines: &Lines<'_>, findin
                     );
                     continue;
                 }
-                if seen.len() < MOST_COMPARED {
+                if seen.len() < MAX_COMPARED {
                     seen.push(lower);
                 }
                 // A colon separates levels, as in .NET's own paths.
-                let child = node.at_path(name.split(':').take(DEEPEST + 1 - depth), location);
+                let child = node.at_path(name.split(':').take(MAX_DEPTH + 1 - depth), location);
                 add(&property.value, &path, child, lines, findings);
             }
         }
@@ -137,10 +137,10 @@ fn add(value: &Value<'_>, path: &str, node: &mut Node, lines: &Lines<'_>, findin
     }
 }
 
-/// The most keys of an object that are compared with each other.
-const MOST_COMPARED: usize = 10_000;
-/// The most levels of a key.
-pub(crate) const DEEPEST: usize = 64;
+/// Maximum number of keys of an object to compare with each other.
+const MAX_COMPARED: usize = 10_000;
+/// Maximum nesting depth of keys.
+pub(crate) const MAX_DEPTH: usize = 64;
 
 /// Joins a path and a name.
 pub(crate) fn join(path: &str, name: &str) -> String {

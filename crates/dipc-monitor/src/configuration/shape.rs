@@ -355,8 +355,8 @@ fn range<T: Copy + PartialEq + std::fmt::Display>(
 
 /// Returns the name that is most like a misspelled one, if one is.
 pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    const LONGEST: usize = 100;
-    if text.len() > LONGEST {
+    const MAX_LENGTH: usize = 100;
+    if text.len() > MAX_LENGTH {
         return None;
     }
     let text = text.to_lowercase();

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use dipc_client::dipc_transport::open_regular;
 
 use super::finding::{Findings, Location};
-use super::json::{self, DEEPEST};
+use super::json::{self, MAX_DEPTH};
 use super::schema;
 use super::tree::Node;
 
-/// The largest file that is read, in bytes.
-const LARGEST: u64 = 4 << 20;
-/// The most files of a directory that are read.
-const MOST_FILES: usize = 10_000;
+/// Maximum size of a file to read, in bytes.
+const MAX_FILE_SIZE: u64 = 4 << 20;
+/// Maximum number of files of a directory to read.
+const MAX_FILES: usize = 10_000;
 /// The prefix of environment variables.
 const PREFIX: &str = "DOTNETMONITOR_";
 /// The name of a file of settings.
@@ -168,7 +168,7 @@ fn without_prefix(name: &str) -> Option<&str> {
 /// Sets the value of a key whose levels are separated by two underscores.
 fn set(key: &str, value: &str, source: u32, root: &mut Node) {
     let location = Location { source, ..Location::default() };
-    let node = root.at_path(key.split("__").flat_map(|part| part.split(':')).take(DEEPEST), location);
+    let node = root.at_path(key.split("__").flat_map(|part| part.split(':')).take(MAX_DEPTH), location);
     node.value = Some(value.to_owned());
 }
 
@@ -179,7 +179,7 @@ fn read_directory(path: &Path, root: &mut Node, findings: &mut Findings) {
         Err(error) => return unreadable(path, &error, findings),
     };
     let mut names: Vec<OsString> =
-        entries.filter_map(|entry| Some(entry.ok()?.file_name())).take(MOST_FILES).collect();
+        entries.filter_map(|entry| Some(entry.ok()?.file_name())).take(MAX_FILES).collect();
     names.sort();
     for name in names {
         let Some(key) = name.to_str() else { continue };
@@ -209,11 +209,11 @@ fn unreadable(path: &Path, error: &io::Error, findings: &mut Findings) {
     findings.error(location, "", format!("cannot read: {error}"), None);
 }
 
-/// Reads a regular file of at most [`LARGEST`] bytes.
+/// Reads a regular file of at most [`MAX_FILE_SIZE`] bytes.
 fn read_text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    open_regular(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST {
+    open_regular(path)?.take(MAX_FILE_SIZE + 1).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_FILE_SIZE {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 4 MiB"));
     }
     String::from_utf8(bytes).map_err(|error| {

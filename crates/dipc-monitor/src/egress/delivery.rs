@@ -13,8 +13,8 @@ use dipc_client::dipc_transport::FolderBelow;
 use super::{at, copy_synced, held, numbered, open_parent, path_of};
 use crate::configuration::DirectoryEgress;
 
-/// The most files of one name.
-const MOST_OF_A_NAME: u32 = 10_000;
+/// Maximum number of files of one name.
+const MAX_PER_NAME: u32 = 10_000;
 
 /// The places of a job's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Places {
         let places = self.held(&folder);
         let sources = [&places.part, &places.copy];
         let is_gone = sources.iter().all(|source| fs::symlink_metadata(source).is_err());
-        for number in 1..=MOST_OF_A_NAME {
+        for number in 1..=MAX_PER_NAME {
             let target = numbered(&places.target, number);
             // The part of a file system without links was renamed.
             let has_arrived = sources.iter().any(|source| is_same(source, &target))

@@ -14,10 +14,10 @@ use crate::configuration::DirectoryEgress;
 use crate::recordings::RecordingNote;
 use crate::server::StoredRequest;
 
-/// The largest record that is read, in bytes.
-const MOST_BYTES: u64 = 4 << 20;
-/// The most files of the directory that are looked at.
-const MOST_FILES: usize = 10_000;
+/// Maximum size of a record to read, in bytes.
+const MAX_BYTES: u64 = 4 << 20;
+/// Maximum number of files of the directory to inspect.
+const MAX_FILES: usize = 10_000;
 /// The ending of the records' names.
 const ENDING: &str = ".job.json";
 /// The ending of the name of a record that is being written.
@@ -118,13 +118,13 @@ impl Job {
     /// Reads the records of a directory. Unreadable ones stay there.
     pub(super) fn read_all(queue: &Path) -> io::Result<Vec<Self>> {
         let mut jobs = Vec::new();
-        for entry in fs::read_dir(queue)?.take(MOST_FILES).flatten() {
+        for entry in fs::read_dir(queue)?.take(MAX_FILES).flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.ends_with(NEW) {
                 // It was not stored: nothing was promised by it.
                 let _ = fs::remove_file(entry.path());
             }
-            let is_job = name.ends_with(ENDING) && entry.metadata().is_ok_and(|it| it.len() <= MOST_BYTES);
+            let is_job = name.ends_with(ENDING) && entry.metadata().is_ok_and(|it| it.len() <= MAX_BYTES);
             let job = is_job.then(|| read(&entry.path()).ok()).flatten();
             jobs.extend(job.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok()));
         }
@@ -135,6 +135,6 @@ impl Job {
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_own(path, OpenOptions::new().read(true))?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    open_own(path, OpenOptions::new().read(true))?.take(MAX_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -136,7 +136,7 @@ impl PartWriter {
 fn open_spare(path: &Path) -> io::Result<(File, u64)> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory).map_err(|error| at(directory, &error))?;
-    let room = uploads::MOST_BYTES.saturating_sub(uploads::size_of(directory));
+    let room = uploads::MAX_BYTES.saturating_sub(uploads::size_of(directory));
     if room == 0 {
         return Err(at(directory, &uploads::full()));
     }

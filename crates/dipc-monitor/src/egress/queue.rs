@@ -24,14 +24,14 @@ use crate::process::Watched;
 use crate::server::StoredRequest;
 use crate::stop::WorkEnd;
 
-/// The most jobs of a queue.
-const MOST_JOBS: usize = 200;
+/// Maximum number of jobs of a queue.
+const MAX_JOBS: usize = 200;
 /// The time after a restart in which the process of an incomplete job has to appear.
 const RETURN: Duration = Duration::from_secs(120);
 /// The time between looks for such processes.
 const LOOK: Duration = Duration::from_millis(200);
 /// The time between looks for the end of an operation whose destination has failed.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 /// The stack of a collection's thread.
 const STACK: usize = 1 << 20;
 
@@ -68,10 +68,10 @@ pub enum EgressError {
     #[error("the egress provider '{0}' is a data set, which takes recordings only: /trace and /snapshot")]
     NotTaken(String),
     /// Artifacts for stores take all the space that they may.
-    #[error("artifacts of {} GB wait to be uploaded: more are refused until some have arrived", uploads::MOST_BYTES >> 30)]
+    #[error("artifacts of {} GB wait to be uploaded: more are refused until some have arrived", uploads::MAX_BYTES >> 30)]
     NoSpace,
     /// The queue is full.
-    #[error("{MOST_JOBS} artifacts wait for their destination: more are refused until some have arrived")]
+    #[error("{MAX_JOBS} artifacts wait for their destination: more are refused until some have arrived")]
     Full,
     /// The queue cannot be written.
     #[error("the queue of artifacts: {0}")]
@@ -273,7 +273,7 @@ impl EgressQueue {
     /// If there are as many as may be.
     fn count(&self) -> Result<(), EgressError> {
         let mut jobs = lock(&self.0.jobs);
-        if *jobs >= MOST_JOBS {
+        if *jobs >= MAX_JOBS {
             return Err(EgressError::Full);
         }
         *jobs += 1;
@@ -298,7 +298,7 @@ impl EgressQueue {
             None => return Err(EgressError::Unknown(provider.to_owned())),
         }
         let directory = self.0.directory.join(uploads::NAME);
-        if uploads::size_of(&directory) >= uploads::MOST_BYTES {
+        if uploads::size_of(&directory) >= uploads::MAX_BYTES {
             return Err(EgressError::NoSpace);
         }
         Ok(Destination { files: DirectoryEgress { directory, ..DirectoryEgress::default() }, is_store: true })
@@ -430,7 +430,7 @@ impl EgressQueue {
                     self.forget(&job);
                     return None;
                 }
-                self.0.end.pause(until.saturating_duration_since(Instant::now()).min(LONGEST_WAIT));
+                self.0.end.pause(until.saturating_duration_since(Instant::now()).min(MAX_WAIT));
             }
         }
     }

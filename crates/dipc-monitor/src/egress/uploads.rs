@@ -10,12 +10,12 @@ use super::job::Job;
 /// The name of the directory.
 pub(super) const NAME: &str = "uploads";
 /// The bytes of artifacts from which on further ones are refused.
-pub(super) const MOST_BYTES: u64 = 16 << 30;
+pub(super) const MAX_BYTES: u64 = 16 << 30;
 
 /// The error of a directory that is full.
 pub(super) fn full() -> io::Error {
     let what =
-        format!("artifacts of {} GB wait in the queue, and there is no room for more", MOST_BYTES >> 30);
+        format!("artifacts of {} GB wait in the queue, and there is no room for more", MAX_BYTES >> 30);
     io::Error::new(io::ErrorKind::StorageFull, what)
 }
 

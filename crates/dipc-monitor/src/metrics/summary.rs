@@ -7,10 +7,10 @@ use clr_counters::{Aspect, Sample, SeriesId};
 use dipc_client::nettrace::RelativeTime;
 use serde::Serialize;
 
-/// The most series of a process: instruments have one for each set of tags.
-const MOST_SERIES: usize = 2000;
+/// Maximum number of series of a process: instruments have one for each set of tags.
+const MAX_SERIES: usize = 2000;
 /// The number of intervals after which a series without a value counts no more.
-const MOST_INTERVALS: u32 = 3;
+const MAX_INTERVALS: u32 = 3;
 
 /// The last values of a process's counters; `None` for those that it has not sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -107,7 +107,7 @@ impl Summary {
         let Some(value) = value.filter(|value| value.is_finite()) else { return };
         self.newest = self.newest.max(Some(sample.time));
         let last = Last { quantity: *quantity, is_meter, value, time: sample.time, interval };
-        if self.series.contains_key(&sample.id) || self.series.len() < MOST_SERIES {
+        if self.series.contains_key(&sample.id) || self.series.len() < MAX_SERIES {
             self.series.insert(sample.id, last);
         }
     }
@@ -140,7 +140,7 @@ impl Summary {
 
     fn is_recent(&self, last: &Last) -> bool {
         let age = self.newest.map_or(0, |newest| newest.as_nanos().saturating_sub(last.time.as_nanos()));
-        let most = last.interval.saturating_mul(MOST_INTERVALS).as_nanos();
+        let most = last.interval.saturating_mul(MAX_INTERVALS).as_nanos();
         most == 0 || i128::from(age) <= i128::try_from(most).unwrap_or(i128::MAX)
     }
 }

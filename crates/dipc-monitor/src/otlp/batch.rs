@@ -9,12 +9,12 @@ use otlp_messages::common::{InstrumentationScope, KeyValue, Resource};
 use otlp_messages::logs::{ExportLogsServiceRequest, LogRecord, ResourceLogs, ScopeLogs};
 use otlp_messages::trace::{ExportTraceServiceRequest, ResourceSpans, ScopeSpans, Span};
 
-/// The most items of a request.
-const MOST_ITEMS: usize = 512;
-/// The most bytes of a request, about.
-const MOST_BYTES: usize = 1 << 20;
-/// The longest time that an item waits.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Maximum number of items of a request.
+const MAX_ITEMS: usize = 512;
+/// Approximate maximum size of a request, in bytes.
+const MAX_BYTES: usize = 1 << 20;
+/// Maximum time that an item waits.
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Items of one kind, by their scopes.
 pub(super) struct Batch<T> {
@@ -46,9 +46,9 @@ impl<T: Message> Batch<T> {
 
     /// Whether it is to be sent.
     pub(super) fn is_due(&self) -> bool {
-        self.count >= MOST_ITEMS
-            || self.bytes >= MOST_BYTES
-            || self.since.is_some_and(|since| since.elapsed() >= LONGEST_WAIT)
+        self.count >= MAX_ITEMS
+            || self.bytes >= MAX_BYTES
+            || self.since.is_some_and(|since| since.elapsed() >= MAX_WAIT)
     }
 
     fn take(&mut self) -> Option<(IndexMap<String, Vec<T>>, usize)> {

@@ -8,8 +8,8 @@ use super::unix_nanoseconds;
 use crate::artifact::{LogLevel, LogRecord, Pairs, plain};
 use crate::trace_context::TraceContext;
 
-/// The most attributes of a record.
-const MOST_ATTRIBUTES: usize = 128;
+/// Maximum number of attributes of a record.
+const MAX_ATTRIBUTES: usize = 128;
 
 /// Makes a message of a record. `context` is the span that it was logged in.
 pub(super) fn message(record: &LogRecord<'_>, context: Option<TraceContext>, observed: u64) -> Message {
@@ -53,7 +53,7 @@ impl Attributes {
         if self.list.iter().any(|known| known.key == attribute.key) {
             return;
         }
-        if self.list.len() < MOST_ATTRIBUTES {
+        if self.list.len() < MAX_ATTRIBUTES {
             self.list.push(attribute);
         } else {
             self.dropped = self.dropped.saturating_add(1);

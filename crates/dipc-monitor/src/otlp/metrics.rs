@@ -16,8 +16,8 @@ use crate::process::Watched;
 
 /// The time between two requests.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// The most series of all processes.
-const MOST_SERIES: usize = 100_000;
+/// Maximum number of series of all processes.
+const MAX_SERIES: usize = 100_000;
 
 /// The export of counters.
 pub(super) struct MetricsExport {
@@ -80,7 +80,7 @@ impl Shared {
 impl MetricsExport {
     pub(super) fn start(config: MetricsConfig, sink: Arc<dyn OtlpSink>) -> std::io::Result<Self> {
         let state = State {
-            exporter: Exporter::new(Temporality::Cumulative, MOST_SERIES),
+            exporter: Exporter::new(Temporality::Cumulative, MAX_SERIES),
             ended: Vec::new(),
             is_over: false,
         };

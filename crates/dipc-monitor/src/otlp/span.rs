@@ -22,10 +22,10 @@ use super::http;
 use super::unix_nanoseconds;
 use crate::trace_context::TraceContext;
 
-/// The most spans that have started and not ended.
-const MOST_OPEN: usize = 20_000;
-/// The most attributes of a span.
-const MOST_ATTRIBUTES: usize = 128;
+/// Maximum number of open spans.
+const MAX_OPEN: usize = 20_000;
+/// Maximum number of attributes of a span.
+const MAX_ATTRIBUTES: usize = 128;
 /// The ticks of 100 ns from the year 1, from which .NET counts, to 1970.
 const EPOCH_TICKS: i128 = 621_355_968_000_000_000;
 /// The attributes that are numbers; the bridge has texts only.
@@ -152,7 +152,7 @@ impl SpanReader {
         let now = self.start.map(|start| start.saturating_add(i128::from(event.relative_time().as_nanos())));
         match diagnostic.phase {
             DiagnosticPhase::Start => {
-                if !self.open.contains_key(&id) && self.open.len() >= MOST_OPEN {
+                if !self.open.contains_key(&id) && self.open.len() >= MAX_OPEN {
                     self.left_out = self.left_out.saturating_add(1);
                     return None;
                 }
@@ -254,7 +254,7 @@ impl OpenSpan {
             self.status = Some(Status { message, code: code.into() });
         }
         for (key, value) in event.tags() {
-            if self.tags.len() < MOST_ATTRIBUTES || self.tags.contains_key(key) {
+            if self.tags.len() < MAX_ATTRIBUTES || self.tags.contains_key(key) {
                 self.tags.insert(key.to_owned(), value.to_owned());
             }
         }

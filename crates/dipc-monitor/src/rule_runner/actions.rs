@@ -16,7 +16,7 @@ use super::{Context, RuleEvent, program};
 use crate::artifact::{Artifact, ArtifactError, ArtifactSink};
 use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::egress::{CompleteArtifact, EgressQueue, PartFile, Unpublished};
-use crate::live_session::MOST_DELAY;
+use crate::live_session::MAX_DELAY;
 use crate::operation::RunningOperation;
 use crate::process::Watched;
 use crate::recordings::RecordingNote;
@@ -26,8 +26,8 @@ use crate::rules::{ActionKind, Destination, Execution, Placeholders, StoppingEve
 const TICK: Duration = Duration::from_millis(100);
 /// The stack of an action's thread.
 const STACK: usize = 1 << 20;
-/// The longest time for which the heap of a process that waits at its start is waited for.
-const LONGEST_SUSPENSION: Duration = Duration::from_secs(60);
+/// Maximum time to wait for the heap of a process that is suspended at its start.
+const MAX_SUSPENSION: Duration = Duration::from_secs(60);
 
 /// An execution of a rule's actions.
 pub(super) struct ActionList<'a> {
@@ -272,7 +272,7 @@ impl ActionList<'_> {
         }
         let name = destination.name.unwrap_or_else(|| artifact.file_name(self.process, SystemTime::now()));
         let stopper = condition.map(|condition| Stopper {
-            reader: LiveReader::new(MOST_DELAY),
+            reader: LiveReader::new(MAX_DELAY),
             evaluator: Evaluator::new(condition),
             stop: operation.stop.clone(),
         });
@@ -372,7 +372,7 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
 
 /// Waits while a process waits at its start, for a limited time.
 fn wait_until_resumed(process: &Watched, stop: &StopSignal) {
-    let until = Instant::now() + LONGEST_SUSPENSION;
+    let until = Instant::now() + MAX_SUSPENSION;
     while Instant::now() < until
         && !stop.is_stopped()
         && !process.has_ended()

@@ -7,10 +7,10 @@ use std::time::SystemTime;
 use super::RuleMessage;
 use crate::process::cut_at;
 
-/// The most events that are kept.
-const MOST_EVENTS: usize = 200;
-/// The longest text of an event, in bytes: causes have texts from processes.
-const LONGEST_TEXT: usize = 1000;
+/// Maximum number of events to keep.
+const MAX_EVENTS: usize = 200;
+/// Maximum length of a text of an event, in bytes: causes have texts from processes.
+const MAX_TEXT_LENGTH: usize = 1000;
 
 /// An event of a rule, with its time.
 #[derive(Debug, Clone)]
@@ -35,12 +35,12 @@ pub(super) struct RuleHistory(Mutex<VecDeque<RuleRecord>>);
 impl RuleHistory {
     pub(super) fn add(&self, message: &RuleMessage) {
         let mut text = message.event.to_string();
-        if cut_at(&mut text, LONGEST_TEXT) {
+        if cut_at(&mut text, MAX_TEXT_LENGTH) {
             text.push('…');
         }
         let RuleMessage { rule, pid, process_name, .. } = message.clone();
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if records.len() >= MOST_EVENTS {
+        if records.len() >= MAX_EVENTS {
             records.pop_front();
         }
         records.push_back(RuleRecord { time: SystemTime::now(), rule, pid, process_name, text });

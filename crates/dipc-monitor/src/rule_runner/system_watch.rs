@@ -9,8 +9,8 @@ use super::process_rules::ProcessRules;
 use crate::process::Watched;
 use crate::system_usage::UsageReader;
 
-/// The shortest time between two readings.
-const SHORTEST: Duration = Duration::from_millis(100);
+/// Minimum time between two readings.
+const MIN_PERIOD: Duration = Duration::from_millis(100);
 
 /// Readings at the interval of counters, while there are conditions that compare them.
 pub(super) struct SystemWatch {
@@ -30,7 +30,7 @@ impl SystemWatch {
 
     /// Reads the values when it is time.
     pub(super) fn tick(&mut self, rules: &Arc<ProcessRules>) {
-        if self.last.is_some_and(|last| last.elapsed() < SHORTEST) {
+        if self.last.is_some_and(|last| last.elapsed() < MIN_PERIOD) {
             return;
         }
         let (interval, conditions) = rules.system_conditions();

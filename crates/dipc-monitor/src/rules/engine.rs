@@ -21,9 +21,9 @@ use super::status::{FinishReason, RuleState, RuleStatus};
 use super::trigger::{self, RequestTrigger, TriggerState};
 
 /// The time by which events may be late: a request that has not ended so long ago still runs.
-const MOST_DELAY: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(1);
 /// The firings in vain that are kept.
-const MOST_THROTTLED: usize = 100;
+const MAX_THROTTLED: usize = 100;
 
 /// The rules of one process.
 ///
@@ -300,7 +300,7 @@ impl RuleEngine {
     pub fn advance(&mut self, now: Duration) {
         self.expire(now);
         if let Some((time, arrival)) = self.newest {
-            let passed = now.saturating_sub(arrival).saturating_sub(MOST_DELAY);
+            let passed = now.saturating_sub(arrival).saturating_sub(MAX_DELAY);
             let time = RelativeTime::after_start(time.since_start().saturating_add(passed));
             self.find_running(time, now);
         }
@@ -444,7 +444,7 @@ impl RuleEngine {
         rule.forget(now);
         if rule.in_window(now) >= rule.rule.limits.action_count {
             rule.throttled = rule.throttled.saturating_add(1);
-            if self.throttled.len() >= MOST_THROTTLED {
+            if self.throttled.len() >= MAX_THROTTLED {
                 self.throttled.pop_front();
             }
             self.throttled.push_back(ThrottledFiring { rule_number: number, cause, now });

@@ -12,8 +12,8 @@ use super::evidence::Evidence;
 use super::rule::{Rule, Trigger};
 use super::status::RuleStatus;
 
-/// The most series of a rule's counter that are kept.
-const MOST_SERIES: usize = 10_000;
+/// Maximum number of series of a rule's counter to keep.
+const MAX_SERIES: usize = 10_000;
 
 /// The rules of a configuration over the events of one recording.
 ///
@@ -73,7 +73,7 @@ impl RuleReplay {
         let engine = RuleEngine::of_rules(rules.iter(), interval_of, Duration::ZERO);
         let counters = engine.counters().into_iter().map(|need| ReplayedCounter {
             rule_number: need.rule_number,
-            counters: Counters::new(need.selection).with_max_series(MOST_SERIES),
+            counters: Counters::new(need.selection).with_max_series(MAX_SERIES),
             thinning: Thinning::new(need.interval),
         });
         Self {

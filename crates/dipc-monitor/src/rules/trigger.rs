@@ -148,8 +148,8 @@ impl RequestTrigger {
     }
 }
 
-/// The most series of a counter that are followed. Values of further ones do not count.
-const MOST_SERIES: usize = 10_000;
+/// Maximum number of series of a counter to follow. Values of further ones do not count.
+const MAX_SERIES: usize = 10_000;
 
 /// The state of a trigger over a counter.
 #[derive(Debug)]
@@ -218,7 +218,7 @@ impl CounterState {
         let time = session_start.saturating_add(sample.time.since_start());
         let interval = sample.interval.unwrap_or(self.interval);
         let new = Streak { latest: time, start: time.saturating_sub(interval), session_start };
-        if self.streaks.len() >= MOST_SERIES && !self.streaks.contains_key(&key) {
+        if self.streaks.len() >= MAX_SERIES && !self.streaks.contains_key(&key) {
             return None;
         }
         let streak = self.streaks.entry(key).or_insert(new);

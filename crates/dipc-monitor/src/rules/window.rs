@@ -6,7 +6,7 @@ use std::time::Duration;
 use nettrace::RelativeTime;
 
 /// The points that are kept one by one; further ones share places, each a 65,536th of the window wide.
-const MOST: usize = 1 << 16;
+const MAX_POINTS: usize = 1 << 16;
 
 /// The number of points within a window that ends at the last one.
 ///
@@ -25,7 +25,7 @@ impl SlidingWindow {
 
     /// Adds a point, and returns the number of points in the window.
     pub(crate) fn add(&mut self, time: RelativeTime) -> u64 {
-        let is_crowded = self.points.len() >= MOST;
+        let is_crowded = self.points.len() >= MAX_POINTS;
         let width = self.length / 65_536;
         match self.points.back_mut() {
             Some((last, count)) if is_crowded && time.saturating_duration_since(*last) <= width => {
@@ -87,7 +87,7 @@ mod tests {
             count = window.add(at(number * 1000));
         }
         assert_eq!(count, 1_000_000);
-        assert!(window.points.len() <= MOST + 1100, "{}", window.points.len());
+        assert!(window.points.len() <= MAX_POINTS + 1100, "{}", window.points.len());
         // Seconds later, the part of the points that has left.
         let left = window.add(at(60_500_000_000));
         assert!((499_000..=501_000).contains(&left), "{left}");

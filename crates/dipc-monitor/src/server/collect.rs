@@ -18,8 +18,8 @@ use crate::artifact::{Artifact, ArtifactError, ArtifactSink};
 use crate::operation::{Operations, RunningOperation};
 use crate::process::Watched;
 
-/// The most pieces that wait for the client, of at most 256 KB each.
-const MOST_PIECES: usize = 8;
+/// Maximum number of pieces that wait for the client, of at most 256 KB each.
+const MAX_PIECES: usize = 8;
 /// The longest time for which a collection waits for its reader.
 const SLOWEST: Duration = Duration::from_secs(30);
 /// The stack of a collection's thread.
@@ -36,7 +36,7 @@ pub(super) async fn answer(
 ) -> Result<Response<AnswerBody>, Problem> {
     let operation = operations.begin(artifact.kind(), &process, tags, None)?;
     let (id, stop) = (operation.id, operation.stop.clone());
-    let (pieces, received) = mpsc::channel(MOST_PIECES);
+    let (pieces, received) = mpsc::channel(MAX_PIECES);
     let (begun, has_begun) = oneshot::channel();
     let media_type = artifact.media_type();
     let file_name = artifact.file_name(&process, SystemTime::now());

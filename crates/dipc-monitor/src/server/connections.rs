@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::task::AbortHandle;
 
-/// The largest number of concurrent connections. A further one replaces the oldest that has no request, or else
+/// Maximum number of concurrent connections. A further one replaces the oldest that has no request, or else
 /// waits for one to end.
-pub(super) const MOST_CONNECTIONS: usize = 128;
+pub(super) const MAX_CONNECTIONS: usize = 128;
 /// The time that a connection has for its request while others wait.
 const SHORT_HEAD_TIME: Duration = Duration::from_millis(50);
 /// The time between checks for a free place.
@@ -38,7 +38,7 @@ impl Connections {
     fn try_make_room(&self) -> bool {
         let mut list = lock(&self.0);
         list.retain(|connection| !connection.task.is_finished());
-        if list.len() < MOST_CONNECTIONS {
+        if list.len() < MAX_CONNECTIONS {
             return true;
         }
         let silent = list.iter().position(|connection| connection.activity.is_silent());
@@ -123,7 +123,7 @@ mod tests {
             let long_ago = Instant::now().checked_sub(SHORT_HEAD_TIME).unwrap();
             let mut tasks = Vec::new();
             let mut answering = Vec::new();
-            for number in 0..MOST_CONNECTIONS {
+            for number in 0..MAX_CONNECTIONS {
                 assert!(connections.try_make_room(), "{number}");
                 let activity = Activity(Arc::new(Mutex::new(Some(long_ago))));
                 // Two of them wait for a request.

@@ -10,10 +10,10 @@ use crate::monitor::Unanswered;
 use crate::process::Watched;
 use crate::rules::RuleStatus;
 
-/// The most operations that have ended, the latest ones.
-const MOST_ENDED: usize = 100;
-/// The most characters of a command line.
-const LONGEST_COMMAND_LINE: usize = 1000;
+/// Maximum number of ended operations, the latest ones.
+const MAX_ENDED: usize = 100;
+/// Maximum number of characters of a command line.
+const MAX_COMMAND_LINE_LENGTH: usize = 1000;
 
 /// The answer of `/overview`. What is not known is null.
 #[derive(Serialize)]
@@ -100,7 +100,7 @@ impl Overview {
         });
         let operations = service.operations.list();
         let ended = operations.iter().filter(|operation| operation.state.has_ended()).count();
-        let mut left_out = ended.saturating_sub(MOST_ENDED);
+        let mut left_out = ended.saturating_sub(MAX_ENDED);
         let operations = operations.iter().filter(|operation| {
             let is_left_out = operation.state.has_ended() && left_out > 0;
             left_out -= usize::from(is_left_out);
@@ -122,7 +122,7 @@ impl Overview {
 impl ProcessRow {
     fn of(process: &Watched, service: &Service, now: &SystemUptime) -> Self {
         let container = process.container();
-        let cut = |text: &String| text.chars().take(LONGEST_COMMAND_LINE).collect();
+        let cut = |text: &String| text.chars().take(MAX_COMMAND_LINE_LENGTH).collect();
         Self {
             pid: process.facts.pid,
             uid: process.uid.to_string(),

@@ -7,8 +7,8 @@ use dipc_client::Uuid;
 
 use super::problem::Problem;
 
-/// The most rows of a table.
-const MOST_ROWS: usize = 10_000;
+/// Maximum number of rows of a table.
+const MAX_ROWS: usize = 10_000;
 
 /// The parameters of a request, of which the first with a name counts. Names match in any case.
 pub(super) struct Query(Vec<(String, String)>);
@@ -76,7 +76,7 @@ impl Query {
 
     /// `number`: the rows of a table, 20 by default.
     pub(super) fn number(&self) -> Result<usize, Problem> {
-        let parse = |text: &str| text.parse().ok().filter(|number| (1..=MOST_ROWS).contains(number));
+        let parse = |text: &str| text.parse().ok().filter(|number| (1..=MAX_ROWS).contains(number));
         Ok(self.parsed("number", "a number from 1 to 10000", parse)?.unwrap_or(20))
     }
 

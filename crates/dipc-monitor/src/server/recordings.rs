@@ -29,11 +29,11 @@ const PIECE: usize = 256 << 10;
 /// The stack of a thread that reads a file.
 const STACK: usize = 128 << 10;
 /// The pieces that wait for the client.
-const MOST_PIECES: usize = 4;
+const MAX_PIECES: usize = 4;
 /// The longest time in which a client reads nothing.
 const SLOWEST: Duration = Duration::from_secs(30);
-/// The largest recording of which a page is made, in bytes.
-const LARGEST_PAGE: u64 = 256 << 20;
+/// Maximum size of a recording to make a page of, in bytes.
+const MAX_RECORDING_SIZE: u64 = 256 << 20;
 
 /// A row of the list.
 #[derive(Serialize)]
@@ -62,7 +62,7 @@ struct RecordedProcess {
 
 impl RecordingRow {
     fn of(recording: Recording) -> Self {
-        let has_page = recording.is_nettrace() && recording.bytes <= LARGEST_PAGE;
+        let has_page = recording.is_nettrace() && recording.bytes <= MAX_RECORDING_SIZE;
         let note = recording.note;
         Self {
             id: recording.id,
@@ -117,7 +117,7 @@ impl Service {
     }
 
     async fn page_of(&self, recording: Recording, file: File) -> Result<Response<AnswerBody>, Problem> {
-        if recording.bytes > LARGEST_PAGE {
+        if recording.bytes > MAX_RECORDING_SIZE {
             let detail = "it is too large for a page: load it, and use dipc view";
             return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, "Not Acceptable", detail));
         }
@@ -128,7 +128,7 @@ impl Service {
         let title = format!("{} ({})", recording.note.process_name, recording.note.pid);
         let page = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            page_of_recording(BufReader::with_capacity(PIECE, file.take(LARGEST_PAGE)), &title)
+            page_of_recording(BufReader::with_capacity(PIECE, file.take(MAX_RECORDING_SIZE)), &title)
         });
         let page = page.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
         let mut response = Response::new(AnswerBody::whole(page));
@@ -154,7 +154,7 @@ fn set_headers(response: &mut Response<AnswerBody>, media_type: &'static str, na
 
 /// Sends a file as it is read.
 fn send(runtime: &Handle, recording: &Recording, file: File) -> Response<AnswerBody> {
-    let (pieces, received) = mpsc::channel(MOST_PIECES);
+    let (pieces, received) = mpsc::channel(MAX_PIECES);
     let stop = StopSignal::new();
     let bytes = recording.bytes;
     let (of_thread, has_stopped) = (runtime.clone(), stop.clone());

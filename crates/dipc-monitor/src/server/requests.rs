@@ -15,8 +15,8 @@ use crate::artifact::{
 
 /// The default of `bufferSizeInMB`, and its limit.
 const BUFFER_MB: (u32, u32) = (256, 1024);
-/// The most providers of a session.
-const MOST_PROVIDERS: usize = 1000;
+/// Maximum number of providers of a session.
+const MAX_PROVIDERS: usize = 1000;
 
 /// An object of a body. Names of members match in any case, as in dotnet-monitor.
 struct Members {
@@ -77,7 +77,7 @@ impl Members {
     fn list(&mut self, name: &str) -> Result<Vec<Value>, Problem> {
         match self.take(name) {
             None => Ok(Vec::new()),
-            Some(Value::Array(values)) if values.len() <= MOST_PROVIDERS => Ok(values),
+            Some(Value::Array(values)) if values.len() <= MAX_PROVIDERS => Ok(values),
             Some(_) => Err(self.invalid(name, "a list of at most 1000 is expected")),
         }
     }
@@ -100,7 +100,7 @@ impl Members {
     fn map(&mut self, name: &str) -> Result<Map<String, Value>, Problem> {
         match self.take(name) {
             None => Ok(Map::new()),
-            Some(Value::Object(map)) if map.len() <= MOST_PROVIDERS => Ok(map),
+            Some(Value::Object(map)) if map.len() <= MAX_PROVIDERS => Ok(map),
             Some(_) => Err(self.invalid(name, "an object of at most 1000 members is expected")),
         }
     }

@@ -30,8 +30,8 @@ use crate::operation::{Operation, OperationState};
 use crate::process::Watched;
 use crate::rules::RuleStatus;
 
-/// The largest body of a request, in bytes.
-const MOST_BODY: usize = 1 << 20;
+/// Maximum size of a body of a request, in bytes.
+const MAX_BODY_SIZE: usize = 1 << 20;
 /// The time for the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
@@ -409,11 +409,11 @@ async fn body(request: Request<Incoming>) -> Result<Vec<u8>, Problem> {
         let detail = "the body has to be application/json";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type", detail));
     }
-    let collected = Limited::new(request.into_body(), MOST_BODY).collect();
+    let collected = Limited::new(request.into_body(), MAX_BODY_SIZE).collect();
     match tokio::time::timeout(BODY_TIME, collected).await {
         Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
         Ok(Err(_)) => {
-            let detail = format!("the body is cut, or longer than {MOST_BODY} bytes");
+            let detail = format!("the body is cut, or longer than {MAX_BODY_SIZE} bytes");
             Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "Content Too Large", detail))
         }
         Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "Request Timeout", "the body did not come")),

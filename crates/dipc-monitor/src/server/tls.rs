@@ -16,10 +16,11 @@ use tokio_rustls::server::TlsStream;
 
 /// The time for a handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// The most handshakes at once: those of all connections, so that silent clients keep no others waiting.
-const MOST_HANDSHAKES: usize = super::connections::MOST_CONNECTIONS;
-/// The largest file of certificates or of a key, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+/// Maximum number of concurrent handshakes: that of all connections, so that silent clients do not delay
+/// others.
+const MAX_HANDSHAKES: usize = super::connections::MAX_CONNECTIONS;
+/// Maximum size of a file of certificates or of a key, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// A certificate with its private key, from files in PEM. Clones are of the same, and a
 /// [`reload`](Self::reload) is of all of them.
@@ -68,7 +69,7 @@ impl Tls {
     /// # Errors
     /// If they cannot be read, or do not belong together.
     pub fn open(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
-        Self::with_limits(certificate, key, HANDSHAKE_TIME, MOST_HANDSHAKES)
+        Self::with_limits(certificate, key, HANDSHAKE_TIME, MAX_HANDSHAKES)
     }
 
     /// The same with other limits of handshakes: their time, and the most at once.
@@ -144,7 +145,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, TlsError> {
 
     let mut bytes = Vec::new();
     let read = dipc_client::dipc_transport::open_regular(path)
-        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+        .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
     read.map_err(|error| TlsError::Read { path: path.to_owned(), error })?;
     Ok(bytes)
 }

@@ -5,7 +5,7 @@ use clr_events::enums::TypeFlags;
 use super::{HeapGraphBuilder, ShapeKey, State, StaticVariable, push, slots_of};
 use crate::address::{AddressCode, AddressTable};
 use crate::error::Error;
-use crate::graph::{HeapGraph, MOST};
+use crate::graph::{HeapGraph, MAX_OBJECTS};
 use crate::root_groups::RootGroups;
 use crate::type_name::limited_name;
 use crate::type_table::TypeDescription;
@@ -145,7 +145,7 @@ impl MemoryGraphBuilder {
     pub fn add_reference(&mut self, target: u64) {
         let Some(last) = &mut self.last else { return };
         let builder = &mut self.builder;
-        if builder.edges.len() >= MOST as usize {
+        if builder.edges.len() >= MAX_OBJECTS as usize {
             builder.completeness.over_limit = builder.completeness.over_limit.saturating_add(1);
             return;
         }
@@ -221,7 +221,7 @@ impl MemoryGraphBuilder {
     fn close_object(&mut self) {
         let Some(object) = self.last.take() else { return };
         let builder = &mut self.builder;
-        if builder.object_addresses.count() >= MOST {
+        if builder.object_addresses.count() >= MAX_OBJECTS {
             builder.completeness.over_limit = builder.completeness.over_limit.saturating_add(1);
             return;
         }

@@ -14,8 +14,8 @@ const TOOL: &str = "dotnet-gcdump";
 /// The number of a node that was not numbered yet.
 const UNNUMBERED: u32 = u32::MAX;
 
-/// The most bytes of a table that are built at once, unless a byte for each node is more.
-const LEAST_PART: u32 = 4 << 20;
+/// Maximum size of a part of a table, in bytes, unless a byte for each node is more.
+const MIN_PART_SIZE: u32 = 4 << 20;
 
 /// Writes the file of a graph. See [`Writer`].
 ///
@@ -332,7 +332,7 @@ impl<'g> Writer<'g> {
     /// at once.
     fn parts(&self, bytes: u32) -> impl Iterator<Item = std::ops::Range<u32>> + use<> {
         let nodes = count(self.numbers.len());
-        let size = nodes.max(LEAST_PART).div_ceil(bytes);
+        let size = nodes.max(MIN_PART_SIZE).div_ceil(bytes);
         (0..nodes.div_ceil(size)).map(move |part| {
             let start = part.saturating_mul(size);
             start..start.saturating_add(size).min(nodes)

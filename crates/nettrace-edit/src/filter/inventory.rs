@@ -8,8 +8,8 @@ use nettrace::{Event, Metadata, MetadataMap, RelativeTime};
 
 use super::{Criteria, EventMatch};
 
-/// The most distinct threads, processes and names that are counted.
-const MOST_COUNTED: usize = 100_000;
+/// Maximum number of distinct threads, processes and names to count.
+const MAX_COUNTED: usize = 100_000;
 
 /// The providers and events read in a recording.
 #[derive(Debug, Default)]
@@ -125,7 +125,7 @@ impl Inventory {
         }
         misses.extend(self.missing_events(criteria, metadata));
         let is_missing =
-            |id: &u64, known: &BTreeMap<u64, u64>| !known.contains_key(id) && known.len() < MOST_COUNTED;
+            |id: &u64, known: &BTreeMap<u64, u64>| !known.contains_key(id) && known.len() < MAX_COUNTED;
         for wanted in criteria.threads.iter().copied().filter(|id| is_missing(id, &self.threads)) {
             misses.push(Miss::Thread { wanted, known: self.threads.clone() });
         }
@@ -180,7 +180,7 @@ fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K) {
 fn add<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, events: u64) {
     if let Some(count) = counts.get_mut(&key) {
         *count = count.saturating_add(events);
-    } else if counts.len() < MOST_COUNTED {
+    } else if counts.len() < MAX_COUNTED {
         counts.insert(key, events);
     }
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexSet;
 
-/// The most nodes of a tree: the lightest stacks beyond count for their callers.
-pub(super) const MOST_NODES: usize = 1 << 14;
-/// The most frames of a stack: those beyond count for their callers.
-pub(super) const MOST_DEPTH: usize = 512;
+/// Maximum number of nodes of a tree: the lightest further stacks count for their callers.
+pub(super) const MAX_NODES: usize = 1 << 14;
+/// Maximum number of frames of a stack: further frames count for their callers.
+pub(super) const MAX_DEPTH: usize = 512;
 
 /// Stacks of names as a tree. Callers come before those that they call; node 0 is the root.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl Default for CallTree {
             names: IndexSet::default(),
             nodes: vec![CallNode::default()],
             places: HashMap::new(),
-            most: MOST_NODES,
+            most: MAX_NODES,
             typical: 1.0,
         }
     }
@@ -72,7 +72,7 @@ impl CallTree {
         if let Some(node) = known.and_then(|name| self.places.get(&(parent, name))) {
             return *node;
         }
-        if usize::from(depth) >= MOST_DEPTH || self.nodes.len() > self.most {
+        if usize::from(depth) >= MAX_DEPTH || self.nodes.len() > self.most {
             return parent;
         }
         let index = known.map_or_else(|| self.names.insert_full(name.into()).0, |name| name as usize);
@@ -105,13 +105,13 @@ impl CallNode {
     }
 }
 
-/// Returns the least weight of a stack that is kept, so that at most [`MOST_NODES`] are.
+/// Returns the least weight of a stack that is kept, so that at most [`MAX_NODES`] are.
 pub(super) fn least_weight(inclusive: &[u64]) -> u64 {
     let mut weights: Vec<u64> = inclusive.iter().copied().filter(|weight| *weight > 0).collect();
-    if weights.len() <= MOST_NODES {
+    if weights.len() <= MAX_NODES {
         return 1;
     }
-    let (_, weight, _) = weights.select_nth_unstable_by(MOST_NODES, |a, b| b.cmp(a));
+    let (_, weight, _) = weights.select_nth_unstable_by(MAX_NODES, |a, b| b.cmp(a));
     weight.saturating_add(1)
 }
 
@@ -139,23 +139,23 @@ mod tests {
     #[test]
     fn trees_are_bounded_in_depth_and_size() {
         let mut deep = CallTree::default();
-        let leaf = (0..MOST_DEPTH * 2).fold(0, |node, number| deep.child(node, &number.to_string()));
-        assert_eq!((deep.nodes().len(), leaf as usize), (MOST_DEPTH + 1, MOST_DEPTH));
+        let leaf = (0..MAX_DEPTH * 2).fold(0, |node, number| deep.child(node, &number.to_string()));
+        assert_eq!((deep.nodes().len(), leaf as usize), (MAX_DEPTH + 1, MAX_DEPTH));
         let mut wide = CallTree::default();
-        for number in 0..MOST_NODES + 5 {
+        for number in 0..MAX_NODES + 5 {
             wide.child(0, &number.to_string());
         }
-        assert_eq!((wide.nodes().len(), wide.child(0, "one more")), (MOST_NODES + 1, 0));
+        assert_eq!((wide.nodes().len(), wide.child(0, "one more")), (MAX_NODES + 1, 0));
         assert_eq!(wide.child(0, "7"), 8);
     }
 
     #[test]
     fn the_heaviest_stacks_are_kept() {
         assert_eq!(least_weight(&[0, 5, 1, 0]), 1);
-        let weights: Vec<u64> = (0..=MOST_NODES as u64 * 2).collect();
+        let weights: Vec<u64> = (0..=MAX_NODES as u64 * 2).collect();
         let least = least_weight(&weights);
-        assert_eq!(weights.iter().filter(|weight| **weight >= least).count(), MOST_NODES);
-        let equal = vec![7; MOST_NODES + 1];
+        assert_eq!(weights.iter().filter(|weight| **weight >= least).count(), MAX_NODES);
+        let equal = vec![7; MAX_NODES + 1];
         assert_eq!(least_weight(&equal), 8);
     }
 }

@@ -51,14 +51,14 @@ impl ComparisonOptions {
 
 /// The share of all of a kind from which a method or type is tested, and the share by which it must differ to
 /// be a finding.
-pub(super) const LEAST_SHARE: f64 = 0.005;
+pub(super) const MIN_SHARE: f64 = 0.005;
 /// The share of time by which pauses, or waits of all threads, must differ.
-const LEAST_TIME: f64 = 0.001;
+const MIN_TIME: f64 = 0.001;
 /// The events or samples, of both sides, from which an amount or a number is tested.
-pub(super) const LEAST_EVENTS: f64 = 20.0;
+pub(super) const MIN_EVENTS: f64 = 20.0;
 /// The durations of each side from which the mean and the median are tested, and the 99th percentile.
-const LEAST_DURATIONS: f64 = 50.0;
-const LEAST_DURATIONS_P99: f64 = 500.0;
+const MIN_DURATIONS: f64 = 50.0;
+const MIN_DURATIONS_P99: f64 = 500.0;
 
 /// The probability outside the interval of a difference alone.
 pub(super) const OUTSIDE_INTERVAL: f64 = 0.05;
@@ -409,12 +409,12 @@ fn has_enough(change: &Change) -> bool {
     let (base, new) = (change.base, change.new);
     let both = |least: f64| base.count >= least && new.count >= least;
     match change.statistic {
-        Statistic::Mean | Statistic::P50 => both(LEAST_DURATIONS),
-        Statistic::P99 => both(LEAST_DURATIONS_P99),
+        Statistic::Mean | Statistic::P50 => both(MIN_DURATIONS),
+        Statistic::P99 => both(MIN_DURATIONS_P99),
         Statistic::Amount | Statistic::Count => {
             let share = base.share.unwrap_or(0.0).max(new.share.unwrap_or(0.0));
             let is_part = change.subject.kind.is_sampled() && !change.subject.is_all();
-            base.count + new.count >= LEAST_EVENTS && (!is_part || share >= LEAST_SHARE)
+            base.count + new.count >= MIN_EVENTS && (!is_part || share >= MIN_SHARE)
         }
     }
 }
@@ -431,9 +431,9 @@ fn limit(change: &Change, options: &ComparisonOptions) -> f64 {
     let felt = match (change.subject.kind, change.statistic) {
         _ if options.basis != Basis::Second => 0.0,
         (kind, Statistic::Amount) if kind.is_sampled() && !change.subject.is_all() => {
-            LEAST_SHARE * whole(change.base).max(whole(change.new))
+            MIN_SHARE * whole(change.base).max(whole(change.new))
         }
-        (Kind::GcPauses | Kind::LockWaits, Statistic::Amount) => LEAST_TIME * 1e9,
+        (Kind::GcPauses | Kind::LockWaits, Statistic::Amount) => MIN_TIME * 1e9,
         _ => 0.0,
     };
     relative.max(felt)

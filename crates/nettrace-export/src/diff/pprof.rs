@@ -20,12 +20,12 @@ use crate::format::protobuf::pprof::{Function, Label, Location, Sample, ValueTyp
 use crate::profile::measure::Unit;
 use crate::profile::pseudo_frames;
 
-/// The most bytes of a profile, after decompression.
-const MOST_BYTES: u64 = 256 << 20;
-/// The most strings, functions, locations and types of values, each.
-const MOST_ENTRIES: usize = 1 << 21;
-/// The most nodes of the tree of its stacks.
-const MOST_NODES: usize = 1 << 17;
+/// Maximum number of bytes of a profile, after decompression.
+const MAX_BYTES: u64 = 256 << 20;
+/// Maximum number of strings, functions, locations and types of values, each.
+const MAX_ENTRIES: usize = 1 << 21;
+/// Maximum number of nodes of the tree of its stacks.
+const MAX_NODES: usize = 1 << 17;
 /// The duration of a profile without one: its amounts then are for each profile.
 const NO_DURATION: Duration = Duration::from_secs(1);
 
@@ -80,13 +80,13 @@ impl Run {
     pub fn of_pprof(bytes: &[u8]) -> Result<Self, PprofError> {
         let mut decompressed = Vec::new();
         let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
-            let mut decoder = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1);
+            let mut decoder = MultiGzDecoder::new(bytes).take(MAX_BYTES + 1);
             decoder.read_to_end(&mut decompressed).map_err(|_| PprofError::Gzip)?;
             &decompressed
         } else {
             bytes
         };
-        if bytes.len() as u64 > MOST_BYTES {
+        if bytes.len() as u64 > MAX_BYTES {
             return Err(PprofError::TooLarge);
         }
         Tables::read(bytes)?.run(bytes)
@@ -192,7 +192,7 @@ impl<'b> Tables<'b> {
                 _ => {}
             }
             let lengths = [tables.types.len(), tables.strings.len(), tables.locations.len(), functions.len()];
-            if lengths.into_iter().any(|length| length > MOST_ENTRIES) {
+            if lengths.into_iter().any(|length| length > MAX_ENTRIES) {
                 return Err(PprofError::TooLarge);
             }
             Ok(())
@@ -241,7 +241,7 @@ impl<'b> Tables<'b> {
     fn run(&self, bytes: &'b [u8]) -> Result<Run, PprofError> {
         let (index, kind, unit, factor) = self.values()?;
         let of_count = self.types.iter().position(|it| self.string(it.unit) == b"count");
-        let mut tree = CallTree::with_most(MOST_NODES);
+        let mut tree = CallTree::with_most(MAX_NODES);
         let mut sums = Sums::default();
         let mut names: HashMap<u64, Box<str>> = HashMap::new();
         Fields::each(bytes, |number, field, offset| {
@@ -281,13 +281,13 @@ impl<'b> Tables<'b> {
         })
     }
 
-    /// The name of a function, cut at [`LONGEST_NAME`](crate::LONGEST_NAME).
+    /// The name of a function, cut at [`MAX_NAME_LENGTH`](crate::MAX_NAME_LENGTH).
     fn name(&self, function: u64) -> Box<str> {
         let name = self.functions.get(&function).map_or(&b""[..], |name| self.string(*name));
         let mut cut = String::new();
         crate::push_name(
             &mut cut,
-            String::from_utf8_lossy(name.get(..MOST_NAME.min(name.len())).unwrap_or(name)),
+            String::from_utf8_lossy(name.get(..MAX_NAME_SIZE.min(name.len())).unwrap_or(name)),
         );
         if cut.is_empty() { "?".into() } else { cut.into() }
     }
@@ -301,7 +301,7 @@ impl<'b> Tables<'b> {
 }
 
 /// Bytes of a name that are looked at.
-const MOST_NAME: usize = 1 << 14;
+const MAX_NAME_SIZE: usize = 1 << 14;
 
 #[derive(Default)]
 struct Sums {

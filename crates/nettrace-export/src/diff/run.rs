@@ -37,8 +37,8 @@ pub struct Run {
 /// The kind of the kernel's frames.
 pub(super) const KERNEL: FrameKind = FrameKind::Code(CodeOrigin::Kernel);
 
-/// The most stretches of a recording that are units of a comparison.
-const MOST_UNITS: usize = 20;
+/// Maximum number of stretches of a recording that are units of a comparison.
+const MAX_UNITS: usize = 20;
 
 impl Run {
     /// Whether it has any event of a kind.
@@ -61,7 +61,7 @@ impl Run {
     /// together as leave 20. A shorter rest belongs to the last one.
     pub(super) fn stretches(&self) -> Vec<Range<usize>> {
         let count = self.seconds.len();
-        let each = count.div_ceil(MOST_UNITS).max(1);
+        let each = count.div_ceil(MAX_UNITS).max(1);
         let mut stretches: Vec<_> =
             (0..count).step_by(each).map(|start| start..(start + each).min(count)).collect();
         let length = |range: &Range<usize>| self.seconds[range.clone()].iter().sum::<f64>();

@@ -85,8 +85,8 @@ struct EventType {
 /// The provider of the lists of code at the end of a session.
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
-/// The most waits for locks that have not ended.
-const MOST_WAITS: usize = 1 << 16;
+/// Maximum number of waits for locks that have not ended.
+const MAX_WAITS: usize = 1 << 16;
 
 impl RunBuilder {
     /// Ready for the first event of a recording with this header.
@@ -156,7 +156,7 @@ impl RunBuilder {
         let one = |bytes: u64| Entry { amount: float(bytes), count: 1.0, kernel: 0.0, duration: None };
         let mut type_of = |name: String, series: &mut SeriesTable, kind, amount| {
             series.add(kind, &name, time, amount);
-            if self.csharp.len() < MOST_NAMES && !self.csharp.contains_key(&name) {
+            if self.csharp.len() < MAX_NAMES && !self.csharp.contains_key(&name) {
                 let csharp = csharp_type(&name);
                 self.csharp.insert(name, csharp);
             }
@@ -174,7 +174,7 @@ impl RunBuilder {
             ClrEvent::ExceptionStart(thrown) => {
                 type_of(thrown.exception_type.to_string(), &mut self.series, Kind::Exceptions, one(1));
             }
-            ClrEvent::ContentionStart(_) if self.waits.len() < MOST_WAITS => {
+            ClrEvent::ContentionStart(_) if self.waits.len() < MAX_WAITS => {
                 self.waits.insert((event.process_id(), event.thread_id()), time);
             }
             ClrEvent::ContentionStop(stop) => {
@@ -235,8 +235,8 @@ impl RunBuilder {
     }
 }
 
-/// The most names in C# of types.
-const MOST_NAMES: usize = 1 << 14;
+/// Maximum number of C# names of types.
+const MAX_NAMES: usize = 1 << 14;
 
 #[allow(clippy::cast_precision_loss, reason = "weights have fewer digits")]
 const fn float(number: u64) -> f64 {

@@ -8,14 +8,14 @@ use nettrace::RelativeTime;
 use crate::diff::durations::SparseDurations;
 use crate::diff::subject::{Kind, Subject};
 
-/// The most slices of a recording: with more, two become one.
-const MOST_SLICES: usize = 64;
+/// Maximum number of slices of a recording: with more, two become one.
+const MAX_SLICES: usize = 64;
 /// The length of a slice of a short recording. Shorter ones would depend on those beside them.
-const SHORTEST_SLICE: Duration = Duration::from_secs(1);
-/// The most subjects of a kind; the rest is `(others)`.
-const MOST_SUBJECTS: usize = 1 << 13;
-/// The most subjects of a kind with durations, which take more memory.
-const MOST_WITH_DURATIONS: usize = 1 << 9;
+const MIN_SLICE: Duration = Duration::from_secs(1);
+/// Maximum number of subjects of a kind; the rest is `(others)`.
+const MAX_SUBJECTS: usize = 1 << 13;
+/// Maximum number of subjects of a kind with durations, which take more memory.
+const MAX_WITH_DURATIONS: usize = 1 << 9;
 
 /// The sums of a subject in a slice.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -64,7 +64,7 @@ pub(super) struct SeriesTable {
 
 impl SeriesTable {
     pub(super) fn new(start: RelativeTime) -> Self {
-        Self { start, slice: SHORTEST_SLICE, ..Self::default() }
+        Self { start, slice: MIN_SLICE, ..Self::default() }
     }
 
     /// The length of a slice.
@@ -79,7 +79,7 @@ impl SeriesTable {
     /// Lengthens the slices until a time is in one of the last allowed, and returns the index of its slice.
     pub(super) fn slice_of(&mut self, time: RelativeTime) -> usize {
         let since = time.saturating_duration_since(self.start);
-        while since.as_nanos() / self.slice.as_nanos().max(1) >= MOST_SLICES as u128 {
+        while since.as_nanos() / self.slice.as_nanos().max(1) >= MAX_SLICES as u128 {
             self.slice = self.slice.saturating_mul(2);
             for cells in self.cells.values_mut() {
                 *cells = cells.chunks(2).map(merged).collect();
@@ -106,7 +106,7 @@ impl SeriesTable {
 
     /// Adds an amount of a subject alone in a slice.
     pub(super) fn add_in(&mut self, subject: Subject, slice: usize, amount: Entry) {
-        let most = if amount.duration.is_some() { MOST_WITH_DURATIONS } else { MOST_SUBJECTS };
+        let most = if amount.duration.is_some() { MAX_WITH_DURATIONS } else { MAX_SUBJECTS };
         let subject = if self.cells.contains_key(&subject) {
             subject
         } else {
@@ -168,14 +168,14 @@ mod tests {
     #[test]
     fn subjects_beyond_the_limit_share_one() {
         let mut table = SeriesTable::new(RelativeTime::START);
-        for number in 0..MOST_WITH_DURATIONS * 2 {
+        for number in 0..MAX_WITH_DURATIONS * 2 {
             let amount = Entry { amount: 1.0, count: 1.0, kernel: 0.0, duration: Some(1) };
             table.add(Kind::Calls, &format!("/{number}"), RelativeTime::START, amount);
         }
-        assert_eq!(table.cells.len(), MOST_WITH_DURATIONS + 1);
+        assert_eq!(table.cells.len(), MAX_WITH_DURATIONS + 1);
         let sum: f64 = table.cells.values().map(|cells| cells[0].amount).sum();
         #[allow(clippy::cast_precision_loss, reason = "exact")]
-        let all = (MOST_WITH_DURATIONS * 4) as f64;
+        let all = (MAX_WITH_DURATIONS * 4) as f64;
         assert!((sum - all).abs() < 1e-9);
     }
 }

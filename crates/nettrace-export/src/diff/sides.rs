@@ -9,8 +9,8 @@ use crate::diff::run::Run;
 use crate::diff::subject::{Basis, Statistic, Subject};
 
 /// The units of each side from which noise is known: runs, or stretches of one run.
-const LEAST_RUNS: usize = 2;
-const LEAST_STRETCHES: usize = 5;
+const MIN_RUNS: usize = 2;
+const MIN_STRETCHES: usize = 5;
 
 /// The source of the noise of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -37,9 +37,9 @@ pub(super) struct SideUnits<'r> {
 impl<'r> SideUnits<'r> {
     /// Returns the units of both sides, with what they show of noise.
     pub(super) fn of(base: &'r [Run], new: &'r [Run]) -> ([Self; 2], Noise) {
-        let by_run = base.len() >= LEAST_RUNS && new.len() >= LEAST_RUNS;
+        let by_run = base.len() >= MIN_RUNS && new.len() >= MIN_RUNS;
         let sides = [Self::new(base, by_run, 0), Self::new(new, by_run, 1)];
-        let has_stretches = sides.iter().all(|side| side.stretches.len() >= LEAST_STRETCHES);
+        let has_stretches = sides.iter().all(|side| side.stretches.len() >= MIN_STRETCHES);
         let noise = match (by_run, has_stretches) {
             (true, _) => Noise::Runs,
             (false, true) => Noise::Stretches,

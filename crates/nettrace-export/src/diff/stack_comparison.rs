@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use crate::diff::allowance::Allowance;
 use crate::diff::call_tree::CallTree;
-use crate::diff::comparison::{ComparisonOptions, LEAST_EVENTS, LEAST_SHARE, OUTSIDE_INTERVAL, Verdict};
+use crate::diff::comparison::{ComparisonOptions, MIN_EVENTS, MIN_SHARE, OUTSIDE_INTERVAL, Verdict};
 use crate::diff::estimate::{Estimate, EstimateOptions, Interval, UnitSums, estimate};
 use crate::diff::holm;
 use crate::diff::run::{KERNEL, Run};
@@ -282,7 +282,7 @@ impl Compared<'_> {
             all if all > 0.0 => amounts[side] / all,
             _ => 0.0,
         });
-        let is_large = shares[0].max(shares[1]) >= LEAST_SHARE;
+        let is_large = shares[0].max(shares[1]) >= MIN_SHARE;
         // An error takes long, and there are many small stacks.
         let units = [0, 1].map(|side: usize| if is_large { self.units(side, index) } else { Vec::new() });
         let estimates = [0, 1].map(|side: usize| self.estimate(side, &units[side]));
@@ -296,7 +296,7 @@ impl Compared<'_> {
         let difference = values[1] - values[0];
         let value_of_all =
             self.whole.map(|whole| if whole.base > 0.0 { whole.amount / whole.base } else { 0.0 });
-        let felt = LEAST_SHARE * value_of_all[0].max(value_of_all[1]);
+        let felt = MIN_SHARE * value_of_all[0].max(value_of_all[1]);
         let limit = felt.max(self.options.least_change * values[0]);
         let verdict = match (is_large && difference.abs() >= limit, difference > 0.0) {
             (false, _) => Verdict::Same,
@@ -313,7 +313,7 @@ impl Compared<'_> {
             judged_interval: None,
             verdict,
         };
-        (node, test.filter(|_| count >= LEAST_EVENTS), limit)
+        (node, test.filter(|_| count >= MIN_EVENTS), limit)
     }
 
     fn units(&self, side: usize, node: usize) -> Vec<UnitSums> {

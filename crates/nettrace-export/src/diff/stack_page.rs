@@ -20,7 +20,7 @@ const OWN_STYLE: &str = "\
 #findings { padding: 8px 14px 60px; }
 ";
 /// Rows of the table.
-const MOST_ROWS: usize = 200;
+const MAX_ROWS: usize = 200;
 
 impl Picture<'_> {
     /// Writes a page with the picture, which loads nothing and can be read without its script.
@@ -69,7 +69,7 @@ fn write_findings(comparison: &StackComparison, out: &mut dyn Write) -> io::Resu
         "<table><thead><tr><th scope=\"col\">Change</th><th scope=\"col\">Base</th><th scope=\"col\">New</th>\
          <th scope=\"col\">Stack, below its caller</th></tr></thead><tbody>"
     )?;
-    for node in found.iter().take(MOST_ROWS) {
+    for node in found.iter().take(MAX_ROWS) {
         let share = |is_new| comparison.share(node, is_new) * 100.0;
         write!(
             out,

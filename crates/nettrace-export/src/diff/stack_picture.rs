@@ -17,7 +17,7 @@ const HEAD: usize = 24;
 /// The height of what stands above the graphs.
 const TOP: usize = 62;
 /// Frames narrower than this are left out, with all that they call.
-const NARROWEST: f64 = 0.3;
+const MIN_WIDTH: f64 = 0.3;
 
 /// The least relative change of each step of colour.
 const STEPS: [f64; 4] = [0.0, 0.15, 0.4, 1.0];
@@ -307,7 +307,7 @@ fn places(comparison: &StackComparison, is_new: bool) -> Vec<Option<Place>> {
             (siblings_of, left) = (Some(node.parent), parent.left);
         }
         let width = WIDTH * comparison.share(node, is_new);
-        if let Some(place) = places.get_mut(index).filter(|_| width >= NARROWEST) {
+        if let Some(place) = places.get_mut(index).filter(|_| width >= MIN_WIDTH) {
             *place = Some(Place { left, width, row: parent.row + 1 });
         }
         left += width;

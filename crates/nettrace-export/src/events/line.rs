@@ -138,12 +138,12 @@ fn push_optional(out: &mut Vec<u8>, name: &str, value: Option<u64>) {
 }
 
 /// Frames of a stack that are shown. Runtimes take 100.
-const MOST_FRAMES: usize = 8192;
+const MAX_FRAMES: usize = 8192;
 
 fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, push: impl FnMut(&mut Vec<u8>, u64)) {
     out.extend_from_slice(b",\"stack\":");
-    json::push_list(out, event.stack().take(MOST_FRAMES), push);
-    let left_out = event.stack().len().saturating_sub(MOST_FRAMES);
+    json::push_list(out, event.stack().take(MAX_FRAMES), push);
+    let left_out = event.stack().len().saturating_sub(MAX_FRAMES);
     if left_out > 0 {
         push_optional(out, "frames_left_out", Some(left_out as u64));
     }
@@ -211,20 +211,20 @@ impl<'s> TableLines<'s> {
         }
         escape_controls_from(out, start);
         if let Some(symbols) = &mut self.content.symbols {
-            for address in event.stack().take(MOST_FRAMES) {
+            for address in event.stack().take(MAX_FRAMES) {
                 let _ = write!(out, "\n{:>25}", "");
                 let start = out.len();
                 symbols.push_text(out, event, address);
                 escape_controls_from(out, start);
             }
         } else if self.content.stacks {
-            for address in event.stack().take(MOST_FRAMES) {
+            for address in event.stack().take(MAX_FRAMES) {
                 let _ = write!(out, "\n{:>25}{address:#x}", "");
             }
         } else {
             return;
         }
-        let left_out = event.stack().len().saturating_sub(MOST_FRAMES);
+        let left_out = event.stack().len().saturating_sub(MAX_FRAMES);
         if left_out > 0 {
             let _ = write!(out, "\n{:>25}({left_out} more frames)", "");
         }

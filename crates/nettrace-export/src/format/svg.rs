@@ -20,7 +20,7 @@ const HEAD: usize = 32;
 /// The width of a character.
 const CHARACTER: f64 = 7.3;
 /// Frames narrower than this are left out, with all that they call.
-const NARROWEST: f64 = 0.1;
+const MIN_WIDTH: f64 = 0.1;
 
 /// The place of a node: its left edge and width in pixels, and its row, 0 for the root.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +92,7 @@ fn places(profile: &Profile, tree: &Tree) -> Vec<Option<Place>> {
             (siblings_of, left) = (Some(node.parent), parent.left);
         }
         let width = WIDTH * share(node.inclusive, total);
-        if let Some(place) = places.get_mut(index).filter(|_| width >= NARROWEST) {
+        if let Some(place) = places.get_mut(index).filter(|_| width >= MIN_WIDTH) {
             *place = Some(Place { left, width, row: parent.row + 1 });
         }
         left += width;

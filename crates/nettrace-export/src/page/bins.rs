@@ -3,7 +3,7 @@
 use nettrace::RelativeTime;
 
 /// Bins that a recording is divided into, at most: more than a screen has columns.
-pub(super) const MOST_BINS: u32 = 5000;
+pub(super) const MAX_BINS: u32 = 5000;
 
 /// The width of bins: 1 ms, 2 ms, 10 ms, 20 ms, 100 ms and so on. Each is a multiple of those before it, so
 /// that counts in narrow bins can be added to those in wide ones.
@@ -21,10 +21,10 @@ impl Default for BinWidth {
 }
 
 impl BinWidth {
-    /// The narrowest bins of which [`MOST_BINS`] reach up to a time.
+    /// The narrowest bins of which [`MAX_BINS`] reach up to a time.
     pub(super) fn up_to(end: RelativeTime) -> Self {
         let mut width = Self::default();
-        while width.bin(end) >= MOST_BINS {
+        while width.bin(end) >= MAX_BINS {
             width = width.wider();
         }
         width
@@ -96,7 +96,7 @@ mod tests {
             let end = RelativeTime::from_nanos(end);
             let bins = BinWidth::up_to(end);
             assert_eq!(bins.nanoseconds(), width * 1_000_000);
-            assert!(bins.bin(end) < MOST_BINS);
+            assert!(bins.bin(end) < MAX_BINS);
         }
     }
 

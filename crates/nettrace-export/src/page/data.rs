@@ -22,10 +22,10 @@ use crate::profile::track::Track;
 use crate::profile::{Profile, StackTotal, Thread, pseudo_frames};
 
 /// Bytes of JSON, which a browser has to hold.
-const MOST_JSON: u64 = 96 << 20;
+const MAX_JSON: u64 = 96 << 20;
 
 /// Bins that are left when weights are made coarser rather than bins wider.
-const FEWEST_BINS: u32 = 500;
+const MIN_BINS: u32 = 500;
 
 /// Nanoseconds in a unit of weight where weights are time.
 const MICROSECOND: u64 = 1000;
@@ -52,9 +52,9 @@ pub(super) fn compressed(page: &Page<'_>, limit: u64) -> io::Result<Vec<u8>> {
             Err(error) if is_too_large(&error) && threshold <= total => {}
             result => return result,
         }
-        if has_tracks && width.bin(end) >= FEWEST_BINS {
+        if has_tracks && width.bin(end) >= MIN_BINS {
             width = width.wider();
-        } else if has_tracks && scale.saturating_mul(FEWEST_UNITS) < coarsest(profile, width, total) {
+        } else if has_tracks && scale.saturating_mul(MIN_UNITS) < coarsest(profile, width, total) {
             scale = scale.saturating_mul(10);
         } else {
             threshold = threshold.saturating_mul(4).max(total >> 16).max(1);
@@ -64,7 +64,7 @@ pub(super) fn compressed(page: &Page<'_>, limit: u64) -> io::Result<Vec<u8>> {
 
 /// Units of weight in the samples of a thread in a bin, or of all threads if weights are not time: fewer
 /// would show little.
-const FEWEST_UNITS: u64 = 100;
+const MIN_UNITS: u64 = 100;
 
 fn coarsest(profile: &Profile, width: BinWidth, total: u64) -> u64 {
     if profile.measure.unit.is_time() { width.nanoseconds() } else { total >> 10 }
@@ -153,7 +153,7 @@ fn attempt(page: &Page<'_>, layout: &Layout, limit: u64) -> io::Result<Vec<u8>> 
     let mut compressed = Vec::new();
     let mut limited = Limited::new(&mut compressed, limit);
     let mut gzip = GzEncoder::new(&mut limited, Compression::default());
-    let mut json = Limited::new(&mut gzip, MOST_JSON);
+    let mut json = Limited::new(&mut gzip, MAX_JSON);
     let mut buffer = BufWriter::with_capacity(1 << 16, &mut json);
     let written = write_json(page, layout, &mut buffer).and_then(|()| buffer.flush());
     // Otherwise its drop would write the rest of its content.

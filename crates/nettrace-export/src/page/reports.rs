@@ -66,11 +66,11 @@ struct ExceptionType {
 }
 
 /// The number of distinct types of exceptions.
-const MOST_TYPES: usize = 500;
+const MAX_TYPES: usize = 500;
 /// Characters of a name or message that are kept.
-const LONGEST: usize = 300;
+const MAX_LENGTH: usize = 300;
 /// Collections that are listed.
-const MOST_COLLECTIONS: usize = 10_000;
+const MAX_COLLECTIONS: usize = 10_000;
 /// The name of those above a limit.
 const OTHERS: &str = "(others)";
 
@@ -122,7 +122,7 @@ impl PageReports {
         match decode(event, &sets::EXCEPTIONS) {
             Some(ClrEvent::ExceptionStart(thrown)) => {
                 let name = cut(&thrown.exception_type.to_string());
-                let has_room = self.types.len() < MOST_TYPES || self.types.contains_key(&name);
+                let has_room = self.types.len() < MAX_TYPES || self.types.contains_key(&name);
                 let entry = self.types.entry(if has_room { name } else { OTHERS.to_owned() });
                 let index = u32::try_from(entry.index()).unwrap_or(u32::MAX);
                 entry.or_insert_with(|| ExceptionType {
@@ -203,9 +203,9 @@ impl PageReports {
 /// program the longest.
 fn write_collections(all: &[Collection], out: &mut dyn Write) -> io::Result<()> {
     let mut listed: Vec<_> = all.iter().collect();
-    if listed.len() > MOST_COLLECTIONS {
+    if listed.len() > MAX_COLLECTIONS {
         listed.sort_by_key(|collection| std::cmp::Reverse(collection.pause));
-        listed.truncate(MOST_COLLECTIONS);
+        listed.truncate(MAX_COLLECTIONS);
         listed.sort_by_key(|collection| collection.start);
     }
     write!(out, ",\"collectionCount\":{}", all.len())?;
@@ -244,7 +244,7 @@ fn is_in(event: &Event<'_>, wanted: &[&EventSet]) -> bool {
 
 /// Returns the beginning of a text.
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_LENGTH) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

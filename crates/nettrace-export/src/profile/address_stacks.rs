@@ -13,7 +13,7 @@ const CACHE: usize = 4096;
 const LIMIT: u32 = 1 << 23;
 
 /// Frames of a stack that are kept, from the leaf on. Runtimes take 100.
-const DEEPEST: usize = 1024;
+const MAX_DEPTH: usize = 1024;
 
 /// All stacks of addresses that were met.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl AddressStacks {
         let stack = event.stack();
         let bytes = stack.as_bytes();
         // Only the kept part is compared.
-        let bytes = bytes.get(..DEEPEST * usize::from(event.pointer_size())).unwrap_or(bytes);
+        let bytes = bytes.get(..MAX_DEPTH * usize::from(event.pointer_size())).unwrap_or(bytes);
         let Self { tree, cache, hasher, leaf_first, deeper } = self;
         #[allow(clippy::cast_possible_truncation, reason = "only low bits are wanted")]
         let place = hasher.hash_one(bytes) as usize & (CACHE - 1);
@@ -54,10 +54,10 @@ impl AddressStacks {
         if known == bytes {
             return *id;
         }
-        let left_out = stack.len().saturating_sub(DEEPEST);
+        let left_out = stack.len().saturating_sub(MAX_DEPTH);
         *deeper = deeper.saturating_add(left_out as u64);
         leaf_first.clear();
-        leaf_first.extend(stack.take(DEEPEST));
+        leaf_first.extend(stack.take(MAX_DEPTH));
         *id = tree.add(leaf_first.iter().rev().copied());
         known.clear();
         known.extend_from_slice(bytes);

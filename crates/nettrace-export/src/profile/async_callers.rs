@@ -11,7 +11,7 @@ use nettrace::Event;
 use crate::profile::address_stacks::AddressStacks;
 
 /// Methods whose addresses are kept: some 50 MB.
-const MOST_METHODS: usize = 1 << 20;
+const MAX_METHODS: usize = 1 << 20;
 
 /// The id of a method in a process.
 type MethodId = (Option<u64>, u64);
@@ -41,7 +41,7 @@ impl AsyncCallersBuilder {
             | ClrEvent::MethodDcStop(method) => (method.method_id, method.method_start_address),
             _ => return,
         };
-        if self.methods.len() < MOST_METHODS {
+        if self.methods.len() < MAX_METHODS {
             // Code that is compiled again has the same name.
             self.methods.entry((process, id)).or_insert(start);
         }

@@ -94,9 +94,9 @@ pub struct ProfileBuilder {
     begin: RelativeTime,
 }
 
-/// The largest number of threads, and of processes, that are kept from one profile to the next: with more,
-/// none is kept.
-const MOST_ROLES: usize = 1 << 16;
+/// Maximum number of threads, and of processes, to keep from one profile to the next: with more, none is
+/// kept.
+const MAX_ROLES: usize = 1 << 16;
 
 /// Counts of a profile's omissions.
 #[derive(Debug, Clone, Default)]
@@ -106,7 +106,7 @@ pub struct Omissions {
     pub unresolved: Vec<(UnresolvedReason, u64)>,
     /// Frames of stacks that were left out, because there were more than are kept.
     pub frames: u64,
-    /// Methods whose names are longer than [`LONGEST_NAME`](crate::LONGEST_NAME), and were cut.
+    /// Methods whose names are longer than [`MAX_NAME_LENGTH`](crate::MAX_NAME_LENGTH), and were cut.
     pub long_names: u64,
     /// Events about code that were left out because their number exceeded the limit.
     pub code: u64,
@@ -409,7 +409,7 @@ impl ProfileBuilder {
     /// Those of [`finish`](Self::finish). The added events are dropped then, too.
     pub fn take(&mut self, info: Option<&TraceInfo>) -> Result<(Profile, Omissions), NeedsTimeOrder> {
         let mut open = self.sampler.open_waits();
-        if open.len() > MOST_ROLES {
+        if open.len() > MAX_ROLES {
             open.clear();
         }
         let identities: Vec<_> = open.iter().map(|wait| self.threads.identity(wait.thread)).collect();
@@ -435,10 +435,10 @@ impl ProfileBuilder {
         self.begin = self.end;
         self.contexts = Contexts::new(self.options.grouping);
         self.goes_back = false;
-        if self.roles.len() > MOST_ROLES {
+        if self.roles.len() > MAX_ROLES {
             self.roles = ThreadRoles::default();
         }
-        if self.processes.len() > MOST_ROLES {
+        if self.processes.len() > MAX_ROLES {
             self.processes = Processes::default();
         }
         outcome.map(|()| (profile, omissions))

@@ -29,7 +29,7 @@ pub(super) struct Context {
 }
 
 /// The number of distinct contexts.
-const MOST: usize = 1 << 20;
+const MAX_CONTEXTS: usize = 1 << 20;
 
 /// Whether a kind of event may show what its thread works on.
 pub(super) fn states_context(metadata: &Metadata, grouping: CausalGrouping) -> bool {
@@ -119,14 +119,14 @@ impl Contexts {
             return ContextId::default();
         }
         let place = match self.all.get_index_of(&context) {
-            None if self.all.len() < MOST => self.all.insert_full(context).0,
+            None if self.all.len() < MAX_CONTEXTS => self.all.insert_full(context).0,
             Some(place) => place,
             None => {
                 self.left_out = self.left_out.saturating_add(1);
                 return ContextId::default();
             }
         };
-        debug_assert!(place < MOST, "more contexts than are kept");
+        debug_assert!(place < MAX_CONTEXTS, "more contexts than are kept");
         u32::try_from(place + 1).map_or_else(|_| ContextId::default(), ContextId)
     }
 

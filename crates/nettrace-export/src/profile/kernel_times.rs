@@ -12,11 +12,11 @@ use nettrace::{Event, Ticks};
 pub use in_range::ThreadUse;
 
 /// Readings that are kept, of 24 bytes.
-const MOST_READINGS: usize = 1 << 22;
+const MAX_READINGS: usize = 1 << 22;
 /// Names of threads that are kept.
-const MOST_NAMES: usize = 1 << 16;
+const MAX_NAMES: usize = 1 << 16;
 /// Characters of a name that are kept: the kernel's have 15.
-const MOST_OF_NAME: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 /// The time by which the kernel's account of a running thread lags, at most: it is updated at each tick of
 /// the scheduler.
 const LAG: u64 = 10_000_000;
@@ -145,7 +145,7 @@ impl KernelTimes {
     /// processor time of the whole process in nanoseconds, with threads that have ended.
     pub fn begin_round(&mut self, time: Ticks, process: Option<u64>) {
         let is_later = self.rounds.last().is_none_or(|last| last.time < time);
-        if is_later && self.rounds.len() < MOST_READINGS {
+        if is_later && self.rounds.len() < MAX_READINGS {
             self.rounds.push(Round { time, process });
         }
     }
@@ -154,7 +154,7 @@ impl KernelTimes {
     /// the thread began. A thread of the round before keeps its times.
     pub fn set(&mut self, thread: u64, ran: u64, queued: u64) {
         let Some(round) = self.rounds.len().checked_sub(1) else { return };
-        if self.readings >= MOST_READINGS {
+        if self.readings >= MAX_READINGS {
             return;
         }
         self.readings = self.readings.saturating_add(1);
@@ -178,13 +178,13 @@ impl KernelTimes {
     /// Sets the name of a thread; an empty one changes nothing. A thread that ended keeps its name until
     /// another thread of its number has one.
     pub fn set_name(&mut self, thread: u64, name: &str) {
-        if name.is_empty() || self.names.len() >= MOST_NAMES && !self.names.contains_key(&thread) {
+        if name.is_empty() || self.names.len() >= MAX_NAMES && !self.names.contains_key(&thread) {
             return;
         }
         let known = self.names.entry(thread).or_default();
         if known != name {
             known.clear();
-            known.extend(name.chars().take(MOST_OF_NAME));
+            known.extend(name.chars().take(MAX_NAME_LENGTH));
         }
     }
 
@@ -286,7 +286,7 @@ fn name_of(texts: &[u8]) -> Option<String> {
     for _ in 0..2 {
         units.find(|unit| *unit == 0)?;
     }
-    let name = units.take_while(|unit| *unit != 0).take(MOST_OF_NAME);
+    let name = units.take_while(|unit| *unit != 0).take(MAX_NAME_LENGTH);
     Some(char::decode_utf16(name).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
@@ -312,6 +312,6 @@ mod tests {
         }
         assert_eq!((times.name(7), times.name(8)), (Some("worker"), None));
         times.set_name(7, &"x".repeat(1000));
-        assert_eq!(times.name(7).map(str::len), Some(MOST_OF_NAME));
+        assert_eq!(times.name(7).map(str::len), Some(MAX_NAME_LENGTH));
     }
 }

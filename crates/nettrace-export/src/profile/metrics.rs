@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use clr_events::{ClrEvent, KernelSampleKind, StackId};
 use nettrace::{Event, RelativeTime, Ticks};
 
-use crate::bounds::LONGEST_NAME;
+use crate::bounds::MAX_NAME_LENGTH;
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::causality::ContextId;
 use crate::profile::frame::{FrameId, Frames};
@@ -213,7 +213,7 @@ pub(crate) struct Leaves(Frames);
 impl Leaves {
     const MAX_NAMES: usize = 1 << 17;
     /// The longest name in bytes: with the mark of a cut name it is still short enough for a frame.
-    const MAX_LEN: usize = LONGEST_NAME - '…'.len_utf8();
+    const MAX_LEN: usize = MAX_NAME_LENGTH - '…'.len_utf8();
 
     pub(crate) fn intern(&mut self, name: &str) -> FrameId {
         self.0.intern_within(Self::MAX_NAMES, Self::MAX_LEN, name)

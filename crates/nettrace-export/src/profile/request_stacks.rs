@@ -55,9 +55,9 @@ pub(crate) struct RequestSamples {
     stacks: IndexMap<(StackId, u32), (SampledStack, Duration, u64), DefaultHashBuilder>,
 }
 
-const MOST_OF_REQUEST: usize = 512;
-const MOST: usize = 1 << 18;
-const MOST_THREADS: usize = 1 << 10;
+const MAX_PER_REQUEST: usize = 512;
+const MAX_STACKS: usize = 1 << 18;
+const MAX_THREADS: usize = 1 << 10;
 
 impl<K> Default for RequestStacks<K> {
     fn default() -> Self {
@@ -102,7 +102,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
             self.keep(&open, now);
         }
         if let (true, Some(request)) = (is_sample, request)
-            && self.open.len() < MOST_THREADS
+            && self.open.len() < MAX_THREADS
         {
             let stack = SampledStack {
                 stack: self.addresses.of(event),
@@ -118,7 +118,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
         let samples = self.requests.entry(open.request).or_default();
         let key = (open.stack.stack, open.stack.generation);
         let is_new = !samples.stacks.contains_key(&key);
-        if is_new && (samples.stacks.len() >= MOST_OF_REQUEST || self.kept >= MOST) {
+        if is_new && (samples.stacks.len() >= MAX_PER_REQUEST || self.kept >= MAX_STACKS) {
             return;
         }
         self.kept = self.kept.saturating_add(usize::from(is_new));

@@ -6,7 +6,7 @@ use clr_events::{StackId, StackTree, ThreadState};
 use hashbrown::HashMap;
 use nettrace::RelativeTime;
 
-use crate::bounds::LONGEST_NAME;
+use crate::bounds::MAX_NAME_LENGTH;
 use crate::profile::frame::Frames;
 use crate::profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
 use crate::profile::measure::Measure;
@@ -15,9 +15,9 @@ use crate::profile::track::{Span, Track};
 use crate::profile::{Process, Profile, StackTotal, Thread};
 
 /// Frames of a stack that are kept, from the root on.
-const DEEPEST: usize = 1024;
+const MAX_DEPTH: usize = 1024;
 /// Names of frames; further ones are `(others)`.
-const MOST_NAMES: usize = 1 << 22;
+const MAX_NAMES: usize = 1 << 22;
 
 /// A builder of profiles from samples of any metric: stacks of names, each with a weight, a thread and a
 /// time.
@@ -127,11 +127,11 @@ impl StackProfileBuilder {
         let mut id = StackId::EMPTY;
         // Bytes that a recording has for a sample and each address at least.
         let mut bytes = 8u64;
-        for name in stack.into_iter().take(DEEPEST) {
+        for name in stack.into_iter().take(MAX_DEPTH) {
             let names = profile.frames.len();
-            let frame = profile.frames.intern_within(MOST_NAMES, LONGEST_NAME, name.as_ref());
+            let frame = profile.frames.intern_within(MAX_NAMES, MAX_NAME_LENGTH, name.as_ref());
             if profile.frames.len() > names {
-                bytes = bytes.saturating_add(name.as_ref().len().min(LONGEST_NAME) as u64);
+                bytes = bytes.saturating_add(name.as_ref().len().min(MAX_NAME_LENGTH) as u64);
             }
             id = profile.stacks.push(id, frame);
             bytes = bytes.saturating_add(8);

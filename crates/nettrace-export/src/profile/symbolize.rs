@@ -217,9 +217,9 @@ fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
 
 /// The number of managed frames, from the leaf on, to search for the owner of a wait: a wait has fewer of its
 /// own.
-const MOST_WAIT_FRAMES: usize = 32;
+const MAX_WAIT_FRAMES: usize = 32;
 /// The same with the native frames and those of the kernel, which the kernel's samples have above them.
-const MOST_SEARCHED_FRAMES: usize = 128;
+const MAX_SEARCHED_FRAMES: usize = 128;
 
 /// Returns the meaning of a frame's code for waits.
 fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern], matched: &mut [bool]) -> WaitFrame {
@@ -470,7 +470,7 @@ impl StackSymbolizer<'_, '_, '_> {
     fn wait_frames(&mut self, key: &StackKey, time: Ticks) -> impl Iterator<Item = WaitFrame> {
         let process = self.process(key);
         let Self { addresses, code, waits, options, matched_waits, .. } = self;
-        let frames = addresses.frames(key.stack).take(MOST_SEARCHED_FRAMES).map(move |address| {
+        let frames = addresses.frames(key.stack).take(MAX_SEARCHED_FRAMES).map(move |address| {
             let code_frame = code.resolve(process, address, time);
             waits.get(code_frame.index(), || {
                 wait_frame(code.get(code_frame), &options.waits_for_work, matched_waits)
@@ -479,7 +479,7 @@ impl StackSymbolizer<'_, '_, '_> {
         let mut managed = 0;
         frames.take_while(move |frame| {
             managed += usize::from(!frame.is_opaque());
-            managed <= MOST_WAIT_FRAMES
+            managed <= MAX_WAIT_FRAMES
         })
     }
 

@@ -69,14 +69,14 @@ impl AllocationsReport {
 /// ```
 #[derive(Debug, Default)]
 pub struct Allocations {
-    types: TypeTable<TypeRow, MOST>,
-    sampled: TypeTable<TypeRow, MOST>,
+    types: TypeTable<TypeRow, MAX_TYPES>,
+    sampled: TypeTable<TypeRow, MAX_TYPES>,
     ticks: Timeline,
     samples: Timeline,
 }
 
 /// The number of distinct types.
-const MOST: usize = 1 << 17;
+const MAX_TYPES: usize = 1 << 17;
 
 impl Allocations {
     /// Whether [`add`](Self::add) looks at events of a kind.

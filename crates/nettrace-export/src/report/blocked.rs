@@ -258,7 +258,7 @@ pub struct Starvation {
 }
 
 /// A shorter stretch is one in which the pool has just begun to start workers.
-const SHORTEST: Duration = Duration::from_millis(100);
+const MIN_STRETCH: Duration = Duration::from_millis(100);
 
 /// Methods below which workers run, of .NET 6 and later, and of all versions.
 const WORKERS: [&str; 2] = [
@@ -372,7 +372,7 @@ fn stretches(
             *of_stretch = (*of_stretch).max(threads);
         } else if let Some((start, threads)) = stretch.take() {
             let duration = time.saturating_duration_since(start);
-            if duration >= SHORTEST {
+            if duration >= MIN_STRETCH {
                 most = most.max(threads);
                 total = total.saturating_add(duration);
                 longest = longest.max(duration);

@@ -102,7 +102,7 @@ pub struct Contention {
 type Lock = (LockRow, HashSet<ThreadId>);
 
 /// The number of distinct locks, and of threads that are counted for each.
-const MOST: usize = 1 << 16;
+const MAX_LOCKS: usize = 1 << 16;
 
 impl Contention {
     /// Whether [`add`](Self::add) looks at events of a kind.
@@ -124,11 +124,11 @@ impl Contention {
         match view {
             ClrEvent::ContentionStart(start) => {
                 let lock = start.lock_id.unwrap_or(0);
-                let lock = if self.locks.len() < MOST { lock } else { 0 };
+                let lock = if self.locks.len() < MAX_LOCKS { lock } else { 0 };
                 let (row, threads) = self.locks.entry((key.0, lock)).or_default();
                 row.lock = lock;
                 row.object = start.associated_object_id.unwrap_or(0);
-                if threads.len() < MOST {
+                if threads.len() < MAX_LOCKS {
                     threads.insert(key.1);
                 }
                 let wait = LockWait {
@@ -160,7 +160,7 @@ impl Contention {
                 row.waits += 1;
                 row.total = row.total.saturating_add(waited);
                 row.max = row.max.max(waited);
-                if threads.len() < MOST {
+                if threads.len() < MAX_LOCKS {
                     threads.insert(key.1);
                 }
             }
@@ -175,7 +175,7 @@ impl Contention {
         let mut locks: Vec<_> = rows.collect();
         locks.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.lock.cmp(&b.lock)));
         let unfinished = self.open.len() as u64;
-        let mut unfinished_waits: Vec<_> = self.open.into_values().take(MOST).collect();
+        let mut unfinished_waits: Vec<_> = self.open.into_values().take(MAX_LOCKS).collect();
         unfinished_waits.sort_by_key(|wait| (wait.since, wait.pid, wait.tid));
         let mut report = ContentionReport {
             waits: self.waits.distribution(),

@@ -85,7 +85,7 @@ type Kind = (String, u32, u32, String);
 
 /// Kinds of events that have timelines of their own. Names that payloads choose are distinguished as long as
 /// there are fewer kinds.
-const MOST: usize = 4096;
+const MAX_KINDS: usize = 4096;
 
 impl EventCounts {
     /// Counts an event.
@@ -106,7 +106,7 @@ impl EventCounts {
     fn row(&mut self, event: &Event<'_>) -> usize {
         let metadata = event.metadata_index();
         if !is_named_by_kind(event) {
-            let has_room = self.rows.len() < MOST;
+            let has_room = self.rows.len() < MAX_KINDS;
             let name = if has_room { event_name(event) } else { EventName::of_kind(event.metadata()) };
             return self.row_of_kind(event, name);
         }
@@ -130,7 +130,7 @@ impl EventCounts {
                 count: 0,
                 first: event.relative_time(),
                 last: event.relative_time(),
-                timeline: (index < MOST).then(Timeline::default),
+                timeline: (index < MAX_KINDS).then(Timeline::default),
             });
             index
         })

@@ -82,14 +82,14 @@ impl ExceptionsReport {
 /// ```
 #[derive(Debug, Default)]
 pub struct Exceptions {
-    types: TypeTable<ExceptionRow, MOST>,
+    types: TypeTable<ExceptionRow, MAX_TYPES>,
     timeline: Timeline,
 }
 
 /// The number of distinct types.
-const MOST: usize = 1 << 16;
+const MAX_TYPES: usize = 1 << 16;
 /// Characters of a message that are kept.
-const LONGEST: usize = 500;
+const MAX_LENGTH: usize = 500;
 
 impl Exceptions {
     /// Whether [`add`](Self::add) looks at events of a kind.
@@ -113,7 +113,7 @@ impl Exceptions {
             csharp: csharp_type(&name),
             name,
             count: 0,
-            first_message: thrown.exception_message.chars().take(LONGEST).collect(),
+            first_message: thrown.exception_message.chars().take(MAX_LENGTH).collect(),
             first: time,
             last: time,
             from: None,

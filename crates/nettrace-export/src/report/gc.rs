@@ -283,7 +283,7 @@ impl Collections {
         }
         self.suspensions.iter_mut().for_each(|suspension| suspension.about.retain_mut(moved));
         // An end that was lost would keep its collection for ever.
-        if kept.len() > MOST_OPEN {
+        if kept.len() > MAX_OPEN {
             (kept, self.processes) = (Vec::new(), HashMap::new());
             self.suspensions = Suspensions::default();
         }
@@ -293,7 +293,7 @@ impl Collections {
 }
 
 /// The collections that may be open between two reports: more have lost their ends.
-const MOST_OPEN: usize = 256;
+const MAX_OPEN: usize = 256;
 
 fn report(duration: Duration, pause_list: Vec<GcPause>, done: Vec<Collection>) -> GcReport {
     let mut depths: Vec<_> = done.iter().map(|collection| collection.generation).collect();
@@ -400,9 +400,9 @@ mod tests {
 
     #[test]
     fn ends_that_never_come_keep_no_memory() {
-        let done = vec![Collection::default(); MOST_OPEN + 1];
+        let done = vec![Collection::default(); MAX_OPEN + 1];
         let mut collections = Collections { done, ..Collections::default() };
-        collections.processes.insert(None, Heap { open: (0..=MOST_OPEN).collect(), ..Heap::default() });
+        collections.processes.insert(None, Heap { open: (0..=MAX_OPEN).collect(), ..Heap::default() });
         assert!(collections.take(Duration::ZERO).collections.is_empty());
         assert!(collections.done.is_empty() && collections.processes.is_empty());
     }

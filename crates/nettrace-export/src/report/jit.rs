@@ -99,9 +99,9 @@ struct Begun {
 }
 
 /// Methods that are listed.
-const MOST: usize = 1000;
+const MAX_METHODS: usize = 1000;
 /// The maximum depth of nested compiling.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 impl Jit {
     /// Whether [`add`](Self::add) looks at events of a kind.
@@ -123,7 +123,7 @@ impl Jit {
             ClrEvent::MethodJittingStarted(method) => {
                 let open = self.open.entry(key).or_default();
                 // Methods that could not be compiled have no end: the oldest one is not compiling any more.
-                if open.len() >= DEEPEST {
+                if open.len() >= MAX_DEPTH {
                     open.remove(0);
                 }
                 open.push(Begun {
@@ -168,7 +168,7 @@ impl Jit {
         let native_bytes = method.method_size;
         let (method, csharp) = names(method);
         report.slowest.push(MethodRow { method, csharp, tier, start, duration, il_bytes, native_bytes });
-        if report.slowest.len() >= 2 * MOST {
+        if report.slowest.len() >= 2 * MAX_METHODS {
             keep_slowest(&mut report.slowest);
         }
     }
@@ -190,7 +190,7 @@ pub(super) fn sum(total: Option<Duration>, duration: Option<Duration>) -> Option
 
 fn keep_slowest(methods: &mut Vec<MethodRow>) {
     methods.sort_by_key(|method| std::cmp::Reverse(method.duration));
-    methods.truncate(MOST);
+    methods.truncate(MAX_METHODS);
 }
 
 /// The name as TraceEvent writes it, and in C#.

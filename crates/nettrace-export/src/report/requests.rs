@@ -271,12 +271,12 @@ struct Row {
 }
 
 /// The number of distinct rows, and of statuses of a row.
-const MOST_ROWS: usize = 1 << 11;
-const MOST_STATUSES: usize = 64;
+const MAX_ROWS: usize = 1 << 11;
+const MAX_STATUSES: usize = 64;
 /// The requests that are listed one by one.
-const MOST_SLOWEST: usize = 1000;
-/// The longest duration that percentiles distinguish from longer ones: twelve days.
-const LONGEST: u64 = 1 << 50;
+const MAX_SLOWEST: usize = 1000;
+/// Maximum duration that percentiles distinguish from longer ones: twelve days.
+const MAX_DURATION: u64 = 1 << 50;
 /// The name of the row for everything above the limit.
 const OTHERS: &str = "(others)";
 
@@ -302,7 +302,7 @@ impl Default for Row {
 impl Requests {
     /// With these settings.
     pub fn new(options: RequestsOptions) -> Self {
-        let slowest = options.slowest.min(MOST_SLOWEST);
+        let slowest = options.slowest.min(MAX_SLOWEST);
         Self { options: RequestsOptions { slowest, ..options }, ..Self::default() }
     }
 
@@ -390,7 +390,7 @@ impl Requests {
 }
 
 /// The number of stacks of a request.
-const MOST_STACKS: usize = 100;
+const MAX_STACKS: usize = 100;
 
 /// The samples and the heaviest stacks of a thread of a profile.
 fn stacks_of(profile: &Profile, thread: ThreadIndex, names: NameForm) -> (u64, Vec<SlowStack>) {
@@ -411,7 +411,7 @@ fn stacks_of(profile: &Profile, thread: ThreadIndex, names: NameForm) -> (u64, V
             csharp: if names == NameForm::CSharp { texts(Frames::name) } else { Vec::new() },
         }
     };
-    (samples, heaviest.into_iter().take(MOST_STACKS).map(stack).collect())
+    (samples, heaviest.into_iter().take(MAX_STACKS).map(stack).collect())
 }
 
 /// Returns the name of the row that a span belongs to.
@@ -456,10 +456,10 @@ impl Finished {
 
     fn row(&mut self, span: &Span<'_>, name: &str) -> &mut Row {
         let mut key: RowKey = (span.role, span.provider.to_owned(), span.task.to_owned(), name.to_owned());
-        if self.rows.len() >= MOST_ROWS && !self.rows.contains_key(&key) {
+        if self.rows.len() >= MAX_ROWS && !self.rows.contains_key(&key) {
             OTHERS.clone_into(&mut key.3);
             // Kinds are fewer than rows; should they not be, they share one.
-            if !self.rows.contains_key(&key) && self.rows.len() >= 2 * MOST_ROWS {
+            if !self.rows.contains_key(&key) && self.rows.len() >= 2 * MAX_ROWS {
                 key = (SpanRole::Other, String::new(), String::new(), OTHERS.to_owned());
             }
         }
@@ -532,10 +532,10 @@ impl Row {
         self.total = self.total.saturating_add(span.duration);
         self.max = self.max.max(span.duration);
         // It grows on demand; longer durations than it can count do not occur.
-        let nanoseconds = nanoseconds::saturating(span.duration).min(LONGEST);
+        let nanoseconds = nanoseconds::saturating(span.duration).min(MAX_DURATION);
         let _ = self.durations.record(nanoseconds);
         let status = span.status.map(str::to_owned);
-        if self.statuses.len() < MOST_STATUSES || self.statuses.contains_key(&status) {
+        if self.statuses.len() < MAX_STATUSES || self.statuses.contains_key(&status) {
             let count = self.statuses.entry(status).or_default();
             *count = count.saturating_add(1);
         }

@@ -97,7 +97,7 @@ struct Compilation {
 }
 
 /// The maximum depth of nested compiling.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The version of a runtime: that of its class library. The virtual machine's is the number of a build
 /// (`9.0.124`), or that of .NET Framework (`4.0.30319`).
@@ -121,7 +121,7 @@ fn is_process_info(kind: &Metadata) -> bool {
 }
 
 /// Steps that are listed.
-const MOST: usize = 10_000;
+const MAX_STEPS: usize = 10_000;
 
 impl Startup {
     /// Whether [`add`](Self::add) looks at events of a kind.
@@ -153,14 +153,14 @@ impl Startup {
         let report = &mut self.report;
         match view {
             ClrEvent::RuntimeStart(runtime) => {
-                if self.versions.len() < MOST {
+                if self.versions.len() < MAX_STEPS {
                     self.versions.insert(event.process_id(), version(runtime));
                 }
                 self.step(now, "runtime started".to_owned());
             }
             // Written at the end of a session: the runtime had started long before.
             ClrEvent::RuntimeDcStart(runtime) => {
-                if self.versions.len() < MOST {
+                if self.versions.len() < MAX_STEPS {
                     self.versions.entry(event.process_id()).or_insert_with(|| version(runtime));
                 }
                 return;
@@ -179,7 +179,7 @@ impl Startup {
             ClrEvent::MethodJittingStarted(method) => {
                 let compiling = self.compiling.entry((event.process_id(), event.thread_id())).or_default();
                 // With that many, the oldest is one that could not be compiled.
-                if compiling.len() >= DEEPEST {
+                if compiling.len() >= MAX_DEPTH {
                     compiling.remove(0);
                 }
                 let (method_id, counted) = (method.method_id, Duration::ZERO);
@@ -212,7 +212,7 @@ impl Startup {
     }
 
     fn step(&mut self, time: RelativeTime, what: String) {
-        if self.report.steps.len() < MOST {
+        if self.report.steps.len() < MAX_STEPS {
             self.report.steps.push(Step { time, what });
         }
     }

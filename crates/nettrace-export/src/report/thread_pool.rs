@@ -64,7 +64,7 @@ pub struct ThreadPool {
 }
 
 /// Pieces of work that are waited for.
-const MOST: usize = 1 << 20;
+const MAX_PENDING: usize = 1 << 20;
 
 impl ThreadPool {
     /// Whether [`add`](Self::add) looks at events of a kind.
@@ -112,7 +112,7 @@ impl ThreadPool {
                 row.most_threads = row.most_threads.max(adjustment.new_worker_thread_count);
             }
             ClrEvent::ThreadPoolEnqueue(work) => {
-                if self.waiting.len() < MOST {
+                if self.waiting.len() < MAX_PENDING {
                     self.waiting.insert((event.process_id(), work.work_id), now);
                 }
             }

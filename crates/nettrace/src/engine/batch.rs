@@ -18,13 +18,13 @@ use crate::event::Event;
 use crate::raw::{BlockContent, BlockKind, Frame, Layout, ScanResult, fast_serialization, v6};
 use crate::tables::{Epoch, TableLengths};
 
-/// The largest event block that is left unread, in bytes: each thread has a buffer of this size. Runtimes
+/// Maximum size of an event block to leave unread, in bytes: each thread has a buffer of this size. Runtimes
 /// write blocks of about a hundred kilobytes.
-const LARGEST: usize = 4 << 20;
-/// The most bytes of stacks, labels and sequence points that a batch keeps.
-const MOST_KEPT: usize = 4 << 20;
-/// The most blocks in a batch: very small ones take more memory here than in the recording.
-const MOST_BLOCKS: usize = 4096;
+const MAX_BLOCK_SIZE: usize = 4 << 20;
+/// Maximum size of the stacks, labels and sequence points in a batch, in bytes.
+const MAX_KEPT: usize = 4 << 20;
+/// Maximum number of blocks in a batch: very small ones take more memory here than in the recording.
+const MAX_BLOCKS: usize = 4096;
 
 /// The leaving of event blocks unread.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl Batch {
 
     fn is_full(&self, most_bytes: usize) -> bool {
         let items = self.blocks.len().saturating_add(self.points.len());
-        self.bytes >= most_bytes || self.kept >= MOST_KEPT || items >= MOST_BLOCKS
+        self.bytes >= most_bytes || self.kept >= MAX_KEPT || items >= MAX_BLOCKS
     }
 }
 
@@ -158,7 +158,7 @@ impl Engine {
         let Some(UnreadBlocks { length, .. }) = self.unread else { return false };
         frame.kind == BlockKind::Event
             && self.layout != Layout::Netperf
-            && frame.end.saturating_sub(frame.start) <= LARGEST
+            && frame.end.saturating_sub(frame.start) <= MAX_BLOCK_SIZE
             && self.offset(frame.next) <= length
     }
 

@@ -15,9 +15,9 @@ use crate::tables::Tables;
 use crate::thread::{Thread, ThreadId};
 use crate::thread_table::ThreadTable;
 
-/// The most fields without bytes that a kind of event may have: with more, a small recording could have very
-/// many values. Real ones are objects without properties.
-const MOST_EMPTY: usize = 64;
+/// Maximum number of empty fields of an event kind: with more, a small recording could have very many values.
+/// Real ones are objects without properties.
+const MAX_EMPTY_FIELDS: usize = 64;
 
 /// The fault of a metadata row that cannot be parsed.
 const NAMES_NO_EVENT: &str = "metadata row that names no event";
@@ -238,7 +238,7 @@ fn insert(parsed: ParsedMetadata, offset: u64, tables: &mut Tables) {
     if metadata.id == 0 {
         return tables.damaged(offset, 0, "metadata row with the number 0, which no event can have");
     }
-    if empty_fields(&metadata) > MOST_EMPTY {
+    if empty_fields(&metadata) > MAX_EMPTY_FIELDS {
         metadata.fields.clear();
         tables.damaged(offset, 0, "field list with too many fields that take no bytes");
     }

@@ -10,9 +10,9 @@ use crate::raw::{RowDecoder, RowHeader, RowKind};
 use crate::tables::{SnapshotLookup, TableLengths, Tables};
 use crate::time::Ticks;
 
-/// The largest number of events of other kinds within a run: reading more of them again would cost more than
-/// another run.
-const MOST_PASSED: u32 = 32;
+/// Maximum number of events of other kinds within a run: rereading more of them would cost more than another
+/// run.
+const MAX_SKIPPED: u32 = 32;
 
 /// Events of a block in time order, with events of other kinds between them.
 #[derive(Debug, Clone, Copy)]
@@ -195,7 +195,7 @@ impl RunFinder {
     /// Adds the event at which the decoder stands, with events of other kinds before it.
     #[inline]
     fn add_wanted(&mut self, rows: &RowDecoder) {
-        if self.passed <= MOST_PASSED && self.last.is_some_and(|last| last <= rows.header.time) {
+        if self.passed <= MAX_SKIPPED && self.last.is_some_and(|last| last <= rows.header.time) {
             self.left = self.left.saturating_add(self.passed);
             self.others = self.others.saturating_add(self.passed);
         } else {

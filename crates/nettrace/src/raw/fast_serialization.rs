@@ -17,7 +17,7 @@ use nom::{IResult, Parser as _};
 
 use super::BlockKind;
 use super::event::has_header;
-use super::frame::{Frame, LARGEST_BLOCK, ScanResult};
+use super::frame::{Frame, MAX_BLOCK_SIZE, ScanResult};
 
 /// The first bytes of every nettrace recording.
 pub(crate) const NETTRACE: &[u8] = b"Nettrace";
@@ -30,8 +30,8 @@ const BEGIN_NETPERF: u8 = 4;
 /// The same in nettrace.
 const BEGIN_NETTRACE: u8 = 5;
 const END: u8 = 6;
-/// The longest name of an object that is accepted. The longest known one has 38 bytes.
-const LONGEST_NAME: u32 = 256;
+/// Maximum length of an object's name. The longest known name has 38 bytes.
+const MAX_NAME_LENGTH: u32 = 256;
 
 /// The newest version of block types that this crate reads.
 const NEWEST_BLOCK: u32 = 2;
@@ -73,7 +73,7 @@ fn object_type(input: &[u8]) -> IResult<&[u8], Type<'_>> {
         tag(&[BEGIN_NETPERF, BEGIN_NETPERF, NULL][..]),
     ));
     // A name that is too long is refused without waiting for its bytes.
-    let name_size = verify(le_u32, |size| *size <= LONGEST_NAME);
+    let name_size = verify(le_u32, |size| *size <= MAX_NAME_LENGTH);
     let (rest, (_, version, least_reader_version, size)) = (begin, le_u32, le_u32, name_size).parse(input)?;
     let (rest, (name, _)) = (take(size), tag(&[END][..])).parse(rest)?;
     Ok((rest, Type { version, least_reader_version, name }))
@@ -132,7 +132,7 @@ pub(crate) fn frame(bytes: &[u8], kind: BlockKind, data: usize, offset: u64) -> 
         return ScanResult::NeedMore(4);
     };
     let size = match usize::try_from(i32::from_le_bytes(*size)) {
-        Ok(size) if size <= LARGEST_BLOCK => size,
+        Ok(size) if size <= MAX_BLOCK_SIZE => size,
         Ok(_) => return ScanResult::Invalid("block over 256 MB"),
         Err(_) => return ScanResult::Invalid("block of negative size"),
     };

@@ -24,6 +24,6 @@ pub(crate) enum ScanResult<T> {
     Invalid(&'static str),
 }
 
-/// The largest size of a block, in bytes. Runtimes write blocks of a few hundred kilobytes. A larger size is
-/// damage, so that a stream cannot make its reader hold any amount of memory.
-pub(crate) const LARGEST_BLOCK: usize = 256 << 20;
+/// Maximum size of a block, in bytes. Runtimes write blocks of a few hundred kilobytes. A larger size is
+/// damage: a stream must not make its reader hold arbitrary amounts of memory.
+pub(crate) const MAX_BLOCK_SIZE: usize = 256 << 20;

@@ -33,8 +33,8 @@ use crate::cursor::{Cursor, ReadResult};
 use crate::metadata::{FieldType, Metadata, TypeCode};
 use crate::utf16::Utf16;
 
-/// The depth to which objects and arrays may be nested.
-const DEEPEST: u32 = 32;
+/// Maximum nesting depth of objects and arrays.
+const MAX_DEPTH: u32 = 32;
 
 /// nom's own error, which never leaves this module.
 type Bytes<'a, T> = IResult<&'a [u8], T>;

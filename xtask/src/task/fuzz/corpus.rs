@@ -62,8 +62,8 @@ pub(super) fn pack(target: &str, corpus: &Path, seeds: &[(String, Vec<u8>)]) -> 
 mod tests {
     use super::*;
 
-    /// The most bytes that are committed for all targets.
-    const MOST: u64 = 3 << 20;
+    /// Maximum size of the committed corpus of all targets, in bytes.
+    const MAX_SIZE: u64 = 3 << 20;
 
     #[test]
     fn archives_are_small_and_unpack() {
@@ -80,6 +80,6 @@ mod tests {
             assert!(count > 0, "{name} is empty");
             assert_eq!(fs::read_dir(&corpus).unwrap().count(), count, "{name}");
         }
-        assert!((1..=MOST).contains(&total), "{total} bytes of inputs");
+        assert!((1..=MAX_SIZE).contains(&total), "{total} bytes of inputs");
     }
 }

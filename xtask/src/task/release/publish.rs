@@ -18,8 +18,8 @@ use crate::task::workspace::{cargo, command_line, execute, is_installed};
 
 /// The registry's time between two new packages, for an answer that names none.
 const PAUSE: Duration = Duration::from_secs(600);
-/// The longest single wait: if a registry asks for more, try again another day.
-const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+/// Maximum single wait: if a registry asks for more, try again another day.
+const MAX_PAUSE: Duration = Duration::from_secs(3600);
 
 /// Checks that the upload will be let in, before an hour of building.
 pub(super) fn check_logins() -> Result<()> {
@@ -153,7 +153,7 @@ impl Upload<'_> {
                         let left = names.len() - done;
                         let again = "run this again later: it continues with the missing crates";
                         ensure!(
-                            pause <= LONGEST_PAUSE,
+                            pause <= MAX_PAUSE,
                             "the registry asks to wait {seconds} s with {left} packages left; {again}"
                         );
                         pauses = pauses.checked_sub(1).with_context(|| {

@@ -78,8 +78,8 @@ impl LiveArgs {
     }
 }
 
-/// The largest number of processes watched at once.
-const MOST_PROCESSES: usize = 1000;
+/// Maximum number of processes to watch at once.
+const MAX_PROCESSES: usize = 1000;
 
 /// Delivers the samples of the processes until the user, a limit or the end of the last process stops it.
 pub(super) fn run(args: &LiveArgs, consumer: &mut impl SampleConsumer) -> Outcome {
@@ -87,7 +87,7 @@ pub(super) fn run(args: &LiveArgs, consumer: &mut impl SampleConsumer) -> Outcom
     let options = WatchOptions {
         sources: args.sources.selector(args.show_child_io)?,
         may_be_many: args.may_be_many(),
-        most_processes: MOST_PROCESSES,
+        most_processes: MAX_PROCESSES,
         reuses_numbers: true,
         reconnect: args.reconnect,
         reports_ends: args.may_be_many() || args.reconnects(),

@@ -21,8 +21,8 @@ use crate::render::{messages, output};
 
 const BUFFER_MB: u32 = 256;
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// The longest delay of an event whose position among those of other threads is not yet certain.
-const MOST_DELAY: Duration = Duration::from_millis(500);
+/// Maximum delay of an event that waits for older events of other threads.
+const MAX_DELAY: Duration = Duration::from_millis(500);
 
 pub(super) fn run(args: &EventsArgs) -> Outcome {
     if args.filter.times.range().has_dates() {
@@ -84,7 +84,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
         stopped_by: None,
         is_start_said: false,
     };
-    let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: events };
+    let mut stream = LiveStream { reader: LiveReader::new(MAX_DELAY), consumer: events };
     let limits = Limits {
         address: source.target.address().clone(),
         pid: source.pid,

@@ -67,8 +67,8 @@ struct FailedFile {
     error: String,
 }
 
-/// The largest file with labels, in bytes.
-const MOST_LABELS: u64 = 1 << 20;
+/// Maximum size of a file with labels, in bytes.
+const MAX_LABELS_SIZE: u64 = 1 << 20;
 
 pub(super) fn run(args: &ExportArgs) -> Outcome {
     let mut files = args.file.clone();
@@ -212,9 +212,9 @@ fn open(file: &Path, labels: &Labels) -> Result<Input, Error> {
 /// limited.
 fn read_labels(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    let count = dipc_transport::open_regular(path)?.take(MOST_LABELS + 1).read_to_string(&mut text)?;
-    if count as u64 > MOST_LABELS {
-        let message = format!("labels have at most {MOST_LABELS} bytes");
+    let count = dipc_transport::open_regular(path)?.take(MAX_LABELS_SIZE + 1).read_to_string(&mut text)?;
+    if count as u64 > MAX_LABELS_SIZE {
+        let message = format!("labels have at most {MAX_LABELS_SIZE} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
     Ok(text)

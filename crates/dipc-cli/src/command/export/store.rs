@@ -19,8 +19,8 @@ use tokio::runtime::Runtime;
 use crate::exit::{Exit, Failure};
 use crate::object_stores::{self, SignedQueries, reason};
 
-/// The largest object that is read into memory: a list of exported recordings.
-const MOST_READ: u64 = 64 << 20;
+/// Maximum size of an object to read into memory: a list of exported recordings.
+const MAX_READ_SIZE: u64 = 64 << 20;
 
 /// A folder of a bucket. An object appears, complete, when its upload is finished.
 pub(super) struct Bucket {
@@ -155,10 +155,10 @@ impl Storage for Bucket {
         let object = self.runtime.block_on(self.store.get(&path));
         let object = object.map_err(|error| self.error("read", name, &error))?;
         // The size is stated in the header of the answer, and no more than that is read.
-        if object.meta.size > MOST_READ {
+        if object.meta.size > MAX_READ_SIZE {
             return Err(Error::Store {
                 place: format!("{}/{name}", self.address),
-                message: format!("read: it has {} bytes, more than {MOST_READ}", object.meta.size),
+                message: format!("read: it has {} bytes, more than {MAX_READ_SIZE}", object.meta.size),
             });
         }
         let bytes = self.runtime.block_on(object.bytes());

@@ -16,7 +16,7 @@ use crate::render::{messages, output, units};
 
 /// The number of steps in which a group has to grow, if there are that many: the first session makes the
 /// runtime itself allocate.
-const LEAST_STEPS: usize = 2;
+const MIN_STEPS: usize = 2;
 
 pub(super) fn run(args: &ReportArgs, interval: Duration) -> Outcome {
     let (dump, count) = (&args.heap.dump, args.count);
@@ -108,7 +108,7 @@ fn growing(reports: &[HeapReport]) -> Vec<History<'_>> {
 fn only_grows(bytes: &[u64]) -> bool {
     let steps = || bytes.iter().zip(bytes.iter().skip(1));
     let grown = steps().filter(|(before, after)| before < after).count();
-    steps().all(|(before, after)| before <= after) && grown >= LEAST_STEPS.min(bytes.len() - 1)
+    steps().all(|(before, after)| before <= after) && grown >= MIN_STEPS.min(bytes.len() - 1)
 }
 
 fn show(args: &ReportArgs, reports: &[HeapReport]) -> Result<(), Failure> {

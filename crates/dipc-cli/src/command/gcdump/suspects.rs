@@ -16,9 +16,9 @@ use crate::render::escape::escape_controls;
 use crate::render::{shell, units, width};
 
 /// Roots that are shown.
-const MOST: usize = 3;
+const MAX_ROOTS: usize = 3;
 /// The part of the growth under all roots from which one is shown.
-const LEAST_PART: i128 = 100;
+const MIN_SHARE_DIVISOR: i128 = 100;
 /// The number of steps that are shown at each end of a path.
 const STEPS: usize = 6;
 
@@ -96,8 +96,8 @@ impl Suspects {
         roots.retain(|(.., bytes)| *bytes > 0);
         let all = roots.iter().map(|(.., bytes)| bytes).sum::<i128>();
         roots.sort_by_key(|(name, _, bytes)| (Reverse(*bytes), *name));
-        roots.retain(|(.., bytes)| bytes * LEAST_PART >= all);
-        for (name, types, bytes_grown) in roots.into_iter().take(MOST) {
+        roots.retain(|(.., bytes)| bytes * MIN_SHARE_DIVISOR >= all);
+        for (name, types, bytes_grown) in roots.into_iter().take(MAX_ROOTS) {
             let more = types.iter().filter(|(_, growth)| growth.objects > 0 && growth.after.is_some());
             let largest = more.max_by_key(|((_, module), growth)| (is_own(module), growth.bytes));
             let Some((_, Growth { objects, after: Some((group, type_id)), .. })) = largest else { continue };

@@ -33,15 +33,15 @@ pub(super) fn tokens(args: &MonitorArgs) -> Result<(Tokens, Option<TokenFile>), 
     Ok((tokens, file))
 }
 
-/// The largest file of tokens, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+/// Maximum size of a file of tokens, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Reads a regular file with at least one token. A pipe would be waited for, and a device may have no end.
 fn read(path: &Path) -> Result<Tokens, String> {
     let mut text = String::new();
     let file = open_regular(path).map_err(|error| error.to_string())?;
-    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    if text.len() as u64 > MOST_BYTES {
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MAX_BYTES {
         return Err("it is larger than 1 MiB".to_owned());
     }
     let tokens = Tokens::parse(&text).map_err(|error| error.to_string())?;

@@ -325,9 +325,9 @@ fn slow(number: usize, span: &SlowSpan, tree: &str) -> String {
 /// The method in whose time a thread sleeps, as TraceEvent writes it.
 const SLEEP: &str = "System.Threading.Thread.Sleep(";
 
-/// The most frames shown of a request, and the least share of its time for a frame to be shown, in percent.
-const MOST_FRAMES: usize = 20;
-const LEAST_SHARE: u64 = 3;
+/// Maximum number of frames to show of a request, and minimum share of its time for each, in percent.
+const MAX_FRAMES: usize = 20;
+const MIN_SHARE: u64 = 3;
 
 /// A frame of a call tree.
 struct Frame {
@@ -361,14 +361,14 @@ fn stacks(profile: &Profile, count: usize) -> Vec<String> {
 /// Draws a call tree, omitting frames that only call one other frame.
 fn draw(frames: &[Frame]) -> String {
     let total: u64 = frames.iter().filter(|frame| frame.depth == 0).map(|frame| frame.inclusive).sum();
-    let least = (total / 100).saturating_mul(LEAST_SHARE);
+    let least = (total / 100).saturating_mul(MIN_SHARE);
     let mut text = String::new();
     let mut above: Vec<usize> = Vec::new();
     let mut shown = 0;
     for (index, frame) in frames.iter().enumerate() {
         let callee = frames.get(index + 1).filter(|next| next.depth == frame.depth + 1);
         let only_calls = callee.is_some_and(|callee| callee.inclusive == frame.inclusive);
-        if only_calls || frame.inclusive < least || shown == MOST_FRAMES {
+        if only_calls || frame.inclusive < least || shown == MAX_FRAMES {
             continue;
         }
         shown += 1;

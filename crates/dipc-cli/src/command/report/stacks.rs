@@ -147,7 +147,7 @@ fn table(read: &RecordingProfile, tree: &CallTree<'_>, args: &StacksArgs, width:
             (_, false) => "├",
         };
         // Leave room for names, too.
-        let most = width.map_or(DEEPEST, |width| (width / 4).min(DEEPEST));
+        let most = width.map_or(MAX_DEPTH, |width| (width / 4).min(MAX_DEPTH));
         let indent = branch.chars().skip(depth.saturating_sub(most)).collect::<String>();
         let before = BEFORE_FRAME + indent.chars().count() + corner.chars().count();
         let name = escape_controls(node.name).into_owned();
@@ -185,8 +185,8 @@ fn table(read: &RecordingProfile, tree: &CallTree<'_>, args: &StacksArgs, width:
     text
 }
 
-/// The greatest depth at which a frame is drawn.
-const DEEPEST: usize = 40;
+/// Maximum depth of a frame to draw.
+const MAX_DEPTH: usize = 40;
 /// The width of the columns before the lines that join frames.
 const BEFORE_FRAME: usize = 31;
 

@@ -162,8 +162,8 @@ fn sum(read: &RecordingProfile, args: &TopNArgs, shown: &Shown) -> Option<String
     }
     let has_sum = args.profile.no_blocked
         || is_of_processors
-        || frameless >= LEAST_FRAMELESS
-        || (read.profile.metric == Metric::Wall && !is_idle && nameless >= LEAST_NAMELESS);
+        || frameless >= MIN_FRAMELESS
+        || (read.profile.metric == Metric::Wall && !is_idle && nameless >= MIN_NAMELESS);
     let ready = match read.without_processor {
         0 => String::new(),
         time => {
@@ -176,13 +176,13 @@ fn sum(read: &RecordingProfile, args: &TopNArgs, shown: &Shown) -> Option<String
         None if has_sum => format!("\n{}: {time}", measure.name),
         None => return None,
     };
-    if frameless >= LEAST_FRAMELESS {
+    if frameless >= MIN_FRAMELESS {
         let _ = write!(sum, "; {} without a stack", units::short_percent(frameless));
     }
-    if nameless >= LEAST_NAMELESS {
+    if nameless >= MIN_NAMELESS {
         let _ = write!(sum, "; {} in methods without a name", units::short_percent(nameless));
     }
-    if measure.unit.is_time() && !args.blocked && units::share(cost.total(), total) >= LEAST_FRAMELESS {
+    if measure.unit.is_time() && !args.blocked && units::share(cost.total(), total) >= MIN_FRAMELESS {
         let left_out = if args.no_session { " left out" } else { "" };
         let _ = write!(sum, "; not the program's{left_out}: {}", session_cost(cost));
     }
@@ -288,11 +288,11 @@ fn waits(profile: &Profile, number: usize) -> String {
     format!("\n{}{text}{more}", heading("Waits"))
 }
 
-/// The share, in percent, from which missing names are mentioned.
-pub(super) const LEAST_NAMELESS: f64 = 10.0;
+/// Minimum share of missing names to mention, in percent.
+pub(super) const MIN_NAMELESS: f64 = 10.0;
 
-/// The share, in percent, from which time without a stack is mentioned.
-const LEAST_FRAMELESS: f64 = 1.0;
+/// Minimum share of time without a stack to mention, in percent.
+const MIN_FRAMELESS: f64 = 1.0;
 
 /// Returns the share, in percent, of methods without a name; of CPU time, that of native code too. Native
 /// libraries without symbols are usual where time of threads has their frames.
@@ -308,7 +308,7 @@ pub(super) fn nameless(profile: &Profile, rows: &[TopRow], total: u64) -> f64 {
 const NAME: usize = 70;
 /// The width of the name of a method that waited.
 const WAIT_NAME: usize = 48;
-const SHORTEST_NAME: usize = 20;
+const MIN_NAME_LENGTH: usize = 20;
 /// The width of a share.
 const SHARE: usize = 20;
 const NARROW_SHARE: usize = 10;
@@ -321,7 +321,7 @@ fn table(rows: &[Row], inclusive: bool, has_blocked: bool, width: Option<usize>)
     let shares = if has_blocked { 3 } else { 2 };
     let (name, share) = match width {
         Some(width) if width < number + NAME + 4 + shares * SHARE => (
-            width.saturating_sub(number + 4 + shares * NARROW_SHARE).clamp(SHORTEST_NAME, NAME),
+            width.saturating_sub(number + 4 + shares * NARROW_SHARE).clamp(MIN_NAME_LENGTH, NAME),
             NARROW_SHARE,
         ),
         _ => (NAME, SHARE),

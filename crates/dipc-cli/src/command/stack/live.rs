@@ -24,12 +24,11 @@ const BEFORE_FIRST: Duration = Duration::from_millis(10);
 const ROUND: Duration = Duration::from_micros(1_200);
 /// The time between two rounds of the kernel's thread accounting.
 const ACCOUNT_PERIOD: Duration = Duration::from_millis(10);
-/// The largest number of sessions, each ten times as long as the one before, until one has samples: a starved
+/// Maximum number of sessions, each ten times as long as the one before, until one has samples: a starved
 /// process yields few.
-const MOST_SESSIONS: u32 = 3;
-/// The longest time that an event is held back. Samples come in time order, and events of other threads are
-/// few.
-const MOST_DELAY: Duration = Duration::from_millis(100);
+const MAX_SESSIONS: u32 = 3;
+/// Maximum time that an event waits for older events. Samples are in time order, and other events are rare.
+const MAX_DELAY: Duration = Duration::from_millis(100);
 
 /// The profile that asks for events of tasks.
 const TASKS: &str = "tasks";
@@ -62,7 +61,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
     let pid = found.endpoint.as_ref().map(|endpoint| endpoint.pid);
     let rounds = u32::try_from(args.count.saturating_add(UNRELIABLE)).unwrap_or(u32::MAX);
     let mut duration = BEFORE_FIRST + ROUND * rounds;
-    for _ in 0..MOST_SESSIONS {
+    for _ in 0..MAX_SESSIONS {
         let tasks = Profile::find(TASKS).filter(|_| args.by_task).map_or(&[][..], |tasks| tasks.providers);
         let config = SessionConfig::new([sampler()].into_iter().chain(tasks.iter().map(|of| of.to_config())));
         let account = LiveThreadTimes::start(pid, ACCOUNT_PERIOD);
@@ -75,7 +74,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
         }
         let runnable = runnable(&kernel_threads);
         let mut stream = LiveStream {
-            reader: LiveReader::new(MOST_DELAY),
+            reader: LiveReader::new(MAX_DELAY),
             consumer: LiveThreadStacks::new(args.stack_options(), account, runnable),
         };
         let limits = Limits {

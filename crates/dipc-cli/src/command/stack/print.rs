@@ -99,7 +99,7 @@ fn waits_for_lock(frames: &Frames, stack: &[FrameId]) -> bool {
     };
     let entered = stack
         .iter()
-        .take(MOST_LOCK_FRAMES)
+        .take(MAX_LOCK_FRAMES)
         .any(|frame| begins(*frame, ["System.Threading.Lock.Enter", "System.Threading.Lock.TryEnter"]));
     let monitor = ["System.Threading.Monitor.Enter", "System.Threading.Monitor.ReliableEnter"];
     entered || stack.first().is_some_and(|leaf| begins(*leaf, monitor))
@@ -111,11 +111,11 @@ const CANNOT_TELL: &str = "Whether threads outside managed code run or wait is n
 /// The line between the work of a task and the stack that created it.
 const CREATED_BY: &str = "[created by]";
 
-/// The largest number of lock waits shown with their owners.
-const MOST_WAITS: usize = 20;
+/// Maximum number of lock waits to show with their owners.
+const MAX_WAITS: usize = 20;
 
-/// The number of frames, from the leaf, among which the method that acquires a lock is searched.
-const MOST_LOCK_FRAMES: usize = 4;
+/// Maximum number of frames from the leaf to search for the method that acquires a lock.
+const MAX_LOCK_FRAMES: usize = 4;
 
 /// The kernel's state of a thread, in words.
 const fn kernel_state(state: char) -> &'static str {
@@ -218,7 +218,7 @@ fn table(
         text.push_str(&width::wrapped(CANNOT_TELL, width));
     }
     let locks = stacks.locks();
-    for wait in locks.unfinished_waits.iter().take(MOST_WAITS) {
+    for wait in locks.unfinished_waits.iter().take(MAX_WAITS) {
         if let Some(owner) = wait.owner() {
             let thread = wait.thread();
             let _ = writeln!(text, "Thread {thread} waits for a lock of {owner} to the end of the recording");

@@ -10,12 +10,12 @@ use crate::command::top::interval::{Interval, Omissions, ThreadRow};
 use crate::command::top::session::Features;
 use crate::record::watch::WatchedProcess;
 
-/// The largest number of distinct stacks in the sum of all intervals.
-const MOST_STACKS: u32 = 1 << 18;
-/// The largest number of distinct threads, types and exceptions in sums: further ones are counted together.
-const MOST_ROWS: usize = 4096;
-/// The number of most recent collections kept.
-const MOST_COLLECTIONS: usize = 500;
+/// Maximum number of distinct stacks in the sum of all intervals.
+const MAX_STACKS: u32 = 1 << 18;
+/// Maximum number of distinct threads, types and exceptions in sums: further ones are counted together.
+const MAX_ROWS: usize = 4096;
+/// Maximum number of recent collections to keep.
+const MAX_COLLECTIONS: usize = 500;
 /// The name of the row for everything beyond the limits.
 const OTHERS: &str = "(others)";
 
@@ -59,7 +59,7 @@ impl History {
             features,
             has_ended: false,
             latest: None,
-            sum: ProfileSum::new(Metric::Wall, MOST_STACKS),
+            sum: ProfileSum::new(Metric::Wall, MAX_STACKS),
             length: Duration::ZERO,
             threads: BTreeMap::new(),
             types: BTreeMap::new(),
@@ -75,7 +75,7 @@ impl History {
         self.length = self.length.saturating_add(interval.length);
         for row in &interval.threads {
             let id =
-                if self.threads.len() < MOST_ROWS || self.threads.contains_key(&row.id) { row.id } else { 0 };
+                if self.threads.len() < MAX_ROWS || self.threads.contains_key(&row.id) { row.id } else { 0 };
             let sum = self.threads.entry(id).or_insert_with(|| ThreadRow {
                 id,
                 name: if id == 0 { String::new() } else { row.name.clone() },
@@ -103,7 +103,7 @@ impl History {
         for collection in &interval.collections.collections {
             self.collections.push_front(collection.clone());
         }
-        self.collections.truncate(MOST_COLLECTIONS);
+        self.collections.truncate(MAX_COLLECTIONS);
         let (sum, new) = (&mut self.omissions, interval.omissions);
         sum.lost = new.lost;
         sum.samples = sum.samples.saturating_add(new.samples);
@@ -125,6 +125,6 @@ impl History {
 
 /// The key of a row: its name, or [`OTHERS`] beyond the limit.
 fn key<R>(rows: &BTreeMap<String, R>, name: &str) -> String {
-    let has_room = rows.len() < MOST_ROWS || rows.contains_key(name);
+    let has_room = rows.len() < MAX_ROWS || rows.contains_key(name);
     if has_room { name } else { OTHERS }.to_owned()
 }

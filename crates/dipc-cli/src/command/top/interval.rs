@@ -22,10 +22,10 @@ use crate::inspect::memory_use::{MemoryCounters, MemoryUse};
 use crate::record::kernel_samples::into_processor_time;
 use crate::record::thread_times::LiveThreadTimes;
 
-/// The most bytes of the stream that one interval uses. Further samples are left out.
-pub(super) const MOST_BYTES: u64 = 64 << 20;
-/// The most bytes of data about code.
-const MOST_CODE: usize = 128 << 20;
+/// Maximum number of bytes of the stream that one interval uses. Further samples are left out.
+pub(super) const MAX_BYTES: u64 = 64 << 20;
+/// Maximum number of bytes of data about code.
+const MAX_CODE_SIZE: usize = 128 << 20;
 /// The longest wait for further events of an interval that is over by the clock.
 const SILENCE: Duration = Duration::from_millis(500);
 
@@ -165,7 +165,7 @@ impl IntervalBuilder {
             // They correct the runtime's samples; those of the kernel are right.
             profile = profile.with_kernel_times(KernelTimes::default());
         }
-        *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
+        *profile.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
         Self {
             length,
             account,
@@ -229,7 +229,7 @@ impl IntervalBuilder {
         self.has_events = true;
         self.last = self.last.max(time);
         let is_sample = event.provider() == dipc_client::SAMPLE_PROFILER;
-        if is_sample && self.bytes > MOST_BYTES {
+        if is_sample && self.bytes > MAX_BYTES {
             self.samples_left_out = self.samples_left_out.saturating_add(1);
             return;
         }

@@ -13,10 +13,10 @@ use crate::command::top::view::{self, Choice, View, ViewTable};
 use crate::record::watch::WatchedProcess;
 use crate::render::screen::LastMessage;
 
-/// The longest filter text.
-const LONGEST_FILTER: usize = 200;
-/// The largest depth of callers that are followed.
-const DEEPEST: usize = 256;
+/// Maximum length of a filter.
+const MAX_FILTER_LENGTH: usize = 200;
+/// Maximum depth of callers to follow.
+const MAX_DEPTH: usize = 256;
 
 /// The state of the screen.
 pub(super) struct Model {
@@ -233,7 +233,7 @@ impl Model {
                 self.filter.clear();
             }
             KeyCode::Backspace => _ = self.filter.pop(),
-            KeyCode::Char(character) if !character.is_control() && self.filter.len() < LONGEST_FILTER => {
+            KeyCode::Char(character) if !character.is_control() && self.filter.len() < MAX_FILTER_LENGTH => {
                 self.filter.push(character);
             }
             _ => {}
@@ -295,7 +295,7 @@ impl Model {
     fn drill(&mut self) {
         let chosen = self.table.rows.get(self.selected);
         let method = chosen.and_then(|row| Some((row.method.clone()?, row.title())));
-        if let Some((method, title)) = method.filter(|_| self.path.len() < DEEPEST) {
+        if let Some((method, title)) = method.filter(|_| self.path.len() < MAX_DEPTH) {
             self.path.push(PathMethod { method, title, selected: self.selected });
             // The filter applied to the list of methods.
             self.filter.clear();

@@ -36,8 +36,8 @@ const HELP: &str = "\
 
 /// The width of a column of numbers.
 const NUMBER: u16 = 9;
-/// The least width of names: columns of numbers give way, the last one first.
-const NARROWEST_NAME: u16 = 24;
+/// Minimum width of names: columns of numbers give way, the last one first.
+const MIN_NAME_WIDTH: u16 = 24;
 
 /// The activity of processes on a screen that is redrawn as intervals arrive, and as keys are pressed.
 pub(super) struct TopScreen {
@@ -151,7 +151,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
         frame.render_widget(Paragraph::new(reason), area);
         return;
     }
-    let room = usize::from(area.width.saturating_sub(NARROWEST_NAME) / (NUMBER + 1));
+    let room = usize::from(area.width.saturating_sub(MIN_NAME_WIDTH) / (NUMBER + 1));
     let columns = room.min(model.table.head.len());
     let shown = u16::try_from(columns).unwrap_or(u16::MAX);
     let name = usize::from(area.width.saturating_sub(shown.saturating_mul(NUMBER + 1)));

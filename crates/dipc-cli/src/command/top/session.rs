@@ -23,13 +23,13 @@ use crate::record::thread_times::LiveThreadTimes;
 use crate::record::watch::{EventSender, SessionEnd, SharedLimits, WatchSession, WatchedProcess};
 use crate::render::messages;
 
-/// The longest time that an event is held back for older ones of other threads.
-const MOST_DELAY: Duration = Duration::from_millis(200);
+/// Maximum time that an event waits for older events of other threads.
+const MAX_DELAY: Duration = Duration::from_millis(200);
 /// The time between two rounds of the kernel's thread accounting: shorter than the delay of events, so that
 /// an interval gets all of its own rounds.
 const ACCOUNT_PERIOD: Duration = Duration::from_millis(100);
-/// The longest time that the first interval waits for the names of methods.
-const MOST_WAIT: Duration = Duration::from_secs(30);
+/// Maximum time that the first interval waits for the names of methods.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// A message from a session to the view.
 pub(super) enum SessionEvent {
@@ -121,7 +121,7 @@ impl WatchSession for TopSession<'_> {
             events,
             count: 0,
         };
-        let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: intervals };
+        let mut stream = LiveStream { reader: LiveReader::new(MAX_DELAY), consumer: intervals };
         let end = recorder::run(session, &mut stream, &limits)?;
         report(&stream.reader, end)
     }
@@ -184,7 +184,7 @@ impl EventConsumer for Intervals<'_> {
         if let Some(names) = &mut self.names {
             let builder = &mut self.builder;
             let is_whole = names.read(|event| builder.add_code(event));
-            self.waits_for_names &= !is_whole && self.begun.elapsed() < MOST_WAIT;
+            self.waits_for_names &= !is_whole && self.begun.elapsed() < MAX_WAIT;
         }
         if let Some(samples) = &mut self.samples {
             let builder = &mut self.builder;

@@ -13,10 +13,10 @@ use crate::render::escape::escape_controls;
 use crate::render::frame_name::FrameName;
 use crate::render::{units, width};
 
-/// The most rows of a table: more than anybody scrolls through. Filters search all rows.
-const MOST_ROWS: usize = 1000;
-/// The least number of samples from which methods have shares.
-const LEAST_SAMPLES: u64 = 5;
+/// Maximum number of rows of a table: more than anybody scrolls through. Filters search all rows.
+const MAX_ROWS: usize = 1000;
+/// Minimum number of samples from which methods have shares.
+const MIN_SAMPLES: u64 = 5;
 /// The largest number of columns kept of a text: more than any screen has.
 const WIDEST: usize = 500;
 
@@ -155,7 +155,7 @@ pub(super) fn methods(profile: &Profile, order: MethodOrder) -> Vec<TopRow> {
 
 /// Whether an interval has too few samples of methods for shares: each of two would be half.
 fn has_few_samples(interval: &Interval) -> bool {
-    interval.method_samples() < LEAST_SAMPLES
+    interval.method_samples() < MIN_SAMPLES
 }
 
 /// The methods with their shares, which are left out if `is_few`.
@@ -164,7 +164,7 @@ fn method_table(profile: &Profile, choice: Choice<'_>, is_few: bool) -> ViewTabl
     let name = if is_few { "METHOD (too few samples for shares)" } else { "METHOD" };
     let percent = |part: u64| if is_few { "-".to_owned() } else { percent(part, total) };
     let rows = methods(profile, choice.order).into_iter().filter(|row| choice.matches(&row.frame));
-    let rows = rows.take(MOST_ROWS).map(|row| {
+    let rows = rows.take(MAX_ROWS).map(|row| {
         let cells = vec![
             percent(row.exclusive),
             time(row.exclusive),
@@ -183,7 +183,7 @@ fn caller_table(profile: &Profile, path: &[String], choice: Choice<'_>) -> ViewT
     let found = found.unwrap_or_default();
     let total = found.iter().map(|row| row.weight).fold(0, u64::saturating_add);
     let name = |frame: Option<FrameId>| frame.map_or("", |frame| profile.frames.name(frame));
-    let rows = found.into_iter().filter(|row| choice.matches(name(row.frame))).take(MOST_ROWS).map(|row| {
+    let rows = found.into_iter().filter(|row| choice.matches(name(row.frame))).take(MAX_ROWS).map(|row| {
         let cells = vec![percent(row.weight, total), time(row.weight)];
         ViewRow::of_frame(cells, profile, row.frame, "(the thread begins here)")
     });
@@ -220,7 +220,7 @@ fn thread_table(history: &History, profile: &Profile, length: Duration, choice: 
     } else {
         vec!["THREAD", "WORKS", "BLOCKED", "IDLE"]
     };
-    ViewTable { head, name: "NAME, MOSTLY IN (100% is one core)", rows: rows.take(MOST_ROWS).collect() }
+    ViewTable { head, name: "NAME, MOSTLY IN (100% is one core)", rows: rows.take(MAX_ROWS).collect() }
 }
 
 fn type_table(history: &History, length: Duration, choice: Choice<'_>) -> ViewTable {
@@ -241,7 +241,7 @@ fn type_table(history: &History, length: Duration, choice: Choice<'_>) -> ViewTa
     ViewTable {
         head: vec!["SHARE", "ALLOCATED", "", "SAMPLES"],
         name: "TYPE",
-        rows: rows.take(MOST_ROWS).collect(),
+        rows: rows.take(MAX_ROWS).collect(),
     }
 }
 
@@ -281,7 +281,7 @@ fn exception_table(history: &History, length: Duration, choice: Choice<'_>) -> V
         let cells = vec![units::count(count), rate(count, length, "")];
         ViewRow::of_text(cells, &format!("{name}: {message}"))
     });
-    ViewTable { head: vec!["THROWN", ""], name: "TYPE: FIRST MESSAGE", rows: rows.take(MOST_ROWS).collect() }
+    ViewTable { head: vec!["THROWN", ""], name: "TYPE: FIRST MESSAGE", rows: rows.take(MAX_ROWS).collect() }
 }
 
 fn percent(part: u64, whole: u64) -> String {

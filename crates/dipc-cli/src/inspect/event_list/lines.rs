@@ -37,8 +37,8 @@ pub(super) struct Writer<'o> {
     recorded: u64,
 }
 
-/// The least bytes that an event takes besides its payload.
-const SHORTEST_HEADER: u64 = 8;
+/// Minimum size of an event besides its payload, in bytes.
+const MIN_HEADER_LENGTH: u64 = 8;
 /// The bytes collected before they are written.
 const BUFFER: usize = 256 << 10;
 
@@ -53,7 +53,7 @@ impl<'s> Formatter<'s> {
 
     /// Adds an event.
     pub(super) fn push(&mut self, lines: &mut Lines, event: &Event<'_>) {
-        let recorded = (event.payload().len() as u64).saturating_add(SHORTEST_HEADER);
+        let recorded = (event.payload().len() as u64).saturating_add(MIN_HEADER_LENGTH);
         lines.recorded = lines.recorded.saturating_add(recorded);
         let text = &mut lines.text;
         match self {

@@ -14,8 +14,8 @@ use super::reading::{Ordered, Reading};
 use crate::exit::Failure;
 use crate::processors::no_thread;
 
-/// The most readers: each one adds work that is done several times.
-pub(super) const MOST_READERS: usize = 8;
+/// Maximum number of readers: each one repeats some work.
+pub(super) const MAX_READERS: usize = 8;
 /// The least number of events in a turn: enough that turns cost little, few enough that the lines of a turn
 /// can be held until those before are written.
 const TURN: u64 = 1024;
@@ -23,7 +23,7 @@ const TURN: u64 = 1024;
 const WAITING: usize = 32;
 /// The memory in bytes that a reader may hold while others run: more than recordings of runtimes take. A
 /// recording that does not reveal which events are the oldest is held as a whole, and by a single reader.
-const MOST_HELD: u64 = 32 << 20;
+const MAX_HELD: u64 = 32 << 20;
 
 /// A piece of a reader's output.
 enum Message {
@@ -209,7 +209,7 @@ impl<O: Ordered> Reading<'_, O> {
                 return;
             }
             // All readers reach the same decision at the same event.
-            is_shared &= self.events.held_bytes() <= MOST_HELD;
+            is_shared &= self.events.held_bytes() <= MAX_HELD;
             if is_own && !output.leave(number, Message::EndOfTurn { is_last: !is_shared })
                 || !is_shared && number != 0
             {

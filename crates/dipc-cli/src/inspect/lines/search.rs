@@ -9,14 +9,14 @@ use uuid::Uuid;
 
 use crate::render::messages;
 
-/// The largest file that is read, in bytes. Large programs have PDBs of some ten megabytes.
-const LARGEST: usize = 256 << 20;
-/// The most bytes kept of all PDBs together.
-const MOST: usize = 1 << 30;
+/// Maximum size of a file to read, in bytes. Large programs have PDBs of some ten megabytes.
+const MAX_FILE_SIZE: usize = 256 << 20;
+/// Maximum number of bytes to keep of all PDBs together.
+const MAX_TOTAL_SIZE: usize = 1 << 30;
 /// The files searched for, found or not, and the bytes read of those found: a recording may name any number
 /// of modules. A program of a thousand modules has some seven thousand places where PDBs might be, and a few
 /// hundred megabytes of them.
-const BUDGET: Budget = Budget { files: 50_000, bytes: 8 << 30, unpacked: MOST as u64 };
+const BUDGET: Budget = Budget { files: 50_000, bytes: 8 << 30, unpacked: MAX_TOTAL_SIZE as u64 };
 
 /// A search for PDBs.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Candidate {
 
 impl Search {
     pub(super) fn new(folders: &[PathBuf]) -> Self {
-        Self { folders: folders.to_vec(), left: MOST, budget: BUDGET }
+        Self { folders: folders.to_vec(), left: MAX_TOTAL_SIZE, budget: BUDGET }
     }
 
     /// Returns the PDB of a module, unpacked; `None`, with a message, without one of the same build.
@@ -163,13 +163,13 @@ impl Search {
     fn embedded(&mut self, module: &Candidate) -> Result<Option<Vec<u8>>, String> {
         let Some(image) = self.read(module)? else { return Ok(None) };
         let image = Image::parse(&image).map_err(|error| error.to_string())?;
-        let (size, most) = (image.embedded_pdb_size(), (LARGEST as u64).min(self.budget.unpacked));
+        let (size, most) = (image.embedded_pdb_size(), (MAX_FILE_SIZE as u64).min(self.budget.unpacked));
         if size > most {
             return Err(format!("its PDB has {size} bytes, more than the {most} that may still be unpacked"));
         }
         // A failed unpacking has cost the time, too.
         self.budget.unpacked -= size;
-        image.embedded_pdb(LARGEST).map_err(|error| error.to_string())
+        image.embedded_pdb(MAX_FILE_SIZE).map_err(|error| error.to_string())
     }
 
     /// Reads a whole file; `None` if it does not exist.
@@ -183,7 +183,7 @@ impl Search {
             Origin::Recording => dipc_transport::open_untrusted(&candidate.path),
         };
         let mut bytes = Vec::new();
-        let most = (LARGEST as u64).min(self.budget.bytes);
+        let most = (MAX_FILE_SIZE as u64).min(self.budget.bytes);
         match opened.and_then(|file| file.take(most + 1).read_to_end(&mut bytes)) {
             Ok(_) => {}
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clr_events::code::UnresolvedReason;
-use nettrace_export::{CausalGrouping, LONGEST_NAME, Metric, Omissions, Pattern, Samples};
+use nettrace_export::{CausalGrouping, MAX_NAME_LENGTH, Metric, Omissions, Pattern, Samples};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::needs::{self, Needs};
@@ -154,7 +154,7 @@ pub(in crate::inspect) fn warn_of_omissions(missing: &Omissions) {
     }
     if missing.long_names > 0 {
         messages::warning(format_args!(
-            "{} names of methods are longer than {LONGEST_NAME} bytes and are cut: they end in '…'",
+            "{} names of methods are longer than {MAX_NAME_LENGTH} bytes and are cut: they end in '…'",
             missing.long_names
         ));
     }

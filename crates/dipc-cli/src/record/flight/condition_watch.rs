@@ -9,9 +9,9 @@ use nettrace::RelativeTime;
 
 use crate::record::silence::SilenceGuard;
 
-/// The longest time that an event is held back for older ones of other threads. Runtimes send their events
-/// every 100 ms.
-const MOST_DELAY: Duration = Duration::from_millis(500);
+/// Maximum time that an event waits for older events of other threads. Runtimes send their events every 100
+/// ms.
+const MAX_DELAY: Duration = Duration::from_millis(500);
 
 /// The size of the buffer of a session that requests events again.
 const BUFFER_MB: u32 = 16;
@@ -28,7 +28,7 @@ pub(super) struct ConditionWatch {
 impl ConditionWatch {
     pub(super) fn new(condition: Condition) -> Self {
         Self {
-            reader: LiveReader::new(MOST_DELAY),
+            reader: LiveReader::new(MAX_DELAY),
             evaluator: Evaluator::new(condition.clone()),
             condition,
             silence: SilenceGuard::new("trace", None, SessionSettings::default().interval),

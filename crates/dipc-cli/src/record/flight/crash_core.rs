@@ -14,8 +14,8 @@ use crate::render::output_file::{OutputFile, unused_names};
 use crate::render::staged_file::{folder_of, rename_new};
 use crate::render::{messages, shell, units};
 
-/// The most bytes of an overview that are looked at.
-const MOST_TEXT: u64 = 1 << 20;
+/// Maximum number of bytes of an overview to inspect.
+const MAX_TEXT_SIZE: u64 = 1 << 20;
 /// The longest time for the overview of a core dump.
 const OVERVIEW: Duration = Duration::from_secs(120);
 
@@ -141,7 +141,7 @@ pub(super) fn write_overview(core: &Path, path: &Path) -> Result<(PathBuf, Strin
     file.store()?;
     let mut text = Vec::new();
     let written =
-        std::fs::File::open(file.path()).and_then(|file| file.take(MOST_TEXT).read_to_end(&mut text));
+        std::fs::File::open(file.path()).and_then(|file| file.take(MAX_TEXT_SIZE).read_to_end(&mut text));
     written.map_err(|error| failed(&error))?;
     Ok((file.path().to_owned(), String::from_utf8_lossy(&text).into_owned()))
 }

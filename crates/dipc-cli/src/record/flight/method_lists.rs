@@ -5,8 +5,8 @@ use nettrace_edit::Segment;
 
 use crate::record::names::live_names;
 
-/// The most bytes of a list of methods.
-const MOST: u64 = 64 << 20;
+/// Maximum number of bytes of a list of methods.
+const MAX_LIST_SIZE: u64 = 64 << 20;
 
 /// Lists of methods, received while the recording runs.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl MethodLists {
     pub(super) fn read(&mut self) {
         while let Some(piece) = self.live.next_piece() {
             match piece {
-                ListPiece::Bytes(bytes) if self.arriving.bytes() < MOST => {
+                ListPiece::Bytes(bytes) if self.arriving.bytes() < MAX_LIST_SIZE => {
                     self.arriving.push(&bytes);
                 }
                 ListPiece::End => {

@@ -35,8 +35,8 @@ use crate::render::staged_file::StagedFile;
 const INTERVAL: Duration = Duration::from_millis(200);
 /// The same for samples that are shown while they are taken.
 const LIVE_INTERVAL: Duration = Duration::from_millis(50);
-/// The most pieces of live samples that wait for a reader.
-const MOST_PIECES: usize = 64;
+/// Maximum number of pieces of live samples that wait for a reader.
+const MAX_PIECES: usize = 64;
 /// The longest wait for the last piece of live samples.
 const LAST_PIECE: Duration = Duration::from_secs(5);
 
@@ -148,9 +148,9 @@ struct OpenSampler {
     description: String,
 }
 
-/// The most samples per second that have the default number of bytes of the stack: with more, the buffers are
-/// full before a busy machine reads them.
-const MOST_WITH_DEEP_STACKS: u32 = 1000;
+/// Maximum sample rate with the default stack size: with a higher one, the buffers fill up before a busy
+/// machine reads them.
+const MAX_RATE_WITH_DEEP_STACKS: u32 = 1000;
 /// The bytes of the stack in samples that are more frequent: enough for calls into the C library.
 const FEW_STACK_BYTES: u32 = 512;
 
@@ -160,7 +160,7 @@ impl OpenSampler {
         let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
         let mut config = SamplerConfig::new(Scope::Processes(vec![pid]));
         config.frequency = settings.frequency;
-        if settings.frequency > MOST_WITH_DEEP_STACKS {
+        if settings.frequency > MAX_RATE_WITH_DEEP_STACKS {
             config.stack_bytes = FEW_STACK_BYTES;
         }
         if settings.off_cpu {
@@ -304,7 +304,7 @@ impl LiveSamples {
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
         // A reader that is late makes the kernel lose samples, which are counted.
-        let (sender, pieces) = mpsc::sync_channel(MOST_PIECES);
+        let (sender, pieces) = mpsc::sync_channel(MAX_PIECES);
         thread::spawn(move || {
             let outcome = send(&mut opened, &sender, &until);
             if let Err(failure) = outcome {
@@ -453,9 +453,9 @@ pub(crate) fn snapshot(
     Ok(threads)
 }
 
-/// The most samples a second of the whole machine, of which those of other processes are dropped: a process
-/// pays 2 % for a thousand a second of each of its threads, and this one for all of them.
-const MOST_MACHINE_SAMPLES: u64 = 16_000;
+/// Maximum number of samples a second of the whole machine, of which those of other processes are dropped: a
+/// process pays 2 % for a thousand a second of each of its threads, and this one for all of them.
+const MAX_MACHINE_RATE: u64 = 16_000;
 
 impl SampleSettings {
     /// Whether the timers of all processors may take the samples.
@@ -464,7 +464,7 @@ impl SampleSettings {
             |processors: Vec<i32>| u64::from(self.frequency).saturating_mul(processors.len() as u64);
         self.short_threads
             && self.frequency > 0
-            && linux_sampler::processors().is_ok_and(|all| samples(all) <= MOST_MACHINE_SAMPLES)
+            && linux_sampler::processors().is_ok_and(|all| samples(all) <= MAX_MACHINE_RATE)
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct ChildEnd {
 }
 
 /// The number of last bytes kept of its standard error.
-const MOST_ERRORS: usize = 16 << 10;
+const MAX_ERRORS: usize = 16 << 10;
 
 /// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,7 +208,7 @@ fn keep_end(mut stream: impl Read, end: &Mutex<Vec<u8>>) {
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         let mut end = end.lock().unwrap_or_else(PoisonError::into_inner);
         end.extend_from_slice(&buffer[..count]);
-        let excess = end.len().saturating_sub(MOST_ERRORS);
+        let excess = end.len().saturating_sub(MAX_ERRORS);
         end.drain(..excess);
     }
 }

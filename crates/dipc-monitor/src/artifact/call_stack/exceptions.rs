@@ -14,18 +14,18 @@ use dipc_collect::StopSignal;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallStack, MOST_FRAMES, RawStack, THROWING_TYPE};
+use super::{CallStack, MAX_FRAMES, RawStack, THROWING_TYPE};
 use crate::artifact::stream::{self, Piece};
 use crate::artifact::{ArtifactError, ArtifactSink, LogFormat, begin, write};
-use crate::live_session::MOST_DELAY;
+use crate::live_session::MAX_DELAY;
 use crate::process::Watched;
 
 /// The keywords of exceptions, and of methods that are compiled or loaded meanwhile.
 const KEYWORDS: Keywords = Keywords(0x8000 | 0x8 | 0x10 | 0x20);
-/// The most exceptions; the oldest are dropped.
-const MOST: usize = 10_000;
-/// The most characters of a message.
-const LONGEST_MESSAGE: usize = 16 << 10;
+/// Maximum number of exceptions; the oldest are dropped.
+const MAX_EXCEPTIONS: usize = 10_000;
+/// Maximum number of characters of a message.
+const MAX_MESSAGE_LENGTH: usize = 16 << 10;
 
 /// The exceptions to collect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,19 +94,19 @@ impl Exceptions {
 
     fn add(&mut self, event: &Event<'_>) {
         let Ok(Some(ClrEvent::ExceptionStart(exception))) = ClrEvent::of(event) else { return };
-        if self.thrown.len() >= MOST {
+        if self.thrown.len() >= MAX_EXCEPTIONS {
             self.thrown.pop_front();
             self.dropped += 1;
         }
         self.thrown.push_back(Thrown {
             time: event.relative_time(),
-            type_name: exception.exception_type.chars().take(LONGEST_MESSAGE).collect(),
-            message: exception.exception_message.chars().take(LONGEST_MESSAGE).collect(),
+            type_name: exception.exception_type.chars().take(MAX_MESSAGE_LENGTH).collect(),
+            message: exception.exception_message.chars().take(MAX_MESSAGE_LENGTH).collect(),
             stack: RawStack {
                 process: event.process_id(),
                 thread: event.thread_id().0,
                 time: event.time(),
-                addresses: event.stack().into_iter().take(MOST_FRAMES).collect(),
+                addresses: event.stack().into_iter().take(MAX_FRAMES).collect(),
             },
         });
     }
@@ -166,7 +166,7 @@ pub(in crate::artifact) fn collect(
     };
     let session = process.target().start_session(&SessionConfig::new([provider]))?;
     begin(sink)?;
-    let mut reader = LiveReader::new(MOST_DELAY);
+    let mut reader = LiveReader::new(MAX_DELAY);
     let (mut code, mut exceptions) = (CodeMap::default(), Exceptions::default());
     let mut add = |reader: &mut LiveReader| {
         if let Some(info) = reader.info() {

@@ -10,20 +10,20 @@ use dipc_client::{Keywords, Level, LiveReader, SAMPLE_PROFILER, SessionConfig};
 use dipc_collect::StopSignal;
 use serde::Serialize;
 
-use super::{CallStack, MOST_FRAMES, RawStack};
+use super::{CallStack, MAX_FRAMES, RawStack};
 use crate::artifact::stream::{self, Piece};
 use crate::artifact::trace::provider;
 use crate::artifact::{ArtifactError, ArtifactSink, begin, require_sampler, write};
-use crate::live_session::MOST_DELAY;
+use crate::live_session::MAX_DELAY;
 use crate::process::Watched;
 
 /// The time for which threads are sampled once the first sample has come: each is about every ten
 /// milliseconds.
 const SAMPLED: Duration = Duration::from_millis(100);
-/// The longest wait for a sample.
-const LONGEST: Duration = Duration::from_secs(10);
-/// The most threads.
-const MOST_THREADS: usize = 10_000;
+/// Maximum wait for a sample.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+/// Maximum number of threads.
+const MAX_THREADS: usize = 10_000;
 
 /// The form of stacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,11 +69,11 @@ impl Samples {
     fn add(&mut self, event: &Event<'_>) {
         let thread = event.thread_id().0;
         if event.provider() != SAMPLE_PROFILER
-            || self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&thread)
+            || self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&thread)
         {
             return;
         }
-        let addresses: Vec<u64> = event.stack().into_iter().take(MOST_FRAMES).collect();
+        let addresses: Vec<u64> = event.stack().into_iter().take(MAX_FRAMES).collect();
         if !addresses.is_empty() {
             self.first.get_or_insert_with(Instant::now);
             let (process, time) = (event.process_id(), event.time());
@@ -95,9 +95,9 @@ pub(in crate::artifact) fn collect(
     require_sampler(process)?;
     let config = SessionConfig::new([provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL)]);
     let session = process.target().start_session(&config)?;
-    let mut reader = LiveReader::new(MOST_DELAY);
+    let mut reader = LiveReader::new(MAX_DELAY);
     let (mut code, mut samples) = (CodeMap::default(), Samples::default());
-    stream::read(session, Some(LONGEST), stop, |piece| {
+    stream::read(session, Some(MAX_WAIT), stop, |piece| {
         match piece {
             Piece::Bytes(bytes) => reader.feed(bytes),
             Piece::Pause => reader.release(),

@@ -17,12 +17,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::LogLevel;
 use crate::trace_context::TraceContext;
 
-/// The most threads whose formatted message waits for its arguments.
-const MOST_WAITING: usize = 1000;
-/// The most scopes that are open at once.
-const MOST_SCOPES: usize = 10_000;
-/// The most scopes of a record.
-const DEEPEST: usize = 32;
+/// Maximum number of threads with a formatted message that waits for its arguments.
+const MAX_WAITING: usize = 1000;
+/// Maximum number of open scopes.
+const MAX_SCOPES: usize = 10_000;
+/// Maximum number of scopes of a record.
+const MAX_DEPTH: usize = 32;
 
 /// The role of an event. Its id is a number that the source's other events move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,14 +127,14 @@ impl LogReader {
                 if let Some(alone) = self.waiting.remove(&thread) {
                     self.pass_on(&alone, None, &Pairs::default(), out);
                 }
-                if self.waiting.len() < MOST_WAITING {
+                if self.waiting.len() < MAX_WAITING {
                     self.waiting.insert(thread, message);
                 } else {
                     self.pass_on(&message, None, &Pairs::default(), out);
                 }
             }
             Kind::MessageJson => self.add_arguments(event, thread, out),
-            Kind::ScopeStart if self.scopes.len() < MOST_SCOPES => {
+            Kind::ScopeStart if self.scopes.len() < MAX_SCOPES => {
                 let values = field(event, "ArgumentsJson").and_then(|json| serde_json::from_str(&json).ok());
                 let scope = Scope { parent: event.related_activity(), values: values.unwrap_or_default() };
                 self.scopes.extend(event.activity().map(|id| (id, scope)));
@@ -205,11 +205,11 @@ impl LogReader {
         let mut scopes = Vec::new();
         if let Some(path) = ActivityPath::new(activity, process) {
             let around = std::iter::once(activity).chain(path.ancestors());
-            scopes.extend(around.filter_map(|id| Some(&self.scopes.get(&id)?.values)).take(DEEPEST));
+            scopes.extend(around.filter_map(|id| Some(&self.scopes.get(&id)?.values)).take(MAX_DEPTH));
         } else {
             let mut next = Some(activity);
             while let Some(scope) =
-                next.and_then(|id| self.scopes.get(&id)).filter(|_| scopes.len() < DEEPEST)
+                next.and_then(|id| self.scopes.get(&id)).filter(|_| scopes.len() < MAX_DEPTH)
             {
                 scopes.push(&scope.values);
                 next = scope.parent;

@@ -11,17 +11,17 @@ use crate::trace_context::TraceContext;
 
 /// The space of no width after separators.
 const MARK: char = '\u{200b}';
-/// The most links or events of a span, and the most attributes of each.
-const MOST: usize = 128;
+/// Maximum number of links or events of a span, and of attributes of each.
+const MAX_ANNOTATIONS: usize = 128;
 
 /// Parses links; those without ids are left out.
 pub(super) fn links(list: &str) -> Vec<Link> {
-    items(list).filter_map(|item| link(&item)).take(MOST).collect()
+    items(list).filter_map(|item| link(&item)).take(MAX_ANNOTATIONS).collect()
 }
 
 /// Parses events; those without a time are left out.
 pub(super) fn events(list: &str) -> Vec<SpanEvent> {
-    items(list).filter_map(|item| event(&item)).take(MOST).collect()
+    items(list).filter_map(|item| event(&item)).take(MAX_ANNOTATIONS).collect()
 }
 
 /// A link or an event.
@@ -43,7 +43,10 @@ fn items(list: &str) -> impl Iterator<Item = Item<'_>> {
             let (key, value) = pair.split_once(':')?;
             Some(KeyValue::new(key, value.trim_start_matches(MARK)))
         });
-        Item { fields: fields.split(",\u{200b}").collect(), attributes: attributes.take(MOST).collect() }
+        Item {
+            fields: fields.split(",\u{200b}").collect(),
+            attributes: attributes.take(MAX_ANNOTATIONS).collect(),
+        }
     })
 }
 

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use hashbrown::HashMap;
 use nettrace::RelativeTime;
 
-use crate::page::bins::{BinWidth, MOST_BINS};
+use crate::page::bins::{BinWidth, MAX_BINS};
 
-/// The largest number of cells: bins get wider before it is exceeded.
-const MOST_CELLS: usize = 1 << 18;
+/// Maximum number of cells: bins get wider before it is exceeded.
+const MAX_CELLS: usize = 1 << 18;
 
 /// Counts and sums by key and bin. Bins begin narrow and get wider with the recording.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl Cells {
             self.widen(width);
         }
         // A single bin has as many cells as there are keys, which their owners bound.
-        while self.cells.len() >= MOST_CELLS && self.width.bin(time) > 0 {
+        while self.cells.len() >= MAX_CELLS && self.width.bin(time) > 0 {
             self.widen(self.width.wider());
         }
     }
@@ -96,7 +96,7 @@ impl Cells {
     }
 }
 
-const _: () = assert!(MOST_BINS as usize <= MOST_CELLS, "one key has room for all bins");
+const _: () = assert!(MAX_BINS as usize <= MAX_CELLS, "one key has room for all bins");
 
 #[cfg(test)]
 mod tests {
@@ -129,7 +129,7 @@ mod tests {
         cells.add_interval(0, at(500), at(2_250));
         assert_eq!(written(&cells, cells.width()), ",\"x\":[0,0,0,500000,0,1,0,1000000,0,1,0,250000]");
         cells.add_interval(0, at(-5), RelativeTime::MAX);
-        assert!(cells.cells.len() <= MOST_BINS as usize);
+        assert!(cells.cells.len() <= MAX_BINS as usize);
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         for number in 0..1_000_000u32 {
             cells.add(number % 400, at(i64::from(number)), 1, 2);
         }
-        assert!(cells.cells.len() < MOST_CELLS + 400);
+        assert!(cells.cells.len() < MAX_CELLS + 400);
         let sums = cells.cells.values().fold((0, 0), |sum, cell| (sum.0 + cell.count, sum.1 + cell.sum));
         assert_eq!(sums, (1_000_000, 2_000_000));
     }

@@ -12,13 +12,13 @@ use crate::page::data::list;
 use crate::page::text::text;
 
 /// The number of curves.
-const MOST_CURVES: usize = 64;
+const MAX_CURVES: usize = 64;
 /// The points of a curve: its bins get wider before there are more.
-const MOST_POINTS: usize = 600;
+const MAX_POINTS: usize = 600;
 /// Series whose values are read.
-const MOST_SERIES: usize = 4096;
+const MAX_SERIES: usize = 4096;
 /// Curves that are shown at first where a recording has none of [`FEATURED`].
-const FEWEST_SHOWN: usize = 6;
+const MIN_SHOWN: usize = 6;
 
 /// A number of a counter that is shown before all others.
 struct Featured {
@@ -109,7 +109,7 @@ impl Default for Curves {
     fn default() -> Self {
         Self {
             of_counters: MetadataMap::default(),
-            counters: Counters::new(Selection::everything()).with_max_series(MOST_SERIES),
+            counters: Counters::new(Selection::everything()).with_max_series(MAX_SERIES),
             found: Found::default(),
         }
     }
@@ -191,7 +191,7 @@ impl Found {
     /// Returns whether there is room for a curve, for which the last one may have to go. That one does not
     /// return: the limit of ranks only falls.
     fn make_room(&mut self, rank: Rank) -> bool {
-        if self.curves.len() < MOST_CURVES {
+        if self.curves.len() < MAX_CURVES {
             return true;
         }
         let is_before = self.curves.last_key_value().is_some_and(|(last, _)| rank < *last);
@@ -207,7 +207,7 @@ impl Found {
             self.curves.keys().filter(|rank| rank.group < FEATURED.len()).copied().collect();
         shown.dedup_by_key(|rank| rank.group);
         if shown.is_empty() {
-            shown.extend(self.curves.keys().take(FEWEST_SHOWN));
+            shown.extend(self.curves.keys().take(MIN_SHOWN));
         }
         shown
     }
@@ -242,7 +242,7 @@ impl Curve {
 
     fn add(&mut self, time: RelativeTime, point: Point) {
         add_to(&mut self.points, self.width.bin(time), point);
-        while self.points.len() > MOST_POINTS {
+        while self.points.len() > MAX_POINTS {
             let width = self.width.wider();
             self.points = self.in_bins(width);
             self.width = width;
@@ -346,7 +346,7 @@ mod tests {
         let data = written(&curves, BinWidth::default());
         let curve = &data["curves"][0];
         let (points, width) = (points(curve), curve["binNs"].as_u64().unwrap());
-        assert!(points.len() <= MOST_POINTS && points.len() > MOST_POINTS / 10, "{}", points.len());
+        assert!(points.len() <= MAX_POINTS && points.len() > MAX_POINTS / 10, "{}", points.len());
         assert_eq!(points.iter().map(|(_, count, _)| count).sum::<u64>(), 36_000);
         let extreme = |second: u64| {
             let wanted = second * 1_000_000_000 / width;
@@ -373,7 +373,7 @@ mod tests {
         let data = written(&curves, BinWidth::default());
         let all = data["curves"].as_array().unwrap();
         let names: Vec<_> = all.iter().map(|curve| curve["name"].as_str().unwrap()).collect();
-        assert_eq!((all.len(), &data["curveCount"]), (MOST_CURVES, &202.into()));
+        assert_eq!((all.len(), &data["curveCount"]), (MAX_CURVES, &202.into()));
         assert_eq!(names[..4], ["cpu-usage", "gc-heap-size", "own-0", "own-1"]);
         assert_eq!(names.last(), Some(&"own-61"));
         let shown: Vec<_> = all.iter().filter(|curve| curve["shown"] == true).collect();

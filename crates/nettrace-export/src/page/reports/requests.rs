@@ -23,9 +23,9 @@ use clr_activity::{
 };
 
 /// The number of distinct rows.
-const MOST_ROWS: usize = 500;
+const MAX_ROWS: usize = 500;
 /// Requests that are listed, the slowest.
-const MOST_SLOWEST: usize = 500;
+const MAX_SLOWEST: usize = 500;
 /// Bits of a duration in microseconds that are kept: percentiles are at most a 64th too high.
 const PRECISION: u32 = 6;
 /// The number of distinct durations: a cell's key is its row times this, plus the duration's number.
@@ -34,9 +34,9 @@ const DURATIONS: u32 = 4096;
 const PARTS: u32 = 5;
 
 /// Requests whose calls are kept until they end.
-const MOST_WITH_CALLS: usize = 1 << 14;
+const MAX_WITH_CALLS: usize = 1 << 14;
 /// Calls that are kept of a request.
-const MOST_CALLS: usize = 16;
+const MAX_CALLS: usize = 16;
 
 /// The spans of a recording by their start.
 #[derive(Debug)]
@@ -208,7 +208,7 @@ impl Found {
     fn add(&mut self, span: &Span<'_>) {
         let kind = format!("{}/{}", span.provider, span.task);
         let key = (span.role, cut(&kind), cut(&row_name(span)));
-        let has_room = self.rows.len() < MOST_ROWS || self.rows.contains_key(&key);
+        let has_room = self.rows.len() < MAX_ROWS || self.rows.contains_key(&key);
         let key = if has_room { key } else { (span.role, String::new(), OTHERS.to_owned()) };
         let entry = self.rows.entry(key);
         let row = entry.index();
@@ -252,11 +252,11 @@ impl Found {
     /// Keeps a call until its request ends.
     fn add_call(&mut self, row: usize, span: &Span<'_>) {
         // Those of requests that ended before their calls are never taken.
-        if self.calls.len() >= MOST_WITH_CALLS && !self.calls.contains_key(&span.request) {
+        if self.calls.len() >= MAX_WITH_CALLS && !self.calls.contains_key(&span.request) {
             self.calls.clear();
         }
         let calls = self.calls.entry(span.request).or_default();
-        if calls.len() < MOST_CALLS {
+        if calls.len() < MAX_CALLS {
             calls.push(Call { row, start: span.start, duration: span.duration });
         }
     }
@@ -265,8 +265,8 @@ impl Found {
     fn add_slow(&mut self, row: usize, span: &Span<'_>, calls: Vec<Call>) {
         let list = if span.role == SpanRole::Outgoing { &mut self.slowest_calls } else { &mut self.slowest };
         let place = list.partition_point(|slow| slow.duration >= span.duration);
-        if place < MOST_SLOWEST {
-            list.truncate(MOST_SLOWEST - 1);
+        if place < MAX_SLOWEST {
+            list.truncate(MAX_SLOWEST - 1);
             list.insert(
                 place,
                 Slow {

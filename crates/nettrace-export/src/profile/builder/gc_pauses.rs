@@ -51,9 +51,9 @@ pub(super) struct GcPauses {
 impl GcPauses {
     /// In file order, the samples that a runtime writes before it reaches the thread whose events report a
     /// pause: some 100 ms of 650 threads.
-    const MOST_HELD: usize = 1 << 16;
+    const MAX_HELD: usize = 1 << 16;
     /// Pauses past this number stay with the methods that they interrupted.
-    const MOST_PAUSES: usize = 1 << 20;
+    const MAX_PAUSES: usize = 1 << 20;
 
     pub(super) fn new(leaves: PauseLeaves) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl GcPauses {
         self.newest = self.newest.max(now);
         let Some(ended) = self.suspensions.add((event, view), now, || ()) else { return };
         self.is_late |= ended.start < self.passed;
-        if self.count == Self::MOST_PAUSES {
+        if self.count == Self::MAX_PAUSES {
             return;
         }
         let pauses = self.pauses.entry(event.process_id()).or_default();
@@ -106,7 +106,7 @@ impl GcPauses {
         emit: impl FnMut(Sample),
     ) {
         self.held.push_back(HeldSample { process, thread, sample, is_cut });
-        if self.held.len() > Self::MOST_HELD {
+        if self.held.len() > Self::MAX_HELD {
             self.pass_on(emit);
         }
     }

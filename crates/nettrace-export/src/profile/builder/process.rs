@@ -10,7 +10,7 @@ use crate::profile::Process;
 use crate::profile::index::ProcessIndex;
 
 /// Names longer than this are cut.
-const LONGEST: usize = 32 << 10;
+const MAX_LENGTH: usize = 32 << 10;
 
 /// The names and command lines of processes.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Processes {
     pub(super) fn add(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>) {
         let label = match view {
             Some(ClrEvent::ExistingProcess(process) | ClrEvent::ProcessCreate(process)) => {
-                let name = process.name.get(..LONGEST).unwrap_or(process.name);
+                let name = process.name.get(..MAX_LENGTH).unwrap_or(process.name);
                 let has_command_line =
                     matches!(self.labels.get(&event.process_id()), Some(ProcessLabel::CommandLine(_)));
                 // A process that has ended may be described again, without a name.
@@ -41,7 +41,7 @@ impl Processes {
             Some(_) => return,
             None => match event.fields().next() {
                 Some(Ok((_, Value::String(text)))) if event.provider() == event_pipe::PROVIDER => {
-                    ProcessLabel::CommandLine(text.chars().take(LONGEST).collect())
+                    ProcessLabel::CommandLine(text.chars().take(MAX_LENGTH).collect())
                 }
                 _ => return,
             },

@@ -29,11 +29,11 @@ pub(super) struct Requests {
 }
 
 /// The number of distinct names.
-const MOST_NAMES: usize = 1 << 14;
+const MAX_NAMES: usize = 1 << 14;
 /// Bytes of a name.
-const LONGEST: usize = 256;
+const MAX_LENGTH: usize = 256;
 /// Requests within requests that are followed.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 impl Default for Requests {
     fn default() -> Self {
@@ -98,7 +98,7 @@ impl Requests {
     /// The frames of a request, or of the one around it that has not ended.
     pub(super) fn frames(&self, process: Option<u64>, id: Uuid) -> Option<StackId> {
         let mut id = id;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             let request = self.known.get(&(process, id))?;
             if !request.has_ended {
                 return Some(request.frames);
@@ -111,7 +111,7 @@ impl Requests {
     /// Two frames: the kind of request, and its own description.
     fn name(&mut self, event: &Event<'_>, within: Option<StackId>) -> StackId {
         let within = within.unwrap_or(StackId::EMPTY);
-        if self.stacks.frames(within).count() >= 2 * DEEPEST {
+        if self.stacks.frames(within).count() >= 2 * MAX_DEPTH {
             return within;
         }
         let Self { names, stacks, text, .. } = self;
@@ -123,21 +123,25 @@ impl Requests {
             EventName::Plain("Start") => write!(text, "{}", event.provider()),
             name => write!(text, "{}/{name}", event.provider()),
         };
-        let kind = stacks.push(within, names.intern_within(MOST_NAMES, LONGEST, text));
+        let kind = stacks.push(within, names.intern_within(MAX_NAMES, MAX_LENGTH, text));
         text.clear();
         for (field, value) in event.fields().flatten() {
             if let Value::String(value) = value {
                 let gap = if text.is_empty() { "" } else { " " };
                 let _ = write!(text, "{gap}{field}=");
                 text.extend(
-                    value.chars().take(LONGEST).map(|char| if char.is_control() { ' ' } else { char }),
+                    value.chars().take(MAX_LENGTH).map(|char| if char.is_control() { ' ' } else { char }),
                 );
             }
-            if text.len() > LONGEST {
+            if text.len() > MAX_LENGTH {
                 break;
             }
         }
-        if text.is_empty() { kind } else { stacks.push(kind, names.intern_within(MOST_NAMES, LONGEST, text)) }
+        if text.is_empty() {
+            kind
+        } else {
+            stacks.push(kind, names.intern_within(MAX_NAMES, MAX_LENGTH, text))
+        }
     }
 
     /// The names of a request's frames, root first.

@@ -23,7 +23,7 @@ const SAMPLED: u8 = 2;
 const OF_TYPE: u8 = 3;
 
 /// Types whose names are kept.
-const MOST_NAMES: usize = 1 << 17;
+const MAX_NAMES: usize = 1 << 17;
 
 impl Allocations {
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
@@ -46,7 +46,7 @@ impl Allocations {
             }
             ClrEvent::BulkType(types) => {
                 for row in types.values {
-                    if self.names.len() < MOST_NAMES {
+                    if self.names.len() < MAX_NAMES {
                         self.names.entry(row.type_id).or_insert_with(|| row.name.to_string());
                     }
                 }

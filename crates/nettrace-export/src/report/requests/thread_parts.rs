@@ -72,8 +72,8 @@ pub(super) struct KnownThreadParts {
     locks: bool,
 }
 
-/// The most requests and threads that are followed at once.
-const MOST: usize = 1 << 16;
+/// Maximum number of requests and threads to follow at once.
+const MAX_ENTRIES: usize = 1 << 16;
 
 impl<K> Default for ThreadTimes<K> {
     fn default() -> Self {
@@ -125,7 +125,7 @@ impl<K: Copy + Eq + std::hash::Hash> ThreadTimes<K> {
         match decode(event, &sets::CONTENTION) {
             Some(ClrEvent::ContentionStart(start)) => {
                 let owner = start.lock_owner_thread_id.filter(|owner| *owner != 0);
-                if let Some(request) = request.filter(|_| self.waits.len() < MOST) {
+                if let Some(request) = request.filter(|_| self.waits.len() < MAX_ENTRIES) {
                     self.waits.insert(key, OpenWait { request, since: now, owner });
                 }
             }
@@ -145,7 +145,7 @@ impl<K: Copy + Eq + std::hash::Hash> ThreadTimes<K> {
     }
 
     fn change(&mut self, request: K, change: impl FnOnce(&mut MeasuredThreadParts)) {
-        if self.requests.len() < MOST || self.requests.contains_key(&request) {
+        if self.requests.len() < MAX_ENTRIES || self.requests.contains_key(&request) {
             change(self.requests.entry(request).or_default());
         }
     }

@@ -6,7 +6,7 @@ use nom::Parser as _;
 use nom::number::complete::{le_u8, le_u32, le_u64};
 use uuid::Uuid;
 
-use super::{Bytes, DEEPEST, MetadataEncoding, ParsedMetadata, array_of, refuse, scalar, string16};
+use super::{Bytes, MAX_DEPTH, MetadataEncoding, ParsedMetadata, array_of, refuse, scalar, string16};
 use crate::metadata::{Field, FieldType, Metadata, TypeCode};
 
 const TAG_OPCODE: u8 = 1;
@@ -119,7 +119,7 @@ enum Version {
 }
 
 fn field_type(input: &[u8], depth: u32, version: Version) -> Bytes<'_, FieldType> {
-    if depth >= DEEPEST {
+    if depth >= MAX_DEPTH {
         return refuse(input);
     }
     let deeper = depth.saturating_add(1);

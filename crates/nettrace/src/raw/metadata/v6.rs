@@ -7,7 +7,7 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_u8, le_u16, le_u64};
 use uuid::Uuid;
 
-use super::{Bytes, DEEPEST, ParsedMetadata, array_of, refuse, scalar, string8, varuint32};
+use super::{Bytes, MAX_DEPTH, ParsedMetadata, array_of, refuse, scalar, string8, varuint32};
 use crate::metadata::{Field, FieldType, Metadata, TypeCode};
 
 /// Parses a row; `None` if it does not even name its event.
@@ -57,7 +57,7 @@ fn fields<'a>(input: &'a [u8], depth: u32, list: &mut Vec<Field>) -> Bytes<'a, (
 }
 
 fn field_type(input: &[u8], depth: u32) -> Bytes<'_, FieldType> {
-    if depth >= DEEPEST {
+    if depth >= MAX_DEPTH {
         return refuse(input);
     }
     let deeper = depth.saturating_add(1);

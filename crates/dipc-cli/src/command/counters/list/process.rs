@@ -30,12 +30,12 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const LISTENING: Duration = Duration::from_millis(1500);
 /// The time to wait for the list of instruments: runtimes before 6.0 do not send one.
 const ENUMERATION: Duration = Duration::from_secs(4);
-/// The longest time for which an event waits for older ones of other threads.
-const MOST_DELAY: Duration = Duration::from_millis(200);
-/// The largest number of counters that are kept; further ones are only counted.
-const MOST_COUNTERS: usize = 100_000;
-/// The largest number of characters kept of a text.
-const LONGEST_TEXT: usize = 1000;
+/// Maximum time that an event waits for older events of other threads.
+const MAX_DELAY: Duration = Duration::from_millis(200);
+/// Maximum number of counters to keep; further ones are only counted.
+const MAX_COUNTERS: usize = 100_000;
+/// Maximum number of characters of a string to keep.
+const MAX_TEXT_LENGTH: usize = 1000;
 
 pub(super) fn run(args: &ListArgs) -> Outcome {
     let interrupts = Interrupts::watch()?;
@@ -84,7 +84,7 @@ fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<C
             is_complete: false,
             expected: None,
         };
-        let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: listener };
+        let mut stream = LiveStream { reader: LiveReader::new(MAX_DELAY), consumer: listener };
         let end = recorder::run(session, &mut stream, &limits)?;
         let listener = stream.consumer;
         if let Some(expected) = listener.expected.filter(|_| is_first) {
@@ -190,7 +190,7 @@ impl CounterList {
             instrument_tags: String::new(),
             meter_tags: String::new(),
         };
-        self.add((false, event.provider().chars().take(LONGEST_TEXT).collect(), String::new()), listed);
+        self.add((false, event.provider().chars().take(MAX_TEXT_LENGTH).collect(), String::new()), listed);
     }
 
     fn add_instrument(&mut self, instrument: &Instrument<'_>) {
@@ -213,7 +213,7 @@ impl CounterList {
         if is_known {
             return;
         }
-        if self.count >= MOST_COUNTERS {
+        if self.count >= MAX_COUNTERS {
             self.left_out += 1;
             return;
         }
@@ -278,7 +278,7 @@ impl CounterList {
     }
 }
 
-/// Returns the text, truncated to [`LONGEST_TEXT`]: longer ones are not meant for people.
+/// Returns the text, truncated to [`MAX_TEXT_LENGTH`]: longer ones are not meant for people.
 fn text(text: Utf16<'_>) -> String {
-    text.chars().take(LONGEST_TEXT).collect()
+    text.chars().take(MAX_TEXT_LENGTH).collect()
 }

@@ -23,8 +23,8 @@ use crate::render::{messages, units};
 
 /// The buffer in the process, as dotnet-counters asks for it.
 const BUFFER_MB: u32 = 256;
-/// The longest time that an event is held back for older ones of other threads.
-const MOST_DELAY: Duration = Duration::from_millis(200);
+/// Maximum time that an event waits for older events of other threads.
+const MAX_DELAY: Duration = Duration::from_millis(200);
 
 /// The sessions of a command, and the consumer of their samples.
 pub(super) struct CounterSession<'s, C> {
@@ -123,7 +123,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
                 silence,
                 settings: settings.clone(),
             };
-            let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: readings };
+            let mut stream = LiveStream { reader: LiveReader::new(MAX_DELAY), consumer: readings };
             let end = recorder::run(session, &mut stream, &limits)?;
             let LiveStream { reader, consumer: mut readings } = stream;
             if let Some(expected) = readings.expected.take().filter(|_| is_first) {

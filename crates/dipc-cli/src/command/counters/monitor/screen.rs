@@ -34,7 +34,7 @@ const CHANGE: u16 = 14;
 const NAME: u16 = 16;
 /// The least width of a process's values beside those of others, and the least width of names there.
 const PROCESS: u16 = 16;
-const NARROWEST_NAME: u16 = 28;
+const MIN_NAME_WIDTH: u16 = 28;
 /// The least screen width at which a trend is shown.
 const WIDTH_WITH_TREND: u16 = 60;
 
@@ -143,7 +143,7 @@ impl Columns {
             };
         }
         let value = widest(&mut numbers().map(Number::value), PROCESS);
-        let room = usize::from(width.saturating_sub(NARROWEST_NAME) / (value + 1)).max(1);
+        let room = usize::from(width.saturating_sub(MIN_NAME_WIDTH) / (value + 1)).max(1);
         let first = model.first_process.min(model.columns().saturating_sub(room));
         let last = (first + room).min(model.columns());
         for title in model.column_titles().skip(first).take(last - first) {

@@ -21,8 +21,8 @@ use crate::render::{output, units, width};
 
 /// The default number of chains that are shown.
 const CHAINS: usize = 30;
-/// The most lines of a chain in a table.
-const MOST_LINES: usize = 100;
+/// Maximum number of lines of a chain in a table.
+const MAX_LINES: usize = 100;
 
 #[derive(Debug, Args)]
 pub(crate) struct AsyncArgs {
@@ -155,10 +155,10 @@ fn text(texts: &Texts<'_>, chains: &AwaitChains, groups: &[&AwaitGroup], most: u
         let mut push = |line: &str| {
             let _ = writeln!(text, "  {}", width::cut(&escape_controls(line), room));
         };
-        for node in group.nodes.iter().take(MOST_LINES) {
+        for node in group.nodes.iter().take(MAX_LINES) {
             push(&texts.line(node));
         }
-        let left = group.nodes.len().saturating_sub(MOST_LINES);
+        let left = group.nodes.len().saturating_sub(MAX_LINES);
         if left > 0 {
             push(&format!("({} more)", units::count(left as u64)));
         }

@@ -13,8 +13,8 @@ use crate::inspect::core_text::type_text;
 use crate::render::table::{Align, Columns};
 use crate::render::units;
 
-/// The most objects of a heap whose retained sizes are computed for an overview: about a second.
-const MOST_OBJECTS: u64 = 2_000_000;
+/// Maximum number of objects of a heap to compute retained sizes of for an overview: about a second.
+const MAX_OBJECTS: u64 = 2_000_000;
 /// The number of types that are shown with what they retain.
 const HOLDERS: usize = 4;
 
@@ -96,7 +96,7 @@ pub(super) enum Holders {
 /// Computes what types retain; `None` of a process, which runs on, and of a heap that cannot be read so.
 pub(super) fn holders(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<Holders> {
     analysis.source.core()?;
-    if objects(heap) > MOST_OBJECTS {
+    if objects(heap) > MAX_OBJECTS {
         return Some(Holders::TooMany);
     }
     let graph = core_heap::read(analysis.source, None).ok()?.graph;
@@ -109,7 +109,7 @@ pub(super) fn holders(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<
 
 /// Reads the chains of awaits; `None` of a large heap, which is read again for them.
 pub(super) fn await_chains(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<AwaitChains> {
-    if objects(heap) > MOST_OBJECTS || analysis.runtime.is_native_aot() {
+    if objects(heap) > MAX_OBJECTS || analysis.runtime.is_native_aot() {
         return None;
     }
     analysis.names.await_chains().ok()

@@ -143,10 +143,10 @@ fn shown_gaps(stack: &Stack, shown: Shown) -> impl Iterator<Item = &(usize, Gap)
     stack.gaps.iter().filter(move |(_, gap)| shown != Shown::Managed || !gap.is_native())
 }
 
-/// The longest sequence of frames whose repetitions are folded.
-const LONGEST_CYCLE: usize = 8;
-/// The least number of repetitions that are folded.
-const LEAST_REPETITIONS: usize = 4;
+/// Maximum length of a repeated sequence of frames to fold.
+const MAX_CYCLE_LENGTH: usize = 8;
+/// Minimum number of repetitions to fold.
+const MIN_REPETITIONS: usize = 4;
 
 /// The frames of a thread, with the places where some may be missing. Repetitions of a recursion are counted.
 pub(super) fn frames(stack: &Stack, frames: &[FrameText], shown: Shown, width: Option<usize>) -> String {
@@ -175,11 +175,11 @@ pub(super) fn frames(stack: &Stack, frames: &[FrameText], shown: Shown, width: O
             continue;
         }
         let (cycle, repetitions) = repetition(rest);
-        let step = if repetitions < LEAST_REPETITIONS { 1 } else { cycle };
+        let step = if repetitions < MIN_REPETITIONS { 1 } else { cycle };
         for frame in rest.iter().take(step).filter(|frame| shown.has(frame)) {
             let _ = writeln!(text, "  {}", fitted(frame, room));
         }
-        if step == cycle && repetitions >= LEAST_REPETITIONS {
+        if step == cycle && repetitions >= MIN_REPETITIONS {
             let again = units::counted(repetitions as u64 - 1, "time", "times");
             let what = if cycle == 1 { "this frame".to_owned() } else { format!("these {cycle} frames") };
             let _ = writeln!(text, "  [{what} again {again}]");
@@ -227,9 +227,9 @@ fn repetition(frames: &[FrameText]) -> (usize, usize) {
         let first = frames.get(..cycle).unwrap_or_default();
         frames.chunks_exact(cycle).take_while(|part| *part == first).count()
     };
-    (1..=LONGEST_CYCLE)
+    (1..=MAX_CYCLE_LENGTH)
         .map(|cycle| (cycle, repetitions(cycle)))
-        .find(|(_, repetitions)| *repetitions >= LEAST_REPETITIONS)
+        .find(|(_, repetitions)| *repetitions >= MIN_REPETITIONS)
         .unwrap_or((1, 1))
 }
 

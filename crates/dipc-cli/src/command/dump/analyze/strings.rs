@@ -18,13 +18,13 @@ use crate::render::{output, units};
 
 /// The default number of texts that are shown.
 const TEXTS: usize = 30;
-/// The most characters of a text that are compared.
-const LONGEST: u32 = 4096;
+/// Maximum number of characters of a string to compare.
+const MAX_LENGTH: u32 = 4096;
 /// The most characters of a text in a table.
 const WIDEST: usize = 200;
-/// The most different texts, and the most bytes of them: further ones are only counted.
-const MOST_TEXTS: usize = 1 << 20;
-const MOST_BYTES: usize = 64 << 20;
+/// Maximum number of distinct strings, and of their bytes: further ones are only counted.
+const MAX_TEXTS: usize = 1 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct StringsArgs {
@@ -104,7 +104,7 @@ impl<'n> Strings<'n> {
             objects: amount.objects,
             bytes: amount.bytes,
             length,
-            cut: length > LONGEST,
+            cut: length > MAX_LENGTH,
             text,
             example: format!("{:#x}", amount.example),
         });
@@ -127,7 +127,7 @@ impl HeapVisitor for Strings<'_> {
             return;
         }
         self.all = self.all.saturating_add(1);
-        let Ok(text) = self.names.string(object, LONGEST) else {
+        let Ok(text) = self.names.string(object, MAX_LENGTH) else {
             self.unreadable = self.unreadable.saturating_add(1);
             return;
         };
@@ -137,7 +137,7 @@ impl HeapVisitor for Strings<'_> {
         self.found = self.found.saturating_add(1);
         self.bytes = self.bytes.saturating_add(object.size);
         let key = (text, self.names.length(object));
-        let has_room = self.texts.len() < MOST_TEXTS && self.kept.saturating_add(key.0.len()) <= MOST_BYTES;
+        let has_room = self.texts.len() < MAX_TEXTS && self.kept.saturating_add(key.0.len()) <= MAX_BYTES;
         match self.texts.get_mut(&key) {
             Some(amount) => {
                 amount.objects = amount.objects.saturating_add(1);

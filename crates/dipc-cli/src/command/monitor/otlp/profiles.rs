@@ -28,10 +28,10 @@ const AT_ONCE: usize = 4;
 const LOOK: Duration = Duration::from_secs(1);
 /// The time between two reads of the kernel's samples.
 const TICK: Duration = Duration::from_millis(100);
-/// The most bytes of names of methods of a process.
-const MOST_CODE: usize = 64 << 20;
-/// The most reasons for which a process is not sampled that are reported.
-const MOST_REASONS: usize = 20;
+/// Maximum size of the method names of a process, in bytes.
+const MAX_CODE_SIZE: usize = 64 << 20;
+/// Maximum number of reported reasons for not sampling a process.
+const MAX_REASONS: usize = 20;
 /// The name of this program in OpenTelemetry scopes.
 const EXPORTER: &str = concat!("dipc ", env!("CARGO_PKG_VERSION"));
 
@@ -143,7 +143,7 @@ impl Shared {
                 profiled.is_refused.store(true, Ordering::Relaxed);
                 let reason = failure.to_string();
                 let mut reasons = lock(&self.reasons);
-                if reasons.len() < MOST_REASONS && reasons.insert(reason.clone()) {
+                if reasons.len() < MAX_REASONS && reasons.insert(reason.clone()) {
                     let name = format!("{} ({})", profiled.process.title(), profiled.process.facts.pid);
                     let text = format!("{name} and others like it have no profiles: {reason}");
                     messages::warning(escape_controls(&text));
@@ -166,7 +166,7 @@ impl Shared {
         };
         let options = Options::new(Metric::Cpu).with_tracks(false).with_kinds(false);
         let mut builder = ProfileBuilder::new(options);
-        *builder.code_mut() = CodeMap::with_limit(MOST_CODE);
+        *builder.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
         let begin = Instant::now();
         while begin.elapsed() < SAMPLED && !samples.is_over() {
             samples.read(|event| builder.add(event));

@@ -67,17 +67,17 @@ impl Finding {
 
 // The book documents the thresholds: `dipc help attach`.
 
-/// The share of lost events, in percent, from which the loss is a problem.
-const LEAST_LOSS: f64 = 1.0;
-/// The share of a kind of request's time, in percent, from which its waits for locks are mentioned.
-const LEAST_LOCK_SHARE: f64 = 10.0;
+/// Minimum share of lost events to report as a problem, in percent.
+const MIN_LOSS: f64 = 1.0;
+/// Minimum share of lock waits in a request's time to mention, in percent.
+const MIN_LOCK_SHARE: f64 = 10.0;
 
 /// The name of the finding on the end of the process, which has no report.
 const CRASH: &str = "crash";
 /// The share, in percent, from which pauses are a problem.
 const PAUSES: f64 = 10.0;
-/// The least share, in percent, at which a method is mentioned.
-const LEAST_METHOD: f64 = 1.0;
+/// Minimum share of a method to mention, in percent.
+const MIN_METHOD_SHARE: f64 = 1.0;
 /// The total time from which having all workers of the pool blocked is a problem.
 const STARVATION: Duration = Duration::from_millis(500);
 /// The number of waits of two or more threads for one lock from which they are a convoy, if they last [long
@@ -150,14 +150,14 @@ fn lost(gathered: &OverviewData) -> Option<Finding> {
             units::counted(summary.lost, "event was", "events were"),
             units::short_percent(share)
         );
-        Finding::problem_if(share >= LEAST_LOSS, "events", text)
+        Finding::problem_if(share >= MIN_LOSS, "events", text)
             .with_numbers("lost-events", [("lost", summary.lost.into()), ("lost_samples", samples.into())])
     })
 }
 
 fn nameless(gathered: &OverviewData, rows: &[TopRow], total: u64) -> Option<Finding> {
     let share = topn::nameless(&gathered.profile, rows, total);
-    (share >= topn::LEAST_NAMELESS).then(|| {
+    (share >= topn::MIN_NAMELESS).then(|| {
         if gathered.profile.measure == Measure::CPU_TIME {
             let text = format!(
                 "{} of the CPU time is in native code whose symbols the recording does not have",
@@ -220,7 +220,7 @@ struct Share {
 fn shares(frames: &Frames, total: u64, methods: &[Share]) -> String {
     let share = |weight: u64| units::share(weight, total);
     let methods: Vec<_> =
-        methods.iter().take(3).filter(|method| share(method.weight) >= LEAST_METHOD).collect();
+        methods.iter().take(3).filter(|method| share(method.weight) >= MIN_METHOD_SHARE).collect();
     let name =
         |frame| FrameName::new(frames, Some(frame), frames.name(frame)).without_parameters().to_owned();
     let [first, others @ ..] = methods.as_slice() else { return String::new() };
@@ -285,7 +285,7 @@ fn requests(gathered: &OverviewData) -> Option<Finding> {
     let locks = locks.map_or_else(String::new, |(count, waited)| {
         let share = units::share(units::nanoseconds(waited), units::nanoseconds(slowest.latencies.total));
         let waits = units::counted(count, "lock wait", "lock waits");
-        if share < LEAST_LOCK_SHARE {
+        if share < MIN_LOCK_SHARE {
             String::new()
         } else {
             format!("; {} of their time in {waits}", units::short_percent(share))
@@ -365,7 +365,7 @@ fn no_session(gathered: &OverviewData) -> &'static str {
 fn blocked(gathered: &OverviewData, total: u64) -> Option<Finding> {
     let profile = &gathered.profile;
     let part = &gathered.blocked.in_work;
-    if part.weight == 0 || units::share(part.weight, total) < LEAST_METHOD {
+    if part.weight == 0 || units::share(part.weight, total) < MIN_METHOD_SHARE {
         return None;
     }
     let methods = shares(&profile.frames, part.weight, &waiting_shares(&part.methods));
@@ -387,7 +387,7 @@ fn session_cost(gathered: &OverviewData) -> Option<Finding> {
     let cost = gathered.session_cost;
     let all =
         gathered.profile.total().saturating_sub(gathered.profile.blocked()).saturating_add(cost.total());
-    (units::share(cost.total(), all) >= LEAST_METHOD).then(|| {
+    (units::share(cost.total(), all) >= MIN_METHOD_SHARE).then(|| {
         let text = format!("Not the program's work: {}", topn::session_cost(cost));
         Finding::fact("topN", text).with_options("--no-blocked")
     })
@@ -430,7 +430,7 @@ fn throughout(gathered: &OverviewData) -> Option<Finding> {
 /// Describes the kinds of waits in the kernel.
 fn waits(blocked: u64, waits: &[(KernelWait, u64)]) -> String {
     let share = |weight: u64| units::share(weight, blocked);
-    let waits = waits.iter().take(3).filter(|(_, weight)| share(*weight) >= LEAST_METHOD);
+    let waits = waits.iter().take(3).filter(|(_, weight)| share(*weight) >= MIN_METHOD_SHARE);
     let waits: Vec<_> =
         waits.map(|(kind, weight)| format!("{} {kind}", units::short_percent(share(*weight)))).collect();
     if waits.is_empty() { String::new() } else { format!("; waits: {}", waits.join(", ")) }
@@ -449,7 +449,7 @@ fn processor_time(gathered: &OverviewData) -> Option<Finding> {
         _ => "code of no known file",
     };
     let parts =
-        gathered.processor_time.iter().filter(|(_, weight)| units::share(*weight, total) >= LEAST_METHOD);
+        gathered.processor_time.iter().filter(|(_, weight)| units::share(*weight, total) >= MIN_METHOD_SHARE);
     let parts = parts.map(|(origin, weight)| {
         format!("{} {}", units::short_percent(units::share(*weight, total)), words(*origin))
     });
@@ -466,7 +466,7 @@ fn processor_time(gathered: &OverviewData) -> Option<Finding> {
 fn ready(gathered: &OverviewData, total: u64) -> Option<Finding> {
     let profile = &gathered.profile;
     let ready = profile.ready();
-    if ready == 0 || units::share(ready, total) < LEAST_METHOD {
+    if ready == 0 || units::share(ready, total) < MIN_METHOD_SHARE {
         return None;
     }
     let methods = shares(&profile.frames, ready, &waiting_shares(&ready_methods(profile)));

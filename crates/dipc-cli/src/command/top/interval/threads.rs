@@ -8,8 +8,8 @@ use nettrace_export::{Profile, Thread, ThreadUse};
 
 use super::ThreadRow;
 
-/// The largest number of distinct threads in an interval.
-const MOST_THREADS: usize = 4096;
+/// Maximum number of distinct threads in an interval.
+const MAX_THREADS: usize = 4096;
 
 /// Sums up the time of each thread, in descending order of work. `uses` is the kernel's account of threads,
 /// with their names: it counts instead of samples, and has threads that wait.
@@ -20,7 +20,7 @@ pub(super) fn rows(profile: &Profile, uses: &[(ThreadUse, String)]) -> Vec<Threa
         role: thread.role.map(|role| role.to_string()).unwrap_or_default(),
         ..ThreadRow::default()
     };
-    let mut rows: Vec<_> = profile.threads.iter().take(MOST_THREADS).map(row).collect();
+    let mut rows: Vec<_> = profile.threads.iter().take(MAX_THREADS).map(row).collect();
     let mut leaves = vec![BTreeMap::<_, u64>::new(); rows.len()];
     for total in &profile.stack_totals {
         let thread = total.thread.index();
@@ -50,7 +50,7 @@ fn add_uses(rows: &mut Vec<ThreadRow>, uses: &[(ThreadUse, String)]) {
     for (used, name) in uses {
         let at = *known.entry(used.thread).or_insert(rows.len());
         if at == rows.len() {
-            if at >= MOST_THREADS {
+            if at >= MAX_THREADS {
                 continue;
             }
             rows.push(ThreadRow { id: used.thread, name: name.clone(), ..ThreadRow::default() });

@@ -10,15 +10,15 @@ use linux_sampler::{Registers, RuntimeUnwinder, SampledFrame};
 
 /// The time after which what was read is read again: methods are compiled and freed meanwhile.
 const LIFETIME: Duration = Duration::from_secs(1);
-/// The most addresses whose functions are kept.
-const MOST_ADDRESSES: usize = 1 << 16;
+/// Maximum number of addresses to keep functions of.
+const MAX_ADDRESSES: usize = 1 << 16;
 /// The pages that are kept: 4 MiB.
 const PAGES: usize = 1 << 10;
 const PAGE: usize = 4096;
 /// The bytes above the stack pointer that are read from the sample only.
 const STACK_BYTES: u64 = 256 << 10;
-/// The times that a runtime is searched for. It may not be loaded yet.
-const MOST_SEARCHES: u32 = 10;
+/// Maximum number of searches for a runtime, which may not be loaded yet.
+const MAX_SEARCHES: u32 = 10;
 /// The time between the first two searches; it doubles.
 const FIRST_DELAY: Duration = Duration::from_millis(50);
 
@@ -68,7 +68,7 @@ impl Search {
 
     fn is_due(&mut self) -> bool {
         let now = Instant::now();
-        if self.done >= MOST_SEARCHES || now < self.next {
+        if self.done >= MAX_SEARCHES || now < self.next {
             return false;
         }
         self.next = now + FIRST_DELAY * 2_u32.pow(self.done);
@@ -86,7 +86,7 @@ impl Process {
     }
 
     fn expire(&mut self) {
-        if self.since.elapsed() > LIFETIME || self.functions.len() >= MOST_ADDRESSES {
+        if self.since.elapsed() > LIFETIME || self.functions.len() >= MAX_ADDRESSES {
             self.functions.clear();
             self.memory.pages.get_mut().unwrap_or_else(PoisonError::into_inner).fill(None);
             self.since = Instant::now();

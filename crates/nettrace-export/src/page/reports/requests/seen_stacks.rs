@@ -10,7 +10,7 @@ use crate::page::data::shown_stack;
 use crate::profile::Profile;
 
 /// Stacks that are kept of a request, the heaviest.
-const MOST: usize = 8;
+const MAX_STACKS: usize = 8;
 
 /// A stack that a request's thread had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(super) fn seen_stacks(profile: &Profile, requests: &mut [Slow]) {
     }
     for slow in requests {
         slow.stacks.sort_by_key(|seen| (std::cmp::Reverse(seen.weight), seen.stack.index(), seen.state));
-        slow.stacks.truncate(MOST);
+        slow.stacks.truncate(MAX_STACKS);
     }
 }
 
