@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn an_activity_is_known_by_its_id_and_its_path_and_so_is_what_lies_within_it() {
+    fn activities_match_by_id_by_path_and_by_enclosing_path() {
         // `/#6006/1/6/` and `/#6006/1/6/1/`, as .NET 9.0.1 wrote them.
         let (request, query) =
             ("00000016-0000-0000-0000-0000b58e9d59", "00001016-0000-0000-0000-0000a58e9d59");

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_stand_behind_the_kind_of_endpoint() {
+    fn routes_follow_the_kind_of_endpoint() {
         for (endpoint, shown) in [
             ("HTTP: GET /hello/{n}", "GET /hello/{n}"),
             ("MCP Streamable HTTP | HTTP: POST /", "POST /"),

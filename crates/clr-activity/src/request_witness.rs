@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unreported_request_is_told_once() {
+    fn an_unreported_request_is_returned_once() {
         let start = Instant::now();
         let mut witness = RequestWitness::new("Source");
         assert!(!witness.take_silence(start));

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_task_was_created_for_goes_with_it() {
+    fn a_task_inherits_the_cause_of_its_creation() {
         let id = Uuid::from_u128;
         let mut tasks = Tasks::default();
         let (mut one, mut other) = (Worker::default(), Worker::default());

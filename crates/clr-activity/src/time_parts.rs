@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_nothing() {
+    fn unknown_parts_are_not_zero() {
         let clock = PauseClock::default();
         let mut work = WorkState::new(at(0), &clock);
         let mark = work.enqueue(at(5), &clock);

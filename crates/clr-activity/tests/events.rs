@@ -91,7 +91,7 @@ fn threads_of_different_processes_may_have_the_same_number() {
 }
 
 #[test]
-fn the_wait_for_another_suspension_is_no_part_of_a_pause() {
+fn a_pause_excludes_the_wait_for_another_suspension() {
     let found = pauses(&[
         // The sampler's, which lasts until 300.
         (100, 1, REQUEST, OTHER),

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused_with_the_forms() {
+    fn rejects_invalid_times_and_lists_the_valid_forms() {
         for text in [
             "",
             "30",

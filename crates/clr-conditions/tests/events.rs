@@ -70,7 +70,7 @@ fn texts_of_requests_that_have_not_ended_are_bounded() {
 }
 
 #[test]
-fn what_met_a_condition_is_bounded() {
+fn bounds_the_text_of_a_match() {
     let event = Metadata {
         provider: "P".repeat(9000),
         event_id: 1,

@@ -14,7 +14,7 @@ fn requests(condition: &str) -> Vec<(String, u64, u32)> {
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 #[test]
-fn sessions_are_asked_for_what_a_condition_needs() {
+fn requests_only_the_providers_that_a_condition_needs() {
     assert_eq!(requests("exception X"), [(RUNTIME.to_owned(), 0x8000, 2)]);
     assert_eq!(requests("exception X or gc > 1s"), [(RUNTIME.to_owned(), 0x8001, 4)]);
     let tick = format!("event {RUNTIME}/GC/AllocationTick TypeName = *String*");
@@ -91,7 +91,7 @@ fn an_event_of_the_logging_library_is_not_filtered_for_requests() {
 }
 
 #[test]
-fn faults_have_a_place_and_say_what_is_expected() {
+fn errors_have_a_position_and_name_the_expected_token() {
     for (text, position, message) in [
         ("", 0, "a condition is expected"),
         ("exception X or", 14, "a condition is expected"),

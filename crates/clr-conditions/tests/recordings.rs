@@ -67,7 +67,7 @@ fn a_counter_counts_once_for_each_stretch() {
 
 /// .NET 9 and later have a Meter as well as the EventCounters of the same provider, under other names.
 #[test]
-fn an_event_counter_is_judged_at_its_time_beside_a_meter_of_the_same_provider() {
+fn an_event_counter_is_judged_at_its_time_next_to_a_meter_of_its_provider() {
     let met = |condition| matches("net10-counters.nettrace.xz", condition);
     for condition in [
         "counter System.Runtime/cpu-usage >= 0",
@@ -103,7 +103,7 @@ fn parts_that_and_joins_lie_within_a_time() {
 }
 
 #[test]
-fn the_end_is_met_once_and_told_apart() {
+fn the_end_matches_once_and_distinguishes_exit_from_crash() {
     let met = |condition, end| {
         Evaluator::new(Condition::parse(condition).unwrap()).end(end, RelativeTime::START).is_some()
     };

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_by_process_and_bounded_over_all_of_them() {
+    fn names_are_separate_by_process_and_bounded_in_total() {
         let mut map = ProcessMap::new(3);
         map.set(Some(1), "a", 1);
         map.set(Some(2), "a", 2);

@@ -649,7 +649,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_asks_for_what_dotnet_counters_asks_for() {
+    fn requests_the_providers_of_dotnet_counters() {
         let settings = SessionSettings::default().with_session("S").with_client("C");
         let selection = Selection::parse(r"System.Runtime,EventCounters\Old,Workload.Meter").unwrap();
         let requests = selection.requests(&settings);

@@ -136,7 +136,7 @@ fn an_exponential_histogram_has_its_bounds_and_quantiles() {
 }
 
 #[test]
-fn refusals_say_who_holds_the_session_and_what_it_expects() {
+fn refusals_name_the_holder_of_the_session_and_its_settings() {
     let mut recording = Recording::new()
         .event(1, METRICS, 15, "MultipleSessionsNotSupportedError", &[("runningSessionId", text("abc"))])
         .event(
@@ -189,7 +189,7 @@ fn tags_with_commas_keep_them() {
 
 /// Half seconds combined into seconds: growth adds up, and gauges and quantiles are the last ones.
 #[test]
-fn values_of_a_shorter_interval_add_up_to_those_of_a_longer_one() {
+fn values_of_shorter_intervals_add_up_to_the_longer_one() {
     let histogram = |count: i32, sum: f64, quantiles: &str| {
         let mut fields = instrument("M", "h", "");
         fields.extend([
@@ -259,7 +259,7 @@ fn values_of_a_shorter_interval_add_up_to_those_of_a_longer_one() {
 
 /// Means are weighted by their counts; polled values have a count of 1, and only the last one counts.
 #[test]
-fn means_are_those_of_all_measurements() {
+fn means_are_weighted_by_the_number_of_measurements() {
     let mean = |mean: f64, standard_deviation: f64, count: i32, min: f64, max: f64| EventCounterValue::Mean {
         mean,
         standard_deviation,

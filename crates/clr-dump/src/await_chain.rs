@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_begin_with_what_waits_for_nothing_and_equal_ones_are_counted() {
+    fn chains_begin_at_their_end_and_equal_chains_are_counted() {
         // Two timers, each with a chain of two; a source that two methods wait for.
         let waiters = [vec![1], vec![2], vec![], vec![4], vec![5], vec![], vec![7, 8], vec![], vec![]];
         let labels = ['t', 'm', 'n', 't', 'm', 'n', 's', 'm', 'x'];

@@ -296,7 +296,7 @@ mod tests {
 
     /// The C library may have its heap so close to the image that a pointer into it could be one into the image.
     #[test]
-    fn a_pointer_to_the_heap_beside_the_image_is_no_code() {
+    fn a_pointer_to_the_heap_next_to_the_image_is_not_code() {
         let mut memory = TestMemory::default();
         let mut instance = [0; 17];
         instance[..5].copy_from_slice(&[HEAP + 0x100, HEAP + 0x200, IMAGE + 0x1100, 0x400, 0]);

@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn the_entries_of_a_hash_table_are_those_of_all_buckets() {
+    fn a_hash_table_has_the_entries_of_all_buckets() {
         // Two buckets; an entry of the first, which has a number, leads past the table.
         let table = [1 << 2, 3, 5, 5, 0xaa, 4, 84, 200];
         let mut found = Vec::new();

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_without_a_place_is_that_of_a_type_whose_constructor_runs() {
+    fn an_index_without_a_slot_belongs_to_a_type_under_construction() {
         let mut memory = memory(&[3, ARRAY, 0, THREAD, 0x7000], 3, 9);
         memory.put_words(ARRAY, &[ARRAY_TYPE, 2, 0, 0]);
         memory.put_words(0x7000, &[0x7100, 3, 0x7200]).put_words(0x7200, &[0x4000]);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn data_of_another_thread_and_objects_that_are_no_arrays_are_not_read() {
+    fn ignores_data_of_other_threads_and_objects_other_than_arrays() {
         assert_eq!(places(&memory(&[3, ARRAY, 0, THREAD + 8, 0], 2, 2)), None);
         let mut memory = memory(&[4, ARRAY, 0, THREAD, 0], 2, u32::MAX);
         memory.put_words(ARRAY, &[ARRAY_TYPE, 1, 0x4000]).put_words(0x4000, &[TYPE, 1, 0]);

@@ -409,17 +409,17 @@ mod random {
 }
 
 #[test]
-fn a_truncated_file_is_read_as_far_as_it_goes() {
+fn reads_a_truncated_file_up_to_its_end() {
     truncate(&core());
 }
 
 #[test]
-fn a_truncated_heap_is_read_as_far_as_it_goes() {
+fn reads_a_truncated_heap_up_to_its_end() {
     truncate(&heap_core());
 }
 
 #[test]
-fn a_truncated_core_of_net_core_3_1_is_read_as_far_as_it_goes() {
+fn reads_a_truncated_core_of_net_core_3_1_up_to_its_end() {
     truncate(&old_core());
 }
 

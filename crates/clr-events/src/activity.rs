@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_lies_within_those_that_begin_it() {
+    fn a_path_is_within_its_prefixes() {
         let ancestors = |path, process_id: u32| -> Vec<String> {
             let path = ActivityPath::new(id(path, process_id), Some(process_id.into())).unwrap();
             let ids = path.ancestors();

@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_a_string() {
+    fn non_finite_numbers_are_strings() {
         assert_eq!(value(Value::F64(f64::NAN)), "\"NaN\"");
         assert_eq!(value(Value::F64(f64::INFINITY)), "\"Infinity\"");
         assert_eq!(value(Value::F32(f32::NEG_INFINITY)), "\"-Infinity\"");

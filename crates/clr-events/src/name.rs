@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_the_existing_tools() {
+    fn names_match_the_existing_tools() {
         for (name, id, opcode, shown) in [
             ("Ints", 1, None, "Ints"),
             ("RequestStart", 5, Some(1), "Request/Start"),

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stacks_have_in_common_is_kept_once() {
+    fn common_frames_of_stacks_are_stored_once() {
         let mut tree = StackTree::default();
         let one = tree.add(["main", "work", "sleep"]);
         let other = tree.add(["main", "work", "spin"]);

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_takes_what_its_schema_takes() {
+    fn a_view_accepts_the_payloads_of_its_schema() {
         let mut views = 0;
         for &provider in Provider::ALL {
             for (schema, wide) in

@@ -191,7 +191,7 @@ mod tests {
     const MONITOR: &str = "System.Private.CoreLib!System.Threading.Monitor.Wait(class System.Object,int32)";
 
     #[test]
-    fn the_owner_of_a_wait_tells_what_it_waits_for() {
+    fn the_owner_of_a_wait_determines_its_reason() {
         let semaphore = "System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.WaitNative(int,int32)";
         let signal =
             "System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.WaitForSignal(int32,bool)";

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulation_takes_what_fits_together() {
+    fn rejects_conflicting_options_of_a_simulation() {
         let parse =
             |arguments: &str| Cli::try_parse_from(["dipc", "sim"].into_iter().chain(arguments.split(' ')));
         for good in [
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_value_is_said() {
+    fn errors_explain_invalid_values() {
         for (arguments, message) in [
             (["--providers", "A:1:loud"], "at character 5: level 'loud'"),
             (["--profile", "nosuch"], "unknown profile; known are dotnet-common, "),

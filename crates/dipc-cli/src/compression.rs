@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_data_can_be_read_back() {
         let mut bytes = Vec::new();
         OutputCompression::Gzip.copy(file(&content()), &mut bytes).unwrap();
         assert!(bytes.len() < content().len() / 2, "{}", bytes.len());

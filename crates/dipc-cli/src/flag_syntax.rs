@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_colon_is_an_equals_sign_behind_a_flag_of_the_command() {
+    fn a_colon_after_a_flag_is_an_equals_sign() {
         for (line, expected) in [
             ("dipc collect -p:7 --resume-runtime:false", "dipc collect -p=7 --resume-runtime=false"),
             ("dipc trace --dport:/tmp/a,connect", "dipc trace --dport=/tmp/a,connect"),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_flag_of_the_command_stays() {
+    fn leaves_other_arguments_unchanged() {
         for line in [
             "dipc trace --providers A:1:4 --nosuch:1",
             "dipc stat --resume-runtime:false",

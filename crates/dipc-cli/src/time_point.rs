@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused_with_the_forms() {
+    fn rejects_invalid_times_and_lists_the_valid_forms() {
         for (text, part) in [
             ("2026-11-21T09:02:44", "without a zone"),
             ("2026-11-21", "without a zone"),

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_other_tools_have_are_answered_with_what_there_is() {
+    fn commands_of_other_tools_suggest_their_counterpart() {
         for (command, alternative) in [
             ("analyze", "dipc dump analyze CORE"),
             ("collect-linux", "dipc stat FILE"),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn no_tip_leads_behind_the_two_hyphens() {
+    fn no_tip_is_given_after_two_hyphens() {
         let typo = failure(&["dipc", "trace", "-p", "1", "--provider", "Foo"]);
         assert_eq!(typo.help.unwrap(), "a similar argument exists: '--providers'");
         let unknown = failure(&["dipc", "trace", "-p", "1", "--zzz"]);

@@ -398,7 +398,7 @@ mod tests {
     ];
 
     #[test]
-    fn profiles_ask_for_what_dotnet_trace_asks_for() {
+    fn profiles_request_the_providers_of_dotnet_trace() {
         for (name, sent) in SENT {
             let profile = Profile::find(name).unwrap();
             let ours: Vec<_> = profile.providers.iter().map(|p| (p.name, p.keywords.0, p.level.0)).collect();
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_has_the_events_of_the_other_profiles_but_not_those_of_tasks() {
+    fn the_profile_everything_has_all_events_but_tasks() {
         let all = Profile::find(ALL_PROFILE).unwrap();
         let of_tasks = |name: &str| name.contains("TplEventSource") || name.contains("FrameworkEventSource");
         for name in ["dotnet-common", "cpu", "aspnet"] {

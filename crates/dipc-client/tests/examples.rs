@@ -61,7 +61,7 @@ fn strings<const N: usize>(arguments: [&str; N]) -> [String; N] {
 }
 
 #[test]
-fn info_says_what_the_process_is() {
+fn info_describes_the_process() {
     let simulation = simulation(Version::NET9);
     let mut out = Vec::new();
     info::run(&strings([&simulation.runtime.pid().to_string()]), &mut out).unwrap();
@@ -71,7 +71,7 @@ fn info_says_what_the_process_is() {
 }
 
 #[test]
-fn collect_records_what_the_runtime_sends() {
+fn collect_records_the_stream_of_the_runtime() {
     for (version, command) in [(Version::NET3_1, "CollectTracing2"), (Version::NET9, "CollectTracing4")] {
         let simulation = simulation(version);
         let folder = tempfile::tempdir().unwrap();

@@ -70,7 +70,7 @@ impl Drop for Killed {
 }
 
 #[test]
-fn a_runtime_whose_process_is_not_visible_lives_while_it_serves_a_command() {
+fn an_invisible_runtime_is_alive_while_it_serves_a_command() {
     let port = PortServer::bind("127.0.0.1:0".parse::<Address>().unwrap()).unwrap();
     let config = format!("{},nosuspend", port.address()).parse().unwrap();
     let late = Fault::AnswerLate(LONG_COMMAND);

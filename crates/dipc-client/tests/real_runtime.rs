@@ -174,7 +174,7 @@ fn events_come_while_the_session_runs_and_one_of_them_stops_it() {
 }
 
 #[test]
-fn a_dropped_session_that_nothing_is_written_to_leaves_nothing_behind() {
+fn a_dropped_idle_session_leaks_nothing() {
     let workload = Workload::start();
     for _ in 0..3 {
         let started = Instant::now();
@@ -185,7 +185,7 @@ fn a_dropped_session_that_nothing_is_written_to_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_session_dropped_in_a_flood_leaves_nothing_behind() {
+fn a_session_dropped_in_a_flood_leaks_nothing() {
     let mut workload = Workload::start();
     let session = start(&workload.target());
     workload.command("flood 4 200000");
@@ -198,7 +198,7 @@ fn a_session_dropped_in_a_flood_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_session_that_is_cancelled_in_a_flood_leaves_nothing_behind() {
+fn a_session_cancelled_in_a_flood_leaks_nothing() {
     let mut workload = Workload::start();
     let session = start(&workload.target());
     workload.command("flood 4 200000");
@@ -251,7 +251,7 @@ fn a_killed_target_ends_the_stream_and_the_session_is_dropped_at_once() {
 }
 
 #[test]
-fn what_would_end_the_target_is_not_sent() {
+fn does_not_send_commands_that_would_end_the_target() {
     let mut workload = Workload::start();
     // .NET 9 dies from the last three.
     let provider = collect().providers.remove(0).provider;

@@ -38,7 +38,7 @@ fn attempts(server: SocketAddr) -> BTreeSet<u16> {
 }
 
 #[test]
-fn a_stop_goes_on_with_the_connection_that_it_began() {
+fn a_stop_resumes_the_connection_that_it_began() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let serving = std::thread::spawn({

@@ -52,7 +52,7 @@ fn wait_for(target: &Target, startup: Startup) {
 }
 
 #[test]
-fn what_endangers_a_runtime_depends_on_whether_it_is_suspended() {
+fn hazards_depend_on_whether_the_runtime_is_suspended() {
     let version = Arc::new(Mutex::new("9.0.1"));
     let server = Server::start({
         let version = Arc::clone(&version);

@@ -79,7 +79,7 @@ fn a_session_that_is_dropped_is_stopped() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn rejects_impossible_combinations() {
     let (writing, _) = file();
     let file = writing.as_file().as_fd();
     // Like the real one, on a kernel without user_events.

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn containers_and_pods_are_told_apart_by_their_control_group() {
+    fn control_groups_identify_containers_and_pods() {
         let id = "2fd2d3b7a46e5f2d1b9f6b1ce4e1a1d2b3c4d5e6f708192a3b4c5d6e7f809101";
         let uid = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
         let slice = uid.replace('-', "_");

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_monitor_wrote_is_listed_and_nothing_else() {
+    fn lists_only_files_of_the_monitor() {
         let folder = tempfile::tempdir().unwrap();
         let (files, bundles) = (folder.path().join("files"), folder.path().join("bundles"));
         for name in ["a.nettrace", "sub/b.dmp", "foreign.nettrace"] {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_list_forgets_what_is_gone() {
+    fn a_large_list_drops_deleted_files() {
         let folder = tempfile::tempdir().unwrap();
         let files = folder.path();
         put(&files.join("a"));

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_sources_include_those_that_are_named() {
+    fn all_sources_include_named_sources() {
         let lines = |sources: &[&str]| {
             let sources: Vec<String> = sources.iter().map(|source| (*source).to_owned()).collect();
             let lines = source_lines(&sources);

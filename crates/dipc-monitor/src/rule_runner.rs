@@ -293,7 +293,7 @@ mod tests {
     use super::Ordinal;
 
     #[test]
-    fn ordinals_are_those_of_english() {
+    fn ordinals_are_english() {
         let words =
             [1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 101, 111, 112].map(|number| Ordinal(number).to_string());
         let expected = "first second third 4th 11th 12th 13th 21st 22nd 23rd 101st 111th 112th"

@@ -102,7 +102,7 @@ mod linux {
         use super::*;
 
         #[test]
-        fn this_process_uses_what_it_burns() {
+        fn counts_the_processor_time_of_this_process() {
             let mut reader = Reader::new(std::process::id());
             let first = reader.read();
             assert_eq!(first.process_cpu_percent, None);

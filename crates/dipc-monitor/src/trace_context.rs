@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_those_of_the_specification() {
+    fn ids_match_the_specification() {
         let context = TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").unwrap();
         assert_eq!(context.trace_id[..2], [0x0a, 0xf7]);
         assert_eq!((context.span_id, context.flags), ([0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31], 1));

@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_is_not_told_to_become_root() {
+    fn root_gets_no_advice_to_become_root() {
         assert!(permission_help(Some(1000)).contains("or as root"));
         // Windows has no root user.
         assert!(permission_help(None).ends_with("or as administrator"));

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_devices_are_told_from_those_of_files() {
+    fn distinguishes_device_names_from_file_names() {
         for device in
             ["CON", "con.txt", "NUL:x", "Aux .x", "COM1", "lpt9.log", "COM0", "COM\u{b2}", "conout$"]
         {

@@ -157,7 +157,7 @@ fn a_path_longer_than_a_socket_address_is_listened_on_and_reached() {
 }
 
 #[test]
-fn a_listener_replaces_only_what_is_dead() {
+fn a_listener_replaces_only_dead_sockets() {
     let (folder, path) = folder();
     drop(UnixListener::bind(&path).unwrap());
     let listener = Listener::bind(&path).unwrap();

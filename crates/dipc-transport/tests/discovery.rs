@@ -147,7 +147,7 @@ fn a_socket_without_a_start_time_is_found_unless_there_is_one_with_it() {
 }
 
 #[test]
-fn a_file_or_a_link_is_no_socket() {
+fn a_file_or_a_link_is_not_a_socket() {
     let idle = Idle::start();
     let path = idle.socket(idle.key());
     std::fs::write(&path, "").unwrap();

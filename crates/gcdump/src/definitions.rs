@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_several_types_are_those_of_the_type_between_their_neighbours() {
+    fn field_ranges_end_at_the_next_type() {
         let definitions = definitions();
         let owners = |fields: &[&str]| -> Vec<Option<String>> {
             definitions

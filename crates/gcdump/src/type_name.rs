@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_tool() {
+    fn names_match_the_tool() {
         for (runtime, tool) in [
             (
                 "System.Collections.Generic.List`1[System.Int32]",

@@ -28,7 +28,7 @@ fn small() -> Vec<u8> {
 }
 
 #[test]
-fn the_small_dump_and_its_file_are_those_of_testdata() {
+fn the_small_dump_and_its_file_match_testdata() {
     let mut file = Vec::new();
     let graph = dump::graph_of(&small()).unwrap();
     file::write(&graph, &mut file).unwrap();
@@ -126,7 +126,7 @@ fn the_report_is_that_of_the_tool() {
 }
 
 #[test]
-fn retained_sizes_are_those_of_networkx() {
+fn retained_sizes_match_networkx() {
     let graph = graph();
     let dominators = Dominators::new(&graph);
     let expected = String::from_utf8(packed("net10-retained.txt.xz")).unwrap();
@@ -143,7 +143,7 @@ fn retained_sizes_are_those_of_networkx() {
 
 /// The sums of the dominator tree by types equal those computed object by object.
 #[test]
-fn the_tree_of_types_retains_what_the_types_retain() {
+fn the_type_tree_has_the_retained_sizes_of_the_types() {
     let graph = graph();
     let dominators = Dominators::new(&graph);
     let tree = TypeTree::new(&graph, &dominators, 1 << 20);
@@ -170,7 +170,7 @@ fn the_tree_of_types_retains_what_the_types_retain() {
 
 /// Against a walk from the root without the objects of each type.
 #[test]
-fn types_retain_what_no_root_reaches_without_all_of_their_objects() {
+fn types_retain_objects_unreachable_without_all_of_their_instances() {
     let graph = graph();
     let dominators = Dominators::new(&graph);
     let report = HeapReport::new(&graph, Grouping::Type, Some(&dominators));

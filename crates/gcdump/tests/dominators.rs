@@ -97,7 +97,7 @@ mod random {
         #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn dominators_are_those_of_the_data_flow_algorithm((targets, roots) in references()) {
+        fn dominators_match_the_data_flow_algorithm((targets, roots) in references()) {
             prop_assert_eq!(by_the_crate(&graph(&targets, &roots)), by_data_flow(&targets, &roots));
         }
     }

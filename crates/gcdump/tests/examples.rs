@@ -7,7 +7,7 @@ mod largest;
 use std::path::Path;
 
 #[test]
-fn the_largest_types_of_a_file_are_those_of_its_recording() {
+fn the_largest_types_of_a_file_match_its_recording() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/gcdump");
     let [file, recording] = ["files/small.gcdump", "recordings/small.nettrace"].map(|name| {
         let mut out = Vec::new();

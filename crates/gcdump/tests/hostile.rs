@@ -68,7 +68,7 @@ fn objects_that_come_twice_are_left_out_the_second_time() {
 }
 
 #[test]
-fn references_behind_a_gap_are_those_of_no_known_object() {
+fn references_after_a_gap_have_no_known_source() {
     let behind = |dump: Dump| dump.objects(&[(0x2000, 32, 1, 2)]).stop(5);
     let of_references = behind(ring().references_of_index(3, &[0x1000, 0x1020])).graph().unwrap();
     let expected = Completeness::default();
@@ -125,7 +125,7 @@ fn dangling_references_and_unknown_types_are_counted() {
 }
 
 #[test]
-fn collections_of_the_program_itself_are_no_dump() {
+fn collections_of_the_program_itself_are_not_a_dump() {
     let own = || Dump::new().start(4, 1).stop(4);
     assert_eq!(own().graph().unwrap_err(), Error::NoDump);
     let dump = own().start(5, 1).types(&TYPES).objects(&[(0x1000, 24, 1, 0)]).stop(5);

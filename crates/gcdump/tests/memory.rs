@@ -27,7 +27,7 @@ enum Layout {
 }
 
 #[test]
-fn a_graph_its_file_and_its_dominators_take_what_is_said() {
+fn graph_file_and_dominators_use_the_documented_memory() {
     let count = std::env::var("GCDUMP_OBJECTS").map_or(OBJECTS, |count| count.parse().unwrap());
     check(count, Layout::Holes);
     check(count, Layout::Dense);

@@ -112,7 +112,7 @@ mod random {
     }
 
     #[test]
-    fn objects_and_types_retain_what_no_root_reaches_without_them() {
+    fn objects_and_types_retain_objects_unreachable_without_them() {
         let (mut nested, mut together) = (0, 0);
         for seed in seeds(3000) {
             let small = Small::random(seed, 24);
@@ -151,7 +151,7 @@ mod random {
 
     /// More sets than are processed together, of few objects each.
     #[test]
-    fn many_sets_retain_what_no_root_reaches_without_each_of_them() {
+    fn sets_retain_objects_unreachable_without_each_of_them() {
         const SETS: usize = 150;
         let (mut together, mut outside) = (0, 0);
         for seed in seeds(100) {
@@ -263,7 +263,7 @@ fn paths_go_from_roots_over_types_each_of_which_is_one_step() {
 }
 
 #[test]
-fn a_difference_has_what_grew_first_and_what_shrank_last() {
+fn a_difference_is_sorted_from_growth_to_shrinkage() {
     let report = |targets: Vec<Vec<usize>>| {
         let graph = Small { targets, roots: vec![0] }.graph();
         HeapReport::new(&graph, Grouping::Type, Some(&Dominators::new(&graph)))

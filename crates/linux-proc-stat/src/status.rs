@@ -156,7 +156,7 @@ mod tests {
     /// The kernel's own files, of this thread under a hostile name.
     #[test]
     #[cfg(target_os = "linux")]
-    fn the_kernel_writes_what_is_parsed() {
+    fn parses_the_status_of_the_kernel() {
         use crate::{SchedStat, Stat, process_ids, read, thread_folder};
 
         // Linux keeps 15 bytes of it.

@@ -335,7 +335,7 @@ mod tests {
     use crate::maps::ProcessMaps;
 
     #[test]
-    fn an_address_has_the_symbol_whose_range_it_is_in() {
+    fn an_address_has_the_symbol_that_contains_it() {
         let mut table = SymbolTable::default();
         table.add(100, 10, b"a");
         table.add(200, 0, b"b");

@@ -119,7 +119,7 @@ mod tests {
 
     /// The whole table is the reference.
     #[test]
-    fn names_at_some_addresses_are_those_of_the_whole_table() {
+    fn names_at_some_addresses_match_the_whole_table() {
         let text = "50 t e\n10 T a\n10 t alias\n20 t b\n30 d data\n40 t d\n90 t z\n90 t zz\n60 W f\n";
         let whole = parse(text.as_bytes()).unwrap();
         let shape = |table: &SymbolTable, at| {

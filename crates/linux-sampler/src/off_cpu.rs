@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_record_ends_what_is_known() {
+    fn a_lost_record_resets_the_known_state() {
         let mut tracker = OffCpuTracker::<()>::new();
         tracker.handle(&record(10, RecordKind::SwitchOut { preempted: true }));
         tracker.handle(&record(20, RecordKind::Lost { count: 3 }));

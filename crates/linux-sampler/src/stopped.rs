@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_whose_name_is_not_utf_8_lives() {
+    fn a_thread_with_an_invalid_utf_8_name_is_alive() {
         // Linux keeps 15 bytes of a name: half of the last character.
         let named = thread::Builder::new().name("abcdefghijklmn\u{fc}".to_owned()).spawn(|| {
             let (pid, tid) = (rustix::process::getpid(), rustix::thread::gettid());

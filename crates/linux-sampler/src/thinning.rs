@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_stands_for_the_switches_whose_stacks_were_lost() {
+    fn a_stack_represents_switches_with_lost_stacks() {
         let mut thinning = Thinning::new(0, 1, 0);
         assert_eq!(leave(&mut thinning, 1), Some(1));
         (0..9).for_each(|_| thinning.switch(1));

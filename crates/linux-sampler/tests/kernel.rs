@@ -413,7 +413,7 @@ fn child_processes_are_left_out() {
 }
 
 #[test]
-fn a_trial_permits_what_a_sampler_gets() {
+fn a_trial_matches_the_permissions_of_a_sampler() {
     let busy = Busy::start();
     let trial = Trial::of_process(busy.pid()).unwrap();
     match Sampler::open(&SamplerConfig::of_process(busy.pid())) {
@@ -565,7 +565,7 @@ fn threads_that_began_later_have_fewer_stacks_as_well() {
 }
 
 #[test]
-fn time_off_the_processors_is_what_schedstat_leaves() {
+fn off_cpu_time_matches_schedstat() {
     let busy = Busy::start();
     let sleeper = Command::new("sh").args(["-c", "while :; do sleep 0.01; done"]).spawn().unwrap();
     let sleeper = Busy(sleeper);

@@ -196,7 +196,7 @@ fn expected(rows: &[(&[&str], u64)]) -> BTreeMap<Vec<String>, u64> {
 /// `Read` continues after an `await`, and calls `Parse`; `Handle` awaits `Read`, and `Main` awaits `Handle`.
 /// The buffer is written long after the samples, by another thread.
 #[test]
-fn state_machines_are_below_those_that_await_them() {
+fn state_machines_are_below_their_awaiters() {
     let awaiting = [id(READ), id(HANDLE), id(MAIN)];
     let events = [
         sample(11, 1000, 7, 1),
@@ -230,7 +230,7 @@ fn state_machines_are_below_those_that_await_them() {
 
 /// Methods that the runtime suspends have no state machine: its wrapper runs them.
 #[test]
-fn methods_that_the_runtime_resumes_are_below_those_that_await_them() {
+fn resumed_methods_are_below_their_awaiters() {
     let events = [
         sample(11, 1000, 7, 1),
         sample(12, 1100, 7, 1),

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn a_flame_graph_shows_what_was_allocated() {
+fn a_flame_graph_shows_allocated_types() {
     let bytes = files::bytes_of(&files::testdata().join("traces/net10-gcverbose.nettrace.xz"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (recording, page) = (folder.join("example.nettrace"), folder.join("example.html"));

@@ -247,7 +247,7 @@ fn a_method_that_could_not_be_compiled_hides_no_other() {
 }
 
 #[test]
-fn compilations_behind_many_that_failed_have_their_duration() {
+fn compilations_after_many_failed_ones_have_their_duration() {
     let fields: Vec<_> = (0..200).map(jitting).collect();
     let end = compiled(199);
     let mut events: Vec<(u32, u32, u64, &[Value])> = Vec::new();

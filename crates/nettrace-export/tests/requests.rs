@@ -352,7 +352,7 @@ fn a_start_ends_one_of_its_name_that_it_does_not_lie_within() {
 }
 
 #[test]
-fn a_stop_ends_what_its_thread_is_in_but_not_what_runs_on_beside_it() {
+fn a_stop_ends_the_spans_of_its_thread_but_not_parallel_ones() {
     let mut recording = Recording::default();
     recording
         .request_start(at(100, 1, &[1, 1]), "/")
@@ -473,7 +473,7 @@ fn failures_come_before_the_stop() {
 }
 
 #[test]
-fn routes_and_statuses_are_those_of_log_messages() {
+fn routes_and_statuses_match_log_messages() {
     let mut recording = Recording::default();
     let message = |logger: &str, id: i32, name: &str, arguments: &str| {
         [
@@ -635,7 +635,7 @@ fn the_time_of_a_request_is_where_it_went() {
 }
 
 #[test]
-fn what_a_recording_does_not_tell_is_not_zero() {
+fn missing_measurements_are_not_zero() {
     let mut recording = Recording::default();
     recording.request_start(at(100, 1, &[1, 1]), "/").request_stop(at(200, 1, &[1, 1]));
     assert_eq!(parts(&recording.report().rows[0]), [None; 5]);

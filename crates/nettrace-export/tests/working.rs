@@ -435,7 +435,7 @@ fn time_out_of_the_account_is_unverified() {
 }
 
 #[test]
-fn threads_that_come_and_go_between_rounds_share_what_the_process_has_beside_the_others() {
+fn short_lived_threads_share_the_unattributed_process_time() {
     let mut recording = Recording::new();
     recording.samples(7, 0, 1001, HOT, MANAGED);
     recording.samples(8, 100, 501, TRANSFER, EXTERNAL).samples(9, 100, 501, TRANSFER, EXTERNAL);
@@ -471,7 +471,7 @@ fn threads_with_the_number_of_one_that_has_ended_are_others() {
 }
 
 #[test]
-fn managed_time_has_what_the_kernel_ran_and_no_worker_that_spins_for_work() {
+fn managed_time_has_kernel_work_without_spinning_workers() {
     let mut recording = Recording::new();
     recording.samples(7, 0, 1001, TAKE, MANAGED).samples(8, 0, 1001, SPIN, MANAGED);
     let bytes = recording.finish();

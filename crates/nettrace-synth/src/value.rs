@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn located_elements_stand_behind_the_fields() {
+    fn located_elements_follow_the_fields() {
         let values = [
             Value::RelLoc(vec![Value::Byte(1), Value::Byte(2)]),
             Value::DataLoc(vec![Value::UInt16(3)]),

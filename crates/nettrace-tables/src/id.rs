@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_those_that_the_tables_had_first() {
+    fn ids_match_the_first_version_of_the_tables() {
         // Computed by Python's hashlib.
         let id = Id::of_frame(&frame("Shop", "Shop.Cart", "Pay"));
         assert_eq!(id.to_hex(), "fccee920b3c963013929ea56db2d774a");

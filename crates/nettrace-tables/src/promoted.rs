@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_field_is_refused() {
+    fn rejects_unknown_fields() {
         for text in
             ["", "x", "a/b", "a.b", "/a.b", "a/.b", "a/b.", "a/*.b", "a/b\n.c", "a/b.c:int", "a:b/c.d"]
         {

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_takes_its_losses_with_it() {
+    fn skipped_events_keep_their_losses() {
         let mut thread = ThreadState::default();
         thread.skip_to(Some(5));
         assert_eq!(thread.write(Some(6)), 1);

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bytes_are_shown_as_what_they_are() {
+    fn the_first_bytes_are_shown_escaped() {
         let says = |begins: &[u8]| Error::NotATrace { begins: begins.to_vec() }.to_string();
         let says = |begins| says(begins).rsplit_once("it begins with ").unwrap().1.to_string();
         assert_eq!(says(b"hello\n"), r#"the text "hello\n""#);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_read_as_what_they_point_to() {
+    fn pointers_read_like_their_targets() {
         let inputs: [Box<dyn ReadAt>; 3] =
             [Box::new(vec![1, 2, 3]), Box::new(&[1, 2, 3][..]), Box::new(Arc::new(vec![1, 2, 3]))];
         for input in inputs {

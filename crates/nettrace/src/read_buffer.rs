@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn storage_shrinks_behind_a_burst_and_keeps_its_bytes() {
+    fn storage_shrinks_after_a_burst_and_keeps_its_bytes() {
         let mut buffer = ReadBuffer::default();
         let piece = vec![7_u8; 1 << 16];
         for _ in 0..512 {

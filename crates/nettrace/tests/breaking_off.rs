@@ -68,7 +68,7 @@ fn a_loop_that_breaks_off_reads_no_further_block() {
 }
 
 #[test]
-fn a_loop_that_goes_on_has_every_event_and_says_where_the_recording_is_cut() {
+fn a_continued_loop_has_every_event_and_reports_the_cut() {
     let bytes = recording(5);
     let cut = &bytes[..bytes.len() - 50_000];
     let mut count = 0;

@@ -78,7 +78,7 @@ fn a_line_is_that_of_the_last_point_with_a_line_before() {
 
 /// Also for damaged PDBs, except for the reason.
 #[test]
-fn lines_that_are_decoded_once_are_those_that_are_decoded_each_time() {
+fn cached_lines_match_freshly_decoded_lines() {
     let whole = testdata("Lines.pdb");
     let mut found = 0;
     let mut compare = |bytes: &[u8]| {
@@ -245,7 +245,7 @@ fn types_and_methods_are_named_by_their_rows() {
 }
 
 #[test]
-fn fields_belong_to_the_type_whose_rows_they_are() {
+fn fields_belong_to_the_type_of_their_rows() {
     let program = testdata("../heap/heap.dll");
     let metadata = ProgramMetadata::of_program(&program).unwrap();
     let fields_of = |name: &str| {

@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_counted() {
+    fn counts_unreadable_events() {
         let mut builder = AsyncStacksBuilder::default();
         builder.add_payload(PROCESS, &[1, 2, 3]);
         let good = Buffer::new(11, 0).event(22, 0, METADATA).event(20, 0, &[]);

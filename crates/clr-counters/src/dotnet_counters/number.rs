@@ -35,7 +35,7 @@ mod tests {
     use super::Number;
 
     #[test]
-    fn numbers_are_those_of_dotnet() {
+    fn formats_numbers_as_dotnet_does() {
         let rows = [
             (0.0, "0"),
             (-0.0, "-0"),

@@ -115,7 +115,7 @@ fn a_request_says_of_which_process_scope_and_metric_its_points_are() {
 }
 
 #[test]
-fn cumulative_sums_are_totals_and_deltas_what_came_since() {
+fn cumulative_sums_are_totals_and_deltas_are_increments() {
     let observed = instrument("cpu", Kind::Counter, "s", "");
     let counted = instrument("orders", Kind::Counter, "", "");
     for temporality in [Temporality::Cumulative, Temporality::Delta] {

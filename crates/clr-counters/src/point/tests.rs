@@ -168,7 +168,7 @@ fn further_series_are_counted_until_others_end() {
 }
 
 #[test]
-fn buckets_of_a_smaller_scale_have_the_sums_of_those_they_unite() {
+fn buckets_of_a_smaller_scale_add_up_the_merged_buckets() {
     let histogram = exponential();
     assert_eq!(histogram.offset(), Some(-1));
     let buckets = histogram.buckets_at(0).unwrap();

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_format_is_what_the_scraper_likes_best() {
+    fn picks_the_format_that_the_scraper_prefers() {
         let rows = [
             (None, Format::Text),
             (Some(""), Format::Text),
@@ -122,7 +122,7 @@ mod tests {
 
     #[cfg(feature = "protobuf")]
     #[test]
-    fn protobuf_is_for_who_names_its_messages() {
+    fn prefers_protobuf_if_the_client_names_its_messages() {
         let asked = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,text/plain;q=0.5";
         assert_eq!(Format::negotiate(Some(asked)), Format::Protobuf);
         assert_eq!(Format::negotiate(Some("application/vnd.google.protobuf")), Format::Text);

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_metrics_have_only_what_prometheus_allows() {
+    fn metric_names_have_only_allowed_characters() {
         let rows = [
             ("http.server.request.duration", "http_server_request_duration"),
             ("time-in-gc", "time_in_gc"),

@@ -160,7 +160,7 @@ fn metrics_of_the_program_follow_the_series() {
 
 /// Prometheus refuses all metrics if a name is invalid, or a family occurs twice.
 #[test]
-fn no_program_names_what_makes_prometheus_refuse_all() {
+fn hostile_names_do_not_make_prometheus_reject_the_scrape() {
     let of = |provider: &str, name: &str, unit: &str| {
         let series = instrument(name, Kind::Gauge, unit, "");
         (Series { provider: provider.to_owned(), meter_version: String::new(), ..series }, gauge(Some(1.0)))
@@ -235,7 +235,7 @@ fn open_metrics_has_no_negative_quantiles_and_sums() {
 }
 
 #[test]
-fn event_counters_with_names_that_become_one_are_told_apart() {
+fn event_counters_with_colliding_names_stay_separate() {
     let of = |provider: &str, name: &str, value| {
         let series = Series { provider: provider.to_owned(), ..event_counter(name, Kind::Mean, "") };
         (series, mean(value))
@@ -404,7 +404,7 @@ fn a_name_of_which_only_the_unit_is_left_has_no_unit() {
 
 #[cfg(feature = "protobuf")]
 #[test]
-fn native_histograms_count_what_their_buckets_do() {
+fn native_histograms_have_the_counts_of_their_buckets() {
     let histogram = ExponentialHistogram { count: 77, ..exponential() };
     let measurement = Measurement::Meter(MeterMeasurement::ExponentialHistogram(histogram));
     let mut exporter = Exporter::new(NameStyle::OpenTelemetry, 100);
@@ -424,7 +424,7 @@ fn native_histograms_count_what_their_buckets_do() {
 }
 
 #[test]
-fn processes_with_one_name_and_pid_are_told_apart() {
+fn processes_with_equal_name_and_pid_stay_separate() {
     let mut exporter = Exporter::new(NameStyle::OpenTelemetry, 100);
     let series = event_counter("cpu-usage", Kind::Mean, "");
     for (number, pod) in [(0, "a"), (1, "b\"c")] {

@@ -237,7 +237,7 @@ mod tests {
     const PART: u64 = if cfg!(miri) { 1000 } else { 1 };
 
     #[test]
-    fn adding_goes_on_after_looking() {
+    fn ranges_can_be_added_after_a_lookup() {
         let count = 200_000 / PART;
         let mut ranges = Ranges::default();
         for number in (0..count).rev() {

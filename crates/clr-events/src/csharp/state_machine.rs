@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn other_methods_are_no_bodies() {
+    fn other_methods_are_not_state_machine_bodies() {
         for method in [
             "",
             ".MoveNext()",

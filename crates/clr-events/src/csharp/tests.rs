@@ -258,7 +258,7 @@ fn types_of_events() {
 }
 
 #[test]
-fn what_no_runtime_writes_has_no_csharp_name() {
+fn malformed_names_have_no_csharp_form() {
     for (namespace, name, signature) in [
         ("N.C", "M", "instance void  ("),
         ("N.C", "M", "instance void  (int32"),

@@ -52,7 +52,7 @@ fn fields_of_all(traces: &Path, references: &Path) -> (u64, u64) {
 }
 
 #[test]
-fn fields_are_those_of_the_other_reader() {
+fn fields_match_the_other_reader() {
     let testdata = testdata();
     let (fields, names) = fields_of_all(&testdata.join("traces"), &testdata.join("reference"));
     assert!(fields > 10_000 && names > 30_000, "references are missing: {fields} fields, {names} names");
@@ -77,7 +77,7 @@ fn stacks_of_all(traces: &Path, references: &Path) -> u64 {
 }
 
 #[test]
-fn stacks_are_those_of_the_other_reader() {
+fn stacks_match_the_other_reader() {
     let testdata = testdata();
     let stacks = stacks_of_all(&testdata.join("traces"), &testdata.join("reference"));
     assert!(stacks > 10_000, "references are missing: {stacks} stacks compared");

@@ -30,7 +30,7 @@ fn why(map: &mut CodeMap, address: u64) -> UnresolvedReason {
 }
 
 #[test]
-fn a_method_is_one_however_often_it_is_told() {
+fn repeated_loads_of_a_method_are_one_method() {
     // A module that is reported after its methods, and a method that is reported three times.
     let mut recording = Recording::default();
     recording
@@ -53,7 +53,7 @@ fn a_method_is_one_however_often_it_is_told() {
 }
 
 #[test]
-fn time_tells_apart_what_used_the_same_memory() {
+fn time_separates_methods_that_shared_an_address() {
     let mut recording = Recording::default();
     recording
         .method(UNLOAD, 20, 0x1000, 0x100, "First")
@@ -103,7 +103,7 @@ fn each_of_many_methods_at_one_address_keeps_its_name() {
 }
 
 #[test]
-fn what_has_no_name_has_a_reason() {
+fn unresolved_addresses_have_a_reason() {
     let mut recording = Recording::default();
     assert_eq!(why(&mut map(&recording), 0x1000), UnresolvedReason::NoCode);
     recording.method(LOAD, 1, 0x1000, 0x20, "Run");
@@ -135,7 +135,7 @@ fn more_than_the_limit_is_left_out_and_counted() {
 }
 
 #[test]
-fn looking_up_does_not_end_the_telling() {
+fn events_can_be_added_after_a_lookup() {
     let mut recording = Recording::default();
     recording.method(LOAD, 1, 0x1000, 0x20, "One").method(LOAD, 2, 0x2000, 0x20, "Two");
     let bytes = recording.bytes();

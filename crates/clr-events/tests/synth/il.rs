@@ -45,7 +45,7 @@ fn il(map: &mut CodeMap, address: u64, time: u64) -> Option<u32> {
 }
 
 #[test]
-fn a_map_belongs_to_the_code_that_is_told_of_beside_it() {
+fn a_map_belongs_to_the_adjacent_method_event() {
     let mut recording = Recording::default();
     // Compiled twice: the method is one, its code is not.
     recording.method(LOAD, 10, 0x1000, 0x40, "Run");
@@ -88,7 +88,7 @@ fn time_tells_maps_of_the_same_memory_apart() {
 }
 
 #[test]
-fn code_without_il_belongs_to_a_statement_beside_it() {
+fn code_without_il_belongs_to_an_adjacent_statement() {
     let mut recording = Recording::default();
     recording.method(LOAD, 10, 0x1000, 0x100, "Run");
     // As runtimes write it: in the order of IL, then the rest; a handler with a prolog of its own at the end.
@@ -119,7 +119,7 @@ fn code_without_il_belongs_to_a_statement_beside_it() {
 }
 
 #[test]
-fn maps_count_as_what_is_kept() {
+fn maps_count_toward_the_memory_limit() {
     let mut recording = Recording::default();
     let map: Vec<_> = (0..10_000).map(|number| (number, number)).collect();
     for number in 0..100u64 {

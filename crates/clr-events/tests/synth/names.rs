@@ -54,7 +54,7 @@ fn committed_usage() -> Vec<u8> {
 }
 
 #[test]
-fn opcodes_that_were_not_recorded_are_those_that_names_end_with() {
+fn missing_opcodes_are_derived_from_event_names() {
     let kinds = [
         ("App", 1, "RequestStart", vec![]),
         ("App", 2, "RequestStop", vec![]),

@@ -7,7 +7,7 @@ use nettrace_synth::{Value, payload};
 use crate::recording::Recording;
 
 #[test]
-fn events_tell_what_threads_are_for() {
+fn events_determine_the_roles_of_threads() {
     let instance = || payload(&[Value::UInt16(0)]);
     let created = |thread, flags| {
         payload(&[

@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_beside_recordings_is_not_compared() {
+    fn ignores_companion_files_of_recordings() {
         let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
         let matched = paths(&["a1.names.nettrace", "a1.nettrace", "a1.threads.nettrace", "a2.nettrace"]);
         assert_eq!(without_companions(&matched), paths(&["a1.nettrace", "a2.nettrace"]));

@@ -201,7 +201,7 @@ mod tests {
     use crate::cli::Cli;
 
     #[test]
-    fn topics_are_no_commands_and_show_whole_chapters() {
+    fn topics_are_not_commands_and_show_whole_chapters() {
         let cli = Cli::command();
         for topic in TOPICS {
             assert!(cli.find_subcommand(topic.name).is_none(), "{}", topic.name);

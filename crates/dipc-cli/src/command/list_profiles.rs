@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_has_what_each_profile_asks_for() {
+    fn json_lists_the_providers_of_each_profile() {
         let listed = PROFILES.iter().map(Listed::new).collect::<Vec<_>>();
         let listed = serde_json::to_value(listed).unwrap();
         let of = |name: &str| listed.as_array().unwrap().iter().find(|profile| profile["name"] == name);

@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_recording_lies_beside_the_result() {
+    fn the_recording_is_next_to_the_result() {
         let page = Some(ExportFormat::Page);
         for (path, format, expected) in [
             ("out/a.html", page, "out/a.nettrace"),

@@ -788,7 +788,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_several_processes_are_told_apart_by_their_pids() {
+    fn file_names_of_several_processes_have_their_pids() {
         for (path, expected) in
             [("out/a.b.nettrace", "out/a.b.7.nettrace"), ("out", "out.7"), ("-", "trace.7.nettrace")]
         {

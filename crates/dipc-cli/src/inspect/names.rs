@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lie_beside_the_recording() {
+    fn the_names_file_is_next_to_the_recording() {
         for (recording, names) in [
             ("out/a.b.nettrace", "out/a.b.names.nettrace"),
             ("out", "out.names.nettrace"),

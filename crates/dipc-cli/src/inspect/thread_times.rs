@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accounts_lie_beside_the_recording() {
+    fn the_thread_times_file_is_next_to_the_recording() {
         for (recording, account) in [
             ("out/a.b.nettrace", "out/a.b.threads.nettrace"),
             ("out/a.1", "out/a.1.threads.nettrace"),

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_more_threads_than_allowed() {
+    fn bounds_the_number_of_threads() {
         let threads = Mutex::new(BTreeSet::new());
         let items: Vec<usize> = (0..50).collect();
         let results = run_concurrently(&items, 3, |item| {

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn clrevents_alone_is_what_dotnet_trace_sends() {
+    fn clrevents_alone_matches_dotnet_trace() {
         let all = lines(&request("", &[], Some(0xC001)));
         assert_eq!(
             all,
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_condition_needs_takes_nothing_away() {
+    fn providers_of_a_condition_extend_the_selection() {
         let arguments = |providers: &str, condition: &str| {
             let mut selection = Selection::new(&request(providers, &[], None)).unwrap();
             let condition = clr_conditions::Condition::parse(condition).unwrap();

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_keeps_what_it_holds_until_the_session_runs() {
+    fn a_file_is_replaced_only_once_the_session_runs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.nettrace");
         fs::write(&path, "a longer text").unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_device_says_what_was_kept() {
+    fn a_full_device_error_states_the_kept_bytes() {
         let mut sink = Sink::open(Path::new("/dev/full")).unwrap();
         sink.begin().unwrap();
         let failure = sink.write(b"xyz").unwrap_err();

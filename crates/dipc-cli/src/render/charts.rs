@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_is_seen() {
+    fn small_values_are_visible() {
         let mut timeline = Timeline::default();
         for (slot, sum) in [(1, 1), (2, 500), (3, 1000)] {
             timeline.add(RelativeTime::from_nanos(slot * 1_000_000), sum);

@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn bash_takes_words_for_what_they_were() {
+    fn quoted_words_survive_bash() {
         for text in ["a b", "$(touch x)", "it's", "a\nb'\\7\u{1b}1\u{202e}", "`x`;&|<>*?[]{}!#~\"\\", "-n"] {
             let script = format!("printf %s {}", word(&format!("./{text}")));
             let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_taken_stays_what_it_is() {
+    fn an_existing_file_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for is_named in [false, true] {

@@ -184,7 +184,7 @@ fn replace_number(text: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn process_ids_are_no_parts_of_other_numbers() {
+fn process_ids_are_not_parts_of_other_numbers() {
     let replaced = |text: &str| replace_number(text, "585", "14711");
     assert_eq!(replaced("585 a-585-1 pid 585: 585"), "14711 a-14711-1 pid 14711: 14711");
     for text in ["51.585Z", "1,585,000 bytes", "585.2 ms", "5850", "1585", "ring_585_1"] {

@@ -83,7 +83,7 @@ fn labels_come_from_a_regular_file_of_bounded_size() {
 }
 
 #[test]
-fn what_cannot_be_read_does_not_keep_the_rest_out() {
+fn unreadable_recordings_do_not_stop_an_export() {
     let folder = tempfile::tempdir().unwrap();
     let one = recording("net10-typed.nettrace", folder.path());
     let text = folder.path().join("text");
@@ -147,7 +147,7 @@ fn promoted_fields_are_kept_by_the_data_set() {
 
 #[cfg(feature = "cloud")]
 #[test]
-fn what_is_no_address_of_a_store_is_said() {
+fn rejects_invalid_store_addresses() {
     let folder = tempfile::tempdir().unwrap();
     let one = recording("net10-typed.nettrace", folder.path());
     for (to, message) in [

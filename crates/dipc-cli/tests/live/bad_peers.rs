@@ -211,7 +211,7 @@ fn one_that_never_ends_the_stream() {
 /// Without a limit, commands that read the stream stop its session: it would go on for as long as the
 /// process.
 #[test]
-fn one_whose_stream_cannot_be_read() {
+fn a_peer_with_an_unreadable_stream() {
     let (stopped, is_stopped) = std::sync::mpsc::channel();
     let is_stopped = std::sync::Mutex::new(is_stopped);
     let peer = Peer::start(move |mut connection| match read_request(&mut connection) {

@@ -122,7 +122,7 @@ fn a_socket_on_which_nobody_listens() {
 }
 
 #[test]
-fn a_socket_whose_key_belongs_to_an_earlier_process() {
+fn a_socket_with_the_key_of_an_earlier_process() {
     let mut stale = Stale::start();
     let pid = stale.process.id().to_string();
     fs::remove_file(&stale.socket).unwrap();

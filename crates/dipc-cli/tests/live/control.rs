@@ -73,7 +73,7 @@ fn variables_are_set_and_removed() {
 }
 
 #[test]
-fn what_would_end_the_process_is_held_back() {
+fn blocks_commands_that_would_end_the_process() {
     let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
     let pid = workload.pid().to_string();
     let hook = run(["startup-hook", "-p", &pid, "/nonexistent/hook.dll"]).with_code(1);

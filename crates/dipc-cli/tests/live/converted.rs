@@ -161,7 +161,7 @@ fn ctrl_c_leaves_the_recording_and_a_profile_with_names() {
 }
 
 #[test]
-fn what_cannot_be_made_is_said_before_anything_is_recorded() {
+fn rejects_impossible_conversions_before_recording() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("out.html");
     let refused =

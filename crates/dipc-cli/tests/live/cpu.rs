@@ -335,7 +335,7 @@ fn the_runtime_at_a_socket_is_sampled_by_the_kernel() {
 }
 
 #[test]
-fn the_table_of_several_processes_has_what_is_requested() {
+fn the_table_of_several_processes_has_the_requested_columns() {
     let both = [Workload::start(Runtime::Net9_0), Workload::start(Runtime::Net9_0)];
     let [Some(one), Some(other)] = &both else { return };
     let (file, pids) = (one.folder().join("cpu.nettrace"), [one, other].map(|it| it.pid().to_string()));
@@ -411,7 +411,7 @@ fn events_of(file: &str, provider: &str) -> u64 {
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
 #[test]
-fn profile_cpu_takes_what_is_permitted_and_says_so() {
+fn profile_cpu_uses_the_permitted_samples_and_reports_it() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let file = workload.folder().join("cpu.nettrace");
     let file = file.to_str().unwrap();

@@ -44,7 +44,7 @@ fn a_limit_on_file_sizes() {
 
 /// Some file systems tell only at the end that they could not store what was written.
 #[test]
-fn errors_of_storing_and_closing_are_told() {
+fn reports_errors_of_writing_and_closing() {
     if !Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok_and(|it| it.success()) {
         say_not_run("strace is not there");
         return;

@@ -102,7 +102,7 @@ fn stopped_createdump(workload: &Workload, arguments: &[&str]) -> (Running, u32)
 }
 
 #[test]
-fn why_there_is_no_dump_is_said_in_the_words_of_the_runtime() {
+fn a_failed_dump_repeats_the_message_of_the_runtime() {
     let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
     let pid = workload.pid().to_string();
     let dump = run(["dump", "-p", &pid, "--type", "mini", "-o", "/nonexistent/core"]).with_code(4);
@@ -112,7 +112,7 @@ fn why_there_is_no_dump_is_said_in_the_words_of_the_runtime() {
 }
 
 #[test]
-fn what_a_program_without_createdump_cannot_do_is_said() {
+fn a_program_without_createdump_is_explained() {
     let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
     let pid = workload.pid().to_string();
     let file = workload.folder().join("core");
@@ -147,7 +147,7 @@ fn a_single_file_of_net_8_is_not_asked_for_a_dump() {
 }
 
 #[test]
-fn what_an_old_runtime_cannot_say_is_an_error() {
+fn reports_commands_unknown_to_an_old_runtime() {
     let Some(workload) = Workload::start(Runtime::Net3_1) else { return };
     let pid = workload.pid().to_string();
     let file = workload.folder().join("core");
@@ -184,7 +184,7 @@ fn hexadecimal(value: &Value) -> u64 {
 }
 
 #[test]
-fn the_stacks_of_a_core_are_those_of_createdumps_report() {
+fn core_stacks_match_the_report_of_createdump() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     workload.run("park");
     let pid = workload.pid().to_string();
@@ -222,7 +222,7 @@ fn the_stacks_of_a_core_are_those_of_createdumps_report() {
 }
 
 #[test]
-fn a_file_that_is_no_core_dump_is_an_error() {
+fn rejects_files_other_than_core_dumps() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("core");
     for (bytes, expected) in [
@@ -336,17 +336,17 @@ fn the_heap_of_a_server_core_is_that_of_a_gcdump() {
 }
 
 #[test]
-fn the_heap_and_the_stacks_of_net_core_3_1_are_those_of_the_runtime() {
+fn heap_and_stacks_of_net_core_3_1_match_the_runtime() {
     check_heap(Runtime::Net3_1, &[]);
 }
 
 #[test]
-fn the_heap_and_the_stacks_of_net_8_are_those_of_the_runtime() {
+fn heap_and_stacks_of_net_8_match_the_runtime() {
     check_heap(Runtime::Net8_0, &[]);
 }
 
 #[test]
-fn the_heap_and_the_stacks_of_a_server_of_net_8_are_those_of_the_runtime() {
+fn heap_and_stacks_of_a_net_8_server_match_the_runtime() {
     check_heap(Runtime::Net8_0, &[("DOTNET_gcServer", "1"), ("DOTNET_GCHeapCount", "2")]);
 }
 
@@ -390,7 +390,7 @@ fn check_exception(runtime: Runtime, prefix: &str, type_name: &Value) {
 
 /// Cores of a disk that was full.
 #[test]
-fn a_truncated_core_is_read_as_far_as_it_goes() {
+fn reads_a_truncated_core_up_to_its_end() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     workload.run("park");
     let pid = workload.pid().to_string();
@@ -521,7 +521,7 @@ fn check_awaits(report: &Value, threads: &Value) {
 }
 
 #[test]
-fn async_methods_that_wait_for_known_things_are_found_with_what_they_wait_for() {
+fn async_methods_are_found_with_the_awaited_operations() {
     check_awaits_of(Runtime::Net9_0, None);
 }
 
@@ -563,7 +563,7 @@ fn check_awaits_of(runtime: Runtime, stream: Option<&str>) {
 
 /// The same program on .NET 10.0.5.
 #[test]
-fn async_methods_of_net_10_are_found_with_what_they_wait_for() {
+fn async_methods_of_net_10_are_found_with_the_awaited_operations() {
     let Some(program) = program_of_10("awaits/awaits10.dll") else { return };
     let folder = tempfile::tempdir().unwrap();
     let target = Target::start(program);

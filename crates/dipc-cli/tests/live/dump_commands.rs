@@ -21,7 +21,7 @@ fn analyze(core: &str, words: &[&str]) -> Finished {
 }
 
 #[test]
-fn commands_of_dotnet_dump_show_what_views_show() {
+fn commands_of_dotnet_dump_match_the_views() {
     let (_folder, core) = core("shop-heap");
     for (command, view) in [
         (&["CLRStack", "-all"][..], &["stacks"][..]),

@@ -69,7 +69,7 @@ fn events_that_other_tools_have_no_name_for_are_found_by_name_and_number() {
 }
 
 #[test]
-fn opcodes_that_a_recording_lacks_are_those_that_names_end_with() {
+fn opcodes_missing_in_a_recording_are_derived_from_names() {
     let starts = lines("net10-netperf.netperf", &["--event", "Request/Start"]);
     assert_eq!(starts.len(), 10);
     assert!(starts.iter().all(|event| event["name"] == "Request/Start" && event["opcode"] == 1));

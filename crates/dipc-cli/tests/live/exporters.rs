@@ -306,7 +306,7 @@ fn a_collector_that_is_gone_is_said_and_nothing_waits_for_it() {
 }
 
 #[test]
-fn what_cannot_be_served_or_pushed_is_said_at_once() {
+fn rejects_unusable_addresses_at_once() {
     let rows: [(&[&str], i32, &str); 5] = [
         (&["serve", "-p", "1", "--listen", "0.0.0.0:9464"], 2, "neither passwords nor encryption"),
         (&["serve", "-p", "1", "--listen", "localhost"], 2, "invalid"),

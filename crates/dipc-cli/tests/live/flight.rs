@@ -257,7 +257,7 @@ fn crashed(runtime: Runtime, way: &str, limit: Option<&str>) -> Option<(PathBuf,
 
 /// What the stream of a crash lacks is said, and what can be had stands beside the snapshot.
 #[test]
-fn a_crash_is_described_beside_its_snapshot() {
+fn a_crash_is_described_in_a_companion_of_its_snapshot() {
     let Some(program) = Runtime::Net9_0.program("crash/crash.dll") else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -393,7 +393,7 @@ fn a_killed_program_of_net10_leaves_its_last_seconds() {
 }
 
 #[test]
-fn a_recording_that_goes_on_in_new_files_has_names_and_all_events_in_them() {
+fn rotated_recordings_have_names_and_all_events() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let folder = tempfile::tempdir().unwrap();
     let (output, pid) = (folder.path().join("out.nettrace"), workload.pid().to_string());

@@ -138,17 +138,17 @@ fn run_beside_workload(id: &str) {
 }
 
 #[test]
-fn a_shared_session_of_another_tool_goes_on() {
+fn a_shared_session_of_another_tool_continues() {
     run_beside_workload("SessionId=SHARED;ClientId=another-tool");
 }
 
 #[test]
-fn an_exclusive_session_of_another_tool_goes_on() {
+fn an_exclusive_session_of_another_tool_continues() {
     run_beside_workload("SessionId=another-session");
 }
 
 #[test]
-fn a_shared_session_of_another_tool_goes_on_in_net_10() {
+fn a_shared_session_of_another_tool_continues_in_net_10() {
     let Some(server) = McpServer::start() else { return };
     let (meter, instrument) = ("System.Runtime", "dotnet.gc.collections");
     let foreign =

@@ -98,7 +98,7 @@ fn stacks_of_tasks_go_on_where_they_were_created(runtime: Runtime) {
 /// With the events of `--profile async`, the callers of each method are those of the program's source,
 /// whichever thread went on after an await.
 #[test]
-fn stacks_are_those_of_the_awaits() {
+fn stacks_follow_the_awaits() {
     let runtime = Runtime::Net9_0;
     let Some(command) = runtime.program("joined/joined.dll") else { return };
     let mut program = Workload::from_command(runtime, command);

@@ -125,7 +125,7 @@ fn lines_are_frames_of_their_own() {
 }
 
 #[test]
-fn a_pdb_that_is_missing_or_another_is_told() {
+fn reports_missing_and_mismatched_pdbs() {
     let (folder, file) = recorded();
     let empty = path(&folder, "empty");
     fs::create_dir(&empty).unwrap();
@@ -216,7 +216,7 @@ fn net_9_0_without_rundown() {
 }
 
 #[test]
-fn a_recording_that_does_not_tell_of_il_is_told_how_to_make_one() {
+fn a_recording_without_il_maps_explains_how_to_make_one() {
     let Some((_, events)) = without_rundown("exception+loader+jit") else { return };
     assert_eq!(thrown(&events).concat(), Vec::<String>::new());
     let expected = "warning: no frame has a source line: the recording does not tell which IL";
@@ -228,7 +228,7 @@ fn a_recording_that_does_not_tell_of_il_is_told_how_to_make_one() {
 }
 
 #[test]
-fn net_9_0_with_its_pdb_beside() {
+fn net_9_0_with_an_adjacent_pdb() {
     live(Runtime::Net9_0, "Lines.dll");
 }
 
@@ -238,6 +238,6 @@ fn net_9_0_with_its_pdb_in_it() {
 }
 
 #[test]
-fn net_3_1_with_its_pdb_beside() {
+fn net_3_1_with_an_adjacent_pdb() {
     live(Runtime::Net3_1, "Lines.dll");
 }

@@ -199,7 +199,7 @@ fn ps_counts_the_processes_that_cannot_be_reached() {
 
 /// A process is excluded by the signals that it catches, before its files are read: no runtime may be.
 #[test]
-fn every_runtime_whose_port_is_disabled_is_found() {
+fn finds_runtimes_with_a_disabled_port() {
     let off = [("DOTNET_EnableDiagnostics", "0"), ("COMPlus_EnableDiagnostics", "0")];
     let workloads: Vec<_> =
         Runtime::ALL.into_iter().filter_map(|runtime| Workload::start_with(runtime, &off)).collect();

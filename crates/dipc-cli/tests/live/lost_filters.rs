@@ -8,7 +8,7 @@ use crate::web_server::WebServer;
 
 /// At the end of a session, the runtime tells its EventSources to stop, which takes away the filters of all.
 #[test]
-fn a_request_rule_goes_on_after_the_end_of_other_sessions() {
+fn a_request_rule_survives_the_end_of_other_sessions() {
     let Some(server) = WebServer::start() else { return };
     let rule = json!({
         "Trigger": {"Type": "AspNetRequestCount", "Settings": {"RequestCount": 1, "SlidingWindowDuration": "00:00:10"}},

@@ -225,7 +225,7 @@ fn a_startup_rule_collects_a_heap_and_runs_a_program() {
 
 /// The kernel's account of a process that works, and of a control group whose memory is nearly used up.
 #[test]
-fn rules_compare_what_the_kernel_counts() {
+fn rules_compare_usage_counted_by_the_kernel() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let group = MemoryGroup::create(workload.pid(), 400 << 20);
     let rule = |condition: &str| {

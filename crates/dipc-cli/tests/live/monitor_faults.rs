@@ -131,7 +131,7 @@ fn replayed() -> Builder {
 
 /// Whatever was promised is there in the end, whole, once, although every monitor but the last is killed.
 #[test]
-fn what_was_promised_arrives_although_the_monitor_is_killed_at_any_moment() {
+fn promised_artifacts_survive_kills_of_the_monitor() {
     const ROUNDS: u32 = 8;
     let place = Place::new();
     let artifacts = place.path("artifacts");

@@ -72,7 +72,7 @@ fn a_second_writer_of_a_recording_is_refused() {
 }
 
 #[test]
-fn what_is_overwritten_is_said() {
+fn reports_overwritten_files() {
     let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
     let folder = tempfile::tempdir().unwrap();
     let pid = workload.pid().to_string();

@@ -124,7 +124,7 @@ fn a_stack_that_overflowed_is_marked() {
 }
 
 #[test]
-fn memory_that_is_used_up_is_shown_with_what_holds_it() {
+fn exhausted_memory_is_shown_with_its_holders() {
     let limit = [("DOTNET_GCHeapHardLimit", "0x3000000")];
     let Some(overview) = Overview::of(Runtime::Net9_0, "crash/crash.dll", "memory", &limit) else { return };
     assert_eq!(overview.cause(), "unhandled-exception", "{}", overview.text);
@@ -193,17 +193,17 @@ fn check_collection(runtime: Runtime) {
 }
 
 #[test]
-fn a_core_of_a_collection_has_its_threads_and_what_is_whole_of_the_heap() {
+fn a_core_taken_during_a_collection_has_threads_and_the_intact_heap() {
     check_collection(Runtime::Net9_0);
 }
 
 #[test]
-fn a_core_of_a_collection_of_net_8_has_its_threads_and_what_is_whole_of_the_heap() {
+fn a_net_8_core_taken_during_a_collection_has_threads_and_the_intact_heap() {
     check_collection(Runtime::Net8_0);
 }
 
 #[test]
-fn a_core_of_a_collection_of_net_core_3_1_has_its_threads_and_what_is_whole_of_the_heap() {
+fn a_net_core_3_1_core_taken_during_a_collection_has_threads_and_the_intact_heap() {
     check_collection(Runtime::Net3_1);
 }
 

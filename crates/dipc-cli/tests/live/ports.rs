@@ -100,7 +100,7 @@ fn other_programs_at_the_port_are_let_go_or_recorded_too() {
 }
 
 #[test]
-fn what_is_no_runtime_is_said_and_leaves_no_file() {
+fn reports_other_clients_of_a_port_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("out.nettrace");
     let arguments = ["-o", file.to_str().unwrap()];

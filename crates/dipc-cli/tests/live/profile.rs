@@ -178,7 +178,7 @@ fn the_page_is_opened_only_on_request() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn rejects_impossible_combinations() {
     run(["profile", "-p", "1", "-o", "-"]).with_code(2).assert_error_names(&["-o"]);
     run(["profile", "-p", "1", "-f", "folded", "--open"]).with_code(2).assert_error_names(&["--open"]);
     run(["profile", "--loop", "1s", "--", "true"]).with_code(2).assert_error_names(&["--loop"]);

@@ -119,7 +119,7 @@ fn texts(pprof: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn profiles_of_recordings_are_those_of_convert() {
+fn pushed_profiles_match_convert() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let file = path("shop.nettrace");

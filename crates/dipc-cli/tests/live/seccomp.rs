@@ -95,7 +95,7 @@ fn a_started_program_without_dotnet_ends_with_its_code_and_the_reason() {
 }
 
 #[test]
-fn what_watches_a_process_has_the_runtime_sample_itself() {
+fn watching_commands_fall_back_to_the_runtime_sampler() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     workload.send("spin 600000");
     let pid = workload.pid().to_string();

@@ -89,7 +89,7 @@ fn a_stopping_event_that_cannot_come_is_said() {
 }
 
 #[test]
-fn flags_take_their_values_behind_a_colon() {
+fn flags_take_values_after_a_colon() {
     let Some(target) = crate::workload::Target::start_suspended(Runtime::Net9_0) else { return };
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.nettrace");
@@ -105,7 +105,7 @@ fn flags_take_their_values_behind_a_colon() {
 }
 
 #[test]
-fn what_stands_in_for_dsrouter_is_said() {
+fn dsrouter_names_its_replacement() {
     let router = trace(&["--dsrouter", "android"]).with_code(2);
     router.assert_error_names(&["--dsrouter android"]);
     assert!(router.stderr.contains("help: start 'dotnet-dsrouter android'"), "{}", router.stderr);

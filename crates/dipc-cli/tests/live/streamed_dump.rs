@@ -149,14 +149,14 @@ fn check_bundle(folder: &Path, has_report: bool) {
 }
 
 #[test]
-fn a_program_that_crashes_leaves_its_core_beside_the_snapshot() {
+fn a_crashed_program_leaves_its_core_next_to_the_snapshot() {
     let Some(program) = Runtime::Net9_0.program("crash/crash.dll") else { return };
     check_bundle(crash_of_a_started_program(&program).path(), true);
 }
 
 /// The runtime of a single file writes no dump with heaps, so dipc traces the program.
 #[test]
-fn a_single_file_that_crashes_leaves_its_core_beside_the_snapshot() {
+fn a_crashed_single_file_leaves_its_core_next_to_the_snapshot() {
     let Some(program) = program_of_10("crash/crash10.dll") else { return };
     check_bundle(crash_of_a_started_program(&program).path(), false);
 }
@@ -190,7 +190,7 @@ fn assert_crash_comes_first(finished: &Finished) {
 
 /// The same program on .NET 10.0.5.
 #[test]
-fn a_running_program_of_net_10_that_crashes_leaves_its_core_beside_the_snapshot() {
+fn a_crashed_running_program_of_net_10_leaves_its_core_next_to_the_snapshot() {
     let Some(mut program) = program_of_10("crash/crash10.dll") else { return };
     program.arg("unhandled").env("DOTNET_DbgEnableMiniDump", "0");
     let mut target = Target::start(program);
@@ -215,12 +215,12 @@ pub(crate) fn trace_a_crash(pid: u32, output: &Path, crash: impl FnOnce()) -> Fi
 }
 
 #[test]
-fn a_running_program_that_crashes_leaves_its_core_beside_the_snapshot() {
+fn a_crashed_running_program_leaves_its_core_next_to_the_snapshot() {
     check_crash(Runtime::Net9_0);
 }
 
 #[test]
-fn a_running_program_of_net_8_that_crashes_leaves_its_core_beside_the_snapshot() {
+fn a_crashed_running_program_of_net_8_leaves_its_core_next_to_the_snapshot() {
     check_crash(Runtime::Net8_0);
 }
 

@@ -251,7 +251,7 @@ fn a_program_that_is_started_is_watched_from_its_start() {
 }
 
 #[test]
-fn several_processes_are_told_apart() {
+fn rows_of_several_processes_stay_separate() {
     let started = [Runtime::Net3_1, Runtime::Net9_0].map(Workload::start);
     let [Some(mut one), Some(other)] = started else { return };
     one.send("spin 600000");

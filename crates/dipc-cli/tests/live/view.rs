@@ -81,7 +81,7 @@ fn the_page_is_served_to_its_address_alone_and_nothing_is_written() {
 }
 
 #[test]
-fn a_port_that_is_taken_and_a_file_that_is_none_are_errors() {
+fn a_used_port_and_a_missing_file_are_errors() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     run(["view", "/nonexistent.nettrace", "--port", &port]).with_code(1).assert_error_names(&[&port]);

@@ -92,7 +92,7 @@ fn dotnet_trace_lists_it_records_it_and_reports_on_it() {
 /// A recording that is played over and over, and one that is made up: Microsoft's reader finds as many events
 /// as ours, and none lost.
 #[test]
-fn another_reader_finds_nothing_lost_in_what_is_looped_or_made_up() {
+fn another_reader_finds_no_loss_in_looped_and_synthetic_streams() {
     let Some(clients) = Clients::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     let replayed = recording("net10-all.nettrace", folder.path());

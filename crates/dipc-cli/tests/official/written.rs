@@ -18,7 +18,7 @@ pub(crate) fn dipc(folder: &Path, arguments: &[&str], code: i32) -> String {
 }
 
 #[test]
-fn another_reader_finds_the_same_events_in_what_is_written_again() {
+fn another_reader_finds_the_same_events_in_rewritten_recordings() {
     let Some(clients) = Clients::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     let written = folder.path().join("out.nettrace");

@@ -19,7 +19,7 @@ fn counts(cells: &Value, key: u64) -> u64 {
 }
 
 #[test]
-fn pauses_of_a_page_are_those_of_the_report() {
+fn pauses_of_a_page_match_the_report() {
     for name in [
         "traces/net9-background.nettrace",
         "traces/net10-gcverbose.nettrace",
@@ -34,7 +34,7 @@ fn pauses_of_a_page_are_those_of_the_report() {
 }
 
 #[test]
-fn requests_of_a_page_are_those_of_the_report() {
+fn requests_of_a_page_match_the_report() {
     let (folder, data) = converted(WEB);
     let report = report(folder.path(), &["requests"]);
     for (key, role) in [(0, "server"), (1, "outgoing")] {

@@ -122,7 +122,7 @@ fn a_dropped_recording_has_the_page_of_convert() {
 
 /// The account of threads beside a recording changes what the page shows: it is used if it is dropped, too.
 #[test]
-fn files_beside_a_recording_are_used() {
+fn companion_files_of_a_recording_are_used() {
     let Some((browser, page)) = find() else { return };
     let (folder, recorded) = recording("diff/base.nettrace");
     let alone = converted(&folder, "app.nettrace");
@@ -140,7 +140,7 @@ fn files_beside_a_recording_are_used() {
 
 /// What is whole of a damaged file is shown, and the page says what is missing; other files have a sentence.
 #[test]
-fn damaged_files_and_others_are_told_in_words() {
+fn damaged_and_foreign_files_are_explained() {
     let Some((browser, page)) = find() else { return };
     let (folder, whole) = recording("reference/net9-web.nettrace");
     let whole = fs::read(whole).unwrap();

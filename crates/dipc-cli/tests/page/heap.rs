@@ -46,7 +46,7 @@ struct PprofSample {
 }
 
 #[test]
-fn a_heap_profile_has_all_objects_below_what_holds_them() {
+fn a_heap_profile_has_all_objects_below_their_holders() {
     let folder = heap();
     let report = dipc(folder.path(), &["gcdump", "report", "app.gcdump", "--format", "json"]);
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
@@ -67,7 +67,7 @@ fn a_heap_profile_has_all_objects_below_what_holds_them() {
 }
 
 #[test]
-fn types_trees_and_paths_are_those_of_the_reports() {
+fn types_trees_and_paths_match_the_reports() {
     let Some((folder, page, browser)) = open() else { return };
     let report = dipc(folder.path(), &["gcdump", "report", "app.gcdump", "--format", "json"]);
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();

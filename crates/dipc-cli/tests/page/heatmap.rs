@@ -17,7 +17,7 @@ const HEAT: &str = "
 ";
 
 #[test]
-fn chosen_cells_are_what_the_reports_of_their_times_say() {
+fn selected_cells_match_the_reports_of_their_times() {
     let Some((folder, page, browser)) = open(WEB, &[]) else { return };
     let seen = browser.drive(
         &page,

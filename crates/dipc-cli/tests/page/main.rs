@@ -117,7 +117,7 @@ const LOOK: &str = "
 ";
 
 #[test]
-fn a_brushed_part_of_the_time_is_what_the_report_of_it_says() {
+fn a_brushed_time_range_matches_its_report() {
     let Some((folder, page, browser)) = open(WEB, &[]) else { return };
     let seen = browser.drive(
         &page,
@@ -161,7 +161,7 @@ fn a_brushed_part_of_the_time_is_what_the_report_of_it_says() {
 }
 
 #[test]
-fn requests_collections_and_exceptions_are_those_of_the_reports() {
+fn requests_collections_and_exceptions_match_the_reports() {
     let Some((folder, page, browser)) = open(WEB, &[]) else { return };
     let seen = browser.drive(
         &page,
@@ -236,7 +236,7 @@ fn requests_collections_and_exceptions_are_those_of_the_reports() {
 }
 
 #[test]
-fn requests_in_wider_bins_than_the_page_are_those_of_the_bins_that_are_touched() {
+fn wider_bins_have_the_requests_of_all_touched_bins() {
     let Some((_folder, page, browser)) = open(WEB, &[]) else { return };
     let seen = browser.drive(
         &page,
@@ -276,7 +276,7 @@ fn copied(text: &Value, title: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_copied_is_exact_and_names_its_units() {
+fn copied_text_is_exact_and_has_units() {
     let Some((folder, page, browser)) = open(WEB, &[]) else { return };
     let seen = browser.drive(
         &page,
@@ -417,7 +417,7 @@ fn search_switches_callers_copy_and_export() {
 }
 
 #[test]
-fn keys_do_what_the_mouse_does() {
+fn keys_match_the_mouse() {
     let Some((_folder, page, browser)) = open(WEB, &[]) else { return };
     let seen = browser.drive(
         &page,
@@ -565,7 +565,7 @@ fn the_kernels_samples_have_lanes_of_work_waits_and_readiness() {
 
 /// Of allocations alone the flame graph is of these.
 #[test]
-fn a_page_without_samples_of_threads_is_of_what_there_is() {
+fn a_page_without_thread_samples_shows_the_other_data() {
     let (folder, _) = recording("traces/net10-gcverbose.nettrace");
     let convert = |options: &[&str]| {
         let arguments = [&["convert", "app.nettrace", "-f", "html", "-o", "page.html"], options].concat();

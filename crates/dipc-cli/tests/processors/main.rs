@@ -202,7 +202,7 @@ fn statistics_of_very_many_names_are_the_same() {
 }
 
 #[test]
-fn what_is_held_as_a_whole_is_the_same_lines() {
+fn recordings_held_as_a_whole_give_the_same_lines() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("backwards"), backwards()).expect("a file");
     let one = run(&folder, "1", "events backwards --format jsonl");

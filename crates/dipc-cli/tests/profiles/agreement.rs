@@ -17,7 +17,7 @@ fn met(folder: &Path, file: &str, condition: &str) -> Option<u64> {
 /// A thread that asks for a collection waits until the suspension of another has ended: that is no part of
 /// its pause.
 #[test]
-fn pauses_of_conditions_are_those_of_the_report() {
+fn pauses_of_conditions_match_the_report() {
     for (folder, file) in [
         recording("net9-background.nettrace"),
         recording("net10-gcverbose.nettrace"),
@@ -40,7 +40,7 @@ fn pauses_of_conditions_are_those_of_the_report() {
 }
 
 #[test]
-fn requests_of_conditions_are_those_of_the_report() {
+fn requests_of_conditions_match_the_report() {
     let (folder, file) = recording_in("reference", "net9-web.nettrace");
     let (folder, file) = (folder.path(), file.to_str().unwrap());
     let report = json(folder, &["report", file, "requests", "--slowest", "1000", "--format", "json"]);

@@ -35,7 +35,7 @@ fn filters_take_patterns_of_names() {
 }
 
 #[test]
-fn filters_that_match_nothing_say_what_there_is() {
+fn unmatched_filters_list_the_available_values() {
     let (folder, file) = recording("net10-all.nettrace");
     let file = file.to_str().unwrap();
     for (filters, warning, help) in [
@@ -113,7 +113,7 @@ fn a_thread_without(folder: &Path, file: &str, name: &str) -> String {
 }
 
 #[test]
-fn reports_say_what_there_is_too() {
+fn unmatched_filters_of_reports_list_the_available_values() {
     let (folder, file) = recording("net10-all.nettrace");
     let file = file.to_str().unwrap();
     for (arguments, warning) in [

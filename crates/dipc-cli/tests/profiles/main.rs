@@ -165,7 +165,7 @@ fn every_report_as_table_and_as_json() {
 }
 
 #[test]
-fn what_a_recording_lacks_is_said_with_the_command_that_records_it() {
+fn missing_data_is_reported_with_the_command_that_records_it() {
     let (folder, file) = recording("net10-tick.nettrace");
     let file = file.to_str().unwrap();
     for (arguments, help) in [
@@ -248,7 +248,7 @@ fn a_recording_is_never_replaced_by_its_export() {
 }
 
 #[test]
-fn an_output_keeps_what_it_holds_where_there_is_no_recording() {
+fn an_output_file_survives_a_missing_recording() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("none.nettrace"), "no recording").unwrap();
     for name in ["missing.nettrace", "none.nettrace"] {
@@ -263,7 +263,7 @@ fn an_output_keeps_what_it_holds_where_there_is_no_recording() {
 }
 
 #[test]
-fn a_cut_recording_gives_what_is_whole() {
+fn a_cut_recording_gives_its_whole_blocks() {
     let (folder, file) = recording("net10-sample.nettrace");
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
@@ -372,7 +372,7 @@ fn one_deep_stack() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn what_a_recording_would_become_is_bounded_by_it() {
+fn the_output_is_bounded_by_its_recording() {
     let (folder, file) = one_deep_stack();
     let size = std::fs::metadata(&file).unwrap().len();
     assert!(size < 100_000, "{size}");

@@ -16,7 +16,7 @@ fn missing(overview: &Value) -> Vec<&str> {
 
 /// The figures are those that the goldens of the reports have.
 #[test]
-fn it_says_what_stands_out_and_what_is_missing() {
+fn the_overview_has_findings_and_missing_data() {
     let (folder, file) = recording("net10-gcverbose.nettrace");
     let file = file.to_str().unwrap();
     let overview = json(folder.path(), &["report", file, "--format", "json"]);
@@ -41,7 +41,7 @@ fn it_says_what_stands_out_and_what_is_missing() {
 }
 
 #[test]
-fn what_threads_did_and_waited_for_is_in_it() {
+fn the_overview_has_work_and_waits_of_threads() {
     let (folder, file) = recording("net10-sample.nettrace");
     let file = file.to_str().unwrap();
     let overview = json(folder.path(), &["report", file, "--format", "json"]);
@@ -69,7 +69,7 @@ fn what_threads_did_and_waited_for_is_in_it() {
 /// 4.57 ms of 274 are the method's own, and 2.29 ms are what it calls and waits for: those are not
 /// subtracted.
 #[test]
-fn methods_that_also_wait_for_what_they_call_are_not_left_out() {
+fn methods_that_also_wait_in_callees_are_kept() {
     let (folder, file) = recording("net10-all.nettrace");
     let file = file.to_str().unwrap();
     let top = json(folder.path(), &["report", file, "topN", "-n", "1000", "--format", "json"]);
@@ -107,7 +107,7 @@ fn its_format_is_not_that_of_a_report() {
 
 /// The workload slept for 220 ms, and computed for 250 ms on busy processors.
 #[test]
-fn the_kernels_samples_show_which_code_ran_and_what_waited() {
+fn kernel_samples_show_running_code_and_waits() {
     let (folder, file) = recording("net9-kernel.nettrace");
     let file = file.to_str().unwrap();
     let overview = json(folder.path(), &["report", file, "--format", "json"]);

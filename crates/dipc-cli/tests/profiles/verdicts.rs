@@ -111,7 +111,7 @@ fn folder_with(recording: &[u8]) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_pool_whose_workers_are_all_blocked_starves() {
+fn a_pool_with_only_blocked_workers_starves() {
     // Two workers on two processors. From 1 s to 3 s both wait, and before that one works.
     let mut events = names();
     events.extend(samples(7, 3000, |_| 1));

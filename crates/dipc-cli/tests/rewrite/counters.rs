@@ -67,7 +67,7 @@ fn names_from_outside_are_escaped_in_every_format() {
 }
 
 #[test]
-fn counters_of_a_merged_recording_are_those_of_its_processes() {
+fn a_merged_recording_has_the_counters_of_its_processes() {
     let folder = folder_with("net8-counters.nettrace");
     let other = folder_with("net10-counters.nettrace");
     std::fs::copy(other.path().join("in.nettrace"), folder.path().join("other.nettrace")).expect("a copy");

@@ -17,7 +17,7 @@ fn folder() -> TempDir {
 }
 
 #[test]
-fn heaps_of_a_merged_recording_are_those_of_its_processes() {
+fn a_merged_recording_has_the_heaps_of_its_processes() {
     let folder = folder();
     for (file, pid) in [("small.nettrace", 4242), ("net10.nettrace", 19253)] {
         for command in ["report --head 50", "report --format json", "paths --type byte[]"] {

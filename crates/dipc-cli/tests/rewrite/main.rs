@@ -66,7 +66,7 @@ fn compare(folder: &TempDir, report: &str) -> bool {
 }
 
 #[test]
-fn reports_of_a_part_are_those_of_the_whole() {
+fn reports_of_a_part_match_the_whole() {
     for (name, range, at_least) in [
         ("net9-everything.nettrace", "--from 100ms --to 600ms", 4),
         ("net10-sample.nettrace", "--from 300ms --to 900ms", 4),
@@ -152,7 +152,7 @@ fn of_merged_recordings_each_process_has_the_reports_that_it_had() {
 }
 
 #[test]
-fn parts_are_merged_to_the_whole_and_others_are_told_apart() {
+fn parts_merge_to_the_whole_and_other_recordings_stay_separate() {
     let folder = folder_with("net9-everything.nettrace");
     for (part, range) in [("a", "--to 300ms"), ("b", "--from 300ms --to 700ms"), ("c", "--from 700ms")] {
         printed(&folder, &format!("edit in.nettrace -o {part}.nettrace {range}"), 0);
@@ -369,7 +369,7 @@ fn losses_stay_and_events_that_are_left_out_are_none() {
 }
 
 #[test]
-fn filters_choose_what_dipc_events_shows() {
+fn filters_select_the_events_of_dipc_events() {
     let folder = folder_with("net9-everything.nettrace");
     for filter in [
         "--event GC/AllocationTick",
@@ -408,7 +408,7 @@ fn requests(folder: &TempDir, file: &str, options: &str) -> (Vec<Value>, Value) 
 }
 
 #[test]
-fn a_request_is_cut_out_with_what_its_threads_did() {
+fn a_request_is_extracted_with_the_work_of_its_threads() {
     let folder = folder_with("../reference/net9-web.nettrace");
     for name in ["/burn/{ms}", "/fan", "/hello/{n}", "/wait"] {
         printed(&folder, &format!("edit in.nettrace -o out.nettrace --request {name}"), 0);
@@ -498,7 +498,7 @@ fn names_come_from_another_recording() {
 
 /// What `dipc trace` leaves beside the recording of a process that died.
 #[test]
-fn names_beside_a_recording_are_added_by_repair_and_missed_by_others() {
+fn repair_adds_companion_names_and_other_commands_report_them() {
     let folder = folder_with("net10-sample.nettrace");
     let path = |name: &str| folder.path().join(name);
     let mut bytes = std::fs::read(path("in.nettrace")).expect("a recording");

@@ -185,7 +185,7 @@ fn times_that_cannot_be_known_are_refused() {
 }
 
 #[test]
-fn a_part_lies_around_what_met_a_condition() {
+fn a_part_surrounds_the_match_of_a_condition() {
     let folder = folder_with_orders();
     let edit = |more: &[&str]| {
         let arguments = [&["edit", "in.nettrace", "-o", "out.nettrace", "--around"], more].concat();
@@ -227,7 +227,7 @@ fn a_part_lies_around_what_met_a_condition() {
 
 /// The condition has the time that `dipc rules test` shows, and a recording that was cut ends with `crash`.
 #[test]
-fn conditions_are_those_of_rules() {
+fn conditions_match_the_rules() {
     let folder = folder_with("net10-exceptions.nettrace");
     let condition = "exception System.Net.Sockets.SocketException";
     let (_, rules, _) =
@@ -275,7 +275,7 @@ fn the_times_between_two_snapshots_are_one_row() {
 }
 
 #[test]
-fn an_edit_tells_programs_what_it_kept_and_replaced() {
+fn an_edit_reports_kept_and_replaced_events_as_json() {
     let folder = folder_with_orders();
     let result = |arguments: &str| -> Value {
         let text =

@@ -36,7 +36,7 @@ fn collected(recording: &str, format: &str) -> String {
 }
 
 #[test]
-fn a_mistyped_counter_is_answered_with_those_that_came() {
+fn a_mistyped_counter_lists_the_received_counters() {
     let folder = TempDir::new().unwrap();
     let recording = unpacked(&folder, "net10-csv.nettrace.xz");
     let sim = Sim::start(1, &["--replay", &recording, "--speed", "max"]);

@@ -19,7 +19,7 @@ fn keep(sim: &Sim, folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>
 }
 
 #[test]
-fn a_lost_connection_is_told_from_a_crash() {
+fn a_lost_connection_is_not_a_crash() {
     for (fault, condition, reason) in [
         ("close-in-stream:300000", "disconnect", ": the connection was lost"),
         ("close-in-stream:300000", "crash", ": the connection was lost"),
@@ -83,7 +83,7 @@ fn a_ring_in_files_leaves_nothing_but_snapshots() {
 /// In a mount namespace of its own the ring is on a small file system, which something else fills. The
 /// snapshot is elsewhere.
 #[test]
-fn a_ring_whose_disk_is_full_is_written_elsewhere() {
+fn a_ring_on_a_full_disk_is_written_elsewhere() {
     const SCRIPT: &str = r#"mount -t tmpfs -o size=24m none "$1" || exit 99
 ring="$1"; log="$2"; shift 2
 "$@" 2>"$log" & child=$!

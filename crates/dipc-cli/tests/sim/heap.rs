@@ -90,7 +90,7 @@ fn a_program_that_was_started_ends_with_a_failure() {
 
 /// The user has seen enough: the program is killed, and its exit code is none of its own.
 #[test]
-fn an_interrupt_of_watching_is_no_exit_code_of_the_program() {
+fn an_interrupted_watch_is_not_an_exit_code_of_the_program() {
     let folder = tempfile::tempdir().unwrap();
     let program = program(folder.path());
     let program = program.each_ref().map(String::as_str);
@@ -110,7 +110,7 @@ fn an_interrupt_of_watching_is_no_exit_code_of_the_program() {
 
 /// The session is over, and the program that was started for it ends with `dipc`.
 #[test]
-fn an_interrupt_of_what_follows_a_dump_ends_it_at_once() {
+fn an_interrupt_after_the_dump_ends_the_command_at_once() {
     for signal in [Signal::INT, Signal::TERM] {
         let folder = tempfile::tempdir().unwrap();
         let program = program(folder.path());

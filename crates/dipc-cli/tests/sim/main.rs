@@ -108,7 +108,7 @@ fn a_simulation_announces_its_endpoint_and_ends_with_standard_input() {
 
 /// As `dipc sim &` in a script has it.
 #[test]
-fn a_simulation_without_input_goes_on_until_a_signal() {
+fn a_simulation_without_input_runs_until_a_signal() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = dipc(&["sim", "--dir", folder.path().to_str().unwrap()]);
     let mut child = command.spawn().unwrap();

@@ -7,7 +7,7 @@ use crate::{Sim, run};
 
 /// A collection that `top` sees is one of the report, with the same pause.
 #[test]
-fn pauses_of_top_are_those_of_the_report() {
+fn pauses_of_top_match_the_report() {
     for name in ["net10-gcverbose.nettrace", "net9-background.nettrace", "net3-everything.nettrace"] {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join(name);

@@ -239,7 +239,7 @@ fn a_reader_that_leaves_ends_the_program_quietly() {
 }
 
 #[test]
-fn a_standard_error_that_is_closed_is_no_trouble() {
+fn a_closed_standard_error_is_ignored() {
     let mut child = dipc([]).spawn().unwrap();
     drop(child.stderr.take());
     assert_eq!(child.wait().unwrap().code(), Some(2));

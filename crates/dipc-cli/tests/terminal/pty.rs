@@ -68,7 +68,7 @@ fn assert_fits(lines: &[String], columns: u16, arguments: &[&str]) {
 }
 
 #[test]
-fn a_screen_whose_terminal_is_gone_ends() {
+fn a_screen_ends_with_its_terminal() {
     let sim = Sim::start("sim");
     let (mut master, _, slave) = open_terminal(80);
     let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
@@ -200,7 +200,7 @@ fn a_recording_shows_its_providers_and_the_time_that_is_left() {
 
 /// Asks for the process on a terminal, and nowhere else.
 #[test]
-fn a_command_without_a_process_offers_those_that_there_are() {
+fn a_command_without_a_process_offers_the_available_ones() {
     let sim = Sim::start("choice-of-processes");
     let pid = sim.child.id().to_string();
     let (mut master, name, slave) = open_terminal(100);

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_port_comes_after_those_that_are_there_already() {
+    fn the_own_port_follows_the_existing_ports() {
         let mut command = Command::new("program");
         command.env(DIAGNOSTIC_PORTS, "other,nosuspend");
         assert_eq!(configured(&mut command), "other,nosuspend;/run/a/port,suspend");

@@ -54,7 +54,7 @@ fn threads_have_the_numbers_that_their_process_knows() {
 }
 
 #[test]
-fn createdump_is_looked_for_beside_the_runtime() {
+fn createdump_is_searched_next_to_the_runtime() {
     let (folder, view) = process();
     assert_eq!(view.createdump_hazard(), None, "without a list of libraries");
     let maps = "7f00-7f01 r--p 00000000 08:01 1   /usr/lib/libc.so.6\n\

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_have_what_has_changed() {
+    fn rounds_have_only_changed_threads() {
         let folder = tempfile::tempdir().unwrap();
         let mut reader = ThreadTimesReader::new(folder.path().to_path_buf());
         assert!(reader.read().is_err(), "no list of threads");

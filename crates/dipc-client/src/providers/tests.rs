@@ -68,7 +68,7 @@ fn the_captured_request_with_arguments() {
 }
 
 #[test]
-fn quotes_protect_what_separates() {
+fn quotes_protect_separators() {
     let text = r#"A:1:1:FilterSpec="A/E:-P=P;Q=Q.A.B;",B:2:Warning:x=1;y="a,b:c""#;
     let list = Providers::parse(text).unwrap().into_vec();
     assert_eq!(
@@ -102,7 +102,7 @@ fn a_provider_named_twice_is_joined() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_place() {
+fn errors_name_the_fault_and_its_position() {
     let cases = [
         ("", 0, "a provider name is missing"),
         ("A,,B", 2, "a provider name is missing"),

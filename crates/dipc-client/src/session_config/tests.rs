@@ -6,7 +6,7 @@ fn config(rundown: Rundown, stackwalk: bool) -> SessionConfig {
 }
 
 #[test]
-fn what_every_form_can_say_is_said_in_every_form() {
+fn every_form_expresses_the_common_options() {
     for rundown in [Rundown::Default, Rundown::Keyword(Keywords(0x8002_0139))] {
         let config = config(rundown, true);
         assert_eq!(config.optional_features(), []);
@@ -19,7 +19,7 @@ fn what_every_form_can_say_is_said_in_every_form() {
 }
 
 #[test]
-fn what_an_older_form_cannot_say_is_a_wish() {
+fn options_missing_in_older_forms_are_optional_features() {
     assert_eq!(
         config(Rundown::Keyword(Keywords(1)), true).optional_features(),
         [(OptionalFeature::RundownKeyword, 4)]
@@ -48,7 +48,7 @@ fn what_an_older_form_cannot_say_is_a_wish() {
 }
 
 #[test]
-fn meters_beside_event_counters_have_a_session_before() {
+fn meters_next_to_event_counters_need_a_session_before() {
     let provider = |name: &str, arguments: &str| ProviderConfig {
         name: name.into(),
         arguments: arguments.into(),

@@ -82,7 +82,7 @@ fn demanding() -> [(SessionConfig, OptionalFeature, &'static str, u8); 5] {
 }
 
 #[test]
-fn what_no_known_form_can_say_is_an_error_and_not_sent() {
+fn options_without_a_known_form_are_errors_and_not_sent() {
     for (collect, needed, name, form) in demanding() {
         let server = server_with_collect(form - 1);
         let error = server.target().start_session(&collect).unwrap_err();
@@ -96,7 +96,7 @@ fn what_no_known_form_can_say_is_an_error_and_not_sent() {
 }
 
 #[test]
-fn what_may_be_given_up_is_given_up_only_where_it_must_be() {
+fn optional_features_are_dropped_only_where_needed() {
     for (collect, feature, name, form) in demanding() {
         let others = OptionalFeature::ALL.iter().copied().filter(|other| *other != feature).collect();
         let server = server_with_collect(form - 1);
@@ -114,7 +114,7 @@ fn what_may_be_given_up_is_given_up_only_where_it_must_be() {
 }
 
 #[test]
-fn a_target_and_its_clones_ask_once_for_what_the_runtime_does_not_know() {
+fn a_target_and_its_clones_try_an_unknown_command_once() {
     let server = server_with_collect(2);
     let target = server.target();
     assert_eq!(target.clone().start_session(&collect()).unwrap().command(), "CollectTracing2");

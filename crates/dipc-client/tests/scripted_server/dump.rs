@@ -51,7 +51,7 @@ fn a_dump_falls_back_to_the_newest_form_that_is_known() {
 }
 
 #[test]
-fn what_the_first_form_cannot_say_is_given_up_only_if_it_may_be() {
+fn options_missing_in_the_first_form_are_dropped_only_if_optional() {
     for (flag, feature) in [
         (DumpFlags::VERBOSE_LOGGING, OptionalFeature::VerboseLogging),
         (DumpFlags::CRASH_REPORT, OptionalFeature::CrashReport),
@@ -121,7 +121,7 @@ fn a_failure_carries_the_runtimes_own_words() {
 }
 
 #[test]
-fn what_no_runtime_accepts_is_not_sent() {
+fn does_not_send_what_every_runtime_rejects() {
     let server = server_with_dump(3);
     for dump in [
         Dump::new(""),

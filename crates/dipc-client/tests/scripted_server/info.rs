@@ -63,7 +63,7 @@ fn info_falls_back_to_the_newest_form_that_is_known() {
 }
 
 #[test]
-fn a_runtime_without_process_commands_is_told_apart() {
+fn detects_a_runtime_without_process_commands() {
     let server = server_with_info(0);
     let target = server.target();
     for error in [target.info().unwrap_err(), target.environment().unwrap_err(), target.resume().unwrap_err()]
@@ -93,7 +93,7 @@ fn an_error_reply_without_a_failure_code_is_an_error() {
 }
 
 #[test]
-fn what_is_no_reply_is_a_protocol_error() {
+fn malformed_replies_are_protocol_errors() {
     let good = encode_ok(&info_3()).unwrap();
     let mut wrong_magic = good.clone();
     wrong_magic[7] = b'J';
@@ -113,7 +113,7 @@ fn what_is_no_reply_is_a_protocol_error() {
 }
 
 #[test]
-fn a_connection_that_ends_within_the_reply_is_told_from_a_bad_reply() {
+fn a_cut_reply_is_not_a_malformed_reply() {
     let good = encode_ok(&info_3()).unwrap();
     for length in [0, 5, 20, good.len() - 1] {
         let server = Server::answering(good[..length].to_vec());
@@ -164,7 +164,7 @@ fn variables() -> Vec<String> {
 }
 
 #[test]
-fn the_environment_is_read_from_behind_the_reply() {
+fn the_environment_follows_the_reply() {
     let server = environment_server(|length| length, 0);
     assert_eq!(server.target().environment().unwrap(), variables());
 }

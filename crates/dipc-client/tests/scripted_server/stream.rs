@@ -57,7 +57,7 @@ fn read_to_end(session: &mut Session) -> Vec<u8> {
 }
 
 #[test]
-fn the_stream_begins_with_what_came_with_the_reply_and_ends_after_the_stop() {
+fn the_stream_begins_with_the_rest_of_the_reply_and_ends_after_the_stop() {
     let server = streaming_server(b"Nettrace", well_behaved_stop);
     let mut session = server.target().start_session(&collect()).unwrap();
     let mut buffer = [0; 3];
@@ -136,7 +136,7 @@ fn a_silence_limit_ends_the_reads_of_a_session_that_is_stopped_later() {
 }
 
 #[test]
-fn a_session_whose_stream_never_begins_is_an_error_of_its_own() {
+fn a_stream_that_never_begins_is_a_distinct_error() {
     let server = streaming_server(b"", well_behaved_stop);
     let timeouts = Timeouts::default().with_first_bytes(SHORT);
     let mut session = server.target_with(timeouts).start_session(&collect()).unwrap();
@@ -335,7 +335,7 @@ fn dropping_a_session_that_does_not_stop_is_bounded_and_closes_its_stream() {
 }
 
 #[test]
-fn dropping_a_session_whose_runtime_answers_nobody_is_bounded() {
+fn dropping_a_session_of_a_hung_runtime_is_bounded() {
     // It accepts no second connection: its only thread waits for the stream to be read.
     let (sender, receiver) = channel::<()>();
     let server = Server::start(move |_, mut connection| {

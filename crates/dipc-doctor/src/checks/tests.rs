@@ -143,7 +143,7 @@ fn the_folder_of_a_process_with_files_of_its_own_is_below_its_root() {
 }
 
 #[test]
-fn a_setting_that_the_version_does_not_know_is_no_reason() {
+fn settings_unknown_to_the_version_are_not_a_reason() {
     let of = |version: &str, variable: &str| Process {
         environment: Ok(Environment::parse(&format!("{variable}=0"))),
         image: Ok(Some(image(RuntimeKind::CoreClr, version))),
@@ -279,7 +279,7 @@ fn an_unreadable_process_by_the_user_that_examines_it() {
 }
 
 #[test]
-fn an_unreadable_process_that_answers_is_no_problem() {
+fn an_unreadable_process_that_answers_is_not_a_problem() {
     let reached = judged(Process { answer: answered(), ..unreadable() });
     let user = get(&reached, Check::User, Status::Ok);
     assert!(
@@ -384,7 +384,7 @@ fn the_least_that_permits_more_samples_depends_on_the_obstacle() {
 }
 
 #[test]
-fn processors_whose_memory_is_not_read_are_reported() {
+fn reports_processors_without_memory_support() {
     let of = |machine| judged(Process { machine, ..process() });
     assert!(find(&of(None), Check::Memory).is_none() && find(&of(Some(62)), Check::Memory).is_none());
     let examination = of(Some(183));

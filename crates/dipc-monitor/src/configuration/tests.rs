@@ -401,7 +401,7 @@ const OURS: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn the_shapes_are_those_of_the_schema() {
+fn shapes_match_the_schema() {
     let Some(schema) = contract("schema.json") else { return };
     let mut compared = Vec::new();
     compare_object(&schema, &schema, &ROOT, &mut compared);

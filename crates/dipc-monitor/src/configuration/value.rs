@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_spans_are_those_of_dotnet() {
+    fn time_spans_match_dotnet() {
         let rows = [
             ("00:01:00", Some(Duration::from_secs(60))),
             ("1:00:00", Some(Duration::from_secs(3600))),

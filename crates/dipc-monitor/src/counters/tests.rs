@@ -104,7 +104,7 @@ fn consumers_of_the_same_counters_share_a_decoder() {
 }
 
 #[test]
-fn a_session_is_kept_while_it_has_what_is_wanted() {
+fn a_session_is_kept_while_it_has_the_wanted_counters() {
     let plan = |subscribers: &[Subscriber]| Plan::of(subscribers).unwrap();
     let one = plan(&[subscriber("System.Runtime", 5, true)]);
     assert!(one.covers(&plan(&[subscriber("System.Runtime", 10, true)])));

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_goes_on_elsewhere_at_any_byte() {
+    fn a_file_continues_elsewhere_at_any_byte() {
         let all = artifact().len() as u64;
         for most in [0, 1, BUFFER as u64 - 1, BUFFER as u64, 2 * BUFFER as u64 + 1, all - 1, all] {
             let folder = tempfile::tempdir().unwrap();

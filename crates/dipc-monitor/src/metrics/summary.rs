@@ -154,7 +154,7 @@ mod tests {
 
     /// Values by dotnet-counters of the same recording: `counters/net10-csv.csv`, its last second.
     #[test]
-    fn a_summary_is_what_dotnet_counters_says() {
+    fn a_summary_matches_dotnet_counters() {
         let mut counters = Counters::new(Selection::parse("System.Runtime").unwrap());
         let mut summary = Summary::default();
         let mut reader = LiveReader::new(Duration::from_secs(1));

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_are_those_of_dotnet() {
+    fn exit_codes_match_dotnet() {
         assert_eq!((shell("exit 0"), shell("exit 7"), shell("kill -9 $$")), (Ok(0), Ok(7), Ok(137)));
         assert!(run("/nowhere/x", &[], &StopSignal::new()).unwrap_err().contains("is not a file"));
     }

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_those_of_dotnet_monitor() {
+    fn addresses_match_dotnet_monitor() {
         let rows = [
             ("http://localhost:52323", "http://127.0.0.1:52323", true),
             ("http://127.0.0.1:0/", "http://127.0.0.1:0", true),

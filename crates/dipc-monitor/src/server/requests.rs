@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_categories_are_those_named() {
+    fn counters_and_categories_are_the_named_ones() {
         let body =
             br#"{"providers":[{"providerName":"P","counterNames":["a","b"]}],"meters":[{"meterName":"M"}]}"#;
         let request = live_metrics(body, TWO_SECONDS, None).unwrap();

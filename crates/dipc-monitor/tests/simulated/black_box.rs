@@ -129,7 +129,7 @@ fn old_bundles_are_removed() {
 }
 
 #[test]
-fn a_process_that_ends_or_is_no_longer_watched_leaves_no_bundle() {
+fn exited_and_unwatched_processes_leave_no_bundle() {
     let fixture = BoxFixture::start(|_| {});
     let ended = fixture.fixture.add(exceptions().end_with_recording());
     await_that("its session has ended", || {
@@ -176,7 +176,7 @@ fn a_snapshot_has_the_content_of_the_ring() {
 }
 
 #[test]
-fn without_black_boxes_there_is_no_snapshot() {
+fn snapshots_need_a_black_box() {
     let fixture = Fixture::start();
     let _runtime = fixture.add(Runtime::builder());
     let answer = fixture.get("/snapshot");

@@ -286,7 +286,7 @@ fn wrong_values(contract: &Contract, schema: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_in_the_contract_is_refused() {
+fn rejects_routes_outside_of_the_contract() {
     let contract = Contract::read();
     let folder = tempfile::tempdir().unwrap();
     let (fixture, _runtime, id) = start(&folder);

@@ -20,7 +20,7 @@ fn is_dump_of(bytes: &[u8], runtime: &Runtime) -> bool {
 }
 
 #[test]
-fn a_dump_goes_by_the_folder_that_is_configured() {
+fn a_dump_uses_the_configured_folder() {
     let folder = tempfile::tempdir().unwrap();
     let dumps = folder.path().join("dumps");
     let fixture = with_folder(folder.path(), Some(&dumps));
@@ -36,7 +36,7 @@ fn a_dump_goes_by_the_folder_that_is_configured() {
 }
 
 #[test]
-fn a_dump_of_a_visible_process_goes_by_its_temporary_folder() {
+fn a_dump_of_a_visible_process_uses_its_temporary_folder() {
     let folder = tempfile::tempdir().unwrap();
     let fixture = with_folder(folder.path(), None);
     let runtime = fixture.add(Runtime::builder());

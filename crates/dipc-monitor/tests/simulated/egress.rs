@@ -29,7 +29,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn an_artifact_goes_to_its_provider() {
+fn an_artifact_is_written_to_its_provider() {
     let folder = tempfile::tempdir().unwrap();
     let artifacts = folder.path().join("artifacts");
     let queue = EgressQueue::open(&folder.path().join("queue")).unwrap();
@@ -63,7 +63,7 @@ fn an_artifact_goes_to_its_provider() {
 }
 
 #[test]
-fn the_next_run_goes_on_with_what_was_promised() {
+fn the_next_run_resumes_promised_artifacts() {
     let folder = tempfile::tempdir().unwrap();
     let (artifacts, queue_folder) = (folder.path().join("artifacts"), folder.path().join("queue"));
     let port = folder.path().join("port");

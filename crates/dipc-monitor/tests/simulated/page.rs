@@ -76,7 +76,7 @@ fn the_page_needs_no_token_and_has_no_data() {
 }
 
 #[test]
-fn the_policy_allows_what_the_pages_have_and_nothing_else() {
+fn the_policy_allows_exactly_the_content_of_the_pages() {
     let fixture = Fixture::start();
     let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
     let _runtime = fixture.add(Runtime::builder().replay(recording).speed(Speed::Max));

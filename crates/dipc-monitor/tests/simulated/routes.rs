@@ -177,7 +177,7 @@ fn the_default_process_can_change() {
 }
 
 #[test]
-fn stacks_are_those_of_all_threads() {
+fn stacks_has_all_threads() {
     let fixture = Fixture::start();
     let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
     let _runtime = fixture.add(Runtime::builder().replay(recording).speed(Speed::Max));
@@ -235,7 +235,7 @@ fn a_flame_graph_is_a_picture_or_a_page() {
 }
 
 #[test]
-fn hot_methods_are_those_of_the_report() {
+fn hot_methods_match_the_report() {
     let fixture = Fixture::start();
     let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
     let _runtime = fixture.add(Runtime::builder().replay(recording.clone()).speed(Speed::Max));
@@ -395,7 +395,7 @@ fn tokens_permit_their_scopes() {
 }
 
 #[test]
-fn health_counts_what_runs() {
+fn health_counts_running_work() {
     let mut config = MetricsConfig::new(NameStyle::OpenTelemetry);
     config.interval = Duration::from_secs(1);
     let fixture = Fixture::with(Tokens::default(), Some(config));

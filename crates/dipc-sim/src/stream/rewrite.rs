@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_block_is_no_block() {
+    fn a_cut_block_is_not_a_block() {
         let mut block = EventBlock::v4();
         block.event(&event(1, 1000));
         let content = block.content();

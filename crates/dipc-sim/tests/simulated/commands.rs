@@ -56,7 +56,7 @@ fn process_information_is_the_identity() {
 
 /// The simulated 10.0.5 whose real replies are in `testdata/wire` answers with the same bytes.
 #[test]
-fn replies_are_those_of_a_real_runtime() {
+fn replies_match_a_real_runtime() {
     let captures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/wire/replies");
     let folder = tempfile::tempdir().unwrap();
     let mut identity = azmcp();
@@ -154,7 +154,7 @@ fn a_command_of_no_version_is_an_unknown_command() {
 }
 
 #[test]
-fn bytes_that_are_no_message_are_refused() {
+fn rejects_malformed_messages() {
     let (runtime, _folder) = runtime(Version::NET9);
     let message = ProcessInfo1.to_bytes().unwrap();
     let mut wrong_magic = message.clone();
@@ -242,7 +242,7 @@ fn stopping_a_session_that_does_not_exist_succeeds() {
 }
 
 #[test]
-fn bytes_behind_the_known_payload_are_ignored() {
+fn bytes_after_the_known_payload_are_ignored() {
     let (runtime, _folder) = runtime(Version::NET9);
     let payload = [0x1234_u64.to_le_bytes().as_slice(), b"more"].concat();
     let request = Message::new(CommandId::STOP_TRACING, payload).unwrap().to_bytes().unwrap();

@@ -81,7 +81,7 @@ fn a_runtime_connects_once_its_port_opens_and_ends_without_one() {
 }
 
 #[test]
-fn a_session_continues_beside_the_next_connection() {
+fn a_session_continues_during_the_next_connection() {
     let folder = tempfile::tempdir().unwrap();
     let mut listener = listen(&folder);
     let recording = crate::plain_client::recording(100_000);

@@ -50,7 +50,7 @@ fn a_stream_over_400_ms_ends_no_earlier() {
 }
 
 #[test]
-fn a_stream_stays_open_behind_the_recording_until_the_session_is_stopped() {
+fn a_stream_stays_open_after_the_recording_until_the_stop() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::builder().replay(recording(1000)).start_in(folder.path()).unwrap();
     let (id, mut answer) = start_session(&runtime);

@@ -148,7 +148,7 @@ fn a_borrowed_string_reads_like_an_owned_one_and_keeps_its_bytes() {
 }
 
 #[test]
-fn borrowed_items_are_those_of_an_owned_array_and_what_follows_is_found() {
+fn borrowed_items_match_an_owned_array_and_end_where_it_ends() {
     let sets = vec![
         TracepointSet { tracepoint: String::from("Low"), ids: vec![1, 2, 3] },
         TracepointSet { tracepoint: String::new(), ids: vec![] },

@@ -168,7 +168,7 @@ fn a_message_that_arrives_byte_by_byte_is_the_same_message() {
 }
 
 #[test]
-fn a_request_whose_payload_is_cut_anywhere_is_incomplete() {
+fn a_request_with_a_cut_payload_is_incomplete() {
     for (path, bytes) in captures("requests", "req") {
         let (message, _) = read_message(&bytes).unwrap();
         if matches!(Request::decode(&message), Ok(Request::Unknown(_))) {
@@ -182,7 +182,7 @@ fn a_request_whose_payload_is_cut_anywhere_is_incomplete() {
 }
 
 #[test]
-fn a_reply_whose_payload_is_cut_anywhere_is_read_in_part_or_an_error() {
+fn a_reply_with_a_cut_payload_is_read_in_part_or_an_error() {
     for (path, bytes) in captures("replies", "reply") {
         let Ok((message, rest)) = read_message(&bytes) else { continue };
         let name = path.file_name().unwrap().to_str().unwrap();

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn adjusted_probabilities_are_those_of_r() {
+    fn adjusted_probabilities_match_r() {
         // p.adjust(c(0.01, 0.04, 0.03, 0.005, 0.5), "holm")
         let family = members(&[(0.01, 1.0), (0.04, 1.0), (0.03, 1.0), (0.005, 1.0), (0.5, 1.0)]);
         let adjusted = adjust(&family, 0.05);

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_of_the_published_generator() {
+    fn numbers_match_the_published_generator() {
         // The first outputs for the seed 1234567, as listed with the C source of Vigna's splitmix64.c.
         let mut random = Random::new(1_234_567);
         let numbers: Vec<_> = (0..3).map(|_| random.next()).collect();

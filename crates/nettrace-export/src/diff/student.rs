@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn critical_values_are_those_of_the_tables() {
+    fn critical_values_match_published_tables() {
         // The printed tables of the distribution, two-sided.
         for (probability, degrees, expected) in [
             (0.05, 1.0, 12.706),

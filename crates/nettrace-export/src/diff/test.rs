@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_interval_is_no_sign_of_sameness() {
+    fn a_wide_interval_does_not_prove_equality() {
         let verdict = |difference, deviation| test(difference, deviation, 5).judge(0.01, 5.0);
         assert_eq!(verdict(59.0, 30.0), Verdict::Undecided);
         assert_eq!(verdict(0.0, 30.0), Verdict::Undecided);

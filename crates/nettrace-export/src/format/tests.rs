@@ -116,7 +116,7 @@ fn text(profile: &Profile, format: Format) -> String {
 const TOTAL: i64 = 2_000_000 + 500_000 + 1_500_001 + 7_000_000 + 1;
 
 #[test]
-fn speedscope_closes_what_it_opens_at_gaps_too() {
+fn speedscope_closes_open_frames_at_gaps() {
     let json: serde_json::Value =
         serde_json::from_str(&text(&profile(Metric::Wall), Format::Speedscope)).unwrap();
     let names: Vec<_> =
@@ -229,7 +229,7 @@ fn has_string(json: &serde_json::Value, text: &str) -> bool {
 }
 
 #[test]
-fn spreadsheets_get_no_formulas_if_they_are_told_to_be_the_readers() {
+fn csv_for_spreadsheets_has_no_formulas() {
     for first in ['=', '+', '-', '@'] {
         let mut profile = profile(Metric::Wall);
         let frame = profile.frames.intern(&format!("{first}HYPERLINK(\"http://x\")"));

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widths_are_multiples_of_those_before() {
+    fn widths_are_multiples_of_earlier_widths() {
         let mut width = BinWidth::default();
         let mut widths = Vec::new();
         while width.nanoseconds() < u64::MAX / 10 {

@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_stays_known_when_no_more_is_taken() {
+    fn known_frames_survive_a_full_table() {
         let mut frames = Frames::default();
         let first = frames.intern_within(2, 10, "first");
         let second = frames.intern_within(2, 10, "second");
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn async_plumbing_is_told_from_work_and_waits() {
+    fn async_plumbing_is_neither_work_nor_wait() {
         let mut frames = Frames::default();
         let core = "System.Private.CoreLib!System.";
         for (is_plumbing, name) in [

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_of_waits_are_those_of_the_functions() {
+    fn kernel_functions_determine_the_kind_of_a_wait() {
         for (name, kind) in [
             ("futex_wait_queue", Some(KernelWait::Futex)),
             ("__futex_wait", Some(KernelWait::Futex)),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheduler_is_no_wait() {
+    fn the_scheduler_is_not_a_wait() {
         for name in [
             "schedule",
             "__schedule",

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_in_comes_out() {
+    fn a_track_returns_its_spans() {
         let spans = [
             span(0, 1_000_000, 7),
             span(1_000_000, 0, 3),

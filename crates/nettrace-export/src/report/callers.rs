@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_are_those_of_the_path() {
+    fn callers_match_the_path() {
         let profile = profile(&[("main a fib fib", 5), ("main b fib fib c", 3), ("main a fib c fib", 2)]);
         assert_eq!(rows(&profile, "fib", false), "a 7, b 3");
         assert_eq!(rows(&profile, "fib", true), "a 5, c 2");

@@ -381,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_open_is_in_a_later_report() {
+    fn open_collections_are_in_a_later_report() {
         let mut collections = Collections::default();
         let collection = |number| Collection { number, ..Collection::default() };
         collections.done = (0..4).map(collection).collect();

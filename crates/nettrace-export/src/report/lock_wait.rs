@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_the_threads_that_wait() {
+    fn waiting_threads_have_their_names() {
         let mut report = ContentionReport {
             unfinished_waits: waits(&[(1, Some(2)), (2, Some(1)), (3, Some(9))]),
             ..ContentionReport::default()

@@ -98,7 +98,7 @@ mod tests {
     use crate::{Measure, StackProfileBuilder, Unit};
 
     #[test]
-    fn what_the_compiler_and_the_collector_call_is_theirs() {
+    fn callees_of_the_compiler_and_collector_count_as_theirs() {
         use CodeOrigin::{Gc, Jit, Kernel, Managed, Native, Runtime};
 
         let mut builder = StackProfileBuilder::new(Measure::new("time", "samples", Unit::Nanoseconds));

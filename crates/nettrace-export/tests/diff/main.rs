@@ -146,7 +146,7 @@ fn recordings_that_are_too_short_are_not_judged() {
 
 /// The sums of a run are those of the events, whatever the slices.
 #[test]
-fn amounts_are_those_of_the_recording() {
+fn amounts_match_the_recording() {
     let run = [Program::new(5, 20).run()];
     let comparison = Comparison::new(&run, &run, &ComparisonOptions::default());
     let requests = change(&comparison, Kind::Requests, "/orders", Statistic::Count);

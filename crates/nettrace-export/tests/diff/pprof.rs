@@ -84,7 +84,7 @@ fn profile(parse: u64) -> Run {
 }
 
 #[test]
-fn amounts_are_those_of_the_samples() {
+fn amounts_match_the_samples() {
     let side = [profile(40)];
     let comparison = Comparison::new(&side, &side, &ComparisonOptions::default());
     assert_eq!(comparison.noise, Noise::Unknown);
@@ -157,7 +157,7 @@ fn written_profiles_are_read() {
 }
 
 #[test]
-fn files_that_are_no_profiles_are_refused() {
+fn rejects_files_other_than_profiles() {
     assert_eq!(Run::of_pprof(b"").unwrap_err(), PprofError::NoValues);
     assert_eq!(Run::of_pprof(b"\x1f\x8bnothing").unwrap_err(), PprofError::Gzip);
     assert_eq!(Run::of_pprof(b"\x0a\xff").unwrap_err(), PprofError::Malformed { offset: 0 });

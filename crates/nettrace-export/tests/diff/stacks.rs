@@ -143,7 +143,7 @@ fn frames<'s>(svg: &'s str, graph: &str) -> Vec<(&'s str, &'s str, f64)> {
 }
 
 #[test]
-fn each_graph_is_as_wide_as_its_side_and_has_what_the_other_lacks() {
+fn each_graph_has_the_width_and_the_frames_of_its_side() {
     let [base, new] = [1, 2].map(|seed| [Program { price: seed as f64, ..Program::new(seed, 20) }.run()]);
     let comparison = compare(&base, &new, None);
     let svg = svg(&comparison);

@@ -102,7 +102,7 @@ fn paused(lines: &[Line], collections: &[(i64, i64)]) -> Vec<(i64, u32, i64)> {
 }
 
 #[test]
-fn collections_are_those_of_another_readers_events() {
+fn collections_match_another_reader() {
     compare(
         &testdata().join("traces"),
         &testdata().join("reference"),

@@ -47,13 +47,13 @@ fn recording() -> Vec<u8> {
 }
 
 #[test]
-fn stacks_are_those_that_another_program_joins() {
+fn joined_stacks_match_another_program() {
     let lines = bytes_of(&testdata().join("reference/net9-joined.stacks.tsv.xz"));
     compare("net9-joined", &recording(), &String::from_utf8(lines).unwrap());
 }
 
 #[test]
-fn stacks_are_those_that_another_program_joins_in_the_larger_collection() {
+fn joined_stacks_of_the_larger_collection_match_another_program() {
     let Some(shared) = shared() else { return };
     for name in ["net8-all", "net10-all"] {
         let reference = shared.join("traces/reference");
@@ -111,7 +111,7 @@ fn time_is_where_the_program_spent_it() {
 
 /// The calls that the program's source has, whichever thread ran them: `testdata/workload/joined/Joined.cs`.
 #[test]
-fn awaits_are_those_of_the_source() {
+fn awaits_match_the_source() {
     let request =
         ["joined!Program.Main()", "joined!Program.Round(int32)", "STARTING TASK", "AnonStorey", "<Handle>"];
     let below = |frames: &[&'static str]| [&request[..], frames].concat();

@@ -31,7 +31,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 }
 
 #[test]
-fn requests_are_those_that_another_program_counts() {
+fn requests_match_another_program() {
     let report = report(0);
     let lines = bytes_of(&testdata().join("reference/net9-web.requests.tsv"));
     let lines = String::from_utf8(lines).unwrap();
@@ -138,7 +138,7 @@ fn the_time_of_requests_is_where_the_program_spent_it() {
 }
 
 #[test]
-fn profiles_stand_below_requests_and_not_below_what_surrounds_them() {
+fn profiles_are_below_requests_and_not_below_enclosing_spans() {
     let recording = bytes_of(&testdata().join("reference/net9-web.nettrace.xz"));
     let options = Options::new(Metric::Wall).with_grouping(CausalGrouping::new(false, true));
     let profile = profile_of(&recording, options);

@@ -57,7 +57,7 @@ fn compare(name: &str, recording: &[u8], table: &str) {
 }
 
 #[test]
-fn shares_of_methods_are_those_that_another_program_computes() {
+fn shares_of_methods_match_another_program() {
     let recording = bytes_of(&testdata().join("traces/net10-sample.nettrace.xz"));
     let table = bytes_of(&testdata().join("reference/net10-sample.topn.tsv.xz"));
     compare("net10-sample", &recording, &String::from_utf8(table).unwrap());

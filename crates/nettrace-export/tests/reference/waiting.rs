@@ -21,7 +21,7 @@ fn without_idle() -> Options {
 }
 
 #[test]
-fn waits_for_work_are_left_out_and_other_waits_told_apart() {
+fn waits_for_work_are_left_out_and_other_waits_are_kept() {
     for (name, idle, blocked) in
         [("net10-all", 6_947_721_728, 2_289_975), ("net10-sample", 3_612_894_969, 11_112_449_475)]
     {
@@ -42,7 +42,7 @@ fn waits_for_work_are_left_out_and_other_waits_told_apart() {
 }
 
 #[test]
-fn filters_of_stacks_do_not_change_what_a_wait_is() {
+fn stack_filters_do_not_change_the_kind_of_a_wait() {
     let name = "net10-sample";
     let mut options = without_idle();
     options.filter = options.filter.with_hidden(vec![Pattern::new("System.Private.CoreLib!")]);

@@ -110,7 +110,7 @@ fn v6_row_has_every_kind_of_type() {
 }
 
 #[test]
-fn v6_optional_part_has_what_is_there() {
+fn v6_optional_part_has_the_present_options() {
     let metadata = Metadata {
         keywords: 1,
         level: 5,

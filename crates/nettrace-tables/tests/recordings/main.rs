@@ -185,7 +185,7 @@ fn an_export_that_was_killed_while_files_moved_is_done_again_as_it_was() {
 }
 
 #[test]
-fn what_is_in_place_of_a_begun_shard_is_removed_if_only_some_of_its_recordings_are_listed() {
+fn a_partially_listed_shard_is_removed() {
     let bytes = PAIR.map(recording);
     let list: Vec<_> = PAIR.into_iter().zip(&bytes).map(|(name, bytes)| (name, &bytes[..])).collect();
     let written = export(&list, Options::default());
@@ -211,7 +211,7 @@ fn relabelled(mut inputs: Vec<Input>) -> Vec<Input> {
 }
 
 #[test]
-fn other_labels_are_no_reason_to_export_a_recording_again() {
+fn changed_labels_do_not_export_a_recording_again() {
     let bytes = PAIR.map(recording);
     let list: Vec<_> = PAIR.into_iter().zip(&bytes).map(|(name, bytes)| (name, &bytes[..])).collect();
     let written = export(&list, Options::default());
@@ -255,7 +255,7 @@ fn exports_at_the_same_time_do_not_disturb_each_other() {
 
 /// Stacks that recur among many that do not: the set of known stacks must not depend on the run.
 #[test]
-fn what_is_forgotten_is_the_same_in_each_run() {
+fn eviction_is_deterministic() {
     const EVENTS: u64 = 8000;
     let mut trace = synth::Trace::new(&TraceHeader::default());
     let metadata = Metadata { id: 1, provider: "Demo".into(), event_id: 1, ..Metadata::default() };
@@ -308,7 +308,7 @@ fn damaged_recordings_are_exported_as_far_as_they_are_whole() {
 }
 
 #[test]
-fn what_is_no_recording_is_said() {
+fn rejects_non_recordings() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x");
     let open = |bytes: &[u8]| {

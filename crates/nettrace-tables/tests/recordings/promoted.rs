@@ -93,7 +93,7 @@ fn fields_are_columns_of_their_type() {
 }
 
 #[test]
-fn what_was_promoted_stays_so() {
+fn promoted_columns_stay_promoted() {
     let depth = format!("{RUNTIME}/GC/Start.Depth:long");
     let written = export_with("net10-gcverbose.nettrace", &[&depth]);
     let before = contents(&written.root());

@@ -44,7 +44,7 @@ fn export(name: &str) -> Written {
 }
 
 #[test]
-fn rows_are_made_of_what_was_rewritten() {
+fn rows_match_the_rewritten_recording() {
     let written = export("net10-exceptions.nettrace");
     let is_blank = |field: &Field| {
         let Field::Str(text) = field else { panic!("{field}") };

@@ -134,7 +134,7 @@ mod random {
 }
 
 #[test]
-fn a_stack_may_be_defined_behind_an_event_that_names_it() {
+fn a_stack_may_be_defined_after_an_event_that_uses_it() {
     use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace::Trace, stack_bytes};
     let mut trace = Trace::new(&TraceHeader::default());
     trace.metadata_block(&[Metadata { id: 1, provider: "Demo".into(), event_id: 7, ..Metadata::default() }]);

@@ -41,7 +41,7 @@ fn from(bytes: &[u8], time: u64, version: Version) -> (Vec<u8>, u64) {
 }
 
 #[test]
-fn events_that_are_not_read_are_no_losses_and_losses_stay() {
+fn unread_events_are_not_losses_and_losses_are_kept() {
     let mut trace = Trace::new(&TraceHeader::default());
     trace.metadata_block(&[Metadata { id: 1, provider: "Demo".into(), event_id: 7, ..Metadata::default() }]);
     let row = |index| ThreadRow { index, entries: vec![ThreadEntry::ThreadId(100 + index)] };

@@ -138,7 +138,7 @@ fn cut_anywhere_events_are_a_prefix() {
 }
 
 #[test]
-fn records_end_at_the_first_error_of_who_takes_them() {
+fn records_end_at_the_first_error_of_the_consumer() {
     #[derive(Debug)]
     struct Enough;
     impl From<Error> for Enough {

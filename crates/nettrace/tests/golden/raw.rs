@@ -50,7 +50,7 @@ fn raw_rows_are_the_events_of_the_readers() {
 }
 
 #[test]
-fn raw_threads_stacks_and_activities_are_those_of_the_readers() {
+fn raw_threads_stacks_and_activities_match_the_readers() {
     for recording in recordings() {
         let header = Header::parse(&recording.bytes).expect("a recording");
         let pointer_size = header.info().pointer_size;

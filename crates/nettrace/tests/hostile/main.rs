@@ -117,7 +117,7 @@ fn trace() -> v4::Trace {
 }
 
 #[test]
-fn every_row_comes_to_what_it_must() {
+fn every_row_has_the_expected_outcome() {
     let rows = [
         container::rows(),
         early::rows(),

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_starts_again_goes_on_in_its_file() {
+    fn a_restarted_process_continues_its_file() {
         assert_eq!(collect(true, &[("web", 7), ("web", 8)]), ["c_7.csv"]);
         assert_eq!(collect(false, &[("web", 7), ("web", 7)]), ["c_7.csv"]);
         // The number belonged to a different process: there are too many.

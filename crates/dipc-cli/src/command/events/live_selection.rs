@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_asked_only_for_what_is_shown() {
+    fn requests_only_the_events_to_show() {
         let runtime = |keywords, level| (RUNTIME_PROVIDER.to_owned(), keywords, level);
         assert_eq!(sent(&[], &[]), [runtime(0x1_C009, 4)]);
         assert_eq!(sent(&["X"], &[]), [("X".to_owned(), u64::MAX, 5)]);

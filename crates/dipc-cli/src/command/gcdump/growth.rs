@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_shrinks_once_or_grows_but_once_is_left_out() {
+    fn leaves_out_types_that_shrink_or_grow_only_once() {
         for (bytes, expected) in [
             (&[1, 2][..], true),
             (&[2, 2], false),

@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unsupported_access_control_is_refused_unless_an_option_says_who_has_access() {
+    fn rejects_unsupported_access_control_without_an_explicit_option() {
         let azure =
             r#"{"Authentication": {"AzureAd": {"TenantId": "t", "ClientId": "c", "RequiredRole": "r"}}}"#;
         let key = r#"{"authentication": {"monitorapikey": {"Subject": "s", "PublicKey":

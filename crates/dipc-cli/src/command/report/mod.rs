@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_report_is_answered_with_those_there_are() {
+    fn an_unknown_report_lists_the_available_reports() {
         let line = Line::try_parse_from(["report", "a.nettrace", "nosuch", "-n", "3"]).unwrap();
         let failure = run(&line.args).unwrap_err();
         assert_eq!(failure.exit, Exit::Usage);

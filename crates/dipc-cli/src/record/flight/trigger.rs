@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_more_than_asked_for() {
+    fn writes_at_most_the_requested_number() {
         let settings = TriggerSettings { most: Some(1), ..TriggerSettings::default() };
         let now = Instant::now();
         let arrival = Arrival { newest: Some(i64::MAX), is_silent: true };
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_waits_for_what_the_runtime_has_not_sent() {
+    fn a_request_waits_for_unsent_events() {
         let settings = TriggerSettings::default();
         let start = Instant::now();
         let mut triggers = Triggers::default();

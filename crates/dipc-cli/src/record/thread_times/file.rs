@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_an_account_also_where_it_ends_early() {
+    fn a_truncated_account_can_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.threads.nettrace");
         let mut file = AccountFile::create(&path, 42, 1_000).unwrap();

@@ -31,7 +31,7 @@ fn settings_that_disable_diagnostics() {
 
 /// Each runtime reads its own variables in its own way.
 #[test]
-fn settings_that_a_runtime_ignores_are_no_problem() {
+fn settings_ignored_by_the_runtime_are_not_a_problem() {
     for (runtime, variable, value) in [
         (Net9_0, "DOTNET_EnableDiagnostics", "1"),
         (Net9_0, "DOTNET_EnableDiagnostics", "false"),
@@ -72,7 +72,7 @@ fn waiting_for(runtime: Runtime, ports: &str) -> Option<Target> {
 
 /// The program that listened and started it was killed: by its own port alone the runtime cannot be resumed.
 #[test]
-fn a_runtime_whose_listener_is_gone_is_resumed() {
+fn a_runtime_without_its_listener_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gone");
     for (runtime, status) in [(Net9_0, "warning"), (NativeAot9, "unknown")] {

@@ -137,7 +137,7 @@ fn a_process_of_another_user() {
 }
 
 #[test]
-fn all_processes_and_those_of_a_name() {
+fn targets_are_all_processes_or_selected_by_name() {
     let Some(well) = Workload::start(Runtime::NativeAot9) else { return };
     let off = [("DOTNET_EnableDiagnostics", "0")];
     let Some(ill) = Workload::start_with(Runtime::NativeAot9, &off) else { return };

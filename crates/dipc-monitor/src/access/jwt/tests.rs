@@ -61,7 +61,7 @@ fn every_other_token_is_refused_for_its_reason() {
 }
 
 #[test]
-fn a_token_permits_everything_beside_those_of_a_file() {
+fn a_jwt_permits_everything_next_to_tokens_of_a_file() {
     let tokens = tokens();
     let known = Tokens::parse("read 0123456789abcdef\n").unwrap();
     let token = tokens["forEver"].as_str().unwrap();

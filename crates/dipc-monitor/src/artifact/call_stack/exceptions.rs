@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_are_those_of_dotnet_monitor() {
+    fn formats_match_dotnet_monitor() {
         assert_eq!(
             text(&exception()),
             "First chance exception at 2023-07-13T21:45:11.8056355Z\nSystem.InvalidOperationException: no\n   at Shop.Cart.Buy(int32,bool)\n\n"

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_those_of_dotnet_monitor() {
+    fn formats_match_dotnet_monitor() {
         let frame = |method: &str| Frame {
             method_name: method.to_owned(),
             method_token: 7,

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_matter_stay_whenever_they_come() {
+    fn featured_curves_are_kept_whenever_they_appear() {
         let mut curves = Curves::default();
         for round in 0..3 {
             for id in 0..200 {

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_are_those_of_the_report() {
+    fn the_slowest_requests_match_the_report() {
         let mut requests = Requests::default();
         for (number, role) in [(1, SpanRole::Outgoing), (2, SpanRole::Other), (3, SpanRole::Server)] {
             requests.found.add(&request(number, role, ""));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_told_a_64th_too_high_at_most() {
+    fn durations_are_at_most_a_64th_too_high() {
         for micros in (0..3000).chain([4095, 4096, 4097, 1_000_000, 3_600_000_000, 86_400_000_000 * 300]) {
             let told = longest(duration_number(Duration::from_micros(micros)));
             assert!(told >= micros && told <= micros + micros / 64, "{told} for {micros}");

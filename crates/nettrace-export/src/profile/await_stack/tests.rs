@@ -77,7 +77,7 @@ fn the_leaf_of_a_stack_stays() {
 }
 
 #[test]
-fn only_what_runs_a_body_is_left_out() {
+fn only_frames_that_run_a_body_are_removed() {
     for (stack, expected) in [
         // The method that was written was compiled into its caller.
         (format!("M!P.Main()\n{START}\nM!P+<A>d__6.MoveNext()"), "P.Main() > P+<A>d__6.MoveNext()"),

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_no_more_than_the_time_on_threads_and_absent_without_events() {
+    fn parts_are_bounded_by_thread_time_and_absent_without_events() {
         let ms = Duration::from_millis;
         let mut measured = MeasuredThreadParts {
             cpu: ms(30),

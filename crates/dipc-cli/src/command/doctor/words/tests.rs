@@ -125,7 +125,7 @@ fn sampling(extent: SamplingExtent, obstacle: SamplingObstacle) -> SamplingEvide
 }
 
 #[test]
-fn samples_of_the_kernel_and_what_permits_them() {
+fn words_for_kernel_samples_and_their_permissions() {
     let user_mode = sampling(SamplingExtent::UserMode, SamplingObstacle::Paranoid(2));
     let finding =
         Finding::new(Status::Ok, Evidence::Sampling(user_mode)).with_fix(Fix::PermitSampling { paranoid: 1 });

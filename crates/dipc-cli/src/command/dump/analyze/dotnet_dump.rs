@@ -430,7 +430,7 @@ mod tests {
 
     /// None of them is accepted to do nothing.
     #[test]
-    fn flags_that_dipc_does_not_have_are_refused_by_name_with_what_works() {
+    fn rejects_unsupported_flags_by_name_with_an_alternative() {
         for (command, flags) in [
             ("clrstack", "-a -l -p -r"),
             ("pstacks", "-l -p -r"),

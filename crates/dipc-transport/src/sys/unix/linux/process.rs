@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_and_kernel_threads_are_no_processes() {
+    fn threads_and_kernel_threads_are_not_processes() {
         assert_eq!(Process::from_status(4712, STATUS.as_bytes()), None);
         assert_eq!(Process::from_status(4711, STATUS.replace("VmSize", "Other").as_bytes()), None);
         assert_eq!(Process::from_status(4711, b""), None);
