@@ -55,7 +55,7 @@ struct Growth {
     measurements: u64,
     /// The measurements of histograms.
     count: i64,
-    /// Whether there are so many that sums may saturate.
+    /// True if there are so many that sums may saturate.
     is_large: bool,
 }
 

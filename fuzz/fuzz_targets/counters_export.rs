@@ -135,7 +135,7 @@ fn check_labels(text: &str) {
     }
 }
 
-/// Whether it is the name of a metric or of a label.
+/// Returns true if it is the name of a metric or of a label.
 fn is_name(name: &str, is_metric: bool) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_' || is_metric && byte == b':';
     name.as_bytes().first().is_some_and(|byte| is_letter(*byte))

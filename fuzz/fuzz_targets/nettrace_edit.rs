@@ -83,7 +83,7 @@ fn keep(bytes: &[u8], [size, chunk, ..]: [u8; 4]) {
     }
 }
 
-/// Whether something has no room in the version; no other error can occur in memory.
+/// Returns true if something has no room in the version; no other error can occur in memory.
 fn is_too_large<T>(outcome: Result<T, Error>) -> bool {
     match outcome {
         Ok(_) => false,

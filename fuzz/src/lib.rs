@@ -32,7 +32,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Whether all bytes are as the format has them.
+    /// Returns true if all bytes are as the format has them.
     const fn is_whole(&self) -> bool {
         self.damages == 0 && self.truncated.is_none() && !self.failed
     }
@@ -239,7 +239,7 @@ fn check_time_order(bytes: &[u8], mut expected: Vec<u64>, most: usize) {
     assert_eq!(digests, expected, "file order and time order");
 }
 
-/// Whether a kind is one of those that are chosen.
+/// Returns true if a kind is one of those that are chosen.
 fn is_wanted(kind: &Metadata) -> bool {
     kind.event_id().is_multiple_of(2)
 }

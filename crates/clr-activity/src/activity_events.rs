@@ -62,7 +62,7 @@ impl ActivityPattern {
         Some(Self(Kind::Path { process, numbers }))
     }
 
-    /// Whether an activity of a process matches, or lies within one that does.
+    /// Returns true if an activity of a process matches, or lies within one that does.
     pub fn matches(&self, activity: Uuid, process: Option<u64>) -> bool {
         let path = || ActivityPath::new(activity, process);
         match &self.0 {
@@ -214,7 +214,7 @@ impl ActivityFinder {
         is_chosen
     }
 
-    /// Whether there is room for one more interval.
+    /// Returns true if there is room for one more interval.
     fn has_room(&mut self) -> bool {
         let has_room = self.stretches < MAX_INTERVALS;
         if has_room {
@@ -360,8 +360,8 @@ pub struct ActivityEvents {
 }
 
 impl ActivityEvents {
-    /// Whether an event belongs to one of them. This includes the events of the tick at which a thread began
-    /// or ended work for one.
+    /// Returns true if an event belongs to one of them. This includes the events of the tick at which a
+    /// thread began or ended work for one.
     pub fn contains(&self, event: &Event<'_>) -> bool {
         let time = event.relative_time();
         let process = event.process_id();

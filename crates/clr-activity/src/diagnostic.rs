@@ -71,8 +71,8 @@ impl DiagnosticEvent {
         }
     }
 
-    /// Whether an event of the bridge is of an ActivitySource. Those of ASP.NET Core and HttpClient are also
-    /// sources, so that their spans may come twice.
+    /// Returns true if an event of the bridge is of an ActivitySource. Those of ASP.NET Core and HttpClient
+    /// are also sources, so that their spans may come twice.
     pub fn is_of_activity_source(event: &Event<'_>) -> bool {
         event.provider() == DIAGNOSTIC_SOURCE
             && matches!(event.name(), "ActivityStart" | "ActivityStop" | "Activity")

@@ -113,14 +113,14 @@ impl EventKind {
     }
 }
 
-/// Whether an event of the DiagnosticSource bridge carries another source's event. Event ids do not match the
-/// declared ones.
+/// Returns true if an event of the DiagnosticSource bridge carries another source's event. Event ids do not
+/// match the declared ones.
 fn is_diagnostic(name: &str) -> bool {
     let name = name.strip_suffix("Start").or_else(|| name.strip_suffix("Stop")).unwrap_or(name);
     matches!(name, "Event" | "Activity" | "Activity1" | "Activity2" | "RecursiveActivity1")
 }
 
-/// Whether the name of an activity's event indicates a failure, as .NET's own do: `RequestFailed`,
+/// Returns true if the name of an activity's event indicates a failure, as .NET's own do: `RequestFailed`,
 /// `RequestFailedDetailed`, `TlsHandshakeFailed`, `CallDeadlineExceeded`.
 fn is_failure(name: &str) -> bool {
     name.ends_with("Failed") || name == "RequestFailedDetailed" || name == "CallDeadlineExceeded"

@@ -162,7 +162,8 @@ pub(crate) fn failure(event: &Event<'_>) -> SpanOutcome {
     outcome
 }
 
-/// Whether an HTTP status is an error: a number of at least `least`, or a name of .NET's `HttpStatusCode`.
+/// Returns true if an HTTP status is an error: a number of at least `least`, or a name of .NET's
+/// `HttpStatusCode`.
 pub(crate) fn is_error_status(status: &str, least: u32) -> bool {
     if let Ok(number) = status.parse::<u32>() {
         return number >= least;

@@ -37,9 +37,9 @@ pub(crate) struct Live {
     pub(crate) start: RelativeTime,
     pub(crate) parent: Option<SpanId>,
     pub(crate) request: SpanId,
-    /// Whether it is a server's request within a known one.
+    /// True if it is a server's request within a known one.
     pub(crate) is_absorbed: bool,
-    /// Whether it counts as a call of its request, until it ends.
+    /// True if it counts as a call of its request, until it ends.
     is_call: bool,
     /// The end of its enclosing span: the runtime may have ended both.
     orphaned: Option<RelativeTime>,
@@ -55,7 +55,7 @@ pub(crate) struct LiveSpans {
     by_key: HashMap<(Option<u64>, u32, String), SpanId>,
     clocks: HashMap<Option<u64>, PauseClock>,
     orphans: usize,
-    /// Whether the intervals of requests are wanted.
+    /// True if the intervals of requests are wanted.
     pub(crate) keeps_intervals: bool,
     next: u64,
     /// Changes with the spans: facts about an activity hold while it stays the same.

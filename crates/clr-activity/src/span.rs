@@ -132,7 +132,7 @@ pub struct Span<'a> {
     /// The status: the number that HTTP, gRPC or SQL have for it, or as the event has it. `None` if no event
     /// has it.
     pub status: Option<&'a str>,
-    /// Whether it failed, according to an event or its status.
+    /// True if it failed, according to an event or its status.
     pub is_error: bool,
     /// The error's text, if an event has one.
     pub error: Option<&'a str>,
@@ -192,17 +192,18 @@ impl<'a> Span<'a> {
         self.parts.map(|parts| parts.known(self.known))
     }
 
-    /// Whether `matches` accepts its name or `Provider/Task`.
+    /// Returns true if `matches` accepts its name or `Provider/Task`.
     pub fn is_named(&self, matches: impl Fn(&str) -> bool) -> bool {
         matches(self.name) || matches(&format!("{}/{}", self.provider, self.task))
     }
 
-    /// Whether it is a request that the program served and that has ended: reports count these as requests.
+    /// Returns true if it is a request that the program served and that has ended: reports count these as
+    /// requests.
     pub fn is_served_request(&self) -> bool {
         self.role == SpanRole::Server && self.end == SpanEnd::Stopped
     }
 
-    /// Whether it is a request, not a part of another one.
+    /// Returns true if it is a request, not a part of another one.
     pub fn is_request(&self) -> bool {
         self.request == self.id
     }

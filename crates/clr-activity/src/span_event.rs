@@ -38,7 +38,7 @@ impl SpanEvent {
         (format != Format::Generic).then_some(Self { format, is_start })
     }
 
-    /// Whether it starts a span.
+    /// Returns true if it starts a span.
     pub const fn is_start(self) -> bool {
         self.is_start
     }

@@ -90,9 +90,9 @@ struct Kind {
     event: EventKind,
     /// The number of its source, if it starts or stops spans.
     source: u32,
-    /// Whether it belongs to a pause of the collector.
+    /// True if it belongs to a pause of the collector.
     is_pause: bool,
-    /// Whether it is one of the runtime's events.
+    /// True if it is one of the runtime's events.
     is_of_runtime: bool,
 }
 
@@ -144,7 +144,7 @@ impl Spans {
         }
     }
 
-    /// Whether events of a kind may start or stop spans. A recording without such kinds has no spans.
+    /// Returns true if events of a kind may start or stop spans. A recording without such kinds has no spans.
     pub fn is_start_or_stop(kind: &Metadata) -> bool {
         matches!(EventKind::of(kind), EventKind::Start(_) | EventKind::Stop(_) | EventKind::Diagnostic(_))
     }
@@ -550,7 +550,7 @@ impl Spans {
         Some(StartedSpan { id, role: span.role, name: &span.name, process: span.process, start: span.start })
     }
 
-    /// Whether a span has not ended.
+    /// Returns true if a span has not ended.
     pub(crate) fn is_live(&self, id: SpanId) -> bool {
         self.live.contains(id)
     }
@@ -596,7 +596,7 @@ struct Stop {
     /// The previous activity of the thread.
     before: Option<Uuid>,
     key: Option<String>,
-    /// Whether the key is more specific than the activity, which may be the enclosing one.
+    /// True if the key is more specific than the activity, which may be the enclosing one.
     is_by_key: bool,
     now: RelativeTime,
 }

@@ -91,14 +91,16 @@ enum Numbered {
     Receive,
 }
 
-/// Whether a provider's events are about the scheduler and other infrastructure, and never about requests.
+/// Returns true if a provider's events are about the scheduler and other infrastructure, and never about
+/// requests.
 #[cfg(feature = "spans")]
 pub(crate) fn is_scheduler_provider(provider: &str) -> bool {
     matches!(provider, tasks::PROVIDER | event_pipe::PROVIDER) || FRAMEWORK.contains(&provider)
 }
 
-/// Whether a kind of event begins or ends an operation that surrounds requests, or is within all of them, and
-/// is not a request itself: the host, a connection, the wait for one, a scope of the logging library.
+/// Returns true if a kind of event begins or ends an operation that surrounds requests, or is within all of
+/// them, and is not a request itself: the host, a connection, the wait for one, a scope of the logging
+/// library.
 pub(crate) fn is_surrounding(metadata: &Metadata) -> bool {
     match metadata.provider() {
         "Microsoft.AspNetCore.Hosting" | "Microsoft-AspNetCore-Server-Kestrel" => {
@@ -110,18 +112,18 @@ pub(crate) fn is_surrounding(metadata: &Metadata) -> bool {
     }
 }
 
-/// Whether a kind of event shows when a thread begins or ends a piece of work.
+/// Returns true if a kind of event shows when a thread begins or ends a piece of work.
 pub fn is_of_work(metadata: &Metadata) -> bool {
     !matches!(Kind::new(metadata), Kind::Plain(Step::Nothing | Step::RequestStart | Step::RequestStop))
 }
 
-/// Whether a kind of event may report a step.
+/// Returns true if a kind of event may report a step.
 #[cfg(feature = "spans")]
 pub(crate) fn has_step(metadata: &Metadata) -> bool {
     !matches!(Kind::new(metadata), Kind::Plain(Step::Nothing))
 }
 
-/// Whether a kind of event shows the current activity of its thread.
+/// Returns true if a kind of event shows the current activity of its thread.
 pub fn has_activity(metadata: &Metadata) -> bool {
     match Provider::of(metadata) {
         Some(provider) => provider == Provider::Runtime,

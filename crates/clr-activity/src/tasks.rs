@@ -120,12 +120,12 @@ impl Tasks {
         }
     }
 
-    /// Whether any asynchronous operation was seen to begin.
+    /// Returns true if any asynchronous operation was seen to begin.
     pub const fn had_operations(&self) -> bool {
         self.had_operations
     }
 
-    /// Whether any task creation was seen.
+    /// Returns true if any task creation was seen.
     pub const fn were_met(&self) -> bool {
         self.were_met
     }

@@ -26,7 +26,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// Whether an event that shows only its thread's activity has no new information.
+    /// Returns true if an event that shows only its thread's activity has no new information.
     pub(crate) fn is_at(&self, activity: Option<Uuid>, generation: u64) -> bool {
         match activity {
             None => self.worker.request.is_none() && self.request.is_none(),
@@ -37,7 +37,7 @@ impl Thread {
         }
     }
 
-    /// Whether an activity is or lies within a span, according to `find`.
+    /// Returns true if an activity is or lies within a span, according to `find`.
     pub(crate) fn is_in_span(&mut self, id: Uuid, generation: u64, find: impl FnOnce() -> bool) -> bool {
         if self.in_span == Some((id, generation)) {
             return true;

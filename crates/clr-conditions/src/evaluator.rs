@@ -113,7 +113,7 @@ struct AtomState {
     /// The last time that it was met, since the whole condition was met.
     met: Option<RelativeTime>,
     what: String,
-    /// Whether it stays met until a later sample ends it: counters.
+    /// True if it stays met until a later sample ends it: counters.
     lasts: bool,
     /// The series of counters that meet it.
     series: Vec<SeriesId>,

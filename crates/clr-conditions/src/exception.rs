@@ -7,8 +7,8 @@ use clr_events::Glob;
 pub(crate) struct ExceptionTypes(pub(crate) Vec<Glob>);
 
 impl ExceptionTypes {
-    /// Whether a type is in the set; an empty set contains every type. A name without a namespace matches
-    /// types in any namespace.
+    /// Returns true if a type is in the set; an empty set contains every type. A name without a namespace
+    /// matches types in any namespace.
     pub(crate) fn contains(&self, name: &str) -> bool {
         let short = name.rsplit(['.', '+']).next().unwrap_or(name);
         self.0.is_empty()

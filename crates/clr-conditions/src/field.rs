@@ -37,7 +37,7 @@ impl Bound {
     }
 }
 
-/// Whether the fields of an event meet all conditions.
+/// Returns true if the fields of an event meet all conditions.
 pub(crate) fn are_met(conditions: &[FieldCondition], event: &Event<'_>) -> bool {
     conditions.is_empty()
         || event_fields(event).is_some_and(|fields| {

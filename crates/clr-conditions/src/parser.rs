@@ -72,9 +72,9 @@ impl Condition {
 /// The parts of the language that not every program has.
 #[derive(Debug, Clone, Copy, Default)]
 struct Extent {
-    /// Whether the session has counters, of which one may be named without its provider.
+    /// True if the session has counters, of which one may be named without its provider.
     has_counters: bool,
-    /// Whether the values of the system are watched.
+    /// True if the values of the system are watched.
     has_system: bool,
 }
 

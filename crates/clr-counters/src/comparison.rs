@@ -45,8 +45,8 @@ impl Comparison {
         SIGNS.iter().find(|(sign, _)| text.starts_with(sign)).map(|(sign, it)| (*it, sign.len()))
     }
 
-    /// Whether a value with this order relative to the bound meets it. `None` is a value that cannot be
-    /// compared.
+    /// Returns true if a value with this order relative to the bound meets it. `None` is a value that cannot
+    /// be compared.
     pub fn is_met(self, order: Option<Ordering>) -> bool {
         match self {
             Self::Greater => order == Some(Ordering::Greater),
@@ -58,7 +58,7 @@ impl Comparison {
         }
     }
 
-    /// Whether it tests more than equality.
+    /// Returns true if it tests more than equality.
     pub const fn is_ordered(self) -> bool {
         !matches!(self, Self::Equal | Self::Unequal)
     }

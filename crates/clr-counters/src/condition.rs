@@ -91,7 +91,7 @@ impl Condition {
         Some(Selection::of_counters(std::iter::once((self.source, provider, &*self.name))))
     }
 
-    /// Whether the condition is over a series.
+    /// Returns true if the condition is over a series.
     pub fn is_of(&self, series: &Series) -> bool {
         let is_provider = self
             .provider
@@ -128,8 +128,8 @@ impl Condition {
     }
 }
 
-/// Whether .NET itself has a counter of this name or display name, in any case. Its provider may precede it,
-/// and a number of it may follow, as in [`Condition::new`].
+/// Returns true if .NET itself has a counter of this name or display name, in any case. Its provider may
+/// precede it, and a number of it may follow, as in [`Condition::new`].
 pub fn is_counter_of_dotnet(counter: &str) -> bool {
     Condition::new(counter, Comparison::Greater, 0.0).is_ok_and(|condition| {
         known_counters(condition.source, condition.provider.as_deref(), &condition.name).next().is_some()

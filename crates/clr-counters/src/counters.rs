@@ -84,7 +84,7 @@ struct Texts {
 struct ProviderState {
     /// The time of its first value.
     first: RelativeTime,
-    /// Whether a Meter of this name reports a chosen instrument.
+    /// True if a Meter of this name reports a chosen instrument.
     is_meter: bool,
 }
 
@@ -163,7 +163,7 @@ impl Counters {
         self
     }
 
-    /// Whether events of a kind may have values: others need not be added.
+    /// Returns true if events of a kind may have values: others need not be added.
     pub fn needs(kind: &Metadata) -> bool {
         EventCounter::is_of(kind) || kind.provider() == METRICS_PROVIDER
     }
@@ -331,7 +331,7 @@ impl Counters {
         }
     }
 
-    /// Whether an instrument is chosen; its Meter's name is in `texts` afterwards.
+    /// Returns true if an instrument is chosen; its Meter's name is in `texts` afterwards.
     fn selects(&mut self, instrument: &Instrument<'_>) -> bool {
         write_text(&mut self.texts.provider, instrument.meter);
         write_text(&mut self.texts.name, instrument.name);

@@ -59,7 +59,7 @@ pub enum EventCounterValue {
 }
 
 impl<'a> EventCounter<'a> {
-    /// Whether events of a kind have values.
+    /// Returns true if events of a kind have values.
     pub(crate) fn is_of(kind: &Metadata) -> bool {
         kind.name() == "EventCounters"
     }

@@ -9,7 +9,7 @@
 pub struct KnownProvider {
     /// Its name.
     pub name: &'static str,
-    /// Whether it is a Meter rather than an EventSource.
+    /// True if it is a Meter rather than an EventSource.
     pub is_meter: bool,
     /// The first version that has it; empty for all since 3.1.
     pub since: &'static str,

@@ -52,7 +52,7 @@ pub(crate) enum PointValue {
 pub(crate) struct Point<D> {
     pub(crate) description: D,
     pub(crate) value: PointValue,
-    /// Whether the last sample had a value.
+    /// True if the last sample had a value.
     is_present: bool,
     last: Duration,
     stale_after: Duration,
@@ -191,7 +191,7 @@ impl<D> Point<D> {
     }
 }
 
-/// Whether a sample has a number: runtimes send an empty one if nothing was measured.
+/// Returns true if a sample has a number: runtimes send an empty one if nothing was measured.
 fn sample_has_value(sample: &Sample<'_>) -> bool {
     let measurement = match sample.measurement {
         // The runtime sends a mean of 0 for an EventCounter that nothing was written to.

@@ -188,9 +188,9 @@ pub struct SessionSettings {
     pub session: String,
     /// The name of the client; without one the shared session lasts as long as anyone listens.
     pub client: String,
-    /// Whether to request exponential buckets instead of quantiles (10.0 and later).
+    /// True to request exponential buckets instead of quantiles (10.0 and later).
     pub exponential_histograms: bool,
-    /// Whether to request the list of all instruments of the process instead of their values.
+    /// True to request the list of all instruments of the process instead of their values.
     pub list_instruments: bool,
 }
 
@@ -427,7 +427,7 @@ impl Selection {
         Self { providers: providers.collect() }
     }
 
-    /// Whether an instrument of this Meter may be chosen.
+    /// Returns true if an instrument of this Meter may be chosen.
     pub(crate) fn may_have_instruments(&self, meter: &str) -> bool {
         self.providers.iter().any(|chosen| {
             chosen.source != Source::EventCounters
@@ -435,12 +435,12 @@ impl Selection {
         })
     }
 
-    /// Whether a counter of an EventSource is chosen.
+    /// Returns true if a counter of an EventSource is chosen.
     pub fn has_event_counter(&self, provider: &str, counter: &str) -> bool {
         self.has(provider, counter, Source::EventCounters)
     }
 
-    /// Whether an instrument of a Meter is chosen.
+    /// Returns true if an instrument of a Meter is chosen.
     pub fn has_instrument(&self, meter: &str, instrument: &str) -> bool {
         self.has(meter, instrument, Source::Meter)
     }
@@ -548,7 +548,7 @@ fn add(
     Ok(())
 }
 
-/// Whether a text matches a pattern in which `*` matches any text. Linear in the text for each `*`.
+/// Returns true if a text matches a pattern in which `*` matches any text. Linear in the text for each `*`.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|start| text.strip_prefix(start)) else { return false };

@@ -108,7 +108,7 @@ impl Kind {
         }
     }
 
-    /// Whether the series is of a Meter's instrument rather than an EventCounter.
+    /// Returns true if the series is of a Meter's instrument rather than an EventCounter.
     pub const fn is_meter(self) -> bool {
         !matches!(self, Self::Mean | Self::Sum)
     }
@@ -124,7 +124,7 @@ impl Kind {
 }
 
 impl Series {
-    /// Whether the values go up and down although the kind declares that they only grow.
+    /// Returns true if the values go up and down although the kind declares that they only grow.
     ///
     /// .NET 9 and 10 declare two numbers of the thread pool as ObservableCounters; dotnet/runtime#112077.
     pub fn is_misdeclared_gauge(&self) -> bool {
@@ -133,8 +133,8 @@ impl Series {
             && matches!(&*self.name, "dotnet.thread_pool.thread.count" | "dotnet.thread_pool.queue.length")
     }
 
-    /// Whether the program pushes the values instead of being polled for them. Such an instrument keeps its
-    /// value through intervals without one.
+    /// Returns true if the program pushes the values instead of being polled for them. Such an instrument
+    /// keeps its value through intervals without one.
     pub fn is_synchronous(&self) -> bool {
         !self.instrument_type.is_empty() && !self.instrument_type.starts_with("Observable")
     }

@@ -58,9 +58,9 @@ pub(crate) struct TaskFields {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskState {
-    /// Whether it has ended.
+    /// True if it has ended.
     pub is_completed: bool,
-    /// Whether its delegate has been called, and has not returned.
+    /// True if its delegate has been called, and has not returned.
     pub is_running: bool,
     /// The object that goes on after it, or a list of such; zero if there is none.
     pub continuation: u64,

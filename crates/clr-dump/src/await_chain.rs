@@ -38,7 +38,7 @@ pub(crate) struct Chains {
     pub(crate) groups: Vec<Group>,
     /// The number of all chains.
     pub(crate) count: u64,
-    /// Whether there are more chains than are read.
+    /// True if there are more chains than are read.
     pub(crate) is_truncated: bool,
 }
 

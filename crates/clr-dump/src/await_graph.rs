@@ -55,7 +55,7 @@ pub enum AwaitKind {
     Task {
         /// The delegate that the task runs.
         action: Option<u64>,
-        /// Whether the delegate has been called.
+        /// True if the delegate has been called.
         is_running: bool,
         /// The state of `Task.Delay`.
         delay: Option<Delay>,
@@ -90,7 +90,7 @@ pub struct AwaitChains {
     pub chains: u64,
     /// The number of `async` methods that have not ended.
     pub methods: u64,
-    /// Whether there are more objects or chains than are read.
+    /// True if there are more objects or chains than are read.
     pub is_truncated: bool,
     /// The bytes of all objects of the heap that were read.
     pub heap_bytes: u64,

@@ -74,7 +74,7 @@ pub enum CodeOrigin {
 }
 
 impl CodeOrigin {
-    /// Whether the unwind information is that of native code (`.eh_frame`).
+    /// Returns true if the unwind information is that of native code (`.eh_frame`).
     pub(crate) const fn has_native_unwinding(self) -> bool {
         matches!(self, Self::NativeAot { .. })
     }

@@ -22,9 +22,9 @@ pub struct CopyNote {
     pub size_limit: Option<u64>,
     /// The longest time that copying was to take.
     pub time_limit: Option<Duration>,
-    /// Whether memory was left out for the limit of bytes.
+    /// True if memory was left out for the limit of bytes.
     pub size_reached: bool,
-    /// Whether memory was left out for the limit of time.
+    /// True if memory was left out for the limit of time.
     pub time_reached: bool,
     /// Bytes of memory that were left out for a limit.
     pub omitted_bytes: u64,

@@ -201,7 +201,7 @@ impl<'m> Images<'m> {
         }
     }
 
-    /// Whether a mapping has more of an image than native code.
+    /// Returns true if a mapping has more of an image than native code.
     fn has_headers(&self, mapping: &Mapping) -> bool {
         let name = &*mapping.name;
         if !mapping.is_executable {

@@ -311,7 +311,7 @@ impl CoreFile {
         self.promised_bytes
     }
 
-    /// Whether the file was truncated: its headers promise more than it has.
+    /// Returns true if the file was truncated: its headers promise more than it has.
     pub const fn is_truncated(&self) -> bool {
         self.promised_bytes > self.file.size()
     }
@@ -321,7 +321,8 @@ impl CoreFile {
         self.segments.iter().map(|segment| segment.size).fold(0, u64::saturating_add)
     }
 
-    /// Whether the copy that `dipc dump strip` makes of a core dump is this one: texts and buffers are zero.
+    /// Returns true if the copy that `dipc dump strip` makes of a core dump is this one: texts and buffers
+    /// are zero.
     pub fn is_stripped(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.arguments == STRIPPED)
     }
@@ -376,7 +377,7 @@ impl CoreFile {
         self.notes.iter().cloned()
     }
 
-    /// Whether an address is in a mapped file.
+    /// Returns true if an address is in a mapped file.
     pub(crate) fn is_mapped(&self, address: u64) -> bool {
         let after = self.files.partition_point(|file| file.start <= address);
         let file = after.checked_sub(1).and_then(|index| self.files.get(index));
@@ -454,7 +455,7 @@ impl Memory for FileFrom<'_> {
     }
 }
 
-/// Whether a short file is the beginning of an ELF file of 64 bits; an empty one is.
+/// Returns true if a short file is the beginning of an ELF file of 64 bits; an empty one is.
 fn is_beginning(file: &PagedFile) -> bool {
     const BEGINNING: [u8; 6] = *b"\x7fELF\x02\x01";
     let length = file.size().min(6);

@@ -35,7 +35,7 @@ pub struct Exception {
     pub type_name: Option<String>,
     /// The message that it was made with; `None` if it has none, or if the memory lacks it.
     pub message: Option<String>,
-    /// Whether the memory lacks the message.
+    /// True if the memory lacks the message.
     pub lacks_message: bool,
     /// The name of the parameter, of an exception about an argument.
     pub parameter: Option<String>,
@@ -68,7 +68,7 @@ pub struct ThreadExceptions {
     pub exceptions: Vec<(ExceptionState, Vec<Exception>)>,
     /// The memory for want of which there can be more.
     pub missing: Option<Missing>,
-    /// Whether objects were being moved, or the thread went on meanwhile: what was read can be that of other
+    /// True if objects were being moved, or the thread went on meanwhile: what was read can be that of other
     /// objects.
     pub is_uncertain: bool,
 }

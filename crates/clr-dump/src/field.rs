@@ -385,7 +385,7 @@ impl Names<'_> {
     }
 }
 
-/// Whether a static field is among the references of its type: a structure is in a box.
+/// Returns true if a static field is among the references of its type: a structure is in a box.
 const fn is_in_references(field: &Field) -> bool {
     matches!(field.kind, ValueKind::REFERENCE | ValueKind::STRUCTURE)
 }

@@ -90,7 +90,7 @@ impl HandleKind {
         })
     }
 
-    /// Whether it keeps its object alive by itself.
+    /// Returns true if it keeps its object alive by itself.
     pub const fn is_strong(self) -> bool {
         matches!(self, Self::STRONG | Self::PINNED | Self::REF_COUNTED | Self::ASYNC_PINNED | Self::SIZED_REF)
     }
@@ -102,7 +102,7 @@ impl HandleKind {
 pub struct Handles {
     /// Those that have an object.
     pub handles: Vec<Handle>,
-    /// Whether memory of a table was missing, or there are more segments than are read.
+    /// True if memory of a table was missing, or there are more segments than are read.
     pub is_incomplete: bool,
 }
 

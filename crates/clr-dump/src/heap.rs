@@ -40,7 +40,7 @@ pub struct HeapStatistics {
     pub thin_locks: Vec<(u64, u32)>,
     /// The number of regions or segments.
     pub regions: usize,
-    /// Whether a collection was moving objects: objects can be missing or counted twice.
+    /// True if a collection was moving objects: objects can be missing or counted twice.
     pub is_moving: bool,
 }
 
@@ -108,7 +108,7 @@ impl HeapObject {
         if size < MIN_OBJECT_SIZE { MIN_OBJECT_SIZE } else { size }
     }
 
-    /// Whether an address is in the object.
+    /// Returns true if an address is in the object.
     pub const fn contains(&self, address: u64) -> bool {
         self.address <= address && address < self.address.saturating_add(self.aligned_size())
     }
@@ -150,7 +150,7 @@ pub trait HeapVisitor {
     /// fields.
     fn reference(&mut self, _target: u64) {}
 
-    /// Whether references are to be read.
+    /// Returns true if references are to be read.
     fn wants_references(&self) -> bool {
         false
     }
@@ -170,7 +170,7 @@ pub struct HeapWalk {
     pub regions: usize,
     /// The bytes that are committed for them: those of objects, and those that are free.
     pub committed_bytes: u64,
-    /// Whether a collection was moving objects: objects can be missing or counted twice.
+    /// True if a collection was moving objects: objects can be missing or counted twice.
     pub is_moving: bool,
 }
 

@@ -22,7 +22,7 @@ const CHARACTERS: u64 = 12;
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     chunks: BTreeMap<u64, Box<[u64; WORDS]>>,
-    /// Whether there was more than can be kept.
+    /// True if there was more than can be kept.
     pub(crate) is_full: bool,
 }
 
@@ -149,7 +149,8 @@ impl<'c> Recorder<'c> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a range has bytes of a region, or of the word before one, which belongs to its first object.
+    /// Returns true if a range has bytes of a region, or of the word before one, which belongs to its first
+    /// object.
     fn is_of_region(&self, address: u64, bytes: u64) -> bool {
         let end = address.saturating_add(bytes).saturating_add(8);
         let after = self.regions.partition_point(|region| region.start < end);
@@ -157,7 +158,7 @@ impl<'c> Recorder<'c> {
         region.is_some_and(|region| address < region.end)
     }
 
-    /// Whether a range has the characters of a string.
+    /// Returns true if a range has the characters of a string.
     fn is_text(&self, address: u64, bytes: u64) -> bool {
         let object = address.wrapping_sub(CHARACTERS);
         let memory: &dyn Memory = self.core;

@@ -394,7 +394,7 @@ pub(crate) struct FrameKinds {
     pub(crate) inlined_call_registers: u64,
     /// FaultingExceptionFrame: a fault in managed code; `None` where it was not measured.
     pub(crate) fault: Option<FrameKind>,
-    /// Whether there are frames of helper methods.
+    /// True if there are frames of helper methods.
     pub(crate) has_helpers: bool,
 }
 

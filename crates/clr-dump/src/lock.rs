@@ -66,7 +66,7 @@ pub enum WaitKind {
 pub struct Monitors {
     /// The monitors that a thread holds or waits for.
     pub monitors: Vec<Monitor>,
-    /// Whether a part of the table or of a sync block is missing: core dumps without heaps lack it.
+    /// True if a part of the table or of a sync block is missing: core dumps without heaps lack it.
     pub is_incomplete: bool,
 }
 

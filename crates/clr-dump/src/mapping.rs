@@ -27,13 +27,13 @@ pub struct Mapping {
     pub start: u64,
     /// The address past its last byte.
     pub end: u64,
-    /// Whether the process may read it.
+    /// True if the process may read it.
     pub is_readable: bool,
-    /// Whether the process may write it.
+    /// True if the process may write it.
     pub is_writable: bool,
-    /// Whether the process may execute it.
+    /// True if the process may execute it.
     pub is_executable: bool,
-    /// Whether writes are seen by others that map the same.
+    /// True if writes are seen by others that map the same.
     pub is_shared: bool,
     /// The offset of `start` in the file.
     pub file_offset: u64,
@@ -48,7 +48,7 @@ impl Mapping {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether it maps a file.
+    /// Returns true if it maps a file.
     pub fn is_file(&self) -> bool {
         self.name.starts_with('/')
     }

@@ -31,10 +31,10 @@ pub struct Module {
     pub base: u64,
     /// The size of its image.
     pub size: u32,
-    /// Whether it was made in memory (`System.Reflection.Emit`): it has neither a path nor an image.
+    /// True if it was made in memory (`System.Reflection.Emit`): it has neither a path nor an image.
     pub is_dynamic: bool,
     pub(crate) metadata: Option<Arc<[u8]>>,
-    /// Whether the program has its names, being compiled ahead of time.
+    /// True if the program has its names, being compiled ahead of time.
     pub(crate) has_native_names: bool,
     /// The address of the metadata; zero if there is none.
     pub(crate) metadata_at: u64,
@@ -90,7 +90,7 @@ impl Module {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Whether its metadata is in the memory: it names types and methods.
+    /// Returns true if its metadata is in the memory: it names types and methods.
     pub const fn has_metadata(&self) -> bool {
         self.metadata.is_some() || self.has_native_names
     }

@@ -275,7 +275,7 @@ impl<'m> Names<'m> {
         Some(module).filter(|module| !module.file_name().is_empty())
     }
 
-    /// Whether a type is of a module that was made in memory.
+    /// Returns true if a type is of a module that was made in memory.
     pub fn is_dynamic(&self, type_handle: u64) -> bool {
         let module = self.module_of(type_handle).ok().filter(|_| !self.runtime.is_native_aot());
         module.is_some_and(|module| self.module(module).is_dynamic)

@@ -332,7 +332,7 @@ const DWARF_ORDER: [Register; 16] = [
     Register::R15,
 ];
 
-/// Whether functions return with the value that the register had.
+/// Returns true if functions return with the value that the register had.
 fn is_preserved(register: Register) -> bool {
     const PRESERVED: [Register; 6] =
         [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];

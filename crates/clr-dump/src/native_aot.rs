@@ -64,7 +64,7 @@ pub(crate) struct Described {
     /// The addresses of variables, in the order of the layout.
     pub(crate) slots: Vec<u64>,
     pub(crate) native_aot: NativeAot,
-    /// Whether names are known in this version.
+    /// True if names are known in this version.
     pub(crate) is_measured: bool,
 }
 

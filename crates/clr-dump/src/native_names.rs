@@ -233,7 +233,7 @@ impl Fixups {
     }
 }
 
-/// Whether a type has the kind of array that its flags say: one of any number of dimensions.
+/// Returns true if a type has the kind of array that its flags say: one of any number of dimensions.
 pub(crate) const fn is_array(flags: u32) -> bool {
     matches!(element_type(flags), 0x17 | 0x18)
 }

@@ -153,7 +153,7 @@ impl Names<'_> {
         Ok(ObjectContent::Fields(self.values(fields, offset(object.address, 8), MAX_DEPTH, &mut left)))
     }
 
-    /// Whether a type is that of texts.
+    /// Returns true if a type is that of texts.
     pub fn is_string(&self, type_handle: u64) -> bool {
         let flags = self.memory().u32(type_handle).unwrap_or_default();
         // Units of two bytes, and no array.

@@ -60,9 +60,9 @@ pub struct CopiedCore {
     pub copied_bytes: u64,
     /// Bytes that were left out for the limits.
     pub omitted_bytes: u64,
-    /// Whether memory was left out for the limit of bytes.
+    /// True if memory was left out for the limit of bytes.
     pub size_reached: bool,
-    /// Whether memory was left out for the limit of time.
+    /// True if memory was left out for the limit of time.
     pub time_reached: bool,
     /// Bytes that the kernel did not let be read.
     pub unreadable_bytes: u64,
@@ -213,7 +213,7 @@ impl CoreCopy<'_> {
         }
     }
 
-    /// Whether a limit was reached.
+    /// Returns true if a limit was reached.
     fn is_over(&mut self) -> bool {
         let result = &mut self.result;
         result.size_reached |= self.limits.bytes.is_some_and(|limit| result.copied_bytes >= limit);

@@ -218,7 +218,7 @@ impl HeapLayout {
         Ok(())
     }
 
-    /// Whether an address is in a region.
+    /// Returns true if an address is in a region.
     pub(crate) fn contains(&self, address: u64) -> bool {
         let after = self.regions.partition_point(|region| region.start <= address);
         let region = after.checked_sub(1).and_then(|index| self.regions.get(index));

@@ -67,7 +67,7 @@ struct KnownBuild {
     /// The address of `g_dacTable`, and its number of entries.
     table: u64,
     entries: usize,
-    /// Whether the facts were measured on this build, and not only on its version.
+    /// True if the facts were measured on this build, and not only on its version.
     is_measured: bool,
 }
 
@@ -254,14 +254,14 @@ impl Runtime {
         self.base
     }
 
-    /// Whether the structures were measured with this very build. If not, those of its major version are
-    /// used, and have passed the checks.
+    /// Returns true if the structures were measured with this very build. If not, those of its major version
+    /// are used, and have passed the checks.
     pub const fn is_measured(&self) -> bool {
         self.is_measured
     }
 
-    /// Whether the program was compiled ahead of time (NativeAOT). Its runtime has no description of fields,
-    /// static fields and monitors.
+    /// Returns true if the program was compiled ahead of time (NativeAOT). Its runtime has no description of
+    /// fields, static fields and monitors.
     pub const fn is_native_aot(&self) -> bool {
         self.native_aot.is_some()
     }

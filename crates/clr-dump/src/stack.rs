@@ -163,7 +163,7 @@ impl From<UnwindError> for Gap {
 }
 
 impl Gap {
-    /// Whether only native frames are missing.
+    /// Returns true if only native frames are missing.
     pub const fn is_native(&self) -> bool {
         matches!(self, Self::Native(_))
     }

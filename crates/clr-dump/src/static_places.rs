@@ -23,7 +23,7 @@ pub(crate) struct StaticPlaces {
 }
 
 impl Names<'_> {
-    /// Whether the places of static fields are known in this version of the runtime.
+    /// Returns true if the places of static fields are known in this version of the runtime.
     pub fn has_static_places(&self) -> bool {
         self.runtime().layout.types.static_fields != StaticFields::Unknown
     }

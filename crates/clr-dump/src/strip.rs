@@ -61,7 +61,7 @@ pub struct StrippedCore<'c> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contents {
-    /// Whether the core dump has a heap.
+    /// True if the core dump has a heap.
     pub has_heap: bool,
     /// Strings, with the bytes of their objects.
     pub strings: Amount,

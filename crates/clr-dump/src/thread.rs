@@ -23,7 +23,7 @@ pub struct Thread {
     pub managed_id: u32,
     /// Its state; no bits where they are not known (NativeAOT).
     pub state: ThreadState,
-    /// Whether it runs managed code or changes managed objects: a collection has to wait for it.
+    /// True if it runs managed code or changes managed objects: a collection has to wait for it.
     pub is_cooperative: bool,
     /// The address of its innermost explicit frame.
     pub frame: u64,
@@ -42,22 +42,22 @@ impl Thread {
 pub struct ThreadState(pub u32);
 
 impl ThreadState {
-    /// Whether it does not keep the process alive.
+    /// Returns true if it does not keep the process alive.
     pub const fn is_background(self) -> bool {
         self.0 & 0x200 != 0
     }
 
-    /// Whether it has not started yet.
+    /// Returns true if it has not started yet.
     pub const fn is_unstarted(self) -> bool {
         self.0 & 0x400 != 0
     }
 
-    /// Whether it is a worker of the thread pool.
+    /// Returns true if it is a worker of the thread pool.
     pub const fn is_pool_worker(self) -> bool {
         self.0 & 0x0100_0000 != 0
     }
 
-    /// Whether it waits in a method of the runtime.
+    /// Returns true if it waits in a method of the runtime.
     pub const fn is_waiting(self) -> bool {
         self.0 & 0x0200_0000 != 0
     }

@@ -70,7 +70,7 @@ static EXACT: Schema = committed_usage(COMMITTED_USAGE_FIELDS);
 /// For data that continues after the known fields: the CLR's number is not at its place in the known version.
 static LONGER: Schema = committed_usage(COMMITTED_USAGE_FIELDS.split_at(8).0);
 
-/// Whether the layout of the event's data is not known.
+/// Returns true if the layout of the event's data is not known.
 pub(crate) fn is_dynamic(schema: &Schema) -> bool {
     u32::from(schema.id) == ID && schema.provider == Provider::Runtime && schema.name == NAME
 }

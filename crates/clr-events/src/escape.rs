@@ -5,8 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-/// Whether a character moves the cursor, begins an escape sequence, reorders the text around it, or breaks a
-/// line:
+/// Returns true if a character moves the cursor, begins an escape sequence, reorders the text around it, or
+/// breaks a line:
 ///
 /// | code points | kind |
 /// |---|---|
@@ -32,8 +32,8 @@ pub const fn is_control(c: char) -> bool {
     )
 }
 
-/// Whether a character of [`is_control`] may begin with this byte in UTF-8. Quickly answered, and seldom
-/// wrong.
+/// Returns true if a character of [`is_control`] may begin with this byte in UTF-8. Quickly answered, and
+/// seldom wrong.
 pub const fn may_begin_control(byte: u8) -> bool {
     matches!(byte, 0..=0x1f | 0x7f | 0xc2 | 0xd8 | 0xe2)
 }

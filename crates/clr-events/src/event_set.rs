@@ -41,14 +41,14 @@ impl EventSet {
         Self { bits, kinds }
     }
 
-    /// Whether events of that kind are in the set.
+    /// Returns true if events of that kind are in the set.
     #[inline]
     pub fn contains(&self, metadata: &Metadata) -> bool {
         let id = metadata.event_id();
         self.may_have(id) && Provider::of(metadata).is_some_and(|provider| self.has(provider, id))
     }
 
-    /// Whether the event of that provider and id is in the set.
+    /// Returns true if the event of that provider and id is in the set.
     #[inline]
     pub fn has(&self, provider: Provider, id: u32) -> bool {
         self.may_have(id) && self.kinds.contains(&(provider, id))

@@ -34,12 +34,13 @@ impl Glob {
         &self.lower
     }
 
-    /// Whether it matches more than one name.
+    /// Returns true if it matches more than one name.
     pub fn is_pattern(&self) -> bool {
         self.text.contains('*')
     }
 
-    /// Whether it matches the whole name. Takes at most time proportional to the product of both lengths.
+    /// Returns true if it matches the whole name. Takes at most time proportional to the product of both
+    /// lengths.
     pub fn matches(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let Some((start, rest)) = self.lower.split_once('*') else { return name == self.lower };
@@ -54,7 +55,8 @@ impl Glob {
         true
     }
 
-    /// Whether it matches the name of an event with or without its slash: `Request/Start`, `RequestStart`.
+    /// Returns true if it matches the name of an event with or without its slash: `Request/Start`,
+    /// `RequestStart`.
     pub fn matches_event(&self, name: &str) -> bool {
         self.matches(name) || name.contains('/') && self.matches(&name.replacen('/', "", 1))
     }

@@ -120,7 +120,7 @@ const fn needs_escape(c: char) -> bool {
     matches!(c, '"' | '\\') || is_control(c)
 }
 
-/// Whether a character that needs an escape may begin with the byte.
+/// Returns true if a character that needs an escape may begin with the byte.
 const fn may_need_escape(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\') || may_begin_control(byte)
 }

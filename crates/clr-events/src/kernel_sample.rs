@@ -44,7 +44,7 @@ pub enum KernelSample {
     OffCpu {
         /// The length of the interval.
         nanoseconds: u64,
-        /// Whether it could have run all the time: another thread took its processor.
+        /// True if it could have run all the time: another thread took its processor.
         preempted: bool,
     },
 }

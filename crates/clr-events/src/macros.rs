@@ -13,7 +13,7 @@ macro_rules! value_names {
         }
 
         impl $type {
-            /// Whether all bits of `other` are set.
+            /// Returns true if all bits of `other` are set.
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }

@@ -97,8 +97,8 @@ pub fn kind_opcode(metadata: &Metadata) -> Option<u8> {
     opcode(Schema::of_kind(metadata), metadata, metadata.opcode())
 }
 
-/// Whether all events of this event's kind have its name: neither labels (V6) change its version or opcode,
-/// nor is it one that the garbage collector defines as it goes.
+/// Returns true if all events of this event's kind have its name: neither labels (V6) change its version or
+/// opcode, nor is it one that the garbage collector defines as it goes.
 #[inline]
 pub fn is_named_by_kind(event: &Event<'_>) -> bool {
     !(event.id() == dynamic::ID && Provider::of(event.metadata()) == Some(Provider::Runtime)
@@ -177,7 +177,7 @@ impl<'a> EventName<'a> {
         }
     }
 
-    /// Whether `wanted` is its name, or a pattern that [matches it](Glob::matches_event).
+    /// Returns true if `wanted` is its name, or a pattern that [matches it](Glob::matches_event).
     pub fn is_matched_by(&self, wanted: &Glob) -> bool {
         if wanted.is_pattern() {
             wanted.matches_event(&self.to_string())
@@ -186,8 +186,8 @@ impl<'a> EventName<'a> {
         }
     }
 
-    /// Whether `text` is this name, in any case. The undivided name of an event with a phase is also its
-    /// name.
+    /// Returns true if `text` is this name, in any case. The undivided name of an event with a phase is also
+    /// its name.
     pub fn matches(&self, text: &str) -> bool {
         match *self {
             Self::Plain(name) => name.eq_ignore_ascii_case(text),

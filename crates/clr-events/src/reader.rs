@@ -13,7 +13,7 @@ pub(crate) trait PayloadView<'a>: Sized {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     cursor: Cursor<'a>,
-    /// Whether pointers have 8 bytes.
+    /// True if pointers have 8 bytes.
     pub(crate) wide: bool,
     /// The number of fields that have been read.
     field: usize,

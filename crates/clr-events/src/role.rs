@@ -89,7 +89,7 @@ impl ThreadRoles {
         self.roles.len().saturating_add(self.marked.len()).saturating_add(self.servers.len())
     }
 
-    /// Whether nothing is known.
+    /// Returns true if nothing is known.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

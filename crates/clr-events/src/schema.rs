@@ -47,7 +47,8 @@ pub(crate) struct Table {
 }
 
 impl Schema {
-    /// Whether the schema is used in place of the recording's own field list, which is empty or wrong.
+    /// Returns true if the schema is used in place of the recording's own field list, which is empty or
+    /// wrong.
     ///
     /// Recorders of `Universal.System` describe its texts as single code units, which would lose all that
     /// follows.

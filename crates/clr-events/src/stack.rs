@@ -122,7 +122,7 @@ impl<F: Copy + Eq + Hash> StackTree<F> {
         self.nodes.len()
     }
 
-    /// Whether only the empty stack is known.
+    /// Returns true if only the empty stack is known.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }

@@ -42,7 +42,8 @@ pub enum ThreadState {
 }
 
 impl ThreadState {
-    /// Whether the thread did not get on with its work: it waited in the midst of it, or had no processor.
+    /// Returns true if the thread did not get on with its work: it waited in the midst of it, or had no
+    /// processor.
     pub const fn is_held_up(self) -> bool {
         matches!(self, Self::Blocked | Self::Ready)
     }
@@ -145,7 +146,7 @@ impl WaitFrame {
         Self(self.0 | WAIT_FOR_WORK)
     }
 
-    /// Whether it is [opaque](Self::opaque).
+    /// Returns true if it is [opaque](Self::opaque).
     pub const fn is_opaque(self) -> bool {
         self.has(OPAQUE)
     }
@@ -155,7 +156,7 @@ impl WaitFrame {
     }
 }
 
-/// Whether a name matches a pattern, in which each `*` matches any text.
+/// Returns true if a name matches a pattern, in which each `*` matches any text.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };

@@ -47,7 +47,7 @@ pub(crate) trait Site: Send + Sync + 'static {
     /// The answer for a path that the site does not have.
     const HINT: &'static str;
 
-    /// Whether the site has a path.
+    /// Returns true if the site has a path.
     fn has(&self, path: &str) -> bool;
 
     /// Returns the content at a path that it has, in a form that the header `Accept` permits.
@@ -59,7 +59,7 @@ pub(crate) trait Site: Send + Sync + 'static {
 pub(crate) struct Content {
     pub(crate) body: Bytes,
     pub(crate) media_type: &'static str,
-    /// Whether browsers are told to keep no copy and to tell other sites nothing.
+    /// True if browsers are told to keep no copy and to tell other sites nothing.
     pub(crate) is_private: bool,
 }
 
@@ -170,7 +170,7 @@ async fn serve<S: Site>(stream: TcpStream, site: Arc<SiteService<S>>, has_asked:
 /// A site, and who can reach it.
 struct SiteService<S> {
     site: S,
-    /// Whether only this machine can connect.
+    /// True if only this machine can connect.
     is_local: bool,
 }
 

@@ -210,7 +210,7 @@ impl Interrupts {
         }
     }
 
-    /// Whether the terminal is gone, so that no further request can come.
+    /// Returns true if the terminal is gone, so that no further request can come.
     pub(crate) fn hung_up(&self) -> bool {
         self.with(|state| state.requests.hung_up)
     }
@@ -294,7 +294,7 @@ fn is_readable_in_foreground() -> bool {
         && rustix::termios::tcgetpgrp(&input).map_or(true, |group| group == rustix::process::getpgrp())
 }
 
-/// Whether this program was started with the signal ignored, as Linux reports it.
+/// Returns true if this program was started with the signal ignored, as Linux reports it.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = linux_proc_stat::read(std::path::Path::new("/proc/self/status")).unwrap_or_default();

@@ -41,7 +41,7 @@ pub(crate) fn parse(text: &str) -> Result<TimePoint, String> {
     })
 }
 
-/// Whether the text begins like a date, which no duration does.
+/// Returns true if the text begins like a date, which no duration does.
 fn begins_with_year(text: &str) -> bool {
     let (year, rest) = text.split_at_checked(4).unwrap_or_default();
     year.bytes().all(|byte| byte.is_ascii_digit()) && rest.starts_with('-')

@@ -37,7 +37,7 @@ pub struct CrashFiles {
     pub runtime: Option<RuntimeFiles>,
     /// The core dump of the kernel; `None` if the system does not say.
     pub kernel: Option<KernelCore>,
-    /// Whether the process has another root folder than this program: paths are those that it sees.
+    /// True if the process has another root folder than this program: paths are those that it sees.
     pub has_own_root: bool,
     /// The user of the process.
     pub uid: Option<u32>,
@@ -71,7 +71,7 @@ struct ProcessFacts {
     uid: Option<u32>,
     gid: Option<u32>,
     folder: Option<PathBuf>,
-    /// Whether the process has another root folder than this program.
+    /// True if the process has another root folder than this program.
     has_own_root: bool,
 }
 

@@ -225,7 +225,7 @@ impl Error {
         matches!(self, Self::Refused { .. } | Self::UnknownCommand { .. })
     }
 
-    /// Whether the only error is that the deadline of a read has passed, or its [silence
+    /// Returns true if the only error is that the deadline of a read has passed, or its [silence
     /// limit](Self::Silent): the read can be repeated.
     pub fn is_deadline(&self) -> bool {
         match self {

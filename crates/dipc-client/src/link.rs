@@ -110,7 +110,7 @@ impl PortLink {
         }
     }
 
-    /// Whether a command waits that has no connection yet.
+    /// Returns true if a command waits that has no connection yet.
     pub(crate) fn is_wanted(&self) -> bool {
         let handoff = self.handoff();
         handoff.waiting > handoff.ready.len()

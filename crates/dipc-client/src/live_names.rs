@@ -60,7 +60,7 @@ pub struct LiveNames {
     #[cfg(feature = "nettrace")]
     decoder: nettrace::Decoder,
     flags: Arc<Flags>,
-    /// Whether the first list has been read, or will never come.
+    /// True if the first list has been read, or will never come.
     is_whole: bool,
     /// The time from which the next list may be requested, and the interval after that one.
     next: Instant,

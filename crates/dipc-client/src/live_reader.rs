@@ -26,7 +26,7 @@ use nettrace::{Decoder, Error, Event, Events, PushSource, TimeOrder, TraceInfo};
 #[derive(Debug)]
 pub struct LiveReader {
     events: TimeOrder<PushSource>,
-    /// Whether events wait for older ones without a time limit.
+    /// True if events wait for older ones without a time limit.
     is_whole_order: bool,
     unreadable: Option<Error>,
 }
@@ -104,7 +104,7 @@ impl LiveReader {
         self.unreadable.as_ref()
     }
 
-    /// Whether the ended stream has the end that a runtime writes.
+    /// Returns true if the ended stream has the end that a runtime writes.
     pub fn is_whole(&self) -> bool {
         self.unreadable.is_none() && self.events().truncated_at().is_none()
     }

@@ -179,7 +179,7 @@ impl PortRuntime {
         self.link.reconnects()
     }
 
-    /// Whether it has exited.
+    /// Returns true if it has exited.
     pub fn has_exited(&self) -> bool {
         self.link.has_exited()
     }

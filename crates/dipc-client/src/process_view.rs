@@ -230,7 +230,7 @@ impl ProcessView {
     }
 }
 
-/// Whether every user may run it.
+/// Returns true if every user may run it.
 #[cfg(unix)]
 fn is_executable(file: &Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt as _;

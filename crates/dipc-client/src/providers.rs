@@ -102,7 +102,7 @@ impl Providers {
         self.list.iter()
     }
 
-    /// Whether the list is empty.
+    /// Returns true if the list is empty.
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

@@ -33,7 +33,7 @@ pub struct SessionConfig {
     pub buffer_mode: BufferMode,
     /// The rundown, which the runtime sends at the end.
     pub rundown: Rundown,
-    /// Whether each event comes with its stack; true by default. Runtimes before .NET 9 always send it.
+    /// True if each event comes with its stack; true by default. Runtimes before .NET 9 always send it.
     pub stackwalk: bool,
     /// The format of the stream; nettrace by default.
     pub format: Format,

@@ -132,7 +132,7 @@ impl Target {
         self.timeouts
     }
 
-    /// Whether the runtime has reported that it does not know the command.
+    /// Returns true if the runtime has reported that it does not know the command.
     pub fn is_unknown(&self, command: CommandId) -> bool {
         self.unknown.lock().unwrap_or_else(PoisonError::into_inner).contains(&command)
     }

@@ -34,7 +34,7 @@ pub enum Evidence {
         pid: u32,
         /// The pid that the process itself sees, if it differs.
         inner_pid: Option<u32>,
-        /// Whether paths refer to other files there.
+        /// True if paths refer to other files there.
         has_own_files: bool,
     },
     /// For [`Check::Runtime`].

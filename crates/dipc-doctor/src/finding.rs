@@ -12,7 +12,7 @@ pub struct Examination {
     pub name: Option<String>,
     /// The version of its runtime: the reported one, otherwise the one in its files.
     pub runtime: Option<String>,
-    /// Whether its runtime answered.
+    /// True if its runtime answered.
     pub reachable: bool,
     /// The findings, causes before effects.
     pub findings: Vec<Finding>,

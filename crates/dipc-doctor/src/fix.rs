@@ -48,7 +48,7 @@ pub enum Fix {
     Resume {
         /// The process.
         pid: u32,
-        /// Whether the runtime is seen to wait.
+        /// True if the runtime is seen to wait.
         is_suspended: bool,
     },
     /// Resume the runtime from the tool that listens on its ports.
@@ -69,7 +69,7 @@ pub enum Fix {
     SeeCheck(Check),
     /// Remove the file that blocks the socket, and start the process again.
     RemoveFile {
-        /// Whether it belongs to another user.
+        /// True if it belongs to another user.
         is_foreign: bool,
     },
     /// Start the process again.
@@ -82,7 +82,7 @@ pub enum Fix {
     UseEndpoint {
         /// The socket, as reached from here.
         path: PathBuf,
-        /// Whether its name was cut, so that a shorter `TMPDIR` would also help.
+        /// True if its name was cut, so that a shorter `TMPDIR` would also help.
         is_cut: bool,
     },
     /// Make the folder or set `TMPDIR` to one that exists, and start the process again.

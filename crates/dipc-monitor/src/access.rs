@@ -203,7 +203,7 @@ impl Tokens {
         self.api_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there are none, and there never was an API key.
+    /// Returns true if there are none, and there never was an API key.
     pub fn is_empty(&self) -> bool {
         self.list().is_empty() && self.added.is_empty() && matches!(*self.api_key(), ApiKeyState::Unset)
     }
@@ -226,7 +226,7 @@ impl Tokens {
         found
     }
 
-    /// Whether it is a valid JSON Web Token of the API key.
+    /// Returns true if it is a valid JSON Web Token of the API key.
     #[cfg(feature = "jwt")]
     fn is_signed(&self, token: &str) -> bool {
         // A token of a file has no dots, as a rule: nothing is decoded for it.

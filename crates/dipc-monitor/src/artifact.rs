@@ -159,7 +159,7 @@ pub enum ArtifactError {
 }
 
 impl ArtifactError {
-    /// Whether the request can succeed later.
+    /// Returns true if the request can succeed later.
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Client(error) => matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Disconnected),
@@ -296,7 +296,7 @@ impl ArtifactKind {
         }
     }
 
-    /// Whether it can be ended early and is complete then.
+    /// Returns true if it can be ended early and is complete then.
     pub const fn is_stoppable(self) -> bool {
         !matches!(self, Self::GcDump | Self::Dump | Self::Snapshot | Self::Stacks)
     }
@@ -321,7 +321,7 @@ fn write(sink: &mut dyn ArtifactSink, bytes: &[u8]) -> Result<(), ArtifactError>
     sink.write(bytes).map_err(ArtifactError::Sink)
 }
 
-/// Whether a collection that began at `start` has lasted its time; `None` is without a limit.
+/// Returns true if a collection that began at `start` has lasted its time; `None` is without a limit.
 fn is_over(start: std::time::Instant, duration: Option<Duration>) -> bool {
     duration.is_some_and(|duration| start.elapsed() >= duration)
 }

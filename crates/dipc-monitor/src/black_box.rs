@@ -159,13 +159,13 @@ pub(crate) struct BlackBox {
 #[derive(Default)]
 struct State {
     held: Option<Held>,
-    /// Whether the first session was neither started nor refused.
+    /// True if the first session was neither started nor refused.
     awaits_session: bool,
-    /// Whether the thread runs.
+    /// True if the thread runs.
     is_running: bool,
-    /// Whether it was asked to end.
+    /// True if it was asked to end.
     is_stopped: bool,
-    /// Whether its process was reported as ended.
+    /// True if its process was reported as ended.
     has_left: bool,
     subscription: Option<CounterSubscription>,
     /// The bytes that it holds.
@@ -328,7 +328,7 @@ impl BlackBox {
         }
     }
 
-    /// Whether the system shows nothing that keeps its process from answering.
+    /// Returns true if the system shows nothing that keeps its process from answering.
     fn can_answer(&self) -> bool {
         self.process.upgrade().is_none_or(|process| process.obstacle().is_none())
     }

@@ -42,7 +42,7 @@ pub struct CounterRequest {
     pub max_histograms: u32,
     /// The most time series of Meters; 1000 by default.
     pub max_time_series: u32,
-    /// Whether histograms have exponential buckets where the runtime has them. Consumers of quantiles cannot
+    /// True if histograms have exponential buckets where the runtime has them. Consumers of quantiles cannot
     /// share a session with those of buckets: while both are there, quantiles are requested.
     pub exponential_histograms: bool,
 }
@@ -104,9 +104,9 @@ struct State {
     next_id: u64,
     /// The notices that were reported.
     reported: Vec<Notice>,
-    /// Whether it was reported that values were left out.
+    /// True if it was reported that values were left out.
     is_limit_reported: bool,
-    /// Whether the thread runs.
+    /// True if the thread runs.
     is_running: bool,
 }
 
@@ -238,7 +238,7 @@ impl SharedCounters {
         self.shared.sessions.load(Ordering::Relaxed)
     }
 
-    /// Whether a session runs, starts or stops.
+    /// Returns true if a session runs, starts or stops.
     pub fn is_running(&self) -> bool {
         self.shared.state().is_running
     }
@@ -301,7 +301,7 @@ impl Plan {
         })
     }
 
-    /// Whether a session of this plan has what the other asks for, at its interval or a shorter one.
+    /// Returns true if a session of this plan has what the other asks for, at its interval or a shorter one.
     fn covers(&self, other: &Self) -> bool {
         other.selections.iter().all(|selection| self.selections.contains(selection))
             && self.interval <= other.interval
@@ -310,7 +310,8 @@ impl Plan {
             && (!self.exponential_histograms || other.exponential_histograms)
     }
 
-    /// Whether its session is kept for the other plan: it has what that asks for, and is not much too fine.
+    /// Returns true if its session is kept for the other plan: it has what that asks for, and is not much too
+    /// fine.
     fn suits(&self, other: &Self) -> bool {
         self.covers(other) && other.interval < self.interval * 2
     }
@@ -397,7 +398,7 @@ impl Shared {
         }
     }
 
-    /// Whether the session has to be replaced or stopped. `known` are the consumers at the last call.
+    /// Returns true if the session has to be replaced or stopped. `known` are the consumers at the last call.
     fn is_outdated(&self, plan: &Plan, known: &mut Vec<u64>) -> bool {
         let state = self.state();
         if self.has_ended.load(Ordering::Acquire) {

@@ -160,7 +160,7 @@ impl RetryWait {
         Self(Self::FIRST)
     }
 
-    /// Whether nothing has failed.
+    /// Returns true if nothing has failed.
     pub(crate) fn is_first(self) -> bool {
         self.0 == Self::FIRST
     }

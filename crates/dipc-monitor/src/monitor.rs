@@ -50,7 +50,7 @@ pub struct MonitorConfig {
     pub filters: Vec<Filter>,
     /// The directory in which the sockets of processes have to be, besides those at the port; anywhere without it.
     pub socket_folder: Option<PathBuf>,
-    /// Whether only runtimes at the port are watched, as in dotnet-monitor's `Listen` mode.
+    /// True if only runtimes at the port are watched, as in dotnet-monitor's `Listen` mode.
     pub only_port: bool,
     /// The directory into which processes write their dumps, which this program sees under the same path. By
     /// default, it is the temporary one of a process on this machine.
@@ -143,7 +143,7 @@ struct State {
     /// The number of processes that were left out because there were too many.
     left_out: u64,
     lost_events: LostEvents,
-    /// Whether to search at once.
+    /// True to search at once.
     look_now: bool,
 }
 
@@ -160,7 +160,7 @@ struct Candidate {
     target: Target,
     pid: Option<u32>,
     name: Option<String>,
-    /// Whether it may wait at its start for this monitor.
+    /// True if it may wait at its start for this monitor.
     may_wait: bool,
     attempts: u32,
     due: Instant,

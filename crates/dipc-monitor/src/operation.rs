@@ -45,7 +45,7 @@ impl OperationState {
         }
     }
 
-    /// Whether it has ended.
+    /// Returns true if it has ended.
     pub const fn has_ended(self) -> bool {
         matches!(self, Self::Cancelled | Self::Succeeded | Self::Failed)
     }
@@ -77,14 +77,14 @@ pub struct Operation {
     /// The reason of a failure.
     pub error: Option<String>,
     stop: StopSignal,
-    /// Whether it counts for the limits.
+    /// True if it counts for the limits.
     is_limited: bool,
-    /// Whether something still works for it: a cancelled one may have to wait for its process.
+    /// True if something still works for it: a cancelled one may have to wait for its process.
     is_active: bool,
 }
 
 impl Operation {
-    /// Whether it can be ended early with a complete artifact.
+    /// Returns true if it can be ended early with a complete artifact.
     pub const fn is_stoppable(&self) -> bool {
         self.kind.is_stoppable() && matches!(self.state, OperationState::Running)
     }
@@ -310,7 +310,7 @@ impl RunningOperation {
         });
     }
 
-    /// Whether it was ended before it was complete.
+    /// Returns true if it was ended before it was complete.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.operations.get(self.id).is_some_and(|operation| operation.state == OperationState::Cancelled)
     }

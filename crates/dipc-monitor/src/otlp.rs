@@ -131,7 +131,7 @@ pub struct TracesConfig {
 }
 
 impl TracesConfig {
-    /// Whether the name of an ActivitySource can be part of the request to the runtime.
+    /// Returns true if the name of an ActivitySource can be part of the request to the runtime.
     pub fn is_valid_source(name: &str) -> bool {
         !name.is_empty() && !name.contains(['"', '/', ':', '+', ';']) && !name.chars().any(char::is_control)
     }

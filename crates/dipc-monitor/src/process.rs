@@ -179,7 +179,7 @@ impl Watched {
         self.facts.title()
     }
 
-    /// Whether the process has ended, or the monitor no longer watches it.
+    /// Returns true if the process has ended, or the monitor no longer watches it.
     pub fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Acquire)
     }

@@ -180,7 +180,7 @@ impl Recording {
         self.note.name.chars().map(plain).collect()
     }
 
-    /// Whether it is a recording of events, which has a page.
+    /// Returns true if it is a recording of events, which has a page.
     pub(crate) fn is_nettrace(&self) -> bool {
         Path::new(&self.note.name).extension().is_some_and(|extension| extension == "nettrace")
     }

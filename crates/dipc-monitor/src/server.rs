@@ -86,13 +86,13 @@ pub struct ServerConfig {
     pub tls: Option<Tls>,
     /// The tokens; without any, everyone who can connect may do everything.
     pub tokens: Tokens,
-    /// Whether an address that other machines can reach may go without tokens.
+    /// True if an address that other machines can reach may go without tokens.
     pub is_open: bool,
     /// Filters of the process that requests without one are about.
     pub default_process: Vec<Filter>,
     /// The interval between values of `/livemetrics`; five seconds by default.
     pub counter_interval: Option<Duration>,
-    /// Whether artifacts are refused as answers, so that they go to egress providers alone.
+    /// True if artifacts are refused as answers, so that they go to egress providers alone.
     pub no_http_egress: bool,
     /// The version that `/info` states.
     pub version: String,

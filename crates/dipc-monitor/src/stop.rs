@@ -27,7 +27,7 @@ impl WorkEnd {
         self.changed.notify_all();
     }
 
-    /// Whether the work was asked to end.
+    /// Returns true if the work was asked to end.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }

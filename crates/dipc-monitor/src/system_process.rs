@@ -25,7 +25,7 @@ impl SystemProcess {
         (start_key(self.pid).ok()? == self.start_key).then_some(self.pid)
     }
 
-    /// Whether it is known to have ended.
+    /// Returns true if it is known to have ended.
     pub(crate) fn has_ended(self) -> bool {
         use dipc_client::dipc_transport::Error;
 

@@ -16,9 +16,9 @@ pub(crate) struct RuntimeConfig {
     pub(crate) pid: u32,
     pub(crate) identity: Identity,
     pub(crate) stream: StreamConfig,
-    /// Whether the kernel has user_events.
+    /// True if the kernel has user_events.
     pub(crate) user_events: bool,
-    /// Whether commands are served one after the other.
+    /// True if commands are served one after the other.
     pub(crate) serial: bool,
     pub(crate) faults: Vec<CountedFault>,
 }

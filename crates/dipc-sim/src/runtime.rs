@@ -34,7 +34,7 @@ pub struct Runtime {
     address: Address,
     /// The path of the socket, or an address that is not a path.
     path: PathBuf,
-    /// Whether the runtime has a socket of its own at `path`, rather than connecting to one.
+    /// True if the runtime has a socket of its own at `path`, rather than connecting to one.
     listens: bool,
     thread: Option<JoinHandle<()>>,
 }
@@ -133,8 +133,8 @@ impl Runtime {
         self.server.requests()
     }
 
-    /// Whether the simulated process has ended, by a fault or by a request that ends a real one of its
-    /// version.
+    /// Returns true if the simulated process has ended, by a fault or by a request that ends a real one of
+    /// its version.
     pub fn has_died(&self) -> bool {
         self.server.has_died()
     }

@@ -48,7 +48,7 @@ struct Shared {
 #[derive(Debug)]
 struct OpenSession {
     request: Request,
-    /// Whether a StopTracing has arrived.
+    /// True if a StopTracing has arrived.
     stopped: bool,
 }
 

@@ -24,7 +24,7 @@ impl<'s> Session<'s> {
         self.id
     }
 
-    /// Whether a StopTracing has arrived.
+    /// Returns true if a StopTracing has arrived.
     pub(crate) fn is_stopped(&self) -> bool {
         self.server.is_stopped(self.id)
     }

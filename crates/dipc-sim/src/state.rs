@@ -16,7 +16,7 @@ const MAX_LEN: usize = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct State {
-    /// Whether the runtime waits at its start for ResumeRuntime.
+    /// True if the runtime waits at its start for ResumeRuntime.
     pub suspended: bool,
     /// The environment, `NAME=value` each.
     pub environment: Vec<String>,

@@ -31,9 +31,9 @@ const FLOOD_RATE: u64 = 50_000_000;
 pub(crate) struct StreamOptions {
     pub(crate) recording: Arc<Recording>,
     pub(crate) speed: Speed,
-    /// Whether a stream ends with the recording, instead of with the session.
+    /// True if a stream ends with the recording, instead of with the session.
     pub(crate) ends_with_recording: bool,
-    /// Whether the recording is played in a loop.
+    /// True if the recording is played in a loop.
     pub(crate) looped: bool,
     /// Events per second, if they are synthetic.
     pub(crate) rate: Option<u64>,

@@ -88,7 +88,7 @@ impl Version {
         self.names().1
     }
 
-    /// Whether the version supports the command.
+    /// Returns true if the version supports the command.
     pub fn supports(self, command: CommandId) -> bool {
         self.refusal(command).is_none()
     }

@@ -10,7 +10,7 @@ pub struct Received {
     pub bytes: usize,
     /// The descriptors that came with them, in order. Children do not inherit them.
     pub descriptors: Vec<OwnedFd>,
-    /// Whether more descriptors came than the limit. Those beyond it are closed.
+    /// True if more descriptors came than the limit. Those beyond it are closed.
     pub surplus: bool,
 }
 

@@ -47,7 +47,7 @@ pub struct Hub {
     next_token: usize,
     /// The most connections at a time; `None` for no limit.
     limit: Option<usize>,
-    /// Whether a client may be waiting for `accept` because of the limit.
+    /// True if a client may be waiting for `accept` because of the limit.
     is_accept_paused: bool,
 }
 
@@ -99,7 +99,7 @@ struct WatchedConnection {
     socket: Socket,
     address: Address,
     peer: PeerCredentials,
-    /// Whether its token is among the candidates.
+    /// True if its token is among the candidates.
     is_candidate: bool,
 }
 

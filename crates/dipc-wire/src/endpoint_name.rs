@@ -36,7 +36,7 @@ pub struct EndpointName {
     /// and FreeBSD in seconds since 1970, 0 if the runtime could not determine it. `None` for the name of a
     /// pipe.
     pub key: Option<u64>,
-    /// Whether it is an endpoint of `dotnet-dsrouter`.
+    /// True if it is an endpoint of `dotnet-dsrouter`.
     pub router: bool,
 }
 

@@ -49,7 +49,7 @@ impl Keywords {
         Self(self.0 | other.0)
     }
 
-    /// Whether the two have a keyword in common.
+    /// Returns true if the two have a keyword in common.
     ///
     /// ```
     /// use dipc_wire::Keywords;
@@ -61,7 +61,7 @@ impl Keywords {
         self.0 & other.0 != 0
     }
 
-    /// Whether the mask is empty.
+    /// Returns true if the mask is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -43,7 +43,7 @@ pub enum PortKind {
 #[non_exhaustive]
 pub struct PortConfig {
     address: String,
-    /// Whether the runtime waits at its start until it is resumed on this port.
+    /// True if the runtime waits at its start until it is resumed on this port.
     pub suspend: bool,
     /// The side that listens.
     pub kind: PortKind,

@@ -17,7 +17,7 @@ impl AddressCode {
     /// No address.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
-    /// Whether both are in the same chunk.
+    /// Returns true if both are in the same chunk.
     pub(crate) const fn shares_chunk(self, other: Self) -> bool {
         self.0 >> SLOT_BITS == other.0 >> SLOT_BITS
     }

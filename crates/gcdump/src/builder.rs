@@ -70,7 +70,7 @@ pub struct HeapGraphBuilder {
     process_id: Option<u64>,
     /// Running collections that may be dumps, by process.
     collections: HashMap<Option<u64>, Collection>,
-    /// Whether a collection described types but had no objects.
+    /// True if a collection described types but had no objects.
     has_empty_dump: bool,
     /// Other processes that have dumps.
     other_processes: BTreeSet<u64>,
@@ -115,7 +115,7 @@ enum State {
 struct Collection {
     number: u32,
     pointer_size: u8,
-    /// Whether types have been described since it began.
+    /// True if types have been described since it began.
     has_types: bool,
 }
 
@@ -170,7 +170,7 @@ impl HeapGraphBuilder {
         self
     }
 
-    /// Whether the dump has begun.
+    /// Returns true if the dump has begun.
     pub fn has_begun(&self) -> bool {
         self.state != State::Before
     }
@@ -181,7 +181,8 @@ impl HeapGraphBuilder {
         self.other_processes.iter().copied()
     }
 
-    /// Whether the collection of the dump has ended. Only the names of modules follow in the recording.
+    /// Returns true if the collection of the dump has ended. Only the names of modules follow in the
+    /// recording.
     pub fn has_ended(&self) -> bool {
         self.state == State::Complete
     }
@@ -215,7 +216,7 @@ impl HeapGraphBuilder {
         }
     }
 
-    /// Whether events of this process are read in this state.
+    /// Returns true if events of this process are read in this state.
     fn reads_process(&self, process_id: Option<u64>) -> bool {
         match self.state {
             State::Before => self.wanted.is_none_or(|wanted| process_id == Some(wanted)),
@@ -728,12 +729,13 @@ fn other_root(kind: GcRootKind, flags: GcRootFlags) -> &'static str {
     }
 }
 
-/// Whether the runtime writes events with this number for heap dumps only: references, objects and roots.
+/// Returns true if the runtime writes events with this number for heap dumps only: references, objects and
+/// roots.
 const fn is_of_dump(id: u32) -> bool {
     matches!(id, 16..=19 | 36..=38)
 }
 
-/// Whether events with this number are read in this state.
+/// Returns true if events with this number are read in this state.
 fn is_of_interest(provider: Provider, id: u32, state: State) -> bool {
     match provider {
         Provider::Rundown => matches!(id, ids::rundown::MODULE_DC_START | ids::rundown::MODULE_DC_STOP),

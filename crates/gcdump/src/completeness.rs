@@ -73,7 +73,7 @@ pub struct Completeness {
 }
 
 impl Completeness {
-    /// Whether the graph has every object with its references and its type.
+    /// Returns true if the graph has every object with its references and its type.
     ///
     /// References to objects that are not in the dump occur in complete dumps, too: objects of collectible
     /// types refer to theirs.

@@ -149,7 +149,7 @@ impl<'g> Dominators<'g> {
         Some(NodeId(self.nodes[self.dominator_of(number) as usize]))
     }
 
-    /// Whether a root reaches a node.
+    /// Returns true if a root reaches a node.
     ///
     /// ```
     /// use gcdump::{Dominators, MemoryGraphBuilder, MemoryType};

@@ -115,7 +115,7 @@ pub struct HeapType {
     pub(crate) module: Option<Arc<str>>,
     /// The size of the first object, in bytes.
     pub(crate) first_size: Option<u64>,
-    /// Whether it was described.
+    /// True if it was described.
     pub(crate) is_known: bool,
 }
 
@@ -147,7 +147,7 @@ impl HeapType {
         &self.namespace
     }
 
-    /// Whether the dump describes the type.
+    /// Returns true if the dump describes the type.
     pub const fn is_known(&self) -> bool {
         self.is_known
     }

@@ -87,7 +87,7 @@ pub struct HeapPath {
     pub bytes: u64,
     /// Bytes that would be free without all of them; `None` before [`PathTree::add_retained`].
     pub retained_bytes: Option<u64>,
-    /// Whether more than `retained_bytes` may be free without them, because there are too many paths for
+    /// True if more than `retained_bytes` may be free without them, because there are too many paths for
     /// exact numbers.
     pub retains_more: bool,
     /// The first of the objects.

@@ -105,7 +105,7 @@ pub struct ReportRow {
     pub first_bytes: u64,
     /// Bytes that would be free without all of them; `None` if they were not requested.
     pub retained_bytes: Option<u64>,
-    /// Whether more than `retained_bytes` may be free without them, because the heap has too many groups for
+    /// True if more than `retained_bytes` may be free without them, because the heap has too many groups for
     /// exact numbers ([`RetainedBytes::is_exact`](crate::RetainedBytes)).
     pub retains_more: bool,
 }

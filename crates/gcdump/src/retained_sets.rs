@@ -60,7 +60,7 @@ pub struct RetainedSets<'g> {
     joins: Vec<Join>,
     /// The places in `steps` of the nodes that reference joins, one after the other.
     sources: Vec<u32>,
-    /// Whether a node references a join before it in the order.
+    /// True if a node references a join before it in the order.
     has_cycles: bool,
 }
 
@@ -86,7 +86,7 @@ struct Join {
 pub struct RetainedBytes {
     /// Bytes.
     pub bytes: u64,
-    /// Whether the number is exact. If not, it is the sum of the bytes that the objects retain alone: there
+    /// True if the number is exact. If not, it is the sum of the bytes that the objects retain alone: there
     /// were too many sets for exact sizes.
     pub is_exact: bool,
 }

@@ -46,7 +46,7 @@ impl RootGroups {
         }
     }
 
-    /// Whether this is the first call for a group.
+    /// Returns true if this is the first call for a group.
     pub(crate) fn is_new(&mut self, group: u32) -> bool {
         self.made.get_mut(group as usize).is_some_and(std::mem::take)
     }

@@ -24,7 +24,7 @@ pub(crate) fn limited_name(text: &str) -> String {
 pub(crate) struct RepeatBudget(usize);
 
 impl RepeatBudget {
-    /// Whether a name may be repeated once more.
+    /// Returns true if a name may be repeated once more.
     pub(crate) fn takes(&mut self, name: &str) -> bool {
         self.0 = self.0.saturating_add(name.len());
         self.0 <= MAX_REPEATED_BYTES
@@ -119,7 +119,7 @@ struct BracketList {
     end: usize,
     /// Commas between these two brackets, outside nested ones.
     commas: usize,
-    /// Whether it has only characters that arrays have.
+    /// True if it has only characters that arrays have.
     is_array: bool,
 }
 

@@ -21,12 +21,12 @@ const CAPABILITIES: u64 = 1 << 21 | 1 << 38;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Access {
-    /// Whether time in the kernel is sampled, with its stacks if these were requested. Otherwise samples are
+    /// True if time in the kernel is sampled, with its stacks if these were requested. Otherwise samples are
     /// only taken while threads are in user mode, and the time in the kernel is missing.
     pub kernel: bool,
-    /// Whether threads that leave a processor are sampled with their stacks.
+    /// True if threads that leave a processor are sampled with their stacks.
     pub off_cpu_stacks: bool,
-    /// Whether new threads are sampled and child processes are not. Otherwise (before Linux 5.13) children of
+    /// True if new threads are sampled and child processes are not. Otherwise (before Linux 5.13) children of
     /// the process are sampled, too.
     pub children_excluded: bool,
 }
@@ -80,11 +80,11 @@ impl fmt::Display for Obstacle {
 pub struct Rights {
     /// `kernel.perf_event_paranoid`; `None` if it cannot be read.
     pub paranoid: Option<i32>,
-    /// Whether this process has `CAP_PERFMON` or `CAP_SYS_ADMIN`, as root has outside containers.
+    /// True if this process has `CAP_PERFMON` or `CAP_SYS_ADMIN`, as root has outside containers.
     pub has_capability: bool,
-    /// Whether a seccomp filter looks at the calls of this process.
+    /// True if a seccomp filter looks at the calls of this process.
     pub has_filter: bool,
-    /// Whether `/proc/kallsyms` has addresses, by which frames in the kernel get names.
+    /// True if `/proc/kallsyms` has addresses, by which frames in the kernel get names.
     pub has_kernel_names: bool,
 }
 
@@ -212,7 +212,7 @@ fn own_status<T>(field: impl FnOnce(Status<'_>) -> Option<T>) -> Option<T> {
     field(Status::new(&linux_proc_stat::read(Path::new("/proc/self/status")).ok()?))
 }
 
-/// Whether the first function of the kernel has an address other than zero.
+/// Returns true if the first function of the kernel has an address other than zero.
 fn has_kernel_names() -> bool {
     let Ok(file) = fs::File::open("/proc/kallsyms") else { return false };
     let mut line = Vec::new();

@@ -95,9 +95,9 @@ pub(crate) struct EventSettings {
     pub(crate) kernel: bool,
     pub(crate) kernel_stacks: bool,
     pub(crate) inherit: Inherit,
-    /// Whether the event reports threads and mappings.
+    /// True if the event reports threads and mappings.
     pub(crate) side_band: bool,
-    /// Whether it reports when threads leave a processor and come back.
+    /// True if it reports when threads leave a processor and come back.
     pub(crate) switches: bool,
     /// Bytes in the buffer at which a reader is woken.
     pub(crate) watermark: u32,

@@ -61,10 +61,10 @@ pub struct SamplerConfig {
     pub frequency: u32,
     /// The recorded data about threads that leave a processor.
     pub off_cpu: OffCpu,
-    /// Whether time in the kernel is sampled. On by default; if it is not permitted,
+    /// True if time in the kernel is sampled. On by default; if it is not permitted,
     /// [`Access::kernel`](crate::Access::kernel) is false, and samples are of user mode only.
     pub kernel: bool,
-    /// Whether samples have the kernel's part of a stack.
+    /// True if samples have the kernel's part of a stack.
     pub kernel_stacks: bool,
     /// Bytes of the stack in samples of running threads, for unwinding: see [`Unwinder`](crate::Unwinder).
     /// 4,096 by default: the runtime's collector calls the C library with large buffers on the stack.
@@ -80,7 +80,7 @@ pub struct SamplerConfig {
     /// The most frames in a chain. 127 by default, the kernel's own limit unless `perf_event_max_stack` is
     /// higher.
     pub max_frames: u16,
-    /// Whether child processes are sampled as well.
+    /// True if child processes are sampled as well.
     pub children: bool,
     /// Pages of each processor's buffer, a power of two. 512 by default, which have space for the samples of a
     /// third of a second. Halved down to 128, which are allowed for unprivileged users, where more is not

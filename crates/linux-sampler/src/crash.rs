@@ -135,7 +135,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether a signal ends the process.
+    /// Returns true if a signal ends the process.
     fn is_fatal(&self, signal: i32) -> bool {
         const DUMPING: [i32; 10] = [
             libc::SIGQUIT,

@@ -169,8 +169,8 @@ fn segment_of(segments: &[Segment], file_offset: u64, page: u64) -> Option<&Segm
     segments.iter().filter(|segment| segment.is_code).find(is_in).or_else(|| segments.iter().find(is_in))
 }
 
-/// Whether the header of unwind information at the address `at` is a search table as linkers write it, all of
-/// whose entries are in `frames`. The unwinder subtracts their addresses unchecked.
+/// Returns true if the header of unwind information at the address `at` is a search table as linkers write
+/// it, all of whose entries are in `frames`. The unwinder subtracts their addresses unchecked.
 fn is_search_table(header: &[u8], at: u64, frames: &Range<u64>) -> bool {
     // Version 1; 4 bytes each: relative to the field, a number, relative to the header.
     let Some((&[1, 0x1b, 0x03, 0x3b], fields)) = header.split_first_chunk() else { return false };
@@ -251,7 +251,7 @@ impl SymbolTable {
         self.rows.len()
     }
 
-    /// Whether the table is empty.
+    /// Returns true if the table is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

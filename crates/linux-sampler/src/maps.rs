@@ -65,7 +65,7 @@ impl Mapping {
         image.address_of(self.file_offset.checked_add(address.checked_sub(self.start)?)?)
     }
 
-    /// Whether it maps a file that can be opened by its name.
+    /// Returns true if it maps a file that can be opened by its name.
     pub fn is_file(&self) -> bool {
         self.name.starts_with('/') && !self.name.starts_with("/memfd:") && !self.name.ends_with(" (deleted)")
     }

@@ -17,7 +17,7 @@ pub struct OffCpuInterval<T> {
     pub from_ns: u64,
     /// When it came back, or the end of sampling.
     pub to_ns: u64,
-    /// Whether it was runnable: it waited for a processor, not for an event.
+    /// True if it was runnable: it waited for a processor, not for an event.
     pub preempted: bool,
     /// The stack at the time of leaving, as the caller stored it; `None` if the caller stored none.
     pub stack: Option<T>,

@@ -53,7 +53,7 @@ pub enum RecordKind<'a> {
     SwitchIn,
     /// A thread left the processor.
     SwitchOut {
-        /// Whether it was runnable: another thread took its place.
+        /// True if it was runnable: another thread took its place.
         preempted: bool,
     },
     /// Memory was mapped executable.
@@ -62,7 +62,7 @@ pub enum RecordKind<'a> {
     Name {
         /// The new name; it need not be UTF-8.
         name: &'a [u8],
-        /// Whether it comes from `exec`.
+        /// True if it comes from `exec`.
         exec: bool,
     },
     /// A thread or process began.

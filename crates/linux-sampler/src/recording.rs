@@ -124,7 +124,7 @@ pub struct RecordingWriter {
     max_frames: usize,
     /// Processes whose first thread has ended.
     ended: VecDeque<i32>,
-    /// Whether switches are recorded.
+    /// True if switches are recorded.
     off_cpu_times: bool,
     counts: RecordingCounts,
     /// The thread whose events are those that were lost.

@@ -81,7 +81,7 @@ pub struct Sampler {
 #[derive(Debug)]
 struct Buffer {
     processor: i32,
-    /// Whether it has the stacks of switches, and nothing else: threads that switch often fill it, and lose
+    /// True if it has the stacks of switches, and nothing else: threads that switch often fill it, and lose
     /// no times of switches by that.
     of_switch_stacks: bool,
     /// The index in `events` of the event that it was mapped from.
@@ -100,7 +100,7 @@ struct Filter {
     opened: HashSet<i32>,
     /// The thinning of stacks of switches; `None` if they are not recorded.
     thinning: Option<Thinning>,
-    /// Whether the stacks of switches have buffers of their own.
+    /// True if the stacks of switches have buffers of their own.
     stacks_apart: bool,
 }
 
@@ -127,7 +127,7 @@ impl Filter {
         Some(record)
     }
 
-    /// Whether a record is in the scope, and is not a duplicate.
+    /// Returns true if a record is in the scope, and is not a duplicate.
     fn takes(&mut self, record: &Record<'_>, source: EventSource) -> bool {
         if let Some(processes) = &mut self.processes {
             match record.kind {
@@ -408,7 +408,7 @@ struct Opening<'c> {
     events: Vec<OwnedFd>,
     buffers: Vec<Buffer>,
     ids: EventIds,
-    /// Whether one of the events is of a thread.
+    /// True if one of the events is of a thread.
     has_thread: bool,
 }
 

@@ -88,7 +88,7 @@ fn is_start(mapping: &Mapping) -> bool {
 }
 
 impl StackBase {
-    /// Whether it continues these chains, and the stack, which is read into `now`, has not changed.
+    /// Returns true if it continues these chains, and the stack, which is read into `now`, has not changed.
     fn still_holds(&mut self, tail: (u64, u64), memory: &File, now: &mut Vec<u8>) -> bool {
         if self.tail != tail {
             return false;

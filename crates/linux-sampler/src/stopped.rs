@@ -231,13 +231,13 @@ impl Stop {
 /// Reports of stops and ends of threads of any process, which stay with the kernel.
 pub(crate) const REPORTS: i32 = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT | libc::__WALL;
 
-/// Whether this thread is the tracer of another.
+/// Returns true if this thread is the tracer of another.
 fn is_traced_here(pid: i32, tid: i32) -> bool {
     let Ok(status) = linux_proc_stat::read(&folder(pid, tid).join("status")) else { return false };
     Status::new(&status).tracer() == Some(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs())
 }
 
-/// Whether a thread has ended, by its state in `/proc`.
+/// Returns true if a thread has ended, by its state in `/proc`.
 fn is_dead(pid: i32, tid: i32) -> bool {
     state(pid, tid).map_or(true, |state| matches!(state, Some('Z' | 'X')))
 }

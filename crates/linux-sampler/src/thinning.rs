@@ -41,7 +41,7 @@ struct Thread {
     every: u64,
     /// Switches since the one of the last stack that was kept.
     since_kept: u64,
-    /// Whether the switch of the last stack is still to come.
+    /// True if the switch of the last stack is still to come.
     is_leaving: bool,
 }
 

@@ -198,7 +198,7 @@ impl<R: FnMut(u64) -> Result<u64, ()>, C: Fn(u64) -> bool> Stack<'_, R, C> {
         (self.is_code)(caller).then_some((next, caller))
     }
 
-    /// Whether enough frames follow.
+    /// Returns true if enough frames follow.
     fn leads_on(&mut self, mut frame: u64) -> bool {
         for _ in 0..=MIN_LINKS {
             let Some((next, _)) = self.link(frame) else { return false };

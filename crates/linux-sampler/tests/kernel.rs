@@ -432,8 +432,8 @@ fn a_trial_matches_the_permissions_of_a_sampler() {
     assert!(matches!(Trial::of_process(0x3fff_fff0), Err(Error::NoProcess { .. })));
 }
 
-/// Whether this is a process for the test `name` alone. If not, runs the test in one: it would disturb the
-/// others, or they would disturb it.
+/// Returns true if this is a process for the test `name` alone. If not, runs the test in one: it would
+/// disturb the others, or they would disturb it.
 fn is_alone(name: &str) -> bool {
     const ALONE: &str = "LINUX_SAMPLER_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {

@@ -19,7 +19,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Whether the event is written.
+    /// Returns true if the event is written.
     pub const fn is_written(self) -> bool {
         matches!(self, Self::Keep | Self::KeepBeyond)
     }
@@ -79,7 +79,7 @@ pub trait Chooser {
         false
     }
 
-    /// Whether all records are written as they are.
+    /// Returns true if all records are written as they are.
     fn keeps_all(&self) -> bool {
         false
     }
@@ -89,7 +89,7 @@ pub trait Chooser {
         event.payload()
     }
 
-    /// Whether the stack of that event is kept.
+    /// Returns true if the stack of that event is kept.
     fn keeps_stacks(&self) -> bool {
         true
     }

@@ -112,13 +112,13 @@ impl Filter {
         }
     }
 
-    /// Whether the event is shown. One matching value per filter suffices; all filters have to match.
+    /// Returns true if the event is shown. One matching value per filter suffices; all filters have to match.
     #[inline]
     pub fn admits(&mut self, event: &Event<'_>) -> bool {
         self.admits_all() || self.admits_by_criteria(event)
     }
 
-    /// Whether the criteria are empty.
+    /// Returns true if the criteria are empty.
     pub const fn admits_all(&self) -> bool {
         self.tracked.inventory.is_none()
     }
@@ -130,7 +130,7 @@ impl Filter {
         is_admitted
     }
 
-    /// Whether the event belongs to one of the requested processes.
+    /// Returns true if the event belongs to one of the requested processes.
     pub fn admits_process(&self, event: &Event<'_>) -> bool {
         self.tracked.criteria.admits_process(event)
     }
@@ -143,7 +143,7 @@ impl Filter {
         kinds.get_or_insert_with(event.metadata_index(), || tracked.criteria.admits_kind(event))
     }
 
-    /// Whether all events from this one on are rejected, given time order.
+    /// Returns true if all events from this one on are rejected, given time order.
     pub fn is_over(&mut self, event: &Event<'_>) -> bool {
         let is_over = self.tracked.criteria.to.is_some_and(|to| event.relative_time() >= to);
         if is_over {
@@ -190,7 +190,7 @@ impl TrackedCriteria {
         Self { criteria, inventory }
     }
 
-    /// Whether there are no criteria: events need not be added.
+    /// Returns true if there are no criteria: events need not be added.
     pub const fn is_empty(&self) -> bool {
         self.inventory.is_none()
     }
@@ -283,7 +283,7 @@ impl Criteria {
         Schema::all(Provider::Runtime).iter().filter(is_named).map(|schema| (schema.keywords, schema.level))
     }
 
-    /// Whether events of the provider are admitted.
+    /// Returns true if events of the provider are admitted.
     pub fn admits_provider(&self, name: &str) -> bool {
         self.providers.is_empty() || self.providers.iter().any(|glob| glob.matches(name))
     }
@@ -315,7 +315,7 @@ impl EventMatch {
         number.parse().map_or_else(|_| Self::Name(Glob::new(text)), Self::Id)
     }
 
-    /// Whether it is the number or the full name of an event of the runtime.
+    /// Returns true if it is the number or the full name of an event of the runtime.
     fn names(&self, schema: &Schema) -> bool {
         match self {
             Self::Id(id) => *id == u32::from(schema.id),

@@ -97,7 +97,7 @@ impl RedactionClass {
         }
     }
 
-    /// Whether a field belongs to the class; `field` is in lower case.
+    /// Returns true if a field belongs to the class; `field` is in lower case.
     fn has(self, event: &str, field: &str) -> bool {
         let has_any = |parts: &[&str]| parts.iter().any(|part| field.contains(part));
         match self {

@@ -80,11 +80,11 @@ pub struct Ring {
     clock: ReceiptClock,
     /// Whether events of a kind name others, by metadata index.
     naming: MetadataMap<bool>,
-    /// Whether generations were dropped for their size before their time was over.
+    /// True if generations were dropped for their size before their time was over.
     is_cut_short: bool,
-    /// Whether any generation was dropped.
+    /// True if any generation was dropped.
     has_dropped: bool,
-    /// Whether the runtime has begun to list its methods.
+    /// True if the runtime has begun to list its methods.
     is_listing: bool,
 }
 
@@ -164,8 +164,8 @@ impl Ring {
         self.current.events.collect().and(named)
     }
 
-    /// Whether an event that arrives now can have this time. A single wild time stamp would make all other
-    /// events old.
+    /// Returns true if an event that arrives now can have this time. A single wild time stamp would make all
+    /// other events old.
     fn is_of_now(&mut self, time: RelativeTime) -> bool {
         let age = self.current.newest.saturating_duration_since(time);
         let oldest = self.capacity.time.map_or(Duration::MAX, |time| time.saturating_add(TOLERANCE));

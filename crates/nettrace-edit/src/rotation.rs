@@ -107,7 +107,7 @@ impl Rotation {
         self.part.as_ref().map_or(0, |part| part.transcoder.offset())
     }
 
-    /// Whether the current part has an event, and its own content has reached the size.
+    /// Returns true if the current part has an event, and its own content has reached the size.
     pub fn is_full(&self) -> bool {
         self.part.as_ref().is_some_and(|part| {
             part.content.events > 0 && part.transcoder.offset().saturating_sub(part.carried) >= self.size

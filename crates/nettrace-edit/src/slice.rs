@@ -59,9 +59,9 @@ pub struct Slice {
     /// The filter without its threads, if it has any. The samples of other threads show when a round of the
     /// sampler took place: a thread absent from a round had no managed frames.
     of_any_thread: Option<Filter>,
-    /// Whether the current event is a sample of another thread, of which only the time is kept.
+    /// True if the current event is a sample of another thread, of which only the time is kept.
     is_mark: bool,
-    /// Whether names outside the time are taken only from lists.
+    /// True if names outside the time are taken only from lists.
     lists_only: bool,
     redactor: Option<Redactor>,
     /// The use of each kind of event, by metadata index.
@@ -236,12 +236,12 @@ impl Slice {
         self.filter.misses(events)
     }
 
-    /// Whether the filters admit an event, regardless of its time.
+    /// Returns true if the filters admit an event, regardless of its time.
     fn admits(&mut self, event: &Event<'_>) -> bool {
         self.filter.admits(event) && self.predicate.as_ref().is_none_or(|predicate| (predicate.0)(event))
     }
 
-    /// Whether an event is a sample of an unwanted thread of a wanted process.
+    /// Returns true if an event is a sample of an unwanted thread of a wanted process.
     fn is_sample_of_other(&mut self, event: &Event<'_>) -> bool {
         sets::THREAD_SAMPLES.contains(event.metadata())
             && self.predicate.is_none()
@@ -253,14 +253,14 @@ impl Slice {
         self.from <= time && time < self.to
     }
 
-    /// Whether a time is near the slice but not in it.
+    /// Returns true if a time is near the slice but not in it.
     fn is_near(&self, time: RelativeTime) -> bool {
         let distance = if time < self.from { self.from.abs_diff(time) } else { time.abs_diff(self.to) };
         distance <= MARGIN
     }
 
-    /// Whether an interval off the processors, which an event ends, goes on from within the slice beyond its
-    /// end.
+    /// Returns true if an interval off the processors, which an event ends, goes on from within the slice
+    /// beyond its end.
     fn is_off_cpu_at_end(&self, event: &Event<'_>) -> bool {
         let time = event.relative_time();
         match KernelSampleKind::OffCpu.read(event) {
@@ -279,7 +279,7 @@ impl Slice {
         self.uses.get_or_insert_with(event.metadata_index(), || Use::of(event.metadata()))
     }
 
-    /// Whether the event is among those that [`limit`](Self::limit) has found.
+    /// Returns true if the event is among those that [`limit`](Self::limit) has found.
     fn is_within_limits(&mut self, time: RelativeTime) -> bool {
         let position = (time, self.count);
         self.count = self.count.saturating_add(1);
@@ -287,7 +287,7 @@ impl Slice {
     }
 }
 
-/// Whether events of a kind name code, types, processes or threads of other events.
+/// Returns true if events of a kind name code, types, processes or threads of other events.
 pub(crate) fn names_others(metadata: &Metadata) -> bool {
     Use::of(metadata) == Use::Names
 }
@@ -313,12 +313,12 @@ impl Use {
     }
 }
 
-/// Whether events of a kind end intervals off the processors.
+/// Returns true if events of a kind end intervals off the processors.
 fn is_off_cpu(metadata: &Metadata) -> bool {
     KernelSampleKind::of(metadata) == Some(KernelSampleKind::OffCpu)
 }
 
-/// Whether events of a kind may be needed whatever their time.
+/// Returns true if events of a kind may be needed whatever their time.
 fn is_needed_anywhere(metadata: &Metadata) -> bool {
     names_others(metadata) || is_off_cpu(metadata)
 }

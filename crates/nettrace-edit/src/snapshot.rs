@@ -21,7 +21,7 @@ pub struct Snapshot {
     pub(crate) generations: Vec<Segment>,
     pub(crate) names_left_out: u64,
     pub(crate) is_cut_short: bool,
-    /// Whether the ring has dropped events.
+    /// True if the ring has dropped events.
     pub(crate) is_part: bool,
 }
 
@@ -48,7 +48,7 @@ impl Snapshot {
         self.names_left_out
     }
 
-    /// Whether it covers less than the requested time, because of the limit on bytes.
+    /// Returns true if it covers less than the requested time, because of the limit on bytes.
     pub const fn is_cut_short(&self) -> bool {
         self.is_cut_short
     }

@@ -91,7 +91,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether it shows when things happened: then [`Thread::track`](crate::Thread::track) is needed.
+    /// Returns true if it shows when things happened: then [`Thread::track`](crate::Thread::track) is needed.
     pub const fn needs_tracks(self) -> bool {
         match self {
             #[cfg(feature = "flamegraph")]

@@ -84,7 +84,7 @@ pub fn inline_scripts() -> [String; 2] {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "callers make them: a mark and a text")]
 pub struct PageFinding {
-    /// Whether something is wrong with the program or the recording.
+    /// True if something is wrong with the program or the recording.
     pub is_problem: bool,
     /// The fact.
     pub text: String,

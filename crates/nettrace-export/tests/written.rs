@@ -92,7 +92,7 @@ fn read(recording: &[u8], options: Options) -> (Profile, Omissions) {
     builder.finish(events.events().info()).expect("time order")
 }
 
-/// Whether the order in which events were written is enough.
+/// Returns true if the order in which events were written is enough.
 fn file_order_is_enough(recording: &[u8]) -> bool {
     let mut builder = ProfileBuilder::new(Options::new(Metric::Wall).with_order(Order::File));
     let mut events = SliceReader::new(recording).expect("a recording");

@@ -102,7 +102,7 @@ impl Type {
         }
     }
 
-    /// Whether the type is or has an array, which only the `V2Params` tag can describe.
+    /// Returns true if the type is or has an array, which only the `V2Params` tag can describe.
     fn has_array(&self) -> bool {
         match self {
             Self::Object(fields) => fields.iter().any(|field| field.ty.has_array()),

@@ -37,10 +37,10 @@ use crate::typed::TypedKind;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Whether to write rows for the rundown events, too, by which the runtime lists its methods at the end
+    /// True to write rows for the rundown events, too, by which the runtime lists its methods at the end
     /// of a recording.
     pub rundown: bool,
-    /// Whether to drop values that may hold secrets: fields, payloads, messages of exceptions, tags of
+    /// True to drop values that may hold secrets: fields, payloads, messages of exceptions, tags of
     /// counters, command lines, promoted texts.
     pub drop_fields: bool,
 }
@@ -73,7 +73,7 @@ pub struct Counts {
     pub lost: u64,
     /// Damaged parts.
     pub damages: u64,
-    /// Whether it is truncated.
+    /// True if it is truncated.
     pub is_truncated: bool,
     /// Methods whose names were left out, because there are more than the limit.
     pub unnamed_methods: u64,

@@ -83,12 +83,12 @@ impl PromotedColumn {
         &self.field
     }
 
-    /// Whether the column is for events of this name, in any letter case.
+    /// Returns true if the column is for events of this name, in any letter case.
     pub fn is_of(&self, provider: &str, event: &str) -> bool {
         self.provider.eq_ignore_ascii_case(provider) && self.event.eq_ignore_ascii_case(event)
     }
 
-    /// Whether two columns are the same except for letter case.
+    /// Returns true if two columns are the same except for letter case.
     pub fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.field.eq_ignore_ascii_case(&other.field)

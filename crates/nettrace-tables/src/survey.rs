@@ -36,7 +36,7 @@ pub(crate) struct ProcessFacts {
 }
 
 impl ProcessFacts {
-    /// Whether an event contains the facts.
+    /// Returns true if an event contains the facts.
     pub(crate) fn are_in(event: &Event<'_>) -> bool {
         let metadata = event.metadata();
         metadata.event_id() == event_pipe::PROCESS_INFO && metadata.provider() == event_pipe::PROVIDER

@@ -23,7 +23,7 @@ pub(crate) struct Encoder {
     pub(crate) version: Version,
     pub(crate) container: Container,
     pub(crate) omissions: Omissions,
-    /// Whether the events come from a recording of V6.
+    /// True if the events come from a recording of V6.
     pub(crate) from_v6: bool,
     pub(crate) start: Ticks,
     events: EventBlock,

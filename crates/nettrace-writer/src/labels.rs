@@ -64,7 +64,7 @@ pub(crate) fn of_activities(activity: Option<Uuid>, related: Option<Uuid>) -> Ve
     out
 }
 
-/// Whether V4 can say the label.
+/// Returns true if V4 can say the label.
 pub(crate) const fn is_in_v4(label: &Label<'_>) -> bool {
     matches!(
         label,

@@ -107,7 +107,7 @@ pub struct Merger {
 #[derive(Debug)]
 struct MergedSource {
     group: usize,
-    /// Whether others are parts of the same recording.
+    /// True if others are parts of the same recording.
     is_part: bool,
     /// The number of the group whose processes are the same as its own.
     process_group: usize,
@@ -513,7 +513,7 @@ impl Merger {
     }
 }
 
-/// Whether two headers are those of parts of one recording.
+/// Returns true if two headers are those of parts of one recording.
 fn is_part_of_same(one: &TraceInfo, other: &TraceInfo) -> bool {
     (one.start, one.start_ticks, one.frequency, one.process_id)
         == (other.start, other.start_ticks, other.frequency, other.process_id)

@@ -180,7 +180,7 @@ fn sized(row: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(out)
 }
 
-/// Whether V4 has values of the type in the same form.
+/// Returns true if V4 has values of the type in the same form.
 fn is_in_v4(field_type: &FieldType) -> bool {
     match field_type {
         FieldType::Scalar(code) => {
@@ -277,7 +277,7 @@ pub(crate) fn v6(
     sized(&row)
 }
 
-/// Whether the type or a part of it is the code of a type with parts, without them.
+/// Returns true if the type or a part of it is the code of a type with parts, without them.
 fn is_invalid(field_type: &FieldType) -> bool {
     match field_type {
         FieldType::Scalar(code) => matches!(

@@ -44,7 +44,7 @@ pub struct Omissions {
 }
 
 impl Omissions {
-    /// Whether nothing was omitted.
+    /// Returns true if nothing was omitted.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

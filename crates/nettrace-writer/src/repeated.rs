@@ -28,7 +28,7 @@ struct Counts {
 }
 
 impl Repeated {
-    /// Whether the event repeats one of another part. `row` has the numbers of the new recording.
+    /// Returns true if the event repeats one of another part. `row` has the numbers of the new recording.
     pub(crate) fn has(&mut self, (group, part): (usize, usize), row: &RowHeader, payload: &[u8]) -> bool {
         if row.time != self.time {
             self.time = row.time;

@@ -77,7 +77,8 @@ impl ThreadState {
         written
     }
 
-    /// Whether the number is that of a later event than the last one that was read: those up to it were lost.
+    /// Returns true if the number is that of a later event than the last one that was read: those up to it
+    /// were lost.
     pub(crate) const fn is_behind(&self, sequence: u32) -> bool {
         sequence != self.last_read
     }

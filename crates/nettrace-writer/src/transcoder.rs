@@ -75,12 +75,12 @@ pub struct Transcoder {
     label_lists: HashMap<u32, u32>,
     /// V4 to V6: the last activities and their list.
     last_activities: (Option<Uuid>, Option<Uuid>, u32),
-    /// Whether events have the sequence numbers of the recording that is read. Otherwise they come in time
+    /// True if events have the sequence numbers of the recording that is read. Otherwise they come in time
     /// order.
     is_numbered: bool,
-    /// Whether they are of another recording than the first, and without a time in this one.
+    /// True if they are of another recording than the first, and without a time in this one.
     is_appended: bool,
-    /// Whether they are of a later part of the first.
+    /// True if they are of a later part of the first.
     is_continued: bool,
     /// The losses of threads that are written or left out, by slot, if the reader reports losses.
     reader_losses: Option<Vec<u64>>,
@@ -90,7 +90,7 @@ pub struct Transcoder {
     /// such as those of a merged one.
     numbers_by_id: BTreeMap<u64, u32>,
     newest: Ticks,
-    /// Whether an event was written since the last sequence point.
+    /// True if an event was written since the last sequence point.
     is_point_due: bool,
 }
 
@@ -901,6 +901,6 @@ const MAX_STACKS: usize = 16_384;
 struct EndedThread {
     number: u64,
     sequence: u32,
-    /// Whether the sequence number shows lost events.
+    /// True if the sequence number shows lost events.
     is_loss: bool,
 }

@@ -29,8 +29,8 @@ impl Version {
     }
 }
 
-/// Whether a recording has V6's blocks. The version in the header of another one may be damaged: but only V6
-/// has a process by a pair of key and value.
+/// Returns true if a recording has V6's blocks. The version in the header of another one may be damaged: but
+/// only V6 has a process by a pair of key and value.
 pub(crate) fn is_v6(info: &TraceInfo) -> bool {
     let is_by_pair = info.process_id.is_none() || !info.key_values.is_empty();
     info.format == Format::Nettrace && info.version >= 6 && is_by_pair

@@ -89,7 +89,7 @@ impl<'a> Cursor<'a> {
         self.rest.len()
     }
 
-    /// Whether no bytes are left.
+    /// Returns true if no bytes are left.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()

@@ -81,7 +81,7 @@ pub(crate) struct Open {
     end: usize,
     next: usize,
     pub(crate) rows: RowDecoder,
-    /// Whether the recording ends inside the block.
+    /// True if the recording ends inside the block.
     cut: bool,
 }
 
@@ -143,7 +143,7 @@ pub(crate) struct Engine {
     /// Offset in the recording up to which the content of a block that may be too large was searched for
     /// blocks.
     looked_through: u64,
-    /// Whether a block of V6 waits for the next one.
+    /// True if a block of V6 waits for the next one.
     pub(crate) has_lookahead: bool,
     /// Offset in the recording of the block that was announced to replace stacks or label lists.
     replacing: Option<u64>,

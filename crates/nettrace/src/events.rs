@@ -25,7 +25,7 @@ pub(crate) mod sealed {
     pub trait Source {
         /// The bytes at hand.
         fn bytes(&self) -> &[u8];
-        /// Whether no more bytes will come.
+        /// Returns true if no more bytes will come.
         fn is_complete(&self) -> bool;
         /// Drops `released` bytes from the front and gets at least `wanted` more, or as many as there are.
         /// Returns whether anything has changed. Bytes that are not dropped keep their order, not their
@@ -37,7 +37,7 @@ pub(crate) mod sealed {
             let _ = count;
             Ok(false)
         }
-        /// Whether dropped bytes leave the buffer, which shifts positions.
+        /// Returns true if dropped bytes leave the buffer, which shifts positions.
         fn drops(&self) -> bool;
     }
 }

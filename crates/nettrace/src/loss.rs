@@ -62,8 +62,8 @@ impl Loss {
         self.total
     }
 
-    /// Whether more events may have been lost than [`total`](Self::total): the buffers were full at some
-    /// time, and the version does not report what a thread lost before it ended. False while no loss is
+    /// Returns true if more events may have been lost than [`total`](Self::total): the buffers were full at
+    /// some time, and the version does not report what a thread lost before it ended. False while no loss is
     /// known.
     pub const fn is_lower_bound(&self) -> bool {
         self.is_lower_bound

@@ -133,7 +133,7 @@ impl FieldType {
         }
     }
 
-    /// Whether values of the type name other places of the payload.
+    /// Returns true if values of the type name other places of the payload.
     pub(crate) fn has_location(&self) -> bool {
         match self {
             Self::Scalar(_) => false,
@@ -143,7 +143,7 @@ impl FieldType {
         }
     }
 
-    /// Whether the type or a part of it is invalid: only its code was kept.
+    /// Returns true if the type or a part of it is invalid: only its code was kept.
     pub(crate) fn is_invalid(&self) -> bool {
         match self {
             Self::Scalar(code) => matches!(
@@ -220,7 +220,7 @@ pub struct Metadata {
     pub(crate) message_template: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) key_values: Vec<(String, String)>,
-    /// Whether a field or a part of one has the type [`TypeCode::BOOLEAN`].
+    /// True if a field or a part of one has the type [`TypeCode::BOOLEAN`].
     pub(crate) has_booleans: bool,
 }
 

@@ -82,7 +82,7 @@ scalars! {
 }
 
 impl FieldType {
-    /// Whether the field is read and has no value.
+    /// Returns true if the field is read and has no value.
     pub const fn is_hidden(&self) -> bool {
         matches!(self, Self::Pad16 | Self::PadWord | Self::Hidden(_))
     }
@@ -153,7 +153,7 @@ impl Field {
         &self.field_type
     }
 
-    /// Whether its value is the number of elements of later arrays in the same list.
+    /// Returns true if its value is the number of elements of later arrays in the same list.
     #[inline]
     pub const fn is_counter(&self) -> bool {
         self.is_counter

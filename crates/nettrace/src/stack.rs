@@ -23,7 +23,7 @@ impl<'a> Stack<'a> {
         self.bytes.len().checked_div(usize::from(self.pointer_size)).unwrap_or(0)
     }
 
-    /// Whether no address is left.
+    /// Returns true if no address is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -238,7 +238,7 @@ impl ThreadTable {
         self.unread = self.unread.wrapping_add(1);
     }
 
-    /// Whether events of the thread may have been left out unread since the last call.
+    /// Returns true if events of the thread may have been left out unread since the last call.
     fn has_unread_before(&mut self, slot: ThreadSlot) -> bool {
         let unread = self.unread;
         self.get_mut(slot).is_some_and(|thread| core::mem::replace(&mut thread.unread, unread) != unread)

@@ -182,9 +182,9 @@ struct Context<'a> {
     counted: u32,
     /// V6 stores times in another form.
     v6: bool,
-    /// Whether pointers have 8 bytes.
+    /// True if pointers have 8 bytes.
     wide: bool,
-    /// Whether booleans have one byte, although the field list says four.
+    /// True if booleans have one byte, although the field list says four.
     has_byte_booleans: bool,
 }
 
@@ -272,7 +272,7 @@ impl<'a> Fields<'a> {
         self.rest
     }
 
-    /// Whether the recording describes the fields, and not a schema.
+    /// Returns true if the recording describes the fields, and not a schema.
     pub const fn is_recorded(&self) -> bool {
         matches!(self.list, FieldList::Recorded(_))
     }
@@ -412,7 +412,7 @@ impl<'a> Array<'a> {
     pub const fn len(&self) -> usize {
         self.left
     }
-    /// Whether no element is left.
+    /// Returns true if no element is left.
     pub const fn is_empty(&self) -> bool {
         self.left == 0
     }

@@ -58,7 +58,7 @@ impl NamedValue {
         Self { number, names }
     }
 
-    /// Whether anything of it has a name.
+    /// Returns true if anything of it has a name.
     pub fn has_name(&self) -> bool {
         match self.names.kind {
             ValueNamesKind::Values => self.names.name_of(self.number).is_some(),

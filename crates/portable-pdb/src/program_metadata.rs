@@ -73,7 +73,7 @@ pub struct FieldDefinition<'a> {
 }
 
 impl FieldDefinition<'_> {
-    /// Whether it is a constant, which has no storage.
+    /// Returns true if it is a constant, which has no storage.
     pub const fn is_constant(&self) -> bool {
         self.flags & 0x40 != 0
     }

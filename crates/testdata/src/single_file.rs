@@ -115,7 +115,7 @@ fn rebundle(published: &[u8], published_name: &str, name: &str, assembly: &[u8])
     made
 }
 
-/// Whether an assembly is of the framework, and may be used.
+/// Returns true if an assembly is of the framework, and may be used.
 fn is_used(name: &str) -> bool {
     let of_framework = ["System.", "Microsoft.Win32.", "mscorlib.", "netstandard."];
     of_framework.iter().any(|prefix| name.starts_with(prefix)) && !UNUSED.contains(&name)

@@ -127,7 +127,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Whether a file lies beside a recording, as a file of this kind.
+/// Returns true if a file lies beside a recording, as a file of this kind.
 fn ends_with(name: &str, kind: &str) -> bool {
     name.strip_suffix(".nettrace")
         .and_then(|stem| stem.strip_suffix(kind))
@@ -138,7 +138,7 @@ fn open(number: u32) -> Result<Reader<File>, Error> {
     Ok(Reader::with_skip(File::open(number), File::skip)?.with_lookahead())
 }
 
-/// Whether a file beside a recording is of the same process and time.
+/// Returns true if a file beside a recording is of the same process and time.
 fn is_of(number: u32, recorded: Option<&TraceInfo>) -> bool {
     let Ok(beside) = open(number) else { return false };
     let (Some(beside), Some(recorded)) = (beside.info(), recorded) else { return false };

@@ -246,7 +246,7 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Whether the count differs too much, or is missing on one side.
+    /// Returns true if the count differs too much, or is missing on one side.
     fn is_beyond_tolerance(&self) -> bool {
         let (Some(before), Some(now)) = (self.before, self.now) else { return true };
         before.abs_diff(now) > before / TOLERANCE

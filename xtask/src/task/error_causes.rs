@@ -16,18 +16,18 @@ struct Field<'t> {
 }
 
 impl Field<'_> {
-    /// Whether the field has the error that caused this one.
+    /// Returns true if the field has the error that caused this one.
     fn is_cause(&self) -> bool {
         let mut words = self.kind.split(|c: char| !c.is_alphanumeric());
         self.is_returned() || words.any(|word| word.ends_with("Error") || word == "Missing")
     }
 
-    /// Whether `Error::source` returns it. A field called `source` needs no attribute.
+    /// Returns true if `Error::source` returns it. A field called `source` needs no attribute.
     fn is_returned(&self) -> bool {
         self.name == "source" || self.attributes.contains("#[source]") || self.attributes.contains("#[from]")
     }
 
-    /// Whether the message has it: `{name}`, `{name:…}`, or an argument `.name`.
+    /// Returns true if the message has it: `{name}`, `{name:…}`, or an argument `.name`.
     fn is_printed(&self, message: &str) -> bool {
         ["{", "."].iter().any(|before| {
             let text = format!("{before}{}", self.name);

@@ -80,7 +80,7 @@ fn python(environment: &Path, offline: bool) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Whether the Java that is installed is one that Spark runs on.
+/// Returns true if the Java that is installed is one that Spark runs on.
 fn has_java_17() -> bool {
     let output = Command::new("java").arg("-version").output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stderr).into_owned()).unwrap_or_default();

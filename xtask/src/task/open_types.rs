@@ -30,7 +30,7 @@ fn faults(source: &str) -> Vec<&str> {
     found
 }
 
-/// Whether a struct has fields with names, all of them public.
+/// Returns true if a struct has fields with names, all of them public.
 fn has_public_fields(lines: &[&str]) -> bool {
     if !lines[0].ends_with('{') {
         return false;

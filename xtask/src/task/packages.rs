@@ -198,7 +198,7 @@ fn readme_faults(package: &Value, readme: &str) -> Vec<String> {
     faults
 }
 
-/// Whether a source file names the workspace's testdata.
+/// Returns true if a source file names the workspace's testdata.
 fn reads_outside(source: &str) -> bool {
     source.lines().any(|line| {
         !line.trim_start().starts_with("//")

@@ -101,7 +101,7 @@ fn install_subcommands(is_needed: impl Fn(&[&str]) -> bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether a tool is there, by [`Tool::program`].
+/// Returns true if a tool is there, by [`Tool::program`].
 fn is_present(program: &str) -> bool {
     if let Some((program, arguments)) = program.split_once(' ') {
         let mut command = Command::new(program);

@@ -22,7 +22,7 @@ struct Step {
 pub(crate) struct Steps {
     start: Instant,
     results: Vec<Step>,
-    /// Whether a step that cannot run is a failure.
+    /// True if a step that cannot run is a failure.
     strict: bool,
 }
 
@@ -64,7 +64,7 @@ impl Steps {
         self.results.extend(other.results);
     }
 
-    /// Whether a step has failed.
+    /// Returns true if a step has failed.
     pub(crate) fn have_failed(&self) -> bool {
         self.results.iter().any(|step| matches!(step.outcome, Outcome::Failed(_)))
     }

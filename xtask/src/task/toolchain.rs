@@ -11,7 +11,7 @@ use crate::task::workspace::{self, execute};
 pub(crate) struct Toolchain {
     /// The folder of `cargo` and `rustc`; `None` for those that run this program.
     folder: Option<PathBuf>,
-    /// Whether the standard library is built from its sources.
+    /// True if the standard library is built from its sources.
     builds_std: bool,
 }
 

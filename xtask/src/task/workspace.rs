@@ -54,7 +54,7 @@ pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command
     command
 }
 
-/// Whether a program can be started; its exit code does not matter.
+/// Returns true if a program can be started; its exit code does not matter.
 pub(crate) fn is_installed(program: &str, probe: &str) -> bool {
     Command::new(program)
         .arg(probe)
@@ -65,7 +65,7 @@ pub(crate) fn is_installed(program: &str, probe: &str) -> bool {
         .is_ok()
 }
 
-/// Whether `cargo NAME` is a subcommand that is installed.
+/// Returns true if `cargo NAME` is a subcommand that is installed.
 pub(crate) fn has_cargo_subcommand(name: &str) -> bool {
     cargo([name, "--version"])
         .stdout(Stdio::null())

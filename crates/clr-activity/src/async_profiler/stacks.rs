@@ -120,7 +120,7 @@ struct OpenRun {
 /// The state and the operations of a thread, as its events have them so far.
 #[derive(Debug, Default)]
 struct Thread {
-    /// Whether the thread has reported its state since the session began.
+    /// True if the thread has reported its state since the session began.
     is_known: bool,
     runs: Vec<Run>,
     open: Vec<OpenRun>,

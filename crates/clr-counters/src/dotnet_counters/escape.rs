@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-/// Whether the character moves a cursor, ends a line or changes the direction of text.
+/// Returns true if the character moves a cursor, ends a line or changes the direction of text.
 fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -21,12 +21,12 @@ const HAS_MODULE_OVERRIDE: u16 = 0x10;
 const FIRST_OPTIONAL: u64 = 48;
 
 impl Names<'_> {
-    /// Whether a type is that of arrays.
+    /// Returns true if a type is that of arrays.
     pub fn is_array(&self, type_handle: u64) -> bool {
         self.memory.u32(type_handle).is_ok_and(|flags| self.is_of_array(flags))
     }
 
-    /// Whether the flags of a type are those of arrays.
+    /// Returns true if the flags of a type are those of arrays.
     pub(crate) const fn is_of_array(&self, flags: u32) -> bool {
         match self.runtime.native_aot() {
             Some(_) => native_names::is_array(flags),
@@ -39,7 +39,7 @@ impl Names<'_> {
         if self.runtime.is_native_aot() { 8 } else { 48 }
     }
 
-    /// Whether the memory has a type at an address: its class knows it.
+    /// Returns true if the memory has a type at an address: its class knows it.
     pub(crate) fn is_type(&self, type_handle: u64) -> bool {
         self.check_type(type_handle).unwrap_or_default()
     }

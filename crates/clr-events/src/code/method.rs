@@ -62,7 +62,7 @@ impl MethodFlags {
         Tier((low >> 7) | (high & 3) << 1)
     }
 
-    /// Whether the code is the part of its method that is seldom run.
+    /// Returns true if the code is the part of its method that is seldom run.
     pub const fn is_cold(self) -> bool {
         self.0 >> 28 == 1
     }
@@ -187,7 +187,7 @@ impl<'m> Method<'m> {
         (path, self.entry.namespace, self.entry.name, self.entry.signature)
     }
 
-    /// Whether an event has its name.
+    /// Returns true if an event has its name.
     pub(crate) fn is_named(&self) -> bool {
         !self.entry.is_unnamed()
     }

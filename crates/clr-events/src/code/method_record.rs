@@ -34,12 +34,12 @@ pub(crate) enum RecordKind {
 }
 
 impl RecordKind {
-    /// Whether the session caused the record, not a load or unload.
+    /// Returns true if the session caused the record, not a load or unload.
     pub(crate) const fn is_rundown(self) -> bool {
         matches!(self, Self::DcStart | Self::DcStop)
     }
 
-    /// Whether runtimes write the IL map after the record instead of before it.
+    /// Returns true if runtimes write the IL map after the record instead of before it.
     pub(crate) const fn is_before_il(self) -> bool {
         matches!(self, Self::Load | Self::DcStart)
     }

@@ -48,7 +48,7 @@ const RUNTIME_LIBRARIES: [&str; 9] = [
 ];
 
 impl CodeOrigin {
-    /// Whether it is native code of the runtime itself.
+    /// Returns true if it is native code of the runtime itself.
     pub const fn is_native_runtime(self) -> bool {
         matches!(self, Self::Gc | Self::Jit | Self::Runtime)
     }
@@ -116,7 +116,7 @@ impl CodeOrigin {
     }
 }
 
-/// Whether a symbol, mangled or not, is a function of the garbage collector's classes.
+/// Returns true if a symbol, mangled or not, is a function of the garbage collector's classes.
 fn is_of_gc(symbol: &str) -> bool {
     ["gc_heap", "GCHeap"].into_iter().any(|class| symbol.contains(class))
 }

@@ -11,9 +11,9 @@ pub(crate) struct Process {
     pub(crate) methods: Ranges<Entry>,
     pub(crate) modules: Modules,
     pub(crate) mappings: Ranges<native::Mapping>,
-    /// Whether the recording has a rundown: the methods loaded when the session began or ended.
+    /// True if the recording has a rundown: the methods loaded when the session began or ended.
     pub(crate) has_rundown: bool,
-    /// Whether something was left out because the limit was reached.
+    /// True if something was left out because the limit was reached.
     pub(crate) is_cut: bool,
 }
 

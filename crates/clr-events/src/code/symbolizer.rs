@@ -185,7 +185,7 @@ impl<'m> Code<'m> {
         }
     }
 
-    /// Whether there is a name for it.
+    /// Returns true if there is a name for it.
     pub const fn is_named(&self) -> bool {
         !matches!(self, Self::Unresolved(_))
     }

@@ -38,8 +38,8 @@ impl<'n> StateMachine<'n> {
         }
     }
 
-    /// Whether a method with its parameters does nothing but start the state machine: the method that was
-    /// written, or the `MoveNextAsync` of an `async` iterator.
+    /// Returns true if a method with its parameters does nothing but start the state machine: the method that
+    /// was written, or the `MoveNextAsync` of an `async` iterator.
     pub fn is_entered_by(&self, method: &str) -> bool {
         if let Some(own) = method.strip_prefix(self.whole).and_then(|rest| rest.strip_prefix('.')) {
             return own.ends_with("MoveNextAsync()");

@@ -37,7 +37,7 @@ pub(crate) fn names() -> Vec<CompletionCandidate> {
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Whether a shell takes the text literally, as one word.
+/// Returns true if a shell takes the text literally, as one word.
 fn is_literal(text: &str) -> bool {
     !text.starts_with('-') && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-+".contains(c))
 }

@@ -92,7 +92,7 @@ impl SourceArgs<ManyProcesses> {
 }
 
 impl<P: ProcessIds> SourceArgs<P> {
-    /// Whether any of them names a source.
+    /// Returns true if any of them names a source.
     pub(crate) fn is_given(&self) -> bool {
         let names = [&self.name, &self.endpoint, &self.dsrouter];
         !self.process.pids().is_empty()
@@ -129,7 +129,7 @@ impl<P: ProcessIds> SourceArgs<P> {
 pub(crate) struct PortChoice {
     /// The address of the port.
     pub(crate) address: String,
-    /// Whether dipc listens and the runtime connects, rather than the other way round.
+    /// True if dipc listens and the runtime connects, rather than the other way round.
     pub(crate) is_ours: bool,
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct SourcesArgs {
 }
 
 impl SourcesArgs {
-    /// Whether there may be several processes at once.
+    /// Returns true if there may be several processes at once.
     pub(crate) fn may_be_many(&self) -> bool {
         let listens = self.diagnostic_port.as_ref().is_some_and(|port| port.is_ours);
         self.all || listens || self.process_ids.len() > 1

@@ -189,7 +189,7 @@ impl DiffArgs {
         self.names
     }
 
-    /// Whether the result is a flame graph.
+    /// Returns true if the result is a flame graph.
     const fn is_picture(&self) -> bool {
         matches!(self.format, DiffFormat::Html | DiffFormat::Svg)
     }

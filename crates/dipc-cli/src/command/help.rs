@@ -102,7 +102,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("regression", "compare"),
 ];
 
-/// Whether `dipc help` has a section about a symptom.
+/// Returns true if `dipc help` has a section about a symptom.
 pub(crate) fn is_symptom(word: &str) -> bool {
     symptom(subject_of(word)).is_some()
 }
@@ -172,7 +172,7 @@ fn print_commands(program: Command) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Whether `--help` of a command prints more than `-h`: the meaning of each of its values.
+/// Returns true if `--help` of a command prints more than `-h`: the meaning of each of its values.
 fn has_long_help(command: &Command) -> bool {
     command.get_arguments().any(|argument| {
         let values = argument.get_possible_values();
@@ -262,7 +262,7 @@ mod tests {
         commands: Vec<Vec<String>>,
     }
 
-    /// Whether a text has a word that is not continued by a letter, digit or hyphen.
+    /// Returns true if a text has a word that is not continued by a letter, digit or hyphen.
     fn has_word(text: &str, word: &str) -> bool {
         let continues = |c: char| c.is_alphanumeric() || c == '-';
         text.match_indices(word).any(|(at, _)| {
@@ -270,7 +270,7 @@ mod tests {
         })
     }
 
-    /// Whether a text names a command; a report follows its file, so that both words count.
+    /// Returns true if a text names a command; a report follows its file, so that both words count.
     fn names_command(text: &str, command: &[String]) -> bool {
         match command {
             [report, name] if report == "report" => has_word(text, report) && has_word(text, name),

@@ -486,7 +486,7 @@ struct Pusher<'a> {
     runtime: Runtime,
     /// The process, if there are several: they may share a name.
     pid: Option<u32>,
-    /// Whether the program is one of .NET.
+    /// True if the program is one of .NET.
     is_dotnet: bool,
     sent: u64,
     /// The number of profiles that were not delivered, and the last reason.

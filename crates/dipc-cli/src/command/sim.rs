@@ -156,7 +156,7 @@ impl EndWatcher {
     }
 }
 
-/// Whether standard input is a pipe or a file, whose end counts. A background job that reads from the
+/// Returns true if standard input is a pipe or a file, whose end counts. A background job that reads from the
 /// terminal is stopped, and one that a script starts has `/dev/null`, which is at its end from the start:
 /// `dipc sim &` has to run in both cases.
 #[cfg(unix)]

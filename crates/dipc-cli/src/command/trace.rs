@@ -239,7 +239,7 @@ fn refuse_standard_output(flags: &str, args: &TraceArgs) -> Result<(), Failure> 
 #[derive(Debug, Clone)]
 struct RecordingSettings {
     selection: Selection,
-    /// Whether the selection was printed already.
+    /// True if the selection was printed already.
     is_announced: bool,
     collect: SessionConfig,
     output: Option<PathBuf>,
@@ -247,16 +247,16 @@ struct RecordingSettings {
     format: Option<ExportFormat>,
     /// The form of names in that format.
     names: NameForm,
-    /// Whether to keep the names that a recording without its end would lack.
+    /// True to keep the names that a recording without its end would lack.
     keeps_names: bool,
-    /// Whether to keep the kernel's thread accounting beside samples of threads.
+    /// True to keep the kernel's thread accounting beside samples of threads.
     keeps_thread_times: bool,
     resume: bool,
     fail_on_loss: bool,
     duration: Option<Duration>,
     timeout: Duration,
     interrupts: Interrupts,
-    /// Whether other runtimes may be recorded at the same time.
+    /// True if other runtimes may be recorded at the same time.
     follows: bool,
     stopping_event: Option<StoppingEvent>,
     flight: Option<FlightSettings>,
@@ -290,7 +290,7 @@ impl WrittenFiles {
         Self(Some(Arc::default()))
     }
 
-    /// Whether another command presents the recordings.
+    /// Returns true if another command presents the recordings.
     const fn are_presented(&self) -> bool {
         self.0.is_some()
     }
@@ -546,7 +546,7 @@ impl RecordingSettings {
         }
     }
 
-    /// Whether the runtime lists its methods at the end.
+    /// Returns true if the runtime lists its methods at the end.
     fn lists_methods(&self) -> bool {
         match self.collect.rundown {
             Rundown::Default => true,

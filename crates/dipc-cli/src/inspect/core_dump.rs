@@ -56,7 +56,7 @@ pub(crate) struct ManagedThread {
 }
 
 impl ManagedThread {
-    /// Whether it throws or handles an exception.
+    /// Returns true if it throws or handles an exception.
     pub(crate) fn throws(&self) -> bool {
         self.exceptions.iter().any(|(state, _)| *state == ExceptionState::Current)
     }

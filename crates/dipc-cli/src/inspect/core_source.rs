@@ -135,7 +135,7 @@ fn not_read(what: &dyn std::fmt::Display, error: &Error) -> Failure {
     Failure::new(Exit::Failed, format_args!("read memory: {what}: {error}")).with_help(MACHINE_HELP)
 }
 
-/// Whether a path is standard input, or a pipe that this process was started with.
+/// Returns true if a path is standard input, or a pipe that this process was started with.
 fn is_open_stream(path: &Path) -> bool {
     let is_descriptor = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
     path.as_os_str() == "-" || (is_descriptor && path.metadata().is_ok_and(|file| !file.is_file()))
@@ -153,7 +153,7 @@ pub(crate) fn check_described(runtime: &Runtime, what: &str) -> Result<(), Failu
     .with_help("of such programs threads, stacks, exceptions, modules, heap, paths, objects, strings and handles are known"))
 }
 
-/// Whether a file is a core dump, by its first bytes. A pipe is not looked into.
+/// Returns true if a file is a core dump, by its first bytes. A pipe is not looked into.
 pub(crate) fn is_core(path: &Path) -> bool {
     const TYPE: usize = 16;
     const CORE: u8 = 4;

@@ -15,9 +15,9 @@ pub(crate) struct FrameText {
     /// The file of the module.
     pub(crate) module: Option<String>,
     pub(crate) token: Option<u32>,
-    /// Whether the method was made in memory, and has no name.
+    /// True if the method was made in memory, and has no name.
     pub(crate) is_dynamic: bool,
-    /// Whether the method belongs to another assembly than the framework's.
+    /// True if the method belongs to another assembly than the framework's.
     pub(crate) is_user_code: bool,
     pub(crate) kind: FrameKind,
 }
@@ -95,7 +95,7 @@ pub(crate) fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {
     }
 }
 
-/// Whether an assembly is the user's. Methods of an unnamed one were made in memory.
+/// Returns true if an assembly is the user's. Methods of an unnamed one were made in memory.
 fn is_user_assembly(file_name: &str, path: &str) -> bool {
     let name = file_name.strip_suffix(".dll").unwrap_or(file_name);
     !name.is_empty() && !is_framework(name, path)

@@ -43,7 +43,7 @@ fn add_field(names: &Names<'_>, before: &str, of: &FieldValue, texts: &mut Vec<F
     }
 }
 
-/// Whether a structure is written as one value.
+/// Returns true if a structure is written as one value.
 fn is_one_value(type_name: Option<&str>, fields: &[FieldValue]) -> bool {
     type_name.is_some_and(|of| known_text(of, fields).is_some() || nullable(of, fields).is_some())
 }
@@ -164,7 +164,7 @@ pub(crate) enum JsonValue {
         r#type: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// Whether the text is longer.
+        /// True if the text is longer.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         cut: bool,
     },

@@ -219,7 +219,7 @@ impl<'o> LiveList<'o> {
         self.shown
     }
 
-    /// Whether no more events will be written.
+    /// Returns true if no more events will be written.
     pub(crate) const fn is_complete(&self) -> bool {
         self.left == 0
     }

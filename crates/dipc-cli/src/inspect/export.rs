@@ -54,9 +54,9 @@ pub(crate) struct Export<'a> {
     pub(crate) output: Option<&'a Path>,
     pub(crate) metric: Option<Metric>,
     pub(crate) profile: ProfileOptions,
-    /// Whether to separate threads in formats that show no time.
+    /// True to separate threads in formats that show no time.
     pub(crate) by_thread: bool,
-    /// Whether cells that spreadsheets would take for formulas begin with an apostrophe.
+    /// True if cells that spreadsheets would take for formulas begin with an apostrophe.
     pub(crate) for_spreadsheets: bool,
     /// Returns the facts of the recording to know first, for a page of the whole of it.
     pub(crate) findings: Option<FindingsOf>,

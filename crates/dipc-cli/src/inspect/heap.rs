@@ -26,7 +26,7 @@ pub(crate) struct Heap {
 pub(crate) struct GraphOfEvents {
     /// The process whose heap it is; that of the first dump if `None`.
     pub(crate) pid: Option<u64>,
-    /// Whether keys of dependent handles reference their values.
+    /// True if keys of dependent handles reference their values.
     pub(crate) dependent_edges: bool,
 }
 

@@ -62,7 +62,7 @@ struct TypeRow {
     module: String,
     bytes: u64,
     retained: u64,
-    /// Whether `retained` is a lower bound.
+    /// True if `retained` is a lower bound.
     more: bool,
     objects: u64,
     paths: Vec<PathRow>,
@@ -73,7 +73,7 @@ struct PathRow {
     objects: u64,
     bytes: u64,
     retained: u64,
-    /// Whether `retained` is a lower bound.
+    /// True if `retained` is a lower bound.
     more: bool,
     /// Indexes of names, starting at the root.
     steps: Vec<usize>,

@@ -16,7 +16,7 @@ use search::Search;
 /// The search for source lines.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LineOptions {
-    /// Whether to add source lines to frames.
+    /// True to add source lines to frames.
     pub(crate) are_wanted: bool,
     /// Folders with PDBs, or with modules that embed theirs, searched first.
     pub(crate) folders: Vec<PathBuf>,

@@ -23,7 +23,7 @@ pub(crate) struct MemoryUse {
     /// Bytes that are committed for the managed heap.
     #[serde(rename = "heap_bytes")]
     heap: u64,
-    /// Whether `all` is the memory in a core dump rather than the resident memory.
+    /// True if `all` is the memory in a core dump rather than the resident memory.
     #[serde(skip)]
     is_dump: bool,
 }

@@ -47,8 +47,8 @@ pub(crate) fn refuse_beside(output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the names at a path belong to a recording other than `recording` that has the same path for its
-/// names: `app` and `app.nettrace` share one.
+/// Returns true if the names at a path belong to a recording other than `recording` that has the same path
+/// for its names: `app` and `app.nettrace` share one.
 pub(crate) fn are_of_another(names: &Path, recording: &Path) -> bool {
     let Some(name) = names.file_name().and_then(|name| name.to_str()) else { return false };
     let Some(stem) = name.strip_suffix(".names.nettrace") else { return false };
@@ -144,7 +144,7 @@ pub(crate) fn code_beside(recording: &Path) -> impl FnMut(&mut CodeMap) + use<> 
     }
 }
 
-/// Whether names belong to the recorded process, judged by the headers.
+/// Returns true if names belong to the recorded process, judged by the headers.
 fn is_of(names: &TraceInfo, recorded: &TraceInfo) -> bool {
     let apart = names.start_ticks.0.abs_diff(recorded.start_ticks.0);
     (names.process_id, names.pointer_size, names.frequency)

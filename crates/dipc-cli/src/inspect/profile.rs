@@ -32,17 +32,17 @@ pub(crate) struct ProfileOptions {
     /// The requested beginning and end, without the range that a part states itself.
     pub(crate) requested_times: (Option<RelativeTime>, Option<RelativeTime>),
     pub(crate) filter: StackFilter,
-    /// Whether to include the time in which threads waited for work.
+    /// True to include the time in which threads waited for work.
     pub(crate) idle: bool,
-    /// Whether to leave out the time in which threads were blocked in the middle of work.
+    /// True to leave out the time in which threads were blocked in the middle of work.
     pub(crate) leaves_out_blocked: bool,
-    /// Whether to charge GC pauses to the methods that they interrupted, without a frame of their own.
+    /// True to charge GC pauses to the methods that they interrupted, without a frame of their own.
     pub(crate) charges_gc_pauses: bool,
     /// Methods that wait for work, besides the known ones.
     pub(crate) waits_for_work: Vec<Pattern>,
     /// The methods that are the user's; empty for those of all assemblies but the framework's.
     pub(crate) user_code: Vec<Pattern>,
-    /// Whether waits for locks end in a frame for the lock.
+    /// True if waits for locks end in a frame for the lock.
     pub(crate) locks: bool,
     pub(crate) grouping: CausalGrouping,
     pub(crate) names: NameForm,
@@ -50,7 +50,7 @@ pub(crate) struct ProfileOptions {
 }
 
 impl ProfileOptions {
-    /// Whether any option changes the stacks.
+    /// Returns true if any option changes the stacks.
     pub(crate) fn changes_stacks(&self) -> bool {
         let StackFilter { roots, hidden, fold_recursion, .. } = &self.filter;
         !roots.is_empty() || !hidden.is_empty() || *fold_recursion || self.grouping.any()
@@ -96,11 +96,11 @@ impl ProfileOptions {
 pub(crate) struct ProfileRequest {
     /// The metric; by default [what the recording shows best](Options::metric).
     pub(crate) metric: Option<Metric>,
-    /// Whether to keep tracks, which hold the times of what happened.
+    /// True to keep tracks, which hold the times of what happened.
     pub(crate) tracks: bool,
-    /// Whether to record which time was spent in managed code.
+    /// True to record which time was spent in managed code.
     pub(crate) kinds: bool,
-    /// Whether to include the stacks of idle threads, distinguished only by their state.
+    /// True to include the stacks of idle threads, distinguished only by their state.
     pub(crate) idle_stacks: bool,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct RecordingProfile {
 /// Minimum share of time that may be work or a wait to mention, in percent.
 const MIN_UNVERIFIED: f64 = 1.0;
 
-/// Whether this much time that may be work or a wait is mentioned.
+/// Returns true if this much time that may be work or a wait is mentioned.
 pub(crate) fn is_worth_saying(unverified: u64, total: u64) -> bool {
     units::share(unverified, total) >= MIN_UNVERIFIED
 }
@@ -166,7 +166,7 @@ pub(crate) fn read_off_cpu(file: &Path, options: &ProfileOptions) -> Result<Prof
     Ok(read.profile)
 }
 
-/// Whether a file can be read more than once.
+/// Returns true if a file can be read more than once.
 pub(crate) fn is_regular(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file())
 }

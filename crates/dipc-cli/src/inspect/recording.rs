@@ -269,14 +269,14 @@ fn cannot_read(name: &str, error: &nettrace::Error) -> Failure {
     }
 }
 
-/// Whether a file identifies itself as a `.gcdump`.
+/// Returns true if a file identifies itself as a `.gcdump`.
 pub(crate) fn is_gcdump(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
     read.is_ok() && beginning.windows(FIRST_OBJECT.len()).any(|bytes| bytes == FIRST_OBJECT)
 }
 
-/// Whether a file with this beginning is compressed with gzip, xz or zstd.
+/// Returns true if a file with this beginning is compressed with gzip, xz or zstd.
 fn is_compressed(begins: &[u8]) -> bool {
     const MAGIC: [&[u8]; 3] = [b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"];
     MAGIC.iter().any(|magic| begins.starts_with(magic))

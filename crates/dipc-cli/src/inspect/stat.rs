@@ -128,7 +128,7 @@ impl Counts {
         self.renamed.entry((index, event.version(), name.to_string())).or_default().add(one);
     }
 
-    /// Whether names were left out, which ones depending on the order of the events.
+    /// Returns true if names were left out, which ones depending on the order of the events.
     fn is_limited(&self) -> bool {
         self.renamed.len() >= MAX_RENAMED
     }

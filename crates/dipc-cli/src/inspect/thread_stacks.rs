@@ -24,7 +24,7 @@ pub(crate) struct ThreadStacks {
     threads: Vec<ThreadSamples>,
     /// Unfinished lock waits, and the threads that wait for one another.
     locks: ContentionReport,
-    /// Whether threads that are at work by their stacks may actually have been waiting.
+    /// True if threads that are at work by their stacks may actually have been waiting.
     is_unverified: bool,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct ThreadStacks {
 pub(crate) struct StackOptions {
     pub(crate) names: NameForm,
     pub(crate) grouping: CausalGrouping,
-    /// Whether each sample has the type that the runtime gave it, as in dotnet-stack, from a thread's first
+    /// True if each sample has the type that the runtime gave it, as in dotnet-stack, from a thread's first
     /// sample on; otherwise it has the state of its thread.
     pub(crate) keeps_types: bool,
 }
@@ -58,7 +58,7 @@ pub(crate) struct ThreadSamples {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct SampledStack {
     pub(crate) state: ThreadState,
-    /// Whether the thread was in managed code, according to the runtime.
+    /// True if the thread was in managed code, according to the runtime.
     pub(crate) is_managed: bool,
     /// The managed frames, leaf first.
     pub(crate) frames: Vec<FrameId>,
@@ -134,7 +134,7 @@ impl ThreadStacks {
         &self.locks
     }
 
-    /// Whether threads that are at work by their stacks may actually have been waiting.
+    /// Returns true if threads that are at work by their stacks may actually have been waiting.
     pub(crate) const fn is_unverified(&self) -> bool {
         self.is_unverified
     }

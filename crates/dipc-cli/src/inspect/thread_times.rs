@@ -92,7 +92,7 @@ pub(crate) fn warn_if_left_behind(recording: &Path) {
     }
 }
 
-/// Whether an account belongs to the recorded process, judged by the headers.
+/// Returns true if an account belongs to the recorded process, judged by the headers.
 fn is_of(account: &TraceInfo, recorded: &TraceInfo) -> bool {
     let apart = account.start_ticks.0.abs_diff(recorded.start_ticks.0);
     (account.process_id, account.frequency) == (recorded.process_id, recorded.frequency)

@@ -59,7 +59,7 @@ impl WaitedFor {
         }
     }
 
-    /// Whether threads enter it and leave it.
+    /// Returns true if threads enter it and leave it.
     pub(crate) const fn is_lock(self) -> bool {
         matches!(self, Self::Monitor | Self::Lock | Self::ReaderWriterLock)
     }
@@ -125,7 +125,7 @@ impl Waits {
     }
 }
 
-/// Whether one thread waits for another, through others.
+/// Returns true if one thread waits for another, through others.
 fn reaches<'w>(from: usize, to: usize, count: usize, owners: &impl Fn(usize) -> &'w [usize]) -> bool {
     let mut seen = vec![false; count];
     let mut pending = vec![from];
@@ -321,7 +321,7 @@ impl Finder<'_> {
         tasks
     }
 
-    /// Whether a task goes on in the SynchronizationContext of a thread.
+    /// Returns true if a task goes on in the SynchronizationContext of a thread.
     fn goes_on_in_context_of(&self, index: usize, task: u64) -> bool {
         let context = || {
             let thread = self.objects.get(index).copied().flatten()?;
@@ -348,7 +348,7 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a method ends a task: it is the task itself, or the task waits for it.
+    /// Returns true if a method ends a task: it is the task itself, or the task waits for it.
     fn leads_to(&self, method: u64, task: u64) -> bool {
         let mut of = method;
         for _ in 0..MAX_LINKS {

@@ -19,7 +19,7 @@ pub(crate) struct TimeRange {
 }
 
 impl TimeRange {
-    /// Whether it has a calendar time, for which the recording's start must be known.
+    /// Returns true if it has a calendar time, for which the recording's start must be known.
     pub(crate) fn has_dates(self) -> bool {
         [self.from, self.to].iter().any(|point| matches!(point, Some(TimePoint::At(_))))
     }

@@ -25,7 +25,7 @@ pub(crate) struct Process {
     pub(crate) endpoint: String,
     pub(crate) uid: Option<u32>,
     pub(crate) error: Option<String>,
-    /// Whether the runtime answered; "unknown command" counts as an answer.
+    /// True if the runtime answered; "unknown command" counts as an answer.
     #[serde(skip)]
     pub(crate) reached: bool,
 }

@@ -119,9 +119,9 @@ impl ThreadSnapshot {
 pub(crate) struct SampleSettings {
     /// Samples per second of a running thread; 0 for none.
     pub(crate) frequency: u32,
-    /// Whether to record threads leaving a processor.
+    /// True to record threads leaving a processor.
     pub(crate) off_cpu: bool,
-    /// Whether to sample whole processors if that is permitted, which sees threads that live for
+    /// True to sample whole processors if that is permitted, which sees threads that live for
     /// milliseconds.
     pub(crate) short_threads: bool,
 }

@@ -181,7 +181,7 @@ pub(crate) fn copy(
     Ok(ProcessCopy { copied, threads: count, paused })
 }
 
-/// Whether a limit can leave out memory: what an analysis reads is then copied first.
+/// Returns true if a limit can leave out memory: what an analysis reads is then copied first.
 fn is_limited(pid: u32, settings: &CoreSettings) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next());

@@ -147,7 +147,7 @@ impl RecordingResult {
         )
     }
 
-    /// Whether the runtime sent everything, including the end of the stream.
+    /// Returns true if the runtime sent everything, including the end of the stream.
     pub(crate) const fn is_whole(&self) -> bool {
         self.end.is_whole()
     }
@@ -161,7 +161,7 @@ impl RecordingResult {
         AbsentEvents::new(providers, self.stats.kinds())
     }
 
-    /// Whether the stream ended because its process crashed or was killed.
+    /// Returns true if the stream ended because its process crashed or was killed.
     pub(crate) fn has_crashed(&self, target: &Target) -> bool {
         self.end.is_unasked() && self.end.cause(target) == Cause::Crash
     }
@@ -194,12 +194,12 @@ impl StreamEnd {
         self.end.elapsed
     }
 
-    /// Whether the runtime sent everything, including the end of the stream.
+    /// Returns true if the runtime sent everything, including the end of the stream.
     pub(crate) const fn is_whole(&self) -> bool {
         self.end.is_whole()
     }
 
-    /// Whether the stream ended by itself, most likely with its process.
+    /// Returns true if the stream ended by itself, most likely with its process.
     pub(crate) fn is_unasked(&self) -> bool {
         match &self.end.ending {
             Ending::Whole { asked } => !asked,

@@ -39,7 +39,7 @@ pub(crate) struct SelectionRequest {
 }
 
 impl SelectionRequest {
-    /// Whether anything was requested.
+    /// Returns true if anything was requested.
     pub(crate) fn is_some(&self) -> bool {
         !self.providers.is_empty()
             || !self.profiles.is_empty()
@@ -49,13 +49,13 @@ impl SelectionRequest {
 }
 
 impl SelectionRequest {
-    /// Whether one of the profiles has the kernel sample threads where it may.
+    /// Returns true if one of the profiles has the kernel sample threads where it may.
     pub(crate) fn prefers_kernel_samples(&self) -> bool {
         self.profiles.iter().any(|profile| is_for_kernel_samples(profile))
     }
 
-    /// Whether the user named the runtime's sampler, by its provider or a profile other than `cpu` and `all`,
-    /// which take it only if the kernel permits no samples.
+    /// Returns true if the user named the runtime's sampler, by its provider or a profile other than `cpu`
+    /// and `all`, which take it only if the kernel permits no samples.
     pub(crate) fn names_sampler(&self) -> bool {
         let is_it = |name: &str| name.eq_ignore_ascii_case(SAMPLE_PROFILER);
         let in_profile = |profile: &&Profile| {
@@ -74,7 +74,7 @@ fn is_for_kernel_samples(profile: &Profile) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     providers: Vec<(ProviderConfig, &'static str)>,
-    /// Whether neither providers nor profiles were given.
+    /// True if neither providers nor profiles were given.
     is_default: bool,
     /// The rundown keyword of the profiles, if all of them together need less than the default.
     rundown_keyword: Option<Keywords>,
@@ -207,12 +207,12 @@ impl Selection {
         self.providers.iter().map(|(config, _)| config.clone()).collect()
     }
 
-    /// Whether the provider is recorded.
+    /// Returns true if the provider is recorded.
     pub(crate) fn has_provider(&self, name: &str) -> bool {
         self.providers.iter().any(|(config, _)| config.name.eq_ignore_ascii_case(name))
     }
 
-    /// Whether threads will be sampled.
+    /// Returns true if threads will be sampled.
     pub(crate) fn samples_threads(&self) -> bool {
         self.has_provider(SAMPLE_PROFILER)
     }

@@ -79,7 +79,7 @@ impl StreamStats {
         self.decoder.metadata()
     }
 
-    /// Whether the ended stream has the end that a runtime writes.
+    /// Returns true if the ended stream has the end that a runtime writes.
     pub(crate) fn is_whole(&self) -> bool {
         self.unreadable.is_none() && self.decoder.truncated_at().is_none()
     }

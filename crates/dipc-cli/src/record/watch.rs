@@ -43,15 +43,15 @@ impl WatchedProcess {
 #[derive(Debug)]
 pub(crate) struct WatchOptions {
     pub(crate) sources: SourcesSelector,
-    /// Whether there may be several processes at once: each is announced, and a failure of one is a warning.
+    /// True if there may be several processes at once: each is announced, and a failure of one is a warning.
     pub(crate) may_be_many: bool,
     /// The largest number of processes at once.
     pub(crate) most_processes: usize,
-    /// Whether a process takes the number of an ended one with its name.
+    /// True if a process takes the number of an ended one with its name.
     pub(crate) reuses_numbers: bool,
     /// The time to wait for a process to start again after the last one has ended.
     pub(crate) reconnect: Option<Duration>,
-    /// Whether a process that ends by itself is reported.
+    /// True if a process that ends by itself is reported.
     pub(crate) reports_ends: bool,
 }
 
@@ -85,7 +85,7 @@ impl<'i> SharedLimits<'i> {
         self.over.store(true, Ordering::Release);
     }
 
-    /// Whether all sessions have to end.
+    /// Returns true if all sessions have to end.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire) || self.interrupts.count() > 0
     }
@@ -132,7 +132,7 @@ pub(crate) trait WatchSession: Sync {
 #[derive(Debug)]
 pub(crate) struct SessionEnd {
     pub(crate) exit: Exit,
-    /// Whether the process has ended by itself.
+    /// True if the process has ended by itself.
     pub(crate) is_unasked: bool,
 }
 
@@ -147,7 +147,7 @@ pub(crate) trait WatchView<E> {
     /// Called after each event, and about twenty times a second.
     fn flush(&mut self) -> Result<(), Failure>;
 
-    /// Whether the user has seen enough.
+    /// Returns true if the user has seen enough.
     fn is_done(&self) -> bool;
 
     /// Called once after the last session, even if one failed. A program that dipc started may still run.

@@ -48,7 +48,7 @@ fn time_of_day() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z ").to_string()
 }
 
-/// Whether only errors are printed.
+/// Returns true if only errors are printed.
 pub(crate) fn is_quiet() -> bool {
     VERBOSITY.load(Ordering::Relaxed) == Verbosity::Quiet as u8
 }
@@ -111,7 +111,7 @@ pub(crate) fn lines(text: impl fmt::Display) {
     }
 }
 
-/// Whether details are printed.
+/// Returns true if details are printed.
 pub(crate) fn is_verbose() -> bool {
     VERBOSITY.load(Ordering::Relaxed) == Verbosity::Verbose as u8
 }

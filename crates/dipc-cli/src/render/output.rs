@@ -24,8 +24,8 @@ pub(crate) fn stream() -> io::StdoutLock<'static> {
     io::stdout().lock()
 }
 
-/// Whether the reader of standard output has closed it, which a program with nothing to write would not
-/// notice.
+/// Returns true if the reader of standard output has closed it, which a program with nothing to write would
+/// not notice.
 #[cfg(unix)]
 pub(crate) fn is_closed() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -26,7 +26,7 @@ pub(crate) struct OutputFile {
     /// The open file; `None` after it was closed.
     file: Option<File>,
     path: PathBuf,
-    /// Whether opening created the file.
+    /// True if opening created the file.
     created: bool,
     /// The name that it gets when it is closed.
     pending: Option<PendingName>,
@@ -246,8 +246,8 @@ impl fmt::Display for OutputFile {
     }
 }
 
-/// Whether the path leads to something writable that cannot be replaced by name: a device, a pipe, standard
-/// output.
+/// Returns true if the path leads to something writable that cannot be replaced by name: a device, a pipe,
+/// standard output.
 pub(crate) fn is_device(path: &Path) -> bool {
     follow(path).is_none() && fs::metadata(path).is_ok_and(|metadata| !metadata.is_dir())
 }
@@ -333,8 +333,8 @@ fn lock(_: &File, _: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether an input and an output are the same file, even under different names; the input `-` is standard
-/// input.
+/// Returns true if an input and an output are the same file, even under different names; the input `-` is
+/// standard input.
 pub(crate) fn is_same_file(input: &Path, output: &Path) -> bool {
     input == output || is_same_regular_file(input, output)
 }
@@ -357,7 +357,7 @@ fn is_same_regular_file(input: &Path, output: &Path) -> bool {
     input.canonicalize().is_ok_and(|input| output.canonicalize().is_ok_and(|output| input == output))
 }
 
-/// Whether the path still names the file.
+/// Returns true if the path still names the file.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     identity(file.metadata()) == identity(fs::metadata(path))

@@ -39,8 +39,8 @@ fn links(path: &Path) -> impl Iterator<Item = PathBuf> {
         .filter(|path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()))
 }
 
-/// Whether a link lies in a folder in which everyone may create files (with the sticky bit), and is neither this
-/// user's nor that of the folder's owner.
+/// Returns true if a link lies in a folder in which everyone may create files (with the sticky bit), and is
+/// neither this user's nor that of the folder's owner.
 #[cfg(unix)]
 fn is_planted(link: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;

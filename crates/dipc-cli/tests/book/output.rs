@@ -44,7 +44,7 @@ impl Varies {
     }
 }
 
-/// Whether this was printed.
+/// Returns true if this was printed.
 pub(crate) fn matches(expected: &[String], printed: &[String], varies: Varies) -> bool {
     let Some((first, rest)) = expected.split_first() else { return printed.is_empty() };
     if first.trim() == ELISION.to_string() {

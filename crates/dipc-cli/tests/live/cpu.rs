@@ -21,7 +21,7 @@ on_each_runtime!(
     the_split_of_two_methods_is_the_programs_own
 );
 
-/// Whether this kernel permits all that the tests ask for.
+/// Returns true if this kernel permits all that the tests ask for.
 fn is_permitted(recorded: &str) -> bool {
     let is_permitted = !recorded.contains("kernel's samples:") && !recorded.contains("user mode only");
     if !is_permitted {

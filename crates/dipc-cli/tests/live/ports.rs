@@ -145,7 +145,7 @@ fn the_second_interrupt_ends_the_program() {
     running.finish().with_code(137);
 }
 
-/// Whether a process is there and does something.
+/// Returns true if a process is there and does something.
 fn is_alive(pid: &str) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }

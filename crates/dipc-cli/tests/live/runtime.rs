@@ -40,7 +40,7 @@ impl Runtime {
         }
     }
 
-    /// Whether the runtime's own counters are instruments of a Meter, too: from .NET 9 on.
+    /// Returns true if the runtime's own counters are instruments of a Meter, too: from .NET 9 on.
     pub(crate) fn has_runtime_meter(self) -> bool {
         matches!(self, Self::NativeAot9 | Self::Net9_0)
     }

@@ -57,7 +57,7 @@ fn await_rest(pid: u32) {
     }
 }
 
-/// Whether a thread is in a method that it does not leave.
+/// Returns true if a thread is in a method that it does not leave.
 fn is_parked(thread: &Value) -> bool {
     thread.to_string().contains("workload!Parked")
 }

@@ -236,7 +236,7 @@ struct Expectation<'a> {
     events: u64,
     lost: i64,
     version: u64,
-    /// Whether the result is of version 6.
+    /// True if the result is of version 6.
     is_v6: bool,
     /// How often the recording was given: a merge has its events once, and its losses each time.
     times: usize,

@@ -77,8 +77,8 @@ fn converted(folder: &TempDir, name: &str) -> String {
     fs::read_to_string(folder.path().join("converted.html")).expect("a page")
 }
 
-/// Whether two pages are the same but for the compression of their data, which depends on the features of a
-/// build.
+/// Returns true if two pages are the same but for the compression of their data, which depends on the
+/// features of a build.
 fn are_same(made: &Value, expected: &str) -> bool {
     let made = made.as_str().expect("a text");
     let around = |page: &str| {

@@ -65,7 +65,7 @@ fn program(folder: &Path) -> [String; 3] {
     ["sh".into(), "-c".into(), script]
 }
 
-/// Whether the program that was started in the folder has ended. It ends now at the latest.
+/// Returns true if the program that was started in the folder has ended. It ends now at the latest.
 fn has_ended(folder: &Path) -> bool {
     let pid = fs::read_to_string(folder.join("pid")).unwrap().trim().parse().unwrap();
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).is_err()

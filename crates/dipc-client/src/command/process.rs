@@ -121,7 +121,7 @@ impl Target {
     }
 }
 
-/// Whether a runtime with this command line has begun its program, or never reports another one.
+/// Returns true if a runtime with this command line has begun its program, or never reports another one.
 fn has_whole_command_line(command_line: &str, view: Option<&ProcessView>) -> bool {
     match view.and_then(|view| Some((view, view.executable().ok()?))) {
         Some((view, executable)) => Some(command_line) != executable.to_str() || !view.runs_coreclr(),

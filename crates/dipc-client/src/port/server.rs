@@ -37,7 +37,7 @@ pub(super) struct Server {
     hub: Hub,
     /// The most connections at a time. One process may have half of them.
     limit: usize,
-    /// Whether that number is reached.
+    /// True if that number is reached.
     is_full: bool,
     waiters: Arc<WaiterQueue>,
     shared: Arc<Shared>,
@@ -295,7 +295,7 @@ fn connection_limit(descriptors: Option<u64>) -> usize {
 }
 
 impl Runtime {
-    /// Whether it has exited, given that it has had no connection here since then.
+    /// Returns true if it has exited, given that it has had no connection here since then.
     fn has_ended(&self, since: Instant, now: Instant) -> bool {
         if self.process.is_visible() {
             // Between two commands a runtime briefly has no connection.
@@ -313,9 +313,9 @@ impl ProcessIdentity {
         Self { pid, uid: peer.and_then(|peer| peer.uid), start_key }
     }
 
-    /// Whether both are one process, as far as can be determined. A process can change its user; users
-    /// distinguish processes whose pids are not visible. A process that has ended since it connected has no
-    /// start time any more.
+    /// Returns true if both are one process, as far as can be determined. A process can change its user;
+    /// users distinguish processes whose pids are not visible. A process that has ended since it connected
+    /// has no start time any more.
     fn is_same(&self, other: &Self) -> bool {
         match (self.pid, other.pid) {
             (Some(mine), Some(other_pid)) => {
@@ -327,12 +327,12 @@ impl ProcessIdentity {
         }
     }
 
-    /// Whether the end of the process can be seen.
+    /// Returns true if the end of the process can be seen.
     fn is_visible(&self) -> bool {
         self.pid.is_some() && self.start_key.is_some()
     }
 
-    /// Whether the process is seen to have ended; a zombie has.
+    /// Returns true if the process is seen to have ended; a zombie has.
     fn has_ended(&self) -> bool {
         let (Some(pid), Some(key)) = (self.pid, self.start_key) else { return false };
         match start_key(pid) {

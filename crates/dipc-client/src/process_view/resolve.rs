@@ -45,8 +45,8 @@ pub(super) fn resolve(root: &Path, cwd: &Path, path: &Path) -> io::Result<PathBu
     Ok(found)
 }
 
-/// Whether both are the same folder, by any path. An unreadable folder counts as the root: nothing is above
-/// it.
+/// Returns true if both are the same folder, by any path. An unreadable folder counts as the root: nothing is
+/// above it.
 #[cfg(unix)]
 fn is_same(folder: &Path, root: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;

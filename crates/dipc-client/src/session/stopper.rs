@@ -27,9 +27,9 @@ pub struct Stopper {
 struct Progress {
     /// The number of bytes of the stream that were read.
     received: AtomicU64,
-    /// Whether a stop was requested, and has not failed.
+    /// True if a stop was requested, and has not failed.
     stopping: AtomicBool,
-    /// Whether the stream has ended, so that its id may already be another session's.
+    /// True if the stream has ended, so that its id may already be another session's.
     ended: AtomicBool,
     /// The stop that the reads of the stream advance.
     request: Mutex<Option<StopRequest>>,
@@ -143,7 +143,7 @@ impl Stopper {
         self.progress.ended.store(true, Ordering::Release);
     }
 
-    /// Whether a stop was requested, and has not failed.
+    /// Returns true if a stop was requested, and has not failed.
     pub(super) fn is_stopping(&self) -> bool {
         self.progress.stopping.load(Ordering::Acquire)
     }

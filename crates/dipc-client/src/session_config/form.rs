@@ -62,7 +62,7 @@ impl SessionConfig {
         self.providers.iter().map(|filtered| &filtered.provider).collect()
     }
 
-    /// Whether the forms without a rundown keyword request the rundown.
+    /// Returns true if the forms without a rundown keyword request the rundown.
     fn request_rundown(&self) -> bool {
         !self.rundown.keywords().is_empty()
     }

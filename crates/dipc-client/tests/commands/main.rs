@@ -26,7 +26,7 @@ use subject::Subject;
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
-    /// Whether the runtime has to be suspended at its start.
+    /// True if the runtime has to be suspended at its start.
     suspended: bool,
     act: fn(&mut Subject) -> String,
 }

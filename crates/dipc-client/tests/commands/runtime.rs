@@ -36,7 +36,7 @@ impl Runtime {
         self != Self::Net3_1
     }
 
-    /// Whether it is set up; if not, that is reported.
+    /// Returns true if it is set up; if not, that is reported.
     pub(crate) fn is_available(self) -> bool {
         if self == Self::NativeAot9 || self.folder().exists() {
             return true;

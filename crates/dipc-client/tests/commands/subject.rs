@@ -71,8 +71,8 @@ impl Subject {
         subject
     }
 
-    /// Whether the runtime waits. It has its socket before it waits, and answers differently until it does:
-    /// its first thread has to have come to rest.
+    /// Returns true if the runtime waits. It has its socket before it waits, and answers differently until it
+    /// does: its first thread has to have come to rest.
     fn is_waiting(&self) -> bool {
         const REST: usize = 20;
         let Ok(target) = Target::from_pid(self.pid()) else { return false };

@@ -37,7 +37,7 @@ pub enum RuntimeKind {
     SingleFile,
     /// A program that was compiled ahead of time.
     NativeAot {
-        /// Whether it contains the code of the diagnostic port.
+        /// True if it contains the code of the diagnostic port.
         has_port: bool,
     },
     /// The Mono of .NET Framework programs, which has no diagnostic port.

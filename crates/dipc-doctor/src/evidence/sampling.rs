@@ -12,15 +12,15 @@ pub struct SamplingEvidence {
     pub error: Option<String>,
     /// `kernel.perf_event_paranoid`; `None` if it cannot be read.
     pub paranoid: Option<i32>,
-    /// Whether this process has `CAP_PERFMON` or `CAP_SYS_ADMIN`, as root has.
+    /// True if this process has `CAP_PERFMON` or `CAP_SYS_ADMIN`, as root has.
     pub has_capability: bool,
-    /// Whether functions of the kernel have names.
+    /// True if functions of the kernel have names.
     pub has_kernel_names: bool,
-    /// Whether whole processors can be sampled, and with them threads that live for milliseconds.
+    /// True if whole processors can be sampled, and with them threads that live for milliseconds.
     pub sees_short_threads: bool,
     /// The effective user of the examined process.
     pub process_uid: Option<u32>,
-    /// Whether the runtime can sample its threads itself, which the kernel's refusal does not affect.
+    /// True if the runtime can sample its threads itself, which the kernel's refusal does not affect.
     pub has_runtime_sampler: bool,
 }
 

@@ -25,7 +25,7 @@ pub enum SettingsEvidence {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StartupEvidence {
-    /// Whether the runtime is seen to wait; otherwise it is only known that it was asked to.
+    /// True if the runtime is seen to wait; otherwise it is only known that it was asked to.
     pub is_suspended: bool,
     /// The setting that makes it wait.
     pub reason: SuspendReason,
@@ -78,7 +78,7 @@ pub enum TmpdirEvidence {
     Own {
         /// The folder.
         path: PathBuf,
-        /// Whether it is a folder.
+        /// True if it is a folder.
         is_folder: bool,
     },
 }

@@ -31,7 +31,7 @@ pub enum MissingSocketReason {
     Removed {
         /// The path that it listens on.
         path: PathBuf,
-        /// Whether a failed dump request may have removed it.
+        /// True if a failed dump request may have removed it.
         may_be_dump: bool,
     },
     /// The path was too long: the runtime cut it, and listens on the rest.

@@ -16,7 +16,7 @@ pub(crate) struct RuntimeImage {
     pub(crate) path: PathBuf,
     /// The version from the name of the library's folder, or from a text in the file.
     pub(crate) version: Option<String>,
-    /// Whether the process runs on musl, the C library of Alpine Linux.
+    /// True if the process runs on musl, the C library of Alpine Linux.
     pub(crate) is_musl: bool,
 }
 

@@ -70,7 +70,7 @@ pub(crate) struct Process {
     pub(crate) image: Result<Option<RuntimeImage>, String>,
     /// Whether its paths refer to other files than those of this process; `None` without permission.
     pub(crate) has_own_files: Option<bool>,
-    /// Whether the path of its socket's folder refers to another folder here, or to none.
+    /// True if the path of its socket's folder refers to another folder here, or to none.
     pub(crate) has_own_tmpdir: bool,
     /// Whether the folder of its socket exists; `None` without permission.
     pub(crate) tmpdir_exists: Option<bool>,

@@ -113,7 +113,7 @@ impl<'a, R: ReadRef<'a>> ReadRef<'a> for Budgeted<'a, R> {
 #[derive(Default)]
 pub(crate) struct Markers {
     pub(crate) version: Option<String>,
-    /// Whether the file contains the prefix of a diagnostic socket's name.
+    /// True if the file contains the prefix of a diagnostic socket's name.
     pub(crate) has_port: bool,
 }
 

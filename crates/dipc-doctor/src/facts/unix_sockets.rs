@@ -13,7 +13,7 @@ const LIMIT: u64 = 32 << 20;
 pub(crate) struct UnixSocket {
     /// The path, as the process that bound it sees its files.
     pub(crate) path: PathBuf,
-    /// Whether it listens; otherwise it is an accepted connection of such a socket.
+    /// True if it listens; otherwise it is an accepted connection of such a socket.
     pub(crate) listens: bool,
 }
 

@@ -41,7 +41,7 @@ struct Frame {
     parameter_types: Vec<String>,
     type_name: String,
     module_name: String,
-    /// Whether texts leave it out: it has `StackTraceHiddenAttribute`, as far as that is known.
+    /// True if texts leave it out: it has `StackTraceHiddenAttribute`, as far as that is known.
     hidden: bool,
 }
 
@@ -91,7 +91,7 @@ impl Frame {
 /// The type whose methods throw: since .NET 9, they are managed code.
 const THROWING_TYPE: &str = "System.Runtime.EH";
 
-/// Whether a method of the base library has `StackTraceHiddenAttribute`, which events do not have.
+/// Returns true if a method of the base library has `StackTraceHiddenAttribute`, which events do not have.
 ///
 /// # Source
 /// `ExceptionHandling.cs`, `ThrowHelper.cs`, `ExceptionDispatchInfo.cs` and `TaskAwaiter.cs` of dotnet/runtime.

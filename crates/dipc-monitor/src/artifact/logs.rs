@@ -74,7 +74,7 @@ pub struct LogsRequest {
     pub level: LogLevel,
     /// Levels by category.
     pub filters: BTreeMap<String, LogLevel>,
-    /// Whether the application's own filters apply.
+    /// True if the application's own filters apply.
     pub use_app_filters: bool,
     /// The form.
     pub format: LogFormat,
@@ -139,7 +139,7 @@ impl LogFormat {
 }
 
 impl LogsRequest {
-    /// Whether the name of a category can be part of the request to the runtime.
+    /// Returns true if the name of a category can be part of the request to the runtime.
     pub fn is_valid_category(name: &str) -> bool {
         !name.is_empty() && !name.contains(['"', ';', ':']) && !name.chars().any(char::is_control)
     }

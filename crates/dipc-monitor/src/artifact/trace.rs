@@ -24,7 +24,7 @@ const COUNTER_INTERVAL: Duration = Duration::from_secs(5);
 pub struct TraceRequest {
     /// The providers.
     pub providers: Vec<ProviderConfig>,
-    /// Whether the runtime lists its methods at the end.
+    /// True if the runtime lists its methods at the end.
     pub request_rundown: bool,
     /// The size of the runtime's buffer in MB.
     pub buffer_mb: u32,

@@ -29,7 +29,7 @@ pub(super) struct CounterRow {
     /// The value at the end of the interval; for sums and counters the growth per second, for histograms the
     /// number of measurements in the interval.
     pub(super) value: Option<f64>,
-    /// Whether the value is per second.
+    /// True if the value is per second.
     pub(super) is_rate: bool,
 }
 

@@ -91,7 +91,7 @@ impl Held {
         self.decoder.loss().total()
     }
 
-    /// Whether the stream had the end that a runtime writes.
+    /// Returns true if the stream had the end that a runtime writes.
     fn is_whole(&mut self) -> bool {
         self.decoder.end_of_input();
         matches!(self.decoder.next_record(), Ok(None)) && self.decoder.truncated_at().is_none()

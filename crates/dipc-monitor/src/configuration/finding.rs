@@ -74,7 +74,7 @@ pub(crate) struct Findings {
     pub(crate) sources: Vec<Arc<str>>,
     pub(crate) list: Vec<Finding>,
     pub(crate) left_out: u64,
-    /// Whether a part of a configuration is read, which refers to parts that are elsewhere.
+    /// True if a part of a configuration is read, which refers to parts that are elsewhere.
     pub(crate) is_part: bool,
 }
 

@@ -148,11 +148,11 @@ impl GlobalCounter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "a section of a configuration, with `..Default::default()`")]
 pub struct Metrics {
-    /// Whether `/metrics` is served.
+    /// True if `/metrics` is served.
     pub enabled: bool,
     /// Addresses that serve `/metrics` alone.
     pub endpoints: Vec<String>,
-    /// Whether the usual counters of the runtime and of ASP.NET are exported.
+    /// True if the usual counters of the runtime and of ASP.NET are exported.
     pub include_default_providers: bool,
     /// EventCounters, of all counters of a provider if none is named.
     pub providers: Vec<CounterGroup>,

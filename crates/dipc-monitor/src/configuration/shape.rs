@@ -290,7 +290,7 @@ impl Shape {
         }
     }
 
-    /// Whether a text is a value of the shape.
+    /// Returns true if a text is a value of the shape.
     fn accepts(&self, value: &str) -> bool {
         let is_of =
             |names: &[&str], value: &str| names.iter().any(|name| name.eq_ignore_ascii_case(value.trim()));

@@ -32,7 +32,7 @@ pub struct S3Egress {
     pub region: Option<String>,
     /// The id of the key and the key; by default, those of the environment or the machine.
     pub access_key: Option<(String, Secret)>,
-    /// Whether the server encrypts with a key of KMS.
+    /// True if the server encrypts with a key of KMS.
     pub uses_kms: bool,
     /// That key; by default, the one of the account.
     pub kms_key: Option<String>,
@@ -129,7 +129,7 @@ impl StoreEgress {
         }
     }
 
-    /// Whether it takes artifacts of a kind: a data set takes recordings.
+    /// Returns true if it takes artifacts of a kind: a data set takes recordings.
     pub(crate) const fn takes(&self, kind: ArtifactKind) -> bool {
         !matches!(self, Self::DataSet(_)) || matches!(kind, ArtifactKind::Trace | ArtifactKind::Snapshot)
     }

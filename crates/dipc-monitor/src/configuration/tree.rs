@@ -16,7 +16,7 @@ pub(crate) struct Node {
     pub(crate) value: Option<String>,
     /// The children by their names in lower case.
     children: IndexMap<String, Node>,
-    /// Whether it was written as a list.
+    /// True if it was written as a list.
     pub(crate) is_list: bool,
 }
 
@@ -68,7 +68,7 @@ impl Node {
         !self.children.is_empty()
     }
 
-    /// Whether it has neither a value nor children: `null`, `{}` or `[]`.
+    /// Returns true if it has neither a value nor children: `null`, `{}` or `[]`.
     pub(crate) fn is_empty(&self) -> bool {
         self.value.is_none() && self.children.is_empty()
     }

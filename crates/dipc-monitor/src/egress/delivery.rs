@@ -136,7 +136,7 @@ fn or_rename(linked: io::Result<()>, from: &Path, target: &Path) -> io::Result<(
     }
 }
 
-/// Whether two paths are links to one file.
+/// Returns true if two paths are links to one file.
 #[cfg(unix)]
 fn is_same(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;

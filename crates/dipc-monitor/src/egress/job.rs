@@ -32,7 +32,7 @@ pub(super) struct Job {
     pub(super) state: JobState,
     /// The name of the egress provider.
     pub(super) provider: String,
-    /// Whether the provider is a store, to which the complete file is uploaded.
+    /// True if the provider is a store, to which the complete file is uploaded.
     #[serde(default)]
     pub(super) is_upload: bool,
     /// The directory of the file; for a store, that in which it waits.

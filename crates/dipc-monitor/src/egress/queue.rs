@@ -131,7 +131,7 @@ impl EgressQueue {
         *lock(&self.0.jobs)
     }
 
-    /// Whether all have arrived.
+    /// Returns true if all have arrived.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -44,7 +44,7 @@ impl<T: Message> Batch<T> {
         }
     }
 
-    /// Whether it is to be sent.
+    /// Returns true if it is to be sent.
     pub(super) fn is_due(&self) -> bool {
         self.count >= MAX_ITEMS
             || self.bytes >= MAX_BYTES

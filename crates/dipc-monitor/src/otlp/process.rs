@@ -80,7 +80,7 @@ impl ProcessExport {
         self.is_stopped.store(true, Ordering::Release);
     }
 
-    /// Whether the system shows nothing that keeps its process from answering.
+    /// Returns true if the system shows nothing that keeps its process from answering.
     pub(super) fn can_answer(&self) -> bool {
         self.process.obstacle().is_none()
     }
@@ -215,7 +215,7 @@ fn black_box_logs(wanted: Option<&LogsRequest>, has_spans: bool) -> Option<Provi
     logs_request(everything.as_ref().or(wanted), has_spans)?.provider()
 }
 
-/// Whether a record that names a route is exported, too.
+/// Returns true if a record that names a route is exported, too.
 fn exports_endpoints(wanted: &LogsRequest) -> bool {
     if let Some(level) = wanted.filters.get(ENDPOINTS) {
         return *level <= LogLevel::Information;

@@ -68,7 +68,7 @@ impl SamplingRatio {
         Some(Self(threshold.min(RANGE)))
     }
 
-    /// Whether a trace is kept.
+    /// Returns true if a trace is kept.
     pub(super) fn keeps(self, trace_id: [u8; 16]) -> bool {
         let low = u128::from_be_bytes(trace_id) & 0x00ff_ffff_ffff_ffff;
         low >= u128::from(self.0)
@@ -90,7 +90,7 @@ struct OpenSpan {
     /// Those of its last event, which has all of them.
     links: Vec<Link>,
     events: Vec<SpanEvent>,
-    /// Whether an ActivitySource has it, whose stop event comes last.
+    /// True if an ActivitySource has it, whose stop event comes last.
     has_source: bool,
     /// The activities of its start events.
     activities: Vec<Uuid>,

@@ -97,7 +97,7 @@ impl EventSession {
         Ok(Self { live, providers, witness: RequestWitness::new(DIAGNOSTIC_SOURCE), ended: None })
     }
 
-    /// Whether the session has what is wanted, which is not nothing.
+    /// Returns true if the session has what is wanted, which is not nothing.
     fn covers(&self, wanted: &Providers) -> bool {
         let has = |wanted: &ProviderConfig| {
             self.providers.find(&wanted.name).is_some_and(|own| {

@@ -41,9 +41,9 @@ struct State {
     executions: usize,
     /// The number of those at the start of the process whose actions have not begun.
     beginning: usize,
-    /// Whether the first session of events was neither started nor refused.
+    /// True if the first session of events was neither started nor refused.
     awaits_session: bool,
-    /// Whether the thread runs that keeps the session of events and the time.
+    /// True if the thread runs that keeps the session of events and the time.
     is_watching: bool,
 }
 
@@ -142,7 +142,7 @@ impl ProcessRules {
         statuses
     }
 
-    /// Whether the system shows nothing that keeps the process from answering.
+    /// Returns true if the system shows nothing that keeps the process from answering.
     pub(super) fn can_answer(&self) -> bool {
         self.process.obstacle().is_none()
     }
@@ -169,7 +169,7 @@ impl ProcessRules {
         self.process_has_ended.load(Ordering::Acquire)
     }
 
-    /// Whether a session or actions run.
+    /// Returns true if a session or actions run.
     pub(super) fn is_active(&self) -> bool {
         let state = self.state();
         state.is_watching || state.executions > 0
@@ -403,7 +403,7 @@ impl ProcessRules {
     }
 }
 
-/// Whether the process waits for the actions to begin.
+/// Returns true if the process waits for the actions to begin.
 fn is_at_start(execution: &Execution) -> bool {
     matches!(execution.rule.trigger, Trigger::Startup)
 }

@@ -17,7 +17,7 @@ pub struct Action {
     pub name: Option<String>,
     /// The work.
     pub kind: ActionKind,
-    /// Whether the next action waits until it is complete.
+    /// True if the next action waits until it is complete.
     pub wait_for_completion: bool,
 }
 
@@ -57,7 +57,7 @@ pub enum ActionKind {
         path: String,
         /// The arguments, as one text.
         arguments: Option<String>,
-        /// Whether a failure of the program is none of the action.
+        /// True if a failure of the program is none of the action.
         ignore_exit_code: bool,
     },
     /// Loads a profiler at the start of the process.

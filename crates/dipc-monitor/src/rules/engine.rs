@@ -360,7 +360,7 @@ impl RuleEngine {
         }
     }
 
-    /// Whether no rule will fire again.
+    /// Returns true if no rule will fire again.
     pub fn is_finished(&self) -> bool {
         self.rules.iter().all(|rule| rule.finished.is_some())
     }
@@ -464,7 +464,7 @@ impl RuleEngine {
 }
 
 impl ActiveRule {
-    /// Whether its trigger can fire.
+    /// Returns true if its trigger can fire.
     const fn is_watching(&self) -> bool {
         self.finished.is_none() && !self.is_executing
     }

@@ -48,7 +48,7 @@ impl PathPattern {
         Self { text: text.to_owned(), parts }
     }
 
-    /// Whether a path matches: its length times that of the pattern in steps.
+    /// Returns true if a path matches: its length times that of the pattern in steps.
     pub fn matches(&self, path: &str) -> bool {
         let path: Vec<char> = path.chars().map(lower).collect();
         // The positions of the path that the parts so far can reach.
@@ -118,7 +118,7 @@ impl fmt::Display for PathFilter {
 }
 
 impl PathFilter {
-    /// Whether requests of a path count.
+    /// Returns true if requests of a path count.
     pub fn accepts(&self, path: &str) -> bool {
         let is_in = |patterns: &[PathPattern]| patterns.iter().any(|pattern| pattern.matches(path));
         (self.include.is_empty() || is_in(&self.include)) && !is_in(&self.exclude)

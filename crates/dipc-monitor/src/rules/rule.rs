@@ -33,7 +33,7 @@ impl Rule {
         Self { name: name.into(), filters: Vec::new(), trigger, actions, limits: Limits::default() }
     }
 
-    /// Whether the rule is for a process.
+    /// Returns true if the rule is for a process.
     pub fn is_for(&self, process: &ProcessFacts) -> bool {
         self.filters.iter().all(|filter| filter.matches(process))
     }
@@ -163,7 +163,7 @@ impl fmt::Display for CounterTrigger {
 }
 
 impl CounterTrigger {
-    /// Whether a value passes the bounds, which are strict.
+    /// Returns true if a value passes the bounds, which are strict.
     pub fn passes(&self, value: f64) -> bool {
         self.greater_than.is_none_or(|bound| value > bound)
             && self.less_than.is_none_or(|bound| value < bound)

@@ -40,12 +40,12 @@ pub enum ParseAddressError {
 }
 
 impl ListenAddress {
-    /// Whether it has TLS.
+    /// Returns true if it has TLS.
     pub const fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
 
-    /// Whether only this machine can connect.
+    /// Returns true if only this machine can connect.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) | Self::Tls(address) => address.ip().is_loopback(),

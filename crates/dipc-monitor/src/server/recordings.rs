@@ -44,7 +44,7 @@ struct RecordingRow {
     kind: String,
     bytes: u64,
     modified: String,
-    /// Whether it has a page.
+    /// True if it has a page.
     has_page: bool,
     process: RecordedProcess,
     egress_provider_name: Option<String>,

@@ -41,11 +41,11 @@ const SEC_FETCH_SITE: &str = "sec-fetch-site";
 /// The socket that a request came to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listener {
-    /// Whether only `/metrics` answers there.
+    /// True if only `/metrics` answers there.
     pub(super) is_metrics: bool,
-    /// Whether it is a TCP port that only this machine reaches.
+    /// True if it is a TCP port that only this machine reaches.
     pub(super) is_loopback: bool,
-    /// Whether it has TLS.
+    /// True if it has TLS.
     pub(super) is_tls: bool,
 }
 

@@ -31,7 +31,7 @@ impl Settings {
 }
 
 impl Values {
-    /// Whether all filters match a process; true without any.
+    /// Returns true if all filters match a process; true without any.
     pub(super) fn matches(&self, process: &Watched) -> bool {
         self.default_process.iter().all(|filter| filter.matches(&process.facts))
     }

@@ -13,7 +13,7 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     head: String,
     pub(crate) body: Vec<u8>,
-    /// Whether the body has the end that its sender writes.
+    /// True if the body has the end that its sender writes.
     pub(crate) is_whole: bool,
 }
 

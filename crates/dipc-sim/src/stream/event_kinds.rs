@@ -10,7 +10,7 @@ pub(super) struct EventKind {
     pub(super) name: &'static str,
     pub(super) level: Level,
     pub(super) keywords: u64,
-    /// Whether each event has a stack.
+    /// True if each event has a stack.
     pub(super) stack: bool,
     pub(super) fields: fn() -> Vec<Field>,
     pub(super) payload: fn(thread: u64, number: u64) -> Vec<u8>,
@@ -45,7 +45,7 @@ pub(super) const EVENT_KINDS: &[EventKind] = &[
 ];
 
 impl EventKind {
-    /// Whether a provider's configuration enables events of this kind.
+    /// Returns true if a provider's configuration enables events of this kind.
     pub(super) fn is_enabled_by(&self, filtered: &FilteredProviderConfig) -> bool {
         let FilteredProviderConfig { provider, filter } = filtered;
         provider.name.eq_ignore_ascii_case(self.provider)

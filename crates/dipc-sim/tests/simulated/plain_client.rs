@@ -98,7 +98,7 @@ impl Answer {
         }
     }
 
-    /// Whether the other side has closed the connection, or closes it soon.
+    /// Returns true if the other side has closed the connection, or closes it soon.
     pub(crate) fn is_closed(&mut self, deadline: Deadline) -> bool {
         match self.connection.read(&mut [0; 100], deadline) {
             Ok(0) => true,

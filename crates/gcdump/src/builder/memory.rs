@@ -55,7 +55,7 @@ pub struct MemoryType<'a> {
     pub name: &'a str,
     /// The name with its enclosing types.
     pub whole_name: &'a str,
-    /// Whether it is an array.
+    /// True if it is an array.
     pub is_array: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct MemoryCompleteness {
     pub objects_without_references: u64,
     /// Bytes of the heap that could not be read.
     pub missing_bytes: u64,
-    /// Whether a collection was moving objects.
+    /// True if a collection was moving objects.
     pub is_moving: bool,
     /// Objects that stacks seem to refer to.
     pub conservative_roots: u64,

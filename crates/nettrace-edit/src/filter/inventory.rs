@@ -42,7 +42,7 @@ pub enum Miss {
     Event {
         /// The number, name or pattern.
         wanted: EventMatch,
-        /// Whether only the events of some providers were compared.
+        /// True if only the events of some providers were compared.
         of_providers: bool,
         /// The names of these events.
         known: BTreeMap<String, u64>,

@@ -51,7 +51,7 @@ impl Allowance {
         Test::new([base, new], units, self.of(kind, statistic, value, kernel))
     }
 
-    /// Whether units are neighbours in time.
+    /// Returns true if units are neighbours in time.
     pub(super) fn is_of_stretches(&self) -> bool {
         self.noise != Noise::Runs
     }

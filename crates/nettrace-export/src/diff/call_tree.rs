@@ -59,7 +59,7 @@ impl CallTree {
         self.names.get_index(node.name as usize).filter(|_| !is_root).map_or("", |name| name)
     }
 
-    /// Whether there is no stack with a weight.
+    /// Returns true if there is no stack with a weight.
     pub(super) fn is_empty(&self) -> bool {
         self.nodes.iter().all(|node| node.own.is_empty())
     }

@@ -179,12 +179,12 @@ impl Change {
         self.judged_interval.map(|interval| ((interval.high - interval.low) / 2.0).max(self.limit))
     }
 
-    /// Whether the difference is large enough to be of interest, noise or not.
+    /// Returns true if the difference is large enough to be of interest, noise or not.
     pub fn is_of_interest(&self) -> bool {
         self.difference().is_some_and(|difference| difference != 0.0 && difference.abs() >= self.limit)
     }
 
-    /// Whether it is a finding.
+    /// Returns true if it is a finding.
     pub const fn is_finding(&self) -> bool {
         matches!(self.verdict, Verdict::Worse | Verdict::Better | Verdict::Different)
     }
@@ -196,7 +196,7 @@ impl Change {
 pub struct OneSided {
     /// The kind.
     pub kind: Kind,
-    /// Whether the new side has them.
+    /// True if the new side has them.
     pub is_new: bool,
 }
 
@@ -404,7 +404,8 @@ fn change(
     (change, units)
 }
 
-/// Whether there are enough events for a judgement. A method or type counts that is large on either side.
+/// Returns true if there are enough events for a judgement. A method or type counts that is large on either
+/// side.
 fn has_enough(change: &Change) -> bool {
     let (base, new) = (change.base, change.new);
     let both = |least: f64| base.count >= least && new.count >= least;

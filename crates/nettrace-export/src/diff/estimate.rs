@@ -91,11 +91,11 @@ impl Draws {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EstimateOptions {
     pub(super) statistic: Statistic,
-    /// Whether each event stands for many.
+    /// True if each event stands for many.
     pub(super) is_sampled: bool,
     /// The square of a typical event's amount, for a side that has none.
     pub(super) typical_square: f64,
-    /// Whether units are neighbours in time.
+    /// True if units are neighbours in time.
     pub(super) are_stretches: bool,
 }
 

@@ -59,8 +59,8 @@ impl fmt::Display for PprofError {
 
 impl std::error::Error for PprofError {}
 
-/// Whether a file that begins with these bytes is a profile of pprof, or compressed as one. Recordings begin
-/// with other bytes.
+/// Returns true if a file that begins with these bytes is a profile of pprof, or compressed as one.
+/// Recordings begin with other bytes.
 pub fn is_pprof(beginning: &[u8]) -> bool {
     // The first field: the types of values, or any other message.
     beginning.starts_with(&[0x1f, 0x8b]) || beginning.starts_with(&[0x0a])

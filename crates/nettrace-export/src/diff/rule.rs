@@ -211,7 +211,7 @@ impl Rule {
         RuleOutcome { matched, met, undecided }
     }
 
-    /// Whether a change may be beyond the limit: where its noise is not known, if it is by itself.
+    /// Returns true if a change may be beyond the limit: where its noise is not known, if it is by itself.
     fn may_be_beyond(&self, change: &Change, level: f64) -> bool {
         if matches!(self.limit, Limit::Value(_)) {
             return false;
@@ -226,7 +226,7 @@ impl Rule {
         self.exceeds(change, change.difference())
     }
 
-    /// Whether a change would be beyond the limit with this difference.
+    /// Returns true if a change would be beyond the limit with this difference.
     fn exceeds(&self, change: &Change, difference: Option<f64>) -> bool {
         let (value, limit) = match self.limit {
             Limit::Relative(limit) => {

@@ -41,7 +41,7 @@ pub(super) const KERNEL: FrameKind = FrameKind::Code(CodeOrigin::Kernel);
 const MAX_UNITS: usize = 20;
 
 impl Run {
-    /// Whether it has any event of a kind.
+    /// Returns true if it has any event of a kind.
     pub fn has(&self, kind: Kind) -> bool {
         let kind = if kind == Kind::CpuInclusive { Kind::Cpu } else { kind };
         self.cells.contains_key(&Subject::all(kind))

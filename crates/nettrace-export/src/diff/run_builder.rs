@@ -68,7 +68,7 @@ pub struct RunBuilder {
     sampled_allocations: SeriesTable,
     csharp: BTreeMap<String, String>,
     event_types: MetadataMap<EventType>,
-    /// Whether the kernel's sampler recorded the time that threads ran.
+    /// True if the kernel's sampler recorded the time that threads ran.
     has_kernel_samples: bool,
     end: RelativeTime,
 }
@@ -76,9 +76,9 @@ pub struct RunBuilder {
 /// A distinction of events by their metadata.
 #[derive(Debug, Clone, Copy)]
 struct EventType {
-    /// Whether they are of the rundown, which comes when the session is over.
+    /// True if they are of the rundown, which comes when the session is over.
     is_rundown: bool,
-    /// Whether they are the kernel's samples of running threads.
+    /// True if they are the kernel's samples of running threads.
     is_kernel_sample: bool,
 }
 

@@ -268,7 +268,7 @@ struct Whole {
 }
 
 impl Compared<'_> {
-    /// Whether a node has the amounts of its caller in all units.
+    /// Returns true if a node has the amounts of its caller in all units.
     #[allow(clippy::float_cmp, reason = "the same sums")]
     fn is_same(&self, node: usize, parent: usize) -> bool {
         self.amounts.iter().all(|side| side.of(node) == side.of(parent))

@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// Whether its events are samples, each of which stands for many.
+    /// Returns true if its events are samples, each of which stands for many.
     pub(super) const fn is_sampled(self) -> bool {
         matches!(
             self,
@@ -75,12 +75,12 @@ impl Kind {
         )
     }
 
-    /// Whether its amounts are those of another kind, divided in another way.
+    /// Returns true if its amounts are those of another kind, divided in another way.
     pub(super) const fn is_second_view(self) -> bool {
         matches!(self, Self::CpuInclusive | Self::AllocatingMethods)
     }
 
-    /// Whether its subjects are spans, whose number depends on the load.
+    /// Returns true if its subjects are spans, whose number depends on the load.
     pub const fn is_spans(self) -> bool {
         matches!(self, Self::Requests | Self::Calls | Self::Operations)
     }
@@ -107,7 +107,7 @@ impl Subject {
         Self::new(kind, Cow::Borrowed(""))
     }
 
-    /// Whether it is all of a kind.
+    /// Returns true if it is all of a kind.
     pub fn is_all(&self) -> bool {
         self.name.is_empty()
     }
@@ -142,7 +142,7 @@ impl Statistic {
         }
     }
 
-    /// Whether it is a duration rather than an amount for each unit of the basis.
+    /// Returns true if it is a duration rather than an amount for each unit of the basis.
     pub const fn is_duration(self) -> bool {
         matches!(self, Self::Mean | Self::P50 | Self::P99)
     }

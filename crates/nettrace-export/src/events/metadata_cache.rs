@@ -30,7 +30,7 @@ impl MetadataCache {
     }
 }
 
-/// Whether the event has the name, version, level, keywords and opcode of its kind.
+/// Returns true if the event has the name, version, level, keywords and opcode of its kind.
 #[inline]
 fn is_like_its_kind(event: &Event<'_>) -> bool {
     is_named_by_kind(event)

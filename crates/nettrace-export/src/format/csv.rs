@@ -57,8 +57,8 @@ fn quoted(text: &mut Vec<u8>, name: &str) -> io::Result<()> {
     one_line(text, &name.replace('"', "\"\""), ';')
 }
 
-/// Whether a spreadsheet takes the cell for a formula. Tabs and line ends, which it would skip first, are
-/// escaped already.
+/// Returns true if a spreadsheet takes the cell for a formula. Tabs and line ends, which it would skip first,
+/// are escaped already.
 fn is_formula(cell: &[u8]) -> bool {
     matches!(cell.first(), Some(b'=' | b'+' | b'-' | b'@'))
 }

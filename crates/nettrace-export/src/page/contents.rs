@@ -39,7 +39,7 @@ impl<R> PageContents<R> {
         Self { read, reports }
     }
 
-    /// Whether the recording has samples of the profile's metric.
+    /// Returns true if the recording has samples of the profile's metric.
     pub fn has_samples(&self) -> bool {
         self.read.profile.samples() > 0
     }

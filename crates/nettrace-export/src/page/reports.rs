@@ -44,9 +44,9 @@ pub struct PageReports {
     samples: Cells,
     requests: Requests,
     curves: Curves,
-    /// Whether there are events of tasks, by which stacks of awaits are told.
+    /// True if there are events of tasks, by which stacks of awaits are told.
     has_tasks: bool,
-    /// Whether CPU time comes first, and waits are shown on request.
+    /// True if CPU time comes first, and waits are shown on request.
     is_cpu_first: bool,
     /// Whether events of a kind are such events.
     of_tasks: MetadataMap<bool>,
@@ -140,7 +140,7 @@ impl PageReports {
         }
     }
 
-    /// Whether there is nothing to show.
+    /// Returns true if there is nothing to show.
     pub fn is_empty(&self) -> bool {
         let cells = [&self.pauses, &self.exceptions, &self.ticks, &self.samples];
         cells.into_iter().all(Cells::is_empty) && self.requests.is_empty() && self.curves.is_empty()

@@ -101,7 +101,7 @@ impl AwaitFrame {
 pub(crate) struct AwaitStack<F> {
     /// The frames, root first.
     pub(crate) frames: Vec<F>,
-    /// Whether the root is a body that continues after an `await`: its callers are those that await it, and
+    /// True if the root is a body that continues after an `await`: its callers are those that await it, and
     /// not on the stack.
     pub(crate) is_continued: bool,
 }

@@ -69,7 +69,7 @@ use threads::Threads;
 pub struct ProfileBuilder {
     options: Options,
     metric: Metric,
-    /// Whether no metric was requested: CPU time by the kernel is preferred to thread time.
+    /// True if no metric was requested: CPU time by the kernel is preferred to thread time.
     prefers_cpu: bool,
     measure: Measure,
     interests: EventInterests,
@@ -173,8 +173,8 @@ impl ProfileBuilder {
         self
     }
 
-    /// Whether a profile with these options needs events of a kind. It also needs the time of the recording's
-    /// last event: see [`extend_to`](Self::extend_to).
+    /// Returns true if a profile with these options needs events of a kind. It also needs the time of the
+    /// recording's last event: see [`extend_to`](Self::extend_to).
     pub fn needs(options: &Options, kind: &Metadata) -> bool {
         let metric = options.metric.or(Some(Metric::Wall));
         EventInterest::new(kind, &Options { metric, ..options.clone() }).is_any()
@@ -237,7 +237,7 @@ impl ProfileBuilder {
         Some(self.end).filter(|end| *end > RelativeTime::START)
     }
 
-    /// Whether it is known that the recording has to be read in time order.
+    /// Returns true if it is known that the recording has to be read in time order.
     #[inline]
     pub(super) fn needs_time_order(&self) -> bool {
         self.goes_back
@@ -359,12 +359,12 @@ impl ProfileBuilder {
         );
     }
 
-    /// Whether the kernel's account of threads decides which of them worked.
+    /// Returns true if the kernel's account of threads decides which of them worked.
     fn is_corrected(&self) -> bool {
         self.kernel_times.is_some() && self.tells_waits()
     }
 
-    /// Whether working threads are distinguished from waiting ones.
+    /// Returns true if working threads are distinguished from waiting ones.
     fn tells_waits(&self) -> bool {
         self.sampler.is_thread_time()
             && !self.options.idle

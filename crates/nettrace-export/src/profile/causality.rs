@@ -31,7 +31,7 @@ pub(super) struct Context {
 /// The number of distinct contexts.
 const MAX_CONTEXTS: usize = 1 << 20;
 
-/// Whether a kind of event may show what its thread works on.
+/// Returns true if a kind of event may show what its thread works on.
 pub(super) fn states_context(metadata: &Metadata, grouping: CausalGrouping) -> bool {
     if is_of_work(metadata) { grouping.any() } else { grouping.requests && has_activity(metadata) }
 }

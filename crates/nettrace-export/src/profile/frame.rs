@@ -198,8 +198,8 @@ impl Frames {
         self.info(id).kind
     }
 
-    /// Whether the frame is a method of the user's code: not of the framework's assemblies, nor native, or by
-    /// [`Options::user_code`](crate::Options::user_code).
+    /// Returns true if the frame is a method of the user's code: not of the framework's assemblies, nor
+    /// native, or by [`Options::user_code`](crate::Options::user_code).
     pub fn is_user_code(&self, id: FrameId) -> bool {
         self.info(id).is_user_code
     }
@@ -211,12 +211,12 @@ impl Frames {
         }
     }
 
-    /// Whether the frame has a name. The name of code without one is `Module!?`, or `?!?`.
+    /// Returns true if the frame has a name. The name of code without one is `Module!?`, or `?!?`.
     pub fn is_named(&self, id: FrameId) -> bool {
         self.info(id).is_named
     }
 
-    /// Whether neither the name nor the module or file of a frame is known.
+    /// Returns true if neither the name nor the module or file of a frame is known.
     pub fn is_unknown(&self, id: FrameId) -> bool {
         let info = self.info(id);
         !info.is_named && self.full_name(id).get(..info.module) == Some("?")
@@ -303,7 +303,7 @@ impl Frames {
         self.names.len()
     }
 
-    /// Whether it is empty.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

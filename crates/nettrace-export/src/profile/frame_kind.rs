@@ -21,7 +21,7 @@ impl FrameKind {
         }
     }
 
-    /// Whether it is code of a .NET method.
+    /// Returns true if it is code of a .NET method.
     pub const fn is_managed(self) -> bool {
         matches!(self, Self::Code(CodeOrigin::Managed))
     }
@@ -31,9 +31,9 @@ impl FrameKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameInfo {
     pub(crate) kind: FrameKind,
-    /// Whether the code at the address has a name.
+    /// True if the code at the address has a name.
     pub(crate) is_named: bool,
-    /// Whether it is [the user's code](Code::is_user_code).
+    /// True if it is [the user's code](Code::is_user_code).
     pub(crate) is_user_code: bool,
     /// Bytes of the name that are the module's, which `!` follows; 0 without a module.
     pub(crate) module: usize,

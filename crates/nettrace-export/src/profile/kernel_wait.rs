@@ -127,8 +127,8 @@ fn function<'n>((module, name): (&str, &'n str)) -> Option<&'n str> {
     (module == KERNEL).then_some(function)
 }
 
-/// Whether a frame, by its module and name, is a function by which every thread leaves a processor: it says
-/// nothing of the wait.
+/// Returns true if a frame, by its module and name, is a function by which every thread leaves a processor:
+/// it says nothing of the wait.
 pub(crate) fn is_switch(frame: (&str, &str)) -> bool {
     function(frame).is_some_and(|function| {
         WHOLE_SWITCHES.contains(&function) || SWITCHES.iter().any(|start| function.starts_with(start))

@@ -13,7 +13,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Whether samples last as long as they weigh.
+    /// Returns true if samples last as long as they weigh.
     pub const fn is_time(self) -> bool {
         matches!(self, Self::Nanoseconds)
     }

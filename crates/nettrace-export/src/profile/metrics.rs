@@ -83,7 +83,7 @@ pub(crate) struct PauseLeaves {
 }
 
 impl PauseLeaves {
-    /// Whether a thread whose sample has this leaf had managed frames: a pause interrupts no others.
+    /// Returns true if a thread whose sample has this leaf had managed frames: a pause interrupts no others.
     pub(crate) fn is_in_code(self, leaf: Option<FrameId>) -> bool {
         leaf != Some(self.absent)
     }
@@ -351,7 +351,7 @@ impl Sampler {
         }
     }
 
-    /// Whether time of threads is measured.
+    /// Returns true if time of threads is measured.
     pub(crate) const fn is_thread_time(&self) -> bool {
         matches!(self.state, MetricState::ThreadTime(_))
     }

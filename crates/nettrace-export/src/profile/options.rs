@@ -19,31 +19,31 @@ pub struct Options {
     /// The metric; `None` for what a recording shows best: [`Metric::Cpu`] if it has the kernel's samples of
     /// running threads, else [`Metric::Wall`]. Every view of a recording follows this rule.
     pub metric: Option<Metric>,
-    /// Whether it is wanted when things happened: [`Thread::track`](crate::Thread::track).
+    /// True if it is wanted when things happened: [`Thread::track`](crate::Thread::track).
     pub tracks: bool,
-    /// Whether samples of [`Metric::Wall`] end in a frame that names the [kind](crate::pseudo_frames) of
+    /// True if samples of [`Metric::Wall`] end in a frame that names the [kind](crate::pseudo_frames) of
     /// time.
     pub kinds: bool,
-    /// Whether [`Metric::Wall`] has the time in which threads waited for work, as dotnet-trace has it.
+    /// True if [`Metric::Wall`] has the time in which threads waited for work, as dotnet-trace has it.
     /// Without it, the rest distinguishes blocked threads from working ones:
     /// [`ThreadState`](clr_events::ThreadState). Time in which the sampler did not find a thread is idle,
     /// too, with [`Metric::Cpu`] as well: the thread had no managed frames.
     pub idle: bool,
-    /// Whether stacks of threads that waited for work are kept where [idle](Self::idle) time is left out.
+    /// True if stacks of threads that waited for work are kept where [idle](Self::idle) time is left out.
     /// Only their [state](crate::StackTotal::state) distinguishes them then, and
     /// [`Profile::total`](crate::Profile::total) has their time.
     pub idle_stacks: bool,
-    /// Whether [`Metric::Wall`] has the time in which threads were blocked in the midst of work, where
+    /// True if [`Metric::Wall`] has the time in which threads were blocked in the midst of work, where
     /// [idle](Self::idle) time is left out.
     pub blocked: bool,
-    /// Whether pauses of the garbage collector are a [frame of their own](crate::pseudo_frames::GC_PAUSE) in
+    /// True if pauses of the garbage collector are a [frame of their own](crate::pseudo_frames::GC_PAUSE) in
     /// thread time, where [idle](Self::idle) time is left out. The thread that stops all others works in it,
     /// the others are blocked. Without, a pause is charged to the methods that it interrupted.
     pub gc_pauses: bool,
     /// Methods that wait for work, in addition to the [known ones](clr_events::WaitFrame).
     pub waits_for_work: Vec<Pattern>,
-    /// Whether waits of [`Metric::Contention`] end in a frame for the lock: `lock 0x1234`, with the number or,
-    /// before .NET 8, with 0.
+    /// True if waits of [`Metric::Contention`] end in a frame for the lock: `lock 0x1234`, with the number
+    /// or, before .NET 8, with 0.
     pub locks: bool,
     /// Methods that are the [user's code](crate::Frames::is_user_code); empty for all but the
     /// [framework's](clr_events::code::is_framework).
@@ -54,7 +54,7 @@ pub struct Options {
     pub filter: StackFilter,
     /// The causes and requests that stacks are shown below.
     pub grouping: CausalGrouping,
-    /// Whether frames are lines of methods, where these are known:
+    /// True if frames are lines of methods, where these are known:
     /// [`ProfileBuilder::finish_with_lines`](crate::ProfileBuilder::finish_with_lines).
     pub lines: bool,
     /// The form of the names of methods and types.
@@ -114,7 +114,7 @@ impl CausalGrouping {
         Self { awaits, ..self }
     }
 
-    /// Whether anything is grouped.
+    /// Returns true if anything is grouped.
     pub const fn any(self) -> bool {
         self.tasks || self.requests || self.awaits
     }
@@ -181,7 +181,7 @@ impl Options {
         Self { idle, ..self }
     }
 
-    /// Whether the metric is time of threads, which the kernel's account of them corrects.
+    /// Returns true if the metric is time of threads, which the kernel's account of them corrects.
     pub(super) fn is_of_time(&self) -> bool {
         self.metric.is_none_or(|metric| matches!(metric, Metric::Wall | Metric::Cpu))
     }
@@ -260,12 +260,13 @@ impl Options {
 }
 
 impl Options {
-    /// Whether pauses are cut out of samples.
+    /// Returns true if pauses are cut out of samples.
     pub(crate) fn cuts_gc_pauses(&self) -> bool {
         self.gc_pauses && !self.idle && matches!(self.metric, Some(Metric::Wall | Metric::Cpu))
     }
 
-    /// Whether events of the asynchronous profiler are collected: in a first reading, for the second one.
+    /// Returns true if events of the asynchronous profiler are collected: in a first reading, for the second
+    /// one.
     pub(crate) fn collects_async_callers(&self) -> bool {
         self.grouping.awaits && self.order == Order::File
     }

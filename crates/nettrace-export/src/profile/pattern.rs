@@ -33,7 +33,7 @@ impl Pattern {
         Self { parts: text.split('*').map(str::to_lowercase).collect(), at_start, at_end }
     }
 
-    /// Whether a name is one of those that are meant.
+    /// Returns true if a name is one of those that are meant.
     pub fn matches(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let mut rest = name.as_str();

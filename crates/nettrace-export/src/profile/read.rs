@@ -192,7 +192,7 @@ impl<'l> ProfileReader<'l> {
         Ok(self.read(open()?, each)?)
     }
 
-    /// Whether file order may be enough: causes are known only in time order. Awaits may have none.
+    /// Returns true if file order may be enough: causes are known only in time order. Awaits may have none.
     const fn may_use_file_order(&self) -> bool {
         !self.options.grouping.tasks && !self.options.grouping.requests
     }

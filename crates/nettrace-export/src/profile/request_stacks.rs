@@ -78,7 +78,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
         &mut self.code
     }
 
-    /// Whether events of a kind are needed for themselves, and not for their thread's request.
+    /// Returns true if events of a kind are needed for themselves, and not for their thread's request.
     pub(crate) fn needs(kind: &Metadata) -> bool {
         sets::CODE.contains(kind) || sets::THREAD_SAMPLES.contains(kind)
     }

@@ -32,12 +32,12 @@ const PLUMBING: [&str; 7] = [
 const WAITS: [&str; 3] = [".Wait", ".InternalWait", ".SpinThenBlockingWait"];
 
 impl SchedulerFrame {
-    /// Whether it lies between the code that requests work and the work.
+    /// Returns true if it lies between the code that requests work and the work.
     pub(in crate::profile) const fn is_between(self) -> bool {
         matches!(self, Self::Schedules | Self::Plumbing)
     }
 
-    /// Whether a frame is part of how tasks and `await` work, and waits for none.
+    /// Returns true if a frame is part of how tasks and `await` work, and waits for none.
     pub(in crate::profile) fn is_async_plumbing(module: &str, method: &str) -> bool {
         let is_of_events = method.starts_with("System.Diagnostics.Tracing.");
         Self::of(module, method) != Self::Ordinary
@@ -45,7 +45,7 @@ impl SchedulerFrame {
             && !WAITS.iter().any(|wait| method.contains(wait))
     }
 
-    /// Whether a module is the class library's core, which has tasks and the thread pool.
+    /// Returns true if a module is the class library's core, which has tasks and the thread pool.
     pub(in crate::profile) fn is_core_library(module: &str) -> bool {
         matches!(module, "System.Private.CoreLib" | "mscorlib" | "system.private.corelib")
     }
@@ -83,7 +83,7 @@ impl SchedulerFrame {
     }
 }
 
-/// Whether a thread of the pool waits for work.
+/// Returns true if a thread of the pool waits for work.
 pub(in crate::profile) fn is_idle<T>(frames: &[(T, SchedulerFrame)]) -> bool {
     let has = |role| frames.iter().any(|(_, of)| *of == role);
     has(SchedulerFrame::Waits) && !has(SchedulerFrame::Dispatches)

@@ -45,19 +45,19 @@ impl Selection {
         Self { processes, ..self }
     }
 
-    /// Whether an event is of the selection.
+    /// Returns true if an event is of the selection.
     pub fn contains(&self, event: &Event<'_>) -> bool {
         self.from.is_none_or(|from| event.relative_time() >= from)
             && self.to.is_none_or(|to| event.relative_time() < to)
             && self.contains_thread(event)
     }
 
-    /// Whether anything is left out.
+    /// Returns true if anything is left out.
     pub const fn is_all(&self) -> bool {
         self.from.is_none() && self.to.is_none() && self.threads.is_empty() && self.processes.is_empty()
     }
 
-    /// Whether an event is of a thread and process of the selection, whenever it happened.
+    /// Returns true if an event is of a thread and process of the selection, whenever it happened.
     pub(crate) fn contains_thread(&self, event: &Event<'_>) -> bool {
         (self.threads.is_empty() || self.threads.contains(&event.thread_id().0))
             && (self.processes.is_empty()

@@ -44,7 +44,7 @@ impl StackFilter {
         Self { fold_recursion, ..self }
     }
 
-    /// Whether a stack begins with this frame.
+    /// Returns true if a stack begins with this frame.
     pub(crate) fn is_root(&self, name: &str) -> bool {
         self.roots.is_empty() || self.roots.iter().any(|pattern| pattern.matches(name))
     }

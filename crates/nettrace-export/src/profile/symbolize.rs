@@ -46,7 +46,7 @@ pub(super) struct SymbolizedStacks {
     pub(super) left_out: u64,
     /// Methods whose names were cut.
     pub(super) long_names: u64,
-    /// Whether an address of a stack had different code at different times.
+    /// True if an address of a stack had different code at different times.
     pub(super) is_ambiguous: bool,
     /// The time of threads that work by their stacks and were in no managed code: they may as well wait.
     pub(super) unverified: u64,
@@ -61,7 +61,7 @@ pub(super) struct SymbolizedStacks {
 pub(super) struct NameSources<'m, 'l> {
     pub(super) code: Symbolizer<'m>,
     pub(super) lines: Option<&'l mut dyn SourceLines>,
-    /// Whether the kernel's account of threads is at hand.
+    /// True if the kernel's account of threads is at hand.
     pub(super) has_kernel_times: bool,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct NameSources<'m, 'l> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ThreadFacts {
     pub(super) process: Option<u64>,
-    /// Whether it is one of the runtime's own, by its name.
+    /// True if it is one of the runtime's own, by its name.
     pub(super) is_of_runtime: bool,
 }
 
@@ -152,7 +152,7 @@ struct ShownStack {
     stack: Option<StackId>,
     state: ThreadState,
     asleep: Option<Asleep>,
-    /// Whether the thread works, and may as well wait.
+    /// True if the thread works, and may as well wait.
     is_unverified: bool,
 }
 
@@ -168,7 +168,7 @@ impl ShownStack {
 struct StackSymbolizer<'a, 'm, 'l> {
     options: &'a Options,
     contexts: &'a Contexts,
-    /// Whether the kernel's account of threads is at hand.
+    /// True if the kernel's account of threads is at hand.
     has_kernel_times: bool,
     addresses: &'a StackTree<u64>,
     threads: Vec<ThreadFacts>,
@@ -257,7 +257,7 @@ struct CachedStack {
     /// Valid in this epoch only.
     epoch: u32,
     stack: StackId,
-    /// Whether a frame was met that stacks may begin with.
+    /// True if a frame was met that stacks may begin with.
     has_begun: bool,
 }
 
@@ -271,7 +271,7 @@ impl CachedStack {
 struct FrameTraits {
     is_root: bool,
     is_hidden: bool,
-    /// Whether it is one of the [functions that switch threads](kernel_wait::is_switch).
+    /// True if it is one of the [functions that switch threads](kernel_wait::is_switch).
     is_switch: bool,
     role: SchedulerFrame,
     awaits: AwaitFrame,
@@ -461,7 +461,7 @@ impl StackSymbolizer<'_, '_, '_> {
         matched.map(|(index, _)| index).collect()
     }
 
-    /// Whether the leaves of stacks are types.
+    /// Returns true if the leaves of stacks are types.
     const fn has_types(&self) -> bool {
         matches!(self.options.metric, Some(Metric::Alloc | Metric::Exception))
     }

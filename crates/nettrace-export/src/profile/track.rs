@@ -75,7 +75,7 @@ impl Track {
         self.before = (span.end(self.is_time), span.total);
     }
 
-    /// Whether it has no spans.
+    /// Returns true if it has no spans.
     pub const fn is_empty(&self) -> bool {
         self.open.is_none()
     }

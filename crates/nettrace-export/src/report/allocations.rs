@@ -47,7 +47,7 @@ pub struct AllocationsReport {
 }
 
 impl AllocationsReport {
-    /// Whether no allocation was sampled.
+    /// Returns true if no allocation was sampled.
     pub const fn is_empty(&self) -> bool {
         self.samples == 0
     }
@@ -79,7 +79,7 @@ pub struct Allocations {
 const MAX_TYPES: usize = 1 << 17;
 
 impl Allocations {
-    /// Whether [`add`](Self::add) looks at events of a kind.
+    /// Returns true if [`add`](Self::add) looks at events of a kind.
     pub fn needs(kind: &Metadata) -> bool {
         sets::ALLOCATION_TICKS.contains(kind)
     }

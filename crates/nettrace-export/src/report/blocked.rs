@@ -151,7 +151,7 @@ fn part(profile: &Profile, is_counted: impl Fn(&StackTotal) -> bool) -> BlockedP
     }
 }
 
-/// Whether a thread with this stack sleeps: `Thread.Sleep` waits for an event in the kernel.
+/// Returns true if a thread with this stack sleeps: `Thread.Sleep` waits for an event in the kernel.
 fn sleeps(profile: &Profile, stack: StackId) -> bool {
     let frames = profile.path(stack).map(|(_, frame)| frame);
     let mut managed = frames.filter(|frame| profile.frames.kind(*frame).is_managed()).peekable();
@@ -191,7 +191,7 @@ fn waiting_method(profile: &Profile, stack: StackId) -> Option<FrameId> {
     found.or_else(|| all().find(|frame| !is_kernel(*frame))).or_else(|| all().next())
 }
 
-/// Whether a native module is one of the C and C++ libraries, or the loader.
+/// Returns true if a native module is one of the C and C++ libraries, or the loader.
 fn is_of_system(module: &str) -> bool {
     const SYSTEM: [&str; 8] =
         ["libc.", "libc-", "libpthread", "ld-", "libstdc++", "libgcc_s", "librt.", "[vdso]"];

@@ -104,7 +104,7 @@ impl CallTree<'_> {
         self.nodes.len() - 1
     }
 
-    /// Whether it is empty.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

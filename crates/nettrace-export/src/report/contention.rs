@@ -57,7 +57,7 @@ pub struct ContentionReport {
 }
 
 impl ContentionReport {
-    /// Whether no thread waited.
+    /// Returns true if no thread waited.
     pub const fn is_empty(&self) -> bool {
         self.waits.count == 0 && self.unfinished == 0
     }
@@ -105,7 +105,7 @@ type Lock = (LockRow, HashSet<ThreadId>);
 const MAX_LOCKS: usize = 1 << 16;
 
 impl Contention {
-    /// Whether [`add`](Self::add) looks at events of a kind.
+    /// Returns true if [`add`](Self::add) looks at events of a kind.
     pub fn needs(kind: &Metadata) -> bool {
         sets::CONTENTION.contains(kind)
     }

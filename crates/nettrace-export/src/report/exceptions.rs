@@ -47,7 +47,7 @@ pub struct ExceptionsReport {
 }
 
 impl ExceptionsReport {
-    /// Whether it has no exceptions.
+    /// Returns true if it has no exceptions.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -92,7 +92,7 @@ const MAX_TYPES: usize = 1 << 16;
 const MAX_LENGTH: usize = 500;
 
 impl Exceptions {
-    /// Whether [`add`](Self::add) looks at events of a kind.
+    /// Returns true if [`add`](Self::add) looks at events of a kind.
     pub fn needs(kind: &Metadata) -> bool {
         sets::EXCEPTIONS.contains(kind)
     }

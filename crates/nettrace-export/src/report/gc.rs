@@ -115,7 +115,7 @@ pub struct GcReport {
 }
 
 impl GcReport {
-    /// Whether it has no collections.
+    /// Returns true if it has no collections.
     pub const fn is_empty(&self) -> bool {
         self.collections.is_empty()
     }
@@ -157,7 +157,7 @@ impl Collections {
         (self.start, self.last) = (start, end);
     }
 
-    /// Whether [`add`](Self::add) looks at more of events of a kind than their time.
+    /// Returns true if [`add`](Self::add) looks at more of events of a kind than their time.
     pub fn needs(kind: &Metadata) -> bool {
         sets::COLLECTIONS.contains(kind)
     }

@@ -75,7 +75,7 @@ pub struct JitReport {
 }
 
 impl JitReport {
-    /// Whether no method was compiled.
+    /// Returns true if no method was compiled.
     pub const fn is_empty(&self) -> bool {
         self.methods == 0
     }
@@ -104,7 +104,7 @@ const MAX_METHODS: usize = 1000;
 const MAX_DEPTH: usize = 64;
 
 impl Jit {
-    /// Whether [`add`](Self::add) looks at events of a kind.
+    /// Returns true if [`add`](Self::add) looks at events of a kind.
     pub fn needs(kind: &Metadata) -> bool {
         sets::COMPILATION.contains(kind)
     }

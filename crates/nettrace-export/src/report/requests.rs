@@ -157,7 +157,7 @@ pub struct SlowSpan {
     pub end: SpanEnd,
     /// The status, if an event says it.
     pub status: Option<String>,
-    /// Whether it failed.
+    /// True if it failed.
     pub is_error: bool,
     /// The error's text, if an event has one.
     pub error: Option<String>,

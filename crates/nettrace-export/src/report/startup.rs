@@ -115,7 +115,7 @@ fn version(runtime: &RuntimeStart<'_>) -> String {
     format!("{}.{}.{}", runtime.bcl_major_version, runtime.bcl_minor_version, runtime.bcl_build_number)
 }
 
-/// Whether events of the kind have the command line of the process.
+/// Returns true if events of the kind have the command line of the process.
 fn is_process_info(kind: &Metadata) -> bool {
     kind.event_id() == ids::event_pipe::PROCESS_INFO && kind.provider() == ids::event_pipe::PROVIDER
 }
@@ -124,7 +124,7 @@ fn is_process_info(kind: &Metadata) -> bool {
 const MAX_STEPS: usize = 10_000;
 
 impl Startup {
-    /// Whether [`add`](Self::add) looks at events of a kind.
+    /// Returns true if [`add`](Self::add) looks at events of a kind.
     pub fn needs(kind: &Metadata) -> bool {
         is_process_info(kind) || sets::STARTUP.contains(kind)
     }

@@ -67,7 +67,7 @@ pub struct ThreadPool {
 const MAX_PENDING: usize = 1 << 20;
 
 impl ThreadPool {
-    /// Whether [`add`](Self::add) looks at events of a kind.
+    /// Returns true if [`add`](Self::add) looks at events of a kind.
     pub fn needs(kind: &Metadata) -> bool {
         sets::THREAD_POOL.contains(kind)
     }

@@ -18,11 +18,11 @@ pub struct TopRow {
     pub frame_id: Option<FrameId>,
     /// The kind of the frame.
     pub kind: FrameKind,
-    /// Whether it is code without a name.
+    /// True if it is code without a name.
     pub is_unnamed: bool,
     /// The file and line of it, if these are known.
     pub line: Option<(String, u32)>,
-    /// Whether it is a process, or everything, rather than code.
+    /// True if it is a process, or everything, rather than code.
     pub is_root: bool,
     /// The weight of samples in which it is the leaf.
     pub exclusive: u64,

@@ -19,7 +19,7 @@ pub(crate) struct Expected {
     pub(crate) other_labels: bool,
 }
 
-/// Whether several threads of those counted have the same id, as in recordings that were merged.
+/// Returns true if several threads of those counted have the same id, as in recordings that were merged.
 pub(crate) fn has_shared_ids(bytes: &[u8], is_counted: impl Fn(&Thread) -> bool) -> bool {
     let mut events = SliceReader::new(bytes).expect("a recording");
     events.for_each(|_| {}).expect("a recording");

@@ -31,7 +31,7 @@ const MAX_BLOCKS: usize = 4096;
 pub(crate) struct UnreadBlocks {
     /// The number of bytes in the recording.
     length: u64,
-    /// Whether the next byte is the last one of a block that was left unread: its end is still to be checked.
+    /// True if the next byte is the last one of a block that was left unread: its end is still to be checked.
     is_at_last_byte: bool,
 }
 
@@ -153,7 +153,8 @@ impl Engine {
         self.unread = None;
     }
 
-    /// Whether the event block is left unread: it is small enough, and the recording goes on up to its end.
+    /// Returns true if the event block is left unread: it is small enough, and the recording goes on up to
+    /// its end.
     pub(super) fn leaves_unread(&self, frame: &Frame) -> bool {
         let Some(UnreadBlocks { length, .. }) = self.unread else { return false };
         frame.kind == BlockKind::Event
@@ -211,8 +212,8 @@ impl Engine {
         }
     }
 
-    /// Whether something was met that is not as the format has it, other than the end of a recording that was
-    /// cut.
+    /// Returns true if something was met that is not as the format has it, other than the end of a recording
+    /// that was cut.
     pub(crate) fn is_irregular(&self) -> bool {
         self.tables.damages.count > 0 || matches!(self.state, State::Resync { .. })
     }

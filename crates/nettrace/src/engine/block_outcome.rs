@@ -22,7 +22,7 @@ pub(super) struct BlockRows<'a> {
     pub(super) content: &'a [u8],
     /// Offset of the content in the recording.
     pub(super) offset: u64,
-    /// Whether the recording ends inside the block.
+    /// True if the recording ends inside the block.
     pub(super) cut: bool,
     pub(super) lengths: TableLengths,
     pub(super) epoch: &'a Epoch,
@@ -155,13 +155,14 @@ impl BlockOutcome {
 }
 
 impl Engine {
-    /// Whether blocks can be decoded independently: in netperf they define kinds of events for later ones.
+    /// Returns true if blocks can be decoded independently: in netperf they define kinds of events for later
+    /// ones.
     pub(crate) fn has_independent_blocks(&self) -> bool {
         self.layout != Layout::Netperf
     }
 
-    /// Whether a block changes tables that events before it refer to. Sequence points that only end an epoch
-    /// do not.
+    /// Returns true if a block changes tables that events before it refer to. Sequence points that only end
+    /// an epoch do not.
     pub(super) fn changes_tables(&self, bytes: &[u8], frame: Frame, cut: bool) -> bool {
         match frame.kind {
             BlockKind::Metadata | BlockKind::Thread | BlockKind::RemoveThread => true,
@@ -238,7 +239,7 @@ impl Engine {
 }
 
 impl BlockOutcome {
-    /// Whether the block is as the format has it.
+    /// Returns true if the block is as the format has it.
     pub(super) const fn is_whole(&self) -> bool {
         self.damages.count == 0 && self.truncated_at.is_none()
     }

@@ -69,8 +69,8 @@ impl Engine {
         step
     }
 
-    /// Whether a block has ids of stacks or label lists that are in use: events before it must be given
-    /// before it is read.
+    /// Returns true if a block has ids of stacks or label lists that are in use: events before it must be
+    /// given before it is read.
     fn replaces_ids(&self, kind: BlockKind, content: &[u8]) -> bool {
         let table = match kind {
             BlockKind::Stack => &self.tables.epoch.stacks,

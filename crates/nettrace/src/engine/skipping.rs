@@ -15,7 +15,7 @@ pub(crate) struct BlockSkipping {
     pub(crate) is_needed: fn(&Metadata) -> bool,
     /// The kinds of events that were looked at.
     kinds: usize,
-    /// Whether one of them is needed, whenever its events happened.
+    /// True if one of them is needed, whenever its events happened.
     has_needed: bool,
 }
 
@@ -81,7 +81,7 @@ impl Engine {
         Some(Located::Moved)
     }
 
-    /// Whether a block that is there ends as its version has it.
+    /// Returns true if a block that is there ends as its version has it.
     fn ends_block(&self, bytes: &[u8], frame: &Frame) -> bool {
         self.layout == Layout::V6 || crate::raw::fast_serialization::ends_at(bytes, frame.end) == Some(true)
     }

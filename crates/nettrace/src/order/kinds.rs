@@ -111,7 +111,7 @@ impl ActivityFilter {
         true
     }
 
-    /// Whether further events of the same kind, thread and activity are needed.
+    /// Returns true if further events of the same kind, thread and activity are needed.
     #[inline]
     pub(super) fn are_others_needed(&self) -> bool {
         self.idle.is_none()

@@ -103,11 +103,11 @@ pub(super) struct ChosenRuns<'k> {
     kinds: &'k mut KindChoice,
     pub(super) finder: RunFinder,
     activities: ActivityFilter,
-    /// Whether the next event of the group is wanted.
+    /// True if the next event of the group is wanted.
     is_wanted: bool,
-    /// Whether those after it are.
+    /// True if those after it are.
     are_others_wanted: bool,
-    /// Whether passed events would be given if a run with them were read again.
+    /// True if passed events would be given if a run with them were read again.
     are_of_interest: bool,
     /// The number of events of the group so far.
     count: u32,

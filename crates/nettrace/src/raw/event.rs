@@ -87,7 +87,7 @@ impl<'a> EventBlock<'a> {
         self.header_size
     }
 
-    /// Whether the rows have compressed headers, as all runtimes write them.
+    /// Returns true if the rows have compressed headers, as all runtimes write them.
     pub const fn is_compressed(&self) -> bool {
         matches!(self.encoding, Encoding::CompressedV4 | Encoding::CompressedV6)
     }
@@ -120,7 +120,7 @@ fn block_header(content: &[u8], compressed: Encoding, uncompressed: Encoding) ->
     Ok((size, if flags & 1 == 0 { uncompressed } else { compressed }))
 }
 
-/// Whether the content of an event block of V4 begins with a whole header.
+/// Returns true if the content of an event block of V4 begins with a whole header.
 pub(super) fn has_header(content: &[u8]) -> bool {
     block_header(content, Encoding::CompressedV4, Encoding::UncompressedV4).is_ok()
 }

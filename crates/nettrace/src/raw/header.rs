@@ -99,7 +99,7 @@ impl Header {
         self.size
     }
 
-    /// Whether events follow one another without blocks, as in V1 and V2.
+    /// Returns true if events follow one another without blocks, as in V1 and V2.
     pub(crate) const fn is_flat(&self) -> bool {
         self.info.version < 3
     }

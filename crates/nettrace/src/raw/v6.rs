@@ -203,7 +203,7 @@ pub(crate) fn is_followed(bytes: &[u8], at: usize, end: bool, ahead: usize) -> S
     }
 }
 
-/// Whether the content of a block begins as its kind requires.
+/// Returns true if the content of a block begins as its kind requires.
 fn is_plausible(kind: BlockKind, content: &[u8]) -> bool {
     content_begins(kind, content.len(), content) == Ok(true)
 }

@@ -88,7 +88,7 @@ impl Platform {
         Command::new(format!("{}{name}", self.tools))
     }
 
-    /// Whether this machine can run the program.
+    /// Returns true if this machine can run the program.
     pub(super) fn is_native(&self) -> bool {
         !self.is_windows() && self.target.starts_with(env::consts::ARCH) && cfg!(target_os = "linux")
     }

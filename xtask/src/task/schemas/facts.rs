@@ -25,7 +25,7 @@ pub(super) struct Event {
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Whether the field contains the number of elements of arrays in the same list.
+    /// True if the field contains the number of elements of arrays in the same list.
     pub(super) counts: bool,
 }
 

@@ -92,7 +92,7 @@ impl Overlaps {
         }
     }
 
-    /// Whether nowhere more ranges overlap than are compared one by one.
+    /// Returns true if nowhere more ranges overlap than are compared one by one.
     pub(super) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

@@ -97,14 +97,14 @@ struct CounterFiles {
     origins: BTreeMap<usize, Origin>,
     /// The number of values in completed files.
     count: u64,
-    /// Whether restarted processes are followed.
+    /// True if restarted processes are followed.
     reconnects: bool,
 }
 
 /// The origin of a process's samples.
 struct Origin {
     of_file: CounterOrigin,
-    /// Whether its session has ended.
+    /// True if its session has ended.
     has_ended: bool,
 }
 
@@ -131,8 +131,8 @@ impl CounterFiles {
         out.close()
     }
 
-    /// Whether a process continues the file of the previous one with its number: it is the same process, or
-    /// its restart.
+    /// Returns true if a process continues the file of the previous one with its number: it is the same
+    /// process, or its restart.
     fn goes_on(&self, process: &WatchedProcess, before: &Origin) -> bool {
         let Origin { of_file, has_ended } = before;
         let is_same = of_file.pid.is_some() && of_file.pid == process.pid;

@@ -58,7 +58,7 @@ pub(super) struct LiveArgs {
 }
 
 impl LiveArgs {
-    /// Whether there may be several processes at once.
+    /// Returns true if there may be several processes at once.
     pub(super) fn may_be_many(&self) -> bool {
         self.sources.may_be_many()
     }
@@ -72,7 +72,7 @@ impl LiveArgs {
         }
     }
 
-    /// Whether restarted processes are watched again.
+    /// Returns true if restarted processes are watched again.
     pub(super) const fn reconnects(&self) -> bool {
         self.reconnect.is_some()
     }
@@ -136,7 +136,7 @@ pub(super) trait SampleConsumer: Send {
         Ok(())
     }
 
-    /// Whether the user has seen enough.
+    /// Returns true if the user has seen enough.
     fn is_satisfied(&self) -> bool {
         false
     }

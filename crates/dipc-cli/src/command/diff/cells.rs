@@ -76,7 +76,7 @@ pub(super) fn value(change: &Change, value: Option<f64>, report: &Report<'_>) ->
     text + per
 }
 
-/// Whether a number refers to a second, whatever the basis.
+/// Returns true if a number refers to a second, whatever the basis.
 fn is_rate(change: &Change) -> bool {
     change.subject.kind.is_spans() && change.statistic == Statistic::Count
 }

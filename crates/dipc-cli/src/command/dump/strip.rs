@@ -111,7 +111,7 @@ struct Report<'r> {
     /// The names of the environment variables; null if they were not found.
     environment: Option<Vec<String>>,
     memory_bytes: u64,
-    /// Whether the heap is in the core dump.
+    /// True if the heap is in the core dump.
     has_heap: bool,
     strings: Counted,
     /// Arrays of bytes, characters, numbers and structures without references.
@@ -119,7 +119,7 @@ struct Report<'r> {
     /// Free memory between objects, which can have the contents of former ones.
     free: Counted,
     mapped_files: usize,
-    /// Whether it is a copy of which these were removed.
+    /// True if it is a copy of which these were removed.
     stripped: bool,
     copy: Option<Copy<'r>>,
 }

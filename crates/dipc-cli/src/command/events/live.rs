@@ -106,7 +106,7 @@ struct LiveEvents<'o> {
     stopping_event: Option<StoppingEvent>,
     /// The name of the stopping event, once it has occurred.
     stopped_by: Option<String>,
-    /// Whether the start time, which the times of events are relative to, was printed.
+    /// True if the start time, which the times of events are relative to, was printed.
     is_start_said: bool,
 }
 

@@ -104,7 +104,7 @@ fn growing(reports: &[HeapReport]) -> Vec<History<'_>> {
     growing
 }
 
-/// Whether sizes never shrink, and, if there are more than two, grow more than once.
+/// Returns true if sizes never shrink, and, if there are more than two, grow more than once.
 fn only_grows(bytes: &[u64]) -> bool {
     let steps = || bytes.iter().zip(bytes.iter().skip(1));
     let grown = steps().filter(|(before, after)| before < after).count();

@@ -185,7 +185,7 @@ fn short(name: &str) -> String {
     }
 }
 
-/// Whether a module is the program's own, or of a package.
+/// Returns true if a module is the program's own, or of a package.
 fn is_own(module: &str) -> bool {
     let stem = module.rsplit_once('.').map_or(module, |(stem, _)| stem);
     !stem.is_empty() && !is_framework(stem, "")

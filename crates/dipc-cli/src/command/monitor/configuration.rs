@@ -27,7 +27,7 @@ pub(super) struct Source {
     has_system: bool,
     /// Limits on the artifacts of egress directories, which are options.
     retention: Retention,
-    /// Whether options say who has access: tokens, or everyone.
+    /// True if options say who has access: tokens, or everyone.
     has_access_option: bool,
 }
 
@@ -90,8 +90,8 @@ impl Source {
     }
 }
 
-/// Whether a monitor that starts warns of a finding: of what is not supported, and of settings of destinations that
-/// have no effect on what arrives there.
+/// Returns true if a monitor that starts warns of a finding: of what is not supported, and of settings of
+/// destinations that have no effect on what arrives there.
 fn is_said(finding: &Finding) -> bool {
     let keys = finding.key.to_ascii_lowercase();
     let is_of_artifacts = keys.starts_with("egress:") && !keys.ends_with(":copybuffersize");
@@ -158,7 +158,7 @@ pub(super) struct Running<'r> {
     pub(super) metrics: Option<&'r Metrics>,
     pub(super) server: &'r Server,
     pub(super) monitor: &'r Monitor,
-    /// Whether black boxes, or the export, have counters of their own.
+    /// True if black boxes, or the export, have counters of their own.
     pub(super) has_bundles: bool,
     pub(super) has_export: bool,
 }

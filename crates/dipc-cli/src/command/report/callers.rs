@@ -29,7 +29,7 @@ impl CallersBuilder {
         self.0.code_mut()
     }
 
-    /// Whether events of a kind are needed for a metric.
+    /// Returns true if events of a kind are needed for a metric.
     pub(super) fn needs(metric: Metric, kind: &Metadata) -> bool {
         ProfileBuilder::needs(&options(metric, Selection::default(), Vec::new()), kind)
     }

@@ -38,7 +38,7 @@ struct Overview {
 struct Missing {
     /// The name of the report.
     report: &'static str,
-    /// Whether it is known that its events were asked for: none happened.
+    /// True if it is known that its events were asked for: none happened.
     #[serde(skip)]
     is_asked_for: bool,
     #[serde(flatten)]

@@ -47,7 +47,7 @@ pub(super) struct ReadPart {
     /// process covers it.
     pub(super) start: RelativeTime,
     pub(super) end: RelativeTime,
-    /// Whether it is the whole recording.
+    /// True if it is the whole recording.
     pub(super) is_whole: bool,
 }
 
@@ -114,22 +114,22 @@ impl ReadingArgs {
         Ok(from.unwrap_or(RelativeTime::START).max(RelativeTime::START))
     }
 
-    /// Whether a time is selected.
+    /// Returns true if a time is selected.
     const fn selects_time(&self) -> bool {
         self.times.from.is_some() || self.times.to.is_some()
     }
 
-    /// Whether a part of the events is selected.
+    /// Returns true if a part of the events is selected.
     const fn selects_events(&self) -> bool {
         self.selects_time() || !self.pid.is_empty()
     }
 
-    /// Whether all events of a recording are selected.
+    /// Returns true if all events of a recording are selected.
     pub(super) fn selects_all(&self, file: &Path) -> bool {
         !self.selects_events() && recorded_range(file).is_none()
     }
 
-    /// Whether events outside a part of the recording's time are left out.
+    /// Returns true if events outside a part of the recording's time are left out.
     pub(super) fn is_of_part(&self, file: &Path) -> bool {
         self.selects_time() || recorded_range(file).is_some()
     }

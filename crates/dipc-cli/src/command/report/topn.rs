@@ -142,7 +142,7 @@ struct Shown {
     frameless: f64,
     nameless: f64,
     cost: SessionCost,
-    /// Whether idle threads are counted.
+    /// True if idle threads are counted.
     is_idle: bool,
 }
 

@@ -74,7 +74,7 @@ struct RulesTest {
 #[derive(Debug, Serialize)]
 struct Firing {
     time_ns: i64,
-    /// Whether the recorder would have written a snapshot.
+    /// True if the recorder would have written a snapshot.
     snapshot: bool,
     met_by: String,
 }

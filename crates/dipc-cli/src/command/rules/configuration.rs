@@ -80,7 +80,7 @@ pub(super) fn run(test: &ConfigurationTest<'_>) -> Outcome {
     Ok(if is_quiet { exit.or_failed() } else { exit })
 }
 
-/// Whether a rule compares values that a monitor reads of the system.
+/// Returns true if a rule compares values that a monitor reads of the system.
 fn compares_system(rule: &Rule) -> bool {
     matches!(&rule.trigger, Trigger::Condition { condition, .. } if condition.system_values().next().is_some())
 }

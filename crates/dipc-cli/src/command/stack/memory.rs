@@ -25,7 +25,7 @@ pub(super) struct MemoryWaits {
     /// The number of chains of awaits, and the sentence about those that wait for a thread of the pool.
     chains: u64,
     starvation: Option<String>,
-    /// Whether the whole heap was read.
+    /// True if the whole heap was read.
     is_whole: bool,
 }
 

@@ -58,7 +58,7 @@ impl Interval {
         shown.filter(|total| total.stack.is_some()).map(|total| total.samples).fold(0, u64::saturating_add)
     }
 
-    /// Whether at least a hundredth of the time was spent in stacks with unnamed frames.
+    /// Returns true if at least a hundredth of the time was spent in stacks with unnamed frames.
     pub(super) fn lacks_names(&self) -> bool {
         let (profile, mut weight) = (&self.profile, 0u64);
         let has_unknown = |stack| profile.stacks.frames(stack).any(|frame| profile.frames.is_unknown(frame));
@@ -85,8 +85,8 @@ pub(super) struct Omissions {
 }
 
 impl Omissions {
-    /// Whether nothing was lost or left out. Unnamed frames do not count: helpers of the runtime have no
-    /// names.
+    /// Returns true if nothing was lost or left out. Unnamed frames do not count: helpers of the runtime have
+    /// no names.
     pub(super) const fn is_none(&self) -> bool {
         self.lost == 0 && self.samples == 0 && self.frames == 0
     }
@@ -130,7 +130,7 @@ pub(super) struct IntervalBuilder {
     counters: Counters,
     memory: MemoryCounters,
     values: BTreeMap<Counter, f64>,
-    /// Whether the processor usage has arrived once: the first value covers the time before the session.
+    /// True if the processor usage has arrived once: the first value covers the time before the session.
     has_cpu: bool,
     /// The beginning of the interval; `None` before the first event.
     start: Option<RelativeTime>,
@@ -208,12 +208,12 @@ impl IntervalBuilder {
         self.bytes = self.bytes.saturating_add(count as u64);
     }
 
-    /// Whether an event belongs to a later interval, so that the current one has ended.
+    /// Returns true if an event belongs to a later interval, so that the current one has ended.
     pub(super) fn is_over(&self, event: &Event<'_>) -> bool {
         self.start.is_some_and(|start| event.relative_time() >= after(start, self.length))
     }
 
-    /// Whether the interval has ended by the clock, and no more of its events are expected.
+    /// Returns true if the interval has ended by the clock, and no more of its events are expected.
     pub(super) fn is_overdue(&self) -> bool {
         self.begun.elapsed() > self.length + SILENCE
     }
@@ -258,7 +258,7 @@ impl IntervalBuilder {
         });
     }
 
-    /// Whether anything was added since the last interval.
+    /// Returns true if anything was added since the last interval.
     pub(super) const fn has_events(&self) -> bool {
         self.has_events
     }

@@ -42,7 +42,7 @@ pub(super) struct Model {
     pub(super) page: usize,
     /// The last message, until a key is pressed.
     message: LastMessage,
-    /// Whether a flame graph was requested.
+    /// True if a flame graph was requested.
     wants_flame_graph: bool,
     has_changed: bool,
     is_done: bool,
@@ -308,7 +308,7 @@ impl Model {
         self.has_changed |= self.message.set(last);
     }
 
-    /// Whether a flame graph was requested since the last call.
+    /// Returns true if a flame graph was requested since the last call.
     pub(super) const fn take_flame_graph_request(&mut self) -> bool {
         std::mem::replace(&mut self.wants_flame_graph, false)
     }
@@ -318,7 +318,7 @@ impl Model {
         self.has_changed = true;
     }
 
-    /// Whether something changed since the last call.
+    /// Returns true if something changed since the last call.
     pub(super) const fn take_changed(&mut self) -> bool {
         std::mem::replace(&mut self.has_changed, false)
     }

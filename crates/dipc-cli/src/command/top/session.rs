@@ -42,10 +42,10 @@ pub(super) enum SessionEvent {
 /// The features of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Features {
-    /// Whether there are samples of threads: NativeAOT has none if the kernel permits none.
+    /// True if there are samples of threads: NativeAOT has none if the kernel permits none.
     pub(super) samples: bool,
     pub(super) allocations: bool,
-    /// Whether the kernel's account has the times of threads on a processor, runnable and waiting: then the
+    /// True if the kernel's account has the times of threads on a processor, runnable and waiting: then the
     /// samples show none of those that wait.
     pub(super) thread_uses: bool,
 }
@@ -235,7 +235,7 @@ impl Intervals<'_> {
         }
     }
 
-    /// Whether it has sent as many intervals as were asked for.
+    /// Returns true if it has sent as many intervals as were asked for.
     fn is_complete(&self) -> bool {
         self.args.count.is_some_and(|count| self.count >= count)
     }

@@ -111,7 +111,7 @@ pub(super) struct Choice<'c> {
     pub(super) order: MethodOrder,
     /// The filter in lower case.
     pub(super) filter: &'c str,
-    /// Whether to show sums since the session began instead of the last interval.
+    /// True to show sums since the session began instead of the last interval.
     pub(super) since_start: bool,
 }
 
@@ -153,7 +153,7 @@ pub(super) fn methods(profile: &Profile, order: MethodOrder) -> Vec<TopRow> {
     rows
 }
 
-/// Whether an interval has too few samples of methods for shares: each of two would be half.
+/// Returns true if an interval has too few samples of methods for shares: each of two would be half.
 fn has_few_samples(interval: &Interval) -> bool {
     interval.method_samples() < MIN_SAMPLES
 }

@@ -31,7 +31,7 @@ pub(super) struct Lines {
 pub(super) struct Writer<'o> {
     out: &'o mut Destination,
     format: ListFormat,
-    /// Whether any line was written.
+    /// True if any line was written.
     any: bool,
     written: u64,
     recorded: u64,
@@ -74,7 +74,7 @@ impl<'s> Formatter<'s> {
 }
 
 impl Lines {
-    /// Whether the lines should be written before more are added.
+    /// Returns true if the lines should be written before more are added.
     pub(super) const fn is_full(&self) -> bool {
         self.text.len() >= BUFFER
     }

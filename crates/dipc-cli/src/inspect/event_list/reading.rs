@@ -14,7 +14,7 @@ const PART: usize = 1024;
 /// A source of events in time or file order.
 pub(super) trait Ordered {
     type Source: Source;
-    /// Whether no event is older than its predecessor.
+    /// True if no event is older than its predecessor.
     const IN_TIME_ORDER: bool;
 
     /// Calls `each` with the events of the next part. Returns their number; `None` at the end.
@@ -92,7 +92,7 @@ pub(super) enum State {
 }
 
 impl<O: Ordered> Reading<'_, O> {
-    /// Whether there may be more events.
+    /// Returns true if there may be more events.
     pub(super) const fn goes_on(&self) -> bool {
         matches!(self.state, State::Reading)
     }

@@ -83,7 +83,7 @@ impl CrashSources {
         Self { pid, child, dumps: runtime, kernel, has_own_root, core, oom_kills, status: None }
     }
 
-    /// Whether dipc started the process.
+    /// Returns true if dipc started the process.
     pub(crate) const fn has_child(&self) -> bool {
         self.child.is_some()
     }

@@ -57,7 +57,7 @@ impl Cause {
     }
 }
 
-/// Whether a line is the heading of the thread that died, not of one that handles an exception.
+/// Returns true if a line is the heading of the thread that died, not of one that handles an exception.
 fn is_of_dead_thread(line: &str) -> bool {
     line.starts_with("Thread ") && line.contains(": ") && !line.ends_with(": throws or handles an exception")
 }
@@ -81,7 +81,7 @@ pub(super) fn end_in_words(status: Option<EndStatus>, oom_kills: u64) -> String 
     }
 }
 
-/// Whether another process, or the kernel, has ended the process: then no exception did.
+/// Returns true if another process, or the kernel, has ended the process: then no exception did.
 pub(super) fn is_kill(status: Option<EndStatus>) -> bool {
     matches!(status, Some(EndStatus::Signal(signal)) if !FAULTS.contains(&signal))
 }

@@ -26,7 +26,7 @@ const PREFIXES: [&str; 2] = ["DOTNET_", "COMPlus_"];
 pub(super) enum CrashCore {
     /// The runtime writes it, as its environment says.
     Runtime {
-        /// Whether the variables are those of [`dump_variables`]: the files then get the names of the bundle.
+        /// True if the variables are those of [`dump_variables`]: the files then get the names of the bundle.
         has_our_names: bool,
     },
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -36,7 +36,7 @@ pub(super) enum CrashCore {
 /// A core dump of a crash, as asked for.
 #[derive(Debug)]
 pub(crate) struct CrashDump {
-    /// Whether the program was started with the variables of [`dump_variables`].
+    /// True if the program was started with the variables of [`dump_variables`].
     pub(crate) has_our_names: bool,
     /// The folder of the output.
     pub(crate) folder: PathBuf,

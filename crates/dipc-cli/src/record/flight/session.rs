@@ -37,7 +37,7 @@ pub(crate) struct FlightSettings {
     pub(crate) storage: Storage,
     pub(crate) triggers: TriggerSettings,
     pub(crate) retention: Retention,
-    /// Whether a crash is an end that was asked for.
+    /// True if a crash is an end that was asked for.
     pub(crate) waits_for_crash: bool,
 }
 
@@ -361,7 +361,7 @@ pub(crate) struct FlightSummary {
     pub(crate) text: String,
     pub(crate) lost: u64,
     pub(crate) damage: Exit,
-    /// Whether the process crashed, which is what the recorder waited for.
+    /// True if the process crashed, which is what the recorder waited for.
     pub(crate) has_crashed_as_asked: bool,
     /// The first snapshot that could not be written.
     pub(crate) failure: Option<Failure>,

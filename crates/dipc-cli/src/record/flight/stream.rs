@@ -119,17 +119,17 @@ impl KeptStream {
         self.files.add(vec![path], bytes, &self.retention, report_removal);
     }
 
-    /// Whether the bytes that follow cannot be read.
+    /// Returns true if the bytes that follow cannot be read.
     pub(super) const fn is_unreadable(&self) -> bool {
         self.unreadable.is_some()
     }
 
-    /// Whether no more events are wanted, or can be read.
+    /// Returns true if no more events are wanted, or can be read.
     pub(super) const fn is_over(&self) -> bool {
         self.stopped_by.is_some() || self.unreadable.is_some()
     }
 
-    /// Whether the ended stream has the end that a runtime writes.
+    /// Returns true if the ended stream has the end that a runtime writes.
     pub(super) fn is_whole(&self) -> bool {
         self.unreadable.is_none() && self.decoder.truncated_at().is_none()
     }

@@ -33,7 +33,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 pub(super) struct Arrival {
     /// The time of the newest event, in milliseconds since 1970.
     pub(super) newest: Option<i64>,
-    /// Whether the stream is silent: the runtime has sent a whole batch.
+    /// True if the stream is silent: the runtime has sent a whole batch.
     pub(super) is_silent: bool,
 }
 

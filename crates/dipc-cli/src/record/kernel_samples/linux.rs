@@ -90,7 +90,7 @@ impl KernelSampler {
         &self.description
     }
 
-    /// Whether the process has ended.
+    /// Returns true if the process has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.thread.is_finished()
     }
@@ -289,7 +289,7 @@ pub(crate) struct LiveSamples {
     /// Pieces of a recording of the samples.
     pieces: Receiver<Vec<u8>>,
     reader: LiveReader,
-    /// Whether the error that made the samples unreadable was reported.
+    /// True if the error that made the samples unreadable was reported.
     is_unreadable: bool,
     is_over: bool,
 }
@@ -320,7 +320,7 @@ impl LiveSamples {
         &self.description
     }
 
-    /// Whether the process has ended and its last samples were read.
+    /// Returns true if the process has ended and its last samples were read.
     pub(crate) const fn is_over(&self) -> bool {
         self.is_over
     }
@@ -458,7 +458,7 @@ pub(crate) fn snapshot(
 const MAX_MACHINE_RATE: u64 = 16_000;
 
 impl SampleSettings {
-    /// Whether the timers of all processors may take the samples.
+    /// Returns true if the timers of all processors may take the samples.
     fn may_sample_processors(self) -> bool {
         let samples =
             |processors: Vec<i32>| u64::from(self.frequency).saturating_mul(processors.len() as u64);

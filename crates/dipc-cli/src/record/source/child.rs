@@ -74,7 +74,7 @@ impl fmt::Display for EndStatus {
 #[derive(Debug)]
 struct Process {
     child: process::Child,
-    /// Whether it leads a process group, to which the programs that it starts belong.
+    /// True if it leads a process group, to which the programs that it starts belong.
     #[cfg(unix)]
     leads_group: bool,
 }

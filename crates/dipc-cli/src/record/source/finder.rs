@@ -120,7 +120,7 @@ impl SourceFinder {
         self.search.look(self.timeout, None)
     }
 
-    /// Whether more may appear after the last process has ended.
+    /// Returns true if more may appear after the last process has ended.
     pub(crate) const fn may_find_more(&self) -> bool {
         !matches!(self.search, Search::Nothing { .. })
     }

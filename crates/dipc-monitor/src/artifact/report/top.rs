@@ -22,7 +22,7 @@ pub struct TopRequest {
     pub duration: Option<Duration>,
     /// The most methods.
     pub number: usize,
-    /// Whether they are ordered by the time in which they were on the stack, not only at its leaf.
+    /// True if they are ordered by the time in which they were on the stack, not only at its leaf.
     pub is_inclusive: bool,
 }
 

@@ -87,7 +87,7 @@ fn connect_error(error: &io::Error, path: &Path) -> Error {
     }
 }
 
-/// Whether `path` exists and is not a socket.
+/// Returns true if `path` exists and is not a socket.
 fn is_other_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.file_type().is_socket())
 }

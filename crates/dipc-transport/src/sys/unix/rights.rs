@@ -24,7 +24,7 @@ const CONTROL_LEN: usize = rustix::cmsg_space!(ScmRights(SCM_MAX_FD));
 pub(crate) struct ReceivedRights {
     pub(crate) bytes: usize,
     pub(crate) descriptors: Vec<OwnedFd>,
-    /// Whether more descriptors came than the limit. Those beyond it are closed.
+    /// True if more descriptors came than the limit. Those beyond it are closed.
     pub(crate) surplus: bool,
 }
 

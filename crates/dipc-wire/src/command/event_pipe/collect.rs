@@ -72,7 +72,7 @@ payload! {
         pub buffer_mb: u32 = "buffer size",
         /// The format of the stream.
         pub format: Format = "format",
-        /// Whether the runtime sends events for all methods and modules loaded so far when the session stops.
+        /// True if the runtime sends events for all methods and modules loaded so far when the session stops.
         pub request_rundown: bool = "request rundown",
         /// The providers of events.
         pub providers: P = "providers",
@@ -99,9 +99,9 @@ payload! {
         pub buffer_mb: u32 = "buffer size",
         /// The format of the stream.
         pub format: Format = "format",
-        /// Whether the runtime sends events for all methods and modules loaded so far when the session stops.
+        /// True if the runtime sends events for all methods and modules loaded so far when the session stops.
         pub request_rundown: bool = "request rundown",
-        /// Whether each event comes with the stack of its thread.
+        /// True if each event comes with the stack of its thread.
         pub request_stackwalk: bool = "request stackwalk",
         /// The providers of events.
         pub providers: P = "providers",
@@ -148,7 +148,7 @@ payload! {
         /// [`DEFAULT_RUNDOWN_KEYWORD`](CollectTracing4::DEFAULT_RUNDOWN_KEYWORD) has the effect of
         /// `request_rundown` in the earlier commands.
         pub rundown_keyword: Keywords = "rundown keyword",
-        /// Whether each event comes with the stack of its thread.
+        /// True if each event comes with the stack of its thread.
         pub request_stackwalk: bool = "request stackwalk",
         /// The providers of events.
         pub providers: P = "providers",

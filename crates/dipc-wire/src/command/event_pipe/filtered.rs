@@ -32,7 +32,7 @@ payload! {
         pub format: Format = "format",
         /// Keywords of the rundown provider, as in [`CollectTracing4`](crate::CollectTracing4).
         pub rundown_keyword: Keywords = "rundown keyword",
-        /// Whether each event comes with the stack of its thread.
+        /// True if each event comes with the stack of its thread.
         pub request_stackwalk: bool = "request stackwalk",
         /// The providers of events.
         pub providers: P = "providers",

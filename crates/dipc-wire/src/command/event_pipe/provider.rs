@@ -72,7 +72,7 @@ payload! {
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing5"; the official tools always send it.
     pub struct EventFilter<I = Vec<u32>> {
-        /// Whether the ids are the enabled ones; otherwise they are the disabled ones.
+        /// True if the ids are the enabled ones; otherwise they are the disabled ones.
         pub enable: bool = "filter enable",
         /// The event ids.
         pub ids: I = "filtered event ids",

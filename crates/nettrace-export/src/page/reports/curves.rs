@@ -135,7 +135,7 @@ impl Curves {
         counters.finish(|sample| found.add(&sample));
     }
 
-    /// Whether no counter had a value.
+    /// Returns true if no counter had a value.
     pub(super) fn is_empty(&self) -> bool {
         self.found.curves.is_empty()
     }

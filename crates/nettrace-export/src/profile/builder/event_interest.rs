@@ -97,7 +97,7 @@ impl EventInterest {
         self.uses & bit != 0
     }
 
-    /// Whether there is a use at all.
+    /// Returns true if there is a use at all.
     pub(super) const fn is_any(self) -> bool {
         self.uses != 0
     }
@@ -159,7 +159,7 @@ fn is_weighed(metric: Metric, metadata: &Metadata, options: &Options) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct EventInterests {
     map: MetadataMap<EventInterest>,
-    /// Whether code is of no interest.
+    /// True if code is of no interest.
     are_without_code: bool,
 }
 

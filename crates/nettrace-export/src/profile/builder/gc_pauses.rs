@@ -27,7 +27,7 @@ struct HeldSample {
     process: Option<u64>,
     thread: ThreadId,
     sample: Sample,
-    /// Whether pauses are cut out of it.
+    /// True if pauses are cut out of it.
     is_cut: bool,
 }
 
@@ -68,13 +68,13 @@ impl GcPauses {
         }
     }
 
-    /// Whether a pause came after samples of its time were passed on, or pauses came in another order than
-    /// they happened.
+    /// Returns true if a pause came after samples of its time were passed on, or pauses came in another order
+    /// than they happened.
     pub(super) const fn is_late(&self) -> bool {
         self.is_late
     }
 
-    /// Whether samples are held back.
+    /// Returns true if samples are held back.
     pub(super) fn holds_any(&self) -> bool {
         !self.held.is_empty()
     }

@@ -72,7 +72,7 @@ impl Threads {
         number
     }
 
-    /// Whether the thread is wanted; `decide` is called once.
+    /// Returns true if the thread is wanted; `decide` is called once.
     #[inline]
     pub(super) fn is_wanted(&mut self, thread: u32, decide: impl FnOnce() -> bool) -> bool {
         self.entries.get_mut(thread as usize).is_some_and(|entry| *entry.is_wanted.get_or_insert_with(decide))

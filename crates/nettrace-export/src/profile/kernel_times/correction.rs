@@ -17,7 +17,7 @@ pub(in crate::profile) struct Asleep {
     pub(in crate::profile) stack: Option<StackId>,
     /// Blocked, or idle in a method that waits for work.
     pub(in crate::profile) state: ThreadState,
-    /// Whether the samples were taken in managed code, where no thread sleeps.
+    /// True if the samples were taken in managed code, where no thread sleeps.
     pub(in crate::profile) is_managed: bool,
 }
 

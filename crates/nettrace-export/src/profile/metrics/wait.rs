@@ -15,7 +15,7 @@ pub(super) struct Waits {
     open: HashMap<u32, PendingSample>,
     /// The start of the interval: the part of a wait before it is in the profile of an earlier one.
     from: RelativeTime,
-    /// Whether waits end in a frame for the lock.
+    /// True if waits end in a frame for the lock.
     has_locks: bool,
 }
 

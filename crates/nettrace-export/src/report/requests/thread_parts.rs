@@ -87,7 +87,7 @@ impl<K> Default for ThreadTimes<K> {
 }
 
 impl<K: Copy + Eq + std::hash::Hash> ThreadTimes<K> {
-    /// Whether [`add`](Self::add) looks at events of a kind.
+    /// Returns true if [`add`](Self::add) looks at events of a kind.
     pub(super) fn needs(kind: &Metadata) -> bool {
         Self::kind(kind) != Kind::Other
     }

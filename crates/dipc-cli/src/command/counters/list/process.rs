@@ -103,7 +103,7 @@ struct Listener {
     /// Our name in the Meters' shared session.
     client: String,
     begun: Instant,
-    /// Whether all instruments were listed.
+    /// True if all instruments were listed.
     is_complete: bool,
     /// The settings of the shared session, if they differ from ours.
     expected: Option<SharedSettings>,

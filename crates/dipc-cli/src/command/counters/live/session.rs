@@ -44,7 +44,7 @@ struct Delivery<'s, C> {
     count: u64,
     /// The counters that the last session received without being asked for, by provider.
     unselected: BTreeMap<String, BTreeSet<String>>,
-    /// Whether another session holds the Meters of a process.
+    /// True if another session holds the Meters of a process.
     is_refused: bool,
     /// The first exit code of a session other than [`Exit::Done`].
     exit: Exit,

@@ -167,9 +167,9 @@ pub(super) struct Model {
     pub(super) is_typing: bool,
     pub(super) is_paused: bool,
     pub(super) shows_help: bool,
-    /// Whether the last sample of the chosen row is shown in full.
+    /// True if the last sample of the chosen row is shown in full.
     pub(super) shows_detail: bool,
-    /// Whether processes have groups of their own instead of columns.
+    /// True if processes have groups of their own instead of columns.
     has_groups: bool,
     /// The first process shown if not all fit.
     pub(super) first_process: usize,
@@ -509,7 +509,7 @@ impl Model {
         self.has_changed = true;
     }
 
-    /// Whether something changed since the last call.
+    /// Returns true if something changed since the last call.
     pub(super) const fn take_changed(&mut self) -> bool {
         std::mem::replace(&mut self.has_changed, false)
     }

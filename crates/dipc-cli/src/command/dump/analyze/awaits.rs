@@ -268,7 +268,7 @@ struct LinkReport {
     is_running: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     delay_ms: Option<u32>,
-    /// Whether the delay has elapsed: what follows waits for a thread of the pool.
+    /// True if the delay has elapsed: what follows waits for a thread of the pool.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     delay_elapsed: bool,
     /// The thread that waits.

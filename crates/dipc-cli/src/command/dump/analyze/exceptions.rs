@@ -201,7 +201,7 @@ fn line(text: &ExceptionText) -> String {
 #[derive(Debug, Serialize)]
 struct Report<'r> {
     runtime: &'r str,
-    /// Whether exceptions of threads are known in this version of the runtime.
+    /// True if exceptions of threads are known in this version of the runtime.
     known: bool,
     exceptions: Vec<Row<'r>>,
     /// The threads whose exceptions could not be read.
@@ -220,7 +220,7 @@ pub(super) struct Row<'r> {
     tid: Option<u64>,
     managed_id: u32,
     current: bool,
-    /// Whether objects were being moved, so that these can be others.
+    /// True if objects were being moved, so that these can be others.
     uncertain: bool,
     /// The exception and its causes, the outermost first.
     chain: Vec<ExceptionReport<'r>>,

@@ -151,7 +151,7 @@ pub(super) struct HeapRow {
     free_bytes: u64,
     /// Bytes of the heap that could not be read.
     missing_bytes: u64,
-    /// Whether a collection was moving objects: some can be missing or counted twice.
+    /// True if a collection was moving objects: some can be missing or counted twice.
     moving: bool,
     /// Those with the most bytes first.
     types: Vec<TypeRow>,

@@ -163,7 +163,7 @@ struct Report {
     /// The threads that wait for one another, each cycle once.
     deadlocks: Vec<Vec<u64>>,
     waits: Vec<Wait>,
-    /// Whether the dump lacks a part of the monitors, or their holders are not known in this version.
+    /// True if the dump lacks a part of the monitors, or their holders are not known in this version.
     incomplete: bool,
 }
 

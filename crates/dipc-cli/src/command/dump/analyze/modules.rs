@@ -49,7 +49,7 @@ struct Row<'r> {
     path: &'r str,
     base: Option<String>,
     size: u32,
-    /// Whether the dump has the names of its types and methods.
+    /// True if the dump has the names of its types and methods.
     has_names: bool,
 }
 

@@ -233,7 +233,7 @@ fn handles_text(names: &Names<'_>, handles: &[Handle], most: usize) -> String {
 #[derive(Debug, Serialize)]
 struct HandleReport {
     handles: usize,
-    /// Whether the dump lacks some.
+    /// True if the dump lacks some.
     incomplete: bool,
     rows: Vec<HandleRow>,
 }

@@ -191,8 +191,8 @@ pub(super) fn frames(stack: &Stack, frames: &[FrameText], shown: Shown, width: O
     text
 }
 
-/// Whether several native frames are the last ones of a thread that has managed frames, and none of them is
-/// missing.
+/// Returns true if several native frames are the last ones of a thread that has managed frames, and none of
+/// them is missing.
 fn is_tail(stack: &Stack, frames: &[FrameText], index: usize) -> bool {
     let rest = frames.get(index..).unwrap_or_default();
     index > 0

@@ -175,7 +175,7 @@ struct Row {
     objects: u64,
     bytes: u64,
     length: u32,
-    /// Whether the text is longer than what is shown, which alone is compared.
+    /// True if the text is longer than what is shown, which alone is compared.
     cut: bool,
     text: String,
     example: String,

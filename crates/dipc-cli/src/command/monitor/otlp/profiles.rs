@@ -58,9 +58,9 @@ struct Profiled {
     resource: Mutex<Option<Vec<(String, String)>>>,
     /// The time of its next profile.
     next: Mutex<Instant>,
-    /// Whether it was sampled before.
+    /// True if it was sampled before.
     is_known: AtomicBool,
-    /// Whether the kernel does not permit it.
+    /// True if the kernel does not permit it.
     is_refused: AtomicBool,
 }
 

@@ -67,7 +67,7 @@ pub(super) struct OverviewData {
     pub(super) summary: Summary,
     /// The end of the process, if it lies beside the recording.
     pub(super) crash: Option<CrashNote>,
-    /// Whether threads were sampled.
+    /// True if threads were sampled.
     pub(super) has_samples: bool,
     pub(super) gc: GcReport,
     pub(super) allocations: AllocationsReport,
@@ -82,7 +82,7 @@ pub(super) struct OverviewData {
     pub(super) blocked: BlockedTime,
     /// The time spent for the recording itself, which the profile does not show.
     pub(super) session_cost: SessionCost,
-    /// Whether the kernel sampled running threads: time of work is CPU time.
+    /// True if the kernel sampled running threads: time of work is CPU time.
     pub(super) has_kernel_samples: bool,
     /// The time of running threads by the origin of the code; empty without the kernel's samples.
     pub(super) processor_time: Vec<(CodeOrigin, u64)>,
@@ -159,7 +159,7 @@ impl KindReports {
         }
     }
 
-    /// Whether any of these reports needs events of a kind.
+    /// Returns true if any of these reports needs events of a kind.
     pub(super) fn needs(kind: &Metadata) -> bool {
         let reports = [
             Startup::needs,
@@ -223,7 +223,7 @@ impl OfSomeKinds {
         }
     }
 
-    /// Whether events of a kind are needed.
+    /// Returns true if events of a kind are needed.
     fn needs(metric: Metric, kind: &Metadata) -> bool {
         KindReports::needs(kind)
             || ProfileBuilder::needs(&profile_options(metric), kind)
@@ -245,7 +245,7 @@ impl OfSomeKinds {
     }
 }
 
-/// Whether events of a kind are the kernel's samples of running threads.
+/// Returns true if events of a kind are the kernel's samples of running threads.
 fn is_cpu_sample(kind: &Metadata) -> bool {
     kind.provider() == "Universal.Events" && kind.name() == "cpu"
 }

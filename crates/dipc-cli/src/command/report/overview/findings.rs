@@ -26,7 +26,7 @@ pub(super) struct Finding {
     pub(super) id: &'static str,
     /// The report with the details.
     pub(super) report: &'static str,
-    /// Whether something is wrong with the program or the recording.
+    /// True if something is wrong with the program or the recording.
     pub(super) is_problem: bool,
     pub(super) text: String,
     /// The numbers in the text, with units in their names.

@@ -37,7 +37,7 @@ pub(super) fn shorten(path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
     Ok((short, directory))
 }
 
-/// Whether a socket has a mode of its own, which `bind` gives to the file minus the umask: the file never has
+/// True if a socket has a mode of its own, which `bind` gives to the file minus the umask: the file never has
 /// more permissions.
 pub(super) const RESTRICTS_BEFORE_BIND: bool = true;
 

@@ -116,7 +116,7 @@ pub(crate) struct SocketLocation {
     pub(crate) directory: PathBuf,
     /// The directory, if it is in another mount namespace or root.
     opened: Option<OwnedFd>,
-    /// Whether the path leads to the same directory for all processes that have it.
+    /// True if the path leads to the same directory for all processes that have it.
     pub(crate) is_shared: bool,
     /// The reason why `TMPDIR` is not known.
     pub(crate) environment_error: Option<io::Error>,

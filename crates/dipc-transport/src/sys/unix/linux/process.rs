@@ -27,7 +27,7 @@ impl Process {
         }
     }
 
-    /// Whether the process is a thread of the kernel.
+    /// Returns true if the process is a thread of the kernel.
     pub(crate) fn is_kernel_thread(pid: u32) -> bool {
         let status = linux_proc_stat::read(&proc_path(pid, "status"));
         status.is_ok_and(|status| is_of_kernel(pid, &status))
@@ -76,7 +76,7 @@ impl Process {
     }
 }
 
-/// Whether the status of a process is that of a thread of the kernel.
+/// Returns true if the status of a process is that of a thread of the kernel.
 fn is_of_kernel(pid: u32, status: &[u8]) -> bool {
     let status = Status::new(status);
     status.process() == Some(pid) && !status.has_memory() && status.state().is_some() && !status.is_zombie()

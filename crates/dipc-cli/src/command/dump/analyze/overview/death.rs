@@ -114,8 +114,8 @@ fn known_cause(analysis: &Analysis<'_>, thread: &ManagedThread, is_own: bool) ->
     (is_own && thread.throws() && runtime_aborted(analysis, thread)).then_some(Cause::Unhandled)
 }
 
-/// Whether the signal of a core dump came from the process. createdump records neither a cause nor a sender for
-/// one that the runtime has raised.
+/// Returns true if the signal of a core dump came from the process. createdump records neither a cause nor a
+/// sender for one that the runtime has raised.
 fn is_sent_by_itself(core: &CoreFile) -> bool {
     core.signal().is_some_and(|signal| {
         let sender = signal.address & u64::from(u32::MAX);
@@ -128,7 +128,8 @@ fn is_sent_by_itself(core: &CoreFile) -> bool {
     })
 }
 
-/// Whether the first file of a thread's native frames after the system's libraries is that of the runtime.
+/// Returns true if the first file of a thread's native frames after the system's libraries is that of the
+/// runtime.
 fn runtime_aborted(analysis: &Analysis<'_>, thread: &ManagedThread) -> bool {
     let is_system = |file: &str| {
         ["libc.", "libc-", "libpthread", "ld-", "libstdc++", "libgcc_s"]
@@ -178,8 +179,8 @@ fn overflow(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<usize> {
     memory_ends_below(analysis.source.memory(), sp).then_some(frames)
 }
 
-/// Whether memory lacks a page near a stack pointer. A call that did not fit has its stack pointer in the guard page
-/// itself, and the page below can be the stack of another thread.
+/// Returns true if memory lacks a page near a stack pointer. A call that did not fit has its stack pointer in
+/// the guard page itself, and the page below can be the stack of another thread.
 fn memory_ends_below(memory: &dyn Memory, sp: u64) -> bool {
     const PAGE: u64 = 4096;
     let page = sp & !(PAGE - 1);

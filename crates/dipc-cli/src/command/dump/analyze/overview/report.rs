@@ -31,7 +31,7 @@ struct Facts {
     promised_bytes: Option<u64>,
     /// Bytes of memory that limits of `dump --stream` left out.
     omitted_bytes: Option<u64>,
-    /// Whether texts and buffers were removed by dump strip.
+    /// True if texts and buffers were removed by dump strip.
     stripped: bool,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Report<'r> {
     runtime: String,
     runtime_path: String,
     build_id: String,
-    /// Whether the structures were measured with this build of the runtime.
+    /// True if the structures were measured with this build of the runtime.
     measured: bool,
     /// The number of managed threads.
     threads: usize,
@@ -78,7 +78,7 @@ pub(super) struct Report<'r> {
     deadlocks: Vec<Vec<DeadlockRow>>,
     /// The async methods that have not ended; null of a large heap.
     awaits: Option<Awaits>,
-    /// Whether the dump has the heap.
+    /// True if the dump has the heap.
     has_heap: bool,
     heap: Option<HeapRow>,
     /// The types that retain the most bytes; null if that was not computed.
