@@ -124,7 +124,7 @@ fn no_page_has_markup_of_names() {
 
     let mut heap = testdata::bytes("gcdump/files/net10.gcdump.xz");
     replace(&mut heap, "System.UnhandledExceptionEventHandler", IMAGE);
-    replace(&mut heap, "System.OrdinalCaseSensitiveComparer", b"</script><img>\xed\xa0\x80\"'\xe2\x80\xae");
+    replace(&mut heap, "System.OrdinalCaseSensitiveComparer", b"</script><img>\x1b\"'");
     std::fs::write(at(&file(".gcdump")), heap).unwrap();
     dipc(folder.path(), &["gcdump", "convert", &file(".gcdump"), "-f", "html", "-o", "heap.html"]);
 

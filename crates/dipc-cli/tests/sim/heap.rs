@@ -45,7 +45,7 @@ fn a_runtime_that_collects_nothing_is_asked_once_more() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let collected = path("heap.gcdump");
     // The stream of the first session ends after its header.
-    let (heap, fault) = (heap_in(folder.path()), "close-in-stream:100@CollectTracing5#1");
+    let (heap, fault) = (heap_in(folder.path()), "close-in-stream:600@CollectTracing5#1");
     let sim = Sim::start(1, &["--version", "10", "--replay", &heap, "--speed", "max", "--fault", fault]);
     let (code, _, messages) = run(&["gcdump", "collect", "--endpoint", sim.endpoint(), "-o", &collected]);
     assert_eq!(code, Some(0), "{messages}");
