@@ -6,7 +6,7 @@ use std::time::Duration;
 use clr_counters::otlp::Request;
 
 /// The largest number of bytes in the queue.
-const MOST_BYTES: usize = 16 << 20;
+pub(super) const MOST_BYTES: usize = 16 << 20;
 /// The shortest and longest wait before a request is sent again.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
