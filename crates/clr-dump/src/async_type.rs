@@ -23,7 +23,7 @@ const LINKS: [&str; 3] = ["m_task", "m_action", "_continuation"];
 /// The bits of a task's state of which one is set once it has ended.
 pub(crate) const COMPLETED: u32 = 0x0160_0000;
 /// The fields with the state of a state machine, of the C# and Visual Basic compilers and of Mono's.
-const STATES: [&str; 3] = ["<>1__state", "$State", "$PC"];
+pub(crate) const STATES: [&str; 3] = ["<>1__state", "$State", "$PC"];
 
 /// The role of a type in awaits.
 #[derive(Debug, Clone, PartialEq, Eq)]

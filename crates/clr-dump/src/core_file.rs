@@ -24,6 +24,8 @@ pub use self::notes::{CoreProcess, CoreThread, SignalInfo};
 
 /// The command line of a core dump that was stripped.
 pub(crate) const STRIPPED: &str = "(removed by dipc dump strip)";
+/// The same of a copy without numbers.
+pub(crate) const STRIPPED_OF_NUMBERS: &str = "(removed by dipc dump strip --no-numbers)";
 /// Maximum number of parts of memory to read.
 const MAX_SEGMENTS: u64 = 1 << 20;
 
@@ -325,6 +327,12 @@ impl CoreFile {
     /// are zero.
     pub fn is_stripped(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.arguments == STRIPPED)
+            || self.is_without_numbers()
+    }
+
+    /// Returns true if it is such a copy in which the numbers of the program are zero, too.
+    pub fn is_without_numbers(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| process.arguments == STRIPPED_OF_NUMBERS)
     }
 
     /// The names of the environment variables that the process was started with, which are on its first

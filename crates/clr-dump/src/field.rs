@@ -50,12 +50,6 @@ pub struct Field {
     pub(crate) storage: Storage,
 }
 
-impl Field {
-    pub(crate) fn is_static(&self) -> bool {
-        matches!(self.storage, Storage::Static | Storage::Thread)
-    }
-}
-
 /// The place of the values of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Storage {

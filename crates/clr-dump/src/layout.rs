@@ -237,6 +237,9 @@ pub(crate) struct Module {
     pub(crate) made_metadata: Option<MadeMetadata>,
     /// The methods of an image that was compiled ahead of time; `None` where their place is not known.
     pub(crate) ready_to_run: Option<ReadyToRun>,
+    /// The offsets of the pointers that lead to the managed LoaderAllocator of a module that can be unloaded; none
+    /// where nothing is read of it.
+    pub(crate) loader_allocator: &'static [u64],
 }
 
 /// The pointer to the metadata of a module that was made in memory, by its offset in Module. It is a copy that the

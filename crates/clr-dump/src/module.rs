@@ -121,7 +121,7 @@ fn made_metadata(
 }
 
 /// Follows pointers; zero if one of them is null.
-fn follow(memory: &dyn Memory, address: u64, offsets: &[u64]) -> MemoryResult<u64> {
+pub(crate) fn follow(memory: &dyn Memory, address: u64, offsets: &[u64]) -> MemoryResult<u64> {
     offsets.iter().try_fold(address, |at, field| if at == 0 { Ok(0) } else { memory.u64(offset(at, *field)) })
 }
 

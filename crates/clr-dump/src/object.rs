@@ -68,7 +68,7 @@ pub enum Value {
         /// The name of the number, or of its flags with commas between; `None` if it has none.
         name: Option<String>,
     },
-    /// The elements of a buffer of a fixed size in a structure (`fixed`).
+    /// The elements of a buffer of a fixed size in a structure (`fixed`, `[InlineArray]`).
     Buffer {
         /// The first elements.
         elements: Vec<Value>,
@@ -362,15 +362,26 @@ impl Names<'_> {
         }
     }
 
-    /// The number of elements of a buffer of a fixed size, of which the runtime has one field; `None` of other
-    /// structures.
+    /// The number of elements of a buffer of a fixed size, of which the runtime has one field: `fixed`, or
+    /// `[InlineArray]`; `None` of other structures.
     fn buffer_length(&self, type_handle: u64, field: &Field) -> Option<u32> {
         if field.name != "FixedElementField" {
-            return None;
+            return self.inline_array_length(type_handle).filter(|_| field.kind.size().is_some());
         }
         let module = self.module(self.module_of(type_handle).ok()?);
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
         metadata.stated_size(self.type_row(type_handle).ok()?).ok()??.checked_div(field.kind.size()?)
+    }
+
+    /// The number of elements of a structure with the attribute `[InlineArray]`; `None` of other types.
+    pub(crate) fn inline_array_length(&self, type_handle: u64) -> Option<u32> {
+        const ATTRIBUTE: &str = "System.Runtime.CompilerServices.InlineArrayAttribute";
+        let module = self.module(self.module_of(type_handle).ok()?);
+        let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
+        let value = metadata.type_attribute(self.type_row(type_handle).ok()?, ATTRIBUTE).ok()??;
+        // The length follows a prolog of two bytes.
+        let length = value.get(2..).and_then(<[u8]>::first_chunk)?;
+        Some(u32::from_le_bytes(*length))
     }
 
     fn buffer(&self, kind: ValueKind, length: u32, at: u64, depth: u32, left: &mut usize) -> Value {

@@ -3,12 +3,14 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/methodtable.h` (`DynamicStaticsInfo`); for 3.1 dotnet/coreclr
 //! `src/vm/appdomain.hpp` (`DomainLocalModule`), `src/vm/methodtable.h` (`GenericsStaticsInfo`),
-//! `src/vm/field.cpp` (`FieldDesc::GetBase`).
+//! `src/vm/field.cpp` (`FieldDesc::GetBase`), `src/vm/loaderallocator.cpp` (`LoaderAllocator::GetHandleValue`).
 
-use crate::field::Field;
+use crate::field::{Field, Storage};
 use crate::layout::StaticFields;
 use crate::memory::{MemoryResult, offset};
+use crate::module::follow;
 use crate::names::{HAS_COMPONENT_SIZE, MODULE, Names};
+use crate::object::Value;
 
 /// Offsets in a MethodTable.
 pub(crate) const AUXILIARY: u64 = 32;
@@ -22,19 +24,31 @@ pub(crate) struct StaticPlaces {
     pub(crate) others: u64,
 }
 
+/// The entry of a type in a module's data.
+struct StaticEntry {
+    address: u64,
+    /// True if it has handles in place of the fields.
+    is_collectible: bool,
+}
+
 impl Names<'_> {
     /// Returns true if the places of static fields are known in this version of the runtime.
     pub fn has_static_places(&self) -> bool {
         self.runtime().layout.types.static_fields != StaticFields::Unknown
     }
 
-    /// Returns true for a type with static fields whose places are not read: of types that can be unloaded, handles
-    /// lead to them before .NET 9.
+    /// Returns true for a type with static fields whose places are not read: before .NET 9, those that each thread has
+    /// for itself of types that can be unloaded.
     pub fn has_unread_statics(&self, type_handle: u64) -> bool {
         const COLLECTIBLE: u32 = 0x20_0000;
+        let is_unread = |field: &Field| match field.storage {
+            Storage::Thread => true,
+            Storage::Static => self.runtime().layout.module.loader_allocator.is_empty(),
+            Storage::Object | Storage::Elsewhere => false,
+        };
         matches!(self.runtime().layout.types.static_fields, StaticFields::DomainLocalModule(_))
             && self.memory().u32(type_handle).is_ok_and(|flags| flags & COLLECTIBLE != 0)
-            && self.own_fields(type_handle).is_ok_and(|fields| fields.iter().any(Field::is_static))
+            && self.own_fields(type_handle).is_ok_and(|fields| fields.iter().any(is_unread))
     }
 
     /// Returns the places of a type's static fields; `None` if it has none.
@@ -71,10 +85,44 @@ impl Names<'_> {
             let references = memory.u64(offset(local, 32))?;
             return Ok(Some(StaticPlaces { references, others: local }));
         }
-        match self.static_entry(type_handle, offset(local, 8))? {
-            Some(entry) => Ok(Some(StaticPlaces { references: memory.u64(entry)?, others: entry })),
+        match self.any_static_entry(type_handle, offset(local, 8))? {
+            Some(StaticEntry { address, is_collectible: false }) => {
+                Ok(Some(StaticPlaces { references: memory.u64(address)?, others: address }))
+            }
+            Some(StaticEntry { address, .. }) => self.collectible_places(type_handle, address),
             None => Ok(None),
         }
+    }
+
+    /// Finds the places of a type that can be unloaded: in two arrays, which the LoaderAllocator of its module keeps.
+    fn collectible_places(&self, type_handle: u64, entry: u64) -> MemoryResult<Option<StaticPlaces>> {
+        const ELEMENTS: u64 = 16;
+        // The other fields of other types follow the pointer to the references.
+        const OTHERS: u64 = 8;
+        let memory = self.memory();
+        let module = memory.u64(offset(type_handle, MODULE))?;
+        let path = self.runtime().layout.module.loader_allocator;
+        let allocator = if path.is_empty() { 0 } else { follow(memory, module, path)? };
+        let Some(Value::Reference { address: slots, .. }) = self.field_value(allocator, "m_slots") else {
+            return Ok(None);
+        };
+        let count = u64::from(memory.u32(offset(slots, 8))?);
+        let array = |handle: u64| {
+            // The address of a reference with the lowest bit set, or twice the number of a slot, which counts from 1.
+            let slot = (handle >> 1).wrapping_sub(1);
+            match handle & 1 {
+                _ if handle == 0 => Ok(0),
+                0 if slot < count => memory.u64(offset(slots, slot.wrapping_mul(8).wrapping_add(ELEMENTS))),
+                0 => Ok(0),
+                _ => memory.u64(handle & !1),
+            }
+        };
+        let place = |array: u64, at: u64| if array == 0 { 0 } else { offset(array, at) };
+        let [references, others] = memory.words(entry)?;
+        Ok(Some(StaticPlaces {
+            references: place(array(references)?, ELEMENTS),
+            others: place(array(others)?, ELEMENTS.wrapping_sub(OTHERS)),
+        }))
     }
 
     /// Whether a type has an entry of its own in a module's data: instances of generic types have, and types
@@ -88,6 +136,12 @@ impl Names<'_> {
     /// Returns a type's entry; `None` if it has none yet, or if handles lead to its fields, as to those of types
     /// that can be unloaded. `table` has the address of the entries, and their number.
     pub(crate) fn static_entry(&self, type_handle: u64, table: u64) -> MemoryResult<Option<u64>> {
+        let entry = self.any_static_entry(type_handle, table)?;
+        Ok(entry.filter(|entry| !entry.is_collectible).map(|entry| entry.address))
+    }
+
+    /// Returns the entry of any type; `None` if it has none yet.
+    fn any_static_entry(&self, type_handle: u64, table: u64) -> MemoryResult<Option<StaticEntry>> {
         const COLLECTIBLE: u32 = 8;
         let memory = self.memory();
         let Some(number) = self.static_entry_number(type_handle)? else { return Ok(None) };
@@ -96,8 +150,8 @@ impl Names<'_> {
             return Ok(None);
         }
         let at = offset(entries, number.wrapping_mul(16));
-        let (entry, flags) = (memory.u64(at)?, memory.u32(offset(at, 8))?);
-        Ok((entry != 0 && flags & COLLECTIBLE == 0).then_some(entry))
+        let (address, flags) = (memory.u64(at)?, memory.u32(offset(at, 8))?);
+        Ok((address != 0).then_some(StaticEntry { address, is_collectible: flags & COLLECTIBLE != 0 }))
     }
 
     /// The number of a type's entry.

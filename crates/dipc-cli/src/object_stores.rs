@@ -1,12 +1,16 @@
 //! Uploads to object stores, and their errors.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use http_body_util::{BodyExt as _, Limited};
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
+    HttpService, ReqwestConnector,
 };
 use object_store::path::Path as Name;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig};
@@ -19,6 +23,10 @@ const PART: usize = 8 << 20;
 const RETRIES: usize = 5;
 /// The time during which a request is retried.
 const RETRY_TIME: Duration = Duration::from_secs(60);
+
+/// Maximum number of bytes of the answers to an operation: of a list, in parts of a thousand objects, or of
+/// an object to read.
+pub(crate) const MAX_ANSWERS: u64 = 64 << 20;
 
 /// Returns how requests are retried.
 pub(crate) fn retries() -> RetryConfig {
@@ -59,24 +67,61 @@ pub(crate) async fn send(
     outcome
 }
 
-/// A client that sends the query of a request exactly as it was signed.
+/// The client of stores, which bounds what they answer: a server may answer without end, and `object_store` keeps
+/// lists and errors in memory.
 ///
-/// `object_store` signs a space as `%20`, and sends it as `+`. Amazon reads both as a space; some other
-/// servers check the signature against what they received, and refuse to list any folder whose name contains
-/// a space.
-#[derive(Debug)]
-pub(crate) struct SignedQueries;
+/// It sends the query of a request exactly as it was signed. `object_store` signs a space as `%20`, and sends it
+/// as `+`. Amazon reads both as a space; some other servers check the signature against what they received, and
+/// refuse to list any folder whose name contains a space.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StoreConnector(Arc<AtomicU64>);
 
-#[derive(Debug)]
-struct SignedQueryClient(HttpClient);
-
-impl HttpConnector for SignedQueries {
-    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(SignedQueryClient(ReqwestConnector::default().connect(options)?)))
+impl StoreConnector {
+    /// Begins an operation, whose answers may have [`MAX_ANSWERS`] bytes in all.
+    pub(crate) fn begin(&self) {
+        self.0.store(0, Ordering::Relaxed);
     }
 }
 
-impl HttpService for SignedQueryClient {
+#[derive(Debug)]
+struct StoreHttpClient {
+    client: HttpClient,
+    /// The bytes that were answered in the operation.
+    answered: Arc<AtomicU64>,
+}
+
+impl HttpConnector for StoreConnector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = ReqwestConnector::default().connect(options)?;
+        Ok(HttpClient::new(StoreHttpClient { client, answered: Arc::clone(&self.0) }))
+    }
+}
+
+impl StoreHttpClient {
+    /// Returns the answer with a body that fails beyond the limit.
+    fn bounded(&self, answer: HttpResponse) -> HttpResponse {
+        let left = MAX_ANSWERS.saturating_sub(self.answered.load(Ordering::Relaxed));
+        let answered = Arc::clone(&self.answered);
+        answer.map(|body| {
+            let counted = body.map_frame(move |frame| {
+                let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
+                answered.fetch_add(bytes, Ordering::Relaxed);
+                frame
+            });
+            let body = Limited::new(counted, usize::try_from(left).unwrap_or(usize::MAX));
+            HttpResponseBody::new(body.map_err(|error| match error.downcast::<HttpError>() {
+                Ok(error) => *error,
+                // Not a failure that passes.
+                Err(_) => HttpError::new(
+                    HttpErrorKind::Decode,
+                    io::Error::other(format!("the store answers with more than {} MB", MAX_ANSWERS >> 20)),
+                ),
+            }))
+        })
+    }
+}
+
+impl HttpService for StoreHttpClient {
     fn call<'client, 'call>(
         &'client self,
         mut request: HttpRequest,
@@ -93,7 +138,7 @@ impl HttpService for SignedQueryClient {
         {
             *request.uri_mut() = uri;
         }
-        Box::pin(self.0.execute(request))
+        Box::pin(async move { self.client.execute(request).await.map(|answer| self.bounded(answer)) })
     }
 }
 

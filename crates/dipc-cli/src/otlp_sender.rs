@@ -39,8 +39,19 @@ struct Shared {
 struct State {
     queue: Queue,
     is_ending: bool,
+    /// True if it was reported that requests are dropped, since the collector last took one.
+    is_dropping: bool,
     /// The reason of the last failure.
     failure: Option<String>,
+}
+
+impl State {
+    /// Queues a request. Returns true if requests are dropped for it, once until the collector takes some again.
+    fn add(&mut self, request: Request) -> bool {
+        let dropped = self.queue.dropped;
+        self.queue.add(request);
+        self.queue.dropped != dropped && !std::mem::replace(&mut self.is_dropping, true)
+    }
 }
 
 impl Shared {
@@ -72,7 +83,14 @@ impl Sender {
 
     /// Queues a request for sending.
     pub(crate) fn send(&self, request: Request) {
-        self.shared.state().queue.add(request);
+        let is_dropping = self.shared.state().add(request);
+        if is_dropping {
+            messages::warning(format_args!(
+                "OTLP: the oldest {} are dropped: {} MB of requests wait for the collector",
+                self.items,
+                queue::MAX_BYTES >> 20
+            ));
+        }
         self.shared.changed.notify_one();
     }
 
@@ -154,6 +172,7 @@ fn note(
     let (reason, wait) = match outcome {
         Ok(remark) => {
             state.queue.succeed(&request);
+            state.is_dropping = false;
             if was_failing {
                 messages::note(format_args!("{endpoint}: it takes requests again"));
             }
@@ -217,4 +236,21 @@ async fn until_end(shared: &Shared, end: &mut Option<Instant>) {
     until_ending(shared).await;
     let end = *end.get_or_insert_with(|| Instant::now() + LAST_REQUESTS);
     tokio::time::sleep_until(end).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_requests_are_reported_once_until_the_collector_takes_some() {
+        let mut state = State::default();
+        let request = || Request::new(vec![0; 10 << 20], 10);
+        let added: Vec<_> = (0..3).map(|_| state.add(request())).collect();
+        assert_eq!(added, [false, true, false]);
+        assert!(state.queue.bytes() <= queue::MAX_BYTES);
+        assert_eq!(state.queue.dropped.points, 20);
+        state.is_dropping = false;
+        assert!(state.add(request()));
+    }
 }

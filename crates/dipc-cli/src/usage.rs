@@ -248,7 +248,7 @@ mod tests {
             "gcdump report",
             "gcdump paths --type A",
             "doctor",
-            "push",
+            "push --otlp http://x:1",
             "trace",
             "info",
             "stack",

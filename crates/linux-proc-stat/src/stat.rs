@@ -62,6 +62,12 @@ impl<'t> Stat<'t> {
         self.field(34)?.parse().ok()
     }
 
+    /// Returns the status with which a process has ended, as `waitpid` has it; 0 of one that runs, and where the
+    /// reader may not trace it.
+    pub fn exit_status(&self) -> Option<i32> {
+        self.field(52)?.parse().ok()
+    }
+
     /// Returns the field of this number in `proc_pid_stat(5)`, from 3 on.
     fn field(&self, number: usize) -> Option<&'t str> {
         self.fields.split_ascii_whitespace().nth(number.checked_sub(3)?)
@@ -88,6 +94,15 @@ mod tests {
             assert_eq!((stat.cpu_ns(), stat.start_ticks()), (Some(420_000_000), Some(987_654_321)));
             assert_eq!(stat.caught_signals(), Some(17_656));
         }
+    }
+
+    #[test]
+    fn the_exit_status_is_the_52nd_field() {
+        let line = |end: &str| format!("4711 (a) b) Z {}{end}", "1 ".repeat(48));
+        let status = |line: String| Stat::parse(line.as_bytes()).unwrap().exit_status();
+        assert_eq!(status(line("139\n")), Some(139));
+        // The field is missing.
+        assert_eq!(status(line("")), None);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::image;
 use crate::stream::{ProgramStreams, Streams};
 use crate::type_definition::{
-    Column, FIELD, HAS_CONSTANT, NESTED_CLASS, RESOLUTION_SCOPE, TYPE_DEF, TYPE_DEF_OR_REF, Tables,
+    CUSTOM_ATTRIBUTE_TYPE, Column, FIELD, HAS_CONSTANT, HAS_CUSTOM_ATTRIBUTE, MEMBER_REF_PARENT,
+    NESTED_CLASS, RESOLUTION_SCOPE, TYPE_DEF, TYPE_DEF_OR_REF, Tables,
 };
 
 /// Maximum number of bytes of one name, without the names of its enclosing types.
@@ -23,7 +24,9 @@ const TYPE_REF: usize = 0x01;
 const FIELD_POINTER: usize = 0x03;
 const METHOD_POINTER: usize = 0x05;
 const METHOD: usize = 0x06;
+const MEMBER_REF: usize = 0x0a;
 const CONSTANT: usize = 0x0b;
+const CUSTOM_ATTRIBUTE: usize = 0x0c;
 const CLASS_LAYOUT: usize = 0x0f;
 
 /// The metadata of a program: the bytes that begin with `BSJB`, which a running process has in its memory.
@@ -269,6 +272,52 @@ impl<'a> ProgramMetadata<'a> {
         let found = self.find(CLASS_LAYOUT, row, |at| Ok(size_and_type(at)?.1))?;
         let Some(row) = found else { return Ok(None) };
         Ok(Some(size_and_type(&mut self.row(CLASS_LAYOUT, row)?)?.0))
+    }
+
+    /// Returns the value of an attribute of a type by the type's row and the attribute's name (ECMA-335 II.23.3);
+    /// `None` if the type does not have it.
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn type_attribute(&self, row: u32, name: &str) -> Result<Option<&'a [u8]>> {
+        let owner = row << 5 | 3;
+        let parent = self.tables.is_wide(Column::Coded(HAS_CUSTOM_ATTRIBUTE));
+        let key = |at: &mut Cursor<'a>| at.index(parent, "owner of an attribute");
+        let Some(mut row) = self.find(CUSTOM_ATTRIBUTE, owner, key)? else { return Ok(None) };
+        // A type can have several, in rows that follow each other.
+        while row > 1 && key(&mut self.row(CUSTOM_ATTRIBUTE, row.saturating_sub(1))?)? == owner {
+            row = row.saturating_sub(1);
+        }
+        for row in row..=self.tables.count(CUSTOM_ATTRIBUTE) {
+            let mut at = self.row(CUSTOM_ATTRIBUTE, row)?;
+            if key(&mut at)? != owner {
+                break;
+            }
+            let is_wide = self.tables.is_wide(Column::Coded(CUSTOM_ATTRIBUTE_TYPE));
+            let constructor = at.index(is_wide, "constructor of an attribute")?;
+            let value = at.index(self.tables.is_wide(Column::Blob), "value of an attribute")?;
+            if self.type_of_constructor(constructor)?.as_deref() == Some(name) {
+                return self.streams.blob(value).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the name of the type of an attribute by its constructor, a method or a reference to one.
+    fn type_of_constructor(&self, constructor: u32) -> Result<Option<String>> {
+        let row = constructor >> 3;
+        match constructor & 7 {
+            2 => self.own_type_name(self.type_of_method(row)?).map(Some),
+            3 => {
+                let is_wide = self.tables.is_wide(Column::Coded(MEMBER_REF_PARENT));
+                let parent = self.row(MEMBER_REF, row)?.index(is_wide, "type of a constructor")?;
+                let table =
+                    [TYPE_DEF, TYPE_REF].get(usize::try_from(parent & 7).unwrap_or(usize::MAX)).copied();
+                let token = table.and_then(|table| Some(u32::try_from(table).ok()? << 24 | parent >> 3));
+                token.map_or(Ok(None), |token| self.referenced_type_name(token))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Returns the name of a type that a signature refers to, by its token, as [`type_name`](Self::type_name) does.

@@ -150,7 +150,7 @@ const fn coded(bits: u32, tables: &'static [usize]) -> Coded {
 
 pub(crate) const TYPE_DEF_OR_REF: Coded = coded(2, &[0x02, 0x01, 0x1b]);
 pub(crate) const HAS_CONSTANT: Coded = coded(2, &[0x04, 0x08, 0x17]);
-const HAS_CUSTOM_ATTRIBUTE: Coded = coded(
+pub(crate) const HAS_CUSTOM_ATTRIBUTE: Coded = coded(
     5,
     &[
         0x06, 0x04, 0x01, 0x02, 0x08, 0x09, 0x0a, 0x00, 0x0e, 0x17, 0x14, 0x11, 0x1a, 0x1b, 0x20, 0x23, 0x26,
@@ -159,12 +159,12 @@ const HAS_CUSTOM_ATTRIBUTE: Coded = coded(
 );
 const HAS_FIELD_MARSHAL: Coded = coded(1, &[0x04, 0x08]);
 const HAS_DECL_SECURITY: Coded = coded(2, &[0x02, 0x06, 0x20]);
-const MEMBER_REF_PARENT: Coded = coded(3, &[0x02, 0x01, 0x1a, 0x06, 0x1b]);
+pub(crate) const MEMBER_REF_PARENT: Coded = coded(3, &[0x02, 0x01, 0x1a, 0x06, 0x1b]);
 const HAS_SEMANTICS: Coded = coded(1, &[0x14, 0x17]);
 const METHOD_DEF_OR_REF: Coded = coded(1, &[0x06, 0x0a]);
 const MEMBER_FORWARDED: Coded = coded(1, &[0x04, 0x06]);
 const IMPLEMENTATION: Coded = coded(2, &[0x26, 0x23, 0x27]);
-const CUSTOM_ATTRIBUTE_TYPE: Coded = coded(3, &[0x06, 0x0a]);
+pub(crate) const CUSTOM_ATTRIBUTE_TYPE: Coded = coded(3, &[0x06, 0x0a]);
 pub(crate) const RESOLUTION_SCOPE: Coded = coded(2, &[0x00, 0x1a, 0x23, 0x01]);
 
 /// The columns of the tables up to the one of nested types, by table number (ECMA-335 II.22).

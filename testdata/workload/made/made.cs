@@ -1,6 +1,8 @@
 // A program with types that are made in memory, whose names, fields and methods are known, for tests of
 // `dump analyze`. Built with: mcs -langversion:7.2 -out:made.dll made.cs
 //
+// Another one, with static fields, can be unloaded.
+//
 // "made.dll" makes them, calls a method of one of them, which writes "ready" and waits for a line.
 //
 // made10.dll is the same program for the assemblies of the single file of .NET 10.0.5, which were trimmed:
@@ -12,7 +14,7 @@ using System.Reflection;
 using System.Reflection.Emit;
 
 public static class Program {
-    static object[] made = new object[3];
+    static object[] made = new object[4];
 
     public static void Wait() {
         Console.WriteLine("ready");
@@ -29,7 +31,25 @@ public static class Program {
         return method;
     }
 
+#if !TRIMMED
+    static object MakeUnloadable() {
+        var assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Unloadable"), AssemblyBuilderAccess.RunAndCollect);
+        var type = assembly.DefineDynamicModule("Unloadable").DefineType("Unloadable.Type", TypeAttributes.Public);
+        var values = new object[] { "a kept text", 21, 22L, (byte)23, new Guid(24, 0, 0, new byte[8]), null };
+        for (int index = 0; index < values.Length; index++) {
+            var of = values[index] == null ? typeof(string) : values[index].GetType();
+            type.DefineField("Field" + index, of, FieldAttributes.Public | FieldAttributes.Static);
+        }
+        var made = type.CreateType();
+        for (int index = 0; index < values.Length; index++) made.GetField("Field" + index).SetValue(null, values[index]);
+        return Activator.CreateInstance(made);
+    }
+#endif
+
     static void Main() {
+#if !TRIMMED
+        made[3] = MakeUnloadable();
+#endif
         var assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Made"), AssemblyBuilderAccess.Run);
         var module = assembly.DefineDynamicModule("Made");
         // Fields and methods of three types by turns: the metadata has tables that bring them into order.

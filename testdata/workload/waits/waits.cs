@@ -87,6 +87,12 @@ static class Waits
         Start("reader", () => { read.EnterReadLock(); Thread.Sleep(-1); });
         while (read.CurrentReadCount == 0) Thread.Sleep(1);
         Start("write-waiter", () => read.EnterWriteLock());
+        var mutex = new Mutex();
+        Start("mutex-holder", () => { mutex.WaitOne(); Thread.Sleep(-1); });
+        while (mutex.WaitOne(0)) { mutex.ReleaseMutex(); Thread.Sleep(1); }
+        Start("mutex-waiter", () => mutex.WaitOne());
+        var semaphore = new SemaphoreSlim(0, 1);
+        Start("semaphore-waiter", () => semaphore.Wait());
         var loop = new Loop();
         loop.Post(state => Later().Wait(), null);
         Start("loop", loop.Run);

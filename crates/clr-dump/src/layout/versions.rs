@@ -54,6 +54,8 @@ pub(crate) const NET_3_1: Layout = Layout {
         instances: Some(InstanceTable::WarmBuckets(1024)),
         made_metadata: Some(MadeMetadata::Buffer(1656)),
         ready_to_run: Some(ReadyToRun { info: 1216, entry_points: 352 }),
+        // Assembly, LoaderAllocator, its handle, the object.
+        loader_allocator: &[48, 64, 680, 0],
     },
     types: Types {
         form: TypeForm::ShortRow,
@@ -127,6 +129,8 @@ pub(crate) const NET_8: Layout = Layout {
         instances: Some(InstanceTable::Buckets(968)),
         made_metadata: Some(MadeMetadata::Buffer(1688)),
         ready_to_run: Some(ReadyToRun { info: 1152, entry_points: 448 }),
+        // LoaderAllocator, its handle, the object.
+        loader_allocator: &[248, 976, 0],
     },
     types: Types {
         form: TypeForm::ShortRow,
@@ -207,6 +211,7 @@ pub(crate) const NET_9: Layout = Layout {
         instances: Some(InstanceTable::Buckets(808)),
         made_metadata: Some(MadeMetadata::Sized(1120)),
         ready_to_run: Some(ReadyToRun { info: 984, entry_points: 448 }),
+        loader_allocator: &[],
     },
     types: TYPES_9,
     method_row_bits: 12,
@@ -268,6 +273,7 @@ pub(crate) const NET_10: Layout = Layout {
         instances: Some(InstanceTable::Buckets(600)),
         made_metadata: Some(MadeMetadata::Sized(840)),
         ready_to_run: None,
+        loader_allocator: &[],
     },
     types: TYPES_9,
     method_row_bits: 12,
@@ -333,6 +339,7 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
         instances: None,
         made_metadata: None,
         ready_to_run: None,
+        loader_allocator: &[],
     },
     types: Types {
         form: TypeForm::NativeAot,

@@ -9,8 +9,8 @@ pub(crate) struct AwaitArgs {
     /// Show stacks as the awaits have them: one frame for an async method, none for the machinery that runs
     /// it, and a continuation below the methods that await it
     ///
-    /// Who awaits is known from events of tasks: dipc trace --profile async records them beside its other
-    /// profiles. Without them, a continuation begins its stack.
+    /// Who awaits is known from events of tasks: dipc trace --profile async (of .NET Core 3.1: tasks) records
+    /// them beside its other profiles. Without them, a continuation begins its stack.
     #[arg(long = "async")]
     pub(crate) awaits: bool,
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::args::names::NameArgs;
 use crate::exit::Failure;
+use crate::inspect::memory_use::MemoryUse;
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns};
 use crate::render::{messages, output, units};
@@ -63,8 +64,14 @@ pub(crate) enum ReportFormat {
 }
 
 impl HeapReportArgs {
-    /// Prints the report of a heap. `is_live` is whether a process was dumped for it.
-    pub(crate) fn show(&self, graph: &HeapGraph, format: ReportFormat, is_live: bool) -> Result<(), Failure> {
+    /// Prints the report of a heap. `is_live` is whether a process was dumped for it; `memory` is around it.
+    pub(crate) fn show(
+        &self,
+        graph: &HeapGraph,
+        memory: Option<MemoryUse>,
+        format: ReportFormat,
+        is_live: bool,
+    ) -> Result<(), Failure> {
         if format == ReportFormat::DotnetGcdump {
             return output::print(dotnet_gcdump::report(graph, is_live, escape_controls));
         }
@@ -77,7 +84,7 @@ impl HeapReportArgs {
         let rows = self.head.unwrap_or(if format == ReportFormat::Table { ROWS } else { usize::MAX });
         match format {
             ReportFormat::Json => {
-                output::print_json(&JsonReport::new(&report, graph.completeness(), self.by, rows))
+                output::print_json(&JsonReport::new(&report, memory, graph.completeness(), self.by, rows))
             }
             ReportFormat::Csv => output::print(csv(&report, self.by, rows)),
             ReportFormat::Table | ReportFormat::DotnetGcdump => output::print(self.table(&report, rows)),
@@ -204,6 +211,8 @@ fn csv(report: &HeapReport, by: GroupingArg, rows: usize) -> String {
 #[derive(Serialize)]
 struct JsonReport<'a> {
     by: &'static str,
+    /// The memory of the process or the core dump; null if the heap is not of its memory.
+    memory: Option<MemoryUse>,
     objects: u64,
     bytes: u64,
     references: u64,
@@ -242,7 +251,13 @@ struct JsonRow<'a> {
 }
 
 impl<'a> JsonReport<'a> {
-    fn new(report: &'a HeapReport, missing: &Completeness, by: GroupingArg, rows: usize) -> Self {
+    fn new(
+        report: &'a HeapReport,
+        memory: Option<MemoryUse>,
+        missing: &Completeness,
+        by: GroupingArg,
+        rows: usize,
+    ) -> Self {
         let row = |row: &'a ReportRow| JsonRow {
             name: &row.name,
             csharp: &row.csharp,
@@ -255,6 +270,7 @@ impl<'a> JsonReport<'a> {
         };
         Self {
             by: by.key(),
+            memory,
             objects: report.objects,
             bytes: report.bytes,
             references: report.references,

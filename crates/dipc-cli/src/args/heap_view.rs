@@ -90,6 +90,6 @@ impl HeapViewArgs {
         if let Some(memory) = mostly_other.filter(|_| format == MemoryFormat::Table) {
             output::print(format!("Memory: {memory}\n"))?;
         }
-        self.report.show(graph, report, false)
+        self.report.show(graph, heap.memory, report, false)
     }
 }

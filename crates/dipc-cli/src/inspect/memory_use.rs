@@ -2,7 +2,7 @@
 
 use clr_counters::{Aspect, Counters, Selection};
 use nettrace::Event;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::inspect::core_source::Source;
 use crate::render::units;
@@ -15,17 +15,30 @@ const MIN_OTHER_BYTES: u64 = 100_000_000;
 const PROVIDER: &str = "System.Runtime";
 
 /// The memory of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryUse {
     /// Bytes of all memory.
-    #[serde(rename = "resident_bytes")]
     all: u64,
     /// Bytes that are committed for the managed heap.
-    #[serde(rename = "heap_bytes")]
     heap: u64,
     /// True if `all` is the memory in a core dump rather than the resident memory.
-    #[serde(skip)]
     is_dump: bool,
+}
+
+impl Serialize for MemoryUse {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Json {
+            /// Null of a core dump.
+            resident_bytes: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            dump_bytes: Option<u64>,
+            heap_bytes: u64,
+        }
+        let of = |is_wanted: bool| is_wanted.then_some(self.all);
+        let (resident_bytes, dump_bytes) = (of(!self.is_dump), of(self.is_dump));
+        Json { resident_bytes, dump_bytes, heap_bytes: self.heap }.serialize(serializer)
+    }
 }
 
 impl MemoryUse {
@@ -144,6 +157,10 @@ mod tests {
         assert_eq!(leak.mostly_other().as_deref(), Some(expected));
         let dump = MemoryUse { is_dump: true, ..leak };
         assert!(dump.mostly_other().unwrap().starts_with("1.20 GB in the dump, 48.0 MB of it managed heap"));
+        let json = |of: MemoryUse| serde_json::to_string(&of).unwrap();
+        assert_eq!(json(leak), r#"{"resident_bytes":1200000000,"heap_bytes":48000000}"#);
+        let expected = r#"{"resident_bytes":null,"dump_bytes":1200000000,"heap_bytes":48000000}"#;
+        assert_eq!(json(dump), expected);
         for (all, heap) in [(1_200_000_000, 700_000_000), (90_000_000, 5_000_000), (5_000_000, 90_000_000)] {
             assert_eq!(MemoryUse::resident(all, heap).mostly_other(), None, "{all}, {heap}");
         }

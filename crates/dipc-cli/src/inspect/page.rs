@@ -12,7 +12,7 @@ use crate::inspect::filter::warn_of_misses;
 use crate::inspect::names::code_beside;
 use crate::inspect::needs::Needs;
 use crate::inspect::profile::diagnostics::{
-    needs, no_causality, no_samples, warn_of_omissions, warn_of_unmatched_waits,
+    needs, no_causality, no_samples, note_of_unknown_callers, warn_of_omissions, warn_of_unmatched_waits,
 };
 use crate::inspect::profile::{ProfileOptions, ProfileRequest, is_regular};
 use crate::inspect::recording::{Input, Origin, Recording};
@@ -162,6 +162,7 @@ impl Reading {
         if let Some(failure) = no_causality(file, read.omissions.grouping, exit.or_failed()) {
             return Err(failure);
         }
+        note_of_unknown_callers(read.omissions.grouping);
         options.lines.warn_if_missing(read.omissions.lines);
         warn_of_unmatched_waits(&options.waits_for_work, &read.omissions, read.profile.metric);
         if !has_samples {

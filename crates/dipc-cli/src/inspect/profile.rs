@@ -22,7 +22,8 @@ use crate::inspect::recording::{Input, Origin, Recording};
 use crate::inspect::thread_times::kernel_times_beside;
 use crate::render::units;
 use diagnostics::{
-    Share, no_causality, no_managed_samples, no_samples, warn_of_omissions, warn_of_unmatched_waits,
+    Share, no_causality, no_managed_samples, no_samples, note_of_unknown_callers, warn_of_omissions,
+    warn_of_unmatched_waits,
 };
 
 /// The part of a recording that becomes a profile, and the changes to its stacks.
@@ -220,6 +221,7 @@ pub(crate) fn read(
     if let Some(failure) = no_causality(file, omissions.grouping, exit.or_failed()) {
         return Err(failure);
     }
+    note_of_unknown_callers(omissions.grouping);
     let (metric, share) = (profile.metric, Share::of(omissions.samples));
     // A profile of part of a pause has time but no samples.
     if profile.samples() == 0

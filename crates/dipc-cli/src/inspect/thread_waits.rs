@@ -1,6 +1,6 @@
 //! The waits of threads for one another: monitors, locks, threads that are joined, and tasks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clr_dump::{HeapObject, HeapVisitor, Monitors, Names, Value, WaitKind, deadlocks};
 
@@ -14,6 +14,11 @@ const MAX_LINKS: usize = 64;
 
 const LOCK: &str = "System.Threading.Lock";
 const READER_WRITER_LOCK: &str = "System.Threading.ReaderWriterLockSlim";
+const MUTEX: &str = "System.Threading.Mutex";
+const SEMAPHORE: &str = "System.Threading.Semaphore";
+/// What a mutex refers to, and a thread that waits for it.
+const WAIT_HANDLE: &str = "Microsoft.Win32.SafeHandles.SafeWaitHandle";
+const SEMAPHORE_SLIM: &str = "System.Threading.SemaphoreSlim";
 const THREAD: &str = "System.Threading.Thread";
 /// The event that a thread waits for in `Task.Wait`.
 const TASK_EVENT: &str = "System.Threading.Tasks.Task+SetOnInvokeMres";
@@ -38,6 +43,10 @@ pub(crate) enum WaitedFor {
     Lock,
     /// `ReaderWriterLockSlim`.
     ReaderWriterLock,
+    /// `Mutex`, whose holder is not in managed memory.
+    Mutex,
+    /// `SemaphoreSlim` or `Semaphore`, which have no holders.
+    Semaphore,
     /// The end of a thread (`Thread.Join`).
     Thread,
     /// The end of a task (`Task.Wait`, `Task.Result`).
@@ -53,6 +62,8 @@ impl WaitedFor {
             Self::Monitor => "monitor",
             Self::Lock => "lock",
             Self::ReaderWriterLock => "reader_writer_lock",
+            Self::Mutex => "mutex",
+            Self::Semaphore => "semaphore",
             Self::Thread => "thread",
             Self::Task => "task",
             Self::TaskInContext => "task_in_context",
@@ -61,12 +72,24 @@ impl WaitedFor {
 
     /// Returns true if threads enter it and leave it.
     pub(crate) const fn is_lock(self) -> bool {
-        matches!(self, Self::Monitor | Self::Lock | Self::ReaderWriterLock)
+        matches!(self, Self::Monitor | Self::Lock | Self::ReaderWriterLock | Self::Mutex)
+    }
+
+    /// Returns the reason if threads hold such an object, or have entered it, and no memory that is read says which.
+    pub(crate) const fn holder_unknown(self) -> Option<&'static str> {
+        match self {
+            Self::Mutex => Some("a Mutex's holder is in native memory"),
+            Self::Semaphore => Some("a semaphore does not record which threads have entered it"),
+            _ => None,
+        }
     }
 
     /// The kind by the innermost method of the framework; `None` for methods that wait for something else.
     fn of_method(name: &str) -> Option<Self> {
-        const METHODS: [(&str, WaitedFor); 7] = [
+        const METHODS: [(&str, WaitedFor); 9] = [
+            // The object can be another one, too.
+            ("System.Threading.WaitHandle.WaitOne", WaitedFor::Mutex),
+            ("System.Threading.SemaphoreSlim.Wait", WaitedFor::Semaphore),
             ("System.Threading.Lock.", WaitedFor::Lock),
             ("System.Threading.ReaderWriterLockSlim.Enter", WaitedFor::ReaderWriterLock),
             ("System.Threading.ReaderWriterLockSlim.TryEnter", WaitedFor::ReaderWriterLock),
@@ -93,6 +116,35 @@ impl Waits {
         let mut waits: Vec<_> = (0..analysis.threads.len()).map(of_thread).collect();
         finder.add_runners(&mut waits);
         Self { waits }
+    }
+
+    /// Adds the waits for mutexes and semaphores of which only a handle is on the stack: the heap is searched for
+    /// them.
+    pub(crate) fn add_handles(&mut self, analysis: &Analysis<'_>) {
+        let names = &analysis.names;
+        let finder = Finder { analysis, names, objects: Vec::new() };
+        let mut waiting: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for index in (0..self.waits.len()).filter(|index| self.of(*index).is_none()) {
+            let Some((WaitedFor::Mutex, words)) = finder.stack_words(index) else { continue };
+            let is_handle = |word: &u64| names.object_type(*word).as_deref() == Some(WAIT_HANDLE);
+            for handle in words.into_iter().filter(is_handle) {
+                waiting.entry(handle).or_default().push(index);
+            }
+        }
+        let mut objects = Objects { names, kind_of: handle_kind, found: Vec::new() };
+        if waiting.is_empty() || names.walk_heap(&mut objects).is_err() {
+            return;
+        }
+        for (object, kind) in objects.found {
+            let Some(Value::Reference { address, .. }) = names.field_value(object, "_waitHandle") else {
+                continue;
+            };
+            for index in waiting.get(&address).into_iter().flatten() {
+                if let Some(wait) = self.waits.get_mut(*index) {
+                    *wait = Some(ThreadWait { kind, object, owners: Vec::new() });
+                }
+            }
+        }
     }
 
     /// The wait of a thread.
@@ -164,6 +216,12 @@ impl Finder<'_> {
 
     /// The wait that the innermost methods of a thread are in: its object is on the stack of these methods.
     fn stack_wait(&self, index: usize) -> Option<ThreadWait> {
+        let (kind, words) = self.stack_words(index)?;
+        self.wait_for(index, kind, &words)
+    }
+
+    /// The kind of wait that the innermost methods of a thread are in, and the objects on the stack of these methods.
+    fn stack_words(&self, index: usize) -> Option<(WaitedFor, Vec<u64>)> {
         let thread = self.thread(index)?;
         let mut found = None;
         let managed = thread.stack.frames.iter().zip(&thread.frames).filter(|(_, text)| text.is_managed());
@@ -183,8 +241,7 @@ impl Finder<'_> {
         }
         let (kind, end) = found.filter(|(_, end)| *end != 0)?;
         let start = self.analysis.stack_start(thread)?;
-        let words = self.names.object_words(start, end);
-        self.wait_for(index, kind, &words)
+        Some((kind, self.names.object_words(start, end)))
     }
 
     /// Finds the object of a kind of wait among words of a stack.
@@ -197,6 +254,7 @@ impl Finder<'_> {
                 let mut locks = candidates.filter(|word| is_of(word, name));
                 locks.find_map(|word| Some((word, self.holders(index, word, kind)?)))?
             }
+            WaitedFor::Mutex | WaitedFor::Semaphore => return self.wait_for_handle(words),
             WaitedFor::Thread => candidates.find_map(|word| {
                 let of = is_of(&word, THREAD).then_some(Some(word))?;
                 let owner = self.objects.iter().position(|object| *object == of)?;
@@ -211,6 +269,14 @@ impl Finder<'_> {
             }
         };
         Some(ThreadWait { kind, object, owners })
+    }
+
+    /// The wait for a mutex or a semaphore, whose holders are not known.
+    fn wait_for_handle(&self, words: &[u64]) -> Option<ThreadWait> {
+        words.iter().find_map(|word| {
+            let kind = handle_kind(&self.names.object_type(*word)?)?;
+            Some(ThreadWait { kind, object: *word, owners: Vec::new() })
+        })
     }
 
     /// The threads that hold a lock, other than the waiter; `None` if there are none.
@@ -390,7 +456,7 @@ pub(crate) struct HeldLock {
 
 /// Finds the held locks of the heap that are no monitors; none where the heap cannot be read.
 pub(crate) fn held_locks(analysis: &Analysis<'_>) -> Vec<HeldLock> {
-    let mut found = Locks { names: &analysis.names, found: Vec::new() };
+    let mut found = Objects { names: &analysis.names, kind_of: lock_kind, found: Vec::new() };
     if analysis.names.walk_heap(&mut found).is_err() {
         return Vec::new();
     }
@@ -402,21 +468,38 @@ pub(crate) fn held_locks(analysis: &Analysis<'_>) -> Vec<HeldLock> {
     found.found.into_iter().filter_map(held).collect()
 }
 
-/// The locks of a heap.
-struct Locks<'n> {
+/// The kind of a lock by its type.
+fn lock_kind(type_name: &str) -> Option<WaitedFor> {
+    match type_name {
+        LOCK => Some(WaitedFor::Lock),
+        READER_WRITER_LOCK => Some(WaitedFor::ReaderWriterLock),
+        _ => None,
+    }
+}
+
+/// The kind of a mutex or a semaphore by its type.
+fn handle_kind(type_name: &str) -> Option<WaitedFor> {
+    match type_name {
+        MUTEX => Some(WaitedFor::Mutex),
+        SEMAPHORE | SEMAPHORE_SLIM => Some(WaitedFor::Semaphore),
+        _ => None,
+    }
+}
+
+/// The objects of a heap that have a kind.
+struct Objects<'n> {
     names: &'n Names<'n>,
+    kind_of: fn(&str) -> Option<WaitedFor>,
     found: Vec<(u64, WaitedFor)>,
 }
 
-impl HeapVisitor for Locks<'_> {
+impl HeapVisitor for Objects<'_> {
     fn object(&mut self, object: &HeapObject) {
         const MAX_ENTRIES: usize = 1 << 16;
-        let kind = match self.names.type_name(object.type_handle).as_deref() {
-            Some(LOCK) => WaitedFor::Lock,
-            Some(READER_WRITER_LOCK) => WaitedFor::ReaderWriterLock,
-            _ => return,
-        };
-        if self.found.len() < MAX_ENTRIES {
+        let name = self.names.type_name(object.type_handle);
+        if let Some(kind) = name.as_deref().and_then(self.kind_of)
+            && self.found.len() < MAX_ENTRIES
+        {
             self.found.push((object.address, kind));
         }
     }

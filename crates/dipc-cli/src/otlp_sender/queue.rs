@@ -6,7 +6,7 @@ use std::time::Duration;
 use clr_counters::otlp::Request;
 
 /// Maximum number of bytes in the queue.
-const MAX_BYTES: usize = 16 << 20;
+pub(super) const MAX_BYTES: usize = 16 << 20;
 /// The shortest and longest wait before a request is sent again.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(30);

@@ -195,3 +195,42 @@ fn a_space_in_a_folder_is_sent_as_it_is_signed() {
     assert_eq!(line, format!("GET /fleet?{query} HTTP/1.1"));
     assert_eq!(output.status.code(), Some(1));
 }
+
+/// Each part of the list names a next one.
+#[cfg(feature = "cloud")]
+#[test]
+fn a_list_without_end_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = recording("net10-typed.nettrace", folder.path());
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let object = "<Contents><Key>f/_promoted/x</Key><Size>1</Size><LastModified>2026-01-01T00:00:00Z</LastModified></Contents>";
+    let list = format!(
+        "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>n</NextContinuationToken>{}</ListBucketResult>",
+        object.repeat(50_000)
+    );
+    let answer =
+        format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{list}", list.len());
+    // The thread ends with the tests.
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            let mut request = Vec::new();
+            let mut byte = [0];
+            while !request.ends_with(b"\r\n\r\n") && client.read_exact(&mut byte).is_ok() {
+                request.push(byte[0]);
+            }
+            // The client has enough at some time.
+            let _ = client.write_all(answer.as_bytes());
+        }
+    });
+    let output = Command::new(env!("CARGO_BIN_EXE_dipc"))
+        .args(["export", &one, "--to", "s3://fleet/f"])
+        .envs([("AWS_ENDPOINT", &*address), ("AWS_ALLOW_HTTP", "true"), ("AWS_REGION", "us-east-1")])
+        .envs([("AWS_ACCESS_KEY_ID", "key"), ("AWS_SECRET_ACCESS_KEY", "secret")])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("the store answers with more than 64 MB"), "{errors}");
+}

@@ -554,10 +554,8 @@ const LOOP: &str = "while :; do :; done";
 
 /// Its processor time, in ticks.
 fn ticks(pid: u32) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let mut fields = stat.rsplit(')').next().unwrap().split_ascii_whitespace().skip(11);
-    let mut number = || fields.next().unwrap().parse::<u64>().unwrap();
-    number() + number()
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap();
+    linux_proc_stat::Stat::parse(&stat).unwrap().cpu_ns().unwrap() / linux_proc_stat::TICK_NS
 }
 
 fn await_ticks(pid: u32, more: u64) {

@@ -170,6 +170,13 @@ fn the_recipe_for_memory_says_that_most_of_it_is_not_managed() {
     let profile = recipe.folder.path().join("profile.nettrace");
     let profile = profile.to_str().unwrap();
     let pid = target.pid().to_string();
+    let heap = run(["heap", "-p", &pid, "--no-retained", "--format", "json"]).json();
+    let bytes = |name: &str| heap["memory"][name].as_u64().unwrap_or_else(|| panic!("{}", heap["memory"]));
+    assert!(
+        bytes("resident_bytes") > 2 * bytes("heap_bytes") && bytes("heap_bytes") > 0,
+        "{}",
+        heap["memory"]
+    );
     let recorded = run(["profile", "-p", &pid, "--duration", "4s", "-o", profile]).with_code(0);
     assert!(recorded.text().starts_with("Memory        "), "{}", recorded.text());
     let top = run(["top", "-p", &pid, "--plain", "-c", "3", "--rows", "1"]).with_code(0);

@@ -132,6 +132,29 @@ fn stacks_follow_the_awaits() {
     assert_eq!(total(&plain, &["Program.Round(", "BurnInLoop("]), 0, "{plain:#?}");
 }
 
+/// It has no events of asynchronous operations, but continuations of tasks.
+#[test]
+fn a_recording_of_net_core_3_1_says_if_it_does_not_tell_who_awaits() {
+    let runtime = Runtime::Net3_1;
+    let Some(command) = runtime.program("joined/joined.dll") else { return };
+    let mut program = Workload::from_command(runtime, command);
+    for (profile, is_told) in [("async", false), ("tasks", true)] {
+        let profiles = format!("dotnet-sampled-thread-time,{profile}");
+        let recording = program.record(&["--profile", &profiles]);
+        program.run("1");
+        let recorded = recording.interrupt();
+        let file = recorded.file();
+        let file = file.to_str().unwrap();
+        let converted = run(["convert", file, "-f", "folded", "-o", "-", "--async"]).with_code(0);
+        let is_said =
+            converted.stderr.contains("does not say who awaits whom") && converted.stderr.contains("tasks");
+        assert_eq!(is_said, !is_told, "{profile}: {}", converted.stderr);
+        let in_loop = folded(file, &["--async"]);
+        let callers = total(&in_loop, &["Program.Round(", "Program.Loop [async]", "BurnInLoop("]);
+        assert_eq!(callers > 0, is_told, "{profile}: {in_loop:#?}");
+    }
+}
+
 #[test]
 fn stacks_of_tasks_go_on_where_they_were_created_on_net_3_1() {
     stacks_of_tasks_go_on_where_they_were_created(Runtime::Net3_1);

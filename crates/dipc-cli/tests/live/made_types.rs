@@ -22,7 +22,22 @@ fn fields(source: &[&str], of: &str) -> Vec<(String, Value)> {
     fields.map(|field| (field["name"].as_str().unwrap().to_owned(), value(&field["value"]))).collect()
 }
 
-fn check(target: &Target, third: &str) {
+/// Checks the static fields of a type that can be unloaded.
+fn check_unloadable(source: &[&str]) {
+    let statics = view(source, &["statics", "--type", "^Unloadable."]);
+    let value = |row: &Value| match &row["value"] {
+        value if value["text"].is_string() => value["text"].clone(),
+        value => value.clone(),
+    };
+    let values: Vec<_> = statics["rows"].as_array().unwrap().iter().map(value).collect();
+    let guid = "00000018-0000-0000-0000-000000000000";
+    assert_eq!(values.len(), 6, "{statics}");
+    assert_eq!(values[..4], [json!("a kept text"), json!(21), json!(22), json!(23)], "{statics}");
+    assert!(values[4].to_string().contains(guid) && values[5].is_null(), "{statics}");
+    assert_eq!(statics["unread_types"], 0, "{statics}");
+}
+
+fn check(target: &Target, third: &str, has_unloadable: bool) {
     assert_eq!(target.line(), "ready");
     let folder = tempfile::tempdir().unwrap();
     let core = folder.path().join("core").into_os_string().into_string().unwrap();
@@ -41,7 +56,17 @@ fn check(target: &Target, third: &str) {
         let row = &statics["rows"][0];
         assert_eq!((&statics["fields"], &row["owner"]), (&json!(1), &json!("Made.Second")));
         assert_eq!((&row["field"], &row["value"]), (&json!("Shared"), &json!(13)));
+        if has_unloadable {
+            check_unloadable(source);
+        }
         let heap = view(source, &["heap", "--no-retained"]);
+        let (all, other) = if source.len() == 1 {
+            ("dump_bytes", "resident_bytes")
+        } else {
+            ("resident_bytes", "dump_bytes")
+        };
+        let memory = &heap["memory"];
+        assert!(memory[all].as_u64() > memory["heap_bytes"].as_u64() && memory[other].is_null(), "{memory}");
         let rows = heap["rows"].as_array().unwrap();
         let of_second = rows.iter().find(|row| row["csharp"] == "Made.Second");
         assert_eq!(of_second.unwrap_or_else(|| panic!("{heap}"))["objects"], 1);
@@ -56,7 +81,7 @@ fn check(target: &Target, third: &str) {
 
 fn check_on(runtime: Runtime) {
     let Some(program) = runtime.program("made/made.dll") else { return };
-    check(&Target::start(program), "^Made.First.Inner$");
+    check(&Target::start(program), "^Made.First.Inner$", true);
 }
 
 #[test]
@@ -77,5 +102,5 @@ fn types_that_were_made_in_memory_have_names_fields_and_methods_on_net_core_3_1(
 #[test]
 fn types_that_were_made_in_memory_have_names_fields_and_methods_on_net_10() {
     let Some(program) = program_of_10("made/made10.dll") else { return };
-    check(&Target::start(program), "^Made.Third$");
+    check(&Target::start(program), "^Made.Third$", false);
 }

@@ -69,8 +69,19 @@ fn check(runtime: Runtime, others: &[&str]) {
     });
     assert_eq!(overview["deadlocks"].as_array().unwrap().len(), expected.len() / 2 + 1, "{overview}");
 
+    for name in ["System.Threading.Mutex", "System.Threading.SemaphoreSlim"] {
+        let lock = until(|| {
+            let locks = run(["locks", "-p", &pid, "--format", "json"]).with_code(0).json();
+            let lock = locks["locks"].as_array().unwrap().iter().find(|lock| lock["type"] == name).cloned();
+            lock.ok_or_else(|| locks.to_string())
+        });
+        assert_eq!((&lock["owner_tid"], &lock["waiters"]), (&Value::Null, &1.into()), "{lock}");
+    }
     let locks = run(["locks", "-p", &pid]).with_code(0).text();
     for part in [
+        ": held by: not known (a Mutex's holder is in native memory), 1 wait: ",
+        " mutex-waiter in ",
+        ": held by: not known (a semaphore does not record which threads have entered it), 1 wait: ",
         " writer-1 holds\n",
         " (Thread.Join)\n",
         "goes on in the SynchronizationContext of this thread",

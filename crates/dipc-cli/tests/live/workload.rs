@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use linux_proc_stat::Stat;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::program::Recording;
@@ -135,10 +136,11 @@ impl Target {
 
     /// Its state and exit status by the kernel, and what it has written to standard error.
     fn state(&self) -> String {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
-        let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let stat = std::fs::read(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        let stat = Stat::parse(&stat);
+        let (state, status) = (stat.and_then(|stat| stat.state()), stat.and_then(|stat| stat.exit_status()));
         let errors = self.errors.lock().unwrap();
-        format!("state {:?}, exit status {:?}: {errors}", fields.first(), fields.last())
+        format!("state {state:?}, exit status {status:?}: {errors}")
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -150,9 +152,9 @@ impl Target {
         self.signal(Signal::STOP);
         let deadline = Instant::now() + PATIENCE;
         let is_stopped = |task: std::fs::DirEntry| {
-            let stat = std::fs::read_to_string(task.path().join("stat"));
+            let stat = std::fs::read(task.path().join("stat"));
             // A thread that has ended meanwhile runs no more either.
-            stat.map_or(true, |stat| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" T")))
+            stat.map_or(true, |stat| Stat::parse(&stat).is_some_and(|stat| stat.state() == Some('T')))
         };
         let tasks = || std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         while !tasks().all(|task| is_stopped(task.unwrap())) {

@@ -38,6 +38,28 @@ fn a_dump_in_block_mode_is_the_same_as_without() {
     }
 }
 
+/// A runtime that is starting takes the session, and has no collector yet.
+#[test]
+fn a_runtime_that_collects_nothing_is_asked_once_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let collected = path("heap.gcdump");
+    // The stream of the first session ends after its header.
+    let (heap, fault) = (heap_in(folder.path()), "close-in-stream:600@CollectTracing5#1");
+    let sim = Sim::start(1, &["--version", "10", "--replay", &heap, "--speed", "max", "--fault", fault]);
+    let (code, _, messages) = run(&["gcdump", "collect", "--endpoint", sim.endpoint(), "-o", &collected]);
+    assert_eq!(code, Some(0), "{messages}");
+    assert!(messages.contains("the runtime collected nothing; if it is still starting"), "{messages}");
+
+    let without = path("without.nettrace");
+    testdata::write("traces/net10-exceptions.nettrace.xz", Path::new(&without));
+    let sim = Sim::start(1, &["--version", "10", "--replay", &without, "--speed", "max"]);
+    let (code, _, messages) = run(&["gcdump", "collect", "--endpoint", sim.endpoint(), "-o", &collected]);
+    assert_eq!(code, Some(1), "{messages}");
+    assert!(messages.contains("it collected nothing in two sessions"), "{messages}");
+    assert!(messages.contains("help: if it is still starting, collect again in a few seconds"), "{messages}");
+}
+
 #[test]
 fn a_dump_that_fails_leaves_the_one_before() {
     let folder = tempfile::tempdir().unwrap();

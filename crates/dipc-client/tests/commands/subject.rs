@@ -79,7 +79,7 @@ impl Subject {
         let seen = self.runtime == Runtime::NativeAot9 || target.startup().unwrap() == Startup::Suspended;
         seen && {
             let first = self.activity();
-            first.0 == "S"
+            first.0 == Some('S')
                 && (0..REST).all(|_| {
                     thread::sleep(POLL);
                     self.activity() == first
@@ -88,10 +88,10 @@ impl Subject {
     }
 
     /// The first thread's state, and how long it has run.
-    fn activity(&self) -> (String, String, String) {
-        let stat = std::fs::read_to_string(format!("/proc/{0}/task/{0}/stat", self.pid())).unwrap();
-        let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().map(str::to_owned).collect();
-        (fields[0].clone(), fields[11].clone(), fields[12].clone())
+    fn activity(&self) -> (Option<char>, Option<u64>) {
+        let stat = std::fs::read(format!("/proc/{0}/task/{0}/stat", self.pid())).unwrap();
+        let stat = linux_proc_stat::Stat::parse(&stat).unwrap();
+        (stat.state(), stat.cpu_ns())
     }
 
     /// Waits for the program, past the runtime's start, or for its end.

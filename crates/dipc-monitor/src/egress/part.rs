@@ -196,7 +196,9 @@ mod tests {
         // A directory that cannot be created, and a spare one.
         fs::write(folder.path().join("file"), "").unwrap();
         let beyond = folder.path().join("file/a");
-        let begin = |spare| PartWriter::begin(&beyond, || create(&beyond), spare);
+        let begin = |spare| {
+            PartWriter::begin(&beyond, || create(&beyond).map_err(|error| at(&beyond, &error)), spare)
+        };
         let error = begin(Some(folder.path().join("file/b/c"))).unwrap_err().to_string();
         assert!(error.contains("file/a: ") && error.contains("; in the queue instead: "), "{error}");
         assert!(begin(None).is_err());

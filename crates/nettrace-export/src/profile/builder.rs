@@ -501,7 +501,7 @@ impl ProfileBuilder {
             grouping: CausalGrouping {
                 tasks: wanted.tasks && !found.tasks,
                 requests: wanted.requests && !found.requests,
-                awaits: wanted.awaits && !found.awaits,
+                awaits: wanted.awaits && !self.contexts.links_awaits(),
             },
             samples: self.sampler.samples(),
             ..Omissions::default()

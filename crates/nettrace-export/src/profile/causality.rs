@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clr_activity::{Cause, CauseId, Causes, Step, Steps, Tasks, Worker, has_activity, is_of_work};
 use clr_events::StackId;
+use clr_events::ids::tasks;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexSet;
 use nettrace::{Event, Metadata, ThreadId, Ticks};
@@ -53,6 +54,8 @@ pub(super) struct Contexts {
     async_caller_stacks: AsyncCallerStacks,
     all: IndexSet<Context, DefaultHashBuilder>,
     left_out: u64,
+    /// True if a continuation after an `await` was seen to begin.
+    has_continuations: bool,
 }
 
 impl Contexts {
@@ -65,6 +68,11 @@ impl Contexts {
         let process = event.process_id();
         let worker = self.workers.entry((process, event.thread_id())).or_default();
         let step = self.steps.of(event);
+        if self.grouping.awaits && !self.has_continuations {
+            let metadata = event.metadata();
+            self.has_continuations = metadata.event_id() == tasks::TASK_WAIT_CONTINUATION_STARTED
+                && metadata.provider() == tasks::PROVIDER;
+        }
         if self.grouping.requests {
             self.requests.add(event, step, worker);
         }
@@ -151,6 +159,12 @@ impl Contexts {
             None => 0,
         };
         self.left_out.saturating_add(self.causes.left_out()).saturating_add(async_callers)
+    }
+
+    /// Returns true if events say who awaits whom. .NET Core 3.1 has no asynchronous operations, only
+    /// continuations.
+    pub(super) const fn links_awaits(&self) -> bool {
+        self.has_continuations || self.tasks.had_operations() || self.async_callers.is_some()
     }
 
     /// Whether there were tasks, requests, and awaits.

@@ -18,7 +18,7 @@ mod threads;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
-use clr_dump::{Names, Runtime};
+use clr_dump::{CoreFile, Names, Runtime};
 
 use self::awaits::AsyncArgs;
 use self::object::ObjectArgs;
@@ -35,6 +35,7 @@ use crate::inspect::core_advice;
 use crate::inspect::core_dump::Analysis;
 use crate::inspect::core_source::{Source, check_described};
 use crate::inspect::heap::Heap;
+use crate::render::messages;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("analyzed").required(true).arg("core").args(TARGETS), disable_help_subcommand = true)]
@@ -269,6 +270,10 @@ impl View {
         format: Format,
     ) -> Result<Option<Exit>, Failure> {
         let names = Names::new(source.memory(), runtime);
+        let shows_values = matches!(self, Self::Object(_) | Self::Statics(_));
+        if shows_values && source.core().is_some_and(CoreFile::is_without_numbers) {
+            messages::note("The numbers of the program were removed from this core dump, and are shown as 0");
+        }
         Ok(Some(match self {
             Self::Objects(args) => objects::print(source, &names, args, format)?,
             Self::Strings(args) => strings::print(source, &names, args, format)?,

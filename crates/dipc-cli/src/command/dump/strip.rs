@@ -24,6 +24,10 @@ pub(super) struct StripArgs {
     /// Path of the copy
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "privacy")]
     output: Option<PathBuf>,
+    /// Remove the numbers of the program, too: only lengths, counts, addresses, and what the views of threads, locks,
+    /// exceptions and async methods read are left
+    #[arg(long)]
+    no_numbers: bool,
     /// Show what the core dump discloses of the program; without -o nothing is written
     #[arg(long)]
     privacy: bool,
@@ -40,7 +44,9 @@ pub(super) fn run(args: &StripArgs) -> Outcome {
     };
     // The failure of a runtime that cannot be read has its help.
     source.runtime()?;
-    let stripped = StrippedCore::new(core).map_err(failed)?;
+    let stripped =
+        if args.no_numbers { StrippedCore::without_numbers(core) } else { StrippedCore::new(core) };
+    let stripped = stripped.map_err(failed)?;
     let written = args.output.as_ref().map(|path| write(&stripped, &args.core, path)).transpose()?;
     let report = Report::new(core, &stripped, args.output.as_deref().zip(written));
     match args.format {
@@ -121,6 +127,8 @@ struct Report<'r> {
     mapped_files: usize,
     /// True if it is a copy of which these were removed.
     stripped: bool,
+    /// True if it is such a copy of which the numbers were removed, too.
+    without_numbers: bool,
     copy: Option<Copy<'r>>,
 }
 
@@ -157,6 +165,7 @@ impl<'r> Report<'r> {
             free: contents.free.into(),
             mapped_files: core.files().len(),
             stripped: core.is_stripped(),
+            without_numbers: core.is_without_numbers(),
             copy: copy.map(|(path, written)| Copy {
                 path,
                 kept_bytes: written.kept_bytes,
@@ -171,10 +180,13 @@ impl<'r> Report<'r> {
             let _ = writeln!(text, "{name:<12}: {}", escape_controls(value));
         };
         if self.stripped {
-            fact(
-                "Stripped",
-                "yes: the contents of strings, arrays, environment and command line are removed",
-            );
+            let numbers = if self.without_numbers { ", numbers in fields and static fields" } else { "" };
+            let removed = [
+                "yes: the contents of strings, arrays",
+                numbers,
+                ", environment and command line are removed",
+            ];
+            fact("Stripped", &removed.concat());
         }
         fact("Command line", self.command_line.filter(|line| !line.is_empty()).unwrap_or("not in the notes"));
         match &self.environment {

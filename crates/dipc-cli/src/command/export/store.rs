@@ -17,10 +17,10 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::exit::{Exit, Failure};
-use crate::object_stores::{self, SignedQueries, reason};
+use crate::object_stores::{self, StoreConnector, reason};
 
 /// Maximum size of an object to read into memory: a list of exported recordings.
-const MAX_READ_SIZE: u64 = 64 << 20;
+const MAX_READ_SIZE: u64 = object_stores::MAX_ANSWERS;
 
 /// A folder of a bucket. An object appears, complete, when its upload is finished.
 pub(super) struct Bucket {
@@ -30,6 +30,7 @@ pub(super) struct Bucket {
     prefix: Name,
     store: Arc<dyn ObjectStore>,
     kind: Kind,
+    connector: StoreConnector,
     runtime: Runtime,
     staging: TempDir,
 }
@@ -86,14 +87,23 @@ impl Bucket {
         }
         let prefix = Name::parse(prefix).map_err(|error| wrong(&error))?;
         object_stores::install_ciphers();
-        let store = build(kind, bucket).map_err(|error| {
+        let connector = StoreConnector::default();
+        let store = build(kind, bucket, connector.clone()).map_err(|error| {
             wrong(&reason(&error)).with_help(format!("the environment says who asks: {}", kind.keys()))
         })?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| wrong(&error))?;
         let staging = tempfile::Builder::new().prefix("dipc-export-").tempdir();
         let staging = staging.map_err(|error| wrong(&error))?;
-        Ok(Self { address: address.trim_end_matches('/').to_owned(), prefix, store, kind, runtime, staging })
+        Ok(Self {
+            address: address.trim_end_matches('/').to_owned(),
+            prefix,
+            store,
+            kind,
+            connector,
+            runtime,
+            staging,
+        })
     }
 
     fn name(&self, name: &str) -> Result<Name, Error> {
@@ -120,28 +130,37 @@ impl Bucket {
     }
 }
 
-fn build(kind: Kind, bucket: &str) -> object_store::Result<Arc<dyn ObjectStore>> {
+fn build(kind: Kind, bucket: &str, connector: StoreConnector) -> object_store::Result<Arc<dyn ObjectStore>> {
     let retry = object_stores::retries();
     Ok(match kind {
         Kind::S3 => Arc::new(
             AmazonS3Builder::from_env()
                 .with_bucket_name(bucket)
                 .with_retry(retry)
-                .with_http_connector(SignedQueries)
+                .with_http_connector(connector)
                 .build()?,
         ),
         Kind::Google => Arc::new(
-            GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(retry).build()?,
+            GoogleCloudStorageBuilder::from_env()
+                .with_bucket_name(bucket)
+                .with_retry(retry)
+                .with_http_connector(connector)
+                .build()?,
         ),
-        Kind::Azure => {
-            Arc::new(MicrosoftAzureBuilder::from_env().with_container_name(bucket).with_retry(retry).build()?)
-        }
+        Kind::Azure => Arc::new(
+            MicrosoftAzureBuilder::from_env()
+                .with_container_name(bucket)
+                .with_retry(retry)
+                .with_http_connector(connector)
+                .build()?,
+        ),
     })
 }
 
 impl Storage for Bucket {
     fn list(&self, folder: &str) -> Result<Vec<String>, Error> {
         let name = self.name(folder)?;
+        self.connector.begin();
         let listed = self.runtime.block_on(self.store.list_with_delimiter(Some(&name)));
         let listed = match listed {
             Err(error) => return Err(self.error("list", folder, &error)),
@@ -152,6 +171,7 @@ impl Storage for Bucket {
 
     fn read(&self, name: &str) -> Result<Vec<u8>, Error> {
         let path = self.name(name)?;
+        self.connector.begin();
         let object = self.runtime.block_on(self.store.get(&path));
         let object = object.map_err(|error| self.error("read", name, &error))?;
         // The size is stated in the header of the answer, and no more than that is read.
@@ -167,6 +187,7 @@ impl Storage for Bucket {
 
     fn put(&self, from: &Path, name: &str) -> Result<(), Error> {
         let path = self.name(name)?;
+        self.connector.begin();
         let open = || -> io::Result<_> {
             let file = File::open(from)?;
             let size = file.metadata()?.len();
@@ -179,6 +200,7 @@ impl Storage for Bucket {
 
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
         let path = self.name(name)?;
+        self.connector.begin();
         let payload = PutPayload::from(bytes.to_vec());
         let put = self.store.put_opts(&path, payload, PutMode::Create.into());
         match self.runtime.block_on(put) {
@@ -192,6 +214,7 @@ impl Storage for Bucket {
 
     fn remove(&self, name: &str) -> Result<(), Error> {
         let path = self.name(name)?;
+        self.connector.begin();
         match self.runtime.block_on(self.store.delete(&path)) {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(self.error("remove", name, &error)),

@@ -136,18 +136,15 @@ pub(super) struct HeapArgs {
 
 impl HeapArgs {
     /// Reads the file, or dumps the heap of the process, passes the heap on, and returns the exit code.
-    pub(super) fn with_heap(
-        &self,
-        show: impl FnOnce(&HeapGraph) -> Result<(), Failure>,
-    ) -> Result<Exit, Failure> {
+    pub(super) fn with_heap(&self, show: impl FnOnce(&Heap) -> Result<(), Failure>) -> Result<Exit, Failure> {
         let Some(file) = &self.file else {
             let mut process = DumpedProcess::open(&self.dump)?;
             let heap = process.dump()?;
-            process.interrupts.while_computing(|| show(&heap.graph))?;
+            process.interrupts.while_computing(|| show(&heap))?;
             return process.end(heap.exit);
         };
         let heap = Heap::open(file, self.dump.dependent.graph(self.pid))?;
-        show(&heap.graph)?;
+        show(&heap)?;
         Ok(heap.exit)
     }
 }

@@ -21,5 +21,5 @@ pub(crate) struct PathsArgs {
 }
 
 pub(crate) fn run(args: &PathsArgs) -> Outcome {
-    args.heap.with_heap(|graph| args.paths.show(graph, args.format))
+    args.heap.with_heap(|heap| args.paths.show(&heap.graph, args.format))
 }

@@ -33,5 +33,6 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn run(args: &ReportArgs) -> Outcome {
     let format = if args.report_type.is_some() { ReportFormat::DotnetGcdump } else { args.format };
-    args.heap.with_heap(|graph| args.report.show(graph, format, args.heap.file.is_none()))
+    let is_live = args.heap.file.is_none();
+    args.heap.with_heap(|heap| args.report.show(&heap.graph, heap.memory, format, is_live))
 }

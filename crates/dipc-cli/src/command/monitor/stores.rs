@@ -13,7 +13,7 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path as Name;
 use object_store::{ClientOptions, ObjectStore};
 
-use crate::object_stores::{self, SignedQueries, reason};
+use crate::object_stores::{self, StoreConnector, reason};
 
 /// The region of servers that have none.
 const REGION: &str = "us-east-1";
@@ -58,7 +58,7 @@ fn s3(store: &S3Egress) -> object_store::Result<Box<dyn ObjectStore>> {
     let mut builder = AmazonS3Builder::from_env()
         .with_bucket_name(&store.bucket)
         .with_retry(object_stores::retries())
-        .with_http_connector(SignedQueries);
+        .with_http_connector(StoreConnector::default());
     if builder.get_config_value(&AmazonS3ConfigKey::Region).is_none() || store.region.is_some() {
         builder = builder.with_region(store.region.as_deref().unwrap_or(REGION));
     }
@@ -84,7 +84,8 @@ fn azure(store: &AzureEgress) -> object_store::Result<Box<dyn ObjectStore>> {
         .with_endpoint(store.account_uri.trim_end_matches('/').to_owned())
         .with_allow_http(is_http(&store.account_uri))
         .with_container_name(&store.container)
-        .with_retry(object_stores::retries());
+        .with_retry(object_stores::retries())
+        .with_http_connector(StoreConnector::default());
     if let Some(key) = &store.account_key {
         builder = builder.with_access_key(key.reveal());
     }
@@ -100,7 +101,8 @@ fn azure(store: &AzureEgress) -> object_store::Result<Box<dyn ObjectStore>> {
 fn google(store: &GoogleEgress) -> object_store::Result<Box<dyn ObjectStore>> {
     let mut builder = GoogleCloudStorageBuilder::from_env()
         .with_bucket_name(&store.bucket)
-        .with_retry(object_stores::retries());
+        .with_retry(object_stores::retries())
+        .with_http_connector(StoreConnector::default());
     if let Some(endpoint) = &store.endpoint {
         let options = ClientOptions::new().with_allow_http(is_http(endpoint));
         builder = builder.with_base_url(endpoint.trim_end_matches('/')).with_client_options(options);
@@ -310,6 +312,117 @@ mod tests {
         assert_eq!(lines[1..4], parts);
         assert_eq!(lines[4], "POST /shop/a%20b.nettrace?uploadId=7 HTTP/1.1");
         assert_eq!(body.len(), size);
+    }
+
+    /// The failure of the upload of a file to a server that answers each request in this way. `tls` is the server's
+    /// certificate.
+    fn failure(
+        size: usize,
+        tls: Option<rustls::ServerConfig>,
+        answer: fn(&mut dyn io::Write) -> io::Result<()>,
+    ) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let address = format!("{scheme}://localhost:{}", listener.local_addr().unwrap().port());
+        let tls = tls.map(std::sync::Arc::new);
+        // The thread ends with the tests.
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                // Clients that do not trust it, or have enough, go away.
+                let _ = match &tls {
+                    None => serve(&mut stream, answer),
+                    Some(config) => {
+                        let mut session =
+                            rustls::ServerConnection::new(std::sync::Arc::clone(config)).unwrap();
+                        serve(&mut rustls::Stream::new(&mut session, &mut stream), answer)
+                    }
+                };
+            }
+        });
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![7; size]).unwrap();
+        Stores
+            .upload(&store(&KEYS.replace("ADDRESS", &address)), "a.nettrace", file.path())
+            .unwrap_err()
+            .to_string()
+    }
+
+    /// Reads a request, and answers it.
+    fn serve(
+        stream: &mut (impl io::Read + io::Write),
+        answer: fn(&mut dyn io::Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte)?;
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length:")).unwrap_or("0");
+        io::copy(&mut (&mut *stream).take(length.trim().parse().unwrap()), &mut io::sink())?;
+        answer(stream)
+    }
+
+    #[test]
+    fn wrong_keys_are_named_by_the_store_and_not_shown() {
+        let failure = failure(1000, None, |stream| {
+            let body = "<?xml version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code><Message>Check your key.</Message></Error>";
+            write!(
+                stream,
+                "HTTP/1.1 403 Forbidden\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            )
+        });
+        assert!(failure.contains("upload s3://shop/a.nettrace: "), "{failure}");
+        assert!(failure.contains("SignatureDoesNotMatch: Check your key"), "{failure}");
+        assert!(!failure.contains("hidden"), "{failure}");
+    }
+
+    /// The certificate is for the name, and nobody whom the machine trusts has signed it.
+    #[test]
+    fn nothing_is_sent_to_a_server_with_a_certificate_of_its_own() {
+        use rustls::pki_types::pem::PemObject as _;
+        use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+        object_stores::install_ciphers();
+        let certificate = CertificateDer::from_pem_file(testdata::path("monitor/a.crt")).unwrap();
+        let key = PrivateKeyDer::from_pem_file(testdata::path("monitor/a.key")).unwrap();
+        let tls = rustls::ServerConfig::builder().with_no_client_auth();
+        let tls = tls.with_single_cert(vec![certificate], key).unwrap();
+        let failure = failure(1000, Some(tls), |_| panic!("a request arrived"));
+        assert!(failure.contains("certificate"), "{failure}");
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_is_a_failure() {
+        let failure = failure(9 << 20, None, |stream| {
+            stream.write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\nconnection: close\r\n\r\n<InitiateMultipart",
+            )
+        });
+        assert!(failure.contains("upload s3://shop/a.nettrace: "), "{failure}");
+    }
+
+    #[test]
+    fn an_answer_without_end_is_not_kept() {
+        for status in ["200 OK", "403 Forbidden"] {
+            let endless: fn(&mut dyn io::Write) -> io::Result<()> = if status == "200 OK" {
+                |stream| endless(stream, "200 OK")
+            } else {
+                |stream| endless(stream, "403 Forbidden")
+            };
+            let failure = failure(9 << 20, None, endless);
+            assert!(failure.contains("answers with more than 64 MB"), "{status}: {failure}");
+        }
+    }
+
+    fn endless(stream: &mut dyn io::Write, status: &str) -> io::Result<()> {
+        write!(stream, "HTTP/1.1 {status}\r\nconnection: close\r\n\r\n")?;
+        loop {
+            stream.write_all(&[b'x'; 1 << 16])?;
+        }
     }
 
     #[test]

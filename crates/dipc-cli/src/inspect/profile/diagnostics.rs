@@ -119,6 +119,17 @@ pub(in crate::inspect) fn no_causality(file: &Path, missing: CausalGrouping, exi
     )))
 }
 
+/// Says that callers of continuations are not known, if a recording lacks the events about them.
+pub(in crate::inspect) fn note_of_unknown_callers(missing: CausalGrouping) {
+    if missing.awaits {
+        messages::note(
+            "--async: the recording does not say who awaits whom, so that a method begins its stack after an await. \
+             dipc trace --profile async records it, and on .NET Core 3.1, which does not have these events, \
+             --profile tasks",
+        );
+    }
+}
+
 /// Warns of methods given as waiting for work in which no thread was seen.
 pub(in crate::inspect) fn warn_of_unmatched_waits(waits: &[Pattern], omissions: &Omissions, metric: Metric) {
     if !matches!(metric, Metric::Wall | Metric::Cpu | Metric::OffCpu) && !waits.is_empty() {

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dipc_client::PortServer;
+#[cfg(target_os = "linux")]
+use dipc_transport::ProcessState;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
@@ -231,6 +233,14 @@ impl Process {
             // The group may already have ended.
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
         }
+        // A createdump outlives the process that it dumps. That of our own program may not be in its group.
+        #[cfg(target_os = "linux")]
+        if let Ok(ProcessState::Dumping { createdump }) = dipc_transport::process_state(self.child.id())
+            && let Ok(createdump) = i32::try_from(createdump)
+            && let Some(createdump) = rustix::process::Pid::from_raw(createdump)
+        {
+            let _ = rustix::process::kill_process(createdump, rustix::process::Signal::KILL);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -264,4 +274,38 @@ fn code(status: ExitStatus) -> u8 {
 #[cfg(not(unix))]
 fn code(status: ExitStatus) -> u8 {
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// It may hang, and is not in a group of its own if the program uses the terminal.
+    #[test]
+    fn a_createdump_of_a_program_ends_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let createdump = folder.path().join("createdump");
+        let cat = ["/bin/cat", "/usr/bin/cat"].into_iter().find(|cat| std::path::Path::new(cat).is_file());
+        std::os::unix::fs::symlink(cat.unwrap(), &createdump).unwrap();
+        let mut command = Command::new("sh");
+        command.arg("-c").arg("\"$0\"; exit").arg(&createdump).stdin(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // It would end at the end of its input.
+        let input = child.stdin.take();
+        let state = |pid| dipc_transport::process_state(pid).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let createdump = loop {
+            if let ProcessState::Dumping { createdump } = state(child.id()) {
+                break createdump;
+            }
+            assert!(Instant::now() < deadline, "{:?}", state(child.id()));
+            std::thread::sleep(TICK);
+        };
+        Process { child, leads_group: false }.kill();
+        while !matches!(state(createdump), ProcessState::Gone | ProcessState::Zombie) {
+            assert!(Instant::now() < deadline, "{:?}", state(createdump));
+            std::thread::sleep(TICK);
+        }
+        drop(input);
+    }
 }

@@ -1,5 +1,6 @@
 //! `dipc dump analyze CORE locks`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clr_dump::{HeapStatistics, Monitor, Monitors, WaitKind};
@@ -17,7 +18,8 @@ pub(crate) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failu
     let monitors = analysis.runtime.monitors(analysis.source.memory());
     // Only objects themselves say which thread holds them without a sync block.
     let heap = analysis.names.heap_statistics().ok();
-    let waits = Waits::new(analysis, &monitors);
+    let mut waits = Waits::new(analysis, &monitors);
+    waits.add_handles(analysis);
     let held = held_locks(analysis);
     match format {
         Format::Json => output::print_json(&Report::new(analysis, &monitors, heap.as_ref(), &waits, &held)),
@@ -38,6 +40,9 @@ fn text(
     let mut text = deadlocks(analysis, waits, width);
     for lock in held {
         text.push_str(&width::wrapped(&(held_text(analysis, waits, lock) + "\n"), width));
+    }
+    for (object, kind) in without_holders(waits) {
+        text.push_str(&width::wrapped(&(without_holder_text(analysis, waits, object, kind) + "\n"), width));
     }
     for monitor in &monitors.monitors {
         let mut line = format!("{} {:#x}: ", object_type(analysis, monitor.object), monitor.object);
@@ -108,7 +113,11 @@ fn wait_text(analysis: &Analysis<'_>, thread: usize, wait: &ThreadWait, owner: u
         WaitedFor::TaskInContext => format!(
             "thread {method} waits for {object}, which goes on in the SynchronizationContext of this thread"
         ),
-        WaitedFor::Monitor | WaitedFor::Lock | WaitedFor::ReaderWriterLock => {
+        WaitedFor::Monitor
+        | WaitedFor::Lock
+        | WaitedFor::ReaderWriterLock
+        | WaitedFor::Mutex
+        | WaitedFor::Semaphore => {
             format!("thread {method} waits for {object}, which thread {owner} holds")
         }
     }
@@ -124,18 +133,33 @@ fn held_text(analysis: &Analysis<'_>, waits: &Waits, lock: &HeldLock) -> String 
     let holders: Vec<_> = lock.owners.iter().map(|index| label(*index)).collect();
     let waiting: Vec<_> = waiting_for(waits, lock.object).map(label).collect();
     let threads = if holders.len() == 1 { "thread" } else { "threads" };
-    let mut line = format!(
-        "{} {:#x}: held by {threads} {}",
-        object_type(analysis, lock.object),
-        lock.object,
-        holders.join(", ")
-    );
+    let object = object_text(analysis, lock.object);
+    let mut line = format!("{object}: held by {threads} {}", holders.join(", "));
     if waiting.is_empty() {
         line.push_str(", nobody waits");
     } else {
         let _ = write!(line, ", {} wait: {}", waiting.len(), waiting.join(", "));
     }
     line
+}
+
+/// The objects that threads wait for and whose holders are not known, by address.
+fn without_holders(waits: &Waits) -> BTreeMap<u64, WaitedFor> {
+    let unknown = waits.iter().filter(|(_, wait)| wait.kind.holder_unknown().is_some());
+    unknown.map(|(_, wait)| (wait.object, wait.kind)).collect()
+}
+
+/// A mutex or a semaphore, with the threads that wait for it.
+fn without_holder_text(analysis: &Analysis<'_>, waits: &Waits, object: u64, kind: WaitedFor) -> String {
+    let label = |index: usize| analysis.threads.get(index).map_or_else(String::new, label_with_method);
+    let waiting: Vec<_> = waiting_for(waits, object).map(label).collect();
+    format!(
+        "{}: held by: not known ({}), {} wait: {}",
+        object_text(analysis, object),
+        kind.holder_unknown().unwrap_or_default(),
+        waiting.len(),
+        waiting.join(", ")
+    )
 }
 
 /// The indexes of the threads that wait for an object.
@@ -145,6 +169,10 @@ fn waiting_for(waits: &Waits, object: u64) -> impl Iterator<Item = usize> {
 
 fn owner<'a>(analysis: &'a Analysis<'_>, monitor: &Monitor) -> Option<&'a ManagedThread> {
     analysis.thread_at(monitor.owner?.thread)
+}
+
+fn object_text(analysis: &Analysis<'_>, object: u64) -> String {
+    format!("{} {object:#x}", object_type(analysis, object))
 }
 
 fn object_type(analysis: &Analysis<'_>, object: u64) -> String {
@@ -172,7 +200,7 @@ struct Report {
 pub(crate) struct DeadlockRow {
     tid: u64,
     name: Option<String>,
-    /// `monitor`, `lock`, `reader_writer_lock`, `thread`, `task`, or `task_in_context` of a task that goes on in the
+    /// `monitor`, `lock`, `reader_writer_lock`, `mutex`, `semaphore`, `thread`, `task`, or `task_in_context` of a task that goes on in the
     /// thread's own SynchronizationContext.
     kind: &'static str,
     /// The object that it waits for.
@@ -206,6 +234,8 @@ struct Lock {
     /// The threads that wait to enter it.
     waiting_tids: Vec<u64>,
     waiters: u32,
+    /// The reason if it has a holder that is not known.
+    holder_unknown: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -239,6 +269,7 @@ impl Report {
                     .map(|thread| thread.thread.os_id)
                     .collect(),
                 waiters: monitor.waiters,
+                holder_unknown: None,
             }
         });
         let thin = heap.map_or(&[][..], |heap| &heap.thin_locks).iter().map(|(object, holder)| {
@@ -250,12 +281,15 @@ impl Report {
                 owner_managed_id: Some(*holder),
                 waiting_tids: Vec::new(),
                 waiters: 0,
+                holder_unknown: None,
             }
         });
+        let waiting_tids = |object: u64| -> Vec<u64> {
+            waiting_for(waits, object).filter_map(|index| Some(thread(index)?.os_id)).collect()
+        };
         let others = held.iter().map(|lock| {
             let owner = lock.owners.first().and_then(|index| thread(*index));
-            let waiting = waiting_for(waits, lock.object).filter_map(|index| Some(thread(index)?.os_id));
-            let waiting_tids: Vec<_> = waiting.collect();
+            let waiting_tids = waiting_tids(lock.object);
             Lock {
                 object: format!("{:#x}", lock.object),
                 r#type: type_of(lock.object),
@@ -263,6 +297,19 @@ impl Report {
                 owner_managed_id: owner.map(|thread| thread.managed_id),
                 waiters: u32::try_from(waiting_tids.len()).unwrap_or(u32::MAX),
                 waiting_tids,
+                holder_unknown: None,
+            }
+        });
+        let without_holders = without_holders(waits).into_iter().map(|(object, kind)| {
+            let waiting_tids = waiting_tids(object);
+            Lock {
+                object: format!("{object:#x}"),
+                r#type: type_of(object),
+                owner_tid: None,
+                owner_managed_id: None,
+                waiters: u32::try_from(waiting_tids.len()).unwrap_or(u32::MAX),
+                waiting_tids,
+                holder_unknown: kind.holder_unknown(),
             }
         });
         let all_waits = analysis.threads.iter().flat_map(|thread| {
@@ -283,7 +330,7 @@ impl Report {
         });
         Self {
             runtime: analysis.runtime.version().to_owned(),
-            locks: with_blocks.chain(thin).chain(others).collect(),
+            locks: with_blocks.chain(thin).chain(others).chain(without_holders).collect(),
             deadlocks: waits
                 .deadlocks()
                 .iter()

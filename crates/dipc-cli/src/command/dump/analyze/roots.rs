@@ -92,8 +92,10 @@ pub(super) fn print_statics(
                     "type that can be unloaded",
                     "types that can be unloaded",
                 );
-                let _ =
-                    writeln!(text, "Left out: static fields of {types}, which are not read before .NET 9");
+                let _ = writeln!(
+                    text,
+                    "Left out: static fields for each thread of {types}, which are not read before .NET 9"
+                );
             }
             output::print(text)?;
         }

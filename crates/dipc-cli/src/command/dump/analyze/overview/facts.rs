@@ -26,9 +26,12 @@ pub(super) fn text(source: &Source, runtime: Option<&Runtime>, written: Option<&
         }
         fact("Memory", &units::bytes(core.memory_bytes()));
         if core.is_stripped() {
+            let numbers = if core.is_without_numbers() { ", numbers" } else { "" };
             fact(
                 "Stripped",
-                "texts, buffers and native memory were removed, and are shown as zeros or as missing",
+                &format!(
+                    "texts, buffers{numbers} and native memory were removed, and are shown as zeros or as missing"
+                ),
             );
         }
         if let Some(truncation) = source.truncation() {
