@@ -90,7 +90,7 @@ mod tests {
         assert_eq!((first.trace_id[0], first.span_id[7], first.flags), (0x1f, 0x23, 0));
         assert_eq!((&*first.trace_state, first.attributes.len()), ("", 0));
         assert_eq!((second.trace_id[0], second.flags, &*second.trace_state), (0x19, 1, "a=b"));
-        assert_eq!(second.attributes, [text("alk1", "alv1"), text("alk2", "x:y")]);
+        assert_eq!(second.attributes, [KeyValue::new("alk1", "alv1"), KeyValue::new("alk2", "x:y")]);
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
         );
         let [first, second] = &events(&list)[..] else { panic!("{list}") };
         assert_eq!((&*first.name, first.time_unix_nano), ("TestEvent1", 1_743_118_450_622_572_100));
-        assert_eq!(first.attributes, [text("E11", "EV1"), text("E12", "EV2")]);
+        assert_eq!(first.attributes, [KeyValue::new("E11", "EV1"), KeyValue::new("E12", "EV2")]);
         assert_eq!(
             (&*second.name, second.time_unix_nano, second.attributes.len()),
             ("two", 1_000_000_000, 0)
