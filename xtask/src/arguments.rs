@@ -103,7 +103,7 @@ pub(crate) enum Task {
     Planted(PlantedOptions),
     /// Generates the code of clr-events from its table of facts (about a second)
     Schemas(SchemasOptions),
-    /// Checks a release, makes its files in target/dist, and with `--publish` uploads them (about 1 h)
+    /// Checks a release, makes its files in target/release-files, and with `--publish` uploads them (about 1 h)
     ///
     /// The files: packages for the registry, each built and tested alone; static programs, dipc and
     /// dipc-fleet, for Linux (x86-64, aarch64) and Windows, with man pages, completion scripts and licences;

@@ -16,6 +16,9 @@ const MAX_LENGTH: usize = 1024;
 /// Maximum number of enclosing types of a type.
 const MAX_DEPTH: usize = 16;
 
+/// Maximum number of attributes of a type to inspect.
+const MAX_ATTRIBUTES: u32 = 1024;
+
 /// Maximum number of rows to search linearly.
 const MAX_ROWS: u32 = 1 << 16;
 
@@ -285,10 +288,12 @@ impl<'a> ProgramMetadata<'a> {
         let key = |at: &mut Cursor<'a>| at.index(parent, "owner of an attribute");
         let Some(mut row) = self.find(CUSTOM_ATTRIBUTE, owner, key)? else { return Ok(None) };
         // A type can have several, in rows that follow each other.
-        while row > 1 && key(&mut self.row(CUSTOM_ATTRIBUTE, row.saturating_sub(1))?)? == owner {
+        let least = row.saturating_sub(MAX_ATTRIBUTES).max(1);
+        while row > least && key(&mut self.row(CUSTOM_ATTRIBUTE, row.saturating_sub(1))?)? == owner {
             row = row.saturating_sub(1);
         }
-        for row in row..=self.tables.count(CUSTOM_ATTRIBUTE) {
+        let end = self.tables.count(CUSTOM_ATTRIBUTE).min(row.saturating_add(MAX_ATTRIBUTES));
+        for row in row..=end {
             let mut at = self.row(CUSTOM_ATTRIBUTE, row)?;
             if key(&mut at)? != owner {
                 break;

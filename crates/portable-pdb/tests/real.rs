@@ -309,3 +309,29 @@ fn metadata_that_a_program_has_made_has_the_members_of_its_types() {
         }
     }
 }
+
+#[test]
+fn a_type_has_the_values_of_its_attributes_by_their_names() {
+    const INLINE: &str = "System.Runtime.CompilerServices.InlineArrayAttribute";
+    const USAGE: &str = "System.AttributeUsageAttribute";
+    let program = testdata("../secrets/secrets.dll");
+    let metadata = ProgramMetadata::of_program(&program).unwrap();
+    let attribute = |of: &str, name: &str| {
+        let row = (1..=metadata.type_count()).find(|row| metadata.type_name(*row).unwrap() == of).unwrap();
+        metadata.type_attribute(row, name).unwrap()
+    };
+    // A prolog, the length, and no named arguments. The program defines the attribute.
+    assert_eq!(attribute("Secrets.Row", INLINE), Some(&[1, 0, 32, 0, 0, 0, 0, 0][..]));
+    assert_eq!(attribute("Secrets.Key", INLINE), None);
+    // It refers to this one: structures.
+    assert_eq!(attribute(INLINE, USAGE), Some(&[1, 0, 8, 0, 0, 0, 0, 0][..]));
+    assert_eq!(attribute(INLINE, INLINE), None);
+    for offset in 0..program.len() {
+        let mut damaged = program.clone();
+        damaged[offset] ^= 0xff;
+        let Ok(metadata) = ProgramMetadata::of_program(&damaged) else { continue };
+        for row in 0..metadata.type_count().min(100) {
+            let _ = metadata.type_attribute(row, INLINE);
+        }
+    }
+}

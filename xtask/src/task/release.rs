@@ -1,4 +1,4 @@
-//! `cargo xtask release`: the checks of a release, its files in `target/dist`, and their upload.
+//! `cargo xtask release`: the checks of a release, its files in `target/release-files`, and their upload.
 
 mod archive;
 mod checks;
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &ReleaseOptions) -> Result<()> {
     steps.finish()
 }
 
-/// Makes all files of the release in `target/dist`.
+/// Makes all files of the release in `target/release-files`.
 fn build(steps: &mut Steps, release: &Release, options: &ReleaseOptions) -> Result<()> {
     let dist = distribution()?;
     let work = workspace::target()?.join("dist-work");
@@ -117,7 +117,7 @@ impl<'r> Build<'r> {
 
 /// Returns the folder of the release's files.
 fn distribution() -> Result<PathBuf> {
-    Ok(workspace::target()?.join("dist"))
+    Ok(workspace::target()?.join("release-files"))
 }
 
 impl Release {

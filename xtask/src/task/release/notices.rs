@@ -16,7 +16,7 @@ dipc and dipc-fleet contain the software below, under its licences.
 
 The standard library of Rust: MIT or Apache-2.0, https://www.rust-lang.org/policies/licenses
 The programs for Linux contain the GNU C Library, LGPL-2.1-or-later, https://www.gnu.org/software/libc/
-(a program with another version of it is made from dipc's sources: cargo build --release --target x86_64-unknown-linux-gnu)
+(a program with another version of it is made from dipc's sources: cargo build --profile dist --target x86_64-unknown-linux-gnu)
 dipc-fleet contains Zstandard, BSD-3-Clause, https://github.com/facebook/zstd
 The program for Windows contains parts of the MinGW-w64 runtime, https://www.mingw-w64.org/
 ";

@@ -14,6 +14,9 @@ use crate::task::steps::Steps;
 use crate::task::toolchain::{Toolchain, program};
 use crate::task::workspace::{execute, on_all_processors};
 
+/// Cargo's profile of released programs, and the name of its folder.
+const PROFILE: &str = "dist";
+
 /// A program of a release. Both are built of one source.
 pub(super) struct Program {
     /// The name of its file, without `.exe`.
@@ -147,7 +150,7 @@ fn link(build: &Build<'_>, platform: &Platform, program: &Program) -> Result<()>
     let Platform { target, tools, .. } = platform;
     let mut cargo = platform.toolchain.command("build", target);
     cargo.current_dir(&build.sources).arg("--target-dir").arg(platform.target_folder(build));
-    cargo.args(["--release", "--locked", "--package", "dipc-cli", "--features", program.features]);
+    cargo.args(["--profile", PROFILE, "--locked", "--package", "dipc-cli", "--features", program.features]);
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(build, platform)?);
     let underscored = target.replace('-', "_");
     // For libraries in C.
@@ -158,11 +161,11 @@ fn link(build: &Build<'_>, platform: &Platform, program: &Program) -> Result<()>
         cargo.env(format!("CARGO_TARGET_{}_LINKER", underscored.to_uppercase()), format!("{tools}gcc"));
     }
     // The symbols are needed for the table of sizes, and are removed afterwards.
-    cargo.env("CARGO_PROFILE_RELEASE_STRIP", "none");
+    cargo.env("CARGO_PROFILE_DIST_STRIP", "none");
     cargo.env("SOURCE_DATE_EPOCH", build.release.time.to_string());
     execute(&mut cargo)?;
     // The next program is linked to the same place.
-    let made = platform.target_folder(build).join(target).join("release").join(platform.file_name(&DIPC));
+    let made = platform.target_folder(build).join(target).join(PROFILE).join(platform.file_name(&DIPC));
     let kept = platform.linked(build, program);
     fs::create_dir_all(kept.parent().context("a folder")?)?;
     fs::copy(&made, kept).with_context(|| made.display().to_string())?;
