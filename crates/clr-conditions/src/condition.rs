@@ -192,7 +192,7 @@ impl Condition {
     }
 
     /// Returns the providers of events, as written, that [`requests`](Self::requests) cannot enable: names
-    /// with `*`, since runtimes take whole names. Those that match a provider of the runtime or one in
+    /// with `*`, since runtimes take whole names. Names that match a provider of the runtime or in
     /// `recorded`, which is enabled anyway, are left out.
     ///
     /// ```
@@ -235,7 +235,7 @@ fn of_events(atom: &Atom) -> Vec<ProviderRequest> {
     }
 }
 
-/// The request for an event: for the runtime's events, by their keywords and levels.
+/// The request for an event: for the runtime's events, with their keywords and levels.
 fn of_event(provider: &Glob, name: Option<&Glob>) -> Vec<ProviderRequest> {
     let known: Vec<Provider> =
         Provider::ALL.iter().copied().filter(|known| provider.matches(known.name())).collect();
@@ -293,7 +293,7 @@ fn add(requests: &mut Vec<ProviderRequest>, request: ProviderRequest) {
     }
 }
 
-/// Merges the requested Meters: `…;Metrics=A;…` with those of another request.
+/// Merges the requested Meters, `…;Metrics=A;…`, with the Meters of another request.
 fn join_meters(arguments: &mut String, other: &str) {
     let meters = |text: &str| {
         let list = text.split(';').find_map(|part| part.strip_prefix("Metrics="))?;

@@ -56,7 +56,7 @@ pub struct Evaluator {
     /// The atoms that a kind of event may meet, a bit each, by the index of its metadata.
     kinds: MetadataMap<u64>,
     pauses: Pauses,
-    /// `None` if the condition has no requests.
+    /// `None` for a condition without requests.
     spans: Option<Spans>,
     /// The counter of each atom that has one.
     counters: Vec<(usize, Counters)>,
@@ -88,8 +88,8 @@ pub struct Match {
     /// The time of the event that met it, or of the last event before the end. A value of a counter can be
     /// judged up to a second later, and has its own time.
     pub time: RelativeTime,
-    /// The event that met it: `exception System.TimeoutException: …`. It has texts from the process, which
-    /// are untrusted.
+    /// The event that met it: `exception System.TimeoutException: …`. It contains untrusted strings from the
+    /// process.
     pub what: String,
 }
 
@@ -97,13 +97,13 @@ pub struct Match {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamEnd {
-    /// The runtime ended it, with a complete end.
+    /// Ended by the runtime, with a complete end.
     Exit,
-    /// It was truncated, and the process has exited.
+    /// Truncated, and the process has exited.
     Crash,
-    /// It was truncated, and the process is still running: the connection is lost.
+    /// Truncated, and the process is still running: the connection is lost.
     Disconnect,
-    /// It was truncated, and the state of the process is not known: it may be either.
+    /// Truncated, in an unknown state of the process: either of the above.
     Unknown,
 }
 
@@ -213,7 +213,7 @@ impl Evaluator {
             let may_meet = match atom {
                 Atom::Exception(_) => sets::EXCEPTIONS.contains(metadata),
                 Atom::Pause(..) => sets::PAUSES.contains(metadata),
-                // From EventSources, whose events have any number.
+                // From EventSources, which may give their events any number.
                 Atom::Counter { .. } => metadata.name() == COUNTERS || metadata.provider() == METERS,
                 Atom::Event { provider, name, .. } => {
                     let is_named = |name| {
@@ -307,7 +307,7 @@ impl Evaluator {
         }
     }
 
-    /// Evaluates the samples that an event completed, those of the same time together.
+    /// Evaluates the samples that an event completed, together if they have the same time.
     fn change_counters(&mut self, each: &mut dyn FnMut(Match)) {
         let mut samples = std::mem::take(&mut self.counter_changes);
         samples.sort_by_key(|change| change.time);

@@ -91,7 +91,7 @@ fn number(value: &Value<'_>) -> Option<f64> {
         Value::F32(number) => f64::from(*number),
         Value::F64(number) => *number,
         Value::Named(value) => f64::from(value.number),
-        // Counters and status codes come as texts, too.
+        // Counters and status codes may be strings.
         Value::String(text) => text.chars().take(MAX_NUMBER_LENGTH).collect::<String>().parse().ok()?,
         _ => return None,
     })

@@ -34,27 +34,28 @@
 //! comparison = ">" | ">=" | "<" | "<=" | "=" | "==" | "!="
 //! ```
 //!
-//! Types, providers, events and texts may have `*` for any text and match in any case (without `*`, the names
-//! of events and fields ignore only the case of ASCII letters). A text with blanks or signs has to be quoted,
-//! single or double. A time is that of [`parse_duration`]: `500ms`, `2s`, `1m30s`.
+//! Types, providers, events and strings may have `*` for any characters and match in any case (without `*`,
+//! the names of events and fields ignore only the case of ASCII letters). A string with blanks or signs has
+//! to be quoted, single or double. Times are as in [`parse_duration`]: `500ms`, `2s`, `1m30s`.
 //!
-//! A pause is one of [`clr_activity::Pauses`], and a request a [span](clr_activity::Span::is_served_request)
-//! that a server started and stopped, as in the reports. Only the named counter is requested. .NET's own
-//! counters are requested as EventCounter or Meter, whichever has the counter; other counters are requested
-//! as both. `EventCounters\` or `Meter\` before the provider chooses one.
+//! Pauses are as in [`clr_activity::Pauses`], and a request is a
+//! [span](clr_activity::Span::is_served_request) that a server started and stopped, as in the reports. Only
+//! the named counter is requested. .NET's own counters are requested as EventCounter or Meter, whichever has
+//! the counter; other counters are requested as both. `EventCounters\` or `Meter\` before the provider
+//! chooses either.
 //!
 //! Parts joined by `and` have to be met by events within ten seconds of one another, or within the time after
-//! `within`. A counter meets its condition from the first value beyond its bound until one that is not: alone
-//! it counts once for each such stretch.
+//! `within`. A counter meets its condition from the first value beyond its bound until a value within it:
+//! alone it counts once for each such stretch.
 //!
-//! The system's values of a process and its container, in `parse_for_rules` alone, are no events:
-//! [`Evaluator::usage`] is given them. An amount is in percent (`150%`): of a core for a process, of its limit
-//! for a container; or, for memory, in bytes with a unit (`500MB`, `2GiB`). They meet their condition as
-//! counters do.
+//! The system's values of a process and its container, in `parse_for_rules` alone, are not events: pass them
+//! to [`Evaluator::usage`]. An amount is in percent (`150%`): of a core for a process, of its limit for a
+//! container; or, for memory, in bytes with a unit (`500MB`, `2GiB`). They meet their condition as counters
+//! do.
 //!
 //! # Out of scope
 //!
-//! This crate reads no clock and no file. Times are those of events.
+//! This crate reads no clock and no file. Times are taken from events.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

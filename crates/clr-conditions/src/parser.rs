@@ -42,12 +42,12 @@ impl Condition {
         parse(text, Extent::default())
     }
 
-    /// Parses a condition for a session that requests counters anyway. A counter whose provider is not known
-    /// is one of those; see [`requests_with`](Self::requests_with) and
+    /// Parses a condition for a session that requests counters anyway. A counter of an unknown provider is
+    /// among these counters; see [`requests_with`](Self::requests_with) and
     /// [`Evaluator::with_counters`](crate::Evaluator::with_counters).
     ///
     /// # Errors
-    /// As for [`parse`](Self::parse), except for counters whose provider is not known.
+    /// As for [`parse`](Self::parse), except for counters of unknown providers.
     pub fn parse_for_counters(text: &str) -> Result<Self, ParseError> {
         parse(text, Extent { has_counters: true, has_system: false })
     }
@@ -72,7 +72,7 @@ impl Condition {
 /// The parts of the language that not every program has.
 #[derive(Debug, Clone, Copy, Default)]
 struct Extent {
-    /// True if the session has counters, of which one may be named without its provider.
+    /// True if the session has counters: then a counter may be named without its provider.
     has_counters: bool,
     /// True if the values of the system are watched.
     has_system: bool,
@@ -475,7 +475,7 @@ fn schemas(provider: &Glob, name: Option<&Glob>) -> Result<Option<Vec<&'static S
     Ok(Some(found).filter(|found| !found.is_empty()))
 }
 
-/// An event whose name has the same task or the same suffix.
+/// An event with the same task or the same suffix in its name.
 fn nearest(providers: &[Provider], name: &str) -> Option<&'static str> {
     let names = || providers.iter().flat_map(|provider| Schema::all(*provider)).map(|schema| schema.name);
     let (task, end) = name.split_once('/').unwrap_or((name, name));

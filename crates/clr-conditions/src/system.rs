@@ -18,8 +18,8 @@ pub enum SystemValue {
     ContainerMemoryShare,
 }
 
-/// The values of the system at one time. Those that are not known, such as parts of a limit where there is
-/// none, are `None`.
+/// The values of the system at one time. Unknown values, such as shares of a limit without a limit, are
+/// `None`.
 ///
 /// ```
 /// use clr_conditions::{SystemUsage, SystemValue};

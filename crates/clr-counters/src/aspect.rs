@@ -18,7 +18,7 @@ pub enum Aspect {
     Rate,
     /// The number of measurements in the interval.
     Count,
-    /// Their sum.
+    /// The sum of the measurements in the interval.
     Sum,
     /// A quantile, in thousandths.
     Quantile(u16),

@@ -33,7 +33,7 @@ const SIGNS: [(&str, Comparison); 7] = [
 ];
 
 impl Comparison {
-    /// The comparison at the start of a text, and its length in bytes.
+    /// The comparison at the start of a string, and its length in bytes.
     ///
     /// ```
     /// use clr_counters::Comparison;

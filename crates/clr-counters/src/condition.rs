@@ -37,12 +37,12 @@ impl Condition {
     /// Creates the condition that a number of a counter compares so with `bound`. A `bound` that is not a
     /// number meets only [`Comparison::Unequal`].
     ///
-    /// `counter` is `dotnet.gc.pause.time`, `System.Runtime/cpu-usage` or
-    /// `http.server.request.duration:p95`: a name may be preceded by its provider and a slash, and may have
-    /// `*` for any text. After a colon comes the number to compare: `value`, `rate` (per second), `count`,
-    /// `sum`, or `p50` and similar; the default is the number that is displayed first. A series with any tags
-    /// may meet the condition. A provider may have the prefix `EventCounters\` or `Meter\`, as in a
-    /// [`Selection`], and .NET's own counters may be written in any case, or by their display names.
+    /// `counter` is `dotnet.gc.pause.time`, `System.Runtime/cpu-usage` or `http.server.request.duration:p95`:
+    /// a name may follow its provider and a slash, and may have `*` for any characters. After a colon follows
+    /// the number to compare: `value`, `rate` (per second), `count`, `sum`, or `p50` and similar; the default
+    /// is the number that is displayed first. A series with any tags may meet the condition. A provider may
+    /// have the prefix `EventCounters\` or `Meter\`, as in a [`Selection`], and .NET's own counters may be
+    /// written in any case, or by their display names.
     ///
     /// ```
     /// use clr_counters::{Comparison, Condition};
@@ -76,8 +76,9 @@ impl Condition {
         Ok(Self { provider, source, name: name.to_owned(), aspect, comparison, bound })
     }
 
-    /// Returns the selection of its counter, which a session needs and by which [`Counters`](crate::Counters)
-    /// finds it; `None` if the condition names no provider, and .NET itself has no such counter.
+    /// Returns the selection of the condition's counter, which a session needs and
+    /// [`Counters`](crate::Counters) uses to find it; `None` if the condition names no provider, and .NET
+    /// itself lacks such a counter.
     ///
     /// It selects nothing else: a Meter of the same provider takes precedence only over EventCounters that it
     /// has under the same name. Counters that .NET has only as EventCounters, or only in a Meter, are
@@ -218,7 +219,7 @@ mod tests {
         assert_eq!(has("dotnet.gc.pause.time", "System.Runtime", "dotnet.gc.pause.time"), (false, true));
         assert_eq!(has("Mine/orders", "Mine", "orders"), (true, true));
         assert_eq!(has(r"Meter\Mine/orders", "Mine", "orders"), (false, true));
-        // Two providers have one of this name.
+        // Two providers have a counter of this name.
         for provider in ["Microsoft.AspNetCore.Hosting", "System.Net.Http"] {
             assert_eq!(has("current-requests", provider, "current-requests"), (true, false));
         }

@@ -15,7 +15,7 @@ use crate::series::{Series, SeriesId, SeriesTable};
 /// The time for which EventCounters wait for a Meter of the same name, as in dotnet-counters.
 const HOLD: Duration = Duration::from_secs(1);
 
-/// The longest time that runtimes keep an event before they write it into the stream.
+/// Maximum time that runtimes keep an event before they write it into the stream.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Maximum number of values that wait for a Meter of the same name.
@@ -39,7 +39,7 @@ const MAX_SESSIONS: usize = 10_000;
 /// Meter takes precedence from the first event that shows that it reports a chosen instrument; until then its
 /// EventCounters are held, for one second at most.
 ///
-/// Events have to come in time order. Memory is bounded by the number of series.
+/// Events have to be added in time order. The number of series bounds the memory.
 ///
 /// ```no_run
 /// use clr_counters::{Aspect, Counters, Selection};
@@ -56,7 +56,7 @@ const MAX_SESSIONS: usize = 10_000;
 #[derive(Debug)]
 pub struct Counters {
     selection: Selection,
-    /// The session of Meters whose events count; all if `None`.
+    /// The session of Meters to take events from; all if `None`.
     session: Option<String>,
     series: SeriesTable,
     providers: ProcessMap<ProviderState>,
@@ -172,7 +172,7 @@ impl Counters {
     /// and then [`finish`](Self::finish).
     ///
     /// # Errors
-    /// Those of reading. The samples of all earlier events have been passed on.
+    /// Errors of reading. The samples of all earlier events have been passed on.
     pub fn read_all<S: Source>(
         &mut self,
         events: &mut TimeOrder<S>,
@@ -233,7 +233,7 @@ impl Counters {
         self.notice_count
     }
 
-    /// The names of unselected counters and instruments that came, by provider: the first hundred.
+    /// The names of unselected counters and instruments in the stream, by provider: the first hundred.
     pub const fn unselected(&self) -> &BTreeMap<String, BTreeSet<String>> {
         &self.unselected
     }
@@ -342,7 +342,7 @@ impl Counters {
         is_selected
     }
 
-    /// Records the names in `texts` as those of an unselected counter.
+    /// Records the names in `texts` as an unselected counter's.
     fn add_unselected(&mut self) {
         let Texts { provider, name, .. } = &self.texts;
         let is_known = self.unselected.get(provider).is_some_and(|names| names.contains(name));
@@ -363,7 +363,7 @@ impl Counters {
     }
 
     /// Passes on the values that were held long enough when an event with this time arrives, or all; drops
-    /// those that a Meter replaces.
+    /// values that a Meter replaces.
     fn release(&mut self, time: Option<RelativeTime>, emit: &mut impl FnMut(Sample<'_>)) {
         while let Some(held) = self.held.front() {
             let state = self.providers.get(held.process_id, &held.provider);
@@ -400,7 +400,7 @@ fn emit_value(series: &SeriesTable, value: &TimedValue, emit: &mut impl FnMut(Sa
 
 impl Notice {
     fn of(notice: MeterNotice<'_>) -> Self {
-        // Texts whose length the process chooses are cut.
+        // Strings are cut if the process chooses their length.
         let text = |text: nettrace::Utf16<'_>| text.chars().take(1000).collect::<String>();
         match notice {
             MeterNotice::Error { message } => Self::Error(text(message)),
@@ -415,7 +415,7 @@ impl Notice {
     }
 }
 
-/// Replaces the content of a buffer by a text.
+/// Replaces the content of a buffer with a string.
 fn write_text(buffer: &mut String, text: nettrace::Utf16<'_>) {
     buffer.clear();
     buffer.extend(text.chars());

@@ -46,9 +46,9 @@ pub enum EventCounterValue {
         standard_deviation: f64,
         /// The number of measurements.
         count: i32,
-        /// The smallest measurement.
+        /// Minimum measurement.
         min: f64,
-        /// The largest measurement.
+        /// Maximum measurement.
         max: f64,
     },
     /// The growth of a total: `CounterType` is `Sum`.
@@ -64,9 +64,9 @@ impl<'a> EventCounter<'a> {
         kind.name() == "EventCounters"
     }
 
-    /// Decodes the value in an event; `None` if it has none.
+    /// Decodes the value in an event; `None` for an event without a value.
     ///
-    /// Events are recognised by their name and fields: their ids vary from process to process.
+    /// Events are recognised by name and fields: ids vary from process to process.
     ///
     /// ```no_run
     /// use clr_counters::{EventCounter, EventCounterValue};

@@ -7,7 +7,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnownProvider {
-    /// Its name.
+    /// The name of the provider.
     pub name: &'static str,
     /// True if it is a Meter rather than an EventSource.
     pub is_meter: bool,

@@ -18,8 +18,8 @@ const MAX_PARTS: usize = 4096;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MeterEvent<'a> {
-    /// The session whose request the event answers; `SHARED` for the one that clients share. Empty if the
-    /// event names none.
+    /// The session that the event answers; `SHARED` for the session that clients share. Empty if the event
+    /// does not name a session.
     pub session: Utf16<'a>,
     /// The content.
     pub kind: MeterEventKind<'a>,
@@ -51,9 +51,9 @@ pub enum MeterEventKind<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Interval {
-    /// Its beginning.
+    /// The start of the interval.
     pub start: Option<DateTime>,
-    /// Its end.
+    /// The end of the interval.
     pub end: Option<DateTime>,
 }
 
@@ -72,24 +72,24 @@ impl Interval {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Instrument<'a> {
-    /// The name of its Meter.
+    /// The name of the instrument's Meter.
     pub meter: Utf16<'a>,
     /// The Meter's version; may be empty.
     pub meter_version: Utf16<'a>,
-    /// Its name.
+    /// The name of the instrument.
     pub name: Utf16<'a>,
-    /// Its class, as ``Counter`1``; empty in values.
+    /// The class of the instrument, as ``Counter`1``; empty in values.
     pub instrument_type: Utf16<'a>,
-    /// Its unit; may be empty.
+    /// The unit; may be empty.
     pub unit: Utf16<'a>,
-    /// Its description; may be empty.
+    /// The description; may be empty.
     pub description: Utf16<'a>,
-    /// Its own tags, `key=value` separated by commas (8.0 and later).
+    /// The instrument's own tags, `key=value` separated by commas (8.0 and later).
     pub instrument_tags: Utf16<'a>,
-    /// Its Meter's tags.
+    /// The Meter's tags.
     pub meter_tags: Utf16<'a>,
-    /// Its number in the process (9.0 and later), which distinguishes Meters with the same name. 0: it is not
-    /// listened to.
+    /// The instrument's number in the process (9.0 and later), which distinguishes Meters with the same name.
+    /// 0 if nothing listens to the instrument.
     pub id: Option<i32>,
 }
 
@@ -105,7 +105,7 @@ pub struct MeterValue<'a> {
     pub measurement: MeterMeasurement,
 }
 
-/// The measurement of a [`MeterValue`]. `None`: the runtime sent an empty number, as it does if there was no
+/// The measurement of a [`MeterValue`]. `None`: the runtime sent an empty number, as it does without a
 /// measurement.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -136,7 +136,7 @@ pub enum MeterMeasurement {
         quantiles: Vec<(f64, f64)>,
         /// The number of measurements in the interval (8.0 and later).
         count: Option<i32>,
-        /// Their sum (8.0 and later).
+        /// The sum of the measurements in the interval (8.0 and later).
         sum: Option<f64>,
     },
     /// From a Histogram for which exponential buckets were requested (10.0 and later).
@@ -162,13 +162,13 @@ pub struct ExponentialHistogram {
     pub scale: i32,
     /// The sum of all measurements.
     pub sum: f64,
-    /// Their number.
+    /// The number of all measurements.
     pub count: i64,
-    /// The number of those that were 0.
+    /// The number of measurements equal to 0.
     pub zero_count: i64,
-    /// The smallest.
+    /// Minimum measurement.
     pub min: f64,
-    /// The largest.
+    /// Maximum measurement.
     pub max: f64,
     /// The counts of the buckets, the last of which has the largest measurement. Runtimes do not send the
     /// index of the first one: see [`offset`](Self::offset).
@@ -274,12 +274,12 @@ impl ExponentialBuckets {
 pub enum MeterNotice<'a> {
     /// The runtime has a fault, and ends the session.
     Error {
-        /// Its message.
+        /// The message.
         message: Utf16<'a>,
     },
     /// The program's callback for an observable instrument failed.
     CallbackError {
-        /// Its message.
+        /// The message.
         message: Utf16<'a>,
     },
     /// The session has reached the requested number of time series; further ones are left out.
@@ -304,15 +304,15 @@ pub enum MeterNotice<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct SharedSettings {
-    /// The largest number of histograms.
+    /// Maximum number of histograms.
     pub max_histograms: Option<u32>,
-    /// The largest number of time series.
+    /// Maximum number of time series.
     pub max_time_series: Option<u32>,
     /// The interval in seconds.
     pub refresh_interval: Option<f64>,
 }
 
-/// The texts and numbers of an event, by the names of its fields.
+/// The strings and numbers of an event, by field name.
 #[derive(Default)]
 struct Parts<'a> {
     session: Utf16<'a>,
@@ -345,8 +345,7 @@ impl<'a> Parts<'a> {
                 Value::I64(number) => match name {
                     "count" => parts.count = Some(number),
                     "zeroCount" => parts.histogram.zero_count = number,
-                    // V6 has no type for the eight bytes of these times: in a rewritten recording they are
-                    // numbers.
+                    // V6 lacks a type for these 8-byte times: in a rewritten recording they are numbers.
                     "intervalStartTime" => parts.start = Some(DateTime::FileTime(number)),
                     "intervalEndTime" => parts.end = Some(DateTime::FileTime(number)),
                     _ => {}

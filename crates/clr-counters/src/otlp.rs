@@ -35,7 +35,7 @@ pub enum Temporality {
     Delta,
 }
 
-/// A process whose metrics are exported.
+/// A process with exported metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Process {
@@ -211,7 +211,7 @@ pub fn rejected_points(response: &[u8]) -> Option<(u64, String)> {
 
 type Entry<'p> = (PointKey, &'p mut Point<Exported>);
 
-/// The order of points in a request: those of a process, a scope and a metric are adjacent.
+/// The order of points in a request: points of the same process, scope and metric are adjacent.
 fn order(left: &Entry<'_>, right: &Entry<'_>) -> Ordering {
     let ((key, point), (other_key, other)) = (left, right);
     let (series, other_series) = (&point.description.series, &other.description.series);
@@ -283,7 +283,7 @@ fn metric(points: &mut [Entry<'_>], temporality: Temporality, times: Times) -> O
     for (_, point) in points {
         let Exported { series, previous } = &mut point.description;
         let mut attributes = attributes(series.instrument_tag_pairs().into_iter().chain(series.tag_pairs()));
-        // Meters that share all their names differ by their instruments' numbers.
+        // Meters that share all their names differ in the numbers of their instruments.
         let identity = (series.tags.clone(), series.instrument_tags.clone());
         if last.as_ref() == Some(&identity) {
             let Some(id) = series.instrument_id else { continue };

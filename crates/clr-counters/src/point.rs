@@ -40,7 +40,7 @@ pub(crate) enum PointValue {
         quantiles: Vec<(f64, f64)>,
         /// The number of all measurements; `None` before 8.0.
         count: Option<u64>,
-        /// Their sum.
+        /// The sum of all measurements.
         sum: Option<f64>,
     },
     /// For all measurements: runtimes are asked for totals.
@@ -64,14 +64,14 @@ pub(crate) trait Description {
     fn bytes(&self) -> usize;
 }
 
-/// The largest mean number of bytes of descriptions.
+/// Maximum mean size of descriptions in bytes.
 const MEAN_BYTES: usize = 2048;
 
 /// A series without a sample for this many intervals has ended.
 const STALE_INTERVALS: u32 = 5;
 /// Minimum time after which a series has ended.
 const MIN_STALE: Duration = Duration::from_secs(10);
-/// The shortest time between two searches for series that have ended.
+/// Minimum time between two searches for ended series.
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The points of processes: bounded in number and in bytes.
@@ -90,7 +90,7 @@ impl<D: Description> PointTable<D> {
         Self { points: HashMap::new(), most, bytes: 0, purged: None, left_out: 0 }
     }
 
-    /// Adds a sample; `describe` is called for the first one of a series, and may refuse it.
+    /// Adds a sample; `describe` is called for the first sample of a series, and may refuse it.
     pub(crate) fn add(
         &mut self,
         key: PointKey,
@@ -185,8 +185,8 @@ impl<D> Point<D> {
         if has_value {
             self.value.update(sample);
         }
-        // An instrument that the program sets keeps its value; one that is polled and does not answer has
-        // none.
+        // An instrument that the program sets keeps its value; a polled instrument that does not answer loses
+        // its value.
         self.is_present = has_value || self.is_present && sample.series.is_synchronous();
     }
 }

@@ -27,7 +27,8 @@ impl<T> ProcessMap<T> {
         self.of_processes.get_mut(&process_id)?.get_mut(name)
     }
 
-    /// Sets a value. A new name is left out if there are too many, or if it is longer than those of series.
+    /// Sets a value. A new name is left out if there are too many, or if the name is longer than a series may
+    /// have.
     pub(crate) fn set(&mut self, process_id: Option<u64>, name: &str, value: T) {
         if let Some(old) = self.get_mut(process_id, name) {
             *old = value;

@@ -2,8 +2,8 @@
 //! histograms.
 //!
 //! [`Exporter`] takes samples of any number of processes, and writes the last state of each series. Counters
-//! are totals: the runtime's own if it sends them, otherwise sums of the added samples. Values have no time
-//! stamps.
+//! are totals: the runtime's own if it sends them, otherwise sums of the added samples. Values do not carry
+//! timestamps.
 
 mod accept;
 mod family;
@@ -168,8 +168,8 @@ impl Exporter {
         });
     }
 
-    /// The number of values that were left out: of series for lack of space, and in each encoding those that
-    /// its format cannot have, such as totals and, in OpenMetrics, quantiles below zero.
+    /// The number of values that were left out: of series for lack of space, and in each encoding the values
+    /// that its format cannot have, such as totals and, in OpenMetrics, quantiles below zero.
     pub fn left_out(&self) -> u64 {
         self.points.left_out.saturating_add(self.unwritable.load(Ordering::Relaxed))
     }
@@ -266,8 +266,8 @@ impl Exporter {
     }
 }
 
-/// The labels of series whose names are the same in Prometheus: the number of an instrument, the provider and
-/// name of an EventCounter, and the exporter's own number.
+/// The labels of series with the same names in Prometheus: the number of an instrument, the provider and name
+/// of an EventCounter, and the exporter's own number.
 const INSTRUMENT_ID: &str = "instrument_id";
 const EVENT_COUNTER: &str = "event_counter";
 const SERIES_ID: &str = "dipc_series_id";
@@ -323,7 +323,7 @@ fn help(series: &Series) -> String {
     }
 }
 
-/// Returns the labels of a series: those of its process, of its Meter, and its tags.
+/// Returns the labels of a series: the labels of its process and its Meter, and its tags.
 fn labels(
     style: NameStyle,
     process: &[(&'static str, String)],
@@ -383,7 +383,7 @@ fn add_tag(labels: &mut Vec<(String, String)>, name: String, value: &str) {
 }
 
 impl<'e> Metric<'e> {
-    /// The labels, including the one that distinguishes it if that is needed.
+    /// The labels, including the distinguishing label if that is needed.
     fn labels(&self) -> impl Iterator<Item = (&'e str, Cow<'e, str>)> + use<'e> {
         let mut parts = self.labels.split('\0');
         let pairs = std::iter::from_fn(move || {
@@ -393,7 +393,7 @@ impl<'e> Metric<'e> {
         pairs.chain(self.distinction.clone())
     }
 
-    /// Returns the number of values that a format can have, and of those that it cannot.
+    /// Returns the numbers of values that a format can and cannot have.
     fn values(&self, format: Format) -> (u64, u64) {
         let of = |is_possible: bool| if is_possible { (1, 0) } else { (0, 1) };
         match self.value {

@@ -58,7 +58,7 @@ fn unquoted(name: &str) -> Result<String, SelectionError> {
     }
 }
 
-/// Splits a text at the first of `marks` outside quotes, which the second part begins with.
+/// Splits a string at the first of `marks` outside quotes. The second part begins with the mark.
 fn split_unquoted<'t>(text: &'t str, marks: &[char]) -> (&'t str, &'t str) {
     let mut is_quoted = false;
     let is_mark = |c: char| {
@@ -180,11 +180,11 @@ impl ProviderRequest {
 pub struct SessionSettings {
     /// The interval between values; at least 0.1 seconds are requested.
     pub interval: Duration,
-    /// The largest number of histograms of Meters.
+    /// Maximum number of histograms of Meters.
     pub max_histograms: u32,
-    /// The largest number of time series of Meters.
+    /// Maximum number of time series of Meters.
     pub max_time_series: u32,
-    /// The name of the Meters' session: `SHARED` (8.0 and later), or one of its own.
+    /// The name of the Meters' session: `SHARED` (8.0 and later), or a name of its own.
     pub session: String,
     /// The name of the client; without one the shared session lasts as long as anyone listens.
     pub client: String,
@@ -370,8 +370,8 @@ impl Selection {
         }
     }
 
-    /// The selection of a provider by its name as it is, without quotes, and of all its counters if `counters` is
-    /// empty. `*` matches any text in both.
+    /// The selection of a provider by its unquoted name, and of all its counters if `counters` is empty. `*`
+    /// matches any characters in both.
     ///
     /// # Errors
     /// [`SelectionError::Quotes`] if a name has a quotation mark, and the errors of empty names.
@@ -456,8 +456,8 @@ impl Selection {
     /// Returns the requests of a session for the counters, as in dotnet-counters: each provider for its
     /// EventCounters, and the provider of Meters for the Meters with these names.
     ///
-    /// For providers with `*`, those that this crate knows are requested: EventSources can only be requested
-    /// by name.
+    /// For providers with `*`, the matching providers that this crate knows are requested: EventSources can
+    /// only be requested by name.
     ///
     /// ```
     /// use clr_counters::{Selection, SessionSettings};
@@ -548,7 +548,8 @@ fn add(
     Ok(())
 }
 
-/// Returns true if a text matches a pattern in which `*` matches any text. Linear in the text for each `*`.
+/// Returns true if a string matches a pattern in which `*` matches any characters. Linear in the string for
+/// each `*`.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|start| text.strip_prefix(start)) else { return false };
@@ -667,7 +668,7 @@ mod tests {
         let all = Selection::everything().and(selection.clone()).requests(&settings);
         let count = |name: &str| all.iter().filter(|request| request.name == name).count();
         assert_eq!(["System.Runtime", "Old", "System.Net.Http", METRICS_PROVIDER].map(count), [1; 4]);
-        // A list has no values.
+        // A list is without values.
         let list = SessionSettings { list_instruments: true, ..settings.clone() };
         let meters = &selection.requests(&list)[3];
         assert_eq!((meters.keywords, meters.arguments.contains(";Metrics=;")), (4, true), "{meters:?}");

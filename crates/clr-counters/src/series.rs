@@ -26,7 +26,7 @@ pub struct Series {
     pub process_id: Option<u64>,
     /// The EventSource, or the Meter.
     pub provider: String,
-    /// The Meter's version; empty if it has none, and for EventCounters.
+    /// The Meter's version; empty if missing, and for EventCounters.
     pub meter_version: String,
     /// The name that identifies the counter or instrument in programs.
     pub name: String,
@@ -56,7 +56,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Creates a series without tags, with all other texts empty.
+    /// Creates a series without tags, with all other strings empty.
     pub fn new(provider: impl Into<String>, name: impl Into<String>, kind: Kind) -> Self {
         Self {
             process_id: None,
@@ -152,7 +152,7 @@ impl Series {
         }
     }
 
-    /// The name of one of these numbers: `http.server.request.duration p95`.
+    /// The name of an aspect of the series: `http.server.request.duration p95`.
     pub fn label(&self, aspect: Aspect) -> String {
         let name = if self.display_name.is_empty() { &self.name } else { &self.display_name };
         match aspect {
@@ -170,17 +170,17 @@ impl Series {
         }
     }
 
-    /// The unit of one of these numbers: that of the series, none for counts, and the unit per second for
-    /// rates: `By/s`.
+    /// The unit of an aspect: the unit of the series, empty for counts, and the unit per second for rates:
+    /// `By/s`.
     pub fn unit_of(&self, aspect: Aspect) -> String {
         let is_count = aspect == Aspect::Count || aspect == Aspect::Rate && self.kind == Kind::Histogram;
         let unit = if is_count { "" } else { &*self.unit };
         if aspect == Aspect::Rate { format!("{unit}/s") } else { unit.to_owned() }
     }
 
-    /// The value tags as keys and values. A comma in a value looks like one between tags. A part without `=`
-    /// continues the previous value, and so does one of a Meter whose key is not in its place: runtimes sort
-    /// tags by their keys.
+    /// The value tags as keys and values. A comma in a value looks like a separator between tags. A part
+    /// without `=` continues the previous value, and so does a part of a Meter's tags with a key out of
+    /// order: runtimes sort tags by key.
     pub fn tag_pairs(&self) -> Vec<(&str, &str)> {
         pairs(&self.tags, if self.kind.is_meter() { '=' } else { ':' })
     }
@@ -234,9 +234,9 @@ pub(crate) const MAX_TEXT_LENGTH: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct SeriesTable {
     list: Vec<Series>,
-    /// The number of each series, by its identity.
+    /// The number of each series, by identity.
     ids: HashMap<String, SeriesId>,
-    /// The texts of instruments, by their identity.
+    /// The strings of instruments, by identity.
     instruments: HashMap<String, InstrumentTexts>,
     /// The current key, kept for its memory.
     key: String,
@@ -245,7 +245,7 @@ pub(crate) struct SeriesTable {
     pub(crate) left_out: u64,
 }
 
-/// The texts of an instrument that its values do not repeat.
+/// The strings of an instrument that its values do not repeat.
 #[derive(Debug, Default, Clone)]
 struct InstrumentTexts {
     description: String,
@@ -274,7 +274,7 @@ impl SeriesTable {
         &self.list
     }
 
-    /// Stores the texts that an instrument's values will not repeat.
+    /// Stores the strings that an instrument's values will not repeat.
     pub(crate) fn begin(&mut self, process_id: Option<u64>, instrument: &Instrument<'_>) {
         self.instrument_key(process_id, instrument);
         if self.instruments.len() >= self.most && !self.instruments.contains_key(&*self.key) {
@@ -380,7 +380,7 @@ impl SeriesTable {
     }
 }
 
-/// Returns a text, cut if it is longer than any reasonable one.
+/// Returns a string, cut if it is unreasonably long.
 fn text(text: Utf16<'_>) -> String {
     let mut kept = String::new();
     for character in text.chars() {

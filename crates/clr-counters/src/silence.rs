@@ -64,9 +64,9 @@ struct SourceState {
 }
 
 impl SilenceWatch {
-    /// The shortest silence that is told: a process on a busy machine may be late.
+    /// Minimum silence to report: a process on a busy machine may be late.
     const MIN_LIMIT: Duration = Duration::from_secs(3);
-    /// The longest time between two times that the same silence is told.
+    /// Maximum time between two reports of the same silence.
     const MAX_WAIT: Duration = Duration::from_secs(60);
 
     /// Creates the watch of a session with values at this interval.

@@ -1,4 +1,4 @@
-//! Samples of a longer interval, combined from those of a shorter one.
+//! Samples of a longer interval, combined from samples of a shorter interval.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::series::{Series, SeriesId};
 /// session requested that.
 ///
 /// Growth in an interval adds up, and so do the counts and sums of histograms; totals and gauges are the last
-/// ones. Quantiles cannot be combined: they are those of the last interval with measurements. Means are
-/// weighted by their counts. Samples of the wanted interval, or of a longer one, pass unchanged.
+/// values. Quantiles cannot be combined: the last interval with measurements counts. Means are weighted by
+/// count. Samples of the wanted interval, or of a longer interval, pass unchanged.
 ///
 /// ```
 /// # use clr_counters::{Kind, Measurement, MeterMeasurement, Sample, Series, SeriesId};
@@ -86,7 +86,7 @@ impl Thinning {
         }
     }
 
-    /// Passes the samples that are still held to `emit`. `series` are those of the same
+    /// Passes the samples that are still held to `emit`. `series` are the series of the same
     /// [`Counters`](crate::Counters).
     pub fn finish(&mut self, series: &[Series], mut emit: impl FnMut(Sample<'_>)) {
         for (number, (waiting, series)) in (0..).zip(self.waiting.iter_mut().zip(series)) {
@@ -133,8 +133,8 @@ impl Measurement {
 }
 
 impl EventCounterValue {
-    /// Returns the combined value of two intervals, of which `next` is the later one. For polled values,
-    /// whose count is always 1, it is the last one.
+    /// Returns the combined value of two intervals, of which `next` is the later. For polled values, which
+    /// always have count 1, the result is the last value.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         match (self, next) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{ProcessView, Target, Timeouts};
 
-/// The longest wait for a process to report its environment.
+/// Maximum wait for a process to report its environment.
 const ANSWER: Duration = Duration::from_secs(1);
 /// Maximum number of bytes to read of an environment.
 #[cfg(target_os = "linux")]
@@ -37,7 +37,7 @@ pub struct CrashFiles {
     pub runtime: Option<RuntimeFiles>,
     /// The core dump of the kernel; `None` if the system does not say.
     pub kernel: Option<KernelCore>,
-    /// True if the process has another root folder than this program: paths are those that it sees.
+    /// True if the process has another root folder than this program: paths are as the process sees them.
     pub has_own_root: bool,
     /// The user of the process.
     pub uid: Option<u32>,
@@ -178,7 +178,7 @@ impl PathPattern {
             Some(parts) => parts,
             None => ("", text),
         };
-        // A folder whose name has unknown parts is shown as it is, and is not searched.
+        // A folder with unknown parts in its name is shown as it is, and is not searched.
         let before = before.replace(UNKNOWN, "*");
         let folder = folder.map_or_else(|| PathBuf::from(&before), |folder| folder.join(&before));
         Self { folder, name: name.to_owned() }

@@ -58,7 +58,7 @@ pub enum Error {
         address: Address,
         /// The announced size in bytes.
         announced: u32,
-        /// The largest size that is read, in bytes.
+        /// Maximum size to read, in bytes.
         limit: u32,
     },
     /// The connection ended within the answer.
@@ -139,7 +139,7 @@ pub enum Error {
         hazard: Hazard,
     },
     /// No runtime accepts the request, and some end because of it: .NET 9 with a segmentation fault if a
-    /// session has no buffer, an unknown format or more than 1000 providers. It was not sent.
+    /// session has a buffer size of 0, an unknown format or more than 1000 providers. It was not sent.
     #[error("{command}: {what}")]
     OutOfRange {
         /// The command, without its version.

@@ -82,8 +82,8 @@ impl Exchange {
     }
 
     fn read<'b>(&mut self, buffer: &'b mut [u8], deadline: Deadline) -> Result<&'b [u8], Error> {
-        // A caller that only polls for the answer does so many times a second, and does not need the state of
-        // the process.
+        // A caller that only polls for the answer does so at a high rate, and does not need the state of the
+        // process.
         let waits = !deadline.is_over();
         let count = self
             .connection

@@ -44,10 +44,10 @@ pub enum Hazard {
         "the runtime ({version}) is still suspended, where those before .NET 10 end with a segmentation fault"
     )]
     PerfMapWhileSuspended {
-        /// Its version, as reported by the runtime.
+        /// The version reported by the runtime.
         version: String,
     },
-    /// Removing an environment variable from a NativeAOT program: those of .NET 8 and 9 end with a
+    /// Removing an environment variable from a NativeAOT program: programs of .NET 8 and 9 end with a
     /// segmentation fault. On Linux the refusal of perf maps identifies such a program, and Mono refuses
     /// them, too.
     #[error(
@@ -58,7 +58,7 @@ pub enum Hazard {
     /// unreachable.
     #[error("{path}: {problem}: the runtime would delete its diagnostic socket and not be reachable any more", path = .path.display())]
     NoCreateDump {
-        /// Its path among the target's files.
+        /// The path of `createdump` on the target's filesystem.
         path: PathBuf,
         /// The fault.
         problem: &'static str,
@@ -70,7 +70,7 @@ pub enum Hazard {
          answers the next requests instead of the program"
     )]
     DumpInSingleFile {
-        /// Its version, as reported by the runtime.
+        /// The version reported by the runtime.
         version: String,
     },
 }

@@ -25,7 +25,7 @@
 //!
 //! # Sessions
 //!
-//! [`Target::start_session`] starts a [`Session`], whose stream is a recording in the nettrace format. It is
+//! [`Target::start_session`] starts a [`Session`]. Its stream is a recording in the nettrace format. It is
 //! stopped over a second connection *while its stream is read*; the reads take care of that
 //! ([`Session::stop_after`], [`Session::request_stop`]). `Session::events` (feature `nettrace`) returns the
 //! events as they arrive.
@@ -42,8 +42,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Names of methods come at the end of a session. [`Target::list_methods`] requests the list at any time, and
-//! [`LiveNames`] while a session runs.
+//! Names of methods are sent at the end of a session. [`Target::list_methods`] requests the list at any time,
+//! and [`LiveNames`] while a session runs.
 //!
 //! # Ports
 //!
@@ -75,15 +75,15 @@
 //!
 //! # Safeguards
 //!
-//! Some commands end some runtimes, or make them unreachable. Those that were observed to do so are blocked
-//! ([`Error::Blocked`], [`Hazard`]) unless the caller insists ([`Target::without_safeguards`]).
+//! Some commands end some runtimes, or make them unreachable. Commands that were observed to do so are
+//! blocked ([`Error::Blocked`], [`Hazard`]) unless the caller insists ([`Target::without_safeguards`]).
 //!
 //! # Limits of this crate
 //!
-//! The calls block, each for at most its [`Timeouts`] or until its [`Deadline`]. The streams of sessions have
-//! no end of their own: [`SessionReader`] documents how long its reads wait, and a [`Canceller`] ends a read
-//! ([`Session::canceller`]) or a wait at a port ([`PortServer::canceller`]) from another thread. The only
-//! threads are those of a [`PortServer`], of [`LiveNames`] and of a [`Renewal`]. Async programs use `dipc-wire` and `nettrace`
+//! The calls block, each for at most its [`Timeouts`] or until its [`Deadline`]. The streams of sessions do
+//! not end by themselves: [`SessionReader`] documents how long its reads wait, and a [`Canceller`] ends a
+//! read ([`Session::canceller`]) or a wait at a port ([`PortServer::canceller`]) from another thread. Only a
+//! [`PortServer`], [`LiveNames`] and a [`Renewal`] use threads. Async programs use `dipc-wire` and `nettrace`
 //! alone, as in `examples/async_tokio.rs` (a session) and `examples/async_port.rs` (a port).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -32,7 +32,7 @@ impl WaiterQueue {
     }
 }
 
-/// A runtime that has connected to the port, shared by its commands and the server's thread.
+/// A runtime that has connected to the port, shared between its commands and the server's thread.
 #[derive(Debug)]
 pub(crate) struct PortLink {
     pub(crate) cookie: Uuid,
@@ -110,7 +110,7 @@ impl PortLink {
         }
     }
 
-    /// Returns true if a command waits that has no connection yet.
+    /// Returns true if a command is still waiting for a connection.
     pub(crate) fn is_wanted(&self) -> bool {
         let handoff = self.handoff();
         handoff.waiting > handoff.ready.len()
@@ -141,8 +141,8 @@ impl PortLink {
         self.handoff().in_use > 0
     }
 
-    /// Returns how long the runtime, without a connection at the port since `since`, has had no connection
-    /// with a command either.
+    /// Returns how long the runtime, without a connection at the port since `since`, has also been without a
+    /// connection with a command.
     pub(crate) fn absence(&self, since: Instant, now: Instant) -> Duration {
         let handoff = self.handoff();
         if handoff.in_use > 0 {
@@ -151,7 +151,7 @@ impl PortLink {
         now.saturating_duration_since(handoff.last_closed.map_or(since, |closed| closed.max(since)))
     }
 
-    /// Marks the runtime as exited: no more connections will come.
+    /// Marks the runtime as exited: it will not connect again.
     pub(crate) fn end(&self) {
         self.handoff().exited = true;
         self.changed.notify_all();

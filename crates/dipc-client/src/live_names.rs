@@ -13,23 +13,23 @@ use crate::{Deadline, Error, Session, Target};
 const AFTER_START: Duration = Duration::from_secs(1);
 /// The time limit for a list of methods.
 const LIST: Duration = Duration::from_secs(30);
-/// The longest wait between checks whether the names are still wanted.
+/// Maximum wait between checks whether the names are still wanted.
 const TICK: Duration = Duration::from_millis(100);
-/// The most pieces of the list that may wait for a reader.
+/// Maximum number of pieces of the list that may wait for a reader.
 const PIECES: usize = 8;
 /// Bytes that are read at once.
 const BUFFER: usize = 64 << 10;
-/// The least time between the first list and the second; it doubles with each later list.
+/// Minimum time between the first list and the second; it doubles with each later list.
 const BEFORE_AGAIN: Duration = Duration::from_secs(2);
 
 /// The names of a process's methods while it runs, for stacks that are shown immediately.
 ///
 /// A runtime lists its methods only at the end of a session, which is too late for a live view. A thread of
 /// this type requests [the list](Target::list_methods) with a session of its own, and [makes the runtime
-/// report](Target::report_compiled_methods) each method that it compiles from then on to the session whose
-/// stacks are shown. That session needs [`NAME_KEYWORDS`](crate::NAME_KEYWORDS) at level informational.
-/// Precompiled methods that run for the first time after the list are in neither: if names are missing,
-/// [request the list again](Self::request_again).
+/// report](Target::report_compiled_methods) each method that it compiles from then on to the session that
+/// provides the displayed stacks. That session needs [`NAME_KEYWORDS`](crate::NAME_KEYWORDS) at level
+/// informational. Precompiled methods that run for the first time after the list are in neither: if names are
+/// missing, [request the list again](Self::request_again).
 ///
 /// The thread ends when the value is dropped.
 ///
@@ -55,12 +55,12 @@ const BEFORE_AGAIN: Duration = Duration::from_secs(2);
 /// ```
 #[derive(Debug)]
 pub struct LiveNames {
-    /// Pieces of lists; `None` marks the end of one.
+    /// Pieces of lists; `None` marks the end of a list.
     pieces: Receiver<Option<Vec<u8>>>,
     #[cfg(feature = "nettrace")]
     decoder: nettrace::Decoder,
     flags: Arc<Flags>,
-    /// True if the first list has been read, or will never come.
+    /// True if the first list has been read, or will never arrive.
     is_whole: bool,
     /// The time from which the next list may be requested, and the interval after that one.
     next: Instant,
@@ -73,7 +73,7 @@ pub struct LiveNames {
 pub enum ListPiece {
     /// The next bytes of its stream, which is a recording.
     Bytes(Vec<u8>),
-    /// Its end.
+    /// The end of the list.
     End,
 }
 
@@ -86,7 +86,7 @@ struct Flags {
 
 impl LiveNames {
     /// Starts the sessions, within the [time limits](crate::Timeouts) of the target. With `reports_compiled`
-    /// one of them makes the runtime report methods that it compiles; a session that itself requests the
+    /// a session makes the runtime report methods that it compiles; a session that itself requests the
     /// verbose level does not need this. A program that `is_starting` cannot list its methods yet: the list
     /// is requested a second later, but the other session runs when this returns. `on_error` receives the
     /// errors of the sessions, after which names are missing.
@@ -136,7 +136,7 @@ impl LiveNames {
     }
 
     /// Requests the list again, unless it is too early: each list costs the process some time. The first wait
-    /// is 2 seconds, and each later one is twice as long.
+    /// is 2 seconds, and each later wait is twice as long.
     pub fn request_again(&mut self) {
         if self.is_whole && Instant::now() >= self.next {
             self.wait = self.wait.saturating_mul(2);

@@ -39,7 +39,7 @@ impl LiveReader {
         Self { events, is_whole_order: false, unreadable: None }
     }
 
-    /// Creates the reader of a stream whose events may wait for older ones until the stream ends.
+    /// Creates the reader of a stream in which events may wait for older events until the stream ends.
     pub fn in_whole_order() -> Self {
         Self { events: Decoder::new().in_time_order(), is_whole_order: true, unreadable: None }
     }

@@ -11,14 +11,14 @@ use crate::{Deadline, Error, OptionalFeature, RUNTIME_PROVIDER, Rundown, Session
 /// Loader, JIT and NGEN.
 pub const NAME_KEYWORDS: Keywords = Keywords::LOADER.union(Keywords::METHODS);
 
-/// The longest wait of one read: the caller may cancel meanwhile.
+/// Maximum wait of one read: the caller may cancel meanwhile.
 const STEP: Duration = Duration::from_millis(100);
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
 impl Target {
     /// Starts a session that only lists all methods: it requests no events and is stopped at once, so that
-    /// its stream is the rundown. The stream is a recording. A NativeAOT process has no methods to list.
+    /// its stream is the rundown. The stream is a recording. A NativeAOT process does not list methods.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -41,7 +41,7 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// Those of [`start_session`](Self::start_session) and [`Session::request_stop`].
+    /// Errors of [`start_session`](Self::start_session) and [`Session::request_stop`].
     pub fn list_methods(&self) -> Result<MethodList, Error> {
         let mut session = self.start_session(&names_session(Keywords::NONE, Level::CRITICAL))?;
         session.request_stop()?;
@@ -50,10 +50,10 @@ impl Target {
 
     /// Starts a session that makes the runtime report each method that it compiles to every session with
     /// [`NAME_KEYWORDS`], at any level. The runtime does so only while some session requests the verbose
-    /// level. Its own stream must be read, and has no other use.
+    /// level. The session's own stream must be read, and is otherwise useless.
     ///
     /// # Errors
-    /// Those of [`start_session`](Self::start_session).
+    /// Errors of [`start_session`](Self::start_session).
     pub fn report_compiled_methods(&self) -> Result<Session, Error> {
         self.start_session(&names_session(Keywords::METHODS, Level::VERBOSE).with_rundown(Rundown::Off))
     }
@@ -78,7 +78,7 @@ impl MethodList {
     /// returns true while nothing arrives.
     ///
     /// # Errors
-    /// Those of [`Session::read`], including that of the deadline.
+    /// Errors of [`Session::read`], including the deadline error.
     pub fn read(
         mut self,
         deadline: Deadline,

@@ -26,14 +26,14 @@ pub enum OptionalFeature {
     /// Threads wait while the session's buffer is full: CollectTracing6. If dropped: events are dropped, and
     /// counted.
     BlockWhenFull,
-    /// Filters by event id: CollectTracing5. If dropped: all events of the keywords and the level come.
+    /// Filters by event id: CollectTracing5. If dropped: all events of the keywords and the level are sent.
     EventFilter,
-    /// A rundown other than the default one, by keywords: CollectTracing4. If dropped: the default rundown
-    /// comes.
+    /// A rundown other than the default one, by keywords: CollectTracing4. If dropped: the default rundown is
+    /// sent.
     RundownKeyword,
-    /// Events without stacks: CollectTracing3. If dropped: stacks come.
+    /// Events without stacks: CollectTracing3. If dropped: stacks are sent.
     NoStacks,
-    /// No rundown: CollectTracing2. If dropped: the default rundown comes.
+    /// No rundown: CollectTracing2. If dropped: the default rundown is sent.
     NoRundown,
     /// Verbose logging of `createdump`: GenerateCoreDump2. If dropped: it logs as usual.
     VerboseLogging,
@@ -68,7 +68,7 @@ impl fmt::Display for OptionalFeature {
     }
 }
 
-/// Returns the features that a form of a command lacks; an error for the first one that is not optional.
+/// Returns the features that a form of a command lacks; an error for the first feature that is not optional.
 pub(crate) fn drop_unsupported(
     optional_features: &[(OptionalFeature, u8)],
     form: u8,

@@ -21,11 +21,11 @@ use crate::{Error, PortError, Target};
 /// A diagnostic port that any number of runtimes connect to: those with `DOTNET_DiagnosticPorts=ADDRESS` in
 /// their environment.
 ///
-/// Each runtime is identified by its cookie, which only its own process can use if the system identifies the
-/// peer (not for a TCP address), and connects again after every command. One thread serves them all; an idle
-/// runtime costs a descriptor and a few hundred bytes. Idle connections take three quarters of the open files
-/// that the process may have, those of one process half of that, and 65,536 at most. Dropping the server
-/// releases them: suspended ones wait for the next server.
+/// A cookie identifies each runtime; only its own process can use the cookie if the system identifies the
+/// peer (not for a TCP address). Each runtime connects again after every command. One thread serves them all;
+/// an idle runtime costs a descriptor and a few hundred bytes. Idle connections take three quarters of the
+/// open files that the process may have, one process half of that, and 65,536 at most. Dropping the server
+/// releases them: suspended runtimes wait for the next server.
 ///
 /// ```
 /// use std::time::Duration;

@@ -59,15 +59,15 @@ pub enum PortError {
         address: Address,
         /// The process.
         pid: u32,
-        /// The most connections of one process.
+        /// Maximum number of connections of one process.
         limit: usize,
     },
-    /// The port has reached its limit of connections. Others wait until one is closed.
+    /// The port has reached its limit of connections. Others wait until a connection is closed.
     #[error("accept: {address}: there are {limit} connections; others have to wait")]
     Full {
         /// The port.
         address: Address,
-        /// The most connections.
+        /// Maximum number of connections.
         limit: usize,
     },
     /// The runtime exists, but did not connect again after its last command.

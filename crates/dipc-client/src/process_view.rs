@@ -14,16 +14,16 @@ use linux_proc_stat::Status;
 use crate::Hazard;
 pub use thread_times::{ThreadTime, ThreadTimes, ThreadTimesReader};
 
-/// The most bytes that are read of a list of mapped files.
+/// Maximum number of bytes to read of a list of mapped files.
 const MAPS_LIMIT: u64 = 64 << 20;
 
 /// The state of a runtime at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "it waits, runs, or is not known")]
 pub enum Startup {
-    /// It waits, or has only just begun to start.
+    /// Waits, or has only just begun to start.
     Suspended,
-    /// It was resumed, or did not wait.
+    /// Was resumed, or did not wait.
     Running,
     /// Not visible to this process: a system other than Linux, no permission, a NativeAOT program, .NET 7 or
     /// older.
@@ -34,10 +34,10 @@ pub enum Startup {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelThread {
-    /// Its number as the process itself sees it: in the innermost pid namespace.
+    /// The thread id as the process itself sees it: in the innermost pid namespace.
     pub id: u64,
-    /// Its name, of at most 15 bytes. .NET passes on the names that programs give to threads, and names its
-    /// own threads.
+    /// The name of the thread, at most 15 bytes. .NET passes on the names that programs give to threads, and
+    /// names its own threads.
     pub name: String,
     /// The kernel's letter for its state: `R` for running or runnable, `S` for sleeping, `D` for waiting in
     /// the kernel without reacting to signals, `T` and `t` for stopped.
@@ -60,7 +60,7 @@ pub struct KernelThread {
 /// ```
 #[derive(Debug, Clone)]
 pub struct ProcessView {
-    /// Its folder in `/proc`.
+    /// The process's folder in `/proc`.
     folder: PathBuf,
 }
 
@@ -87,7 +87,7 @@ impl ProcessView {
         startup
     }
 
-    /// Returns the threads of the process, in no particular order. Those that end meanwhile are left out.
+    /// Returns the threads of the process, in no particular order. Threads that end meanwhile are left out.
     ///
     /// # Errors
     /// If the system does not show them: not Linux, or no such process.
@@ -157,7 +157,7 @@ impl ProcessView {
         fs::read_link(self.folder.join("exe"))
     }
 
-    /// Returns whether CoreCLR is seen in the process: by its library, or by the names of its threads, which
+    /// Returns true if the process shows signs of CoreCLR: its library, or the names of its threads, which
     /// single-file programs have, too. NativeAOT has neither.
     pub(crate) fn runs_coreclr(&self) -> bool {
         self.mapped("libcoreclr.so").is_some() || self.has_coreclr_threads()
@@ -190,7 +190,7 @@ impl ProcessView {
     }
 
     /// Returns the reason why the runtime could not start its `createdump`; `None` if none is found.
-    /// Single-file programs have no library `libcoreclr.so` and start it in another way.
+    /// Single-file programs lack the library `libcoreclr.so` and start it in another way.
     pub fn createdump_hazard(&self) -> Option<Hazard> {
         let path = self.mapped("libcoreclr.so")?.with_file_name("createdump");
         let problem = match self.metadata(&path) {
@@ -214,13 +214,13 @@ impl ProcessView {
         found
     }
 
-    /// Calls `visit` with the path of every mapped file, as the process sees it; a file may come several
+    /// Calls `visit` with the path of every mapped file, as the process sees it; a file may be passed several
     /// times.
     pub fn for_each_mapped_file(&self, mut visit: impl FnMut(&Path)) -> io::Result<()> {
         let maps = BufReader::new(File::open(self.folder.join("maps"))?.take(MAPS_LIMIT));
         for line in maps.split(b'\n') {
             let line = line?;
-            // Names that are not UTF-8 are skipped: the files of a runtime have none.
+            // Names that are not UTF-8 are skipped: the files of a runtime have UTF-8 names.
             let Ok(line) = std::str::from_utf8(&line) else { continue };
             if let Some(path) = line.find('/').and_then(|start| line.get(start..)) {
                 visit(Path::new(path.strip_suffix(" (deleted)").unwrap_or(path)));

@@ -182,7 +182,7 @@ pub const PROFILES: &[Profile] = &[
                 level: Level::INFORMATIONAL,
                 arguments: ROUTE_AND_STATUS_ARGUMENTS,
             },
-            // Those of `tasks`, plus asynchronous operations.
+            // The keywords of `tasks`, plus asynchronous operations.
             source("System.Threading.Tasks.TplEventSource", Keywords(0xEB), Level::VERBOSE),
             source("System.Diagnostics.Eventing.FrameworkEventSource", Keywords(0x12), Level::VERBOSE),
             // Collections, waits for locks, exceptions, threads of the pool.
@@ -363,7 +363,7 @@ pub const CLR_KEYWORDS: &[(&str, Keywords)] = &[
     ("allocationsampling", Keywords(0x800_0000_0000)),
 ];
 
-/// Returns a keyword of the runtime's provider by its name, in any case.
+/// Returns the keyword of the runtime's provider with a name, in any case.
 ///
 /// ```
 /// use dipc_client::{Keywords, clr_keyword};

@@ -31,8 +31,8 @@ impl Providers {
     ///   [`DEFAULT_LEVEL`].
     /// * Arguments are `key=value;key=value`. Quotes (`"`, or `\"` as many shells leave them) protect `,` `;`
     ///   and `=` in a key or a value.
-    /// * A provider named twice gets the keywords of both and the wider level; at most one of the two may
-    ///   have arguments.
+    /// * A provider named twice gets the keywords of both and the wider level; only one occurrence may have
+    ///   arguments.
     ///
     /// The error has the byte position in `text`.
     ///
@@ -58,8 +58,8 @@ impl Providers {
         Ok(providers)
     }
 
-    /// Adds a provider, or merges it into the one with that name: keywords of both, the wider level, and the
-    /// arguments of the one that has any.
+    /// Adds a provider, or merges it into the provider with that name: the keywords of both, the wider level,
+    /// and the arguments of either.
     ///
     /// ```
     /// use dipc_client::{CPU_PROFILE, Profile, Providers};
@@ -235,7 +235,7 @@ impl fmt::Display for ParseProvidersError {
 
 impl core::error::Error for ParseProvidersError {}
 
-/// A part of a text with its position.
+/// A part of a string with its position.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     start: usize,

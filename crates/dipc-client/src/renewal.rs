@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{Deadline, Error, SessionConfig, Target};
 
-/// The longest read between checks for the end.
+/// Maximum duration of a read between checks for the end.
 const TICK: Duration = Duration::from_millis(250);
 /// The time for which the end of its session is awaited when a renewal is dropped.
 const END: Duration = Duration::from_secs(3);
@@ -51,7 +51,7 @@ struct Worker {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RenewalState {
-    /// It was not requested so far.
+    /// Not requested so far.
     #[default]
     Idle,
     /// The session is being started.

@@ -10,7 +10,7 @@ use crate::link::{PortLease, PortLink};
 pub(crate) enum Route {
     /// A connection to it, if the expected process listens.
     Connect(PeerCheck),
-    /// Its own connections to a port of this process.
+    /// The runtime's own connections to a port of this process.
     Port(Arc<PortLink>),
 }
 

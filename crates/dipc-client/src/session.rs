@@ -14,7 +14,7 @@ use crate::link::PortLease;
 use crate::route::RouteConnection;
 use crate::{Error, OptionalFeature, Target};
 
-/// The longest wait of one step of a read: a stop may be requested from another thread meanwhile.
+/// Maximum wait of one step of a read: a stop may be requested from another thread meanwhile.
 const STEP: Duration = Duration::from_secs(1);
 
 /// A running EventPipe session and its stream.
@@ -42,7 +42,7 @@ pub struct Session {
     stream: Connection,
     /// Returned when the stream has ended.
     lease: Option<PortLease>,
-    /// The bytes that came with the reply, and the number of them that were read.
+    /// The bytes received with the reply, and the number of them that were read.
     beginning: Vec<u8>,
     beginning_read: usize,
     first_read: Option<Instant>,
@@ -51,7 +51,7 @@ pub struct Session {
     stop_at: Option<Instant>,
     /// The last check of a requested stop.
     stop_checked: Option<Instant>,
-    /// The longest wait of a reader, if the caller has set one.
+    /// Maximum wait of a reader, if the caller has set a limit.
     silence_limit: Option<Duration>,
     stopper: Stopper,
     command: &'static str,
@@ -117,10 +117,10 @@ impl Session {
     ///
     /// # Errors
     /// With [`Error::is_deadline`] the session continues and the read can be repeated. [`Error::NoStream`] if
-    /// no bytes at all came in [`Timeouts::first_bytes`](crate::Timeouts) after the first call. After a
+    /// no bytes arrived within [`Timeouts::first_bytes`](crate::Timeouts) after the first call. After a
     /// [requested](Self::request_stop) stop, the runtime's refusal of it, and [`Error::NotStopped`] if
-    /// neither the answer nor any byte came in [`Timeouts::stop`](crate::Timeouts): then it can be requested
-    /// again.
+    /// neither the answer nor any byte arrived within [`Timeouts::stop`](crate::Timeouts): then the stop can
+    /// be requested again.
     pub fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Error> {
         let started = Instant::now();
         match self.poll_read(buffer, deadline)? {
@@ -133,7 +133,7 @@ impl Session {
     /// and again. [`read`](Self::read) looks at each thread of the process then, to say why it is silent.
     ///
     /// # Errors
-    /// Those of [`read`](Self::read), except [`Error::is_deadline`].
+    /// Errors of [`read`](Self::read), except [`Error::is_deadline`].
     pub fn poll_read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<Option<usize>, Error> {
         if let Some(count) = self.read_beginning(buffer) {
             return Ok(Some(count));
@@ -161,7 +161,7 @@ impl Session {
         }
     }
 
-    /// Reads the bytes that came with the reply; `None` once they were read.
+    /// Reads the bytes received with the reply; `None` once they were read.
     fn read_beginning(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let waiting = self.beginning.get(self.beginning_read..).filter(|waiting| !waiting.is_empty())?;
         let count = waiting.len().min(buffer.len());
@@ -193,8 +193,7 @@ impl Session {
         }
     }
 
-    /// Requests a stop that is due, and advances one that was requested. `quiet`: the stream just had nothing
-    /// to read.
+    /// Requests a due stop, and advances a requested stop. `quiet`: the stream just had nothing to read.
     fn advance_stop(&mut self, quiet: bool) -> Result<(), Error> {
         let now = Instant::now();
         if self.stop_at.is_some_and(|at| at <= now) {
@@ -252,7 +251,7 @@ impl Session {
     /// If no connection is free (a runtime at a port, a full queue) the next reads send it.
     ///
     /// # Errors
-    /// Those of connecting. After an error it can be requested again.
+    /// Errors of connecting. After an error the stop can be requested again.
     pub fn request_stop(&mut self) -> Result<(), Error> {
         self.stop_at = None;
         self.stopper.request_stop()
@@ -293,13 +292,13 @@ impl Session {
     /// about a recording.
     ///
     /// To stop at an event, take a [`stopper`](Self::stopper) before and call its
-    /// [`request_stop`](Stopper::request_stop): the remaining events, and the rundown, still come.
+    /// [`request_stop`](Stopper::request_stop): the remaining events, and the rundown, are still read.
     ///
     /// A program with nothing to report is silent. [`SessionReader`] documents how long the next event is
-    /// waited for; an error whose [`is_timeout`](nettrace::Error::is_timeout) is true can be followed by
-    /// another call, and no event is lost. In time order the last events of each thread are held until the
-    /// next ones show that nothing older follows. A time-out releases them, so a live view needs a silence
-    /// limit of about a second:
+    /// waited for; an error with [`is_timeout`](nettrace::Error::is_timeout) can be followed by another call,
+    /// and no event is lost. In time order the last events of each thread are held until the next ones show
+    /// that nothing older follows. A time-out releases them, so a live view needs a silence limit of about a
+    /// second:
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -319,7 +318,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Those of the first read ([`nettrace::Error::Io`], which carries the [`Error`]), and a stream that is
+    /// Errors of the first read ([`nettrace::Error::Io`], which carries the [`Error`]), and a stream that is
     /// not a recording.
     #[cfg(feature = "nettrace")]
     pub fn events(&mut self) -> Result<nettrace::Reader<SessionReader<&mut Self>>, nettrace::Error> {

@@ -33,7 +33,7 @@ pub struct SessionConfig {
     pub buffer_mode: BufferMode,
     /// The rundown, which the runtime sends at the end.
     pub rundown: Rundown,
-    /// True if each event comes with its stack; true by default. Runtimes before .NET 9 always send it.
+    /// True to record stacks with events; true by default. Runtimes before .NET 9 always send them.
     pub stackwalk: bool,
     /// The format of the stream; nettrace by default.
     pub format: Format,
@@ -51,7 +51,7 @@ pub enum Rundown {
     Default,
     /// No rundown. Since .NET Core 3.1.
     Off,
-    /// By keywords of `Microsoft-Windows-DotNETRuntimeRundown`. Since .NET 9, except for those of
+    /// By keywords of `Microsoft-Windows-DotNETRuntimeRundown`. Since .NET 9, except for the keywords of
     /// [`Rundown::Default`].
     Keyword(Keywords),
 }
@@ -142,8 +142,9 @@ impl SessionConfig {
     /// that of `ArrayPool`, which the poller of EventCounters is creating, and waits for that lock. After a
     /// session of the Meters alone it is there (docs/decisions/0053).
     ///
-    /// It has a client name of its own: the runtime counts a client once and releases it at the end of each
-    /// session, so that a client with two sessions ends those of all others (docs/decisions/0064).
+    /// This session has a client name of its own: the runtime counts a client once and releases it at the end
+    /// of each session, so a client with two sessions ends the Meters of all other clients
+    /// (docs/decisions/0064).
     fn meters_alone(&self) -> Option<Self> {
         const METERS: &str = "System.Diagnostics.Metrics";
         let is_meters =
@@ -223,8 +224,8 @@ fn with_other_client(arguments: &str) -> String {
 impl Target {
     /// Starts a session with the newest form of CollectTracing that the runtime knows.
     ///
-    /// A session with both EventCounters and Meters is preceded by one of the Meters alone, which is stopped
-    /// at once: otherwise .NET 8 to 10 can hang (dotnet/runtime#119014).
+    /// A session with both EventCounters and Meters is preceded by a session of the Meters alone, which is
+    /// stopped at once: otherwise .NET 8 to 10 can hang (dotnet/runtime#119014).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -245,7 +246,7 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::UnsupportedOption`] if that form lacks an option of `config` that is not
-    /// [`optional`](SessionConfig::optional). [`Session::dropped_features`] returns those that were dropped.
+    /// [`optional`](SessionConfig::optional). [`Session::dropped_features`] returns the dropped options.
     pub fn start_session(&self, config: &SessionConfig) -> Result<Session, Error> {
         if let Some(meters) = config.meters_alone() {
             // Dropping the session stops it.

@@ -12,7 +12,7 @@ use crate::process_view::ProcessView;
 use crate::route::{Route, RouteConnection};
 use crate::{Error, Hazard, Startup, Timeouts};
 
-/// The longest stop of a process after which it does not count as stopped.
+/// Maximum stop of a process that does not yet count as stopped.
 const BRIEF_STOP: Duration = Duration::from_millis(200);
 
 /// A runtime that commands can be sent to. Each command has its own connection.
@@ -122,7 +122,7 @@ impl Target {
         &self.address
     }
 
-    /// Its pid in this process's namespace; `None` for a target by path.
+    /// The pid of the runtime in this process's namespace; `None` for a target by path.
     pub fn pid(&self) -> Option<u32> {
         self.pid
     }
@@ -212,14 +212,14 @@ impl Target {
         }
     }
 
-    /// Sends a command whose reply is only a result; `None` if the runtime does not know it.
+    /// Sends a command with only a result as its reply; `None` if the runtime does not know the command.
     pub(crate) fn try_command<C: Command<Reply = HResult>>(
         &self,
         command: &C,
         deadline: Deadline,
     ) -> Result<Option<()>, Error> {
         let Some((message, exchange)) = self.converse(command, deadline)? else { return Ok(None) };
-        // In the protocol's text some replies have no payload; runtimes send an HRESULT.
+        // In the protocol's text some replies lack a payload; runtimes send an HRESULT.
         if message.header.command == CommandId::OK && message.payload.is_empty() {
             return Ok(Some(()));
         }
@@ -257,7 +257,7 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// Those of connecting, which identifies the process of a target given by path.
+    /// Errors of connecting, which identifies the process of a target given by path.
     pub fn startup(&self) -> Result<Startup, Error> {
         Ok(self.view()?.map_or(Startup::Unknown, |view| view.startup()))
     }

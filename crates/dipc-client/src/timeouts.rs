@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// The longest time of each phase. A phase that takes longer is an error.
+/// Maximum duration of each phase. A phase that takes longer is an error.
 ///
 /// A runtime answers from one thread: a silent client, a dump in progress or a debugger makes it as silent as
 /// a dead one.

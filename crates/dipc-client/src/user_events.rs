@@ -7,8 +7,7 @@ use dipc_wire::{CollectTracing5, Command as _, Keywords, SessionId, UserEventsPr
 use crate::route::RouteConnection;
 use crate::{Error, Target};
 
-/// A session whose events the runtime writes to the kernel's user_events, to be read by `perf` and similar
-/// tools.
+/// A session of events that the runtime writes to the kernel's user_events, for `perf` and similar tools.
 ///
 /// It ends when this is dropped, within [`Timeouts::abandon`](crate::Timeouts).
 #[derive(Debug)]
@@ -39,7 +38,7 @@ impl Target {
         let command: CollectTracing5 = CollectTracing5::UserEvents(session);
         let deadline = self.request_deadline();
         let mut exchange = self.send(&command, deadline)?;
-        // A runtime that refuses may have closed before the descriptor came, and its answer is more useful
+        // A runtime that refuses may have closed before the descriptor arrived, and its answer is more useful
         // than that error.
         let handed = exchange.hand_over(user_events_data, deadline);
         let answer = exchange.receive::<CollectTracing5>(deadline);

@@ -144,8 +144,8 @@ impl Builder {
     }
 
     /// Simulates a kernel with user_events: user_events sessions of CollectTracing5 and 6 write an event of
-    /// each provider to the file whose descriptor the client passes, which may be of any kind. Default: they
-    /// are refused, as on most kernels.
+    /// each provider to the file descriptor that the client passes, of any kind of file. Default: such
+    /// sessions are refused, as on most kernels.
     pub fn user_events(mut self) -> Self {
         self.user_events = true;
         self

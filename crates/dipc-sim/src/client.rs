@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The time after which a client that does not read counts as gone.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The most bytes that are written at once.
+/// Maximum number of bytes to write at once.
 const CHUNK_LEN: usize = 64 * 1024;
 
 /// The progress of a conversation: `Break` ends it. An error means that the client has gone, or the runtime

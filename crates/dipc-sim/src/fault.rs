@@ -53,7 +53,7 @@ pub enum Fault {
     /// `flood`: a session's stream has more events than can be read; its sequence numbers show the lost ones.
     Flood,
     /// `die-in-the-middle:BYTES`: the process ends after this many bytes of a session's stream, with all
-    /// connections. The socket file stays, as that of a killed process does.
+    /// connections. The socket file stays, as after a killed process.
     DieInTheMiddle {
         /// The bytes of the stream that are sent.
         after: usize,

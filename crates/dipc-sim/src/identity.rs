@@ -89,7 +89,7 @@ impl Identity {
         identity
     }
 
-    /// Encodes each reply once, so that a runtime whose identity cannot be sent does not start.
+    /// Encodes each reply once, so that a runtime with an identity that cannot be sent does not start.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.reply_1()?;
         self.reply_2()?;

@@ -50,7 +50,7 @@
 //! * Sessions that write to user_events are refused, as on a kernel without them, unless
 //!   [`Builder::user_events`] is set. Even then no kernel is involved.
 //! * A dump is a small text file, and any file is a valid profiler.
-//! * A runtime that connects to a port has no socket of its own.
+//! * A runtime that connects to a port does not create a socket of its own.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

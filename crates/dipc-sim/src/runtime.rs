@@ -133,8 +133,8 @@ impl Runtime {
         self.server.requests()
     }
 
-    /// Returns true if the simulated process has ended, by a fault or by a request that ends a real one of
-    /// its version.
+    /// Returns true if the simulated process has ended, because of a fault or a request that ends real
+    /// processes of its version.
     pub fn has_died(&self) -> bool {
         self.server.has_died()
     }
@@ -170,7 +170,7 @@ fn change_owner(path: &Path) -> io::Result<()> {
     std::os::unix::fs::chown(path, Some(Fault::FOREIGN_USER), None)
 }
 
-/// Fails: a pipe has no owner.
+/// Fails: a pipe does not have an owner.
 #[cfg(not(unix))]
 fn change_owner(_: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

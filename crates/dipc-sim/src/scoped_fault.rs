@@ -6,8 +6,8 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// A fault, and the requests that it applies to: all, those of one command, or a single one of either, by its
-/// number.
+/// A fault, and the requests that it applies to: all requests, the requests of one command, or a single
+/// request of either, selected by number.
 ///
 /// It is written `FAULT[@COMMAND][#NUMBER]`, with the command's name in the protocol:
 /// `error:0x80004005@ProcessInfo3#2` applies to the answer to the second ProcessInfo3, `never-answer#1` to
@@ -39,8 +39,8 @@ impl ScopedFault {
         Self { command: Some(command), ..self }
     }
 
-    /// Returns the fault restricted to the request with this number, among those that it applied to before.
-    /// The first is 1; 0 means the first, too.
+    /// Returns the fault restricted to the request with this number, among the requests that it applied to
+    /// before. The first is 1; 0 means the first, too.
     ///
     /// ```
     /// use dipc_sim::{CommandId, Fault, Runtime, ScopedFault};

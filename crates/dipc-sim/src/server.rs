@@ -21,7 +21,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 /// The stack size of a thread: there can be thousands of threads, and none calls deeply.
 pub(crate) const STACK_SIZE: usize = 256 * 1024;
 
-/// A simulated runtime, shared by its threads.
+/// A simulated runtime, shared between its threads.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) config: RuntimeConfig,
@@ -44,7 +44,7 @@ struct Shared {
     requests: VecDeque<Request>,
 }
 
-/// A session whose stream has not ended.
+/// A session with a stream that has not ended.
 #[derive(Debug)]
 struct OpenSession {
     request: Request,
@@ -57,7 +57,7 @@ struct OpenSession {
 enum Ending {
     /// An orderly end, without a trace.
     ShutDown,
-    /// An end like that of a killed process.
+    /// An end as of a killed process.
     Death,
 }
 
@@ -173,7 +173,7 @@ impl Server {
         self.changed.notify_all();
     }
 
-    /// Returns whether a session should end; true for one that does not exist.
+    /// Returns true if a session should end, or does not exist.
     pub(crate) fn is_stopped(&self, id: SessionId) -> bool {
         self.shared().sessions.get(&id).is_none_or(|session| session.stopped)
     }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 const VARIABLE_NOT_FOUND: HResult = HResult::from_bits(0x8007_00cb);
 /// The answer of NativeAOT to a variable name that the system refuses.
 const SYSTEM_REFUSES: HResult = HResult(-1);
-/// The most elements of each list, which bounds the memory that clients can take.
+/// Maximum length of each list, which bounds the memory that clients can take.
 const MAX_LEN: usize = 10_000;
 
 /// The state of a simulated process, with the changes by clients.

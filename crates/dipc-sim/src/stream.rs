@@ -26,7 +26,7 @@ use synthetic::Synthetic;
 /// The rate of [`Fault::Flood`](crate::Fault::Flood) in events per second: more than can be written.
 const FLOOD_RATE: u64 = 50_000_000;
 
-/// The streams of a runtime as configured by its user.
+/// The configured streams of a runtime.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamOptions {
     pub(crate) recording: Arc<Recording>,

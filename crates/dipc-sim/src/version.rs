@@ -10,9 +10,9 @@ use std::str::FromStr;
 
 /// A version of .NET, as seen by a client of its diagnostic port.
 ///
-/// The answers of 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20 were observed under Linux, those of 8 on
-/// 8.0.28, NativeAOT 8.0 and in recorded conversations with 8.0.33. 6 and 11 were not available: their
-/// commands are from the protocol's text and the runtime's history, and otherwise they answer like the nearest
+/// The answers of 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20 were observed under Linux, the answers of 8 on
+/// 8.0.28, NativeAOT 8.0 and in recorded conversations with 8.0.33. 6 and 11 were unavailable: their commands
+/// are from the protocol's text and the runtime's history, and otherwise they answer like the nearest
 /// version.
 ///
 /// | | 3.1 | 6 | 8 | 9 | 10 | 11 | nativeaot-9 |

@@ -7,7 +7,7 @@ use crate::Error;
 
 /// The address of a diagnostic port.
 ///
-/// Every kind can be named on every system; using one that the system does not have fails with
+/// Every kind can be named on every system; using a kind that the system lacks fails with
 /// [`Error::Unsupported`].
 ///
 /// ```
@@ -89,8 +89,8 @@ const PIPES: &str = r"\\.\pipe\";
 impl Address {
     /// Parses an address in user notation: `127.0.0.1:9000`, `[::1]:9000` or `localhost:9000` is TCP,
     /// `\\.\pipe\name` is a named pipe, and anything else is a path (on Windows: the name of a pipe).
-    /// `localhost` is the only name that is resolved. A socket whose file name looks like a TCP address can
-    /// be given as `./127.0.0.1:9000`.
+    /// `localhost` is the only name that is resolved. A socket with a file name that looks like a TCP address
+    /// can be given as `./127.0.0.1:9000`.
     ///
     /// ```
     /// use dipc_transport::{Address, TcpReach};

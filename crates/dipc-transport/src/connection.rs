@@ -166,8 +166,8 @@ impl Connector {
     /// Connects, or continues to connect, until the deadline.
     ///
     /// # Errors
-    /// Those of [`Connection::connect`]. After a time-out the next call continues; after any other error, and
-    /// after a connection, it starts again.
+    /// The errors of [`Connection::connect`]. After a time-out the next call continues; after any other
+    /// error, and after a connection, it starts again.
     pub fn connect(&mut self, deadline: Deadline) -> Result<Connection, Error> {
         let stream = match self.address {
             Address::Tcp(tcp) => {

@@ -2,8 +2,8 @@ use std::time::{Duration, Instant};
 
 /// The moment at which a step times out.
 ///
-/// One deadline can span several steps, which share the time. A step whose deadline is over still tries once,
-/// and fails only if it would have to wait.
+/// One deadline can span several steps, which share the time. A step after the deadline still tries once, and
+/// fails only if it would have to wait.
 ///
 /// ```
 /// use std::time::Duration;

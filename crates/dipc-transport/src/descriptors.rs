@@ -8,9 +8,9 @@ use crate::{Connection, Deadline, Error, Operation};
 pub struct Received {
     /// The number of bytes that were read; 0 is the end of the stream.
     pub bytes: usize,
-    /// The descriptors that came with them, in order. Children do not inherit them.
+    /// The descriptors received with them, in order. Children do not inherit them.
     pub descriptors: Vec<OwnedFd>,
-    /// True if more descriptors came than the limit. Those beyond it are closed.
+    /// True if more descriptors were received than the limit. The excess descriptors are closed.
     pub surplus: bool,
 }
 
@@ -59,8 +59,8 @@ impl Connection {
         self.write_all(bytes.get(count..).unwrap_or_default(), deadline)
     }
 
-    /// Reads as [`Connection::read`] does, and receives up to `limit` descriptors that come with the bytes.
-    /// Bytes and descriptors of different messages are returned separately.
+    /// Reads as [`Connection::read`] does, and receives up to `limit` descriptors sent with the bytes. Bytes
+    /// and descriptors of different messages are returned separately.
     ///
     /// Descriptors beyond `limit` are closed, and so are all that arrive at a plain [`Connection::read`].
     ///

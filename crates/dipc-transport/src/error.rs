@@ -22,7 +22,7 @@ pub enum Error {
         /// The requested pid.
         pid: u32,
     },
-    /// The directory where a runtime creates its socket has none for the process.
+    /// The directory where a runtime creates its socket lacks a socket of the process.
     #[error("process {pid} ({name}): no diagnostic socket of it in {}", .directory.display())]
     NoEndpoint {
         /// The requested pid.
@@ -79,7 +79,7 @@ pub enum Error {
         address: Address,
         /// The expected process.
         pid: u32,
-        /// Its user, on systems where the kernel reports a peer's user.
+        /// The user of the process, on systems where the kernel reports a peer's user.
         uid: Option<u32>,
         /// The credentials of the listener.
         found: PeerCredentials,
@@ -91,7 +91,7 @@ pub enum Error {
         operation: Operation,
         /// The path.
         path: PathBuf,
-        /// The longest allowed path, in bytes.
+        /// Maximum length of a path, in bytes.
         limit: usize,
     },
     /// A TCP address beyond this machine.
@@ -157,7 +157,7 @@ pub enum Error {
     },
 }
 
-/// The shortest wait after which the state of the peer is read: callers poll with shorter ones, many times a
+/// Minimum wait after which the state of the peer is read: callers poll with shorter waits, many times a
 /// second.
 const MIN_PROBED_WAIT: Duration = Duration::from_millis(250);
 
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn root_gets_no_advice_to_become_root() {
         assert!(permission_help(Some(1000)).contains("or as root"));
-        // Windows has no root user.
+        // Windows lacks a root user.
         assert!(permission_help(None).ends_with("or as administrator"));
         let root = permission_help(Some(0));
         assert!(

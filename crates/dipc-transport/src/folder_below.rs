@@ -25,11 +25,12 @@ use crate::sys;
 pub struct FolderBelow(sys::FolderBelow);
 
 impl FolderBelow {
-    /// Opens the folder that the relative path `below` names; an empty one is `folder` itself, which may be a
-    /// link.
+    /// Opens the folder that the relative path `below` names; an empty path is `folder` itself, which may be
+    /// a link.
     ///
     /// # Errors
-    /// Those of opening, and [`io::ErrorKind::InvalidInput`] if a part of the path is a link, or leads upwards.
+    /// Errors of opening, and [`io::ErrorKind::InvalidInput`] if a part of the path is a link, or leads
+    /// upwards.
     pub fn open(folder: &Path, below: &Path) -> io::Result<Self> {
         if !below.components().all(|part| matches!(part, Component::Normal(_))) {
             return Err(refused("the path leads out of the folder"));
@@ -37,7 +38,8 @@ impl FolderBelow {
         sys::FolderBelow::open(folder, below, false).map(Self).map_err(|error| explain(folder, below, error))
     }
 
-    /// Opens the folder like [`open`](Self::open), and creates what is missing of `below`. `folder` has to exist.
+    /// Opens the folder like [`open`](Self::open), and creates the missing parts of `below`. `folder` has to
+    /// exist.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -72,7 +74,7 @@ pub(crate) fn unless_it_exists(created: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// A folder whose parts were no links when they were looked at.
+/// A folder with a path that was free of links when it was checked.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 pub(crate) struct CheckedFolder(PathBuf);

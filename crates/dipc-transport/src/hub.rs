@@ -45,7 +45,7 @@ pub struct Hub {
     /// The number of candidates that are polled before the watcher is asked for more.
     round: usize,
     next_token: usize,
-    /// The most connections at a time; `None` for no limit.
+    /// Maximum number of simultaneous connections; `None` for no limit.
     limit: Option<usize>,
     /// True if a client may be waiting for `accept` because of the limit.
     is_accept_paused: bool,
@@ -103,7 +103,7 @@ struct WatchedConnection {
     is_candidate: bool,
 }
 
-/// The token of the listener; those of connections follow.
+/// The token of the listener; the tokens of connections follow.
 const LISTENER: usize = 0;
 
 impl Hub {
@@ -133,8 +133,8 @@ impl Hub {
         }
     }
 
-    /// Accepts at most `limit` connections at a time; others wait until one is closed. A caller that takes
-    /// connections out needs descriptors for these as well
+    /// Accepts at most `limit` connections at a time; others wait until a connection is closed. A caller that
+    /// takes connections out needs descriptors for these as well
     /// ([`raise_descriptor_limit`](crate::raise_descriptor_limit)).
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = Some(limit);
@@ -230,15 +230,15 @@ impl Hub {
         }
         match self.listener.accept() {
             Ok(socket) => {
-                // There may be more clients; the other candidates come first.
+                // There may be more clients; the other candidates are first.
                 self.candidates.push_back(LISTENER);
-                // macOS and Windows have no credentials for a client that has already disconnected.
+                // macOS and Windows do not report credentials of a client that has already disconnected.
                 let Ok(peer) = socket.peer_credentials() else { return Ok(None) };
                 let token = self.add(socket, self.address.clone(), peer)?;
                 Ok(Some(HubEvent::Accepted(token)))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            // The client has closed again, or a signal came.
+            // The client has closed again, or a signal arrived.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) =>
             {
@@ -285,8 +285,8 @@ impl Hub {
         }
     }
 
-    /// Reads the available bytes, without waiting: `Ok(None)` if there are none, or there is no such
-    /// connection. 0 is the end, which [`HubEvent::Closed`] reports as well.
+    /// Reads the available bytes, without waiting: `Ok(None)` if no bytes are available, or the connection
+    /// does not exist. 0 is the end, which [`HubEvent::Closed`] reports as well.
     pub fn read(&mut self, token: Token, buffer: &mut [u8]) -> Result<Option<usize>, Error> {
         let Some(watched) = self.connections.get_mut(&token.0) else { return Ok(None) };
         match watched.socket.read(buffer) {
@@ -313,7 +313,7 @@ impl Hub {
         }
     }
 
-    /// Watches a connection from now on: one that was taken out, or any other. It gets a new token.
+    /// Watches a connection from now on, taken out of a hub or not. The connection gets a new token.
     pub fn watch(&mut self, connection: Connection) -> Result<Token, Error> {
         let (stream, address, peer) = connection.into_parts();
         self.add(stream.into_socket(), address, peer)

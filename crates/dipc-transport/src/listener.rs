@@ -40,7 +40,7 @@ impl Listener {
                 .acceptor
                 .accept(deadline)
                 .map_err(|interruption| interruption.into_error(Operation::Accept, &self.address, None))?;
-            // macOS and Windows have no credentials for a client that has already disconnected.
+            // macOS and Windows do not report credentials of a client that has already disconnected.
             if let Ok(connection) = Connection::new(stream, self.address.clone(), Operation::Accept) {
                 return Ok(connection);
             }

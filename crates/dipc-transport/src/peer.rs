@@ -19,7 +19,7 @@ pub enum PeerCheck {
         /// The effective user id of the process.
         uid: u32,
     },
-    /// One process, on a system whose connections have no user: the server of a named pipe.
+    /// One process, on a system that does not report the user of a connection: the server of a named pipe.
     Server {
         /// The pid.
         pid: u32,
@@ -28,16 +28,16 @@ pub enum PeerCheck {
 
 /// The peer of a connection, as the kernel reports it.
 ///
-/// For a client these are the credentials at the time of the peer's `listen`, for a server those at the time
-/// of the client's `connect`.
+/// For a client these are the credentials at the time of the peer's `listen`; for a server, at the time of
+/// the client's `connect`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerCredentials {
     /// The process; `None` if it is not visible from this pid namespace, or the connection is a TCP one.
     pub pid: Option<u32>,
-    /// Its effective user; `None` for named pipes and TCP.
+    /// The effective user of the process; `None` for named pipes and TCP.
     pub uid: Option<u32>,
-    /// Its effective group; `None` for named pipes and TCP.
+    /// The effective group of the process; `None` for named pipes and TCP.
     pub gid: Option<u32>,
 }
 

@@ -20,7 +20,7 @@ pub enum ProcessState {
         /// The pid of `createdump`.
         createdump: u32,
     },
-    /// It has ended, and its parent has not waited for it.
+    /// The process has ended, and its parent has not waited for it.
     Zombie,
     /// No such process exists.
     Gone,

@@ -19,7 +19,7 @@ use crate::sys;
 /// ```
 ///
 /// # Errors
-/// Those of opening, and [`io::ErrorKind::InvalidInput`] for files that are not regular.
+/// Errors of opening, and [`io::ErrorKind::InvalidInput`] for files that are not regular.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     sys::open_regular(path)
 }
@@ -63,7 +63,7 @@ pub fn open_untrusted(path: &Path) -> io::Result<File> {
 /// ```
 ///
 /// # Errors
-/// Those of opening, and [`io::ErrorKind::InvalidInput`] for everything except such a file.
+/// Errors of opening, and [`io::ErrorKind::InvalidInput`] for everything except such a file.
 pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     sys::refuse_links(options);
     let file = options.open(path).map_err(|error| match fs::symlink_metadata(path) {
@@ -86,7 +86,7 @@ pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 /// may refuse data that was written before. Dropping a file discards this error. Windows reports none.
 ///
 /// # Errors
-/// Those of closing. The file is closed in any case.
+/// Errors of closing. The file is closed in any case.
 pub fn close(file: File) -> io::Result<()> {
     sys::close(file)
 }
@@ -236,7 +236,7 @@ mod tests {
         }
         let mut events = [0; 256];
         assert_eq!(rustix::io::read(&watch, &mut events), Err(rustix::io::Errno::AGAIN));
-        // The watch does see what is opened.
+        // The watch does see opened files.
         open_untrusted(&file).unwrap();
         assert!(rustix::io::read(&watch, &mut events).unwrap() > 0);
     }

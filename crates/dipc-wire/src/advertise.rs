@@ -45,7 +45,7 @@ payload! {
 impl Advertise {
     /// The bytes it begins with: `ADVR_V1` and NUL.
     pub const MAGIC: [u8; 8] = *b"ADVR_V1\0";
-    /// Its length in bytes.
+    /// The length of the message in bytes.
     pub const LEN: usize = 34;
 
     /// Returns the Advertise message of a runtime.

@@ -22,8 +22,8 @@ pub trait Encode {
 
 /// A value that can be decoded, and that may borrow from the bytes (`'a`) that it is decoded from.
 pub trait Decode<'a>: Sized {
-    /// The fewest bytes that a value takes. It bounds the count of an array before anything is allocated for
-    /// it.
+    /// Minimum encoded size of a value in bytes. It bounds the count of an array before anything is allocated
+    /// for it.
     const MIN_LEN: usize;
 
     /// Takes the value's bytes from the front of the remaining bytes. `field` names the value in errors.

@@ -40,7 +40,7 @@ pub struct EndpointName {
     pub router: bool,
 }
 
-/// The error for a text that is not the name of a diagnostic endpoint.
+/// The error for a string that is not the name of a diagnostic endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the name of a diagnostic endpoint, such as dotnet-diagnostic-4711-98765-socket")]
 #[non_exhaustive]
@@ -69,7 +69,7 @@ impl fmt::Display for EndpointName {
     }
 }
 
-/// Parses a name without its directory. Numbers have no sign and no leading zeros.
+/// Parses a name without its directory. Numbers must not have a sign or leading zeros.
 impl FromStr for EndpointName {
     type Err = ParseEndpointNameError;
 

@@ -109,7 +109,7 @@ pub enum EncodeError {
     TooManyItems {
         /// The field's name.
         field: &'static str,
-        /// Its length in items.
+        /// The length in items.
         len: usize,
     },
     /// A string contains NUL, which would end it for the receiver.

@@ -41,7 +41,7 @@ macro_rules! hresults {
 hresults! {
     /// `S_OK`: success.
     OK = 0x0000_0000, "success";
-    /// `DS_IPC_E_BAD_ENCODING`: the payload could not be parsed, or one of its values is out of range.
+    /// `DS_IPC_E_BAD_ENCODING`: the payload could not be parsed, or has a value out of range.
     BAD_ENCODING = 0x8013_1384, "the runtime could not read the request, or a value in it is out of range";
     /// `DS_IPC_E_UNKNOWN_COMMAND`: this runtime does not have the command.
     UNKNOWN_COMMAND = 0x8013_1385, "this runtime does not know the command";

@@ -5,8 +5,8 @@ use core::ops::{BitAnd, BitOr, BitOrAssign, Not};
 
 use crate::codec::transparent;
 
-/// Keywords, the groups of a provider's events, as a bit mask. A provider sends the events that have at least
-/// one of the requested keywords, and those without any. On the wire a u64.
+/// Keywords, the groups of a provider's events, as a bit mask. A provider sends the events with at least one
+/// requested keyword, and the events without keywords. On the wire a u64.
 ///
 /// The constants, except [`NONE`](Self::NONE) and [`ALL`](Self::ALL), are keywords that tools request from
 /// the runtime's own providers.
@@ -19,7 +19,7 @@ use crate::codec::transparent;
 /// ```
 ///
 /// # Source
-/// `src/coreclr/vm/ClrEtwAll.man` of dotnet/runtime; the sampler's are those that dotnet-trace sends.
+/// `src/coreclr/vm/ClrEtwAll.man` of dotnet/runtime; the sampler's keywords as dotnet-trace sends them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Keywords(pub u64);
 

@@ -3,9 +3,9 @@
 use crate::codec::open_enum;
 
 open_enum! {
-    /// The level of a provider's events: the provider sends those of its level and of all lower ones. An
-    /// unknown level is kept as its number; runtimes refuse those above [`VERBOSE`](Self::VERBOSE). On the
-    /// wire a u32.
+    /// The level of a provider's events: the provider sends the events of this level and of all lower levels.
+    /// An unknown level is kept as its number; runtimes refuse levels above [`VERBOSE`](Self::VERBOSE). On
+    /// the wire a u32.
     ///
     /// # Source
     /// `System.Diagnostics.Tracing.EventLevel`, and `ep_event_is_enabled` of the runtime.
@@ -39,8 +39,8 @@ impl Level {
         self == Self::LOG_ALWAYS || event <= self
     }
 
-    /// Returns the level of a session that needs the events of both: [`LOG_ALWAYS`](Self::LOG_ALWAYS) has
-    /// those of all levels, and is the lowest number.
+    /// Returns the level of a session that needs the events of both: [`LOG_ALWAYS`](Self::LOG_ALWAYS) has the
+    /// events of all levels, and is the lowest number.
     ///
     /// ```
     /// use dipc_wire::Level;

@@ -5,7 +5,7 @@ use crate::header::SIZE_OFFSET;
 use crate::{CommandId, DecodeError, EncodeError, HEADER_LEN, Header, MAX_PAYLOAD_LEN};
 use alloc::vec::Vec;
 
-/// A message whose payload is not decoded.
+/// A message with an undecoded payload.
 ///
 /// | offset | size | type | meaning |
 /// |---|---|---|---|

@@ -3,7 +3,8 @@
 /// Defines a payload from its fields: the struct, and its bytes in both directions.
 ///
 /// Each field is followed by its name in errors. A payload that begins with `command ID -> Reply` is a
-/// command. Commands are exhaustive, since the protocol never changes one; replies are `#[non_exhaustive]`.
+/// command. Commands are exhaustive, since the protocol never changes a command; replies are
+/// `#[non_exhaustive]`.
 macro_rules! payload {
     (@command $name:ident [$($parameter:ident),*]) => {};
     (@command $name:ident [$($parameter:ident),*] $id:ident -> $reply:ty) => {

@@ -49,7 +49,7 @@ pub struct PortConfig {
     pub kind: PortKind,
 }
 
-/// A reason why a text is not the configuration of a port.
+/// A reason why a string is not the configuration of a port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParsePortError {

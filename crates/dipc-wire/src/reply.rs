@@ -48,7 +48,7 @@ impl ServerError {
         Self { hresult, detail: None, extra: Vec::new() }
     }
 
-    /// Returns the error with a text.
+    /// Returns the error with a message.
     #[must_use]
     pub fn with_detail(self, detail: impl Into<String>) -> Self {
         Self { detail: Some(detail.into()), ..self }

@@ -8,13 +8,13 @@ use crate::range::RecordedRange;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Choice {
-    /// It is written.
+    /// Written.
     Keep,
-    /// It is written, but the losses before it are left out: it lies outside the time kept.
+    /// Written, but without the losses before it: the event lies outside the kept time.
     KeepBeyond,
-    /// It is left out, and does not count as a loss.
+    /// Left out, without counting as a loss.
     Remove,
-    /// It is left out, together with the losses before it.
+    /// Left out, together with the losses before it.
     Skip,
 }
 

@@ -15,7 +15,7 @@ const PART: usize = 256 * 1024;
 /// A recording that is copied.
 ///
 /// The functions that copy take a function which writes the [pending bytes](Transcoder::bytes) of the new
-/// recording; [`write_to`] returns one that writes them to a [`Write`].
+/// recording; [`write_to`] returns a function that writes them to a [`Write`].
 ///
 /// ```
 /// # use nettrace::{Ticks, TraceInfo};
@@ -99,7 +99,7 @@ pub struct Copied {
     /// The number of events read. An event that states the range of the recording does not count: the copy
     /// states its own.
     pub read: u64,
-    /// The number of those that the copy has.
+    /// The number of events in the copy.
     pub kept: u64,
     /// The number of events in the copy: those kept, those [appended](Copier::append), and the event that
     /// states the range of a part.
@@ -147,8 +147,8 @@ pub fn write_to<W: Write>(output: &mut W) -> impl FnMut(&mut Transcoder) -> Resu
     |transcoder| transcoder.drain_to(0, output).map_err(Error::Write)
 }
 
-/// Appends the chosen events of a recording to one of the same process, whose `threads` have ended in it.
-/// Returns their number, and the error that ended the reading early.
+/// Appends the chosen events of a recording to another recording of the same process, in which `threads` have
+/// ended. Returns their number, and the error that ended the reading early.
 pub(crate) fn append_events<R: Source, E: From<Error>>(
     transcoder: &mut Transcoder,
     threads: &[Thread],
@@ -178,8 +178,8 @@ pub(crate) fn append_events<R: Source, E: From<Error>>(
 }
 
 impl<S: Source> Copier<S> {
-    /// Begins a copy of the events that are left in a recording. The version defaults to that of the
-    /// recording, at least V4.
+    /// Begins a copy of a recording's remaining events. The version defaults to the recording's own, at least
+    /// V4.
     ///
     /// # Errors
     /// [`Error::NoHeader`], or [`Error::OlderVersion`].
@@ -205,7 +205,7 @@ impl<S: Source> Copier<S> {
         self.read
     }
 
-    /// The number of those that the copy has so far.
+    /// The number of events in the copy so far.
     pub const fn kept(&self) -> u64 {
         self.kept
     }
@@ -213,7 +213,7 @@ impl<S: Source> Copier<S> {
     /// Copies the records that are chosen.
     ///
     /// # Errors
-    /// If reading or encoding failed, and those of `write`.
+    /// If reading or encoding failed, and errors of `write`.
     pub fn copy<E: From<Error>>(
         mut self,
         chooser: &mut impl Chooser,
@@ -260,7 +260,7 @@ impl<S: Source> Copier<S> {
         }
     }
 
-    /// Copies a recording that has no sequence points, and inserts them.
+    /// Copies a recording without sequence points, and inserts them.
     fn copy_in_time_order<E: From<Error>>(
         self,
         chooser: &mut impl Chooser,

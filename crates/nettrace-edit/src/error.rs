@@ -13,7 +13,7 @@ pub enum Error {
     /// The recording ends before its header does.
     #[error("the recording has no header")]
     NoHeader,
-    /// The requested version is older than the recording's, whose content it cannot represent.
+    /// The requested version is older than the recording's, and cannot represent its content.
     #[error("the recording has version 6, and version 4 can hold only part of it")]
     OlderVersion,
 }

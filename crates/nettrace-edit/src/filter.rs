@@ -130,7 +130,7 @@ impl Filter {
         is_admitted
     }
 
-    /// Returns true if the event belongs to one of the requested processes.
+    /// Returns true if the event belongs to a requested process.
     pub fn admits_process(&self, event: &Event<'_>) -> bool {
         self.tracked.criteria.admits_process(event)
     }
@@ -266,13 +266,13 @@ impl Criteria {
             || self.to.is_some()
     }
 
-    /// The providers given by their full names.
+    /// The providers given by full name.
     pub fn named_providers(&self) -> impl Iterator<Item = &str> {
         self.providers.iter().filter(|glob| !glob.is_pattern()).map(Glob::text)
     }
 
-    /// The keywords and levels of the runtime's own events given by full name or number: for each event,
-    /// those of its newest version.
+    /// The keywords and levels of the runtime's own events given by full name or number: for each event, of
+    /// its newest version.
     pub fn named_runtime_events(&self) -> impl Iterator<Item = (u64, u8)> {
         let is_newest = |schema: &Schema| {
             let versions = Schema::versions(schema.provider, schema.id.into());

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use nettrace::RelativeTime;
 
-/// The most that an event's time may be ahead of its receipt.
+/// Maximum time by which an event may be ahead of its receipt.
 pub(crate) const TOLERANCE: Duration = Duration::from_secs(10);
 /// The number of consecutive events ahead of their receipt after which the stream's clock is considered to be
 /// ahead: a recording is replayed faster than it was made.

@@ -1,4 +1,4 @@
-//! Replacement of texts in events: command lines, paths and the like.
+//! Replacement of strings in events: command lines, paths and the like.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clr_events::{Glob, event_fields, event_name};
 use nettrace::{Event, Fields, TypeCode, Value};
 
-/// A class of texts, identified by the names of fields.
+/// A class of strings, identified by the names of fields.
 ///
 /// ```
 /// use nettrace_edit::RedactionClass;
@@ -33,7 +33,7 @@ pub enum RedactionClass {
     Urls,
 }
 
-/// The texts to replace: a class, or the fields that match the pattern `Provider/Event.field`.
+/// The strings to replace: a class, or the fields that match the pattern `Provider/Event.field`.
 ///
 /// It is parsed from a class such as `paths`, or from `Provider/Event.field` with `*` for any text.
 ///
@@ -47,7 +47,7 @@ pub enum RedactionClass {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Redaction {
-    /// A class of texts.
+    /// A class of strings.
     Class(RedactionClass),
     /// The fields of this pattern.
     Fields(Glob),
@@ -116,14 +116,14 @@ impl RedactionClass {
     }
 }
 
-/// The letters that replace texts, one for each code unit.
+/// The letters that replace strings, one for each code unit.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Letters {
-    /// A keyed hash of the text: equal texts become equal letters. The key exists only in this run, and
-    /// another key gives other letters.
+    /// Letters from a keyed hash of the string: equal strings become equal letters. The key exists only in
+    /// this run, and another key gives other letters.
     ByText(RandomState),
-    /// The same letter in all runs: only the length of a text is left.
+    /// The same letter in all runs: only the length of a string is left.
     Same,
 }
 
@@ -134,7 +134,7 @@ impl Letters {
     }
 }
 
-/// A redactor, which replaces texts by letters, one for each code unit.
+/// A redactor, which replaces strings with letters, one for each code unit.
 ///
 /// ```
 /// # use nettrace::{Ticks, TraceInfo};
@@ -165,7 +165,7 @@ pub struct Redactor {
     /// The key of the hash; `None` if all letters are the same.
     hasher: Option<RandomState>,
     payload: Vec<u8>,
-    /// The number of replaced texts, by field.
+    /// The number of replaced strings, by field.
     replaced: BTreeMap<String, u64>,
     /// The number of payloads, by event, that are undescribed and therefore unchanged.
     unread: BTreeMap<String, u64>,
@@ -177,7 +177,7 @@ const MAX_COUNTED: usize = 10_000;
 const MAX_NESTING: usize = 8;
 
 impl Redactor {
-    /// Creates a redactor of these texts.
+    /// Creates a redactor of these strings.
     pub fn new(redactions: Vec<Redaction>, letters: Letters) -> Self {
         Self {
             redactions,
@@ -191,7 +191,7 @@ impl Redactor {
         }
     }
 
-    /// Returns the payload of an event with its texts replaced.
+    /// Returns the payload of an event with its strings replaced.
     pub fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
         match self.redact(event) {
             Redacted::Kept => event.payload(),
@@ -199,7 +199,7 @@ impl Redactor {
         }
     }
 
-    /// Replaces the texts in the payload of an event.
+    /// Replaces the strings in the payload of an event.
     pub fn redact(&mut self, event: &Event<'_>) -> Redacted<'_> {
         if event.payload().is_empty() {
             return Redacted::Kept;
@@ -229,7 +229,7 @@ impl Redactor {
         }
     }
 
-    /// Replaces the texts of fields. Returns whether all fields could be read.
+    /// Replaces the strings of fields. Returns whether all fields could be read.
     fn redact_fields(
         &mut self,
         event: &str,
@@ -307,7 +307,7 @@ impl Redactor {
         true
     }
 
-    /// The fields, with the number of texts replaced in each.
+    /// The fields, with the number of strings replaced in each.
     pub const fn replaced(&self) -> &BTreeMap<String, u64> {
         &self.replaced
     }
@@ -324,16 +324,16 @@ impl Redactor {
 pub enum Redacted<'r> {
     /// Nothing had to be replaced.
     Kept,
-    /// The payload with its texts replaced.
+    /// The payload with its strings replaced.
     Replaced(&'r [u8]),
-    /// Some fields could not be read. The texts of the others are replaced in this payload.
+    /// Some fields could not be read. The strings of the others are replaced in this payload.
     InPart(&'r [u8]),
 }
 
-/// The letters that come from one hash.
+/// Number of letters derived from one hash.
 const LETTERS_PER_HASH: u32 = 12;
 
-/// Fills a text of units of 1 or 2 bytes with letters.
+/// Fills a string of 1-byte or 2-byte code units with letters.
 fn fill(text: &mut [u8], unit: usize, hasher: Option<&RandomState>) {
     let mut letters = hasher.map(|hasher| (hasher, hasher.hash_one(&*text), LETTERS_PER_HASH));
     for unit in text.chunks_exact_mut(unit) {

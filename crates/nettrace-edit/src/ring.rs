@@ -1,9 +1,9 @@
 //! The last events of a stream, in memory.
 //!
 //! Each record is decoded once and written into the newest generation, a recording of its own with the kinds
-//! of its events and their stacks. A generation is an eighth of what is kept. The oldest is dropped as a
-//! whole, and its names go to the names store. Reading all generations in sequence yields the records of the
-//! stream again, from some point in its middle.
+//! of its events and their stacks. A generation is an eighth of the kept recording. The oldest is dropped as
+//! a whole, and its names go to the names store. Reading all generations in sequence yields the records of
+//! the stream again, from some point in its middle.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -137,7 +137,7 @@ impl Ring {
         })
     }
 
-    /// Records that a part of the stream has arrived, whose records are added next.
+    /// Notes the arrival of a part of the stream. Its records are added next.
     pub fn receive(&mut self, now: Instant) {
         self.clock.receive(now);
     }
@@ -193,7 +193,7 @@ impl Ring {
     }
 
     /// Begins a new generation if the newest has reached its limit, and drops the oldest ones that are no
-    /// longer needed. Called when the stream's reader, whose threads these are, has no further record.
+    /// longer needed. Called when the stream's reader is out of records; `threads` are the reader's threads.
     ///
     /// # Errors
     /// As [`add`](Self::add).

@@ -114,8 +114,8 @@ impl Rotation {
         })
     }
 
-    /// Begins a part with the names from the earlier ones. `threads` are those of the stream's reader, which
-    /// has no further record.
+    /// Begins a part with the names from the earlier ones. `threads` are the threads of the stream's reader,
+    /// which must be out of records.
     ///
     /// # Errors
     /// If `output` cannot be written.
@@ -166,8 +166,8 @@ impl Rotation {
     }
 
     /// Ends the current part, with a list of methods if the stream has not contained it; `None` without a
-    /// current part. `threads` are those of the stream's reader, which has no further record: those that it
-    /// has read and not returned would count as lost.
+    /// current part. `threads` are the threads of the stream's reader, which must be out of records: any that
+    /// it has read and not returned would count as lost.
     ///
     /// # Errors
     /// If `output` cannot be written.
@@ -189,7 +189,7 @@ impl Rotation {
         let threads = listed.as_deref().unwrap_or(threads);
         match content.range {
             Some((first, newest)) => {
-                // Events of other threads may be older than the last one of the part before.
+                // Events of other threads may be older than the last event of the previous part.
                 let range = RecordedRange { from: self.covered.min(first), ..RecordedRange::up_to(newest) };
                 range.finish(&mut transcoder, threads)?;
                 self.covered = self.covered.max(newest);

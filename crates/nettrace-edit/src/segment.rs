@@ -83,8 +83,8 @@ pub struct Segment {
 #[derive(Debug, Clone)]
 enum Content {
     Chunks(Vec<Arc<[u8]>>),
-    /// A file, written only at its end and read at offsets: its bytes, and those for which the disk had no
-    /// room.
+    /// A file, written only at its end and read at offsets: its bytes, and the bytes that the disk had no
+    /// room for.
     File {
         file: Arc<File>,
         bytes: u64,
@@ -144,7 +144,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Its size in bytes.
+    /// The size of the segment in bytes.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -239,7 +239,7 @@ impl SegmentWriter {
         Ok(next)
     }
 
-    /// The bytes that it holds, except those of the current block.
+    /// The number of bytes held, without the current block.
     pub(crate) fn bytes(&self) -> u64 {
         self.segment.bytes.saturating_add(self.transcoder.bytes().len() as u64)
     }

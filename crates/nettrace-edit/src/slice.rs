@@ -20,7 +20,7 @@ const MARGIN: Duration = Duration::from_secs(1);
 
 /// A part of a recording: the choice of the events that match criteria.
 ///
-/// Events of other times are kept if those of the part need them: events that name code, types, processes and
+/// Events of other times are kept if the part's events need them: events that name code, types, processes and
 /// threads, the samples and waits that may reach into the part, and the intervals off the processors that do.
 /// All are kept whole: the last event [states the time](RecordedRange) by which views cut them.
 ///
@@ -56,7 +56,7 @@ pub struct Slice {
     first: Option<Position>,
     last: Option<Position>,
     drop_stacks: bool,
-    /// The filter without its threads, if it has any. The samples of other threads show when a round of the
+    /// The filter without its threads, if it names any. The samples of other threads show when a round of the
     /// sampler took place: a thread absent from a round had no managed frames.
     of_any_thread: Option<Filter>,
     /// True if the current event is a sample of another thread, of which only the time is kept.
@@ -88,11 +88,11 @@ type Position = (RelativeTime, u64);
 /// The use of a kind of event for other events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
-    /// It names code, types, processes or threads: always kept.
+    /// Names code, types, processes or threads: always kept.
     Names,
-    /// It spans a time.
+    /// Spans a time.
     Lasts,
-    /// It ends an interval off the processors, and states how long that was.
+    /// Ends an interval off the processors, and states its length.
     EndsOffCpu,
     None,
 }
@@ -122,18 +122,18 @@ impl Slice {
         }
     }
 
-    /// Replaces texts of the events.
+    /// Replaces strings in the events.
     #[must_use]
     pub fn with_redactor(self, redactor: Redactor) -> Self {
         Self { redactor: Some(redactor), ..self }
     }
 
-    /// The redactor, if texts are replaced.
+    /// The redactor, if strings are replaced.
     pub const fn redactor(&self) -> Option<&Redactor> {
         self.redactor.as_ref()
     }
 
-    /// Restricts the slice to the events for which `predicate` returns true, such as those of a request.
+    /// Restricts the slice to the events for which `predicate` returns true, such as the events of a request.
     ///
     /// ```
     /// # use nettrace::{Ticks, TraceInfo};
@@ -160,7 +160,7 @@ impl Slice {
     }
 
     /// Takes the names of code outside the time only from lists (rundown), so that more blocks can be
-    /// skipped. Methods that were unloaded before the end of the recording then have no names.
+    /// skipped. Methods that were unloaded before the end of the recording are then unnamed.
     #[must_use]
     pub fn with_lists_only(self, lists_only: bool) -> Self {
         Self { lists_only, ..self }
@@ -279,7 +279,7 @@ impl Slice {
         self.uses.get_or_insert_with(event.metadata_index(), || Use::of(event.metadata()))
     }
 
-    /// Returns true if the event is among those that [`limit`](Self::limit) has found.
+    /// Returns true if the event is within the limits that [`limit`](Self::limit) has found.
     fn is_within_limits(&mut self, time: RelativeTime) -> bool {
         let position = (time, self.count);
         self.count = self.count.saturating_add(1);

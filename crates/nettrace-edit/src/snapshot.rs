@@ -29,9 +29,9 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
-    /// Its size in bytes.
+    /// The size of the snapshot in bytes.
     pub bytes: u64,
-    /// The number of its events, without those that only name others.
+    /// The number of events, without events that only name others.
     pub events: u64,
     /// The times of the oldest and the newest of them.
     pub range: Option<(RelativeTime, RelativeTime)>,

@@ -17,7 +17,7 @@ use crate::{Bytes, Guid, bytes::length32};
 /// | `activity`, `related` | yes | yes | – (labels instead) |
 /// | `label_list` | – | – | u32 |
 /// | `payload` | yes | yes | yes |
-/// | `stack` | behind the payload | – (`stack_id` instead) | – |
+/// | `stack` | after the payload | – (`stack_id` instead) | – |
 ///
 /// ```
 /// use nettrace_synth::{Event, Value, payload};
@@ -39,7 +39,7 @@ pub struct Event {
     pub metadata_id: u32,
     /// No later event is older than this one.
     pub sorted: bool,
-    /// The event's number among those of its capture thread, from 1, lost ones counted.
+    /// Sequence number of the event within its capture thread, from 1, including lost events.
     pub sequence: u32,
     /// The thread that the event is about.
     pub thread: u64,

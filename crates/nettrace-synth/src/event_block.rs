@@ -48,8 +48,8 @@ pub enum Headers {
 /// | 20 | … | reserved, up to the header's size |
 /// | … | … | events |
 ///
-/// A compressed event (each value is a `var_u64` unless noted otherwise; an absent one is that of the event
-/// before, and before a block's first event everything is zero):
+/// A compressed event (each value is a `var_u64` unless noted otherwise; an absent value is unchanged from
+/// the previous event, and before a block's first event everything is zero):
 ///
 /// | bit | value |
 /// |---|---|

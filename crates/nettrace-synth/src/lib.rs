@@ -1,13 +1,13 @@
 //! Writes .NET EventPipe recordings of every version, block by block, to test readers with.
 //!
 //! **Use it** to test a reader of recordings, with every version and every mistake. **Not for** recordings
-//! that others read: `nettrace-writer` checks what it writes.
+//! that others read: `nettrace-writer` checks its output.
 //!
 //! Features: none. Rust 1.89 or later.
 //!
 //! The crate is an independent second reading of the format documents: it shares no code with any reader, so
-//! a misreading has to be made twice to go unseen. Correctness and legibility come before speed, and nothing
-//! is checked: every length, flag, kind and id can be made wrong on purpose.
+//! a misreading has to be made twice to go unseen. Correctness and legibility take precedence over speed, and
+//! nothing is checked: every length, flag, kind and id can be made wrong on purpose.
 //!
 //! | version | container | writer |
 //! |---|---|---|

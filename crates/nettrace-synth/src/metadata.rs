@@ -11,7 +11,7 @@ use crate::{Bytes, Guid, bytes::length16, bytes::length32};
 /// | 15 | `Decimal` | V1–V5 |
 /// | 19 | `Array` | V5 (in the `V2Params` tag only), V6 |
 /// | 20–26 | `VarInt` … `Boolean8` | V6 |
-/// | any | `Other` | a code without anything behind it |
+/// | any | `Other` | a code without anything after it |
 ///
 /// [`crate::Value`] has the encoding of the values.
 ///
@@ -114,9 +114,9 @@ impl Type {
 /// A field of an event or of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
-    /// Its type.
+    /// The type of the field.
     pub ty: Type,
 }
 

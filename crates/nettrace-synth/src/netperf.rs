@@ -70,7 +70,7 @@ pub fn event(event: &Event, aligned: bool) -> Vec<u8> {
 ///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/EventPipeEventSourceV1.cs` as it was; the trailer is from
-/// the bytes of a .NET Core 2.0 recording (it is that of perfview's `FastSerialization.cs`).
+/// the bytes of a .NET Core 2.0 recording (the same as in perfview's `FastSerialization.cs`).
 #[derive(Clone, Debug)]
 pub struct EarlyTrace {
     stream: ObjectStream,
@@ -78,12 +78,12 @@ pub struct EarlyTrace {
 }
 
 impl EarlyTrace {
-    /// Creates a recording of V1, whose metadata name providers by GUID.
+    /// Creates a V1 recording. Its metadata identify providers by GUID.
     pub fn v1(header: &TraceHeader) -> Self {
         Self::new(header, 1)
     }
 
-    /// Creates a recording of V2, whose metadata name providers by name.
+    /// Creates a V2 recording. Its metadata identify providers by name.
     pub fn v2(header: &TraceHeader) -> Self {
         Self::new(header, 2)
     }

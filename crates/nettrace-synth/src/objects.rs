@@ -43,8 +43,7 @@ const END_OBJECT: u8 = 6;
 const SIGNATURE: &str = "!FastSerialization.1";
 
 impl ObjectStream {
-    /// Creates a stream that begins with `magic` and the signature, and whose objects begin with the tag
-    /// `begin`.
+    /// Creates a stream that begins with `magic` and the signature. Its objects begin with the tag `begin`.
     pub fn new(magic: &[u8], begin: u8) -> Self {
         let mut out = Bytes::new();
         out.raw(magic).counted_string(SIGNATURE);
@@ -72,7 +71,7 @@ impl ObjectStream {
         self.out.u8(END_OBJECT);
     }
 
-    /// Writes an object whose data is a block.
+    /// Writes an object with a block as its data.
     pub fn block(&mut self, name: &str, version: i32, min_reader_version: i32, content: &[u8]) {
         self.begin_object(name, version, min_reader_version)
             .u32(length32(content.len()))

@@ -147,8 +147,8 @@ impl Label {
 /// | 4 | minor version |
 /// | … | blocks, the first of them the trace block |
 ///
-/// A block is a u32, whose low 24 bits are the size of the content and whose high 8 bits are its kind,
-/// followed by the content. Nothing is aligned.
+/// A block is a u32 with the size of the content in the low 24 bits and its kind in the high 8 bits, followed
+/// by the content. Nothing is aligned.
 ///
 /// ```
 /// use nettrace_synth::v6::{ThreadEntry, ThreadRow, Trace};
@@ -204,7 +204,7 @@ impl Trace {
         self.block_of_claimed_size(kind, length24(content.len()), content)
     }
 
-    /// Writes a block whose header has `size` (24 bits of it), independent of the content.
+    /// Writes a block with `size` (24 bits of it) in the header, independent of the content.
     pub fn block_of_claimed_size(&mut self, kind: u8, size: u32, content: &[u8]) -> &mut Self {
         self.out.u32(u32::from(kind) << 24 | size & 0xff_ffff).raw(content);
         self

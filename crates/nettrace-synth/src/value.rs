@@ -21,7 +21,8 @@ use std::collections::VecDeque;
 /// | `VarInt`, `VarUInt` | 20, 21 | at most 10 bytes |
 /// | `FixedArray` | 22 | elements; the count is in the type |
 /// | `Utf8CodeUnit` | 23 | 1 byte |
-/// | `RelLoc`, `DataLoc` | 24, 25 | u32: size in bytes << 16, position; the elements stand behind all other fields |
+/// | `RelLoc`, `DataLoc` | 24, 25 | u32: size in bytes << 16, position; the elements follow all other fields
+/// |
 /// | `Boolean8` | 26 | 1 byte |
 /// | `Raw` | any | the bytes |
 ///
@@ -80,7 +81,7 @@ impl Value {
     }
 }
 
-/// Returns the payload of an event whose fields have these values.
+/// Returns the payload of an event with these field values.
 ///
 /// ```
 /// use nettrace_synth::{Value, payload};
@@ -102,7 +103,7 @@ pub fn payload(values: &[Value]) -> Vec<u8> {
     out.into_vec()
 }
 
-/// Elements whose place is in four bytes at `at`, counted from `origin`.
+/// Elements with their place in four bytes at `at`, counted from `origin`.
 struct Located<'a> {
     at: usize,
     origin: usize,

@@ -19,12 +19,12 @@ const MAX_CACHED_LENGTH: usize = 2048;
 /// The number of frames of a stack that are kept, from the leaf on. Runtimes take 100.
 const MAX_DEPTH: usize = 1024;
 /// Maximum number of addresses, frames and stacks that are known at once. Beyond that all are forgotten: ids
-/// do not change, and rows may come twice.
+/// do not change, and rows may be repeated.
 const MAX_ADDRESSES: usize = 1 << 17;
 const MAX_FRAMES: usize = 1 << 16;
 const MAX_STACKS: usize = 1 << 17;
 
-/// The identities of a recording's stacks, and the rows of tables for those that are new.
+/// The identities of a recording's stacks, and the table rows of new stacks.
 #[derive(Debug)]
 pub(crate) struct CodeIds<'m> {
     symbolizer: Symbolizer<'m>,
@@ -202,8 +202,8 @@ fn write_frame(table: &mut TableWriter, id: Id, content: &FrameContent<'_>) -> R
     table.end_row()
 }
 
-/// The content of a frame: names as the runtime has them. Code without a name is identified by the reason for
-/// that and by its file.
+/// The content of a frame: names as the runtime has them. Unnamed code is identified by its file and the
+/// reason for the missing name.
 fn content<'m>(code: &Code<'m>) -> FrameContent<'m> {
     let module = code.module();
     let (kind, type_name, method, signature) = match (code, code.runtime_name()) {

@@ -40,7 +40,7 @@ struct Texts {
 }
 
 impl Texts {
-    /// Adds a text. Returns the bytes that this takes.
+    /// Adds a string. Returns the number of bytes that this takes.
     fn push(&mut self, text: &str) -> usize {
         // Most columns repeat the same text for many rows.
         if let Some(last) = self.values.last()
@@ -68,7 +68,7 @@ const BATCH: usize = 8192;
 /// Bytes of long values that are passed to it at once: it ends a page only between batches.
 const LONG_BATCH: usize = 256 << 10;
 
-/// Maximum number of bytes of a text or of a value.
+/// Maximum size of a string or a value, in bytes.
 const MAX_LENGTH: usize = 1 << 20;
 
 /// Buffers for the rows of a row group in their order, reused for one column after the other.
@@ -158,7 +158,7 @@ impl Column {
         noted + 1
     }
 
-    /// Adds a text; a very long one is cut.
+    /// Adds a string; very long strings are cut.
     #[inline]
     pub(crate) fn push_text(&mut self, row: u32, text: &str) -> usize {
         let noted = self.note(row);
@@ -312,7 +312,7 @@ fn push_bytes(bytes: &mut Vec<u8>, ends: &mut Vec<u32>, value: &[u8]) -> usize {
     value.len() + 4
 }
 
-/// The range of a value among others whose ends are known.
+/// The range of a value, given the ends of all values.
 fn range(ends: &[u32], place: usize) -> std::ops::Range<usize> {
     let start = place.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
     start as usize..ends.get(place).copied().unwrap_or(start) as usize

@@ -70,9 +70,9 @@ pub struct Shard {
     pub date: String,
     /// The service of its recordings.
     pub service: String,
-    /// Its recordings, by their hashes.
+    /// The recordings of the shard, by hash.
     pub inputs: Vec<Input>,
-    /// The columns after those of `events`.
+    /// The columns that follow the columns of `events`.
     pub promoted: Vec<PromotedColumn>,
 }
 
@@ -102,7 +102,7 @@ pub struct Plan {
 pub struct ShardSummary {
     /// The numbers of each recording, in the order of [`Shard::inputs`].
     pub recordings: Vec<Counts>,
-    /// Its files: table, rows and bytes.
+    /// The files of the shard: table, rows and bytes.
     pub files: Vec<(&'static str, u64, u64)>,
 }
 
@@ -179,7 +179,7 @@ impl Dataset {
         Ok(value.get("field").and_then(Value::as_str).and_then(|field| field.parse().ok()))
     }
 
-    /// Divides recordings into shards, without those that are already in the data set.
+    /// Divides recordings into shards, without recordings that are already in the data set.
     ///
     /// The same recordings give the same shards in any order of the list. If all recordings of a shard that
     /// an earlier export has begun to put in place are listed, it is exported again as it was; if only some
@@ -210,7 +210,7 @@ impl Dataset {
                     let inputs = recordings.iter().filter_map(|recording| inputs.remove(recording)).collect();
                     plan.shards.push(Shard::new(&date, &service, inputs, &promoted));
                 } else if recordings.iter().any(|recording| inputs.contains_key(recording)) {
-                    // The listed ones will be in another shard: files of this one that are in place would be
+                    // The listed recordings will be in another shard: this shard's existing files would be
                     // duplicates.
                     self.remove_begun(&date, &service, &shard)?;
                 }
@@ -237,7 +237,7 @@ impl Dataset {
     }
 
     /// Writes a shard like [`export`](Self::export), with payloads that are changed before they become rows.
-    /// Rows then have no `payload`: bytes without a field name cannot be changed.
+    /// Rows then lack the `payload`: bytes without a field name cannot be changed.
     ///
     /// ```
     /// # use nettrace::{Ticks, TraceInfo};

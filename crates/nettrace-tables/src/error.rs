@@ -15,13 +15,13 @@ pub enum Error {
         /// The reason.
         error: nettrace::Error,
     },
-    /// A recording ends inside its header, so it has no events.
+    /// A recording ends inside its header, before any event.
     #[error("{}: cut inside its header", path.display())]
     CutHeader {
         /// The recording.
         path: PathBuf,
     },
-    /// A recording's bytes differ from those that were hashed.
+    /// A recording's bytes differ from the bytes that were hashed.
     #[error("{}: changed while it was exported", path.display())]
     Changed {
         /// The recording.

@@ -40,8 +40,8 @@ pub struct Options {
     /// True to write rows for the rundown events, too, by which the runtime lists its methods at the end
     /// of a recording.
     pub rundown: bool,
-    /// True to drop values that may hold secrets: fields, payloads, messages of exceptions, tags of
-    /// counters, command lines, promoted texts.
+    /// True to drop values that may hold secrets: fields, payloads, messages of exceptions, tags of counters,
+    /// command lines, promoted strings.
     pub drop_fields: bool,
 }
 
@@ -75,13 +75,13 @@ pub struct Counts {
     pub damages: u64,
     /// True if it is truncated.
     pub is_truncated: bool,
-    /// Methods whose names were left out, because there are more than the limit.
+    /// Number of methods without a name, because there are more than the limit.
     pub unnamed_methods: u64,
     /// The time of the last event, in nanoseconds since 1970.
     pub end_ns: i64,
 }
 
-/// The tables of a shard, except those of code.
+/// The tables of a shard, except the tables of code.
 #[derive(Debug)]
 pub(crate) struct FactTables<'t> {
     pub(crate) events: &'t mut TableWriter,
@@ -137,12 +137,12 @@ enum Route {
     LeftOut,
     ThreadSample,
     ProcessorSample,
-    /// A thread that comes back to a processor.
+    /// A thread that returns to a processor.
     Switch,
     Event(Option<TypedKind>),
 }
 
-/// A sample of a thread whose duration is not known yet.
+/// A sample of a thread, of a duration that is not known yet.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     start: RelativeTime,
@@ -182,7 +182,7 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
         }
     }
 
-    /// Adds columns after those of `events`.
+    /// Adds columns after the columns of `events`.
     pub(crate) fn with_promoted(self, promoted: &'s [PromotedColumn]) -> Self {
         Self { promoted, ..self }
     }

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Id(pub [u8; 16]);
 
-/// The texts that identify a frame. They do not contain an address, a path or a version.
+/// The strings that identify a frame. They do not contain an address, a path or a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameContent<'a> {
     /// `managed`, `native` or `nameless`.
@@ -18,8 +18,8 @@ pub(crate) struct FrameContent<'a> {
 }
 
 impl Id {
-    /// Returns the identity of a frame: over kind, module, type, method and signature, each preceded by its
-    /// length in 4 bytes.
+    /// Returns the identity of a frame: over kind, module, type, method and signature, each preceded by a
+    /// 4-byte length.
     pub(crate) fn of_frame(content: &FrameContent<'_>) -> Self {
         let FrameContent { kind, module, type_name, method, signature } = *content;
         let mut hash = Sha256::new();

@@ -48,7 +48,7 @@ impl Labels {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Reads labels from a JSON object of texts, numbers and booleans.
+    /// Reads labels from a JSON object of strings, numbers and booleans.
     ///
     /// # Errors
     /// If the text is not such an object.
@@ -105,7 +105,7 @@ pub struct Input {
     pub recording: String,
     /// The size of the file.
     pub bytes: u64,
-    /// The UTC date of the recording's start, `2026-11-23`; `1970-01-01` if it has no valid date.
+    /// The UTC date of the recording's start, `2026-11-23`; `1970-01-01` without a valid date.
     pub date: String,
 }
 

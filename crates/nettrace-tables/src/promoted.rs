@@ -1,4 +1,4 @@
-//! Columns for fields of events that have no column of their own.
+//! Columns for event fields that otherwise lack a column.
 
 use std::fmt;
 use std::str::FromStr;

@@ -48,7 +48,7 @@ pub struct Column {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Table {
-    /// The name, which is that of its directory.
+    /// The name of the table and of its directory.
     pub name: &'static str,
     /// All columns, in the order of the files.
     pub columns: &'static [Column],

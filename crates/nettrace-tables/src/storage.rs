@@ -13,8 +13,8 @@ use crate::error::Error;
 /// The age at which files left by killed exports are removed.
 const STALE: Duration = Duration::from_secs(24 * 3600);
 
-/// A store that keeps files by name, each whole or not at all. Names have `/` between folders and come from
-/// [`Dataset`](crate::Dataset): dates, percent-encoded services, hashes and names of tables and columns.
+/// A store that keeps files by name, each whole or not at all. Names have `/` between folders and are chosen
+/// by [`Dataset`](crate::Dataset): dates, percent-encoded services, hashes and names of tables and columns.
 pub trait Storage: fmt::Debug + Send + Sync {
     /// Returns the names of the files in a folder, without the folder; none if it is not there.
     ///

@@ -6,11 +6,11 @@ use clr_events::ids::event_pipe;
 use clr_events::{ClrEvent, CodeMap, EventSet, Provider, ids};
 use nettrace::{Error, Event, Reader, RelativeTime, TraceInfo, Value};
 
-/// Maximum number of bytes of code to keep from a recording: some 150,000 methods. Further methods have no
-/// names, and are counted.
+/// Maximum number of bytes of code to keep from a recording: some 150,000 methods. Further methods are
+/// unnamed, and are counted.
 const MAX_CODE_SIZE: usize = 20 << 20;
 
-/// The number of bytes that are kept from a text about the process.
+/// Maximum number of bytes kept of a string about the process.
 const MAX_LENGTH: usize = 8 << 10;
 
 /// The events that name the runtime.
@@ -27,7 +27,7 @@ pub(crate) struct Survey {
     pub(crate) runtime: Option<String>,
 }
 
-/// The facts of a process that come in a single event.
+/// The facts of a process that a single event has.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessFacts {
     pub(crate) command_line: Option<String>,
@@ -85,7 +85,8 @@ impl Survey {
     }
 }
 
-/// Returns the recording's start in nanoseconds since 1970; 0 if it has no calendar time, or one after 2262.
+/// Returns the recording's start in nanoseconds since 1970; 0 without a calendar time, or with one after
+/// 2262.
 pub(crate) fn start_ns(info: Option<&TraceInfo>) -> i64 {
     let start = info.and_then(|info| info.start.unix_milliseconds());
     start.and_then(|milliseconds| milliseconds.checked_mul(1_000_000)).unwrap_or(0)

@@ -215,7 +215,7 @@ fn field(name: &str, kind: ColumnType) -> ParquetResult<Type> {
     }
 }
 
-/// The type of a promoted column. It is not known whether its texts repeat: a dictionary is tried, and
+/// The type of a promoted column. It is not known whether its strings repeat: a dictionary is tried, and
 /// abandoned if it grows.
 const fn column_type(kind: PromotedType) -> ColumnType {
     match kind {

@@ -40,7 +40,7 @@ pub(crate) enum TypedKind {
 }
 
 impl TypedKind {
-    /// Returns the source; `None` if the kind has no typed columns.
+    /// Returns the source; `None` if the kind lacks typed columns.
     pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
         if TYPED.contains(metadata) {
             return Some(Self::Clr);
@@ -75,7 +75,7 @@ impl TypedKind {
     }
 }
 
-/// Sets a text to the printed form of a value.
+/// Sets a string column to the printed form of a value.
 fn set(row: &mut Row<'_>, column: usize, text: &mut String, value: impl std::fmt::Display) {
     text.clear();
     // Writing into a string does not fail.
@@ -208,7 +208,7 @@ fn set_meter(event: &Event<'_>, row: &mut Row<'_>, text: &mut String, drop_texts
         MeterMeasurement::Counter { increment, .. } => ("counter", increment),
         MeterMeasurement::UpDownCounter { change, value } => ("updown", value.or(change)),
         MeterMeasurement::Gauge { value } => ("gauge", value),
-        // Quantiles and buckets have no columns.
+        // Quantiles and buckets lack columns.
         _ => return false,
     };
     row.text(column::COUNTER_KIND, kind);

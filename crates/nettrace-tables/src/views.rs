@@ -203,7 +203,7 @@ FROM (SELECT p.service AS service, p.version_a AS version_a, p.version_b AS vers
 ];
 
 /// Returns statements that declare the tables of a data set and the views over them in an engine. The
-/// promoted columns are among those of `events`, and are listed in comments.
+/// promoted columns are among the columns of `events`, and are listed in comments.
 ///
 /// ```
 /// use nettrace_tables::views::{Dialect, views};
@@ -216,8 +216,8 @@ FROM (SELECT p.service AS service, p.version_a AS version_a, p.version_b AS vers
 pub fn views(dialect: Dialect, folder: &str, promoted: &[PromotedColumn]) -> String {
     let mut sql = String::new();
     for column in promoted {
-        // Names have no line ends, which is checked when they are read; other unusual characters are shown as
-        // escapes.
+        // Names cannot contain line ends, which is checked when they are read; other unusual characters are
+        // shown as escapes.
         let text = column.to_string();
         push(&mut sql, format_args!("-- events.{}: {}\n", column.name(), text.escape_debug()));
     }
@@ -293,7 +293,7 @@ impl Dialect {
         query.replace("{any}", any).replace("{explode}", explode).replace("{position}", position)
     }
 
-    /// Returns a text escaped for use between quotes.
+    /// Returns a string escaped for use between quotes.
     fn text(self, text: &str) -> String {
         match self {
             Self::DuckDb | Self::DataFusion => text.replace('\'', "''"),

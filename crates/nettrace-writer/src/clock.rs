@@ -2,7 +2,7 @@
 
 use nettrace::{Ticks, TraceInfo};
 
-/// The relation of a recording's clock to that of the new recording.
+/// The relation of a recording's clock to the new recording's clock.
 ///
 /// ```
 /// use nettrace::{Ticks, TraceInfo};
@@ -19,12 +19,12 @@ use nettrace::{Ticks, TraceInfo};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClockRelation {
-    /// It is the same clock: times stay as they are.
+    /// The same clock: times stay as they are.
     Same,
-    /// It is another one. Both recordings have their beginning as UTC, in milliseconds, and by their clock:
-    /// times are as exact as that.
+    /// Another clock. Both recordings state their start in UTC, in milliseconds, and by their clock: times
+    /// are as exact as that.
     ByStartTimes,
-    /// It is another one, and the header has no calendar time: both recordings are taken to begin together.
+    /// Another clock, and a header without a calendar time: both recordings are taken to begin together.
     Unknown,
 }
 
@@ -32,10 +32,10 @@ pub enum ClockRelation {
 /// of one before and after its start, differ by seconds to years; the calendar is adjusted by less.
 const MAX_DRIFT: u64 = 100_000_000;
 
-/// The beginning of a recording in UTC and by its clock.
+/// The start of a recording, in UTC and in ticks of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clock {
-    /// Milliseconds since 1970; `None` where the header has no calendar time.
+    /// Milliseconds since 1970; `None` if the header lacks a calendar time.
     pub(crate) start: Option<i64>,
     pub(crate) start_ticks: i64,
     pub(crate) frequency: u64,
@@ -101,7 +101,7 @@ impl Conversion {
     }
 }
 
-/// Returns a count of parts of a second as one of other parts.
+/// Converts a count of `1/from` seconds to a count of `1/to` seconds.
 pub(crate) fn scaled(count: i128, from: u64, to: u64) -> i128 {
     if from == to { count } else { count.saturating_mul(to.into()).checked_div(from.into()).unwrap_or(0) }
 }

@@ -1,6 +1,6 @@
 //! The layer of blocks: the header of a recording, and blocks in their frames.
 //!
-//! | version | before the content of a block | behind it |
+//! | version | before the content of a block | after it |
 //! |---|---|---|
 //! | 4 | tags 5, 5, 1, versions 2, 2, the type's name, tag 6, the size, zeros up to an offset that is a multiple of 4 | tag 6 |
 //! | 6 | the size in 24 bits and the kind in 8 | nothing |
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// The name of the object's type; V4 has no others.
+    /// The name of the object's type; V4 has only these.
     const fn type_name(self) -> &'static str {
         match self {
             Self::Event => "EventBlock",

@@ -13,7 +13,7 @@ use crate::version::Version;
 /// Calls `write` with the bytes of a recording of all events that are left in `events`, part by part. Losses
 /// and order are as they were.
 ///
-/// Recordings of netperf, which have no sequence points, are read in time order and get some.
+/// Netperf recordings lack sequence points: they are read in time order, and sequence points are added.
 ///
 /// ```
 /// # use nettrace::{Ticks, TraceInfo};
@@ -41,7 +41,7 @@ use crate::version::Version;
 /// ```
 ///
 /// # Errors
-/// If reading failed, if something is larger than the version can say, and those of `write`.
+/// If reading failed, if a size exceeds the version's limit, and errors of `write`.
 pub fn transcode<S: Source, E: From<Error>>(
     mut events: Events<S>,
     version: Version,
@@ -105,8 +105,7 @@ pub fn transcode<S: Source, E: From<Error>>(
 /// ```
 ///
 /// # Errors
-/// As [`Merger::new`], if reading failed, if something is larger than the format can say, and those of
-/// `write`.
+/// As [`Merger::new`], if reading failed, if a size exceeds the format's limit, and errors of `write`.
 pub fn merge<S: Source, E: From<Error>>(
     recordings: Vec<Events<S>>,
     options: MergerOptions,
@@ -125,5 +124,5 @@ pub fn merge<S: Source, E: From<Error>>(
     Ok((order, merger))
 }
 
-/// The least bytes of a part.
+/// Minimum size of a part in bytes.
 const PART: usize = 256 * 1024;

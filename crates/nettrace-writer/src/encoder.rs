@@ -23,7 +23,7 @@ pub(crate) struct Encoder {
     pub(crate) version: Version,
     pub(crate) container: Container,
     pub(crate) omissions: Omissions,
-    /// True if the events come from a recording of V6.
+    /// True if the events are from a V6 recording.
     pub(crate) from_v6: bool,
     pub(crate) start: Ticks,
     events: EventBlock,
@@ -190,7 +190,7 @@ impl Encoder {
     #[inline]
     pub(crate) fn push(&mut self, row: &RowHeader, payload: &[u8]) -> Result<(), Error> {
         // Microsoft's reader looks at the capture thread of an event that is marked as sorted, and of the
-        // first one of a block.
+        // first event of a block.
         if !row.is_sorted
             && row.capture_thread != self.events.last_capture_thread()
             && !self.events.is_empty()

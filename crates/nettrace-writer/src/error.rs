@@ -11,7 +11,7 @@ pub enum Error {
         what: &'static str,
         /// Its size in bytes.
         size: u64,
-        /// The largest size.
+        /// Maximum size.
         limit: u64,
     },
     /// More items than their numbers can distinguish.
@@ -19,7 +19,7 @@ pub enum Error {
     TooMany {
         /// The things.
         what: &'static str,
-        /// The largest number.
+        /// Maximum number.
         limit: u64,
     },
     /// Recordings that cannot be in one file.

@@ -1,4 +1,4 @@
-//! Kinds of events that do not come from a recording.
+//! Kinds of events from sources other than a recording.
 
 use nettrace::TypeCode;
 
@@ -80,7 +80,7 @@ pub enum FieldKind {
     /// A number or another type without parts.
     Scalar(TypeCode),
     /// UTF-8 after its length in two bytes: an array of [`UTF8_CODE_UNIT`](TypeCode::UTF8_CODE_UNIT). V4
-    /// cannot describe it: a kind with such a field has no field list there, and is counted in
+    /// cannot describe it: a kind with such a field is written without a field list there, and is counted in
     /// [`Omissions::field_lists`](crate::Omissions::field_lists).
     Text,
 }

@@ -26,7 +26,7 @@ pub struct ThreadIndex(u64);
 /// Writes a recording of your own events in memory: samples of the kernel, measurements that accompany a
 /// recording. It is of V6, or [of V4](Self::of_version) for older readers.
 ///
-/// Events come in the order of time. Threads that events refer to are described before; each has its own
+/// Events are written in time order. Threads that events refer to are described before; each has its own
 /// process.
 ///
 /// ```
@@ -76,8 +76,8 @@ impl EventWriter {
     }
 
     /// Creates a recording of a version with this header. What V4 cannot express is left out, and
-    /// [counted](Self::omissions): names and processes of threads, fields that are
-    /// [texts](crate::FieldKind::Text), and pairs of the header.
+    /// [counted](Self::omissions): names and processes of threads, [string](crate::FieldKind::Text) fields,
+    /// and pairs of the header.
     ///
     /// ```
     /// use nettrace::{SliceReader, Ticks, TraceInfo};

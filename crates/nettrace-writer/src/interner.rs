@@ -8,7 +8,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::bytes::u32;
 use crate::error::Error;
 
-/// A table of byte strings with the numbers 1, 2, …, and those of them that are not written yet.
+/// A table of byte strings with the numbers 1, 2, …, and the strings that are not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     bytes: Vec<u8>,

@@ -50,7 +50,7 @@ pub(crate) fn list(labels: Labels<'_>) -> Vec<u8> {
     out
 }
 
-/// Returns the list of an event of V4, whose header has these; empty without any.
+/// Returns the list of a V4 event with these activities in its header; empty without any.
 pub(crate) fn of_activities(activity: Option<Uuid>, related: Option<Uuid>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut last = 0;

@@ -1,8 +1,8 @@
 //! Writes .NET EventPipe recordings: nettrace V4 and V6, from the events that `nettrace` reads.
 //!
-//! **Use it** to write recordings: those of a reader in another version or in part, many merged, or events
-//! of your own. **Not for** the choice of time ranges, threads and texts: `nettrace-edit` does that over
-//! this crate.
+//! **Use it** to write recordings: a reader's recording in another version or in part, many merged, or events
+//! of your own. **Not for** selecting time ranges and threads or redacting strings: `nettrace-edit` does that
+//! with this crate.
 //!
 //! Features: `std` (default; otherwise `no_std` with `alloc`). Rust 1.89 or later.
 //!
@@ -32,10 +32,10 @@
 //!
 //! * [`Transcoder`] turns the records of a reader into bytes, without input or output.
 //! * [`Writer`] (feature `std`) writes them to a [`std::io::Write`].
-//! * [`transcode`] rewrites a whole recording, also one of netperf.
+//! * [`transcode`] rewrites a whole recording, also netperf.
 //! * [`EventWriter`] writes events from other sources than a recording.
-//! * [`merge`] writes many recordings into one of V6: [`MergeOrder`] orders their events by time, [`Merger`]
-//!   encodes them.
+//! * [`merge`] writes many recordings into a single V6 recording: [`MergeOrder`] orders their events by time,
+//!   [`Merger`] encodes them.
 //!
 //! # Guarantees
 //!

@@ -50,7 +50,7 @@ pub struct MergeOrder<S> {
 }
 
 impl<S: Source> MergeOrder<S> {
-    /// Creates the order of these recordings, none of whose events has been read yet.
+    /// Creates the order of these recordings. None of their events may have been read yet.
     pub fn new(recordings: impl IntoIterator<Item = Events<S>>) -> Self {
         Self {
             sources: recordings.into_iter().map(Events::in_time_order).collect(),

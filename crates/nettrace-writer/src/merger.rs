@@ -1,4 +1,4 @@
-//! From the events of many recordings to the bytes of one of V6.
+//! Encoding of the events of many recordings into a single V6 recording.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
@@ -24,12 +24,12 @@ use crate::version::{Version, is_v6};
 pub struct MergerOptions {
     /// Processes with the same id are the same process where the recordings have the same clock. Otherwise
     /// they are distinguished, unless the recordings are parts of one: containers of one machine often have
-    /// the same ids. Properties of the header that some recordings lack come from the others, and those on
-    /// which they differ from the first that has them.
+    /// the same ids. Header properties that some recordings lack are taken from the others; if recordings
+    /// differ on a property, the first that has it counts.
     pub same_processes: bool,
-    /// The recording whose sampling rate counts, if [`same_processes`](Self::same_processes) is set. By default
-    /// that is the one of V6, if all that are agree on it: runtimes state one before V6 whether or not they
-    /// sample.
+    /// The recording whose sampling rate counts, if [`same_processes`](Self::same_processes) is set. By
+    /// default that is the V6 recording, if all V6 recordings agree on the rate: runtimes state one before V6
+    /// whether or not they sample.
     pub sampling_rate_of: Option<usize>,
 }
 
@@ -49,11 +49,11 @@ impl MergerOptions {
     }
 }
 
-/// Writes the events of many recordings into one of V6, in memory.
+/// Writes the events of many recordings into a single V6 recording, in memory.
 ///
-/// Recordings whose headers have the same beginning, clock and process are parts of one: they share their
-/// threads, and events that several of them have are written once. The processes of other recordings are
-/// distinguished; a process whose id is taken gets a new one.
+/// Recordings with the same start, clock and process in their headers are parts of one recording: they share
+/// their threads, and events that several of them have are written once. The processes of other recordings
+/// are distinguished; a process gets a new id if its own is taken.
 ///
 /// The header lists the processes of recordings of processes, as `ProcessId` or as `ProcessIds`. The clock is
 /// that of the recording that begins first, with the highest frequency of all. Pass events in the order of
@@ -91,11 +91,12 @@ pub struct Merger {
     info: TraceInfo,
     encoder: Encoder,
     sources: Vec<MergedSource>,
-    /// The numbers of kinds of events, by their descriptions.
+    /// The numbers of kinds of events, by description.
     kinds: HashMap<Vec<u8>, u32>,
     process_ids: ProcessIds,
     repeated: Repeated,
-    /// The last sequence number of each thread of the new recording, whose index is one more than that here.
+    /// The last sequence number of each thread of the new recording. A thread's index is one more than its
+    /// index here.
     last_numbers: Vec<u32>,
     /// The indexes of threads that the parts of a recording share.
     shared_threads: HashMap<ThreadKey, u64>,
@@ -109,7 +110,7 @@ struct MergedSource {
     group: usize,
     /// True if others are parts of the same recording.
     is_part: bool,
-    /// The number of the group whose processes are the same as its own.
+    /// The number of the group of recordings that share processes with this one.
     process_group: usize,
     conversion: Conversion,
     from_v6: bool,
@@ -234,7 +235,7 @@ impl Merger {
     /// Passes the bytes at hand to `write` and drops them, if there are more than `most`.
     ///
     /// # Errors
-    /// Those of `write`; the bytes are kept then.
+    /// Errors of `write`; the bytes are kept then.
     #[inline]
     pub fn drain<E>(&mut self, most: usize, write: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
         self.encoder.container.drain(most, write)
@@ -251,7 +252,7 @@ impl Merger {
         self.encoder.container.drain_to(most, out)
     }
 
-    /// The number of bytes so far, those that were dropped included.
+    /// The number of bytes so far, including dropped bytes.
     pub fn offset(&self) -> u64 {
         self.encoder.container.offset()
     }
@@ -267,13 +268,13 @@ impl Merger {
         self.sources.get(source).map_or(time, |source| source.conversion.convert(time))
     }
 
-    /// The relation of a recording's clock to that of the new one; `None` for an unknown recording.
+    /// The relation of a recording's clock to the new recording's clock; `None` for an unknown recording.
     pub fn clock(&self, source: usize) -> Option<ClockRelation> {
         self.sources.get(source).map(|source| source.conversion.relation)
     }
 
-    /// The processes of a recording so far, and those of others that are the same: the id there, and that in
-    /// the new recording.
+    /// The processes of a recording so far, and the same processes of others: the id there, and the id in the
+    /// new recording.
     pub fn processes(&self, source: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
         let group = self.sources.get(source).map_or(usize::MAX, |source| source.process_group);
         self.process_ids.of_group(group)
@@ -284,7 +285,7 @@ impl Merger {
         self.sources.get(source).map_or(source, |source| source.group)
     }
 
-    /// The number of events of a recording that were written so far, and of those that repeated one of
+    /// The number of a recording's events that were written so far, and the number that repeated an event of
     /// another part.
     pub fn events(&self, source: usize) -> (u64, u64) {
         self.sources.get(source).map_or((0, 0), |source| (source.written, source.repeated))
@@ -513,14 +514,14 @@ impl Merger {
     }
 }
 
-/// Returns true if two headers are those of parts of one recording.
+/// Returns true if two headers belong to parts of one recording.
 fn is_part_of_same(one: &TraceInfo, other: &TraceInfo) -> bool {
     (one.start, one.start_ticks, one.frequency, one.process_id)
         == (other.start, other.start_ticks, other.frequency, other.process_id)
 }
 
-/// Returns the header of the new recording, and the number of pairs that it has no place for: of recordings
-/// of several processes, those that are not the same of all.
+/// Returns the header of the new recording, and the number of pairs that do not fit in it: for recordings of
+/// several processes, the pairs on which they differ.
 fn header(
     first: &TraceInfo,
     infos: &[TraceInfo],
@@ -545,7 +546,7 @@ fn header(
         let before = processes.len();
         processes.extend(given);
         if processes.len() == before {
-            // One that has the processes of a machine.
+            // A recording with the processes of a whole machine.
             processes.clear();
             break;
         }
@@ -569,7 +570,8 @@ fn header(
     (info, dropped)
 }
 
-/// Returns the properties that all recordings have, and the number of those of the first that are left out.
+/// Returns the properties that all recordings have, and the number of the first recording's properties that
+/// are left out.
 fn common_pairs(own: Pairs, all: &[Pairs], options: MergerOptions) -> (Pairs, u64) {
     let mut own = own;
     if options.same_processes {
@@ -589,7 +591,7 @@ fn common_pairs(own: Pairs, all: &[Pairs], options: MergerOptions) -> (Pairs, u6
 }
 
 /// Returns the properties of recordings of the same process, which complete one another, and the number of
-/// those that are left out: the sampling rate if it is not the same of all samples.
+/// properties that are left out: the sampling rate if it is not the same of all samples.
 fn joined_pairs(infos: &[TraceInfo], all: &[Pairs], options: MergerOptions) -> (Pairs, u64) {
     let mut joined = Pairs::new();
     for (key, own) in all.iter().flatten() {

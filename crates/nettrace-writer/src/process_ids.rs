@@ -2,7 +2,8 @@
 
 use alloc::collections::BTreeMap;
 
-/// The distance of the numbers that processes get whose own is another's. Linux has none above 4,194,304.
+/// The distance of the replacement ids of processes with an id that is taken. Linux ids do not exceed
+/// 4,194,304.
 const STEP: u64 = 10_000_000;
 
 /// The process ids of a new recording.

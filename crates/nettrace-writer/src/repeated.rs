@@ -20,7 +20,7 @@ pub(crate) struct Repeated {
     counts: HashMap<Vec<u8>, Counts>,
 }
 
-/// The number of equal events: those that were written, and those of each part.
+/// The numbers of equal events: written, and in each part.
 #[derive(Debug, Default)]
 struct Counts {
     written: u32,
@@ -28,7 +28,8 @@ struct Counts {
 }
 
 impl Repeated {
-    /// Returns true if the event repeats one of another part. `row` has the numbers of the new recording.
+    /// Returns true if the event repeats an event of another part. `row` has the numbers of the new
+    /// recording.
     pub(crate) fn has(&mut self, (group, part): (usize, usize), row: &RowHeader, payload: &[u8]) -> bool {
         if row.time != self.time {
             self.time = row.time;
@@ -58,7 +59,7 @@ impl Repeated {
         repeats
     }
 
-    /// Forgets the events, whose numbers of stacks and label lists have ended.
+    /// Forgets the events: their stack and label list numbers are no longer valid.
     pub(crate) fn clear(&mut self) {
         self.bytes = 0;
         self.counts.clear();

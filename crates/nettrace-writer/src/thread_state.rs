@@ -1,9 +1,9 @@
 //! The numbers that a thread's events have in the new recording.
 
-/// The sequence numbers of a thread: in the recording that is read, and in the one that is written.
+/// The sequence numbers of a thread: in the source recording, and in the new recording.
 ///
-/// A gap in the numbers is a loss. Events that are left out on purpose leave no gap: later numbers are lower
-/// by their count.
+/// A gap in the numbers is a loss. Events that are left out on purpose leave no gap: their count is
+/// subtracted from later numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ThreadState {
     /// V6: the index in the new recording; 0 before the thread is described there.
@@ -24,7 +24,7 @@ impl ThreadState {
         self.last_read = sequence;
     }
 
-    /// Returns the number of an event that is written. `None`: the recording has no numbers.
+    /// Returns the number of a written event; `None` if the recording lacks numbers.
     #[inline]
     pub(crate) fn write(&mut self, sequence: Option<u32>) -> u32 {
         let written = match sequence {
@@ -43,7 +43,7 @@ impl ThreadState {
         self.last_written = last_written;
     }
 
-    /// Continues the numbers of the same thread in a part whose numbers begin anew.
+    /// Continues the numbers of the same thread in a part with numbers that begin anew.
     pub(crate) const fn continue_from(&mut self, last_written: u32) {
         self.removed = 0_u32.wrapping_sub(last_written);
         self.last_read = 0;
@@ -77,8 +77,8 @@ impl ThreadState {
         written
     }
 
-    /// Returns true if the number is that of a later event than the last one that was read: those up to it
-    /// were lost.
+    /// Returns true if the number belongs to a later event than the last event read: the events up to it were
+    /// lost.
     pub(crate) const fn is_behind(&self, sequence: u32) -> bool {
         sequence != self.last_read
     }

@@ -19,8 +19,8 @@ use crate::version::{Version, is_v6};
 /// Turns the records of one reader into a new recording, in memory.
 ///
 /// Each record of [`nettrace::Events::next_record`] is passed once, in order: written, removed, or skipped.
-/// The bytes of the new recording collect in [`bytes`](Self::bytes), where the caller takes them. Events may
-/// also come in time order if the source has no sequence points (netperf): then
+/// The bytes of the new recording collect in [`bytes`](Self::bytes), where the caller takes them. If the
+/// source lacks sequence points (netperf), events may also be passed in time order: then
 /// [`sequence_point`](Self::sequence_point) writes them.
 ///
 /// Memory: a block of events, and the stacks and label lists between two sequence points.
@@ -59,7 +59,8 @@ pub struct Transcoder {
     own_process_id: Option<u64>,
     /// The numbers of kinds of events.
     kinds: MetadataMap<u32>,
-    /// The numbers of kinds of events whose properties labels replace, which V4 cannot say otherwise.
+    /// The numbers of kinds of events with properties replaced by labels: V4 cannot express the replacement
+    /// otherwise.
     relabelled: BTreeMap<(usize, Properties), u32>,
     /// V4: the kinds that were defined, without their numbers.
     defined: BTreeMap<Vec<u8>, u32>,
@@ -75,8 +76,7 @@ pub struct Transcoder {
     label_lists: HashMap<u32, u32>,
     /// V4 to V6: the last activities and their list.
     last_activities: (Option<Uuid>, Option<Uuid>, u32),
-    /// True if events have the sequence numbers of the recording that is read. Otherwise they come in time
-    /// order.
+    /// True if events have the sequence numbers of the source recording. Otherwise they are in time order.
     is_numbered: bool,
     /// True if they are of another recording than the first, and without a time in this one.
     is_appended: bool,
@@ -86,8 +86,8 @@ pub struct Transcoder {
     reader_losses: Option<Vec<u64>>,
     /// The numbers of the last events of threads, of recordings before this one.
     last_numbers: BTreeMap<u64, u32>,
-    /// V4 from V6: the last number of each id, which several threads of the recording that is read can have,
-    /// such as those of a merged one.
+    /// V4 from V6: the last number of each id. Several threads of the source can have the same id, for
+    /// example in a merged recording.
     numbers_by_id: BTreeMap<u64, u32>,
     newest: Ticks,
     /// True if an event was written since the last sequence point.
@@ -143,7 +143,7 @@ impl Transcoder {
     /// Passes the bytes at hand to `write` and drops them, if there are more than `most`.
     ///
     /// # Errors
-    /// Those of `write`; the bytes are kept then.
+    /// Errors of `write`; the bytes are kept then.
     #[inline]
     pub fn drain<E>(&mut self, most: usize, write: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
         self.encoder.container.drain(most, write)
@@ -193,7 +193,7 @@ impl Transcoder {
         self.encoder.container.take(buffer)
     }
 
-    /// The number of bytes so far, those that were dropped included.
+    /// The number of bytes so far, including dropped bytes.
     pub fn offset(&self) -> u64 {
         self.encoder.container.offset()
     }
@@ -320,8 +320,8 @@ impl Transcoder {
         }
     }
 
-    /// Continues with a later part of the same recording, one that [began](Self::resume_after) in its middle
-    /// and has a reader of its own. Times, stacks and losses are kept. Only sequence points order the parts.
+    /// Continues with a later part of the same recording, which [began](Self::resume_after) in its middle and
+    /// has a reader of its own. Times, stacks and losses are kept. Only sequence points order the parts.
     /// `threads` are [those](nettrace::Events::threads) of the reader so far.
     ///
     /// # Errors
@@ -474,8 +474,8 @@ impl Transcoder {
         self.encoder.push(&row, payload)
     }
 
-    /// Writes a sequence point after the events so far, for a recording that has none. No later event may be
-    /// older than they are.
+    /// Writes a sequence point after the events so far, for a recording without sequence points. No later
+    /// event may be older than they are.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -500,7 +500,7 @@ impl Transcoder {
     }
 
     /// Ends the recording. `threads` are [those](nettrace::Events::threads) of the reader: if events follow
-    /// the last sequence point, as in a recording that was cut, one is written after them.
+    /// the last sequence point, as in a cut recording, a sequence point is written after them.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -550,7 +550,7 @@ impl Transcoder {
         self.encoder.end()
     }
 
-    /// Writes a sequence point if one is due at the end.
+    /// Writes the sequence point that may be due at the end.
     fn end_point(&mut self, threads: &[Thread]) -> Result<(), Error> {
         self.describe_all(threads)?;
         let is_numbered = self.is_numbered;
@@ -563,7 +563,8 @@ impl Transcoder {
         Ok(())
     }
 
-    /// The most bytes of a recording without sequence points after which one is due.
+    /// Returns true if a recording without sequence points of its own is due for one: it holds the maximum
+    /// number of stacks.
     pub fn is_large_since_point(&self) -> bool {
         self.is_point_due && self.encoder.stacks.len() >= MAX_STACKS
     }
@@ -599,7 +600,7 @@ impl Transcoder {
         if self.encoder.version == Version::V4 && self.encoder.from_v6 {
             // V4 does not record the end of a thread, so a last number that shows a loss is written here.
             numbers.extend(ended.iter().filter(|end| end.is_loss).map(|end| (end.number, end.sequence)));
-            // Of several threads with one id, the last number is that of the id.
+            // Of several threads with one id, the last number counts for the id.
             let mut last: BTreeMap<u64, u32> = numbers.iter().copied().collect();
             numbers.retain_mut(|(id, number)| last.remove(id).map(|last| *number = last).is_some());
         }
@@ -653,7 +654,7 @@ impl Transcoder {
             false
         });
         if !self.numbers_by_id.is_empty() && live.len() < before {
-            // Numbers of a later thread with the id of one that has ended begin anew.
+            // The numbers of a thread that reuses the id of an ended thread begin anew.
             let ids: BTreeSet<_> =
                 live.iter().filter_map(|slot| threads.get(*slot)).map(Thread::id).collect();
             self.numbers_by_id.retain(|id, _| ids.contains(&ThreadId(*id)));
@@ -704,7 +705,7 @@ impl Transcoder {
         thread.lost().saturating_sub(core::mem::replace(known, thread.lost()))
     }
 
-    /// Continues the numbers of a thread where those of the previous part ended.
+    /// Continues the numbers of a thread where the previous part's numbers ended.
     fn continue_thread(&mut self, slot: usize, id: u64) {
         if (slot >= self.threads.len() || self.threads.get(slot) == Some(&ThreadState::default()))
             && let Some(last) = self.last_numbers.get(&id).copied()
@@ -893,7 +894,7 @@ impl Transcoder {
     }
 }
 
-/// The stacks of a recording without sequence points that are held before one is due.
+/// Maximum number of stacks held for a recording without sequence points before a sequence point is due.
 const MAX_STACKS: usize = 16_384;
 
 /// A thread that has ended.

@@ -14,8 +14,7 @@ use nettrace::{Format, TraceInfo};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Version {
-    /// The version of .NET Core 3.0 and later, with the metadata tags that came with .NET 5 where an event
-    /// needs them.
+    /// The version of .NET Core 3.0 and later, with the metadata tags of .NET 5 where an event needs them.
     V4,
     /// The version of .NET 10's user_events recordings and of one-collect: threads with processes and names,
     /// labels.
@@ -29,8 +28,8 @@ impl Version {
     }
 }
 
-/// Returns true if a recording has V6's blocks. The version in the header of another one may be damaged: but
-/// only V6 has a process by a pair of key and value.
+/// Returns true if a recording has V6's blocks. The version in another recording's header may be damaged, but
+/// only V6 has the process as a pair of key and value.
 pub(crate) fn is_v6(info: &TraceInfo) -> bool {
     let is_by_pair = info.process_id.is_none() || !info.key_values.is_empty();
     info.format == Format::Nettrace && info.version >= 6 && is_by_pair

@@ -12,7 +12,7 @@ use crate::version::Version;
 /// The number of bytes to collect before a write.
 const BUFFER: usize = 256 * 1024;
 
-/// A [`Transcoder`] whose bytes go to a [`Write`].
+/// A [`Transcoder`] that writes to a [`Write`].
 ///
 /// ```
 /// # use nettrace::{Ticks, TraceInfo};

@@ -1,5 +1,5 @@
-//! Counts the events of a recording by provider and the name that it gives them: `count FILE`. Those of the
-//! runtime have none in it; clr-events knows them.
+//! Counts the events of a recording by provider and recorded name: `count FILE`. The runtime's own events are
+//! unnamed there; clr-events has their names.
 
 use std::collections::BTreeMap;
 use std::error::Error;

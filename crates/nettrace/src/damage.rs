@@ -3,7 +3,7 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-/// The most damages that are listed. The traced process chooses their number: further ones are only counted.
+/// Maximum number of listed damages. The traced process controls the count: further ones are only counted.
 const LISTED: usize = 1024;
 
 /// An unreadable part of the recording. Everything whole before and after it was read.

@@ -12,10 +12,10 @@ pub struct PushSource {
     complete: bool,
 }
 
-/// Reads a recording whose bytes are pushed as they arrive: for event loops and live sessions.
+/// Reads a recording from bytes pushed as they arrive: for event loops and live sessions.
 ///
 /// Pass it bytes with [`feed`](Self::feed), take events with [`next`](Events::next) until it returns `None`,
-/// and so on; call [`end_of_input`](Self::end_of_input) when no more bytes will come.
+/// and so on; call [`end_of_input`](Self::end_of_input) when the input is complete.
 pub type Decoder = Events<PushSource>;
 
 impl sealed::Source for PushSource {
@@ -42,7 +42,7 @@ impl Decoder {
         Self::with_source(PushSource::default())
     }
 
-    /// Appends bytes to those of earlier calls.
+    /// Appends bytes to the input.
     ///
     /// ```
     /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
@@ -67,7 +67,7 @@ impl Decoder {
     }
 
     /// Reads the header and nothing after it, if all of it has arrived and it has not been read. Returns it;
-    /// `None` until more bytes come.
+    /// `None` if more bytes are needed.
     ///
     /// [`next`](Events::next) reads it, too, but may go on to an event that a program cannot take before it
     /// knows the header.
@@ -79,7 +79,7 @@ impl Decoder {
         Ok(self.info())
     }
 
-    /// Declares that no more bytes will come. Events that are whole can still be taken; a cut is noticed.
+    /// Declares the input complete. Whole events can still be taken; a cut is noticed.
     pub fn end_of_input(&mut self) {
         self.source.complete = true;
     }

@@ -2,7 +2,7 @@
 //!
 //! The owner of the bytes calls [`Engine::advance`] with all that have not been released. The answer is an
 //! event (which [`Engine::event`] then returns), a sequence point, or that more bytes are needed; a block is
-//! decoded only when it is whole, or when no more bytes will come. Nothing here keeps or copies an event.
+//! decoded only when it is whole, or when the input is complete. Nothing here keeps or copies an event.
 
 #[cfg(feature = "std")]
 pub(crate) mod batch;
@@ -45,7 +45,7 @@ pub(crate) enum Step {
     End,
 }
 
-/// The ids whose meaning ends at a sequence point, besides those of stacks and label lists.
+/// Other ids that a sequence point invalidates, in addition to stack and label list ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Invalidation {
     threads: bool,
@@ -61,7 +61,7 @@ enum State {
     Objects,
     /// Between blocks of V6.
     Blocks,
-    /// Between events of netperf V1 and V2, which have no blocks.
+    /// Between events of netperf V1 and V2, which lack blocks.
     Flat,
     /// After damage at an offset: the next block has not been found yet.
     Resync { since: u64, what: &'static str },
@@ -148,7 +148,7 @@ pub(crate) struct Engine {
     /// Offset in the recording of the block that was announced to replace stacks or label lists.
     replacing: Option<u64>,
     pub(crate) skipping: Option<BlockSkipping>,
-    /// Offset in the recording of a block that was skipped before its last byte was seen, which comes next.
+    /// Offset in the recording of a block skipped up to its last byte, which is the next byte.
     unseen: Option<u64>,
     pub(crate) skipped: SkippedBlocks,
     /// The event blocks left to the thread that decodes them.
@@ -214,8 +214,8 @@ impl Engine {
         open.rows.next_fast(content)
     }
 
-    /// Moves to the next event. `bytes` begin at the first byte that was not released; `end` says that no
-    /// more will come.
+    /// Moves to the next event. `bytes` begin at the first byte that was not released; `end` is true if the
+    /// input is complete.
     #[inline(never)]
     pub(crate) fn advance(&mut self, bytes: &[u8], end: bool) -> Result<Step, Error> {
         self.invalidate();
@@ -324,14 +324,14 @@ impl Engine {
         Some((open, open.content(bytes), self.base.wrapping_add(open.start as u64), self.layout))
     }
 
-    /// Calls `each` with the current event and those that follow it in its block, and with the state of the
+    /// Calls `each` with the current event and the later events of its block, and with the state of the
     /// decoder.
     #[inline]
     pub(crate) fn rest_of_block(&mut self, bytes: &[u8], each: impl FnMut(&RowDecoder, Event<'_>)) {
         self.visit_rest_of_block(bytes, &mut EachRow(each));
     }
 
-    /// Passes the current event and those that follow it in its block to a visitor.
+    /// Passes the current event and the later events of its block to a visitor.
     #[inline]
     pub(crate) fn visit_rest_of_block(&mut self, bytes: &[u8], visitor: &mut impl RowVisitor) {
         let Some((open, content, block_offset, layout)) = self.open_block(bytes) else { return };
@@ -429,7 +429,7 @@ impl Engine {
         }
     }
 
-    /// Ends a recording that has more to come at `at`.
+    /// Ends a recording that is cut off at `at`.
     fn cut(&mut self, at: usize) -> Step {
         if self.tables.truncated_at.is_none() {
             self.tables.truncated_at = Some(self.offset(at));

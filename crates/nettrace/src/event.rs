@@ -89,7 +89,7 @@ impl<'a> Event<'a> {
             .unwrap_or_else(|| self.metadata.keywords())
     }
 
-    /// The opcode, such as 1 for start and 2 for stop; `None` where the recording has none. A label (V6)
+    /// The opcode, such as 1 for start and 2 for stop; `None` if missing in the recording. A label (V6)
     /// precedes the metadata.
     pub fn opcode(&self) -> Option<u8> {
         self.label(|label| if let Label::Opcode(opcode) = label { Some(opcode) } else { None })
@@ -160,7 +160,7 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// The thread that wrote it: the one whose sequence numbers count it.
+    /// The thread that wrote the event; the event has one of this thread's sequence numbers.
     #[inline]
     pub fn capture_thread_id(&self) -> ThreadId {
         self.thread_at(self.header.capture_thread).map(Thread::id).unwrap_or_default()
@@ -178,10 +178,10 @@ impl<'a> Event<'a> {
         self.thread_at(self.header.capture_thread)
     }
 
-    /// The processor that [`thread_id`](Self::thread_id) ran on; `None` where the recording does not say, as
-    /// where another thread captured the event: a sampler's processor is not that of the thread that it
-    /// samples. Recorders of whole machines (V6) name no capturing thread: the processor is that of the
-    /// event.
+    /// The processor that [`thread_id`](Self::thread_id) ran on; `None` where the recording does not say, for
+    /// example if another thread captured the event: a sampler runs on another processor than the thread that
+    /// it samples. Recorders of whole machines (V6) name no capturing thread, so the processor belongs to the
+    /// event itself.
     pub fn processor(&self) -> Option<u32> {
         let is_of_thread = self.header.thread == self.header.capture_thread
             || self.capture_thread_id() == ThreadId::default();
@@ -190,12 +190,12 @@ impl<'a> Event<'a> {
 
     /// The processor that [`capture_thread_id`](Self::capture_thread_id) ran on; `None` where the recording
     /// does not say. Runtimes write -1 for a processor that they do not know, which is the case on Linux;
-    /// netperf has none at all.
+    /// netperf does not record it.
     pub fn capture_processor(&self) -> Option<u32> {
         (self.layout != Layout::Netperf && self.header.processor != u32::MAX).then_some(self.header.processor)
     }
 
-    /// Number of the event among those that its capturing thread wrote; `None` in netperf, which has none.
+    /// Sequence number of the event within its capturing thread; `None` in netperf.
     pub fn sequence(&self) -> Option<u32> {
         (self.layout != Layout::Netperf).then_some(self.header.sequence)
     }
@@ -256,7 +256,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The call stack of [`thread_id`](Self::thread_id); empty if the recording has none for the event.
+    /// The call stack of [`thread_id`](Self::thread_id); empty if the recording lacks it.
     ///
     /// ```
     /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
@@ -281,7 +281,7 @@ impl<'a> Event<'a> {
         (self.layout != Layout::Netperf).then_some(self.header.stack)
     }
 
-    /// V6: the number of the list of [`labels`](Self::labels), which is valid as long as that of a stack; 0
+    /// V6: the number of the list of [`labels`](Self::labels), which is valid as long as a stack's number; 0
     /// without labels.
     #[inline]
     pub fn label_list_id(&self) -> u32 {

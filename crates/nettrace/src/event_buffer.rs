@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::event::{Event, at};
 use crate::raw::{Layout, RowHeader};
 
-/// Room for an event whose payload is replaced, used for one event after the other.
+/// A reusable buffer for an event with a replaced payload.
 #[derive(Debug, Default)]
 pub struct EventBuffer {
     header: Option<RowHeader>,
@@ -22,8 +22,8 @@ impl EventBuffer {
 }
 
 impl<'a> Event<'a> {
-    /// The event with another payload, for everything that decodes events: texts are redacted so. All else is
-    /// as it was; the [`range`](Self::range) is of no use if the new payload has another length.
+    /// The event with another payload, for everything that decodes events, such as redaction. All else is
+    /// unchanged; the [`range`](Self::range) is meaningless if the new payload has another length.
     ///
     /// ```
     /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));

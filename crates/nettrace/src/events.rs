@@ -25,7 +25,7 @@ pub(crate) mod sealed {
     pub trait Source {
         /// The bytes at hand.
         fn bytes(&self) -> &[u8];
-        /// Returns true if no more bytes will come.
+        /// Returns true if the input is complete.
         fn is_complete(&self) -> bool;
         /// Drops `released` bytes from the front and gets at least `wanted` more, or as many as there are.
         /// Returns whether anything has changed. Bytes that are not dropped keep their order, not their
@@ -300,12 +300,13 @@ impl<S: Source> Events<S> {
         self.more_but_keep(beyond, from)
     }
 
-    /// Leaves out event blocks (V4 and later) whose headers show that they have no event in this range of
-    /// times, as long as no kind of event that is needed at any time is defined. A [`Reader`](crate::Reader)
-    /// that was made [with a way to skip](crate::Reader::with_skip) does not read them.
+    /// Leaves out event blocks (V4 and later) if their headers show that all their events are outside this
+    /// range of times, as long as no kind of event that is needed at any time is defined. A
+    /// [`Reader`](crate::Reader) that was made [with a way to skip](crate::Reader::with_skip) does not read
+    /// them.
     ///
     /// Everything else is read: kinds of events, stacks, threads, sequence points. Damage in a block that is
-    /// left out is not found, and a gap in the numbers of a thread that reaches into one is not a loss.
+    /// left out is not found, and a gap in a thread's numbers that reaches into such a block is not a loss.
     ///
     /// ```
     /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
@@ -340,8 +341,8 @@ impl<S: Source> Events<S> {
         self.engine.skipped.bytes
     }
 
-    /// Gives the events of a V6 block only once the next block has arrived, which shows whether the size of
-    /// this one is right. Suits recordings that are complete, or whose reader can wait.
+    /// Gives the events of a V6 block only once the next block has arrived, which shows whether the block's
+    /// size is right. Suits complete recordings, and readers that can wait.
     ///
     /// Without it a block that ends with the bytes at hand is not checked, because a quiet program may write
     /// the next one much later. A [`SliceReader`](crate::SliceReader) has all bytes at hand, and a

@@ -64,7 +64,7 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
-    /// The header of a new recording of V6 for a machine with addresses of 64 bits, whose clock counts
+    /// The header of a new recording of V6 for a machine with 64-bit addresses and a clock that counts
     /// nanoseconds: `start_ticks` is its time at `start_unix_ms`, in milliseconds since 1970.
     pub fn new_v6(start_unix_ms: u64, start_ticks: Ticks, key_values: Vec<(String, String)>) -> Self {
         let number = |name: &str| key_values.iter().find(|(key, _)| key == name)?.1.parse().ok();

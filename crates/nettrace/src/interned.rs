@@ -32,7 +32,7 @@ impl InternedTable {
         u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns true if one of `count` ids from `first_id` on has an item already.
+    /// Returns true if any of the `count` ids from `first_id` on already has an item.
     pub(crate) fn has_any(&self, first_id: u32, count: u32) -> bool {
         let end = u64::from(first_id).saturating_add(u64::from(count));
         let overlaps = |first: u32, start: usize, until: usize| {

@@ -9,7 +9,7 @@
 //!
 //! # Counting events
 //!
-//! By provider and id: the runtime's own events have no names in a recording (`clr-events` has them).
+//! By provider and id: recordings lack the names of the runtime's own events (`clr-events` has them).
 //!
 //! ```no_run
 //! use std::collections::BTreeMap;
@@ -34,22 +34,22 @@
 //!   live sessions.
 //!
 //! All three give the same events for the same bytes, however the bytes are split, and the same properties of
-//! the recording: [`TraceInfo`], [`Loss`], [`Damage`], the offset of a cut. Events come in file order, which
-//! is the order in which the runtime wrote them: in time order for each capturing thread, not across threads.
-//! [`TimeOrder`] wraps any of them and gives the events of all threads in time order. The module [`raw`] has
-//! the layer below: blocks and rows as they are.
+//! the recording: [`TraceInfo`], [`Loss`], [`Damage`], the offset of a cut. Events are returned in file
+//! order, which is the order in which the runtime wrote them: in time order for each capturing thread, not
+//! across threads. [`TimeOrder`] wraps any of them and gives the events of all threads in time order. The
+//! module [`raw`] has the layer below: blocks and rows as they are.
 //!
 //! An [`Event`] borrows its payload and its stack. Its fields are decoded on demand, by the field list of the
-//! recording. The runtime's own events have no field list there: `clr-events` has theirs as a [`schema`],
-//! which gives the same [`Fields`].
+//! recording. Recordings lack the field lists of the runtime's own events: `clr-events` provides each as a
+//! [`schema`], which gives the same [`Fields`].
 //!
 //! # Untrusted recordings
 //!
-//! Recordings come from the traced process, which need not be trusted. Every length is checked against what
-//! is there before anything is allocated or skipped; nesting is bounded. A cut or damaged recording yields
-//! every event that is whole; the rest is a result ([`Damage`], [`truncated_at`](Events::truncated_at)), not
-//! an error. An [`Error`] means that the bytes are not a recording, are of a newer version, or could not be
-//! read.
+//! The traced process, which writes the recordings, need not be trusted. Every length is checked against the
+//! available bytes before anything is allocated or skipped; nesting is bounded. A cut or damaged recording
+//! yields every event that is whole; the rest is a result ([`Damage`],
+//! [`truncated_at`](Events::truncated_at)), not an error. An [`Error`] means that the bytes are not a
+//! recording, are of a newer version, or could not be read.
 //!
 //! # Out of scope
 //!

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use crate::thread::ThreadId;
 use crate::time::Ticks;
 
-/// The largest number of listed gaps. The traced process chooses their number, so further gaps count only in
-/// the total.
+/// Maximum number of listed gaps. The traced process controls the count, so further gaps count only in the
+/// total.
 const GAPS_LISTED: usize = 65_536;
 
 /// Consecutive events of one thread that are not in the recording.
@@ -40,10 +40,10 @@ pub struct Gap {
 /// # Ended threads
 /// Before V6 the runtime reports the events of a thread until it ends, and not always until its last one;
 /// then the count is a [lower bound](Self::is_lower_bound). A sequence point has the last sequence number of
-/// each thread at the time that the point was created. A thread that ends after it, and whose buffers are
-/// written by then, is in no later sequence point: events that it lost in between are not counted anywhere. A
-/// thread that lost its events from the first to the last, because the session never had room for a buffer of
-/// its own, is in no sequence point at all. In V6 each removed thread has its last sequence number.
+/// each thread at the time that the point was created. A thread that ends after it, with its buffers written
+/// by then, does not appear in any later sequence point: events that it lost in between are not counted
+/// anywhere. A thread that lost all its events, because the session never had room for its buffer, does not
+/// appear in any sequence point. In V6 each removed thread has its last sequence number.
 ///
 /// # Source
 /// dotnet/runtime, `src/native/eventpipe/ep-buffer-manager.c`: `buffer_manager_allocate_buffer_for_thread`

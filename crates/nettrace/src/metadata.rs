@@ -184,12 +184,12 @@ pub struct Field {
 }
 
 impl Field {
-    /// Its name.
+    /// The name of the field.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its type.
+    /// The type of the field.
     pub const fn field_type(&self) -> &FieldType {
         &self.field_type
     }
@@ -233,7 +233,7 @@ impl Metadata {
     pub fn provider(&self) -> &str {
         &self.provider
     }
-    /// GUID of the provider, where the recording has it: netperf V1, which has no names, and V6.
+    /// GUID of the provider, if recorded: in netperf V1, which lacks names, and V6.
     pub const fn provider_id(&self) -> Option<Uuid> {
         self.provider_id
     }
@@ -257,7 +257,7 @@ impl Metadata {
     pub const fn keywords(&self) -> u64 {
         self.keywords
     }
-    /// The opcode, such as 1 for start and 2 for stop; `None` where the recording has none.
+    /// The opcode, such as 1 for start and 2 for stop; `None` if missing in the recording.
     pub const fn opcode(&self) -> Option<u8> {
         self.opcode
     }

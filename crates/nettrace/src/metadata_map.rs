@@ -43,7 +43,7 @@ impl<T> MetadataMap<T> {
         self.values.get_mut(index)?.as_mut()
     }
 
-    /// Sets the value of a kind, and returns the one that it replaces.
+    /// Sets the value of a kind, and returns the previous value.
     pub fn insert(&mut self, index: usize, value: T) -> Option<T> {
         if self.values.len() <= index {
             self.values.resize_with(index.saturating_add(1), || None);

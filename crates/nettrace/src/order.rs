@@ -58,9 +58,9 @@ impl<S: Source> Events<S> {
         self.ordered(None)
     }
 
-    /// Returns the events of some kinds in time order across threads: those of
-    /// [`in_time_order`](Self::in_time_order) without the others, and faster where there are many others. The
-    /// choice is made once for each kind.
+    /// Returns the events of some kinds in time order across threads: the same events as
+    /// [`in_time_order`](Self::in_time_order) without the other kinds, and faster if there are many others.
+    /// The choice is made once for each kind.
     ///
     /// All events are read, so losses, damage, threads and kinds are known as without a choice.
     ///
@@ -126,8 +126,8 @@ impl<S: Source> TimeOrder<S> {
     }
 
     /// Releases all events that have arrived so far, for a stream that has fallen silent: runtimes mark only
-    /// the first event of each thread's batch as sorted, so that the last batch would be held until the next
-    /// one comes. Older events that follow are given out of order.
+    /// the first event of each thread's batch as sorted, so the last batch would be held until the next batch
+    /// arrives. Older events that follow are given out of order.
     ///
     /// A [`Reader`](crate::Reader) whose input times out does not need this call: it gives all events that
     /// have arrived before it returns such an error.
@@ -249,7 +249,7 @@ impl<S: Source> TimeOrder<S> {
         Ok(self.may_give()? && self.merge.take_next())
     }
 
-    /// Reads more if no event may be given. Returns whether one may.
+    /// Reads more if no event may be given. Returns whether an event may now be given.
     fn may_give(&mut self) -> Result<bool, Error> {
         Ok(self.merge.may_give() || self.prepare()?)
     }
@@ -295,8 +295,8 @@ impl<S: Source> TimeOrder<S> {
         }
     }
 
-    /// Returns whether more bytes have come. A time-out releases the events that are held, and is an error if
-    /// there are none.
+    /// Returns whether more bytes have arrived. A time-out releases the held events, and is an error if none
+    /// are held.
     fn is_changed(&mut self, outcome: Result<bool, Error>) -> Result<bool, Error> {
         match outcome {
             Err(error) if error.is_timeout() => {
@@ -307,7 +307,7 @@ impl<S: Source> TimeOrder<S> {
         }
     }
 
-    /// Limits the events that may be given to those that nothing older follows, or that are overdue.
+    /// Limits the events that may be given to events that nothing older follows, or that are overdue.
     fn limit_to_sorted(&mut self) {
         let delay = self.max_delay.and_then(|delay| {
             let per_second = u128::from(self.info()?.frequency);
@@ -382,12 +382,12 @@ impl TimeOrder<crate::PushSource> {
         self.events.read_header()
     }
 
-    /// Appends bytes to those of earlier calls.
+    /// Appends bytes to the input.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.events.feed(bytes);
     }
 
-    /// Declares that no more bytes will come.
+    /// Declares the input complete.
     pub fn end_of_input(&mut self) {
         self.events.end_of_input();
     }

@@ -17,16 +17,15 @@ const BLOCKS: usize = 128;
 
 impl SliceReader<'_> {
     /// Folds the events that are left, on the threads of the current rayon pool: `fold` is given the events
-    /// of some blocks, each time in the order of the file, with a value of `init`; `join` makes one of two
-    /// such values, the left one of which comes from earlier in the file. Loss, damage and everything else
-    /// that the reader knows is then as after [`Events::for_each`], except for the order of damage in the
-    /// same block.
+    /// of some blocks, each time in the order of the file, with a value of `init`; `join` combines two such
+    /// values, the left of which is from earlier in the file. Loss, damage and everything else that the
+    /// reader knows is then as after [`Events::for_each`], except for the order of damage in the same block.
     ///
     /// A thread that is met for the first time has its number and its description, but its
-    /// [index](Event::thread_slot) is that of the block: it is for tables of a single block only. Indexes
-    /// that are the same for all blocks would need a reading of all events before this one.
+    /// [index](Event::thread_slot) is relative to the block: use it for tables of a single block only.
+    /// Indexes that are the same for all blocks would need a reading of all events before this one.
     ///
-    /// Netperf recordings, whose blocks depend on one another, are read on one thread.
+    /// Netperf recordings are read on one thread, because their blocks depend on one another.
     ///
     /// ```
     /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
@@ -96,7 +95,7 @@ impl SliceReader<'_> {
             let outcomes = outcomes.collect();
             (values, outcomes)
         };
-        // Several chunks for each thread, so that one that is done early takes another.
+        // Several chunks for each thread, so that a thread that finishes early takes another.
         let chunks = rayon::current_num_threads().saturating_mul(8);
         let size = deferred.blocks.len().div_ceil(chunks).max(1);
         let chunks: Vec<_> = deferred.blocks.chunks(size).collect();

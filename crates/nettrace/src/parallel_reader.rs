@@ -33,19 +33,19 @@ impl<'a, I: ReadAt + ?Sized> Reader<ReadAtInput<'a, I>> {
     /// value, which `init` creates, and `join` combines two such values. Returns the value and the reader,
     /// which has read everything and knows losses, damage, kinds of events and so on.
     ///
-    /// A thread takes the events of some blocks, those of a block in file order; the assignment of blocks
+    /// A thread takes the events of some blocks, in file order within a block; the assignment of blocks
     /// differs from run to run. So the order in which values are joined has no meaning. `fold` may be called
-    /// with events whose value is dropped later, so it should have no other effect.
+    /// for a value that is dropped later, so it should not have side effects.
     ///
     /// The calling thread reads everything but event blocks, and the first bytes and the last byte of those.
     /// Each thread reads and decodes whole blocks, few at a time, so that memory does not grow with the
     /// recording. The events, and everything that the reader knows, are the same as with one thread, except
     /// [`thread_slot`](Event::thread_slot), which is as in `SliceReader::par_fold`.
     ///
-    /// A single thread reads netperf recordings, whose blocks depend on one another, and everything from the
-    /// first event block that is cut or larger than 4 MiB. A recording with damage is read a second time, on
-    /// one thread. So is a V6 recording in which the bytes after an event block do not show that the block
-    /// ends there: one that was cut, or has blocks of unknown kinds.
+    /// A single thread reads netperf recordings, because their blocks depend on one another, and everything
+    /// from the first event block that is cut or larger than 4 MiB. A recording with damage is read a second
+    /// time, on one thread. So is a V6 recording in which the bytes after an event block do not show that the
+    /// block ends there: a recording that was cut, or has blocks of unknown kinds.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -70,7 +70,7 @@ impl ReadAt for std::fs::File {
     }
 
     /// # Errors
-    /// Those of the system, and [`ErrorKind::IsADirectory`](std::io::ErrorKind::IsADirectory): the system
+    /// Errors of the system, and [`ErrorKind::IsADirectory`](std::io::ErrorKind::IsADirectory): the system
     /// states a size for directories, too.
     fn size(&self) -> Result<u64> {
         let attributes = self.metadata()?;

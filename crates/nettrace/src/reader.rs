@@ -28,7 +28,7 @@ pub struct ReadSource<R> {
     skip: Option<fn(&mut R, u64) -> std::io::Result<()>>,
 }
 
-/// Reads a recording from [`Read`], in memory bounded by its largest block.
+/// Reads a recording from [`Read`]. The recording's largest block bounds the memory.
 pub type Reader<R> = Events<ReadSource<R>>;
 
 impl<R: Read> sealed::Source for ReadSource<R> {

@@ -1,7 +1,7 @@
 //! Field lists that a program has for events which their recording does not describe.
 //!
-//! The runtime's own events have no field list in a recording. A program that knows their layout states it as
-//! a list of [`Field`]s, which may be a constant, and decodes payloads with
+//! Recordings lack the field lists of the runtime's own events. A program that knows their layout states it
+//! as a list of [`Field`]s, which may be a constant, and decodes payloads with
 //! [`Fields::with_schema`](crate::Fields::with_schema):
 //!
 //! ```
@@ -39,11 +39,11 @@ pub enum FieldType {
     Utf8,
     /// u16 length, then as many bytes of UTF-8.
     CountedUtf8,
-    /// 1 byte whose values have names.
+    /// A byte with named values.
     Named8(&'static ValueNames),
-    /// 2 bytes whose values have names.
+    /// 2 bytes with named values.
     Named16(&'static ValueNames),
-    /// 4 bytes whose values have names.
+    /// 4 bytes with named values.
     Named32(&'static ValueNames),
     /// So many bytes.
     Bytes(Count),
@@ -82,7 +82,7 @@ scalars! {
 }
 
 impl FieldType {
-    /// Returns true if the field is read and has no value.
+    /// Returns true if the field is read without giving a value.
     pub const fn is_hidden(&self) -> bool {
         matches!(self, Self::Pad16 | Self::PadWord | Self::Hidden(_))
     }
@@ -135,19 +135,19 @@ impl Field {
         Self { name, field_type, is_counter: false }
     }
 
-    /// Creates a field whose value, a `U8`, `U16` or `U32`, is the number of elements of later arrays in the
-    /// same list.
+    /// Creates a field, a `U8`, `U16` or `U32`, that holds the number of elements of later arrays in the same
+    /// list.
     pub const fn counter(name: &'static str, field_type: FieldType) -> Self {
         Self { name, field_type, is_counter: true }
     }
 
-    /// Its name.
+    /// The name of the field.
     #[inline]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its type.
+    /// The type of the field.
     #[inline]
     pub const fn field_type(&self) -> &FieldType {
         &self.field_type

@@ -11,7 +11,7 @@ use crate::thread::ThreadSlot;
 use crate::thread_table::ThreadTable;
 use crate::time::Ticks;
 
-/// The lengths of the tables when an event was read: later rows have no meaning for it.
+/// The lengths of the tables when an event was read: later rows do not apply to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TableLengths {
     pub(crate) stacks: u32,
@@ -20,7 +20,7 @@ pub(crate) struct TableLengths {
     pub(crate) threads: u32,
 }
 
-/// The tables whose ids are valid between two sequence points.
+/// The tables of ids that are valid between two sequence points.
 #[derive(Debug, Default)]
 pub(crate) struct Epoch {
     pub(crate) stacks: InternedTable,
@@ -57,7 +57,7 @@ impl RowResolver for Tables {
     }
 }
 
-/// The resolver for reading events again: ids mean what they meant then, and nothing is counted twice.
+/// The resolver for reading events again: ids keep their meaning of that time, and nothing is counted twice.
 pub(crate) struct SnapshotLookup<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) lengths: TableLengths,

@@ -35,7 +35,7 @@ pub(crate) struct Fault {
     pub(crate) what: &'static str,
 }
 
-/// The most faults of a block that are kept.
+/// Maximum number of kept faults per block.
 const FAULTS_KEPT: usize = 16;
 
 impl Default for ThreadTable {
@@ -91,7 +91,7 @@ impl ThreadTable {
         ThreadSlot(slot)
     }
 
-    /// Adds a thread of V6, whose index must be free.
+    /// Adds a thread of V6. Its index must be free.
     pub(crate) fn describe(&mut self, thread: Thread) {
         if self.slots.contains_key(&thread.index) {
             self.fault(thread.index, "thread that is described again although it was not removed");
@@ -201,7 +201,8 @@ impl ThreadTable {
         }
         let Some(thread) = self.get(slot) else { return };
         let ahead = sequence.wrapping_sub(thread.last_sequence).cast_signed();
-        // Backwards: the thread ended and another one got its number, whose events count from 1.
+        // Backwards: the thread ended and another thread got its number; the new thread's events count from
+        // 1.
         let lost =
             if ahead > 0 { ahead.unsigned_abs().saturating_sub(1) } else { sequence.saturating_sub(1) };
         self.lose(slot, lost, Some(time));

@@ -60,7 +60,7 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
     /// A pointer of the traced process, or a number of a pointer's size.
     Address(u64),
-    /// A number whose values have names.
+    /// A number with named values.
     Named(NamedValue),
     Array(Array<'a>),
     Object(Fields<'a>),
@@ -102,7 +102,7 @@ pub enum FieldError {
     UnknownType {
         /// Index of the field in its list.
         field: usize,
-        /// Its type.
+        /// The type of the value.
         code: TypeCode,
     },
     /// The field's bytes are not a value of its type.
@@ -318,7 +318,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Decodes the fields of a schema, of any type, up to the next one that has a value.
+    /// Decodes the fields of a schema, of any type, up to the next field with a value.
     #[inline(never)]
     fn next_in_schema(&mut self, list: &'static [schema::Field]) -> Option<FieldResult<'a>> {
         loop {
@@ -416,7 +416,7 @@ impl<'a> Array<'a> {
     pub const fn is_empty(&self) -> bool {
         self.left == 0
     }
-    /// The type of the elements, if they have no parts.
+    /// The type of the elements, if they are not composite.
     pub const fn element_code(&self) -> Option<TypeCode> {
         self.element.code()
     }
@@ -580,7 +580,7 @@ fn elements<'a>(
     {
         return Err(ReadError::Invalid("its elements have no value").into());
     }
-    // Only fields count elements: an array of arrays has no counter.
+    // Only fields count elements: an array of arrays lacks a counter.
     let context = Context { counted: 0, ..context };
     let array = Array { element, left, rest: cursor.rest(), locatable: *locatable, context };
     skip_elements(cursor, element, left, context, locatable)?;

@@ -41,7 +41,7 @@ impl ValueNames {
 
 /// A number that may have a name.
 ///
-/// Prints as the name, bits as `A|B`. A value without a name prints as a number, in hexadecimal beside names
+/// Prints as the name, bits as `A|B`. A value without a name prints as a number, in hexadecimal next to names
 /// of bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -73,7 +73,7 @@ impl NamedValue {
         entries.iter().filter(move |(bit, _)| *bit != 0 && self.number & bit == *bit).map(|(_, name)| *name)
     }
 
-    /// The bits that have no name.
+    /// The bits without a name.
     pub fn unnamed_bits(self) -> u32 {
         match self.names.kind {
             ValueNamesKind::Values => 0,

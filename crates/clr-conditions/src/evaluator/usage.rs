@@ -1,4 +1,4 @@
-//! The evaluation of values of the system, which are no events.
+//! The evaluation of values of the system, which are separate from events.
 
 use nettrace::RelativeTime;
 
@@ -7,8 +7,8 @@ use crate::condition::Atom;
 use crate::system::SystemUsage;
 
 impl Evaluator {
-    /// Adds values of the system, and passes the match that they complete to `each`. `time` is that of the
-    /// stream, as well as it is known.
+    /// Adds values of the system, and passes the match that they complete to `each`. `time` is the best known
+    /// time of the stream.
     ///
     /// ```
     /// use clr_conditions::{Condition, Evaluator, SystemUsage};

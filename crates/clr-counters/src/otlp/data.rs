@@ -155,7 +155,7 @@ fn histogram_point(
         let offset = i32::try_from(buckets.offset).ok();
         positive = offset.map(|offset| Buckets { offset, bucket_counts: counts });
     }
-    // The smallest and largest measurement are known only for all measurements together.
+    // The minimum and maximum are known only for all measurements together.
     let is_whole = last.is_none() && histogram.count > 0;
     ExponentialHistogramDataPoint {
         count: since(|histogram| histogram.count),

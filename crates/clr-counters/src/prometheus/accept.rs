@@ -8,8 +8,7 @@ pub enum Format {
     Text,
     /// OpenMetrics's text, version 1.0.0.
     OpenMetrics,
-    /// Prometheus's protobuf messages, each preceded by its length. Only in this format are histograms native
-    /// ones.
+    /// Prometheus's protobuf messages, each preceded by its length. Only this format has native histograms.
     #[cfg(feature = "protobuf")]
     Protobuf,
 }

@@ -91,7 +91,7 @@ const MAX_NAME_LENGTH: usize = 255;
 
 /// The beginning of names that are reserved for the caller's own metrics.
 const RESERVED_PREFIX: &str = "dipc_monitor_";
-/// The names of the exporter's own metrics, which come last, and of `target_info`, which comes first.
+/// The names of the exporter's own metrics, which are last, and of `target_info`, which is first.
 const RESERVED: [&str; 5] =
     ["dipc_series", "dipc_values_left_out", "dipc_values_left_out_total", "target", "target_info"];
 

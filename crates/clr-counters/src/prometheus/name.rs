@@ -113,7 +113,7 @@ fn word_per(unit: &str) -> String {
     word.to_owned()
 }
 
-/// Returns a text as the name of a metric: invalid characters become `_`, never two in a row, and none at the
+/// Converts a string to the name of a metric: invalid characters become `_`, never two in a row or at the
 /// end.
 pub(super) fn metric_name(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
@@ -134,7 +134,7 @@ pub(super) fn metric_name(text: &str) -> String {
     name
 }
 
-/// Returns a text in which each invalid character is `_`, as in dotnet-monitor.
+/// Replaces each invalid character with `_`, as in dotnet-monitor.
 pub(super) fn replace_invalid(text: &str) -> String {
     text.chars().map(|character| if is_valid_in_monitor(character) { character } else { '_' }).collect()
 }
@@ -161,7 +161,8 @@ pub(super) fn with_suffix(mut name: String, words: &str) -> String {
     name
 }
 
-/// Returns a text as the name of a label. Names that begin with two underscores are reserved for Prometheus.
+/// Converts a string to the name of a label. Names that begin with two underscores are reserved for
+/// Prometheus.
 pub(super) fn label_name(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     for character in text.chars() {
@@ -178,7 +179,7 @@ pub(super) fn label_name(text: &str) -> String {
     }
 }
 
-/// Returns a text without control characters except line feeds: they are written as `\u{1b}`.
+/// Escapes control characters except line feeds, as `\u{1b}`.
 pub(super) fn plain(text: &str) -> String {
     if !text.chars().any(|character| character.is_control() && character != '\n') {
         return text.to_owned();

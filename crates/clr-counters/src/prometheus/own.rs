@@ -2,9 +2,9 @@
 
 use crate::prometheus::family::FamilyKind;
 
-/// A metric of the program that exports, beside the series of processes.
+/// A metric of the exporting program, in addition to the series of processes.
 ///
-/// Only names that begin with `dipc_monitor_` are certain not to be those of a series.
+/// Only names that begin with `dipc_monitor_` are certain not to clash with a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OwnMetric {
     /// The name without `_total`.

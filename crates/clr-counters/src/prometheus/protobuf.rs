@@ -107,8 +107,8 @@ use message::{BucketSpan, Histogram, LabelPair, MetricFamily, Number, Quantile, 
 const MAX_SCHEMA: i32 = 8;
 const MIN_SCHEMA: i32 = -4;
 
-/// Writes metrics, which are ordered by family, and then those of the program itself: each family's message
-/// preceded by its length.
+/// Writes metrics, which are ordered by family, and then the program's own metrics, each family as a
+/// length-delimited message.
 pub(super) fn encode(metrics: &[Metric<'_>], own: &[OwnMetric]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut write = |family: MetricFamily| bytes.extend(family.encode_length_delimited_to_vec());
@@ -202,8 +202,8 @@ fn native(histogram: &ExponentialHistogram) -> Histogram {
     }
 }
 
-/// Returns the position of the buckets, whose indexes are one above OpenTelemetry's, and the differences of
-/// their counts.
+/// Returns the position of the buckets, with indexes one above OpenTelemetry's, and the differences of their
+/// counts.
 fn span(buckets: &ExponentialBuckets) -> Option<(BucketSpan, Vec<i64>)> {
     let offset = i32::try_from(buckets.offset.checked_add(1)?).ok()?;
     let length = u32::try_from(buckets.counts.len()).ok()?;

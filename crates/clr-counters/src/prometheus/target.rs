@@ -25,7 +25,7 @@ const ONE: &PointValue = &PointValue::Gauge(1.0);
 pub struct TargetInfo {
     /// The name of the process.
     pub name: String,
-    /// Its pid.
+    /// The pid of the process.
     pub pid: u32,
     /// The attributes; `service.instance.id` distinguishes processes with the same name and pid.
     pub attributes: Vec<(String, String)>,
@@ -36,7 +36,7 @@ pub struct TargetInfo {
 pub(super) struct Process {
     /// The first labels of its series.
     pub(super) labels: Vec<(&'static str, String)>,
-    /// The labels of its `target_info`, in the form of those of series.
+    /// The labels of its `target_info`, in the same form as the labels of series.
     info: Option<Box<str>>,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn family() -> Family {
     Family { name: "target".to_owned(), kind: FamilyKind::Info, unit: String::new(), help }
 }
 
-/// Returns `target_info` of all processes that have it, ordered by their labels.
+/// Returns `target_info` of all processes that have it, ordered by label.
 pub(super) fn metrics<'e>(
     family: &'e Family,
     processes: impl Iterator<Item = &'e Process>,

@@ -116,7 +116,7 @@ fn an_exporter_writes_nothing_of_its_own_unasked() {
 fn metrics_of_the_program_follow_the_series() {
     let mut exporter = Exporter::new(NameStyle::DotnetMonitor, 100);
     exporter.begin_process(ProcessKey(1), None, None);
-    // The program has no metrics with the names that are reserved for the exporting one.
+    // The observed program cannot use the metric names that are reserved for the exporting program.
     let (series, value) = (instrument("cpu", Kind::Gauge, "", ""), gauge(Some(1.0)));
     let series = Series { provider: "dipc_monitor".to_owned(), ..series };
     exporter.add(ProcessKey(1), &sample(0, &series, &value), NOW);
@@ -310,7 +310,7 @@ fn every_value_is_in_the_output_or_counted_as_left_out() {
     }
 }
 
-/// A sample whose names, tags and number are chosen from few, so that they collide.
+/// A sample with names, tags and number chosen from few, so that they collide.
 fn any_sample(below: &mut impl FnMut(usize) -> usize) -> (Series, Measurement) {
     const NAMES: [&str; 8] = ["a-b", "a.b", "a b", "A-B", "1st", "", "le", "a_b_total"];
     const TAGS: [&str; 6] = ["", "a.b=1", "a_b=1", "le=1,quantile=2", "process_pid=1", "a.b=1,a_b=1"];

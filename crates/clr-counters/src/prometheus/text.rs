@@ -8,7 +8,7 @@ use crate::prometheus::family::FamilyKind;
 use crate::prometheus::own::OwnMetric;
 use crate::prometheus::{Format, Metric};
 
-/// Writes metrics, which are ordered by family, and then those of the program itself.
+/// Writes metrics, which are ordered by family, and then the program's own metrics.
 pub(super) fn encode(metrics: &[Metric<'_>], own: &[OwnMetric], format: Format) -> String {
     let is_open_metrics = format == Format::OpenMetrics;
     let mut writer = Writer { text: String::new(), format, is_open_metrics };
@@ -151,7 +151,7 @@ fn add_label(labels: &mut String, name: &str, value: &str) {
     labels.push('"');
 }
 
-/// Appends a text with line feeds and backslashes escaped, and quotation marks if they would end it.
+/// Appends a string with line feeds and backslashes escaped, and quotation marks if they would end it.
 fn escape(text: &mut String, raw: &str, quotes: bool) {
     for character in raw.chars() {
         match character {

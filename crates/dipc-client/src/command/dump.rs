@@ -50,7 +50,7 @@ pub struct WrittenDump {
 }
 
 impl Dump {
-    /// A dump of all memory of the process, into one of the target's files.
+    /// A dump of all memory of the process, to a path on the target's filesystem.
     pub fn new(path: impl Into<String>) -> Self {
         Self {
             path: path.into(),

@@ -2,7 +2,7 @@ use dipc_wire::{Command as _, Environment, ProcessEnvironment, SetEnvironmentVar
 
 use crate::{Error, Hazard, Target};
 
-/// The longest environment that is read, in bytes. Linux allows a process 6 MB, which UTF-16 doubles.
+/// Maximum size of an environment to read, in bytes. Linux allows a process 6 MB, which UTF-16 doubles.
 const ENVIRONMENT_LIMIT: u32 = 64 << 20;
 
 impl Target {

@@ -5,7 +5,7 @@ use crate::{Error, Target};
 
 impl Target {
     /// Returns whether the process is a NativeAOT program, as far as this can be determined. Such a program
-    /// has no sampler and lists no methods.
+    /// lacks a sampler and does not list methods.
     ///
     /// No command reports it, and ProcessInfo is the same as CoreCLR's. A process with a known pid and
     /// CoreCLR's libraries or threads is not NativeAOT, and no command is sent. For others the refusal of
@@ -23,7 +23,7 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// Those of the commands. A runtime that knows neither command is not an error.
+    /// Errors of the commands. A runtime that knows neither command is not an error.
     pub fn is_native_aot(&self) -> Result<bool, Error> {
         if self.pid().map(ProcessView::of).is_some_and(|view| view.runs_coreclr()) {
             return Ok(false);
@@ -40,8 +40,8 @@ impl Target {
         }
     }
 
-    /// Whether the runtime has no perf maps: then it answers any request for them with `NOT_SUPPORTED`, as
-    /// NativeAOT does. A runtime with perf maps has another error for type 0.
+    /// Returns true if the runtime lacks perf maps: then it answers any request for them with
+    /// `NOT_SUPPORTED`, as NativeAOT does. A runtime with perf maps reports another error for type 0.
     fn refuses_perf_maps(&self) -> Result<bool, Error> {
         let no_map = EnablePerfMap { kind: PerfMapType::DISABLED };
         match self.send_command(&no_map, self.request_deadline()) {

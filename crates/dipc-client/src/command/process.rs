@@ -70,7 +70,7 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotStarted`] at the deadline; `info` then still returns what is known. Those of `info`.
+    /// [`Error::NotStarted`] at the deadline; `info` then still returns the known part. Errors of `info`.
     pub fn info_when_started(&self, deadline: Deadline) -> Result<ProcessInfo, Error> {
         let started = Instant::now();
         let view = self.view()?;
@@ -105,7 +105,7 @@ impl Target {
         self.send_command(&ResumeRuntime, self.request_deadline())
     }
 
-    /// Stops a session of which only the id is known, such as one that another program left running.
+    /// Stops a session of which only the id is known, such as a session that another program left running.
     ///
     /// The runtime answers when a client has read the stream to its end, within
     /// [`Timeouts::stop`](crate::Timeouts). It does not report whether the session existed, and an ended

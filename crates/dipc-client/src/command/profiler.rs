@@ -9,9 +9,9 @@ use crate::{Error, Target};
 impl Target {
     /// Loads a profiler into the running process, and passes `client_data` to it.
     ///
-    /// `path` is that of its library among the *target's* files; `class` is the class requested from the
-    /// library. The runtime waits for the profiler up to `attach_timeout` (in whole milliseconds, at most 49
-    /// days) and answers then; the request's time-out is added to that.
+    /// `path` is the path of its library on the *target's* filesystem; `class` is the class requested from
+    /// the library. The runtime waits for the profiler up to `attach_timeout` (in whole milliseconds, at most
+    /// 49 days) and answers then; the request's time-out is added to that.
     ///
     /// # Errors
     /// A library that does not exist or cannot be loaded is refused with 0x8007007e; a runtime that is still
@@ -34,8 +34,8 @@ impl Target {
 
     /// Names a profiler for the suspended runtime to load when it is resumed.
     ///
-    /// `path` is that of its library among the *target's* files. Runtimes accept any path, even when they are
-    /// already running and it comes too late; a library that cannot be loaded is ignored.
+    /// `path` is the path of its library on the *target's* filesystem. Runtimes accept any path, even if they
+    /// are already running and it is too late; a library that cannot be loaded is ignored.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

@@ -9,8 +9,8 @@ impl Target {
     /// Has a suspended runtime load an assembly, and run its `StartupHook.Initialize()`, before the program
     /// begins.
     ///
-    /// `path` is absolute, and one of the *target's* files. Acceptance by the runtime means nothing: the
-    /// assembly is loaded when the runtime is resumed, and one that cannot be loaded, or does not have the
+    /// `path` is an absolute path on the *target's* filesystem. Acceptance by the runtime means nothing: the
+    /// assembly is loaded when the runtime is resumed, and an assembly that cannot be loaded, or lacks the
     /// method, ends the process. A program that was published without support for startup hooks ignores it.
     ///
     /// # Errors

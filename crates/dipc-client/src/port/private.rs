@@ -33,9 +33,9 @@ pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
     Ok((std::path::PathBuf::from(name).into(), None))
 }
 
-/// Adds the port to those that the runtime of `command` connects to, and makes it wait there.
+/// Adds the port to the ports that the runtime of `command` connects to, and makes it wait there.
 pub(super) fn configure(address: &Address, command: &mut Command) {
-    // The command's own variables come before those of our environment.
+    // The command's own variables take precedence over our environment.
     let own = command
         .get_envs()
         .find(|(name, _)| *name == DIAGNOSTIC_PORTS)

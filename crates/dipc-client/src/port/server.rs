@@ -14,30 +14,30 @@ use super::{PortEvent, PortRuntime};
 use crate::link::{PortLink, WaiterQueue};
 use crate::{Error, PortError};
 
-/// The longest time between a connection and its Advertise message.
+/// Maximum time between a connection and its Advertise message.
 const ADVERTISE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval of checks whether a runtime without a connection has exited.
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest time without a connection of a runtime whose process is not visible: it tries to connect at
+/// Maximum time without a connection of a runtime in a process that is not visible: it tries to connect at
 /// least twice a second, unless it serves a command, which keeps a connection open.
 const ABSENCE: Duration = Duration::from_secs(5);
-/// The most runtimes of one process that are kept without a connection: beyond that, those absent longest
-/// count as exited. A process has one, or a few if it loads libraries with a runtime of their own; one that
-/// invents new ones would fill the memory.
+/// Maximum number of runtimes of one process that are kept without a connection: beyond that, the runtimes
+/// absent longest count as exited. A process has a single runtime, or a few if it loads libraries with a
+/// runtime of their own; a process that keeps inventing runtimes would fill the memory.
 const MAX_ABSENT_OF_PROCESS: usize = 16;
-/// The most runtimes of unknown processes that are kept without a connection.
+/// Maximum number of runtimes of unknown processes that are kept without a connection.
 const MAX_ABSENT_OF_UNKNOWN: usize = 4096;
 
-/// The most connections at a time, even if more open files are allowed: they take memory.
+/// Maximum number of simultaneous connections, even if more open files are allowed: they take memory.
 const MAX_CONNECTIONS: usize = 1 << 16;
-/// The fewest connections that the limit allows for.
+/// Lower bound on the limit of connections.
 const MIN_CONNECTIONS: usize = 16;
 
 pub(super) struct Server {
     hub: Hub,
-    /// The most connections at a time. One process may have half of them.
+    /// Maximum number of simultaneous connections. One process may have half of them.
     limit: usize,
-    /// True if that number is reached.
+    /// True if the limit is reached.
     is_full: bool,
     waiters: Arc<WaiterQueue>,
     shared: Arc<Shared>,
@@ -171,7 +171,7 @@ impl Server {
         }
     }
 
-    /// Adds a connection whose Advertise message has arrived.
+    /// Adds a connection after its Advertise message has arrived.
     fn arrived(&mut self, token: Token, advertise: &Advertise) {
         let cookie = advertise.runtime_cookie;
         let process = ProcessIdentity::of(self.hub.peer(token));
@@ -295,10 +295,10 @@ fn connection_limit(descriptors: Option<u64>) -> usize {
 }
 
 impl Runtime {
-    /// Returns true if it has exited, given that it has had no connection here since then.
+    /// Returns true if the runtime has exited, given that it has been without a connection here since then.
     fn has_ended(&self, since: Instant, now: Instant) -> bool {
         if self.process.is_visible() {
-            // Between two commands a runtime briefly has no connection.
+            // Between two commands a runtime is briefly without a connection.
             now.saturating_duration_since(since) >= LOOK && self.process.has_ended()
         } else {
             self.link.absence(since, now) > ABSENCE
@@ -314,8 +314,8 @@ impl ProcessIdentity {
     }
 
     /// Returns true if both are one process, as far as can be determined. A process can change its user;
-    /// users distinguish processes whose pids are not visible. A process that has ended since it connected
-    /// has no start time any more.
+    /// users distinguish processes if their pids are not visible. A process that has ended since it connected
+    /// no longer has a start time.
     fn is_same(&self, other: &Self) -> bool {
         match (self.pid, other.pid) {
             (Some(mine), Some(other_pid)) => {

@@ -9,10 +9,10 @@ use super::{PortEvent, PortRuntime};
 use crate::PortError;
 use crate::link::{PortLink, lock, wait};
 
-/// The most errors that are kept for a caller that takes no events; later ones are dropped.
+/// Maximum number of errors kept for a caller that takes no events; later errors are dropped.
 const MAX_ERRORS: usize = 100;
 
-/// The most events about exited runtimes that are kept for a caller that takes no events.
+/// Maximum number of events about exited runtimes kept for a caller that takes no events.
 const MAX_EVENTS: usize = 1000;
 
 /// The state shared by the server's thread and its owner.

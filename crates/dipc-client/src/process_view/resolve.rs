@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// The most links that are followed, as in Linux.
+/// Maximum number of links to follow, as in Linux.
 const LINKS: usize = 40;
 
 /// Returns the path from here to the file that a process with the folders `root` and `cwd` reaches by `path`.
 ///
-/// The kernel would resolve an absolute link below `root` to one of our own files; here it starts at `root`
+/// The kernel would resolve an absolute link below `root` to a file of our own; here it starts at `root`
 /// again. Nor would the kernel stop at the root of a process that was changed with `chroot`: here `..` does
 /// not lead above it.
 pub(super) fn resolve(root: &Path, cwd: &Path, path: &Path) -> io::Result<PathBuf> {

@@ -2,7 +2,7 @@ use super::*;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use tempfile::TempDir;
 
-/// A folder like those of `/proc`, whose root and working directory are the folder itself.
+/// A folder as in `/proc`, with itself as the root and working directory.
 fn process() -> (TempDir, ProcessView) {
     let folder = tempfile::tempdir().unwrap();
     symlink(folder.path(), folder.path().join("root")).unwrap();

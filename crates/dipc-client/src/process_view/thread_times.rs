@@ -12,7 +12,7 @@ use linux_proc_stat::{SchedStat, Stat, Status};
 pub struct ThreadTimesReader {
     /// The process's folder in `/proc`.
     folder: PathBuf,
-    /// The threads by their number in this process's pid namespace.
+    /// The threads, by id in this process's pid namespace.
     known: HashMap<u32, KnownThread>,
     rounds: u64,
 }
@@ -44,7 +44,7 @@ pub struct ThreadTimes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadTime {
-    /// Its number as the process itself sees it.
+    /// The thread id as the process itself sees it.
     pub id: u64,
     /// Nanoseconds on a processor since its start.
     pub ran: u64,
@@ -54,7 +54,7 @@ pub struct ThreadTime {
     pub state: char,
     /// The function of the kernel in which it sleeps; empty if that is not shown.
     pub wait_channel: String,
-    /// Its name.
+    /// The name of the thread.
     pub name: String,
 }
 

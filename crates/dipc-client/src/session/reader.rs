@@ -11,11 +11,12 @@ use crate::{Error, ErrorKind, Session};
 ///
 /// | the session | a read fails when |
 /// |---|---|
-/// | has sent nothing so far | nothing came in [`Timeouts::first_bytes`](crate::Timeouts) |
+/// | has sent nothing so far | nothing arrived within [`Timeouts::first_bytes`](crate::Timeouts) |
 /// | is being stopped | there was no sign of life for [`Timeouts::stop`](crate::Timeouts) |
-/// | is stopped later ([`Session::stop_after`]) | nothing came in [`Timeouts::silence`](crate::Timeouts), and its process is seen to be unable to answer |
-/// | runs | nothing came in [`Timeouts::silence`](crate::Timeouts) |
-/// | has a [silence limit](Session::set_silence_limit) | nothing came in that time |
+/// | is stopped later ([`Session::stop_after`]) | nothing arrived within
+/// [`Timeouts::silence`](crate::Timeouts), and its process is seen to be unable to answer |
+/// | runs | nothing arrived within [`Timeouts::silence`](crate::Timeouts) |
+/// | has a [silence limit](Session::set_silence_limit) | nothing arrived within that time |
 ///
 /// The last three are [`Error::Silent`], after which the read can be repeated: nothing that was received is
 /// lost. An [`io::Error`] carries the [`Error`] ([`io::Error::get_ref`]), and can be turned back into it with

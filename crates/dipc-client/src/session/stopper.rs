@@ -9,7 +9,7 @@ use crate::exchange::Exchange;
 use crate::route::RouteConnection;
 use crate::{Error, Target};
 
-/// The longest wait for a connection for the stop. Reading continues between two attempts.
+/// Maximum wait for a connection for the stop. Reading continues between two attempts.
 pub(super) const ATTEMPT: Duration = Duration::from_millis(50);
 /// The time for which a stream may continue after its stop has failed, before the failure becomes an error of
 /// the read.
@@ -29,7 +29,7 @@ struct Progress {
     received: AtomicU64,
     /// True if a stop was requested, and has not failed.
     stopping: AtomicBool,
-    /// True if the stream has ended, so that its id may already be another session's.
+    /// True if the stream has ended, so its id may already belong to another session.
     ended: AtomicBool,
     /// The stop that the reads of the stream advance.
     request: Mutex<Option<StopRequest>>,
@@ -66,7 +66,7 @@ impl Stopper {
     /// [`Session::request_stop`](crate::Session).
     ///
     /// # Errors
-    /// Those of connecting. After an error it can be tried again.
+    /// Errors of connecting. After an error the stop can be requested again.
     pub fn request_stop(&self) -> Result<(), Error> {
         if self.begin_request() { self.attempt() } else { Ok(()) }
     }
@@ -75,8 +75,8 @@ impl Stopper {
     /// to its end. Does nothing if the stream has ended or a stop is in progress.
     ///
     /// # Errors
-    /// A time-out if neither the answer nor any byte of the stream came in
-    /// [`Timeouts::stop`](crate::Timeouts). After an error it can be tried again.
+    /// A time-out if neither the answer nor any byte of the stream arrived within
+    /// [`Timeouts::stop`](crate::Timeouts). After an error the stop can be tried again.
     pub fn stop(&self) -> Result<(), Error> {
         if self.has_ended() || self.begin() {
             return Ok(());
@@ -187,11 +187,11 @@ impl Stopper {
     }
 
     /// Sends a requested stop that was not sent yet, and checks for its answer, without waiting. `last_byte`
-    /// is when the stream last had bytes, `quiet` whether it just had none.
+    /// is the time at which the stream last had bytes; `quiet` is true if it just had nothing to read.
     pub(super) fn advance(&self, last_byte: Option<Instant>, quiet: bool) -> Result<(), Error> {
         let mut slot = self.request();
         let Some(request) = slot.as_mut() else { return Ok(()) };
-        // The stream of an ended process may still have bytes: they come before the error.
+        // The stream of an ended process may still have bytes: they are returned before the error.
         let failed_before = matches!(request.phase, Phase::Failed(_));
         let failure = if failed_before && (quiet || request.since.elapsed() > FAILURE_GRACE) {
             slot.take().and_then(StopRequest::into_failure)

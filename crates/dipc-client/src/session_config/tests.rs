@@ -68,7 +68,7 @@ fn meters_next_to_event_counters_need_a_session_before() {
     }
 }
 
-/// A client with two sessions ends the Meters of all others when one of them stops.
+/// A client with two sessions ends the Meters of all others when either session stops.
 #[test]
 fn the_session_before_is_another_client() {
     let rows = [

@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 impl Client<'_> {
-    /// Answers GenerateCoreDump, in one of its forms, and writes a small text instead of a core dump.
+    /// Answers any form of GenerateCoreDump, and writes a small text file instead of a core dump.
     pub(super) fn generate_core_dump(
         &mut self,
         command: CommandId,

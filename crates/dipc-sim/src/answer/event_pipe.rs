@@ -10,7 +10,7 @@ use dipc_wire::{
 };
 use std::ops::ControlFlow;
 
-/// The most providers that runtimes accept.
+/// Maximum number of providers that runtimes accept.
 const MAX_PROVIDERS: usize = 1000;
 
 /// The parameters of a session with a stream, from any form of CollectTracing.

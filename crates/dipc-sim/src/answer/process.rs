@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 impl Client<'_> {
-    /// Answers ProcessInfo, in one of its forms.
+    /// Answers any form of ProcessInfo.
     pub(super) fn answer_process_info(&mut self, form: impl Fn(&Identity) -> Result<Vec<u8>, Error>) -> Step {
         let config = self.config();
         let reply = if self.state().suspended {

@@ -49,8 +49,8 @@ impl Client<'_> {
         Ok(ControlFlow::Break(()))
     }
 
-    /// Waits without a deadline for the byte that carries the descriptor of `user_events_data`; `None` if it
-    /// comes without one.
+    /// Waits without a deadline for the byte that carries the descriptor of `user_events_data`; `None` if the
+    /// byte arrives without a descriptor.
     #[cfg(unix)]
     fn receive_user_events_data(&mut self) -> Step<Option<std::fs::File>> {
         let received = self.connection().receive_with_descriptors(&mut [0], 1, Deadline::never())?;

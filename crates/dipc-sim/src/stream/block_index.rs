@@ -22,7 +22,7 @@ pub(super) struct IndexedBlock {
     pub(super) kind: BlockKind,
     /// The whole object.
     pub(super) object: Range<usize>,
-    /// Its tags and type.
+    /// The tags and the type of the object.
     pub(super) head: Range<usize>,
     pub(super) content: Range<usize>,
     /// The last time in this block or one before it, in ticks.

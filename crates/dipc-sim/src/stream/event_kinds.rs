@@ -16,7 +16,7 @@ pub(super) struct EventKind {
     pub(super) payload: fn(thread: u64, number: u64) -> Vec<u8>,
 }
 
-/// The kinds; a session has those that its providers enable.
+/// All kinds; a session has the kinds that its providers enable.
 pub(super) const EVENT_KINDS: &[EventKind] = &[
     EventKind {
         provider: "Dipc-Simulated",
@@ -31,7 +31,7 @@ pub(super) const EVENT_KINDS: &[EventKind] = &[
             payload(&[Value::Int32(thread), Value::Int64(number.cast_signed())])
         },
     },
-    // A sample of managed code, like those of the runtime's own sampler.
+    // A sample of managed code, as of the runtime's own sampler.
     EventKind {
         provider: "Microsoft-DotNETCore-SampleProfiler",
         event_id: 0,

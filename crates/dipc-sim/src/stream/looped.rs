@@ -134,7 +134,7 @@ impl Looped {
         }
     }
 
-    /// Returns a time of the recording as one of the stream, in ticks.
+    /// Converts a time of the recording to a time of the stream, in ticks.
     fn stream_time(&self, ticks: u64) -> u64 {
         ticks.wrapping_add(self.round_ticks.wrapping_mul(self.round))
     }
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace::Trace};
 
-    /// Two threads, one of which ends so that another gets its id; a sequence point; a rundown.
+    /// Two threads, the first of which ends so that the other gets its id; a sequence point; a rundown.
     fn recording() -> Vec<u8> {
         let mut trace = Trace::new(&TraceHeader { sync_ticks: 1000, ..TraceHeader::default() });
         let metadata = |id, provider: &str| Metadata { id, provider: provider.into(), ..Metadata::default() };
@@ -297,7 +297,7 @@ mod tests {
             for change in [1, 0x40, 0xff] {
                 let mut bytes = whole.clone();
                 bytes[place] ^= change;
-                // It panics if the stream has no end.
+                // Panics if the stream does not end.
                 let _ = play(&bytes);
             }
         }

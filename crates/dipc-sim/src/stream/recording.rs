@@ -6,9 +6,9 @@ use nettrace::SliceReader;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// The provider whose events a runtime sends when a session is stopped.
+/// The provider of the events that a runtime sends when a session is stopped.
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-/// The least time between two marks of a timeline.
+/// Minimum time between two marks of a timeline.
 const RESOLUTION_NS: u64 = 1_000_000;
 
 /// The bytes of a recording, with facts that are read from them on first use.

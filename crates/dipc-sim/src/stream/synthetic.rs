@@ -18,7 +18,7 @@ const FIRST_THREAD: u64 = 1001;
 const BUFFER_EVENTS: u64 = 500_000;
 /// The number of events written before the length of the chunk is checked again.
 const BATCH: u64 = 8192;
-/// The least time between two sequence points.
+/// Minimum time between two sequence points.
 const SEQUENCE_POINT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The source of synthetic events.

@@ -75,11 +75,11 @@ pub(crate) enum Quirk {
     DiesOfEarlyPerfMap,
     /// While suspended, a dump is reported as written, and is not.
     DumpsNothingEarly,
-    /// No dump ever succeeds, and the error has no reason.
+    /// No dump ever succeeds, and the error does not state a reason.
     CannotDump,
     /// A variable's name must not be empty or contain `=`.
     StrictVariableNames,
-    /// The entry assembly has no name while the runtime is suspended.
+    /// The entry assembly is unnamed while the runtime is suspended.
     NoAssemblyNameWhileSuspended,
     /// The command line is only the program while the runtime is suspended.
     ProgramAloneWhileSuspended,

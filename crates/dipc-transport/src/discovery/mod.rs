@@ -40,7 +40,7 @@ pub struct Discovery {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Skipped {
-    /// The process, if one is concerned.
+    /// The process, if the item belongs to one.
     pub pid: Option<u32>,
     /// The file or directory.
     pub path: PathBuf,
@@ -56,7 +56,8 @@ pub enum SkipReason {
     Unreadable(io::Error),
     /// The environment of the process cannot be read, and its socket is not in the default directory.
     EnvironmentUnreadable(io::Error),
-    /// No process that is visible from here has the pid and start time of this socket: it was left behind.
+    /// No process that is visible from here has the pid and start time of this socket, which outlived its
+    /// process.
     Stale,
     /// The file belongs to another user than the process.
     ForeignOwner {
@@ -95,7 +96,7 @@ impl fmt::Display for Skipped {
 /// Finds the endpoints of all processes.
 ///
 /// The `TMPDIR`, the namespaces and the start time of each process are read; each directory is listed once.
-/// Processes may come and go meanwhile. No connections are made. On Windows the pipes of the machine are
+/// Processes may start and exit meanwhile. No connections are made. On Windows the pipes of the machine are
 /// listed.
 ///
 /// ```

@@ -2,9 +2,9 @@
 //! unsafe code of the workspace is here:
 //!
 //! - `Stream`: a connected stream. `read` and `write`, each until a deadline or a cancel, `peer_credentials`,
-//!   `canceller` and `renew_canceller`. `tcp(TcpStream, Readiness)` makes one of a TCP connection.
+//!   `canceller` and `renew_canceller`. `tcp(TcpStream, Readiness)` wraps a TCP connection.
 //! - `connect(&Address, PeerCheck, Deadline)`: connects a stream to the system's own kind of address; `tcp`
-//!   handles the other.
+//!   handles TCP addresses.
 //! - `Acceptor`: a bound listener. `bind`, `accept`, `canceller`; dropping it removes its file.
 //! - `effective_uid()`: the user of this process, if users have numbers.
 //! - `open_regular(path)` and `open_untrusted(path)`: files that are checked before they are opened.
@@ -26,8 +26,8 @@
 //!   `namespace_pid(pid)`, if it is known without reading the process's status.
 //! - `SocketFile`: `open(path)`, `owner()` and `is_socket()`.
 //!
-//! and those that `hub` and `descriptors` use: `ListeningSocket`, `Socket`, `ReceivedRights`. Windows has
-//! those that `discovery::pipes` uses: `processes()`, `pipe_exists(name)`.
+//! and the items that `hub` and `descriptors` use: `ListeningSocket`, `Socket`, `ReceivedRights`. Windows has
+//! the items that `discovery::pipes` uses: `processes()`, `pipe_exists(name)`.
 
 #![allow(unsafe_code)]
 // All platforms share the signatures, some of which are wider than a platform needs.

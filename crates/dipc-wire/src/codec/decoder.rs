@@ -34,7 +34,7 @@ impl<'a> Decoder<'a> {
         Self::with_offset(bytes, 0)
     }
 
-    /// Returns a decoder of `bytes`, whose first byte has this `offset` in errors.
+    /// Returns a decoder of `bytes`. Errors count offsets from `offset`, the position of the first byte.
     pub const fn with_offset(bytes: &'a [u8], offset: usize) -> Self {
         Self { rest: bytes, offset }
     }
@@ -107,7 +107,7 @@ impl<'a> Decoder<'a> {
         self.bytes::<16>(field).map(Uuid::from_bytes_le)
     }
 
-    /// Takes the u32 count of an array whose items have at least `item_len` bytes each, and checks that the
+    /// Takes the u32 count of an array of items of at least `item_len` bytes each, and checks that the
     /// remaining bytes can hold that many: the received bytes bound the allocation.
     pub fn count(&mut self, item_len: usize, field: &'static str) -> Result<usize, DecodeError> {
         let offset = self.offset;

@@ -41,7 +41,7 @@ impl<'a> Utf16<'a> {
         widestring::decode_utf16_lossy(self.units())
     }
 
-    /// Returns whether it has no characters.
+    /// Returns true if the string is empty.
     pub fn is_empty(self) -> bool {
         self.units().next().is_none()
     }

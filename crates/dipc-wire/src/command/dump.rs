@@ -41,7 +41,7 @@ impl DumpFlags {
     pub const NONE: Self = Self(0);
     /// `createdump` logs to the console of the *target*.
     pub const LOGGING: Self = Self(1);
-    /// It logs more.
+    /// `createdump` logs more.
     pub const VERBOSE_LOGGING: Self = Self(2);
     /// A crash report, in JSON, is written next to the dump. Not on Windows.
     pub const CRASH_REPORT: Self = Self(4);
@@ -62,7 +62,7 @@ impl core::ops::BitOr for DumpFlags {
 
 crate::codec::transparent!(DumpFlags(u32));
 
-/// Defines one of the three commands, which have the same payload.
+/// Defines a dump command. All three have the same payload.
 macro_rules! generate_core_dump {
     ($(#[$meta:meta])* $command:ident = $id:ident) => {
         payload! {
@@ -74,9 +74,8 @@ macro_rules! generate_core_dump {
             /// | … | 4 | u32 | [`DumpType`], 1 to 4 |
             /// | … | 4 | u32 | [`DumpFlags`] |
             ///
-            /// The reply comes when the dump is complete; until then the runtime serves no other client.
-            /// Where `createdump` cannot be run, .NET 9 deletes its own socket and cannot be reached any
-            /// more.
+            /// The reply is sent when the dump is complete; until then the runtime serves no other client. If
+            /// `createdump` cannot be run, .NET 9 deletes its own socket and is unreachable from then on.
             command $id -> HResult =>
             pub struct $command<S = String> {
                 /// The path of the dump, as the target sees its files; written by the target's user. `%p` and

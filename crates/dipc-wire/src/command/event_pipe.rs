@@ -50,7 +50,7 @@ impl fmt::Display for SessionId {
 
 payload! {
     /// StopTracing (0x0201): ends a session. It goes over a second connection while the session's own is
-    /// still being read: its reply comes only after the runtime has written the rundown.
+    /// still being read: the reply is sent only after the runtime has written the rundown.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|

@@ -34,7 +34,7 @@ impl CommandSet {
     }
 }
 
-/// Prints the set's name, or its number if it has none.
+/// Prints the set's name, or the number of an unnamed set.
 impl fmt::Display for CommandSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
@@ -142,7 +142,7 @@ command_ids! {
     ERROR = SERVER 0xff "Error";
 }
 
-/// Prints the command's name, or `command 0x0b0c` if it has none.
+/// Prints the command's name, or `command 0x0b0c` for an unnamed command.
 impl fmt::Display for CommandId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {

@@ -15,10 +15,10 @@ use crate::payload::payload;
 use alloc::string::String;
 
 payload! {
-    /// ResumeRuntime (0x0401): resumes a runtime that was started suspended, on the port that the command
-    /// came on; does nothing to a running one. The request has no payload.
+    /// ResumeRuntime (0x0401): resumes a runtime that was started suspended, on the port that received the
+    /// command; does nothing to a running runtime. The request has no payload.
     ///
-    /// The text says that the reply has no payload; runtimes send an [`HResult`], 0.
+    /// The text specifies a reply without payload; runtimes send an [`HResult`], 0.
     ///
     /// ```
     /// use dipc_wire::{Command as _, HEADER_LEN, ResumeRuntime};
@@ -43,7 +43,7 @@ payload! {
     /// |---|---|---|---|
     /// | 0 | … | string | path of the assembly, on the *target's* filesystem |
     ///
-    /// A running .NET 9 whose hook cannot be loaded **ends** with an unhandled exception.
+    /// A running .NET 9 that cannot load the hook **ends** with an unhandled exception.
     ///
     /// ```
     /// use dipc_wire::{ApplyStartupHook, Command as _};

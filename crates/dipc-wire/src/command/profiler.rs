@@ -16,7 +16,7 @@ payload! {
     /// | 20 | … | string | path of its library, on the *target's* filesystem |
     /// | … | … | array | bytes for the profiler |
     ///
-    /// The reply comes when the profiler has been loaded or has failed to load.
+    /// The reply is sent when the profiler has been loaded or has failed to load.
     ///
     /// ```
     /// use dipc_wire::{AttachProfiler, Command as _, Uuid};

@@ -29,7 +29,7 @@ pub(super) struct Inventory {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Miss {
-    /// The recording has no events.
+    /// The recording is without events.
     NoEvents,
     /// A provider without events.
     Provider {
@@ -61,7 +61,7 @@ pub enum Miss {
         /// The processes with events.
         known: BTreeMap<u64, u64>,
     },
-    /// A time range that is empty or has no events.
+    /// A time range that is empty or without events.
     Times {
         /// The requested beginning.
         from: Option<RelativeTime>,

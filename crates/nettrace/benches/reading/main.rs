@@ -84,7 +84,7 @@ fn time_order_from_reader(bytes: &[u8]) -> Result<u64, Error> {
     Ok(sum)
 }
 
-/// The kind of events of [`time_order_of_a_kind`]: one of eight among mixed events, none elsewhere.
+/// The kind of events of [`time_order_of_a_kind`]: an eighth of the mixed events, none elsewhere.
 const KIND: u32 = 8;
 
 fn time_order_of_a_kind(bytes: &[u8]) -> Result<u64, Error> {

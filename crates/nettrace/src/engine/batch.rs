@@ -31,11 +31,11 @@ const MAX_BLOCKS: usize = 4096;
 pub(crate) struct UnreadBlocks {
     /// The number of bytes in the recording.
     length: u64,
-    /// True if the next byte is the last one of a block that was left unread: its end is still to be checked.
+    /// True if the next byte is the last byte of an unread block: its end is still to be checked.
     is_at_last_byte: bool,
 }
 
-/// The most bytes of the recording that are read at a time for event blocks that follow one another.
+/// Maximum number of bytes read at a time for consecutive event blocks.
 const RUN: u64 = 256 << 10;
 
 /// A batch of blocks, in the order of the recording.
@@ -290,8 +290,8 @@ impl Engine {
         }
     }
 
-    /// Decodes the blocks of a run, whose bytes are these, and adds their outcomes with their numbers in the
-    /// batch. Returns `None` if one is not as the format has it.
+    /// Decodes the blocks of a run from its bytes, and adds their outcomes with their numbers in the batch.
+    /// Returns `None` if a block violates the format.
     pub(crate) fn decode_run(
         &self,
         batch: &Batch,

@@ -16,7 +16,7 @@ use crate::tables::{Epoch, TableLengths, Tables};
 use crate::thread::{Thread, ThreadSlot};
 use crate::time::Ticks;
 
-/// The rows of a block of events, and what they refer to.
+/// The rows of an event block, and the items that they refer to.
 pub(super) struct BlockRows<'a> {
     pub(super) rows: RowDecoder,
     pub(super) content: &'a [u8],
@@ -145,7 +145,7 @@ impl DeferredResolver<'_> {
 }
 
 impl BlockOutcome {
-    /// The slot of a thread in the tables, given those of the new threads.
+    /// The slot of a thread in the tables, given the slots of the new threads.
     fn slot(&self, slot: ThreadSlot, new: &[ThreadSlot]) -> ThreadSlot {
         match slot.0.checked_sub(self.known_threads).and_then(|place| usize::try_from(place).ok()) {
             Some(place) => new.get(place).copied().unwrap_or(ThreadSlot::NONE),
@@ -227,7 +227,7 @@ impl Engine {
         self.note_thread_faults(offset);
     }
 
-    /// Passes a sequence point with its content at an offset, whose epoch has ended already.
+    /// Passes a sequence point with its content at an offset. Its epoch has already ended.
     pub(super) fn commit_sequence_point(&mut self, offset: u64, content: &[u8]) {
         let outcome = match SequencePoint::new(content, self.layout) {
             Ok(point) => account_for_losses(&point, self.layout, &mut self.tables.threads),

@@ -195,7 +195,7 @@ impl Engine {
         }
     }
 
-    /// Asks for more bytes, or ends a recording that has none.
+    /// Asks for more bytes, or ends the recording if the input is complete.
     fn need(&mut self, more: usize, end: bool) -> Located {
         Located::Step(if end { self.cut(self.at) } else { Step::NeedMore(more) })
     }

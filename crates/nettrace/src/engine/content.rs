@@ -176,7 +176,7 @@ impl Engine {
     }
 }
 
-/// The fault of an event whose kind is not defined.
+/// The fault of an event of an undefined kind.
 pub(super) fn unknown_kind(id: u32) -> String {
     format!("event of the kind {id}, which is defined nowhere before it")
 }
@@ -198,7 +198,7 @@ pub(super) fn account_for_losses(
     Ok(())
 }
 
-/// Adds the threads whose descriptions are whole.
+/// Adds the threads with whole descriptions.
 fn add_threads(rows: ThreadRows<'_>, threads: &mut ThreadTable) -> Result<(), ParseError> {
     for row in rows {
         let row = row?;

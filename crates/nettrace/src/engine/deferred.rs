@@ -1,8 +1,8 @@
-//! Blocks whose decoding is deferred, so that several can be decoded at the same time.
+//! Deferred decoding of blocks, so that several can be decoded at the same time.
 //!
-//! [`Engine::defer`] walks the stream, reads the blocks that events refer to, and collects those with events:
-//! each with the lengths that the tables had at its place. [`Engine::decode_deferred`] decodes one of them
-//! without changing anything. [`Engine::commit`] takes over the outcomes, in the order of the blocks.
+//! [`Engine::defer`] walks the stream, reads the blocks that events refer to, and collects the event blocks,
+//! each with the lengths of the tables at its place. [`Engine::decode_deferred`] decodes a block without
+//! changing anything. [`Engine::commit`] takes over the outcomes, in the order of the blocks.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -15,7 +15,7 @@ use crate::event::Event;
 use crate::raw::{BlockKind, Frame};
 use crate::tables::{Epoch, TableLengths};
 
-/// Blocks whose decoding is deferred, in the order of the recording.
+/// Blocks to decode later, in the order of the recording.
 #[derive(Debug, Default)]
 pub(crate) struct DeferredBlocks {
     pub(crate) blocks: Vec<DeferredBlock>,
@@ -26,7 +26,7 @@ pub(crate) struct DeferredBlocks {
     next: Option<(Frame, bool)>,
 }
 
-/// A block whose decoding is deferred.
+/// A block to decode later.
 #[derive(Debug)]
 pub(crate) enum DeferredBlock {
     /// A block of events.

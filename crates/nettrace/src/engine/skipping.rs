@@ -15,7 +15,7 @@ pub(crate) struct BlockSkipping {
     pub(crate) is_needed: fn(&Metadata) -> bool,
     /// The kinds of events that were looked at.
     kinds: usize,
-    /// True if one of them is needed, whenever its events happened.
+    /// True if a kind is needed at any time.
     has_needed: bool,
 }
 
@@ -36,7 +36,7 @@ impl BlockSkipping {
         Self { times, is_needed, kinds: 0, has_needed: false }
     }
 
-    /// Looks at the kinds of events that are new. Returns whether one of all kinds is needed.
+    /// Examines the new kinds of events. Returns whether any kind so far is needed.
     fn has_needed(&mut self, kinds: &[Metadata]) -> bool {
         let new = kinds.get(self.kinds..).unwrap_or_default();
         self.has_needed |= new.iter().any(self.is_needed);
@@ -94,8 +94,7 @@ impl Engine {
     }
 
     /// Goes on at the last byte of a block, which shows that the recording was not cut before it. The owner
-    /// of the bytes has dropped all that were at hand, and those of the `beyond` that were not but this last
-    /// one.
+    /// of the bytes has dropped all `at_hand` bytes, and all but the last of the `beyond` bytes.
     pub(crate) fn skipped_beyond(&mut self, at_hand: usize, beyond: usize) {
         let size = at_hand.saturating_sub(self.at).saturating_add(beyond) as u64;
         self.skipped.count = self.skipped.count.saturating_add(1);

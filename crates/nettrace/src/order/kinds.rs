@@ -15,9 +15,9 @@ pub enum Interest {
     /// No event.
     #[default]
     None,
-    /// Those that may show that a thread works for another activity than before. An event without an activity
-    /// is left out if the one before it in its block, apart from events of no interest, is of this interest,
-    /// of the same thread, and without an activity, too.
+    /// Events that may show that a thread works for another activity than before. An event without an
+    /// activity is left out if the previous event in its block, apart from events of no interest, also has
+    /// this interest and the same thread, and lacks an activity.
     Activity,
     /// All events.
     All,
@@ -50,7 +50,7 @@ impl KindChoice {
         Self { interest_of: Box::new(interest_of), kinds: Vec::new() }
     }
 
-    /// Decides the kinds that are new in a recording's table, whose rows never change.
+    /// Decides the new kinds in a recording's table. The rows of the table never change.
     #[inline]
     pub(super) fn update(&mut self, rows: &[Metadata]) {
         if let Some(new) = rows.get(self.kinds.len()..) {
@@ -93,7 +93,7 @@ pub(super) struct ActivityFilter {
 }
 
 impl ActivityFilter {
-    /// Takes in an event of all of whose kind is of interest: it may change the activity.
+    /// Takes in an event of a kind that is wholly of interest: it may change the activity.
     #[inline]
     pub(super) fn reset(&mut self) {
         self.idle = None;

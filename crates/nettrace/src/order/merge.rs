@@ -18,7 +18,7 @@ use crate::time::Ticks;
 /// Methods take the bytes at hand, and the engine that reads them.
 #[derive(Debug)]
 pub(super) struct Merge {
-    /// Runs, each at its next event; those that are done are free.
+    /// Runs, each at its next event; finished runs are free.
     runs: Vec<Run>,
     free: Vec<u32>,
     /// The blocks of the runs, in file order. The first one has the number `first_block`.
@@ -26,7 +26,7 @@ pub(super) struct Merge {
     first_block: u64,
     /// The number of runs since none was held.
     count: u32,
-    /// The number of events since then, excluding those of parts that were given or passed.
+    /// The number of events since then, excluding parts that were given or passed.
     held: u64,
     /// The runs with events, without the current one.
     waiting: BinaryHeap<Reverse<MergeKey>>,
@@ -39,7 +39,7 @@ pub(super) struct Merge {
     /// Nothing that follows in the recording is older than this.
     sorted_up_to: Option<Ticks>,
     newest: Ticks,
-    /// The newest time of all events by its sign, which relative times have.
+    /// The newest time of all events, compared as signed: relative times can be negative.
     latest: Option<i64>,
     /// The kinds of events that are given; `None` for all.
     kinds: Option<KindChoice>,
@@ -129,8 +129,8 @@ impl Merge {
         self.up_to = MergeKey(u128::MAX);
     }
 
-    /// Limits the events that may be given to those that nothing older follows, or that are older than the
-    /// newest one by at least `delay` ticks.
+    /// Limits the events that may be given to events that nothing older follows, or that are at least `delay`
+    /// ticks older than the newest event.
     pub(super) fn limit_to_sorted(&mut self, delay: Option<u64>) {
         let overdue = delay.and_then(|delay| self.newest.0.checked_sub(delay).map(Ticks));
         self.up_to = self.sorted_up_to.max(overdue).map_or(MergeKey(0), MergeKey::after);
@@ -236,7 +236,7 @@ impl Merge {
         self.change_runs(key)
     }
 
-    /// Puts the current run back with its key, and takes the next one. Returns whether there is one that may
+    /// Puts the current run back with its key, and takes the next one. Returns whether that run's event may
     /// be given.
     #[inline]
     fn change_runs(&mut self, key: MergeKey) -> bool {
@@ -255,7 +255,7 @@ impl Merge {
         self.limit = self.waiting.peek().map_or(self.up_to, |first| first.0.min(self.up_to));
     }
 
-    /// Frees the current run, and the first blocks if they have no runs left.
+    /// Frees the current run, and the first blocks once all their runs are free.
     #[inline(never)]
     fn finish_current(&mut self) {
         let Some(key) = self.current.take() else { return };

@@ -82,7 +82,7 @@ pub(super) struct FoundRun {
     pub(super) events: u32,
 }
 
-/// Finds the runs of a block whose rows it is shown one by one.
+/// Finds the runs of a block from its rows, passed one by one.
 #[derive(Debug, Default)]
 pub(super) struct RunFinder {
     found: Vec<FoundRun>,
@@ -171,7 +171,7 @@ impl RowVisitor for ChosenRuns<'_> {
 pub(super) struct RowTimes {
     /// The newest time, once the last run has ended.
     pub(super) newest: Ticks,
-    /// The newest by its sign, which relative times have.
+    /// The newest time, compared as signed: relative times can be negative.
     pub(super) latest: i64,
     /// The time of the last row that is marked as sorted.
     pub(super) sorted: Option<Ticks>,
@@ -214,8 +214,8 @@ impl RunFinder {
         self.passed = self.passed.saturating_add(1);
     }
 
-    /// Makes the next event that is added begin a run. Runs are read again without knowledge of activities, so
-    /// they have no events that one was passed for.
+    /// Makes the next event that is added begin a run. Runs are read again without knowledge of activities,
+    /// so a run must not span an event that was passed for an activity.
     const fn split(&mut self) {
         self.passed = u32::MAX;
     }

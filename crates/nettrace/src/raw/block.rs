@@ -47,7 +47,7 @@ pub enum BlockKind {
 
 /// A block: its kind, its content, and the place of both in the recording.
 ///
-/// | version | before the content | behind it |
+/// | version | before the content | after it |
 /// |---|---|---|
 /// | 1, 2 | nothing: a block is an event | nothing |
 /// | 3 to 5 | the [`prefix`](Self::prefix), the size as i32, zeros up to an offset that is a multiple of 4 | the end tag |
@@ -68,7 +68,7 @@ pub struct Block<'a> {
     end: u64,
 }
 
-/// The content of a block, by its kind.
+/// The content of a block, by kind.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum BlockContent<'a> {
@@ -161,8 +161,8 @@ impl Header {
     }
 }
 
-/// The blocks of a recording in memory, in their order. Ends after the first one that is cut or damaged, and
-/// at the end of the stream.
+/// The blocks of a recording in memory, in their order. Ends after the first cut or damaged block, and at the
+/// end of the stream.
 ///
 /// ```
 /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
@@ -198,7 +198,7 @@ impl<'a> Blocks<'a> {
         &self.header
     }
 
-    /// Offset in the recording of the next block, or of the one that could not be parsed. Once the iterator
+    /// Offset in the recording of the next block, or of the block that could not be parsed. Once the iterator
     /// has ended without an error it is the end of the stream, including its end mark; later bytes do not
     /// belong to the recording.
     pub const fn offset(&self) -> usize {
@@ -347,7 +347,7 @@ impl<'a> Rows<'a> {
         if self.cursor.is_empty() { None } else { self.next(read) }
     }
 
-    /// Reads a value whose failure is one at an offset.
+    /// Reads a value; an error is reported at an offset.
     #[inline]
     pub(super) fn next_at<T>(
         &mut self,

@@ -26,8 +26,8 @@
 //! The size of an uncompressed row counts everything after itself, including padding.
 //!
 //! A group that is absent from a compressed header keeps the value of the event before it; every block starts
-//! from zeros. Sequence numbers grow by one with every event, before V6 only with those whose metadata id is
-//! not 0.
+//! from zeros. Sequence numbers grow by one with every event, before V6 only with events of a nonzero
+//! metadata id.
 
 pub(super) mod decoder;
 
@@ -40,7 +40,7 @@ use crate::metadata::MetadataSlot;
 use crate::time::Ticks;
 use decoder::Encoding;
 
-/// The least size of a block's header in bytes: its own fields.
+/// Minimum size of a block's header in bytes: its own fields.
 const HEADER_SIZE: u16 = 20;
 
 /// The content of an event block: a header, and rows.
@@ -57,10 +57,10 @@ pub struct EventBlock<'a> {
 }
 
 impl<'a> EventBlock<'a> {
-    /// Parses the header of an event block's content. Netperf has no such header.
+    /// Parses the header of an event block's content. Netperf lacks such a header.
     ///
     /// # Errors
-    /// If the content ends inside the header, or the header's size is less than that of its fields.
+    /// If the content ends inside the header, or the header's size is less than its fields take.
     pub fn parse(content: &'a [u8], layout: Layout) -> Result<Self, ParseError> {
         let metadata = (layout == Layout::Netperf).then_some(MetadataEncoding::V3);
         Self::new(content, 0, layout, metadata).map_err(|error| ParseError { offset: 0, error })
@@ -135,7 +135,7 @@ pub struct EventRow<'a> {
     pub metadata_id: u32,
     /// Nothing later in the recording is older than this event. Always false in netperf.
     pub is_sorted: bool,
-    /// Number of the event among those of its capture thread, from 1, lost ones counted. 0 in netperf.
+    /// Sequence number of the event within its capture thread, from 1, including lost events. 0 in netperf.
     pub sequence: u32,
     /// The thread that wrote it: before V6 the operating system's number, in V6 an index of the recording's
     /// own.

@@ -9,7 +9,7 @@ use fast_serialization::{FAST_SERIALIZATION, NETTRACE};
 
 /// The newest version that this crate reads.
 const NEWEST: u32 = 6;
-/// The newest version whose stream consists of objects.
+/// The newest version with a stream of objects.
 const NEWEST_OF_OBJECTS: u32 = 4;
 
 /// The bytes that distinguish a recording from anything else. With fewer, the answer would depend on how they
@@ -67,7 +67,7 @@ impl Header {
         }
     }
 
-    /// Parses the header, which may be incomplete unless `end` says that no more bytes will come.
+    /// Parses the header, which may be incomplete unless `end` declares the input complete.
     pub(crate) fn scan(bytes: &[u8], end: bool) -> Result<ScanResult<Self>, Error> {
         if bytes.is_empty() && end {
             return Err(Error::Empty);

@@ -58,7 +58,7 @@ impl<'a> LabelListBlock<'a> {
 pub struct LabelListRow<'a> {
     /// Id of the list.
     pub id: u32,
-    /// Its labels, as the recording has them.
+    /// The labels of the list, as recorded.
     pub bytes: &'a [u8],
 }
 

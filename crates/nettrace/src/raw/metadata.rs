@@ -16,8 +16,8 @@
 //!                            | 6 key:string value:string | 7 provider:guid | 8 level:u8 | 9 version:u8)*
 //! ```
 //!
-//! A row whose fields cannot be read still names its event: it is kept with the fields before the fault, and
-//! the fault is reported.
+//! A row with unreadable fields still names its event: it is kept with the fields before the fault, and the
+//! fault is reported.
 
 mod v4;
 mod v6;
@@ -123,15 +123,15 @@ pub struct MetadataRows<'a> {
 
 #[derive(Debug, Clone)]
 enum Encoded<'a> {
-    /// Rows like those of event blocks, whose payloads are the definitions.
+    /// Rows as in event blocks; their payloads are the definitions.
     V4(EventRows<'a>),
     /// Definitions after their size; empty after a failure.
     V6(Cursor<'a>),
 }
 
 impl<'a> MetadataRows<'a> {
-    /// Parses the header of a metadata block's content. Netperf has no metadata blocks, but
-    /// [rows](super::EventRow::metadata_row).
+    /// Parses the header of a metadata block's content. Netperf has [rows](super::EventRow::metadata_row)
+    /// instead of metadata blocks.
     ///
     /// # Errors
     /// If the content ends inside the header, or the header's size is wrong.

@@ -53,7 +53,7 @@ impl<'a> StackBlock<'a> {
 pub struct StackRow<'a> {
     /// Id of the stack.
     pub id: u32,
-    /// Its addresses, leaf first, little-endian.
+    /// The addresses of the stack, leaf first, little-endian.
     pub bytes: &'a [u8],
 }
 

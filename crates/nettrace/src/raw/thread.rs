@@ -43,7 +43,7 @@ pub enum ThreadEntry<'a> {
 }
 
 /// The entries of the description of a thread, in their order. Ends at the first kind of a later minor
-/// version, whose size is unknown, and after the first incomplete entry.
+/// version, which has an unknown size, and after the first incomplete entry.
 #[derive(Debug, Clone)]
 pub struct ThreadEntries<'a>(Cursor<'a>);
 

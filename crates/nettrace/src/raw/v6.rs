@@ -125,7 +125,7 @@ pub(crate) fn next_block(bytes: &[u8], from: usize, end: bool) -> (usize, ScanRe
 /// Returns the first offset in `from..to` at which blocks begin, or may begin once more bytes have arrived,
 /// inside the possible content of another block. Some of the many offsets in a block look like the beginning
 /// of a block that ends at the cut, or at the beginning of another. So at least two blocks are required, and
-/// the first must be of a kind whose content is distinguishable from other bytes.
+/// the first must be of a kind with content that is distinguishable from other bytes.
 pub(crate) fn hidden_block(bytes: &[u8], from: usize, to: usize, end: bool) -> (usize, ScanResult<()>) {
     let may_be_first = |at: &usize| {
         use BlockKind::{Event, LabelList, SequencePoint, Stack};
@@ -158,7 +158,7 @@ fn first_chain(
 /// The first kind that no later version of the format is expected to reach; 0x14 is the first byte of each
 /// event block's content.
 const PLAUSIBLE_KINDS: u8 = 0x10;
-/// The largest size at which a block of a kind that is not known is still taken for one, in bytes.
+/// Maximum plausible size of a block of an unknown kind, in bytes.
 const PLAUSIBLE_SIZE: usize = 1 << 20;
 
 /// The first bytes of a block's content that show whether it begins as its kind requires.

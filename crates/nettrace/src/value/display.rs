@@ -6,8 +6,8 @@ use super::{Array, DateTime, Value};
 use crate::metadata::TypeCode;
 use crate::time::SystemTime;
 
-/// Numbers in decimal, addresses in hexadecimal with `0x`, bytes as pairs of digits, texts without quotes and
-/// with U+FFFD for what is not text, times in RFC 3339, arrays as `[1, 2]`, objects as `{name: value}`.
+/// Numbers in decimal, addresses in hexadecimal with `0x`, bytes as pairs of digits, strings without quotes
+/// and with U+FFFD for invalid characters, times in RFC 3339, arrays as `[1, 2]`, objects as `{name: value}`.
 ///
 /// Text of the traced process is not escaped.
 impl Display for Value<'_> {
@@ -106,8 +106,8 @@ fn hexadecimal(f: &mut Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 
-/// Writes a decimal of .NET: the scale is the third byte, the sign the highest bit of the fourth; then come
-/// the high, low and middle 32 bits of an integer.
+/// Writes a decimal of .NET: the scale is the third byte, the sign the highest bit of the fourth; the high,
+/// low and middle 32 bits of an integer follow.
 fn decimal(f: &mut Formatter<'_>, bytes: [u8; 16]) -> fmt::Result {
     let [_, _, scale, sign, h0, h1, h2, h3, l0, l1, l2, l3, m0, m1, m2, m3] = bytes;
     let integer = u128::from_le_bytes([l0, l1, l2, l3, m0, m1, m2, m3, h0, h1, h2, h3, 0, 0, 0, 0]);
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// The numbers are those of `decimal.GetBits`.
+    /// The numbers are the result of `decimal.GetBits`.
     #[test]
     fn decimals_as_text() {
         for (flags, high, low, middle, expected) in [

@@ -1,6 +1,6 @@
-//! Every recording under `testdata/traces` against the text beside it, whole, cut and split.
+//! Every recording under `testdata/traces` against its expected text, whole, cut and split.
 //!
-//! `NAME.txt` beside `NAME.nettrace.xz` has the expected reading: the recording's properties, its kinds of
+//! `NAME.txt` next to `NAME.nettrace.xz` has the expected reading: the recording's properties, its kinds of
 //! events with counts, its losses, and the first and last events in full. `DIPC_UPDATE_GOLDEN=1` rewrites it;
 //! look at the difference before you commit it. The test `reference` compares the events themselves with
 //! another reader's.
@@ -298,8 +298,8 @@ fn time_order_is_a_stable_sort() {
     }
 }
 
-/// Time order of some kinds is that of all without the others, for each kind alone and for all that are not
-/// the most frequent.
+/// Time order of some kinds equals the time order of all without the others, for each kind alone and for all
+/// but the most frequent.
 #[test]
 fn time_order_of_kinds_is_a_part_of_time_order() {
     for recording in recordings() {

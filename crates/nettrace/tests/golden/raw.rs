@@ -134,8 +134,8 @@ fn blocks_follow_one_another_without_a_gap() {
     }
 }
 
-/// Cut anywhere, the blocks are a prefix of all blocks, and then comes one error with the offset of the block
-/// that is cut.
+/// Cut anywhere, the blocks are a prefix of all blocks, followed by an error with the offset of the cut
+/// block.
 #[test]
 fn cut_anywhere_blocks_are_a_prefix() {
     for recording in recordings() {

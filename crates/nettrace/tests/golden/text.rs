@@ -53,7 +53,7 @@ pub(crate) fn of(bytes: &[u8]) -> String {
     text
 }
 
-/// The properties of kinds of events that only V6 has, and those of threads.
+/// The properties of kinds of events that only V6 has, and the properties of threads.
 fn described<S: Source>(events: &TimeOrder<S>) -> String {
     let mut text = String::new();
     for kind in events.events().metadata() {

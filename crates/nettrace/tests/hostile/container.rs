@@ -4,8 +4,7 @@ use nettrace_synth::{Bytes, TraceHeader, nettrace as v4};
 
 use crate::{Expect, Row, block, events, row, trace};
 
-/// A V4 recording whose event block 1 was written by `write`, between metadata and an event block with event
-/// 2.
+/// A V4 recording with event block 1 written by `write`, between metadata and an event block with event 2.
 fn between(write: impl FnOnce(&mut v4::Trace)) -> Vec<u8> {
     let mut trace = trace();
     write(&mut trace);

@@ -1,4 +1,4 @@
-//! Event blocks of V4 whose headers or rows are wrong.
+//! Event blocks of V4 with wrong headers or rows.
 
 use nettrace_synth::{Bytes, Event, EventBlock, Headers, Metadata, group};
 

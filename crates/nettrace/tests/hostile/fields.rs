@@ -11,7 +11,7 @@ fn described(types: Vec<Type>) -> Metadata {
     Metadata { fields: names.iter().zip(types).map(|(name, ty)| Field::new(name, ty)).collect(), ..plain() }
 }
 
-/// An event of V5 with this payload, whose fields have these types.
+/// An event of V5 with this payload and fields of these types.
 fn v5_event(types: Vec<Type>, payload: &[u8]) -> Vec<u8> {
     let mut trace = v4::Trace::new(&TraceHeader::default());
     let mut block = EventBlock::v4();
@@ -30,7 +30,7 @@ fn v6_event(types: Vec<Type>, payload: &[u8]) -> Vec<u8> {
     trace.finish()
 }
 
-/// One event whose payload begins with `first`, and its fields.
+/// An event with a payload that begins with `first`, and its fields.
 fn fields(first: u8, fields: &[(&'static str, &'static str)]) -> Expected {
     events(&[first]).fields(fields)
 }

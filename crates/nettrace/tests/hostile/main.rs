@@ -87,7 +87,7 @@ fn plain() -> Metadata {
     Metadata { id: 1, provider: "P".into(), event_id: 5, name: "E".into(), ..Metadata::default() }
 }
 
-/// The event of metadata 1 whose number and payload this is.
+/// The event of metadata 1 with this number, which is also its payload.
 fn event(number: u8) -> Event {
     Event {
         metadata_id: 1,
@@ -127,7 +127,7 @@ fn every_row_has_the_expected_outcome() {
         tables::rows(),
         v6::rows(),
     ];
-    // The threads that read at the same time come with memory of their own.
+    // The threads that read at the same time have memory of their own.
     let mut warm = trace();
     (0..1000).for_each(|_| _ = warm.event_block(&block(&[1])));
     reading::in_all_forms(&warm.finish(), &[]).expect("a recording");

@@ -4,7 +4,7 @@ use nettrace_synth::{Bytes, Field, Metadata, TraceHeader, Type, nettrace as v4};
 
 use crate::{Row, block, events, plain, row};
 
-/// A recording whose metadata rows have these payloads, and event 1.
+/// A recording with metadata rows of these payloads, and event 1.
 fn with(payloads: &[Vec<u8>]) -> Vec<u8> {
     let mut trace = v4::Trace::new(&TraceHeader::default());
     trace.metadata_block_of(payloads).event_block(&block(&[1]));

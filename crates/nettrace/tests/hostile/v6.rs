@@ -29,7 +29,7 @@ fn before(write: impl FnOnce(&mut Trace)) -> Vec<u8> {
     trace.finish()
 }
 
-/// A recording whose second metadata row is this.
+/// A recording with this second metadata row.
 fn metadata_row(bytes: &[u8]) -> Vec<u8> {
     before(|trace| _ = trace.metadata_block_of(&[], &[bytes.to_vec()]))
 }
@@ -115,7 +115,7 @@ fn blocks() -> Vec<Row> {
     let too_large = damaged(|t| _ = t.block_of_claimed_size(kind::EVENT, 0xff_ffff, &block(&[1]).content()));
     let unknown = damaged(|t| _ = t.block_of_claimed_size(0x77, 150, &block(&[1]).content()));
     let garbage = damaged(|t| _ = t.raw(&[0xff; 99]));
-    // Found by fuzzing: while the end had not come, the unknown block was looked through for others.
+    // Found by fuzzing: before the end of the input, the unknown block was searched for other blocks.
     let mut before_the_end = trace();
     for number in 1..5 {
         before_the_end.event_block(&block(&[number]));

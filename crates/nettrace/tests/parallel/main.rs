@@ -9,7 +9,7 @@ use nettrace::{Error, Event, Events, ReadAt, Reader, SliceReader, Source};
 use nettrace_synth::v6::{self, Label, ThreadEntry, ThreadRow};
 use nettrace_synth::{Event as Row, EventBlock, Field, Metadata, TraceHeader, Type, nettrace as v4};
 
-/// Everything that a reading comes to, each event with its offset and a digest.
+/// The full result of a reading, each event with its offset and a digest.
 #[derive(Debug, PartialEq)]
 struct Reading {
     events: Vec<(u64, u64)>,
@@ -346,7 +346,7 @@ fn recordings_with_damage_at_the_end_of_a_block_are_the_same() {
         let ends = ends_of_blocks(name, &bytes);
         assert!(ends.len() as u64 > ROUNDS * THREADS, "{name}: {} ends", ends.len());
         let mut again = 0;
-        // Of all kinds: a number that has no divisor in common with the blocks of a round.
+        // Of all kinds: a number that is coprime to the blocks of a round.
         for &at in ends.iter().skip(2).step_by(97) {
             let mut bytes = bytes.clone();
             bytes[at] = 0x77;

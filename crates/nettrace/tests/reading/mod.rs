@@ -40,7 +40,7 @@ pub(crate) struct Seen {
     pub(crate) fields: Vec<(String, String)>,
 }
 
-/// Everything that a reading comes to.
+/// The full result of a reading.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) events: Vec<Seen>,
@@ -375,8 +375,8 @@ fn kind_group(provider: &str, event_id: u32, name: &str) -> u32 {
     (sum(provider) ^ event_id.wrapping_mul(97) ^ sum(name)) % KIND_GROUPS
 }
 
-/// Checks that time order of the kinds of a group, or of none, is that of all without the others, and that
-/// everything else is known as it is after reading all in time order.
+/// Checks that the time order of the kinds of a group, possibly empty, equals the time order of all events
+/// without the others, and that everything else is known as after reading all in time order.
 fn assert_time_order_of_kinds(
     bytes: &[u8],
     all: &[Seen],

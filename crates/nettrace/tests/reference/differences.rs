@@ -1,6 +1,6 @@
 //! Where the two readings differ, and why ours is the right one.
 //!
-//! Besides these: events of the same tick come in another order. Ours is that of the recording.
+//! Besides these: events of the same tick have another order. Ours follows the recording.
 
 use nettrace::{DateTime, Event, Value};
 
@@ -13,7 +13,7 @@ pub(crate) fn related_activity_is_misread(event: &Event<'_>) -> bool {
     event.sequence().is_none()
 }
 
-/// Providers whose events the other reader knows by heart: it shows names and values that are not in the
+/// Providers with events that the other reader knows by heart: it shows names and values that are not in the
 /// recording.
 pub(crate) fn has_names_of_its_own(provider: &str) -> bool {
     provider.starts_with("Microsoft-Windows-DotNETRuntime")
@@ -21,8 +21,8 @@ pub(crate) fn has_names_of_its_own(provider: &str) -> bool {
         || provider == "System.Threading.Tasks.TplEventSource"
 }
 
-/// Opcodes that are not in the recording: of events that the other reader knows by heart, and of netperf,
-/// whose events it gives one by the ending of their names.
+/// Opcodes that are not in the recording: for events that the other reader knows by heart, and for netperf
+/// events, where it derives the opcode from the ending of the name.
 pub(crate) fn opcode_comes_from_elsewhere(event: &Event<'_>) -> bool {
     has_names_of_its_own(event.provider()) || event.sequence().is_none()
 }

@@ -42,7 +42,7 @@ impl Line {
         (self.time_ms * 1e6).round() as i64
     }
 
-    /// Whether the event is that of the line, apart from named differences.
+    /// Returns whether the event equals the line, apart from named differences.
     pub(crate) fn equals(&self, event: &Event<'_>) -> Result<(), String> {
         let metadata: &Metadata = event.metadata();
         same!("provider", metadata.provider(), self.provider);

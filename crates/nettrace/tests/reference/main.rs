@@ -27,7 +27,7 @@ fn compare(recording: &[u8], reference: &[u8]) -> Result<usize, String> {
         .map(|line| serde_json::from_slice(line).map_err(|error| error.to_string()))
         .collect::<Result<_, _>>()?;
     let mut count = 0;
-    // Events of the same tick may come in any order: each must be one of those lines, and no line twice.
+    // Events of the same tick may have any order: each must equal one of those lines, and no line twice.
     for tick in lines.chunk_by(|one, other| one.time_ns() == other.time_ns()) {
         let mut expected: Vec<&Line> = tick.iter().collect();
         while let Some(first) = expected.first() {

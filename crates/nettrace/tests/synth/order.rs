@@ -118,11 +118,11 @@ fn a_delay_lets_events_go_before_their_order_is_sure() {
     };
     assert_eq!(given_of_unfinished(None), []);
     assert_eq!(given_of_unfinished(Some(1000)), []);
-    // When 200 has come, 110 has waited for 90 ms. 90 comes too late to be in its place, and 201 is not old
-    // enough.
+    // When 200 has arrived, 110 has waited for 90 ms. 90 arrives too late to be in its place, and 201 is not
+    // old enough.
     assert_eq!(given_of_unfinished(Some(90)), [100, 105, 110, 90]);
 
-    // A silent stream has no further events for now.
+    // A silent stream yields no further events for now.
     let mut events = Decoder::new().in_time_order();
     events.feed(&trace.clone().unfinished());
     assert!(events.next().expect("readable").is_none());
@@ -245,7 +245,7 @@ fn kinds_of_many_events_with_few_sequence_points() {
     }
 }
 
-/// An input whose reads each give a part, or time out without one.
+/// An input with reads that each give a part, or time out.
 struct Pauses(VecDeque<Option<Vec<u8>>>);
 
 impl Read for Pauses {

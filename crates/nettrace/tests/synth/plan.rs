@@ -65,7 +65,7 @@ pub(crate) struct Block {
     /// Header groups that are written although nothing in them has changed.
     pub(crate) spare_groups: u8,
     pub(crate) reserved: u8,
-    /// A block of an unknown type comes before it.
+    /// A block of an unknown type precedes it.
     pub(crate) unknown_before: bool,
     pub(crate) events: Vec<EventPlan>,
 }

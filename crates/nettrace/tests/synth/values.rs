@@ -128,7 +128,7 @@ pub(crate) fn text(value: &Value, ty: &Type) -> String {
     }
 }
 
-/// Names and texts of the values of these fields.
+/// Names and printed values of these fields.
 pub(crate) fn texts(values: &[Value], fields: &[Field]) -> impl Iterator<Item = (String, String)> {
     values.iter().zip(fields).map(|(value, field)| (field.name.clone(), text(value, &field.ty)))
 }

@@ -35,7 +35,7 @@ enum Listing {
     #[default]
     Absent,
     Names(HashMap<u32, Vec<u64>>),
-    /// It exists; perhaps names in it can still be opened.
+    /// The directory exists; perhaps names in it can still be opened.
     Unreadable(Option<io::Error>),
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Rejection {
     pub(super) reason: SkipReason,
 }
 
-/// Finds the socket of `process` in `directory` by its exact name. `Ok(None)` if it does not exist, or the
+/// Finds the socket of `process` in `directory` by exact name. `Ok(None)` if it does not exist, or the
 /// process has ended.
 pub(super) fn locate(process: &Process, directory: &Path) -> Result<Option<Endpoint>, Rejection> {
     let Ok(start_key) = process.start_key() else { return Ok(None) };

@@ -23,8 +23,8 @@ pub(super) fn discover() -> Discovery {
     };
     let viewpoint = NamespaceView::new();
     let mut directories = Directories::default();
-    // Its pid may be another one in its own namespace. That takes a look at most processes of the machine,
-    // but few directories have a socket whose process is not found without it.
+    // Its pid may be different in its own namespace. Checking that takes a look at most processes of the
+    // machine, but few directories have a socket of a process that is not found without the check.
     let is_foreign = |pid, directory: &SocketDirectory| {
         directory.has_unclaimed() && viewpoint.namespace_pid(pid).is_none()
     };
@@ -60,7 +60,7 @@ pub(super) fn discover() -> Discovery {
 
 impl Discovery {
     fn examine(&mut self, pid: u32, location: SocketLocation, directory: &mut SocketDirectory) {
-        // A process whose status is unreadable is hidden on purpose, or has ended.
+        // A process with an unreadable status is hidden on purpose, or has ended.
         let Ok(Some(process)) = Process::read(pid) else { return };
         if directory.may_hold(process.namespace_pid) {
             match locate::locate(&process, &location.directory) {

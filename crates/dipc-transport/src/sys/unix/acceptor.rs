@@ -38,7 +38,7 @@ struct BoundFile {
 }
 
 impl Acceptor {
-    /// Listens, and returns the bound address as well: TCP port 0 is replaced by the one that the system
+    /// Listens, and returns the bound address as well: TCP port 0 is replaced by the port that the system
     /// chose.
     pub(crate) fn bind(address: &Address) -> Result<(Self, Address), Error> {
         let (mut socket, bound) = ListeningSocket::bind(address)?;
@@ -114,7 +114,7 @@ impl ListeningSocket {
     pub(crate) fn accept(&mut self) -> io::Result<Socket> {
         let socket = platform::accept(self.socket.inner())?;
         let configured = if self.file.is_none() { socket.set_tcp_nodelay(true) } else { Ok(()) };
-        // macOS refuses to set options of a socket whose peer has gone.
+        // macOS refuses to set options of a socket after its peer has gone.
         configured
             .and_then(|()| Socket::connected(socket))
             .map_err(|_| io::ErrorKind::ConnectionAborted.into())

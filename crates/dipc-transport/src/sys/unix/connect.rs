@@ -12,8 +12,8 @@ use super::stream::{Socket, Stream};
 use crate::peer::is_trusted;
 use crate::{Address, Deadline, Error, Operation, PeerCheck};
 
-/// The pause between two attempts to connect to a listener whose queue is full: the kernel does not report
-/// free slots.
+/// The pause between two attempts to connect to a listener with a full queue: the kernel does not report free
+/// slots.
 const FULL_QUEUE_PAUSE: Duration = Duration::from_millis(5);
 
 pub(crate) fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Stream, Error> {

@@ -71,7 +71,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the file, unless one of its folders is an automount point, where resolving a name mounts.
+/// Opens the file, unless any of its folders is an automount point, where resolving a name mounts.
 pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
     let mut folders: Vec<_> = path.ancestors().skip(1).collect();
     folders.reverse();
@@ -210,7 +210,8 @@ impl Process {
         false
     }
 
-    /// Reads a process; `None` if it does not exist, or is a zombie. Only root can read those of other users.
+    /// Reads a process; `None` if it does not exist, or is a zombie. Only root can read other users'
+    /// processes.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
         Ok(bsd_info(pid)?.map(|info| Self {
             pid,

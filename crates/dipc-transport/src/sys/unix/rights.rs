@@ -13,7 +13,7 @@ use super::stream::{Socket, Stream};
 use crate::Deadline;
 use crate::cancel::Interruption;
 
-/// The most descriptors in one message, by the kernel's name for it on Linux.
+/// Maximum number of descriptors in one message, under the Linux kernel's name.
 const SCM_MAX_FD: usize = 253;
 
 /// The bytes of a control message with that many descriptors.
@@ -24,7 +24,7 @@ const CONTROL_LEN: usize = rustix::cmsg_space!(ScmRights(SCM_MAX_FD));
 pub(crate) struct ReceivedRights {
     pub(crate) bytes: usize,
     pub(crate) descriptors: Vec<OwnedFd>,
-    /// True if more descriptors came than the limit. Those beyond it are closed.
+    /// True if more descriptors were received than the limit. The excess descriptors are closed.
     pub(crate) surplus: bool,
 }
 

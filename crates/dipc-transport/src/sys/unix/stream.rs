@@ -51,7 +51,7 @@ impl Socket {
         Ok(self.0.peek(&mut [MaybeUninit::uninit()])? > 0)
     }
 
-    /// Returns the credentials of the peer; those of TCP peers are not known.
+    /// Returns the credentials of the peer; TCP peers are unknown.
     pub(crate) fn peer_credentials(&self) -> io::Result<PeerCredentials> {
         if self.0.local_addr()?.is_unix() {
             return platform::peer_credentials(&self.0);

@@ -37,7 +37,8 @@ impl Watcher {
         let _ = socket.deregister(self.poll.registry());
     }
 
-    /// Waits until bytes can be read, the deadline passes or a cancel comes. A signal ends it early.
+    /// Waits until bytes can be read, the deadline passes or the wait is cancelled. A signal ends the wait
+    /// early.
     pub(crate) fn wait(&mut self, deadline: Deadline, ready: &mut Vec<usize>) -> io::Result<()> {
         match self.poll.poll(&mut self.events, deadline.remaining()) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),

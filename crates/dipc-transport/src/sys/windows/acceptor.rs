@@ -40,7 +40,7 @@ pub(crate) struct PipeServer {
 }
 
 impl Acceptor {
-    /// Listens, and returns the bound address as well: TCP port 0 is replaced by the one that the system
+    /// Listens, and returns the bound address as well: TCP port 0 is replaced by the port that the system
     /// chose.
     pub(crate) fn bind(address: &Address) -> Result<(Self, Address), Error> {
         let operation = Operation::Listen;
@@ -132,7 +132,7 @@ fn instance(name: &U16CString, security: &OnlyThisUser, flags: u32) -> io::Resul
     if handle == INVALID_HANDLE_VALUE {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call has just made this handle, it is valid, and it has no other owner.
+    // SAFETY: the call has just created this handle, it is valid, and it is not owned elsewhere.
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 

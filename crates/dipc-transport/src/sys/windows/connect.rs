@@ -13,7 +13,7 @@ use super::pipe::{End, Pipe, has_code};
 use super::stream::Stream;
 use crate::{Address, Deadline, Error, Operation, PeerCheck};
 
-/// The longest wait for a busy pipe before its existence is checked again.
+/// Maximum wait for a busy pipe before its existence is checked again.
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Stream, Error> {
@@ -68,7 +68,7 @@ pub(super) fn exists(name: &U16CString) -> bool {
         || has_code(&io::Error::last_os_error(), ERROR_SEM_TIMEOUT)
 }
 
-/// Waits until the deadline for a free instance, and returns whether one is free.
+/// Waits until the deadline for a free instance, and returns true if an instance is free.
 fn wait_for_instance(name: &U16CString, deadline: Deadline) -> bool {
     // 0 would mean a server-defined time.
     let milliseconds = super::event::milliseconds(deadline).max(1);

@@ -39,7 +39,7 @@ impl Event {
         if handle.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call has just made this handle, it is valid, and it has no other owner.
+        // SAFETY: the call has just created this handle, it is valid, and it is not owned elsewhere.
         Ok(Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
@@ -56,7 +56,7 @@ impl Event {
         }
     }
 
-    /// Waits for one of two events; if both are set, it returns the first.
+    /// Waits for either of two events; returns the first if both are set.
     pub(super) fn wait_either(&self, other: &Self, deadline: Deadline) -> io::Result<Woken> {
         let handles = [self.raw(), other.raw()];
         // SAFETY: both handles are open, being borrowed, and the array holds as many as stated.

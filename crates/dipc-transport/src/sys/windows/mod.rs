@@ -24,12 +24,12 @@ pub(crate) use processes::{Process, processes};
 pub(crate) use stream::Stream;
 pub(crate) use watcher::{ListeningSocket, Socket, Watcher};
 
-/// Returns `None`: users have no numbers here.
+/// Returns `None`: Windows does not number users.
 pub(crate) fn effective_uid() -> Option<u32> {
     None
 }
 
-/// Opens a file whose name is not that of a device, and checks that it is a regular file.
+/// Opens a file, unless its name is a device name, and checks that it is a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     if is_device(&path.file_name().unwrap_or_default().to_string_lossy()) {
         return Err(refused("it has the name of a device"));
@@ -41,8 +41,8 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the file as [`open_regular`] does: Windows has no automount points. The caller refuses paths of
-/// other machines.
+/// Opens the file as [`open_regular`] does: Windows lacks automount points. The caller refuses paths of other
+/// machines.
 pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
     open_regular(path)
 }

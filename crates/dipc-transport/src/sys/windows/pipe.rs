@@ -21,8 +21,8 @@ use super::event::{Event, Woken};
 use crate::cancel::{Canceller, Interruption};
 use crate::{Deadline, PeerCredentials};
 
-/// The longest single write. The system copies bytes that the reader does not take at once, and a cancelled
-/// write takes all of them back.
+/// Maximum size of a single write. The system copies bytes that the reader does not take at once, and a
+/// cancelled write takes all of them back.
 const WRITE_LIMIT: u32 = 64 << 10;
 
 /// One end of a named pipe that was opened for overlapped operations.
@@ -190,7 +190,7 @@ impl Pipe {
         Err(error)
     }
 
-    /// Returns the process of the peer. Users have no numbers here.
+    /// Returns the process of the peer. Windows does not number users.
     pub(super) fn peer_credentials(&self) -> io::Result<PeerCredentials> {
         let mut pid = 0;
         // SAFETY: the handle is an open pipe's, and `pid` is a live integer.

@@ -21,7 +21,7 @@ pub(crate) fn processes() -> io::Result<Vec<Process>> {
     if snapshot == INVALID_HANDLE_VALUE {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call has just made this handle, it is valid, and it has no other owner.
+    // SAFETY: the call has just created this handle, it is valid, and it is not owned elsewhere.
     let snapshot = unsafe { OwnedHandle::from_raw_handle(snapshot) };
     let size = u32::try_from(size_of::<PROCESSENTRY32W>()).unwrap_or(0);
     let mut entry = PROCESSENTRY32W { dwSize: size, ..PROCESSENTRY32W::default() };

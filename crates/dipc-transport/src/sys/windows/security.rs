@@ -29,8 +29,8 @@ unsafe impl<T> Sync for Local<T> {}
 
 impl<T> Drop for Local<T> {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from a function whose results have to be freed with this one, and has no
-        // other owner.
+        // SAFETY: the pointer is the result of a function that requires freeing with this one, and is not
+        // owned elsewhere.
         unsafe { LocalFree(self.0.cast()) };
     }
 }
@@ -72,7 +72,7 @@ fn current_user() -> io::Result<String> {
     if unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) } == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call has just made this handle, it is valid, and it has no other owner.
+    // SAFETY: the call has just created this handle, it is valid, and it is not owned elsewhere.
     let token = unsafe { OwnedHandle::from_raw_handle(token) };
     // A SID has at most 68 bytes and follows the structure. `u64`, for the alignment of the pointer in it.
     let mut buffer = [0_u64; 32];
@@ -94,6 +94,6 @@ fn current_user() -> io::Result<String> {
         return Err(io::Error::last_os_error());
     }
     let text = Local(text);
-    // SAFETY: the function gives a text that ends in NUL; it is copied before `text` is freed.
+    // SAFETY: the function returns a NUL-terminated string; it is copied before `text` is freed.
     Ok(unsafe { U16CStr::from_ptr_str(text.0) }.to_string_lossy())
 }

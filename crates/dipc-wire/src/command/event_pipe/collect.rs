@@ -1,4 +1,4 @@
-//! CollectTracing 1 to 4: sessions whose stream follows the reply on the same connection.
+//! CollectTracing 1 to 4: sessions with a stream that follows the reply on the same connection.
 
 use super::{ProviderConfig, SessionId};
 use crate::Keywords;
@@ -27,7 +27,7 @@ impl Default for Format {
 }
 
 payload! {
-    /// CollectTracing (0x0202): starts a session whose stream follows the reply on the same connection.
+    /// CollectTracing (0x0202): starts a session. Its stream follows the reply on the same connection.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
@@ -101,7 +101,7 @@ payload! {
         pub format: Format = "format",
         /// True if the runtime sends events for all methods and modules loaded so far when the session stops.
         pub request_rundown: bool = "request rundown",
-        /// True if each event comes with the stack of its thread.
+        /// True to record the stack of its thread with each event.
         pub request_stackwalk: bool = "request stackwalk",
         /// The providers of events.
         pub providers: P = "providers",
@@ -148,7 +148,7 @@ payload! {
         /// [`DEFAULT_RUNDOWN_KEYWORD`](CollectTracing4::DEFAULT_RUNDOWN_KEYWORD) has the effect of
         /// `request_rundown` in the earlier commands.
         pub rundown_keyword: Keywords = "rundown keyword",
-        /// True if each event comes with the stack of its thread.
+        /// True to record the stack of its thread with each event.
         pub request_stackwalk: bool = "request stackwalk",
         /// The providers of events.
         pub providers: P = "providers",

@@ -6,13 +6,13 @@ use crate::payload::payload;
 use crate::{Command, CommandId, DecodeError, EncodeError, Keywords};
 use alloc::vec::Vec;
 
-/// `session_type` of a session whose stream follows the reply.
+/// `session_type` of a session with a stream that follows the reply.
 const STREAMING: u32 = 0;
 /// `session_type` of a session that writes to user_events.
 const USER_EVENTS: u32 = 1;
 
 payload! {
-    /// A session whose stream follows the reply on the same connection; the limits are those of
+    /// A session with a stream that follows the reply on the same connection; the limits are the same as of
     /// [`CollectTracing1`](crate::CollectTracing1).
     ///
     /// | offset | size | type | meaning |
@@ -32,7 +32,7 @@ payload! {
         pub format: Format = "format",
         /// Keywords of the rundown provider, as in [`CollectTracing4`](crate::CollectTracing4).
         pub rundown_keyword: Keywords = "rundown keyword",
-        /// True if each event comes with the stack of its thread.
+        /// True to record the stack of its thread with each event.
         pub request_stackwalk: bool = "request stackwalk",
         /// The providers of events.
         pub providers: P = "providers",

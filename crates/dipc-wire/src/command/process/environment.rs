@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 payload! {
-    /// ProcessEnvironment (0x0402): asks for the environment block. The request has no payload.
+    /// ProcessEnvironment (0x0402): asks for the environment block. The request lacks a payload.
     ///
     /// After the reply, the connection carries [`EnvironmentReply::incoming_bytes`] bytes that
     /// [`Environment::from_bytes`] reads, and then ends.
@@ -119,7 +119,7 @@ payload! {
     pub struct SetEnvironmentVariable<S = String, V = Option<String>> {
         /// The variable's name.
         pub name: S = "variable name",
-        /// Its value; without one it is removed.
+        /// The value of the variable; `None` removes it.
         pub value: V = "variable value",
     }
 }

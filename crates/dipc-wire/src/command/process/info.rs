@@ -7,7 +7,7 @@ use alloc::string::String;
 use uuid::Uuid;
 
 payload! {
-    /// ProcessInfo (0x0400): asks for information about the process. The request has no payload.
+    /// ProcessInfo (0x0400): asks for information about the process, without a payload.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessInfo"; seen on .NET 8 to 10, unknown to 3.1.
@@ -16,8 +16,7 @@ payload! {
 }
 
 payload! {
-    /// ProcessInfo2 (0x0404): asks for the same with entry assembly and runtime version. The request has no
-    /// payload.
+    /// ProcessInfo2 (0x0404): asks for the same with entry assembly and runtime version, without a payload.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessInfo2"; seen on .NET 8 to 10, unknown to 3.1.
@@ -26,7 +25,7 @@ payload! {
 }
 
 payload! {
-    /// ProcessInfo3 (0x0408): asks for the same in a versioned form, which grows. The request has no payload.
+    /// ProcessInfo3 (0x0408): asks for the same in a versioned form, which grows, without a payload.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessInfo3"; seen on .NET 8 to 10, unknown to 3.1.

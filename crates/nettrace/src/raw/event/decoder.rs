@@ -7,7 +7,7 @@ use crate::time::Ticks;
 
 /// The flags of a compressed header that announce something besides the time and the payload's size.
 const CHANGES: u64 = 1 | 2 | 4 | 8 | 16 | 32;
-/// Those of them that name threads.
+/// The flags of the fields that name threads.
 const THREADS: u8 = 2 | 4;
 /// More bytes than the longest header takes that names no thread, and 8 of its payload.
 const WINDOW: usize = 72;
@@ -45,8 +45,8 @@ pub(crate) trait RowResolver {
     fn metadata(&self, id: u32) -> MetadataSlot;
     /// The thread with that index in the recording.
     fn thread(&mut self, index: u64) -> Self::Thread;
-    /// Accounts for an event that need not follow the last one of its thread: the events in between were
-    /// lost.
+    /// Accounts for an event that need not directly follow the last event of its thread: the events in
+    /// between were lost.
     fn captured(&mut self, thread: Self::Thread, sequence: u32, time: Ticks);
     /// Accounts for events of a thread without a gap, up to this one.
     fn captured_all(&mut self, thread: Self::Thread, sequence: u32, time: Ticks);
@@ -98,7 +98,7 @@ impl<T: ThreadRef> RowHeader<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowKind {
     Event,
-    /// A well-formed row whose metadata id is not defined.
+    /// A well-formed row with an undefined metadata id.
     Unknown,
     /// Netperf: the row defines a kind of event.
     Metadata,
@@ -129,7 +129,7 @@ impl<T: ThreadRef> RowDecoder<T> {
         self.at as usize
     }
 
-    /// Reads the next row if it is of the most frequent kind: an event whose compressed header has a time,
+    /// Reads the next row if it is of the most frequent kind: an event with a compressed header of a time,
     /// perhaps a payload size, and nothing else. Returns false, without any change, for other rows and at the
     /// very end.
     #[inline(always)]
@@ -300,7 +300,7 @@ impl<T: ThreadRef> RowDecoder<T> {
             header.processor = cursor.varuint32()?;
             Some(capture)
         } else {
-            // A block whose first event names no capturing thread starts from zero like all other values.
+            // If a block's first event names no capturing thread, the value starts from zero like all others.
             (header.capture_thread == T::NONE).then_some(0)
         };
         header.sequence = header.sequence.wrapping_add(u32::from(V6 || header.metadata_id != 0));

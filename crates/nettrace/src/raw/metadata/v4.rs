@@ -67,7 +67,7 @@ fn numbers(input: &[u8]) -> Bytes<'_, (u32, u32, u32)> {
     (le_u32, le_u32, le_u32).parse(input)
 }
 
-/// Parses the description that EventSources add to their events; the runtime's own events have none.
+/// Parses the description that EventSources add to their events; the runtime's own events lack it.
 fn described<'a>(input: &'a [u8], size: usize, metadata: &mut Metadata) -> Bytes<'a, ()> {
     let (rest, description) = nom::bytes::complete::take(size).parse(input)?;
     if description.is_empty() {
@@ -145,7 +145,7 @@ fn field_type(input: &[u8], depth: u32, version: Version) -> Bytes<'_, FieldType
     }
 }
 
-/// Parses V5's tags and returns a fault. Unknown kinds are skipped by their size.
+/// Parses V5's tags and returns a fault. Unknown kinds are skipped, using their size.
 fn read_tags(tags: &[u8], metadata: &mut Metadata) -> Option<&'static str> {
     let mut rest = tags;
     while !rest.is_empty() {

@@ -73,8 +73,8 @@ fn field_type(input: &[u8], depth: u32) -> Bytes<'_, FieldType> {
             let (rest, element) = field_type(rest, deeper)?;
             let array = match code {
                 TypeCode::ARRAY => array_of(element, FieldType::Array),
-                // Elements elsewhere are counted by their size, so that must be fixed. If they named further
-                // places, a payload could have any number of values.
+                // The size of the elements elsewhere gives their count, so it must be fixed. If they named
+                // further places, a payload could have any number of values.
                 _ if element.fixed_size(true).is_none() || element.has_location() => None,
                 TypeCode::REL_LOC => array_of(element, FieldType::RelLoc),
                 _ => array_of(element, FieldType::DataLoc),

@@ -50,7 +50,7 @@ pub(super) fn accept(listener: &Socket) -> io::Result<Socket> {
     listener.accept().map(|(socket, _)| socket)
 }
 
-/// Reads `SO_PEERCRED`, without `rustix`, whose `UCred` cannot hold the pid 0 that the kernel reports for a
+/// Reads `SO_PEERCRED`, without `rustix`: its `UCred` cannot hold the pid 0 that the kernel reports for a
 /// process in another pid namespace.
 pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
     let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };

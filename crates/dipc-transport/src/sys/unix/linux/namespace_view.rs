@@ -42,18 +42,18 @@ impl NamespaceView {
         }
     }
 
-    /// Returns the pid of a process in its own namespace, if that namespace is the one of this process.
+    /// Returns the pid of a process in its own namespace, if this process is in the same namespace.
     pub(crate) fn namespace_pid(&self, pid: u32) -> Option<u32> {
         let ours = self.pid_namespace.as_ref()?;
         (fs::read_link(proc_path(pid, "ns/pid")).ok()? == *ours).then_some(pid)
     }
 
     /// Returns the directory of the socket of a process: `$TMPDIR`, or `/tmp` by default, as reached from
-    /// here. `None` for a process that has ended, or has no memory.
+    /// here. `None` for an ended process, and for a kernel thread, which lacks memory.
     pub(crate) fn socket_location(&self, pid: u32) -> Option<SocketLocation> {
         let (tmpdir, environment_error) = match linux_proc_stat::read(&proc_path(pid, "environ")) {
             Ok(environment) => (variable(&environment, "TMPDIR"), None),
-            // A kernel thread has no memory: `/proc/2/environ` returns ESRCH to root.
+            // A kernel thread lacks memory: `/proc/2/environ` returns ESRCH to root.
             Err(error) if has_ended(&error) => return None,
             Err(error) => (None, Some(error)),
         };
@@ -73,9 +73,9 @@ impl NamespaceView {
         Some(SocketLocation { directory, opened, is_shared: false, environment_error })
     }
 
-    /// Returns whether the paths of a process refer to other files than those of this process: another mount
-    /// namespace, or a `chroot`. Without permission they are assumed to be the same; the name of the socket
-    /// has to match anyway.
+    /// Returns whether the paths of a process refer to other files than the same paths in this process:
+    /// another mount namespace, or a `chroot`. Without permission they are assumed to be the same; the name
+    /// of the socket has to match anyway.
     fn is_elsewhere(&self, pid: u32) -> bool {
         let (Some(ours), Some(theirs)) = (self.root, Root::read(&proc_path(pid, "root"))) else {
             return self.is_in_other_namespace(pid);

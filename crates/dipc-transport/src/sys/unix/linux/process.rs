@@ -76,7 +76,7 @@ impl Process {
     }
 }
 
-/// Returns true if the status of a process is that of a thread of the kernel.
+/// Returns true if the status of a process belongs to a kernel thread.
 fn is_of_kernel(pid: u32, status: &[u8]) -> bool {
     let status = Status::new(status);
     status.process() == Some(pid) && !status.has_memory() && status.state().is_some() && !status.is_zombie()

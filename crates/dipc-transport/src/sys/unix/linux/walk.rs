@@ -17,7 +17,7 @@ use crate::regular_file::refused;
 
 /// The number of links that Linux follows.
 const MAX_LINKS: usize = 40;
-/// The largest depth of folders: each level is an open descriptor.
+/// Maximum depth of folders: each level is an open descriptor.
 const MAX_DEPTH: usize = 256;
 
 /// The types of file systems that are not entered, as `statfs` returns them.
@@ -114,7 +114,7 @@ fn reopen(file: &OwnedFd) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(descriptor_path(file), flags, Mode::empty())?))
 }
 
-/// An open folder. Names in it are reached by its descriptor.
+/// An open folder. Names in it are resolved relative to its descriptor.
 #[derive(Debug)]
 pub(crate) struct FolderBelow {
     _folder: OwnedFd,
