@@ -66,7 +66,7 @@ impl Curve {
 
 impl ApiKey {
     /// Parses `Authentication:MonitorApiKey`. The key is a JSON Web Key in base64url. The default issuer is
-    /// `dotnet monitor generatekey`.
+    /// the issuer of `dotnet monitor generatekey`.
     ///
     /// # Errors
     /// If the key is not a public key that tokens can be signed with.

@@ -37,8 +37,7 @@ pub(super) struct ActionList<'a> {
     pub(super) execution: &'a Execution,
     /// Given when the actions have to end.
     pub(super) stop: &'a StopSignal,
-    /// Called when the process may run on: all actions have begun, or the next action waits for one to
-    /// complete.
+    /// Called when the process may run on: all actions have begun, or the run waits for one to complete.
     pub(super) begun: &'a dyn Fn(),
     /// Called with what happens to actions.
     pub(super) report: &'a dyn Fn(RuleEvent),
