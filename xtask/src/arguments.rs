@@ -142,14 +142,15 @@ pub(crate) const CROSS_TARGETS: [&str; 8] = [
     BARE_METAL,
 ];
 
-/// The tasks whose programs can be set up.
+/// The tasks with programs that can be set up.
 pub(crate) const SETUP_TASKS: [&str; 9] =
     ["ci", "test", "msrv", "cross", "miri", "sanitize", "fuzz", "release", "book"];
 
-/// The crates that neither speak with processes nor need a C library. Their own code has no `unsafe`; that of
-/// their dependencies (hashbrown, memchr) is reached with their data. Not among them: gcdump, some of whose
-/// tests fill tables to their limits, more than ten minutes each here; clr-counters, whose tests expect exact
-/// logarithms and powers, which Miri makes inexact on purpose; clr-conditions, which has no unit tests.
+/// The crates that neither speak with processes nor need a C library. Their own code does not use `unsafe`;
+/// unsafe code of their dependencies (hashbrown, memchr) is reached with their data. Not among them: gcdump,
+/// because some of its tests fill tables to their limits, more than ten minutes each here; clr-counters,
+/// because its tests expect exact logarithms and powers, which Miri makes inexact on purpose; clr-conditions,
+/// which lacks unit tests.
 pub(crate) const MIRI_PACKAGES: [&str; 5] =
     ["dipc-wire", "nettrace", "nettrace-writer", "clr-events", "portable-pdb"];
 

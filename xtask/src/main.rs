@@ -27,7 +27,7 @@ fn main() -> std::io::Result<std::process::ExitCode> {
     let mut command = std::process::Command::new(cargo);
     command.args(["run", "--quiet", "--package", "xtask", "--features", "tasks", "--"]);
     let status = command.args(std::env::args_os().skip(1)).status()?;
-    // A task that a signal ended has no code.
+    // A task ended by a signal does not have an exit code.
     let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
     Ok(std::process::ExitCode::from(code))
 }

@@ -62,7 +62,7 @@ impl ActivityPattern {
         Some(Self(Kind::Path { process, numbers }))
     }
 
-    /// Returns true if an activity of a process matches, or lies within one that does.
+    /// Returns true if an activity of a process, or one of its enclosing activities, matches.
     pub fn matches(&self, activity: Uuid, process: Option<u64>) -> bool {
         let path = || ActivityPath::new(activity, process);
         match &self.0 {
@@ -236,7 +236,7 @@ impl ActivityFinder {
             return;
         }
         match end {
-            // The thread had no event since the request ended.
+            // The thread did not write events since the request ended.
             Some(end) => self.found.threads.push((key, (work.since, now.min(end)))),
             None => self.pending.entry(request).or_default().threads.push((key, (work.since, now))),
         }
@@ -360,8 +360,8 @@ pub struct ActivityEvents {
 }
 
 impl ActivityEvents {
-    /// Returns true if an event belongs to one of them. This includes the events of the tick at which a
-    /// thread began or ended work for one.
+    /// Returns true if an event belongs to one of the activities. This includes the events of the tick at
+    /// which a thread began or ended work for an activity.
     pub fn contains(&self, event: &Event<'_>) -> bool {
         let time = event.relative_time();
         let process = event.process_id();

@@ -1,7 +1,7 @@
 //! Events of the runtime's asynchronous profiler: which `async` methods wait for the code that a thread runs.
 //!
-//! .NET 11 has an EventSource for it, whose only event carries a buffer of many small events of one thread.
-//! The layout is read as published; no runtime that writes it has been at hand yet.
+//! .NET 11 has an EventSource for it. Its only event carries a buffer of many small events of one thread. The
+//! layout is read as published; no runtime that writes it has been at hand yet.
 //!
 //! # Source
 //! `AsyncProfiler.cs` and `AsyncProfilerEventSource.cs` of dotnet/runtime, and

@@ -10,7 +10,8 @@ use crate::event_kind::{DIAGNOSTIC_SOURCE, EventKind};
 use crate::fields::{MAX_LENGTH, SpanOutcome, field, is_error_status};
 use crate::span::SpanRole;
 
-/// An event of a DiagnosticSource or an ActivitySource: two texts, then a list of keys and values, all texts.
+/// An event of a DiagnosticSource or an ActivitySource: two strings, then a list of keys and values, all
+/// strings.
 ///
 /// # Source
 /// `DiagnosticSourceEventSource.cs` of dotnet/runtime. The payload is read without the recording's field
@@ -50,7 +51,7 @@ const MAX_ARGUMENTS: u16 = 64;
 const MAX_ARGUMENT_LENGTH: usize = 8192;
 
 impl DiagnosticEvent {
-    /// Reads an event; `None` if it is not one that the bridge passes on.
+    /// Reads an event; `None` if the bridge does not pass it on.
     ///
     /// ```no_run
     /// use clr_activity::{DiagnosticEvent, DiagnosticPhase};
@@ -71,8 +72,8 @@ impl DiagnosticEvent {
         }
     }
 
-    /// Returns true if an event of the bridge is of an ActivitySource. Those of ASP.NET Core and HttpClient
-    /// are also sources, so that their spans may come twice.
+    /// Returns true if an event of the bridge is of an ActivitySource. The sources of ASP.NET Core and
+    /// HttpClient are both kinds, so their spans can appear twice.
     pub fn is_of_activity_source(event: &Event<'_>) -> bool {
         event.provider() == DIAGNOSTIC_SOURCE
             && matches!(event.name(), "ActivityStart" | "ActivityStop" | "Activity")
@@ -206,7 +207,7 @@ fn bounded(text: Utf16<'_>, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// The name without its phase, and the phase; if the name has none, the phase of the opcode.
+/// The name without its phase, and the phase; without a phase in the name, the phase of the opcode.
 fn phase(name: &str, opcode: Option<u8>) -> (&str, DiagnosticPhase) {
     for (end, phase) in [
         (".Start", DiagnosticPhase::Start),
@@ -241,7 +242,7 @@ fn tag<'a>(tags: &'a str, key: &str) -> Option<&'a str> {
 pub(crate) enum RequestMessage {
     /// The name of the endpoint that serves it.
     Endpoint(String),
-    /// Its status.
+    /// The status of the activity.
     Status(String),
 }
 
@@ -272,7 +273,7 @@ pub(crate) fn request_message(event: &Event<'_>) -> Option<RequestMessage> {
 }
 
 /// The route in an endpoint's name, `GET /hello/{n}` in `HTTP: GET /hello/{n}`; other endpoints, such as
-/// controllers, are named by their method.
+/// controllers, are named after their method.
 pub(crate) fn route(endpoint: &str) -> &str {
     endpoint.rsplit_once("HTTP: ").map_or(endpoint, |(_, route)| route)
 }

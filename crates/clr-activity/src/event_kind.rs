@@ -1,4 +1,4 @@
-//! Kinds of events, by their role in spans.
+//! Kinds of events by role in spans.
 
 use clr_events::{EventName, Provider, kind_opcode};
 use nettrace::Metadata;
@@ -23,7 +23,7 @@ pub(crate) enum EventKind {
     LogMessage,
     /// An event of a DiagnosticSource: its name is in its payload.
     Diagnostic(Option<u8>),
-    /// No role; its activity is that of its thread.
+    /// No role; the event's activity is its thread's activity.
     Other,
     /// No role, and no information about its thread.
     Unrelated,
@@ -94,7 +94,7 @@ impl EventKind {
             "Microsoft.AspNetCore.Hosting" if matches!(id, 3 | 4) => Some(Format::Hosting),
             "Microsoft-AspNetCore-Server-Kestrel" if matches!(id, 3 | 4) => Some(Format::Kestrel),
             "System.Net.Http" if matches!(id, 1 | 2) => Some(Format::Http),
-            // Parts of a request, whose ids are nested in the request's id.
+            // Parts of a request, with ids nested in the request's id.
             "System.Net.Http" if matches!(id, 7..=14) => None,
             "System.Net.NameResolution" => Some(Format::Resolution),
             "System.Net.Sockets" if matches!(id, 1 | 2) => Some(Format::Connect),

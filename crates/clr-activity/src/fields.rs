@@ -47,7 +47,7 @@ pub(crate) fn text(value: &Value<'_>) -> String {
     text
 }
 
-/// The value of a field as text; `None` if the event has no such field.
+/// The value of a field as text; `None` if the event lacks that field.
 pub(crate) fn field(event: &Event<'_>, name: &str) -> Option<String> {
     let mut fields = event.fields().flatten();
     fields.find(|(field, _)| *field == name).map(|(_, value)| text(&value))
@@ -128,7 +128,7 @@ pub(crate) struct SpanOutcome {
 pub(crate) fn outcome(event: &Event<'_>, format: Format) -> SpanOutcome {
     let mut outcome = SpanOutcome::default();
     match format {
-        // Version 1 of the event; -1 if no response came.
+        // Version 1 of the event; -1 if no response was received.
         Format::Http => {
             let status = field(event, "statusCode").filter(|status| status != "-1" && status != "0");
             outcome.is_error = status.as_deref().is_some_and(|status| is_error_status(status, 400));

@@ -13,8 +13,8 @@
 //!   data of the caller for each.
 //! - [`Spans`] pairs the events that start and stop spans, and follows the threads that work for them. A
 //!   [`Span`] that is not part of another one is a [request](Span::is_request).
-//! - [`SpanEvent`] decodes single events of known libraries' spans, [`DiagnosticEvent`] those that the
-//!   DiagnosticSource bridge passes on.
+//! - [`SpanEvent`] decodes single events of known libraries' spans, [`DiagnosticEvent`] the events passed on
+//!   by the DiagnosticSource bridge.
 //! - [`Steps`] are steps of scheduled work. [`Tasks`] carries the cause and the request of each task from the
 //!   thread that creates it to the thread that runs it; [`Causes`] keeps the stacks that created tasks.
 //! - [`AsyncBuffer`] has the events of .NET 11's asynchronous profiler; [`AsyncStacks`] returns the methods that

@@ -140,8 +140,8 @@ impl LiveSpans {
         self.spans.len() >= MAX_SPANS
     }
 
-    /// Lists the spans that a new one ends: the one with the same activity or key, and an enclosing one of
-    /// its own name, unless it lies within that. The runtime writes no event for this.
+    /// Lists the spans that a new one ends: the span with the same activity or key, and an enclosing span of
+    /// the same name, unless the new span lies within it. The runtime writes no event for this.
     pub(crate) fn end_implied(&mut self, new: &NewSpan, ended: &mut Vec<SpanId>) {
         let taken = new.activity.and_then(|id| self.by_activity.get(&(new.process, id)));
         ended.extend(taken.copied());
@@ -279,7 +279,7 @@ impl LiveSpans {
         if let Some(span) = self.spans.get_mut(&id)
             && !route.is_empty()
         {
-            // If the route has no method, it is appended to the method.
+            // A route without a method is appended to the method.
             let method = span.name.split(' ').next().filter(|_| route.starts_with('/'));
             span.route = Some(method.map_or_else(|| route.to_owned(), |method| format!("{method} {route}")));
         }

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use nettrace::Event;
 
-/// Watches whether the requests that a process serves are reported by an EventSource with a filter, by the events
-/// of ASP.NET Core's own EventSource, which has none and says less.
+/// Watches whether the requests that a process serves are reported by an EventSource with a filter, by the
+/// events of ASP.NET Core's own EventSource, which is less detailed and not filtered.
 ///
-/// At the end of a session, the runtime sends each of its EventSources a command without arguments. Those with
-/// filters take it as the end of all sessions: the others are silent from then on.
+/// At the end of a session, the runtime sends each of its EventSources a command without arguments.
+/// EventSources with filters take it as the end of all sessions: the remaining sessions get no events from
+/// them.
 ///
 /// ```no_run
 /// use clr_activity::RequestWitness;
@@ -34,7 +35,7 @@ pub struct RequestWitness {
 impl RequestWitness {
     /// The EventSource that has to be enabled as well, at level 4.
     pub const HOSTING: &'static str = "Microsoft.AspNetCore.Hosting";
-    /// Its event for the start of a request.
+    /// The event for the start of a request.
     const REQUEST_START: u32 = 3;
     /// The time after which a request counts as unreported: events of different threads are sent in any order.
     const DELAY: Duration = Duration::from_secs(1);
@@ -53,7 +54,7 @@ impl RequestWitness {
         }
     }
 
-    /// Returns true if requests are no longer reported; once, until there are further ones.
+    /// Returns true if requests are no longer reported; once, until further requests are served.
     pub fn take_silence(&mut self, now: Instant) -> bool {
         let is_silent = |arrival: &mut Instant| now.saturating_duration_since(*arrival) >= Self::DELAY;
         self.unreported.take_if(is_silent).is_some()

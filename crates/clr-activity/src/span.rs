@@ -24,15 +24,15 @@ impl SpanId {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct StartedSpan<'a> {
-    /// Its number.
+    /// The number of the span.
     pub id: SpanId,
-    /// Its role.
+    /// The role of the span.
     pub role: SpanRole,
     /// The name in its start event, the [`start_name`](Span::start_name) of the span that ends.
     pub name: &'a str,
     /// The process; `None` if the recording does not state it.
     pub process: Option<u64>,
-    /// Its beginning.
+    /// The beginning of the span.
     pub start: RelativeTime,
 }
 
@@ -55,10 +55,10 @@ pub enum SpanRole {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SpanEnd {
-    /// Its Stop event.
+    /// The span's Stop event.
     Stopped,
-    /// Another event: its Stop is not recorded, because the runtime ended it with its enclosing span, or when
-    /// another one of its name started. The operation may have ended before.
+    /// Another event: the Stop is not recorded, because the runtime ended the span with its enclosing span,
+    /// or when another span of the same name started. The operation may have ended before.
     Implied,
     /// The end of the recording: the span was not stopped before.
     RecordingEnd,
@@ -68,17 +68,17 @@ pub enum SpanEnd {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TimeParts {
-    /// The runtime had suspended the process for a garbage collection; `None` if the recording has no
+    /// The runtime had suspended the process for a garbage collection; `None` if the recording lacks
     /// suspensions.
     #[serde(rename = "gc_pause_ns", serialize_with = "nanoseconds")]
     pub gc_pause: Option<Duration>,
     /// A thread worked for the request; `None` if the recording does not show when threads do.
     #[serde(rename = "on_thread_ns", serialize_with = "nanoseconds")]
     pub on_thread: Option<Duration>,
-    /// A call to something outside the program had not ended; `None` if the recording has no such calls.
+    /// A call to something outside the program had not ended; `None` if the recording lacks such calls.
     #[serde(rename = "outgoing_ns", serialize_with = "nanoseconds")]
     pub outgoing: Option<Duration>,
-    /// Work for the request was in the queue of the thread pool; `None` if the recording has no such events.
+    /// Work for the request was in the queue of the thread pool; `None` if the recording lacks such events.
     #[serde(rename = "queued_ns", serialize_with = "nanoseconds")]
     pub queued: Option<Duration>,
     /// The rest; `None` if it is not known when threads worked for the request.
@@ -103,27 +103,27 @@ pub struct TimeParts {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Span<'a> {
-    /// Its number.
+    /// The number of the span.
     pub id: SpanId,
-    /// Its role.
+    /// The role of the span.
     pub role: SpanRole,
     /// The EventSource, or the source that a DiagnosticSource event names.
     pub provider: &'a str,
     /// The common name of Start and Stop: `Request`.
     pub task: &'a str,
-    /// The route, path, address or other name of its subject; empty if the events have none.
+    /// The route, path, address or other name of its subject; empty if the events do not name it.
     pub name: &'a str,
     /// The name in its start event: a method and a path where [`name`](Self::name) has a route.
     pub start_name: &'a str,
     /// The process; `None` if the recording does not state it.
     pub process: Option<u64>,
-    /// The activity; `None` if Start has none, and the span was found by its fields.
+    /// The activity; `None` if Start does not carry one, and the span was paired by its fields.
     pub activity: Option<Uuid>,
     /// The enclosing span that was not stopped when this one began.
     pub parent: Option<SpanId>,
     /// The request that it is part of; itself, if it is not part of another.
     pub request: SpanId,
-    /// Its beginning.
+    /// The beginning of the span.
     pub start: RelativeTime,
     /// The time from the start to the end.
     pub duration: Duration,
@@ -141,7 +141,7 @@ pub struct Span<'a> {
     pub parts: Option<MeasuredParts>,
     /// The parts that the recording has had events for up to the span's end.
     pub known: KnownParts,
-    /// The intervals of these parts, by their beginning, at most 64 of a request: empty unless they were
+    /// The intervals of these parts, sorted by start, at most 64 per request: empty unless they were
     /// [wanted](crate::Spans::with_intervals).
     pub intervals: &'a [WorkInterval],
 }

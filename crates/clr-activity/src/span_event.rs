@@ -6,7 +6,7 @@ use crate::event_kind::{EventKind, Format};
 use crate::fields;
 use crate::span::SpanRole;
 
-/// A kind of event that starts or stops a span whose fields are known: of ASP.NET Core, Kestrel, HttpClient,
+/// A kind of event that starts or stops a span with known fields: of ASP.NET Core, Kestrel, HttpClient,
 /// sockets, TLS, name resolution, SqlClient or gRPC.
 ///
 /// ```no_run

@@ -26,15 +26,15 @@ use crate::time_parts::KnownParts;
 pub struct SpanSource {
     /// The EventSource, or the source that a DiagnosticSource event names.
     pub provider: String,
-    /// The common name of Start and Stop; empty if they have no other.
+    /// The common name of Start and Stop; empty without one.
     pub task: String,
     /// Start events.
     pub starts: u64,
     /// Stop events.
     pub stops: u64,
-    /// Spans whose Start and Stop were paired.
+    /// Spans with a paired Start and Stop.
     pub paired: u64,
-    /// Starts whose end is implied by another event.
+    /// Starts with an end implied by another event.
     pub implied: u64,
     /// Starts that were not stopped when the recording ended.
     pub cut_by_end: u64,
@@ -46,8 +46,8 @@ pub struct SpanSource {
 
 /// Pairs the events of spans, in time order.
 ///
-/// Spans are those that an EventSource starts and stops, including .NET's own of servers and of HTTP and SQL
-/// clients, and those that the DiagnosticSource bridge passes on. They are paired by their activity if
+/// Spans are those that an EventSource starts and stops, including .NET's own for servers and for HTTP and
+/// SQL clients, and spans passed on by the DiagnosticSource bridge. They are paired by their activity if
 /// activities are recorded (TplEventSource keyword 0x80), otherwise by their fields if these identify them.
 ///
 /// ```no_run
@@ -92,7 +92,7 @@ struct Kind {
     source: u32,
     /// True if it belongs to a pause of the collector.
     is_pause: bool,
-    /// True if it is one of the runtime's events.
+    /// True for the runtime's own events.
     is_of_runtime: bool,
 }
 
@@ -120,8 +120,8 @@ impl Spans {
         self
     }
 
-    /// The events of a kind that make a difference, for [`in_time_order_by`]. The recording's end is known by
-    /// its last event of any kind: see [`extend_to`](Self::extend_to).
+    /// The events of a kind that make a difference, for [`in_time_order_by`]. The recording ends with its
+    /// last event of any kind: see [`extend_to`](Self::extend_to).
     ///
     /// [`in_time_order_by`]: nettrace::Events::in_time_order_by
     ///
@@ -144,7 +144,8 @@ impl Spans {
         }
     }
 
-    /// Returns true if events of a kind may start or stop spans. A recording without such kinds has no spans.
+    /// Returns true if events of a kind may start or stop spans. A recording without such kinds does not
+    /// contain spans.
     pub fn is_start_or_stop(kind: &Metadata) -> bool {
         matches!(EventKind::of(kind), EventKind::Start(_) | EventKind::Stop(_) | EventKind::Diagnostic(_))
     }
@@ -239,12 +240,13 @@ impl Spans {
             Some(id) if thread.is_in_span(id, generation, || self.live.innermost(process, id).is_some()) => {
                 thread.worker.request = Some(id);
             }
-            // The runtime has activities of its own, such as loading assemblies, within those of the program.
+            // The runtime has activities of its own, such as loading assemblies, within the program's
+            // activities.
             Some(_) if kind.is_of_runtime => {}
-            // The events that begin and end tasks are written outside of them: if they have no activity,
-            // their tasks may still have one.
+            // The events that begin and end tasks are written outside of the tasks: a task can have an
+            // activity even if these events lack it.
             None if step.is_of_scheduler() => {}
-            // It began before the recording, or has ended.
+            // The activity began before the recording, or has ended.
             _ => thread.worker.request = None,
         }
         self.known.on_thread |= matches!(step, Step::Enter | Step::EnterOperation(_) | Step::Leave);

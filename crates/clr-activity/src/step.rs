@@ -27,25 +27,25 @@ pub enum WorkId {
 pub enum Step {
     /// The thread schedules work.
     Create(WorkId),
-    /// It begins that work.
+    /// The thread begins that work.
     Start(WorkId),
-    /// It has taken that work from a queue, while otherwise idle.
+    /// The thread has taken that work from a queue, while otherwise idle.
     Dequeue(WorkId),
-    /// It has completed that work.
+    /// The thread has completed that work.
     Stop(WorkId),
-    /// It continues after a wait that it, or another thread, began.
+    /// The thread continues after a wait that it, or another thread, began.
     Resume(WorkId),
-    /// It begins something that ends at the matching [`Step::Leave`].
+    /// The thread begins work that ends at the matching [`Step::Leave`].
     Enter,
-    /// It has completed the work that began at [`Step::Enter`] or [`Step::EnterOperation`].
+    /// The thread has completed the work that began at [`Step::Enter`] or [`Step::EnterOperation`].
     Leave,
-    /// It begins an asynchronous operation.
+    /// The thread begins an asynchronous operation.
     OperationStart(u32),
-    /// It continues that operation, up to the matching [`Step::Leave`].
+    /// The thread continues that operation, up to the matching [`Step::Leave`].
     EnterOperation(u32),
     /// The operation has ended.
     OperationStop(u32),
-    /// It is idle.
+    /// The thread is idle.
     Rest,
     /// An EventSource starts an activity.
     RequestStart,
@@ -76,7 +76,7 @@ impl Step {
 /// The step that a kind of event reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// An event of the class library's tasks, by its number.
+    /// An event of the class library's tasks, by event id.
     Tasks(u32),
     /// Events with an item's or a transfer's number: a pointer, or always 8 bytes.
     Number(Numbered, bool),
@@ -186,7 +186,7 @@ impl Kind {
         }
     }
 
-    /// The step of an event that may begin or end an activity, by its opcode.
+    /// The step of an event that may begin or end an activity, by opcode.
     const fn activity(opcode: Option<u8>) -> Self {
         Self::Plain(match opcode {
             Some(1) => Step::RequestStart,

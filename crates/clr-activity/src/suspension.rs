@@ -47,8 +47,8 @@ impl<T> Suspensions<T> {
     /// More than the number of threads of a process that request at once; older ones have lost their end.
     const MAX_OPEN: usize = 64;
 
-    /// Adds an event, and returns the suspension that it ends; `about` creates the data of one that it
-    /// begins.
+    /// Adds an event, and returns the suspension that it ends; `about` creates the data of a suspension that
+    /// it begins.
     pub fn add(
         &mut self,
         (event, view): (&Event<'_>, &ClrEvent<'_>),
@@ -73,8 +73,8 @@ impl<T> Suspensions<T> {
             ClrEvent::GcSuspendStop(_) => {
                 let asked = self.open.iter_mut().find(|it| it.process == process && it.thread == thread)?;
                 asked.stopped = Some(now);
-                // The end of the previous one may be written after this event, but then it was not waited
-                // for.
+                // The end of the previous suspension can be written after this event, but then this one did
+                // not wait for it.
                 asked.start = asked.start.max(self.resumed.get(&process).copied().unwrap_or_default());
                 None
             }

@@ -23,7 +23,7 @@ use crate::step::{Step, WorkId};
 #[derive(Debug, Default)]
 pub struct Tasks {
     waiting: BoundedMap<(Option<u64>, WorkId), Created>,
-    /// Asynchronous operations that have begun and not ended, with what they were begun for.
+    /// Asynchronous operations that have begun and not ended, with the cause and the request of each.
     operations: BoundedMap<(Option<u64>, u32), Created>,
     were_met: bool,
     had_operations: bool,
@@ -84,7 +84,8 @@ impl Tasks {
                 worker.enter(None);
                 if let Some(begun) = self.operations.get(&(process, id)) {
                     worker.request = begun.request;
-                    // It has one if operations are followed. What resumed the thread is the same otherwise.
+                    // The cause is set if operations are followed. Otherwise the cause that resumed the
+                    // thread is the same.
                     if begun.cause != CauseId::NONE {
                         worker.cause = begun.cause;
                     }
@@ -172,7 +173,7 @@ mod tests {
         other.enter(None);
         tasks.resume((None, WorkId::Wait(5)), &mut other);
         assert_eq!(other.request, Some(id(2)));
-        // It existed once.
+        // A wait can be resumed only once.
         tasks.resume((None, WorkId::Wait(5)), &mut one);
         assert_eq!(one.request, Some(id(1)));
         other.stop(None);

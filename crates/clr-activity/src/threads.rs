@@ -54,7 +54,7 @@ impl Thread {
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     all: IndexMap<ThreadKey, Thread, DefaultHashBuilder>,
-    /// The index of each thread in `all`, by its slot in the recording.
+    /// The index of each thread in `all`, by slot in the recording.
     slots: Vec<Option<u32>>,
 }
 

@@ -21,11 +21,11 @@ pub enum WorkKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkInterval {
-    /// Its kind.
+    /// The kind of the interval.
     pub kind: WorkKind,
-    /// Its beginning.
+    /// The beginning of the interval.
     pub start: RelativeTime,
-    /// Its end.
+    /// The end of the interval.
     pub end: RelativeTime,
 }
 
@@ -51,14 +51,14 @@ impl WorkIntervals {
         }
     }
 
-    /// Adds an interval that has ended. Those of no length are left out.
+    /// Adds an interval that has ended. Empty intervals are left out.
     pub(crate) fn add(&mut self, kind: WorkKind, start: RelativeTime, end: RelativeTime) {
         if end > start && self.ended.len() < MAX_INTERVALS {
             self.ended.push(WorkInterval { kind, start, end });
         }
     }
 
-    /// Ends all, and returns them by their beginning.
+    /// Ends all intervals, and returns them sorted by start.
     pub(crate) fn finish(mut self, now: RelativeTime) -> Vec<WorkInterval> {
         for (kind, start) in std::mem::take(&mut self.open) {
             self.add(kind, start, now);

@@ -24,8 +24,8 @@ const CHECK: u32 = 0x599D_99AD;
 ///
 /// # Source
 /// `ActivityTracker.cs` of dotnet/runtime: half bytes, high one first. 1 to 10 are numbers; 12 to 15 begin a
-/// number of 1 to 4 bytes, little-endian, whose highest bits are the low half byte if that is left; 11 marks
-/// a number that did not fit its place; 0 ends the path.
+/// number of 1 to 4 bytes, little-endian, with a left-over low half byte as its highest bits; 11 marks a
+/// number that did not fit its place; 0 ends the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ActivityPath {
     bytes: [u8; 12],
@@ -64,8 +64,8 @@ impl ActivityPath {
         self.process_id
     }
 
-    /// The ids of the enclosing activities, nearest first: the prefixes of its path. The last one is the id
-    /// of the process's own number, which no activity has.
+    /// The ids of the enclosing activities, nearest first: the prefixes of its path. The last is the id of
+    /// the process's own number, which does not belong to any activity.
     pub fn ancestors(&self) -> Ancestors {
         let mut starts = [0_u8; MAX_LENGTH];
         let mut segments = self.segments();

@@ -1,19 +1,17 @@
 //! Names of methods and types as C# writes them.
 //!
-//! The runtime writes
-//! ``System.Collections.Generic.Dictionary`2+Entry[System.Int32,System.__Canon]`` for a type and `instance
-//! void  (!0,class
-//! System.String)` for a signature. The parameters of a shared generic method are those of its type's
-//! instantiation. The type arguments of a generic method itself are not recorded, so its parameters are `T`,
-//! or `T1` and so on, as many as the signature uses.
+//! The runtime writes ``System.Collections.Generic.Dictionary`2+Entry[System.Int32,System.__Canon]`` for a
+//! type and `instance void  (!0,class System.String)` for a signature. The parameters of a shared generic
+//! method have the types of its type's instantiation. The type arguments of a generic method itself are not
+//! recorded, so its parameters are `T`, or `T1` and so on, as many as the signature uses.
 //!
 //! Compilers make methods of their own for `async` methods, iterators, lambdas and local functions; these are
-//! shown below the method that they were written in. The forms are those of Visual Studio's call stack, and
-//! of .NET's stack traces for constructors (`Type..ctor`).
+//! shown below the method that they were written in. The forms follow Visual Studio's call stack, and .NET's
+//! stack traces for constructors (`Type..ctor`).
 //!
 //! # Source
-//! Types are written by dotnet/runtime's `typestring.cpp`, signatures by `prettyprintsig.cpp`; the names that
-//! compilers make are those of Roslyn's `GeneratedNameKind.cs` and of Mono's `mcs`.
+//! Types are written by dotnet/runtime's `typestring.cpp`, signatures by `prettyprintsig.cpp`;
+//! compiler-generated names follow Roslyn's `GeneratedNameKind.cs` and Mono's `mcs`.
 
 mod accessor;
 mod generated_name;
@@ -90,10 +88,10 @@ pub enum Body {
 }
 
 impl RuntimeName<'_> {
-    /// Returns the C# name; `None` if a runtime does not write such texts, or if they are more than 4 KB long
-    /// or 24 types deep.
+    /// Returns the C# name; `None` if a runtime does not write such strings, or if they are more than 4 KB
+    /// long or 24 types deep.
     ///
-    /// Linear in the length of the texts.
+    /// Linear in the length of the strings.
     pub fn csharp(&self, detail: Detail) -> Option<CSharpName> {
         method::csharp(self, detail)
     }
@@ -116,8 +114,8 @@ pub fn type_name(runtime: &str) -> Option<String> {
     parser.is_at_end().then_some(text)
 }
 
-/// Returns the `async` method, or lambda or local function, whose state machine is the type of a `MoveNext`;
-/// `None` for all other types.
+/// Returns the `async` method, lambda or local function that a state machine, the type of a `MoveNext`,
+/// belongs to; `None` for all other types.
 ///
 /// ```
 /// use clr_events::csharp::async_method;

@@ -1,5 +1,4 @@
-//! Events that the garbage collector defines as it goes: event 39, whose payload is a name, bytes and the
-//! CLR's number.
+//! Dynamic events of the garbage collector: event 39, with a name, bytes and the CLR's number as its payload.
 
 use nettrace::Utf16;
 use nettrace::raw::ReadResult;
@@ -14,7 +13,7 @@ use crate::schema::{Schema, field as f};
 /// The event's id.
 pub(crate) const ID: u32 = ids::runtime::GC_DYNAMIC;
 
-/// TraceEvent's name for those that it does not know.
+/// TraceEvent's name for unknown dynamic events.
 pub(crate) const NAME: &str = "GC/DynamicTraceEvent";
 
 /// Maximum length of a name, in UTF-16 code units; longer strings are not names.
@@ -75,8 +74,7 @@ pub(crate) fn is_dynamic(schema: &Schema) -> bool {
     u32::from(schema.id) == ID && schema.provider == Provider::Runtime && schema.name == NAME
 }
 
-/// The schema of an event whose data has a known layout; `None` also where the payload is shorter than it
-/// says.
+/// The schema of an event with a known data layout; `None` also if the payload is shorter than it states.
 #[cold]
 pub(crate) fn schema(payload: &[u8]) -> Option<&'static Schema> {
     let mut reader = Reader::new(payload, true);

@@ -4,7 +4,7 @@ use nettrace::Metadata;
 
 use crate::provider::Provider;
 
-/// A set of kinds of events, by provider and id. Those of [`sets`](crate::sets) are by subject.
+/// A set of kinds of events, by provider and id. The sets in [`sets`](crate::sets) are by subject.
 ///
 /// ```
 /// use clr_events::{EventSet, Provider, ids, sets};

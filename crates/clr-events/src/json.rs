@@ -205,7 +205,7 @@ impl fmt::Display for Incomplete {
     }
 }
 
-/// The largest output of any value, in bytes. A name precedes a field of each element of an array, and may be
+/// Output allowed for any payload, in bytes. A name precedes a field of each element of an array, and may be
 /// longer than everything else.
 const FREE_JSON: usize = 1 << 20;
 /// Bytes that each byte of a payload may become on top of that.
@@ -218,9 +218,8 @@ pub fn limit(out: &[u8], payload: &[u8]) -> usize {
     out.len().saturating_add(more)
 }
 
-/// Appends the fields of an event as a JSON object, up to the first that is cut, or to those that with all
-/// names of fields would take more than [`limit`] allows; nothing if no field list is known. Returns whether
-/// they cover the payload.
+/// Appends the fields of an event as a JSON object, up to the first that is cut or exceeds [`limit`], field
+/// names included; nothing if no field list is known. Returns true if they cover the payload.
 ///
 /// ```
 /// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
@@ -267,8 +266,8 @@ pub fn push_fields_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     }
 }
 
-/// Fails if bytes are left over of a payload whose fields, by the recording's list, were all read. After the
-/// fields of a schema, these are fields that a newer version of the runtime has appended.
+/// Fails if bytes are left over after all fields of the recording's own list were read. After the fields of a
+/// schema, these are fields that a newer version of the runtime has appended.
 pub const fn left_over(fields: &Fields<'_>) -> Result<(), Incomplete> {
     match fields.rest().len() {
         bytes @ 1.. if fields.is_recorded() => Err(Incomplete::LeftOver(bytes)),

@@ -8,7 +8,7 @@ use nettrace::{Event, Metadata, Value};
 pub enum KernelSampleKind {
     /// A thread ran.
     OnCpu,
-    /// A thread came back to a processor.
+    /// A thread returned to a processor.
     OffCpu,
 }
 
@@ -53,8 +53,7 @@ pub enum KernelSample {
 const MILLISECOND: u64 = 1_000_000;
 
 impl KernelSample {
-    /// The key of a header with a description of how samples were taken, and of what was not permitted:
-    /// linux-sampler's.
+    /// The key of linux-sampler's header, which describes how samples were taken, and missing permissions.
     pub const SAMPLING_KEY: &str = "KernelSampling";
 }
 

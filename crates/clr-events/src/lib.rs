@@ -1,7 +1,7 @@
 //! The schemas and the meaning of the .NET runtime's events.
 //!
 //! **Use it** to give meaning to the runtime's events: fields, typed views, methods at addresses, stacks.
-//! **Not for** other EventSources, whose events describe themselves: `nettrace` alone decodes those.
+//! **Not for** other EventSources: their events describe themselves, so `nettrace` alone decodes them.
 //!
 //! Features: `std` (default; otherwise `no_std` with `alloc`), `json` (fields as JSON). Rust 1.89 or later.
 //!
@@ -41,8 +41,8 @@
 //! # }
 //! ```
 //!
-//! [`ids`] has the ids of events as constants, [`sets`] those of one subject: [`EventSet::contains`] says of
-//! most events quickly that they are not worth decoding.
+//! [`ids`] has the ids of events as constants, [`sets`] the events of one subject: [`EventSet::contains`]
+//! quickly excludes most events from decoding.
 //!
 //! # Names for stacks
 //!
@@ -67,14 +67,14 @@
 //! # }
 //! ```
 //!
-//! [`CodeFrames`] does the same with a memory, [`StackTree`] keeps stacks, [`Intervals`] turns samples into
+//! [`CodeFrames`] does the same with a cache, [`StackTree`] keeps stacks, [`Intervals`] turns samples into
 //! durations, [`ThreadRoles`] has the purposes of threads, [`ThreadState`] whether they worked or waited,
 //! [`ActivityPath`] the content of activity ids.
 //!
 //! # What this crate does not do
 //!
-//! It reads no file and no clock, prints nothing, and keeps only the parts of events named above. Events of
-//! EventSources describe themselves: see [`nettrace::Event::fields`].
+//! The crate reads no files and no clock, prints nothing, and keeps only the parts of events named above.
+//! Events of EventSources describe themselves: see [`nettrace::Event::fields`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
@@ -124,7 +124,7 @@ pub mod view;
 mod wait;
 mod wait_role;
 
-/// The reader of recordings, whose types are part of this crate's API.
+/// The reader of recordings. Its types are part of this crate's API.
 pub use nettrace;
 /// The parts of schemas.
 pub use nettrace::schema::{Count, Field, FieldType, NamedValue, ValueNames, ValueNamesKind};

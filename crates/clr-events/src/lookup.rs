@@ -70,10 +70,9 @@ impl Schema {
         schemas::table(provider).schemas
     }
 
-    /// The schema of an event; `None` for one that is not known.
+    /// The schema of an event; `None` for unknown events.
     ///
-    /// An event that the garbage collector defines as it goes has a schema of its own where the layout of its
-    /// data is known.
+    /// A dynamic event of the garbage collector has a schema of its own if the layout of its data is known.
     #[inline]
     pub fn of(event: &Event<'_>) -> Option<&'static Self> {
         let schema = Self::find(Provider::of(event.metadata())?, event.id(), event.version())?;
@@ -83,7 +82,7 @@ impl Schema {
         Some(schema)
     }
 
-    /// The schema of a kind of event whose events carry no version of their own.
+    /// The schema of a kind of event, if its events do not carry a version of their own.
     pub fn of_kind(metadata: &Metadata) -> Option<&'static Self> {
         Self::find(Provider::of(metadata)?, metadata.event_id(), metadata.version())
     }

@@ -41,7 +41,7 @@ macro_rules! value_names {
 /// The enum of providers.
 macro_rules! providers {
     ($($variant:ident = $name:literal, $guid:literal, $what:literal;)*) => {
-        /// A provider whose events this crate knows.
+        /// A provider known to this crate.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Provider {
@@ -52,12 +52,12 @@ macro_rules! providers {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// Its name.
+            /// The name of the provider.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Its GUID, which netperf V1 has instead of the name.
+            /// The GUID of the provider, which netperf V1 has instead of the name.
             pub const fn guid(self) -> uuid::Uuid {
                 uuid::Uuid::from_u128(match self { $(Self::$variant => $guid,)* })
             }

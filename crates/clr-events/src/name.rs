@@ -68,7 +68,7 @@ pub fn event_name<'a>(event: &Event<'a>) -> EventName<'a> {
 
 /// Returns the opcode of an event: 1 is start, 2 is stop.
 ///
-/// If the recording has none, it comes from the runtime's manifest or the end of the name: runtimes before
+/// If the recording lacks it, it is taken from the runtime's manifest or the end of the name: runtimes before
 /// .NET 5 record no opcodes. `None` if it is unknown.
 ///
 /// ```
@@ -97,8 +97,8 @@ pub fn kind_opcode(metadata: &Metadata) -> Option<u8> {
     opcode(Schema::of_kind(metadata), metadata, metadata.opcode())
 }
 
-/// Returns true if all events of this event's kind have its name: neither labels (V6) change its version or
-/// opcode, nor is it one that the garbage collector defines as it goes.
+/// Returns true if all events of this event's kind have its name: labels (V6) do not change its version or
+/// opcode, and it is not a dynamic event of the garbage collector.
 #[inline]
 pub fn is_named_by_kind(event: &Event<'_>) -> bool {
     !(event.id() == dynamic::ID && Provider::of(event.metadata()) == Some(Provider::Runtime)
@@ -128,7 +128,7 @@ fn without_end<'a>(name: &'a str, end: &str) -> Option<&'a str> {
 }
 
 impl<'a> EventName<'a> {
-    /// Returns the name of a kind of event: of all its events but those whose [name is their
+    /// Returns the name of a kind of event: of all its events without a [name of their
     /// own](is_named_by_kind).
     pub fn of_kind(metadata: &'a Metadata) -> Self {
         Self::new(Schema::of_kind(metadata), metadata, metadata.opcode())
@@ -194,7 +194,7 @@ impl<'a> EventName<'a> {
             Self::Phase { task, phase } => {
                 without_start(text, task).is_some_and(|rest| without_slash(rest).eq_ignore_ascii_case(phase))
             }
-            // TraceEvent's name for those that it does not know.
+            // TraceEvent's name for unknown dynamic events.
             Self::Dynamic(_) if Self::traced(dynamic::NAME).matches(text) => true,
             Self::Dynamic(name) => without_start(text, "GC").is_some_and(|rest| {
                 let rest = without_slash(rest);
@@ -269,7 +269,7 @@ mod tests {
         let name = |provider, id| of_schema(provider, id).to_string();
         assert_eq!(name(Provider::Runtime, 10), "GC/AllocationTick");
         assert_eq!(name(Provider::UniversalSystem, 4), "ProcessSymbol");
-        // Some that they have no names for.
+        // Some events that they do not name.
         assert_eq!(name(Provider::Runtime, 200), "GC/IncreaseMemoryPressure");
         assert_eq!(name(Provider::Runtime, 201), "GC/DecreaseMemoryPressure");
         assert_eq!(name(Provider::Runtime, 40), "WorkerThreadCreation/Start");

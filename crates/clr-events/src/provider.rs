@@ -1,4 +1,4 @@
-//! The providers whose events this crate knows.
+//! The providers known to this crate.
 
 use nettrace::Metadata;
 use uuid::Uuid;
@@ -11,7 +11,7 @@ impl Provider {
         Self::ALL.iter().copied().find(|provider| provider.guid() == guid)
     }
 
-    /// The provider of a kind of event: by name, or by GUID where the recording has no names.
+    /// The provider of a kind of event: by name, or by GUID in recordings without names.
     ///
     /// ```
     /// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};

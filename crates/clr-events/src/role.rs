@@ -94,8 +94,8 @@ impl ThreadRoles {
         self.len() == 0
     }
 
-    /// Adds the role that a decoded event of [`sets::THREAD_ROLES`] states; `view` is `None` if it has none,
-    /// or is cut.
+    /// Adds the role that a decoded event of [`sets::THREAD_ROLES`] states; `view` is `None` if the event is
+    /// cut or does not have a view.
     pub fn add_decoded(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>) {
         let process = event.process_id();
         let this = (process, event.thread_id());
@@ -124,7 +124,7 @@ impl ThreadRoles {
                 (this, ThreadRole::Finalizer)
             }
             Some(ClrEvent::ThreadPoolIoDequeue(_)) => (this, ThreadRole::PoolIo),
-            // Events of the background collector have no view.
+            // Events of the background collector do not have views.
             None if Provider::of(event.metadata()) == Some(Provider::Private) => {
                 (this, ThreadRole::BackgroundGc)
             }

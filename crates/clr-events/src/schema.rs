@@ -17,9 +17,9 @@ pub(crate) const fn counter(name: &'static str, field_type: FieldType) -> Field 
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Schema {
-    /// Its provider.
+    /// The provider of the event.
     pub provider: Provider,
-    /// Its number within the provider.
+    /// The number of the event within the provider.
     pub id: u16,
     /// The version.
     pub version: u8,
@@ -50,7 +50,7 @@ impl Schema {
     /// Returns true if the schema is used in place of the recording's own field list, which is empty or
     /// wrong.
     ///
-    /// Recorders of `Universal.System` describe its texts as single code units, which would lose all that
+    /// Recorders of `Universal.System` describe its strings as single code units, which would lose all that
     /// follows.
     pub fn overrides(&self, metadata: &Metadata) -> bool {
         metadata.fields().is_empty()

@@ -45,7 +45,7 @@ struct Node<F> {
 /// ```
 #[derive(Debug)]
 pub struct StackTree<F> {
-    /// Node `n` is that of stack `n + 1`.
+    /// Node `n` belongs to stack `n + 1`.
     nodes: Vec<Node<F>>,
     /// An index set would also keep the hash of each node, 8 bytes more; this table has only ids.
     ids: HashTable<u32>,
@@ -117,7 +117,7 @@ impl<F: Copy + Eq + Hash> StackTree<F> {
         node(&self.nodes, stack.0).map(|node| StackId(node.caller))
     }
 
-    /// Returns the number of stacks without the empty one. Callers come before their callees.
+    /// Returns the number of stacks without the empty one. Callers precede their callees.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -127,7 +127,7 @@ impl<F: Copy + Eq + Hash> StackTree<F> {
         self.nodes.is_empty()
     }
 
-    /// All stacks but the empty one, callers before those that they call.
+    /// All stacks but the empty one, callers before their callees.
     pub fn stacks(&self) -> impl DoubleEndedIterator<Item = StackId> + use<F> {
         (1..=u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(StackId)
     }

@@ -12,7 +12,7 @@ pub use crate::dynamic::CommittedUsage;
 pub use crate::generated::views::*;
 
 impl<'a> ClrEvent<'a> {
-    /// Reads the view of an event; `None` for an event, or an old version of it, that has no view.
+    /// Reads the view of an event; `None` for an event, or an old version of it, without a view.
     ///
     /// Versions that this crate does not know are read as the newest that it knows: the runtime only appends
     /// fields.
@@ -77,8 +77,8 @@ impl ContentionStop {
 
 #[cfg(feature = "std")]
 impl AllocationSampled<'_> {
-    /// Estimates the bytes that the object represents: its size by the chance that one of its bytes was
-    /// chosen. The allocator chooses a byte of each 102,400 on average.
+    /// Estimates the bytes that the object represents: its size divided by the probability that one of its
+    /// bytes was chosen. The allocator chooses a byte of each 102,400 on average.
     ///
     /// # Source
     /// `docs/design/features/RandomizedAllocationSampling.md` of dotnet/runtime.

@@ -30,27 +30,26 @@ use crate::wait_role::{BETWEEN, BLOCKING_CALL, IDLE, OPAQUE, RUNTIME, SPIN, WAIT
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[allow(clippy::exhaustive_enums, reason = "a caller accounts for each: the states of schedulers")]
 pub enum ThreadState {
-    /// It is not known to wait.
+    /// Not known to wait.
     #[default]
     Working,
-    /// It waited in the midst of work: for a lock, a task, a file.
+    /// Waited in the midst of work: for a lock, a task, a file.
     Blocked,
-    /// It waited for work: a request, a timer, an input.
+    /// Waited for work: a request, a timer, an input.
     Idle,
-    /// It could run and had no processor. Only the kernel's samples distinguish it from blocked threads.
+    /// Ready to run, but without a processor. Only the kernel's samples distinguish it from blocked threads.
     Ready,
 }
 
 impl ThreadState {
-    /// Returns true if the thread did not get on with its work: it waited in the midst of it, or had no
+    /// Returns true if the thread did not get on with its work: it waited in the midst of it, or for a
     /// processor.
     pub const fn is_held_up(self) -> bool {
         matches!(self, Self::Blocked | Self::Ready)
     }
 
-    /// The state of a thread by its stack, leaf first, whose sample has the type
-    /// [`MANAGED`](crate::enums::ThreadSampleType::MANAGED): idle if it spins while it waits for work, before
-    /// it sleeps.
+    /// The state of a thread in a sample of type [`MANAGED`](crate::enums::ThreadSampleType::MANAGED), from
+    /// its stack, leaf first: idle if it spins while it waits for work, before it sleeps.
     pub fn of_managed(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
         let mut frames = stack.into_iter();
         match frames.next() {
@@ -61,8 +60,8 @@ impl ThreadState {
         }
     }
 
-    /// The state of a thread by its stack, leaf first, whose sample has the type
-    /// [`EXTERNAL`](crate::enums::ThreadSampleType::EXTERNAL).
+    /// The state of a thread in a sample of type [`EXTERNAL`](crate::enums::ThreadSampleType::EXTERNAL), from
+    /// its stack, leaf first.
     ///
     /// ```
     /// use clr_events::{ThreadState, WaitFrame};
@@ -77,7 +76,7 @@ impl ThreadState {
     pub fn of(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
         let mut frames = stack.into_iter().skip_while(|frame| frame.is_opaque());
         let Some(leaf) = frames.next() else { return Self::Working };
-        // A wait for work that was compiled into the method which waits has no frame of its own.
+        // A wait for work that was inlined into the waiting method does not have a frame of its own.
         if leaf.has(IDLE | WAIT_FOR_WORK) {
             return Self::Idle;
         }
@@ -91,8 +90,8 @@ impl ThreadState {
         if owner.is_some_and(|owner| owner.has(WAIT_FOR_WORK)) { Self::Idle } else { Self::Blocked }
     }
 
-    /// The state by its stack, leaf first, of a thread that sleeps according to the kernel: it does not work,
-    /// whatever the sample's type.
+    /// The state of a thread that sleeps according to the kernel, from its stack, leaf first: it does not
+    /// work, whatever the sample's type.
     pub fn of_asleep(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
         let waits = |frame: &WaitFrame| frame.is_opaque() || frame.has(WAIT | BETWEEN | BLOCKING_CALL);
         match stack.into_iter().find(|frame| !waits(frame)) {
@@ -101,9 +100,9 @@ impl ThreadState {
         }
     }
 
-    /// The state by its whole stack, leaf first, of a thread that left its processor to wait. Native frames
-    /// are part of such stacks: a thread that has frames of the runtime and no managed ones is one of the
-    /// runtime's own, and waits for work.
+    /// The state of a thread that left its processor to wait, from its whole stack, leaf first. Native frames
+    /// are part of such stacks: a thread with frames of the runtime but without managed frames belongs to the
+    /// runtime, and waits for work.
     pub fn of_off_cpu(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
         let (mut is_managed, mut has_runtime) = (false, false);
         let stack = stack.into_iter().inspect(|frame| {
@@ -127,8 +126,8 @@ impl WaitFrame {
         Self(OPAQUE)
     }
 
-    /// Native code of the runtime, which is [opaque](Self::opaque): if a thread runs nothing else, it is one
-    /// of the runtime's own.
+    /// Native code of the runtime, which is [opaque](Self::opaque): if a thread runs nothing else, it belongs
+    /// to the runtime.
     pub const fn runtime() -> Self {
         Self(OPAQUE | RUNTIME)
     }

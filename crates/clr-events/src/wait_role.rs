@@ -3,7 +3,7 @@
 pub(crate) const WAIT: u8 = 1;
 /// Between a wait and the method that waits.
 pub(crate) const BETWEEN: u8 = 2;
-/// Its waits are for work.
+/// The method waits for work.
 pub(crate) const WAIT_FOR_WORK: u8 = 4;
 /// A wait for work without a frame of its own.
 pub(crate) const IDLE: u8 = 8;

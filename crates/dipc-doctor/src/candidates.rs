@@ -6,9 +6,9 @@ use dipc_transport::{Discovery, SkipReason};
 
 use crate::facts::{self, RuntimeSearch};
 
-/// Returns the processes that look like .NET, by rising pid: those with a diagnostic socket, those with a
-/// loaded runtime, and those whose socket is untrusted. [`check_host`](crate::check_host) counts the
-/// unreadable processes.
+/// Returns the processes that look like .NET, by rising pid: processes with a diagnostic socket, trusted or
+/// not, and processes with a loaded runtime. [`check_host`](crate::check_host) counts the unreadable
+/// processes.
 ///
 /// ```
 /// let discovery = dipc_transport::discover();
@@ -58,7 +58,7 @@ pub fn find_by_name(name: &str, discovery: &Discovery) -> Vec<u32> {
 }
 
 /// Returns the version of the runtime in a process according to its files: the folder of `libcoreclr.so`, or
-/// a text in that library. .NET 5 and earlier do not report it themselves.
+/// a string in that library. .NET 5 and earlier do not report it themselves.
 ///
 /// ```
 /// // This test is not a .NET program.

@@ -19,7 +19,7 @@ pub use sampling::{SamplingEvidence, SamplingExtent, SamplingObstacle};
 pub use settings::{SettingsEvidence, StartupEvidence, SuspendReason, TmpdirEvidence};
 pub use socket::{MissingSocketReason, SocketEvidence, StaleSocketsEvidence};
 
-/// The facts that a [`Finding`](crate::Finding) rests on, by [`Check`]. Paths are those of the examined
+/// The facts that a [`Finding`](crate::Finding) rests on, by [`Check`]. Paths are as seen by the examined
 /// process unless stated otherwise.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

@@ -8,7 +8,7 @@ use crate::{Check, Evidence, Fix};
 pub struct Examination {
     /// The process.
     pub pid: u32,
-    /// Its name, if there is such a process.
+    /// The name of the process, if it exists.
     pub name: Option<String>,
     /// The version of its runtime: the reported one, otherwise the one in its files.
     pub runtime: Option<String>,
@@ -33,7 +33,7 @@ pub struct Examination {
 pub struct Finding {
     /// The check.
     pub check: Check,
-    /// Its result.
+    /// The result of the check.
     pub status: Status,
     /// The facts that the result rests on.
     pub evidence: Evidence,

@@ -63,7 +63,7 @@ pub enum Fix {
     },
     /// Set `TMPDIR` to this folder for tools that look in their own.
     SetTmpdirForTools(PathBuf),
-    /// Set `TMPDIR` to that of the processes.
+    /// Set `TMPDIR` to the value of the processes.
     SetTmpdir,
     /// Fix the finding of another check.
     SeeCheck(Check),
@@ -85,7 +85,7 @@ pub enum Fix {
         /// True if its name was cut, so that a shorter `TMPDIR` would also help.
         is_cut: bool,
     },
-    /// Make the folder or set `TMPDIR` to one that exists, and start the process again.
+    /// Make the folder or set `TMPDIR` to an existing one, and start the process again.
     MakeTmpdir,
     /// Make the folder writable or set `TMPDIR` to a writable one, and start the process again.
     MakeWritable(PathBuf),

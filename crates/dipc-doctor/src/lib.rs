@@ -8,7 +8,7 @@
 //! [`find_candidates`] lists the processes that look like .NET, reachable or not. [`examine`] checks one of
 //! them and returns a [`Finding`] for each check: its [`Status`], the [`Evidence`] and the [`Fix`].
 //! [`check_host`] checks the facts that all processes share. Findings are data: the program that shows them
-//! has the words.
+//! supplies the words.
 //!
 //! Facts are gathered first and judged afterwards. The process receives one request, ProcessInfo; nothing
 //! about it is changed. Linux shows the most; elsewhere much is [`Status::Unknown`].

@@ -1,4 +1,4 @@
-//! Tokens and what they permit.
+//! Tokens and their permissions.
 
 mod api_key;
 #[cfg(feature = "jwt")]
@@ -77,9 +77,9 @@ impl Scope {
 /// Clones share the tokens of the file and the API key, which can change while they are used.
 #[derive(Clone, Default)]
 pub struct Tokens {
-    /// Those of the file.
+    /// Tokens of the file.
     list: Arc<Mutex<Vec<Token>>>,
-    /// Those that were added, which stay.
+    /// Added tokens, which are kept when the file changes.
     added: Vec<Token>,
     api_key: Arc<Mutex<ApiKeyState>>,
 }
@@ -87,12 +87,12 @@ pub struct Tokens {
 /// The API key of a configuration.
 #[derive(Clone, Default)]
 enum ApiKeyState {
-    /// There was none so far.
+    /// No key was set so far.
     #[default]
     Unset,
-    /// Its tokens are accepted.
+    /// Tokens of this key are accepted.
     Set(#[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "no token is checked by it"))] ApiKey),
-    /// It was removed from the configuration.
+    /// The key was removed from the configuration.
     Removed,
 }
 
@@ -153,7 +153,8 @@ impl Tokens {
         Ok(Self { list: Arc::new(Mutex::new(tokens)), ..Self::default() })
     }
 
-    /// Replaces the tokens of the file by those of another one, for all clones. What was added stays.
+    /// Replaces the tokens of the file with the tokens of another file, for all clones. Added tokens are
+    /// kept.
     ///
     /// ```
     /// use dipc_monitor::{Scope, Tokens};
@@ -168,7 +169,7 @@ impl Tokens {
     /// ```
     ///
     /// # Errors
-    /// If the file has none: everyone could do everything. Then they stay the same.
+    /// If the file does not contain tokens: everyone could do everything. The tokens then stay the same.
     pub fn replace(&self, file: &Self) -> Result<(), NoTokens> {
         let tokens = file.list().clone();
         if tokens.is_empty() {
@@ -183,7 +184,7 @@ impl Tokens {
         self.added.push(Token { hash: Sha256::digest(token.as_bytes()).into(), scopes: vec![Scope::Admin] });
     }
 
-    /// Sets the API key of a configuration, whose tokens have every scope. This needs the feature `jwt`;
+    /// Sets the API key of a configuration. Its tokens have every scope. This needs the feature `jwt`;
     /// without it no such token is accepted.
     pub fn set_api_key(&self, key: Option<ApiKey>) {
         let mut state = self.api_key();
@@ -203,13 +204,13 @@ impl Tokens {
         self.api_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if there are none, and there never was an API key.
+    /// Returns true without tokens, if an API key was never set.
     pub fn is_empty(&self) -> bool {
         self.list().is_empty() && self.added.is_empty() && matches!(*self.api_key(), ApiKeyState::Unset)
     }
 
-    /// Returns whether a token permits a scope; `None` if it is not known. The time does not depend on how
-    /// much of it is right: hashes are compared, whole, with those of all tokens.
+    /// Returns true if a token permits a scope; `None` for unknown tokens. The time does not depend on how
+    /// much of the token is right: its whole hash is compared with the hashes of all tokens.
     pub fn permits(&self, token: &str, scope: Scope) -> Option<bool> {
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let mut found = None;
@@ -229,7 +230,7 @@ impl Tokens {
     /// Returns true if it is a valid JSON Web Token of the API key.
     #[cfg(feature = "jwt")]
     fn is_signed(&self, token: &str) -> bool {
-        // A token of a file has no dots, as a rule: nothing is decoded for it.
+        // A token of a file usually lacks dots: nothing is decoded for it.
         let key = match &*self.api_key() {
             ApiKeyState::Set(key) if token.contains('.') => key.clone(),
             _ => return false,

@@ -1,4 +1,4 @@
-//! Artifacts: what is collected of a process, for one who asks or for a rule.
+//! Artifacts: data collected from a process, for a request or a rule.
 
 mod call_stack;
 mod dump;
@@ -127,13 +127,13 @@ pub trait ArtifactSink {
     /// answers; errors after it leave an incomplete artifact.
     ///
     /// # Errors
-    /// Those of the destination, which end the collection.
+    /// If the destination fails, which ends the collection.
     fn begin(&mut self) -> io::Result<()>;
 
     /// Takes the next bytes.
     ///
     /// # Errors
-    /// Those of the destination, which end the collection.
+    /// If the destination fails, which ends the collection.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 }
 
@@ -153,7 +153,7 @@ pub enum ArtifactError {
     /// The artifact could not be read.
     #[error("{0}")]
     Failed(String),
-    /// It was cancelled.
+    /// The collection was cancelled.
     #[error("the collection was cancelled")]
     Cancelled,
 }
@@ -187,7 +187,7 @@ impl Artifact {
         }
     }
 
-    /// The time for which it is collected; [`None`] for what has no such time, and without a limit.
+    /// The collection time; [`None`] for artifacts without one, and without a limit.
     pub const fn duration(&self) -> Option<Duration> {
         match self {
             Self::Trace(request) => request.duration,
@@ -265,7 +265,7 @@ impl Artifact {
 }
 
 impl ArtifactKind {
-    /// The most artifacts of this kind that are collected at once.
+    /// Maximum number of artifacts of this kind that are collected at once.
     pub const fn limit(self) -> usize {
         match self {
             Self::GcDump
@@ -302,7 +302,7 @@ impl ArtifactKind {
     }
 }
 
-/// Refuses a process whose runtime takes no samples.
+/// Refuses a process with a runtime that does not take samples.
 fn require_sampler(process: &Watched) -> Result<(), ArtifactError> {
     if matches!(process.target().is_native_aot(), Ok(true)) {
         let what = "the process is a NativeAOT program: its runtime has no sampler";

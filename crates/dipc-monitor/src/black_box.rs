@@ -1,8 +1,8 @@
 //! The last seconds of each process, kept in memory until it crashes.
 //!
 //! A process has one session for it: exceptions, garbage collections, changes of the thread pool, and log
-//! records from warnings up. Its counters come from the shared session. When the stream ends without the end
-//! that a runtime writes and the process no longer answers, the content goes into a bundle.
+//! records from warnings up. Its counters are taken from the shared session. When the stream ends without the
+//! end that a runtime writes and the process no longer answers, the content goes into a bundle.
 
 mod bundle;
 mod last_counters;
@@ -56,15 +56,15 @@ const MIN_BYTES: u64 = 256 << 10;
 pub struct BlackBoxConfig {
     /// The time to keep.
     pub time: Duration,
-    /// The most bytes of events of a process.
+    /// Maximum bytes of events of a process.
     pub most_bytes: u64,
-    /// The most bytes of events of all processes, of which each has an equal part.
+    /// Maximum bytes of events of all processes. Each process has an equal part.
     pub total_bytes: u64,
     /// The directory of bundles; without one, crashes are only reported.
     pub directory: Option<PathBuf>,
     /// The limits on the bundles in it.
     pub retention: Retention,
-    /// The counters whose last values are kept.
+    /// The counters to keep last values of.
     pub counters: Option<CounterRequest>,
     /// The name of this machine.
     pub host_name: String,
@@ -102,7 +102,7 @@ pub struct BlackBoxMessage {
 pub enum BlackBoxEvent {
     /// The process has crashed, and its bundle was written.
     Crashed {
-        /// The cause of the end, as far as it is known.
+        /// The cause of the end, if known.
         reason: &'static str,
         /// The bundle; `None` without a directory.
         bundle: Option<PathBuf>,
@@ -182,7 +182,7 @@ pub struct BlackBoxTotals {
     pub sessions: usize,
     /// The bytes of events that are kept.
     pub bytes: u64,
-    /// The number of events that were lost in their sessions, and in those of processes that have ended.
+    /// The number of events that were lost in all sessions, including sessions of ended processes.
     pub lost: u64,
 }
 
@@ -221,7 +221,7 @@ impl BlackBoxes {
         totals
     }
 
-    /// Ends the sessions. Bundles that are being written are completed within a limited time. Those of
+    /// Ends the sessions. Bundles that are being written are completed within a limited time. Bundles of
     /// processes that the system keeps from answering get less.
     pub fn stop(&self) {
         let boxes: Vec<_> = self.boxes().values().cloned().collect();
@@ -281,7 +281,7 @@ impl ProcessObserver for BlackBoxes {
         // The session of counters is locked when a subscription is dropped: not while the state is.
         drop(subscription);
         black_box.changed.notify_all();
-        // One that still writes its bundle is known until it has.
+        // A black box that still writes its bundle is kept until it is done.
         self.boxes().retain(|_, black_box| {
             let state = black_box.state();
             state.is_running || !state.has_left
@@ -298,7 +298,7 @@ impl Context {
         });
     }
 
-    /// The most bytes of a process now.
+    /// Current maximum of bytes per process.
     fn share(&self) -> u64 {
         let count = (*lock(&self.count)).max(1);
         let share = self.config.total_bytes.checked_div(count).unwrap_or_default();

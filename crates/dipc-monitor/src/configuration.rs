@@ -1,5 +1,5 @@
 //! dotnet-monitor's configuration: JSON files, directories with a file per key, and environment variables,
-//! merged by their precedence, checked against its schema, and typed.
+//! merged in order of precedence, checked against its schema, and typed.
 //!
 //! There are a trigger (`Condition`) and an action (`CollectSnapshot`) that dotnet-monitor does not have.
 //!

@@ -1,4 +1,4 @@
-//! The container and the pod of a process, by its control group.
+//! The container and the pod of a process, from its control group.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -19,7 +19,7 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    /// Reads the control group of a process; nothing where the system has no `/proc`.
+    /// Reads the control group of a process; empty on systems without `/proc`.
     pub(crate) fn of_process(pid: u32) -> Self {
         let cgroup = read(Path::new(&format!("/proc/{pid}/cgroup")));
         Self { id: container_id(&cgroup), pod_uid: pod_uid(&cgroup) }
@@ -28,15 +28,15 @@ impl Container {
 
 fn read(path: &Path) -> String {
     let mut bytes = Vec::new();
-    // A file that is missing has no lines.
+    // A missing file counts as empty.
     if let Ok(file) = File::open(path) {
         let _ = file.take(MAX_BYTES).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The container in a list of control groups: the last part of a path that has 64 hexadecimal digits, as
-/// those of Docker, containerd and CRI-O have.
+/// The container in a list of control groups: the last part of a path that has 64 hexadecimal digits, as the
+/// paths of Docker, containerd and CRI-O have.
 fn container_id(cgroup: &str) -> Option<String> {
     let parts = cgroup.lines().flat_map(|line| line.rsplit('/'));
     parts.flat_map(|part| part.split(['-', ':', '.'])).find(|id| is_container_id(id)).map(ToOwned::to_owned)

@@ -38,12 +38,12 @@ pub struct CounterRequest {
     pub selection: Selection,
     /// The interval between values.
     pub interval: Duration,
-    /// The most histograms of Meters; 20 by default, as in dotnet-monitor.
+    /// Maximum number of histograms of Meters; 20 by default, as in dotnet-monitor.
     pub max_histograms: u32,
-    /// The most time series of Meters; 1000 by default.
+    /// Maximum number of time series of Meters; 1000 by default.
     pub max_time_series: u32,
     /// True if histograms have exponential buckets where the runtime has them. Consumers of quantiles cannot
-    /// share a session with those of buckets: while both are there, quantiles are requested.
+    /// share a session with consumers of buckets: while both exist, quantiles are requested.
     pub exponential_histograms: bool,
 }
 
@@ -120,7 +120,7 @@ struct Subscriber {
 
 /// The samples of a consumer in a session.
 struct Readings {
-    /// The number of the decoder that they come from.
+    /// The number of the decoder that read them.
     decoder: u64,
     thinning: Thinning,
 }
@@ -193,7 +193,7 @@ fn pass(subscribers: &mut [Subscriber], decoder: u64, sample: &Sample<'_>) {
 }
 
 impl SharedCounters {
-    /// Creates the session of a process, whose lost events are added to `lost`.
+    /// Creates the session of a process. Lost events are added to `lost`.
     pub(crate) fn new(target: Target, has_ended: Arc<AtomicBool>, lost: LostEvents, log: ProcessLog) -> Self {
         let shared = Shared {
             target,
@@ -467,7 +467,7 @@ impl Shared {
         for (source, time) in silent {
             self.log.report(ProcessEvent::CountersSilent { source, time });
         }
-        // Its settings have a client name of their own.
+        // The renewal's settings have a client name of their own.
         if let Some((config, _)) = plan.config(adopted) {
             renewal.renew(config);
         }
@@ -486,7 +486,7 @@ impl Shared {
     }
 
     /// Passes the events that are ready to the consumers. Returns the settings of the Meters' shared session,
-    /// if they differ from those of this client.
+    /// if they differ from this client's settings.
     fn deliver(
         &self,
         reader: &mut LiveReader,

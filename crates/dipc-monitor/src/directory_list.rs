@@ -41,12 +41,12 @@ impl<'d> DirectoryList<'d> {
         self.directory.join(self.name)
     }
 
-    /// The bytes of the list; 0 if there is none.
+    /// The bytes of the list; 0 if it is missing.
     pub(crate) fn len(&self) -> u64 {
         fs::symlink_metadata(self.path()).map_or(0, |list| list.len())
     }
 
-    /// Reads the list. It is empty if there is none, or if something else has its name.
+    /// Reads the list. Empty if the list is missing, or if something else has its name.
     pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         match open_own(&self.path(), OpenOptions::new().read(true)) {
@@ -70,7 +70,7 @@ impl<'d> DirectoryList<'d> {
     /// Writes the list anew, as a whole.
     pub(crate) fn replace(&self, content: &[u8]) -> io::Result<()> {
         let new = self.directory.join(format!("{}.new", self.name));
-        // One may have been left behind.
+        // A file may have been left over.
         let _ = fs::remove_file(&new);
         let mut file = private(OpenOptions::new().write(true).create_new(true)).open(&new)?;
         file.write_all(content)?;
@@ -100,7 +100,7 @@ pub(crate) struct ListedFile {
 }
 
 impl ListedFile {
-    /// Finds a file by its name; `None` if it leads out of the directory, by a link, too, or is not a file.
+    /// Finds a file by name; `None` if the name leads out of the directory, also by a link, or is not a file.
     pub(crate) fn find(directory: &Path, name: &str) -> Option<Self> {
         path_of(directory, name)?;
         let name = Path::new(name);

@@ -1,4 +1,4 @@
-//! Files as the destination of artifacts: written beside, and renamed when they are complete.
+//! Files as the destination of artifacts: written next to their place, and renamed when they are complete.
 
 mod collection;
 mod delivery;
@@ -64,7 +64,7 @@ impl PartFile {
     /// later, the file is in the directory `spare` instead.
     ///
     /// # Errors
-    /// If the name leads out of the directory, and those of the file system.
+    /// If the name leads out of the directory, or the file system fails.
     pub(crate) fn create(egress: &DirectoryEgress, name: &str, spare: Option<&Path>) -> io::Result<Self> {
         let Some(target) = path_of(&egress.directory, name) else {
             let message = format!("{name:?} is not the name of a file below {}", egress.directory.display());
@@ -152,7 +152,7 @@ fn hidden(directory: &Path, target: &Path) -> PathBuf {
     directory.join(format!(".{name}.{}.part", Uuid::new_v4().simple()))
 }
 
-/// Opens the directory of an artifact, and creates what is missing of it. Links below the directory of the
+/// Opens the directory of an artifact, and creates missing parts of it. Links below the directory of the
 /// provider, which others may have put in place, are not followed: while it is open, it is that directory.
 fn open_parent(directory: &Path, artifact: &Path) -> io::Result<FolderBelow> {
     let parent = artifact.parent().unwrap_or(directory);
@@ -172,7 +172,7 @@ fn held(folder: &FolderBelow, parent: &Path, path: &Path) -> PathBuf {
 /// Creates a file that only its owner can read: artifacts have the memory of processes.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // What was written is read again if it has to be copied: the name may be another file's by then.
+    // Readable, because the file may have to be copied: the name may be another file's by then.
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -203,7 +203,7 @@ fn place(part: &Path, target: &Path) -> io::Result<()> {
             let _ = fs::remove_file(&copy);
             copied
         }
-        // The file system has no links.
+        // The file system does not support links.
         Err(_) if fs::symlink_metadata(target).is_err() => fs::rename(part, target),
         Err(_) => Err(io::ErrorKind::AlreadyExists.into()),
     }
@@ -213,7 +213,7 @@ fn place(part: &Path, target: &Path) -> io::Result<()> {
 fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            // One may have been left behind.
+            // A file may have been left over.
             let _ = fs::remove_file(to);
             copy_synced(from, to)?;
             fs::remove_file(from)
@@ -230,7 +230,7 @@ fn copy_synced(from: &Path, to: &Path) -> io::Result<()> {
         file.sync_all()
     };
     copy().inspect_err(|_| {
-        // It takes space that is missing already.
+        // The copy takes space that is missing already.
         let _ = fs::remove_file(to);
     })
 }
@@ -260,12 +260,12 @@ mod tests {
             (path, fs::read(directory.join("a.nettrace")).unwrap()),
             (directory.join("a.nettrace"), b"one".to_vec())
         );
-        // A second one of the name replaces nothing.
+        // A second file of that name does not replace the first.
         let mut part = PartFile::create(&egress, "a.nettrace", None).unwrap();
         part.write(b"two").unwrap();
         assert_eq!(part.publish().unwrap(), directory.join("a-2.nettrace"));
         assert_eq!(fs::read(directory.join("a.nettrace")).unwrap(), b"one");
-        // One that is abandoned leaves nothing.
+        // An abandoned file is removed.
         drop(PartFile::create(&egress, "b", None).unwrap());
         assert_eq!(names(&directory), ["a-2.nettrace", "a.nettrace"]);
     }

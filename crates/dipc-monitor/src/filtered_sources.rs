@@ -12,17 +12,17 @@ use crate::live_session::RetryWait;
 use crate::process_log::{ProcessEvent, ProcessLog};
 use crate::request_provider::DIAGNOSTIC_SOURCE;
 
-/// A keyword that no event has: the session that renews the filters has no events of its own.
+/// A keyword without events: the session that renews the filters does not have events of its own.
 const UNUSED_KEYWORD: Keywords = Keywords(1 << 40);
 /// The size of that session's buffer in MB.
 const BUFFER_MB: u32 = 1;
 
 /// The sessions of a monitor in a process that use EventSources with filters.
 ///
-/// At the end of any session, the runtime sends its EventSources a command without arguments. Those with filters
-/// take it as the end of all sessions: the others are silent from then on. So whenever such a session ends, the
-/// filters of the remaining ones are sent again, by a [`Renewal`]. Sessions of other programs are noticed by
-/// their consequence (`request_witness`).
+/// At the end of any session, the runtime sends its EventSources a command without arguments. EventSources
+/// with filters take it as the end of all sessions: the remaining sessions get no events from them. So
+/// whenever such a session ends, the filters of the remaining ones are sent again, by a [`Renewal`]. Sessions
+/// of other programs are noticed by their consequence (`request_witness`).
 pub(crate) struct FilteredSources {
     target: Target,
     log: ProcessLog,
@@ -151,7 +151,7 @@ impl Drop for FilteredSession {
         let is_last = state.sessions.iter().all(|(_, providers)| providers.is_empty());
         let unused = state.renewal.take_if(|_| is_last);
         drop(state);
-        // It waits for the end of its session.
+        // The drop waits for the end of its session.
         drop(unused);
         if has_to_renew {
             self.sources.renew(false);
@@ -159,8 +159,8 @@ impl Drop for FilteredSession {
     }
 }
 
-/// Returns true for a provider with a filter, or with one that its lack of arguments stands for. EventCounters
-/// and Meters count their sessions.
+/// Returns true for a provider with a filter, explicit or implied by its lack of arguments. EventCounters and
+/// Meters count their sessions.
 fn is_filtered(provider: &FilteredProviderConfig) -> bool {
     let provider = &provider.provider;
     let is_counted = provider.arguments.starts_with("EventCounterIntervalSec=")

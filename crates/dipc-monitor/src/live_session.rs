@@ -1,4 +1,4 @@
-//! A session whose events are evaluated as they come, and the wait before a failed one is started again.
+//! A session that evaluates events as they arrive, and the wait before a failed session is started again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,17 +10,17 @@ use crate::filtered_sources::{FilteredSession, FilteredSources};
 
 /// The size of the runtime's buffer in MB: counters are few, and requests are reported one by one.
 pub(crate) const BUFFER_MB: u32 = 16;
-/// The longest wait between looks at the clock and for changes.
+/// Maximum wait between checks of the clock and for changes.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
-/// The time for the rest of a stopped session, or of one whose process has ended.
+/// The time for the rest of a stopped session, or of a session after its process has ended.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 /// Maximum time that an event waits for older events of other threads.
 pub(crate) const MAX_DELAY: Duration = Duration::from_millis(200);
 /// The silence after which a batch of events counts as complete.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The numbers of events that runtimes dropped in the sessions of all processes, by their purpose. Clones are
-/// of the same numbers.
+/// The numbers of events that runtimes dropped in the sessions of all processes, by purpose. Clones share the
+/// numbers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LostEvents {
     pub(crate) counters: Arc<AtomicU64>,
@@ -40,14 +40,14 @@ pub(crate) struct LiveSession {
     counted: u64,
     buffer: Vec<u8>,
     wait: Duration,
-    /// Its place among the sessions with filters, which it leaves after its end.
+    /// The session's place among the sessions with filters, which it leaves after its end.
     filtered: Option<FilteredSession>,
 }
 
 /// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrived {
-    /// Bytes, whose events the reader has.
+    /// Bytes arrived, and the reader has their events.
     Bytes,
     /// Nothing, for a moment: the reader has all events of the batch.
     Nothing,
@@ -56,8 +56,8 @@ pub(crate) enum Arrived {
 }
 
 impl LiveSession {
-    /// Starts a session, of whose stream `chunk` bytes are read at once. The events that the runtime drops
-    /// are added to `lost`.
+    /// Starts a session, reading `chunk` bytes of its stream at once. The events that the runtime drops are
+    /// added to `lost`.
     pub(crate) fn start(
         target: &Target,
         config: &SessionConfig,

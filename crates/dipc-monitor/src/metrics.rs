@@ -37,9 +37,9 @@ pub struct MetricsConfig {
     pub selection: Selection,
     /// The interval between values.
     pub interval: Duration,
-    /// The most histograms of Meters in a process.
+    /// Maximum number of histograms of Meters in a process.
     pub max_histograms: u32,
-    /// The most time series of Meters in a process.
+    /// Maximum number of time series of Meters in a process.
     pub max_time_series: u32,
 }
 
@@ -143,7 +143,7 @@ impl Metrics {
             return;
         }
         for process in watched {
-            // Its values are those of another session from now on.
+            // The process's values belong to another session from now on.
             let replaced = lock(&self.processes).remove(&process.number);
             if replaced.is_some() && !process.has_ended() {
                 self.started(process);
@@ -156,7 +156,7 @@ impl Metrics {
         }
     }
 
-    /// Writes the metrics, and those of the program itself.
+    /// Writes the metrics of all processes, and the program's own metrics.
     pub fn encode(&self, format: Format, own: &[OwnMetric]) -> Vec<u8> {
         lock(&self.exporter).encode_with(format, self.start.elapsed(), own)
     }

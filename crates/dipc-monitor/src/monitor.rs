@@ -44,7 +44,7 @@ const LAST_SESSIONS: Duration = Duration::from_secs(3);
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct MonitorConfig {
-    /// The port that runtimes connect to, besides those that are found.
+    /// The port that runtimes connect to, in addition to discovered runtimes.
     pub port: Option<Address>,
     /// Filters that all must match for a process to be watched; all processes without any.
     pub filters: Vec<Filter>,
@@ -53,14 +53,14 @@ pub struct MonitorConfig {
     /// True if only runtimes at the port are watched, as in dotnet-monitor's `Listen` mode.
     pub only_port: bool,
     /// The directory into which processes write their dumps, which this program sees under the same path. By
-    /// default, it is the temporary one of a process on this machine.
+    /// default, it is the temporary directory of a process on this machine.
     pub dump_folder: Option<PathBuf>,
     /// The receiver of messages about the sessions of processes.
     pub report: Option<ProcessReport>,
 }
 
 impl MonitorConfig {
-    /// Returns whether a process may be asked what it is: some are ruled out by what the system says.
+    /// Returns true if a process may be asked for its identity: facts of the system rule some out.
     fn may_watch(&self, pid: u32, socket: &Path) -> bool {
         self.socket_folder.as_deref().is_none_or(|folder| socket.parent() == Some(folder))
             && self.filters.iter().all(|filter| filter.may_match(pid))
@@ -92,8 +92,8 @@ impl MonitorConfig {
 /// # Ok::<(), dipc_monitor::MonitorError>(())
 /// ```
 pub trait ProcessObserver: Send + Sync {
-    /// Called when a process was identified. One that waits at its start is resumed afterwards: what has to
-    /// see its beginning is started here, in a bounded time.
+    /// Called when a process was identified. A process that waits at its start is resumed afterwards: work
+    /// that has to see its beginning starts here, in a bounded time.
     fn started(&self, process: &Arc<Watched>);
 
     /// Called when a process has ended; twice if it ended while it was added.
@@ -104,7 +104,7 @@ pub trait ProcessObserver: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unanswered {
-    /// Its pid, if it is known.
+    /// The pid, if known.
     pub pid: Option<u32>,
     /// The number of times that it was asked.
     pub attempts: u32,
@@ -132,11 +132,11 @@ struct State {
     next_number: u32,
     /// The processes in the table, by number.
     processes: BTreeMap<u32, Arc<Watched>>,
-    /// The numbers of the processes, by what they were found by.
+    /// The numbers of the processes, by discovery key.
     numbers: BTreeMap<Key, u32>,
     /// The processes that have not answered so far.
     candidates: BTreeMap<Key, Candidate>,
-    /// Those that answered and do not match the filters.
+    /// Processes that answered and do not match the filters.
     excluded: BTreeSet<Key>,
     /// The number of candidates that are being asked.
     asked: usize,
@@ -152,7 +152,7 @@ struct State {
 pub(crate) enum Key {
     /// A socket: the pid, the start time and the path.
     Endpoint(u32, u64, PathBuf),
-    /// A runtime at the port, by its cookie.
+    /// A runtime at the port, by cookie.
     Port(Uuid),
 }
 
@@ -219,8 +219,8 @@ impl Monitor {
         self.shared.state().lost_events.clone()
     }
 
-    /// Ends the sessions of all processes, within a limited time. Those of processes that the system keeps from
-    /// answering get less. Returns the processes whose sessions have not ended: their runtimes end
+    /// Ends the sessions of all processes, within a limited time. Sessions of processes that the system keeps
+    /// from answering get less. Returns the processes with sessions that have not ended: their runtimes end
     /// them when they notice that the connection is closed.
     pub fn stop(&self) -> Vec<Arc<Watched>> {
         let is_first = !self.shared.is_over.swap(true, Ordering::AcqRel);
@@ -343,7 +343,7 @@ impl Shared {
         let mut ended = Vec::new();
         {
             let mut state = self.state();
-            // It was found by its own socket before it connected.
+            // The process was found by its own socket before it connected.
             let same = state.numbers.keys().chain(state.candidates.keys());
             let same = same.filter(|key| matches!(key, Key::Endpoint(other, ..) if Some(*other) == pid));
             for key in same.cloned().collect::<Vec<_>>() {
@@ -356,7 +356,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Removes a runtime whose process has ended.
+    /// Removes a runtime after its process has ended.
     fn exited(&self, runtime: &PortRuntime) {
         let key = Key::Port(runtime.cookie());
         let ended = {
@@ -377,14 +377,13 @@ impl Shared {
         }
     }
 
-    /// Has candidates asked whose time has come, each in a thread of its own: one that hangs holds up no
-    /// other.
+    /// Has due candidates asked, each in a thread of its own: a hanging one does not hold up the others.
     fn ask_due(self: &Arc<Self>) {
         let now = Instant::now();
         let mut state = self.state();
         let mut due: Vec<_> =
             state.candidates.iter().filter(|(_, it)| !it.is_asked && it.due <= now).collect();
-        // New ones first: those that hang would otherwise take all the threads again and again.
+        // New ones first: hanging candidates would otherwise take all the threads again and again.
         due.sort_by_key(|(_, candidate)| (candidate.attempts, candidate.due));
         let room = MAX_CONCURRENT_QUERIES.saturating_sub(state.asked);
         let keys: Vec<Key> = due.into_iter().take(room).map(|(key, _)| key.clone()).collect();
@@ -435,7 +434,7 @@ impl Shared {
             for observer in &self.observers {
                 observer.started(process);
             }
-            // It may have ended before they knew it.
+            // The process may have ended before the observers knew it.
             if process.has_ended() {
                 self.tell_ended(std::slice::from_ref(process));
             }
@@ -453,7 +452,7 @@ fn resume(target: &Target) {
     for _ in 0..3 {
         match target.resume() {
             Err(error) if error.is_deadline() => {}
-            // It runs, has ended, or does not know the command and never waits.
+            // The process runs, has ended, or does not know the command and never waits.
             _ => return,
         }
     }
@@ -507,7 +506,7 @@ impl State {
         identity: Identity,
         config: &MonitorConfig,
     ) -> Option<Arc<Watched>> {
-        // It may have ended meanwhile.
+        // The process may have ended meanwhile.
         self.candidates.remove(key)?;
         if !config.filters.iter().all(|filter| filter.matches(identity.facts())) {
             self.excluded.insert(key.clone());

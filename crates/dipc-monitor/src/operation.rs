@@ -1,4 +1,4 @@
-//! The table of operations: artifacts that are collected, and those that were.
+//! The table of operations: current and past collections of artifacts.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,13 +22,13 @@ pub enum OperationState {
     Starting,
     /// The artifact is collected.
     Running,
-    /// It was asked to end, so that the artifact is complete.
+    /// The operation was asked to end, so that the artifact is complete.
     Stopping,
-    /// It was ended before it was complete.
+    /// The operation was ended before it was complete.
     Cancelled,
     /// The artifact is complete.
     Succeeded,
-    /// It failed.
+    /// The operation failed.
     Failed,
 }
 
@@ -54,13 +54,13 @@ impl OperationState {
 /// An operation at a moment.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// Its id.
+    /// The id of the operation.
     pub id: Uuid,
     /// The kind of its artifact.
     pub kind: ArtifactKind,
     /// The time of its beginning.
     pub created: SystemTime,
-    /// Its state.
+    /// The state of the operation.
     pub state: OperationState,
     /// The pid of the process.
     pub pid: u32,
@@ -79,7 +79,7 @@ pub struct Operation {
     stop: StopSignal,
     /// True if it counts for the limits.
     is_limited: bool,
-    /// True if something still works for it: a cancelled one may have to wait for its process.
+    /// True if work for it goes on: a cancelled operation may have to wait for its process.
     is_active: bool,
 }
 
@@ -132,7 +132,7 @@ pub struct RunningOperation {
     operations: Operations,
     /// The id.
     pub id: Uuid,
-    /// Its request to end.
+    /// The operation's request to end.
     pub stop: StopSignal,
 }
 
@@ -160,8 +160,8 @@ impl Operations {
         Ok(self.add(&mut table, kind, process, tags, egress_provider, true))
     }
 
-    /// Begins an operation of a rule. Those of rules have their own limits, and do not count for those of
-    /// requests.
+    /// Begins an operation of a rule. Operations of rules have their own limits, and do not count for the
+    /// limits of requests.
     pub fn begin_for_rule(
         &self,
         kind: ArtifactKind,

@@ -1,7 +1,7 @@
 //! Metrics, log records and spans of all processes as requests of the OpenTelemetry protocol (OTLP).
 //!
-//! A process has one session for log records and spans; counters come from the shared one. The requests go to
-//! an [`OtlpSink`], which sends them: this module does no network I/O.
+//! A process has one session for log records and spans; counters are taken from the shared session. The
+//! requests go to an [`OtlpSink`], which sends them: this module does no network I/O.
 
 mod batch;
 mod http;
@@ -86,8 +86,8 @@ pub trait OtlpSink: Send + Sync {
     /// Takes a request, with the number of points, records or spans in it.
     fn send(&self, signal: OtlpSignal, request: Request);
 
-    /// Returns what has become of the requests of a signal. `None` if it has no destination, or the sink does
-    /// not count.
+    /// Returns a signal's queued, sent and dropped counts. `None` if the signal lacks a destination, or the
+    /// sink does not count.
     fn totals(&self, _: OtlpSignal) -> Option<OtlpTotals> {
         None
     }
@@ -115,7 +115,7 @@ pub struct OtlpConfig {
     pub logs: Option<LogsRequest>,
     /// The spans, if any.
     pub traces: Option<TracesConfig>,
-    /// Attributes of every resource, which replace those of the processes.
+    /// Attributes of every resource. They replace the attributes of the processes.
     pub attributes: Vec<(String, String)>,
 }
 
@@ -123,8 +123,8 @@ pub struct OtlpConfig {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct TracesConfig {
-    /// The names of ActivitySources whose spans are exported besides those of ASP.NET Core and HttpClient;
-    /// `*` for all.
+    /// The names of further ActivitySources to export spans from, besides ASP.NET Core and HttpClient; `*`
+    /// for all.
     pub sources: Vec<String>,
     /// The share of traces.
     pub ratio: SamplingRatio,
@@ -162,7 +162,7 @@ impl OtlpExport {
         Ok(Self { shared: Arc::new(Shared { config, sink }), processes: Mutex::default(), metrics })
     }
 
-    /// Returns what has become of the requests of a signal.
+    /// Returns a signal's queued, sent and dropped counts.
     pub(crate) fn totals(&self, signal: OtlpSignal) -> Option<OtlpTotals> {
         self.shared.sink.totals(signal)
     }
@@ -202,7 +202,7 @@ impl ProcessObserver for OtlpExport {
         }
         let export = ProcessExport::start(Arc::clone(process), &attributes, Arc::clone(&self.shared));
         self.processes().insert(process.number, Arc::clone(&export));
-        // It may wait at its start: its first records and spans count, too.
+        // The process may wait at its start, so that its first records and spans are exported, too.
         export.wait_for_session(MAX_START_TIME);
     }
 
@@ -210,7 +210,7 @@ impl ProcessObserver for OtlpExport {
         if let Some(metrics) = &self.metrics {
             metrics.end(process);
         }
-        // Its thread ends with the rest of the stream.
+        // The export's thread ends with the rest of the stream.
         drop(self.processes().remove(&process.number));
     }
 }

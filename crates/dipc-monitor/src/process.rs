@@ -23,7 +23,7 @@ const MAX_COMMAND_LINE: usize = 64 << 10;
 
 /// A source of the last seconds of a process.
 pub(crate) trait SnapshotSource: Send + Sync {
-    /// Returns what is kept now; `None` without a session.
+    /// Returns the current content; `None` without a session.
     ///
     /// # Errors
     /// If it cannot be copied.
@@ -32,7 +32,7 @@ pub(crate) trait SnapshotSource: Send + Sync {
 
 /// A process that is watched, from its first answer to its end.
 pub struct Watched {
-    /// Its number in this monitor, which no other process gets.
+    /// The number in this monitor, which is not used for any other process.
     pub number: u32,
     /// The facts that filters compare.
     pub facts: ProcessFacts,
@@ -59,7 +59,7 @@ pub struct Watched {
     /// The filter that the black box's request for log records has to have.
     log_filter: OnceLock<String>,
     container: Container,
-    /// Its attributes as a resource of OpenTelemetry, once they are known.
+    /// The attributes as a resource of OpenTelemetry, once they are known.
     pub(crate) attributes: OnceLock<Vec<(String, String)>>,
     /// The process by the system; `None` if only the runtime says its pid, which may be on another machine.
     system: Option<SystemProcess>,
@@ -109,8 +109,8 @@ impl Watched {
         self
     }
 
-    /// The directory for its dumps, which this program sees under the same path; `None` for the temporary one
-    /// of the process.
+    /// The directory for its dumps, which this program sees under the same path; `None` for the process's
+    /// temporary directory.
     pub(crate) fn dump_folder(&self) -> Option<&Path> {
         self.dump_folder.as_deref()
     }
@@ -118,7 +118,7 @@ impl Watched {
     /// Has every later session that asks for requests ask for these ActivitySources as well: the last
     /// session's argument is in force for all sessions of a process.
     pub(crate) fn set_source_lines(&self, lines: String) {
-        // It is set once, when the process is identified.
+        // The lines are set once, when the process is identified.
         let _ = self.source_lines.set(lines);
     }
 
@@ -147,8 +147,8 @@ impl Watched {
         provider
     }
 
-    /// The pid by the system, which is that of this process now; `None` if it has ended, or only the runtime
-    /// says its pid, which may be on another machine.
+    /// The current pid in this system; `None` if the process has ended, or if only the runtime states a pid,
+    /// which may be on another machine.
     pub fn system_pid(&self) -> Option<u32> {
         self.system?.pid()
     }
@@ -216,9 +216,9 @@ impl Identity {
         &self.facts
     }
 
-    /// Asks the runtime. `pid` and `name` are those that the system shows. A runtime that answers without a
-    /// description (.NET Core 3.1 has none, and a command line may not fit a message) is described by the system
-    /// alone.
+    /// Asks the runtime. `pid` and `name` are as shown by the system. A runtime that answers without a
+    /// description (.NET Core 3.1 does not support it, and a command line may not fit a message) is described
+    /// by the system alone.
     pub(crate) fn ask(target: &Target, pid: Option<u32>, name: Option<&str>) -> Result<Self, Error> {
         match target.info() {
             Ok(info) => Ok(Self::of(info, pid, name)),
@@ -234,7 +234,7 @@ impl Identity {
         let pid = system.and_then(SystemProcess::pid).or_else(|| u32::try_from(info.process_id).ok());
         let pid = pid.unwrap_or_default();
         let command_line = cut(info.command_line);
-        // Otherwise it is that of a process that passes on its connections.
+        // Otherwise the name belongs to a process that forwards the connections.
         let name = name.filter(|_| system.is_some());
         let name = name.map_or_else(|| program_name(&command_line).to_owned(), ToOwned::to_owned);
         Self {
@@ -272,13 +272,13 @@ impl Identity {
     }
 }
 
-/// Cuts a text whose length the process chooses.
+/// Cuts a string of a length that the process chooses.
 fn cut(mut text: String) -> String {
     cut_at(&mut text, MAX_COMMAND_LINE);
     text
 }
 
-/// Cuts a text that is longer than `most` bytes between two characters. Returns whether it was.
+/// Cuts a string longer than `most` bytes between two characters. Returns true if it was longer.
 pub(crate) fn cut_at(text: &mut String, most: usize) -> bool {
     if text.len() <= most {
         return false;

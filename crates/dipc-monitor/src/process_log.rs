@@ -32,7 +32,7 @@ pub enum ProcessEvent {
     },
     /// There are more series of counters than are kept. Values of further ones are left out.
     CountersLeftOut {
-        /// The most series that are kept.
+        /// Maximum number of series that are kept.
         most: usize,
     },
     /// A limit or a fault of the process's Meters.

@@ -16,7 +16,7 @@ use crate::directory_list::{DirectoryList, ListedFile};
 
 /// The name of the list.
 const LIST: &str = ".dipc-recordings";
-/// A list of so many bytes is written anew, without the files that are gone.
+/// A list of at least this many bytes is rewritten without the files that are gone.
 const LARGE_LIST: u64 = 1 << 20;
 /// Maximum number of recordings of a directory: the newest ones.
 const MAX_RECORDINGS: usize = 10_000;
@@ -49,7 +49,7 @@ pub(crate) struct RecordingNote {
 /// A file that the monitor has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recording {
-    /// Its id, which stays the same.
+    /// The id of the recording, which stays the same.
     pub(crate) id: String,
     pub(crate) note: RecordingNote,
     /// The name of the egress provider; `None` for a bundle.
@@ -63,7 +63,7 @@ impl RecordingNote {
     /// Adds an artifact to the list of its directory.
     ///
     /// # Errors
-    /// Those of the file system. The artifact is where it belongs; it is not listed.
+    /// If the file system fails. The artifact is in its place, but not listed.
     pub(crate) fn add(mut self, directory: &Path, artifact: &Path) -> io::Result<()> {
         let Ok(below) = artifact.strip_prefix(directory) else { return Ok(()) };
         let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
@@ -92,11 +92,11 @@ fn write_anew(directory: &Path, list: &DirectoryList<'_>) -> io::Result<()> {
 
 /// Reads the notes of the files that are there, each once, oldest first.
 fn read(directory: &Path) -> Vec<RecordingNote> {
-    // A list that cannot be read has no lines.
+    // An unreadable list counts as empty.
     let bytes = DirectoryList::new(directory, LIST).read().unwrap_or_default();
     let lines = bytes.split(|byte| *byte == b'\n');
     let notes = lines.filter_map(|line| serde_json::from_slice::<RecordingNote>(line).ok());
-    // A later file may have the name of one that is gone.
+    // A later file may have the name of a removed one.
     let mut last = BTreeMap::new();
     for (number, note) in notes.enumerate() {
         if ListedFile::find(directory, &note.name).is_some() {
@@ -109,7 +109,7 @@ fn read(directory: &Path) -> Vec<RecordingNote> {
     notes.into_iter().skip(left_out).map(|(_, note)| note).collect()
 }
 
-/// Lists what is in the directories of egress providers and in that of bundles, newest first.
+/// Lists the files in the directories of egress providers and of bundles, newest first.
 pub(crate) fn list(directories: &BTreeMap<String, PathBuf>, bundles: Option<&Path>) -> Vec<Recording> {
     let mut list: Vec<Recording> = Vec::new();
     for (provider, directory) in directories {
@@ -168,13 +168,13 @@ impl Recording {
     /// Opens the file.
     ///
     /// # Errors
-    /// Those of the file system, and that it is not a regular file any more.
+    /// If the file system fails, or it is not a regular file any more.
     pub(crate) fn open(&self) -> io::Result<File> {
         let gone = || io::Error::new(io::ErrorKind::NotFound, "it is not there any more");
         ListedFile::find(&self.directory, &self.note.name).ok_or_else(gone)?.open()
     }
 
-    /// The name of the file, with that of its bundle, without directories.
+    /// The name of the file, with the name of its bundle, without directories.
     pub(crate) fn file_name(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
         self.note.name.chars().map(plain).collect()

@@ -6,9 +6,9 @@ use dipc_client::{Keywords, Level, ProviderConfig};
 /// The provider that passes on the events of other libraries.
 pub(crate) const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 
-/// The provider of requests: those that ASP.NET Core serves as `Activity1`, and those that HttpClient sends
-/// as `Activity2`. The argument of the last session is in force for all sessions of a process, so that every
-/// session of a monitor has to send this one.
+/// The provider of requests: served by ASP.NET Core as `Activity1`, and sent by HttpClient as `Activity2`.
+/// The argument of the last session is in force for all sessions of a process, so that every session of a
+/// monitor has to send this one.
 pub fn http_provider() -> ProviderConfig {
     const ACTIVITY: &str = "ActivityId=*Activity.Id;ActivitySpanId=*Activity.SpanId;ActivityTraceId=*Activity.TraceId;ActivityParentId=*Activity.ParentId;ActivityIdFormat=*Activity.IdFormat";
     const SERVED: &str = "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn";
@@ -46,7 +46,7 @@ pub(crate) fn witness_provider() -> ProviderConfig {
 /// which the application tells others that a trace is recorded.
 pub(crate) fn source_lines(sources: &[String]) -> String {
     const PROPERTIES: &str = "Id;ParentId;DisplayName;Kind;Status;StatusDescription;Start=StartTimeUtc.Ticks;Took=Duration.Ticks;Links;Events;Tags=TagObjects.*Enumerate";
-    // The base names make .NET Core 3.1, which has no ActivitySources, create the activities.
+    // The base names make .NET Core 3.1, which lacks ActivitySources, create the activities.
     let mut lines = [
         "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn@Event:-".to_owned(),
         "HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut@Event:-".to_owned(),

@@ -13,9 +13,9 @@ const MAX_ATTRIBUTES: usize = 128;
 /// The time for a process to state its environment.
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// Returns the attributes, each key once. In order of precedence: those that the user of the monitor gave,
-/// those of `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` in the environment of the process, those of
-/// the process and its container. Asks the process for its environment, once.
+/// Returns the attributes, each key once. In order of precedence: attributes given by the user of the
+/// monitor, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` in the environment of the process, attributes
+/// of the process and its container. Asks the process for its environment, once.
 pub fn attributes(process: &Watched, given: &[(String, String)]) -> Vec<(String, String)> {
     let mut attributes = given.to_vec();
     for (key, value) in process.attributes.get_or_init(|| own_attributes(process)) {

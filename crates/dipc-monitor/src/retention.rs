@@ -14,7 +14,7 @@ pub(crate) fn age(modified: SystemTime) -> std::time::Duration {
     SystemTime::now().duration_since(modified).unwrap_or_default()
 }
 
-/// The directories in `directory` whose names end in `ending`, with the bytes of their files.
+/// The directories in `directory` with names that end in `ending`, with the bytes of their files.
 pub(crate) fn directories(directory: &Path, ending: &str) -> Vec<Kept<PathBuf>> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let entries = entries.take(MAX_ENTRIES).flatten();

@@ -58,14 +58,14 @@ pub enum RuleEvent {
     Fired {
         /// The number of this execution, from 1.
         number: u64,
-        /// The event that fired it. It has texts from the process, which are untrusted.
+        /// The event that fired it. It includes untrusted strings from the process.
         cause: String,
     },
     /// An action is complete.
     ActionCompleted {
         /// The type of the action.
         action: &'static str,
-        /// Its output: the path of an artifact, for example.
+        /// The output of the action: the path of an artifact, for example.
         output: Option<String>,
     },
     /// An action has failed. The other actions of the execution are stopped.
@@ -75,7 +75,7 @@ pub enum RuleEvent {
         /// The reason.
         error: String,
     },
-    /// The trigger fired so many times while the actions ran, which started no others.
+    /// The number of firings while the actions ran. These did not start further actions.
     Missed(u64),
     /// The session of the trigger could not be started, or has failed. It is tried again.
     SessionFailed(String),
@@ -224,8 +224,8 @@ impl Rules {
         crate::egress::directories(&self.config().egress)
     }
 
-    /// Replaces the rules. Those that have not changed go on, with their state and their sessions; actions
-    /// that run are not stopped.
+    /// Replaces the rules. Unchanged rules go on, with their state and their sessions; running actions are
+    /// not stopped.
     pub fn replace(&self, config: RulesConfig) {
         let config = Arc::new(config);
         // Processes that appear from here on get the new ones.
@@ -236,8 +236,8 @@ impl Rules {
         }
     }
 
-    /// Stops all rules. Actions that run are asked to end, so that their artifacts are complete, and are
-    /// given a limited time for it. Those of processes that the system keeps from answering get less.
+    /// Stops all rules. Running actions are asked to end, so that their artifacts are complete, and are given
+    /// a limited time for it. Actions on processes that the system keeps from answering get less.
     pub fn stop(&self) {
         let processes: Vec<_> = self.processes().values().cloned().collect();
         for process in &processes {

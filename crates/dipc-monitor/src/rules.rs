@@ -1,9 +1,8 @@
 //! Rules: triggers over the events of a process, and the actions that they start.
 //!
-//! [`RuleEngine`] takes events, values of counters and times, and returns executions of actions. It does no
-//! I/O. Requests are those of [`clr_activity::Spans`], values of counters those of
-//! [`clr_counters::Counters`], and conditions those of [`clr_conditions`]. [`RuleReplay`] drives it by a
-//! recording.
+//! [`RuleEngine`] takes events, values of counters and times, and returns executions of actions. It does not
+//! do I/O. Requests are [`clr_activity::Spans`], values of counters are from [`clr_counters::Counters`], and
+//! conditions from [`clr_conditions`]. [`RuleReplay`] drives it from a recording.
 
 mod action;
 mod engine;

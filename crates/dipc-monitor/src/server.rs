@@ -62,7 +62,7 @@ use stall::StallLimit;
 
 /// The time for a request's head, and of an idle connection.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// The longest time in which a client takes nothing.
+/// Maximum time in which a client takes nothing.
 const STALL: Duration = Duration::from_secs(30);
 /// Maximum size of a head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 16 << 10;
@@ -110,10 +110,10 @@ pub struct ServerConfig {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// Other machines could connect, and there are no tokens.
+    /// Other machines could connect without a token.
     #[error("{0}: other machines could connect, and there are no tokens")]
     Open(ListenAddress),
-    /// An address has TLS, and there is no certificate, or the crate was built without the feature `tls`.
+    /// An address has TLS, and the certificate is missing, or the crate was built without the feature `tls`.
     #[error("{0}: there is no certificate for TLS")]
     NoCertificate(ListenAddress),
     /// An address cannot be listened at.
@@ -232,7 +232,7 @@ impl Server {
                 connections: Connections::default(),
             };
             runtime.block_on(serve_all(listeners, context, stopped));
-            // Questions that still wait for a process end by their time limits.
+            // Requests that still wait for a process end at their time limits.
             runtime.shutdown_background();
         })?;
         Ok(Self { addresses, metrics_addresses, operations, settings, stop, thread: Some(thread) })
@@ -319,7 +319,7 @@ impl Bound {
     }
 }
 
-/// Binds a socket that only this user can connect to. One that a server left behind is replaced.
+/// Binds a socket that only this user can connect to. A socket left over by a server is replaced.
 #[cfg(unix)]
 fn bind_unix(path: &std::path::Path) -> io::Result<tokio::net::UnixListener> {
     use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};

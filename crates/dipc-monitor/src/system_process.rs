@@ -3,7 +3,7 @@
 use dipc_client::ProcessView;
 use dipc_client::dipc_transport::start_key;
 
-/// A process of this machine. Its start time distinguishes it from a later one that gets its pid.
+/// A process of this machine. The start time distinguishes it from a later process with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SystemProcess {
     pid: u32,
@@ -11,8 +11,9 @@ pub(crate) struct SystemProcess {
 }
 
 impl SystemProcess {
-    /// Returns the process `pid`, if it is the one whose runtime says that it is the process `stated` of its
-    /// innermost pid namespace. Another one passes on the connections of a runtime that may be anywhere.
+    /// Returns the process `pid`, if its runtime can be the one that states the pid `stated`, in its
+    /// innermost pid namespace. Otherwise the process forwards the connections of a runtime that may be
+    /// anywhere.
     pub(crate) fn of(pid: u32, stated: Option<u64>) -> Option<Self> {
         let process = Self { pid, start_key: start_key(pid).ok()? };
         // Systems without namespaces do not say it.
@@ -46,7 +47,7 @@ mod tests {
         let own = std::process::id();
         let process = SystemProcess::of(own, Some(own.into())).unwrap();
         assert_eq!((process.pid(), process.has_ended()), (Some(own), false));
-        // A runtime behind a process that passes on its connections.
+        // A runtime with forwarded connections.
         assert_eq!(SystemProcess::of(own, Some(u64::from(own) + 1)), None);
         // Another process has its pid now.
         let before = SystemProcess { start_key: process.start_key.wrapping_sub(1), ..process };

@@ -10,7 +10,7 @@ pub(crate) struct UsageReader {
 }
 
 impl UsageReader {
-    /// Creates the reader. `pid` is that of the system; without it nothing is known.
+    /// Creates the reader. `pid` is the pid in this system; without it nothing is known.
     pub(crate) fn new(pid: Option<u32>) -> Self {
         #[cfg(not(target_os = "linux"))]
         let _ = pid;
@@ -20,7 +20,7 @@ impl UsageReader {
         }
     }
 
-    /// Reads the values. The first reading has no processor time.
+    /// Reads the values. The first reading lacks processor time.
     pub(crate) fn read(&mut self) -> SystemUsage {
         #[cfg(target_os = "linux")]
         if let Some(linux) = &mut self.linux {

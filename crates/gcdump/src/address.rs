@@ -25,8 +25,8 @@ impl AddressCode {
 
 /// The chunks that contain objects, with the mapping between addresses and codes.
 ///
-/// Objects are aligned to 8 bytes, or to 4 in 32-bit processes. Unaligned addresses have no code, nor do
-/// those beyond 524,287 different chunks. That number of chunks holds 32 GB of small objects; for objects
+/// Objects are aligned to 8 bytes, or to 4 in 32-bit processes. Unaligned addresses do not get a code, nor do
+/// addresses beyond 524,287 different chunks. That number of chunks holds 32 GB of small objects; for objects
 /// larger than a chunk only the first chunk counts.
 #[derive(Debug, Clone)]
 pub(crate) struct AddressTable {

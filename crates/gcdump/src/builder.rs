@@ -40,9 +40,9 @@ const SHORT_NAME: usize = 64;
 
 /// Builds the graph of a heap dump from the events of a recording or of a live session.
 ///
-/// The dump is the one of the first collection that was forced for a dump, in any process or in [a given
+/// The dump belongs to the first collection that was forced for a dump, in any process or in [a given
 /// one](Self::of_process). In a recording of several processes everything else is of that process, too.
-/// Events have to come in time order, or at least those of each thread. Memory is linear in the bytes of the
+/// Events have to be added in time order, at least within each thread. Memory is linear in the bytes of the
 /// events: 3 bytes an object, 4 a reference. Names are cut at 4,096 characters.
 ///
 /// ```no_run
@@ -61,7 +61,7 @@ const SHORT_NAME: usize = 64;
 /// ```
 #[derive(Debug, Default)]
 pub struct HeapGraphBuilder {
-    /// The process whose dump is wanted; any if `None`.
+    /// The process of the wanted dump; any if `None`.
     wanted: Option<u64>,
     /// Keys and values of dependent handles, if these are to be references.
     dependents: Option<Vec<(AddressCode, AddressCode)>>,
@@ -70,7 +70,7 @@ pub struct HeapGraphBuilder {
     process_id: Option<u64>,
     /// Running collections that may be dumps, by process.
     collections: HashMap<Option<u64>, Collection>,
-    /// True if a collection described types but had no objects.
+    /// True if a collection described types without any objects.
     has_empty_dump: bool,
     /// Other processes that have dumps.
     other_processes: BTreeSet<u64>,
@@ -81,7 +81,7 @@ pub struct HeapGraphBuilder {
     object_shapes: ShapeNumbers,
     /// The numbers of shapes.
     shape_numbers: HashMap<ShapeKey, u32>,
-    /// The shapes, by their numbers.
+    /// Shapes by number.
     shapes: Vec<ShapeKey>,
     /// Codes of the referenced addresses.
     edges: Vec<u32>,
@@ -151,8 +151,9 @@ impl HeapGraphBuilder {
         self
     }
 
-    /// Makes the key of a dependent handle (those of a `ConditionalWeakTable`) reference its value, which it
-    /// keeps alive. Otherwise the values are roots of the group `[Dependent Handles]`, as in dotnet-gcdump.
+    /// Makes the key of a dependent handle (an entry of a `ConditionalWeakTable`) reference its value, which
+    /// it keeps alive. Otherwise the values are roots of the group `[Dependent Handles]`, as in
+    /// dotnet-gcdump.
     ///
     /// ```no_run
     /// use gcdump::HeapGraphBuilder;
@@ -252,7 +253,7 @@ impl HeapGraphBuilder {
         }
     }
 
-    /// Begins the dump at the first event that occurs only in dumps: the program's own collections have none.
+    /// Begins the dump at the first event that occurs only in dumps, never in the program's own collections.
     fn begin(&mut self, process_id: Option<u64>) {
         if self.state != State::Before {
             return;
@@ -299,7 +300,7 @@ impl HeapGraphBuilder {
     }
 
     fn add_module(&mut self, module: &Module<'_>, process_id: Option<u64>) {
-        // For a native image the path is that of another file.
+        // For a native image the path names another file.
         if !module.module_flags.contains(ModuleFlags::NATIVE) {
             self.modules
                 .entry((process_id, module.module_id))
@@ -495,8 +496,8 @@ impl HeapGraphBuilder {
     /// ```
     ///
     /// # Errors
-    /// If the dump is missing or has no objects. A cut dump, or one with gaps, still gives a graph: see
-    /// [`Completeness`].
+    /// If the dump is missing or does not contain objects. A cut dump, or one with gaps, still gives a graph:
+    /// see [`Completeness`].
     pub fn finish(self, lost_events: u64) -> Result<HeapGraph, Error> {
         self.finish_with(lost_events, |_| None)
     }
@@ -588,7 +589,7 @@ impl HeapGraphBuilder {
         ObjectIndex::new(&mut self.object_addresses, slots)
     }
 
-    /// Drops references without an object, and reference counts of objects whose references did not come.
+    /// Drops references without an object, and reference counts of objects with missing references.
     fn fit_references(&mut self) {
         let mut used = 0_usize;
         let mut place = 0_u32;
@@ -645,7 +646,7 @@ impl HeapGraphBuilder {
         (self.object_addresses, self.object_shapes, self.edges) = (addresses, shapes, edges);
     }
 
-    /// Adds the roots that come last: COM objects and static fields.
+    /// Adds the last roots: COM objects and static fields.
     fn finish_roots(&mut self, types: &TypeTable, definitions: &Definitions) {
         let com = self.groups.child(RootGroups::ALL, "[COM/WinRT Objects]");
         self.make_group(com);
@@ -671,8 +672,8 @@ impl HeapGraphBuilder {
         }
     }
 
-    /// Replaces the codes in edges and roots by the numbers of objects. Returns the codes of objects that did
-    /// not come.
+    /// Replaces the codes in edges and roots with the numbers of objects. Returns the codes of missing
+    /// objects.
     fn resolve(&mut self, index: &ObjectIndex, addresses: &AddressTable) -> Vec<AddressCode> {
         let first = self.object_addresses.count();
         let null = addresses.find(0);

@@ -34,7 +34,7 @@ pub struct Completeness {
     pub reference_gaps: u64,
     /// Gaps and repetitions in the numbers of the events with roots.
     pub root_gaps: u64,
-    /// Objects whose references are unknown: those after a gap, and those for which no more references came.
+    /// Objects with unknown references: objects after a gap, and objects for which no more references arrived.
     pub objects_without_references: u64,
     /// References without an object.
     pub unused_references: u64,
@@ -45,9 +45,9 @@ pub struct Completeness {
     pub objects_of_unknown_types: u64,
     /// The number of those types.
     pub unknown_types: u64,
-    /// Objects that came a second time and were left out.
+    /// Objects that were received a second time and left out.
     pub repeated_objects: u64,
-    /// Addresses that no object can have, and those that exceed the graph's capacity.
+    /// Addresses that no object can have, and addresses that exceed the graph's capacity.
     pub invalid_addresses: u64,
     /// Objects and references that exceed the graph's capacity: 4,294,967,294 of each.
     pub over_limit: u64,
@@ -55,7 +55,7 @@ pub struct Completeness {
     pub invalid_events: u64,
     /// Wrappers of COM objects, which are not in the graph.
     pub com_wrappers: u64,
-    /// Other processes whose dumps are in the recording but not in the graph; at most a thousand are counted.
+    /// Other processes with dumps in the recording but not in the graph; at most a thousand are counted.
     pub other_processes: u64,
     /// Bytes of the heap that could not be read from memory.
     pub missing_bytes: u64,
@@ -65,8 +65,7 @@ pub struct Completeness {
     /// Objects that words of stacks point into. Not each of these words is a local variable that is in use:
     /// objects can seem to be alive that are not.
     pub conservative_roots: u64,
-    /// Threads whose local variables are unknown: they ran managed code, and their registers could not be
-    /// read.
+    /// Threads with unknown local variables: they ran managed code, and their registers could not be read.
     pub stacks_without_roots: u64,
     /// Kinds of roots that could not be read from memory.
     pub missing_roots: u64,

@@ -31,7 +31,7 @@ pub(crate) struct Definitions {
 type Place = (u64, usize);
 
 impl Definitions {
-    /// Reads the types of modules. `types_of` returns those of a module in the order of their tokens.
+    /// Reads the types of modules. `types_of` returns the types of a module in token order.
     pub(crate) fn read<'m>(
         modules: impl Iterator<Item = (u64, &'m Arc<str>)>,
         mut types_of: impl FnMut(&str) -> Option<Vec<DefinedType>>,
@@ -138,9 +138,9 @@ fn longest_rise(sequence: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
 }
 
 impl HeapGraph {
-    /// Finds the declaring types of static fields, which files do not have, in the modules of the heap's types.
-    /// `types_of` returns the types of the module at a path, in the order of their tokens; `None` if they are
-    /// not known. Fields of one name whose values have one type are one group in files: it gets no type.
+    /// Finds the declaring types of static fields, which files do not have, in the modules of the heap's
+    /// types. `types_of` returns the types of the module at a path, in token order; `None` if they are not
+    /// known. In files, fields with the same name and value type are one group, which gets no declaring type.
     pub fn find_declaring_types(&mut self, types_of: impl FnMut(&str) -> Option<Vec<DefinedType>>) {
         let modules: BTreeSet<&Arc<str>> = self.types.iter().filter_map(|of| of.module.as_ref()).collect();
         let definitions = Definitions::read((0..).zip(modules), types_of);

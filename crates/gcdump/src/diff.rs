@@ -26,8 +26,7 @@ use crate::report::{HeapReport, ReportRow};
 pub struct HeapDiff {
     /// All objects of both reports.
     pub total: HeapChange,
-    /// Each group of objects: those that grew by the most bytes first, then those that shrank, with the
-    /// largest loss last.
+    /// Groups of objects, sorted by change in bytes: largest growth first, largest loss last.
     pub rows: Vec<DiffRow>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct DominatorTree<'d> {
     pub(crate) graph: &'d HeapGraph,
     pub(crate) groups: &'d GroupReferences,
     pub(crate) trees: &'d HangingTrees,
-    /// The nodes, by their numbers.
+    /// Nodes by number.
     pub(crate) nodes: &'d [u32],
     /// The numbers of their immediate dominators.
     pub(crate) parents: &'d [u32],
@@ -40,11 +40,11 @@ pub(crate) struct Children {
 
 /// A receiver of the nodes of a dominator tree.
 pub(crate) trait TreeVisitor {
-    /// Receives a node before those that it dominates. Returns whether these are wanted; the trees that hang
-    /// from the graph are passed whole.
+    /// Receives a node before the nodes that it dominates. Returns true if these are wanted; the trees that
+    /// hang from the graph are passed whole.
     fn enter(&mut self, node: u32, number: Option<u32>) -> bool;
 
-    /// Receives the same node after those that it dominates, with the bytes that it retains.
+    /// Receives the same node after the nodes that it dominates, with the bytes that it retains.
     fn leave(&mut self, node: u32, retained: u64);
 }
 

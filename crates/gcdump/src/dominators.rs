@@ -56,7 +56,7 @@ pub struct Dominators<'g> {
     groups: GroupReferences,
     /// The objects that were left out of the algorithm.
     trees: HangingTrees,
-    /// Those of them that a root reaches.
+    /// Left-out objects that a root reaches.
     reached: NodeSet,
     /// The number of each other node in the order of a depth-first walk from the root.
     numbers: Vec<u32>,
@@ -66,7 +66,7 @@ pub struct Dominators<'g> {
     parents: Vec<u32>,
     /// Bytes that each node retains, by the node's number.
     retained: Vec<u64>,
-    /// The immediate dominators of the objects that were left out, by their rank.
+    /// The immediate dominators of the objects that were left out, by rank.
     tree_parents: OnceLock<Vec<u32>>,
     /// Bytes that these retain.
     tree_retained: OnceLock<Vec<u64>>,
@@ -101,8 +101,8 @@ impl<'g> Dominators<'g> {
         Self { graph, groups, trees, reached, numbers, nodes, parents, retained, tree_parents, tree_retained }
     }
 
-    /// Bytes that a node retains: its own and those of the nodes it dominates. `None` for an unreachable
-    /// node.
+    /// Bytes that a node retains: its own bytes and the bytes of the nodes it dominates. `None` for an
+    /// unreachable node.
     pub fn retained(&self, node: NodeId) -> Option<u64> {
         if !self.is_reachable(node) {
             return None;
@@ -201,13 +201,13 @@ impl<'g> Dominators<'g> {
         References { graph: self.graph, groups: &self.groups, trees: &self.trees, numbers: &self.numbers }
     }
 
-    /// The nodes that have numbers, by their numbers: those that a root reaches, without objects that were left
-    /// out of the algorithm.
+    /// Numbered nodes, by number: the nodes that a root reaches, without objects that were left out of the
+    /// algorithm.
     pub(crate) fn nodes(&self) -> &[u32] {
         &self.nodes
     }
 
-    /// Returns the number of a node; `None` if it has none.
+    /// Returns the number of a node; `None` for nodes that are not numbered.
     fn number_of(&self, node: NodeId) -> Option<u32> {
         self.references().number(node.0)
     }
@@ -222,7 +222,7 @@ impl<'g> Dominators<'g> {
         &self.parents
     }
 
-    /// Bytes that a node retains, by its number.
+    /// Bytes that a node retains, by number.
     pub(crate) fn retained_by_number(&self, number: u32) -> u64 {
         self.retained[number as usize]
     }
@@ -388,7 +388,7 @@ pub(crate) struct References<'d> {
 }
 
 impl References<'_> {
-    /// Returns the number of a node; `None` if it has none.
+    /// Returns the number of a node; `None` for nodes that are not numbered.
     pub(crate) fn number(&self, node: u32) -> Option<u32> {
         let rank = self.trees.rank_outside(node)?;
         Some(self.numbers[rank as usize]).filter(|number| *number != NONE)
@@ -432,7 +432,7 @@ impl Forest {
     }
 
     /// Returns the number with the least semidominator on the path from a number to the root of its tree.
-    /// Numbers from `linked` on are in trees, and the number has to be one of them.
+    /// Numbers from `linked` on are in trees, and the number has to be in this range.
     fn evaluate(&mut self, number: u32, linked: u32) -> u32 {
         let mut at = number;
         while self.ancestors[at as usize] >= linked {

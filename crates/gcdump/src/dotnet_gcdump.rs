@@ -9,7 +9,7 @@ use crate::graph::HeapGraph;
 /// if it has made the dump itself.
 ///
 /// `shown` escapes a name for display: names of hostile programs have line ends and control characters.
-/// `Object Bytes` are those of the first object of the type, and the number of objects includes the tool's
+/// `Object Bytes` is the size of the first object of the type, and the number of objects includes the tool's
 /// own nodes.
 ///
 /// ```

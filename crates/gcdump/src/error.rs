@@ -9,7 +9,7 @@ pub enum Error {
         "the recording has no heap dump: no collection that was forced for one (keywords GC, Type, GCHeapDump, GCHeapCollect)"
     )]
     NoDump,
-    /// The heap dump has no objects.
+    /// The heap dump does not contain objects.
     #[error("the heap dump has no objects: its events were lost, or the recording was cut")]
     NoObjects,
     /// The bytes are not a `.gcdump` file.

@@ -10,8 +10,8 @@ use crate::object_addresses::ObjectAddresses;
 use crate::shape_numbers::ShapeNumbers;
 use crate::type_name::{csharp_name, csharp_of_tool};
 
-/// Objects between two entries of [`HeapGraph::edge_starts`]: finding the references of an object adds up those
-/// of as many before it.
+/// Objects between two entries of [`HeapGraph::edge_starts`]: finding the references of an object sums the
+/// reference counts of up to as many objects before it.
 pub(crate) const STRIDE: u32 = 16;
 
 /// Maximum number of objects, and of references, of a graph.
@@ -53,7 +53,7 @@ pub struct HeapGraph {
     pub(crate) other_processes: Vec<u64>,
     pub(crate) pointer_size: u8,
     pub(crate) addresses: AddressTable,
-    /// The addresses of the objects, in the order in which they came.
+    /// The addresses of the objects, in the order in which they were added.
     pub(crate) object_addresses: ObjectAddresses,
     /// The shape of each object.
     pub(crate) object_shapes: ShapeNumbers,
@@ -63,7 +63,7 @@ pub struct HeapGraph {
     /// The referenced objects, in the order of the referencing objects. Objects of which only the address is
     /// known have the highest numbers.
     pub(crate) edges: Vec<u32>,
-    /// The addresses of referenced objects that did not come.
+    /// The addresses of referenced objects that are missing.
     pub(crate) undefined: Vec<AddressCode>,
     /// The first is `UNDEFINED`.
     pub(crate) types: Vec<HeapType>,
@@ -132,7 +132,7 @@ impl HeapType {
         &self.csharp
     }
 
-    /// The path of the module, or a text in its place; `None` if it is unknown.
+    /// The path of the module, or a string in its place; `None` if it is unknown.
     pub fn module(&self) -> Option<&str> {
         self.module.as_deref()
     }
@@ -142,7 +142,7 @@ impl HeapType {
         self.module().and_then(|path| path.rsplit(['/', '\\']).next()).unwrap_or_default()
     }
 
-    /// The namespace; empty if there is none, and for nested types without known enclosing types.
+    /// The namespace; empty for types without one, and for nested types without known enclosing types.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
@@ -216,7 +216,7 @@ impl Root {
     pub(crate) const NONE: u32 = u32::MAX;
 }
 
-/// The number of a node of a graph: first the objects, then those of which only the address is known, then
+/// The number of a node of a graph: first the objects, then objects of which only the address is known, then
 /// groups of roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(crate) u32);
@@ -316,7 +316,7 @@ impl HeapGraph {
         count(self.object_shapes.len())
     }
 
-    /// The number of referenced objects that did not come.
+    /// The number of referenced objects that are missing.
     pub fn undefined_count(&self) -> u32 {
         count(self.undefined.len())
     }
@@ -326,7 +326,7 @@ impl HeapGraph {
         count(self.edges.len())
     }
 
-    /// The types. The first is that of objects that did not come.
+    /// The types. The first is the type of missing objects.
     ///
     /// ```
     /// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
@@ -376,7 +376,7 @@ impl HeapGraph {
         self.roots.iter().filter(|root| root.target != Root::NONE).count()
     }
 
-    /// Returns what is missing.
+    /// Returns the missing parts of the heap.
     pub const fn completeness(&self) -> &Completeness {
         &self.completeness
     }
@@ -386,7 +386,7 @@ impl HeapGraph {
         self.pointer_size
     }
 
-    /// The objects, in the order in which they came.
+    /// The objects, in the order in which they were added.
     pub fn objects(&self) -> impl Iterator<Item = Object<'_>> {
         let mut start = 0_usize;
         (0..self.object_count()).zip(self.object_shapes.iter()).map(move |(id, shape)| {
@@ -448,7 +448,7 @@ impl HeapGraph {
         self.object_shapes.iter().fold(0, |sum, shape| sum.saturating_add(self.shape(shape).size))
     }
 
-    /// Returns the code of the address of an object, or of one that did not come.
+    /// Returns the code of the address of an object, present or missing.
     pub(crate) fn code(&self, node: u32) -> AddressCode {
         match node.checked_sub(self.object_count()) {
             None => self.object_addresses.code(node, |object| self.slots(object)),
@@ -521,8 +521,8 @@ impl HeapGraph {
     }
 }
 
-/// Returns the space of an object with this size, in units of the alignment of objects, which is that of
-/// pointers.
+/// Returns the space of an object with this size, in units of the alignment of objects, which equals the
+/// pointer size.
 pub(crate) fn slots(size: u64, pointer_size: u8) -> u64 {
     size.div_ceil(if pointer_size == 4 { 4 } else { 8 })
 }

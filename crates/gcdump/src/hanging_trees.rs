@@ -15,9 +15,9 @@ use crate::node_set::{NodeSet, RankedSet};
 /// The objects that exactly one reference leads to, and that reference only such objects: a string in a field,
 /// a list that only its owner knows.
 ///
-/// The one that references such an object is its immediate dominator, and no path to other objects leads
-/// through it. In most heaps these are most of the objects. Takes 1.5 bits a node, and half a bit more while
-/// it is built.
+/// The only node that references such an object is its immediate dominator, and no path to other objects
+/// leads through it. In most heaps these are most of the objects. Takes 1.5 bits a node, and half a bit more
+/// while it is built.
 #[derive(Debug)]
 pub(crate) struct HangingTrees {
     members: RankedSet,
@@ -83,7 +83,7 @@ impl HangingTrees {
         self.members.rank(node)
     }
 
-    /// Returns the rank of a node among those that are not members; `None` for a member.
+    /// Returns the rank of a node among the nodes that are not members; `None` for a member.
     pub(crate) fn rank_outside(&self, node: u32) -> Option<u32> {
         (!self.members.contains(node)).then(|| node - self.members.count_below(node))
     }

@@ -1,8 +1,8 @@
 //! Heaps of .NET programs as graphs: their objects, the paths that hold them, and the bytes that each
 //! retains.
 //!
-//! **Use it** to read the heap of a process or of a `.gcdump` file: what is there, what holds it, what
-//! grew. **Not for** contents of objects, which heap dumps lack: `clr-dump` reads them from memory.
+//! **Use it** to read the heap of a process or of a `.gcdump` file: its objects, what holds them, what grew.
+//! **Not for** contents of objects, which heap dumps lack: `clr-dump` reads them from memory.
 //!
 //! Features: `dipc-wire` (the request as a provider of `dipc-client`). Rust 1.89 or later.
 //!
@@ -12,10 +12,10 @@
 //!
 //! - [`request`](fn@request) returns the providers that a session has to enable.
 //! - [`HeapGraphBuilder`] builds a graph from events, in 3 bytes an object and 4 a reference;
-//!   [`Completeness`] lists what is missing.
+//!   [`Completeness`] lists missing parts.
 //! - [`MemoryGraphBuilder`] builds one from a heap that is read from memory.
 //! - [`mod@file`] reads and writes files. For the same events the file is dotnet-gcdump's, byte for byte.
-//! - [`Dominators`] has the retained bytes of each object: those that would be free without it.
+//! - [`Dominators`] has the retained bytes of each object: the bytes that would be free without it.
 //!   [`RetainedSets`] has them for sets of objects.
 //! - [`HeapReport`] sums up by type, module or namespace, [`HeapDiff`] compares two reports, [`PathTree`] has
 //!   the paths from roots to objects.

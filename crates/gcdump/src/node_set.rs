@@ -39,7 +39,7 @@ impl NodeSet {
     }
 }
 
-/// A set whose members have ranks: the number of smaller members. Takes 1.5 bits a number.
+/// A set with ranked members. The rank is the number of smaller members. Takes 1.5 bits a number.
 #[derive(Debug)]
 pub(crate) struct RankedSet {
     set: NodeSet,

@@ -151,7 +151,7 @@ impl Runs {
                 return;
             }
         }
-        // There are no more holes than objects.
+        // The number of holes never exceeds the number of objects.
         let holes = u32::try_from(self.holes.len()).unwrap_or(u32::MAX);
         push(&mut self.runs, Run { first: object, code, holes, has_hole: 0 });
     }
@@ -180,7 +180,7 @@ impl Runs {
     }
 }
 
-/// The code after an object or a hole of this many slots. It has no meaning for the last object of a run.
+/// The code after an object or a hole of this many slots. It is meaningless for the last object of a run.
 #[allow(clippy::cast_possible_truncation, reason = "slots between two objects of a chunk are few")]
 const fn next(code: AddressCode, slots: u64) -> AddressCode {
     AddressCode(code.0.wrapping_add(slots as u32))

@@ -3,7 +3,7 @@
 use crate::address::AddressCode;
 use crate::object_addresses::{Codes, ObjectAddresses};
 
-/// The most objects of a window.
+/// Maximum number of objects in a window.
 const WINDOW: usize = 64;
 /// Minimum average number of objects in windows; below it a permutation takes less memory.
 const MIN_AVERAGE: usize = 8;
@@ -35,7 +35,7 @@ struct Window {
 pub(crate) struct Repeated(pub(crate) Vec<u32>);
 
 impl ObjectIndex {
-    /// Builds an index of objects. Those without an address are left out. `slots` returns the space that an
+    /// Builds an index of objects. Objects without an address are left out. `slots` returns the space that an
     /// object takes, in units of its alignment. Addresses that overlap make `addresses` keep each code.
     ///
     /// # Errors

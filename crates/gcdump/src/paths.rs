@@ -11,10 +11,10 @@ use crate::retained_sets::RetainedSets;
 /// The number of an absent path.
 const NONE: u32 = u32::MAX;
 
-/// The shortest path from the roots to each object, by the types on the path.
+/// Shortest path from the roots to each object, by the types on the path.
 ///
-/// Consecutive objects of one type, such as those of a list, are one step. Takes 4 bytes a node, and 32 for
-/// each path of different types.
+/// Consecutive objects of one type, such as the nodes of a list, are one step. Takes 4 bytes a node, and 32
+/// for each path of different types.
 #[derive(Debug)]
 pub struct PathTree {
     /// The path of each node.
@@ -177,8 +177,8 @@ impl PathTree {
         })
     }
 
-    /// Returns the end of a path extended by a step. The jumps of a path are as long as those of numbers in
-    /// skew-binary form.
+    /// Returns the end of a path extended by a step. Jump lengths follow the skew-binary representation of
+    /// the path's length.
     fn end(&self, before: u32, step: PathStep) -> PathEnd {
         let of = |path: u32| self.steps.get(path as usize);
         let Some(last) = of(before) else { return PathEnd { before, jump: NONE, depth: 0, step } };

@@ -1,4 +1,4 @@
-//! The settings of a session whose stream is a heap dump.
+//! The settings of a session that streams a heap dump.
 
 /// The settings of the runtime's provider for a heap dump: [`request`].
 ///
@@ -34,7 +34,7 @@ pub struct DumpRequest {
 /// ```
 ///
 /// # Source
-/// dotnet-gcdump 10, `DotNetHeapInfo`; the keywords are those of the runtime's manifest, `ClrEtwAll.man`.
+/// dotnet-gcdump 10, `DotNetHeapInfo`; the keywords are defined in the runtime's manifest, `ClrEtwAll.man`.
 pub const fn request() -> DumpRequest {
     DumpRequest {
         provider: "Microsoft-Windows-DotNETRuntime",

@@ -17,8 +17,8 @@ const TOGETHER: usize = u64::BITS as usize;
 /// Maximum number of visits of nodes by [`RetainedSets::sizes`], which take some 5 ns each.
 const MAX_VISITS: u64 = 1 << 30;
 
-/// The bytes that would be free without all objects of a set: their own, and those of the nodes that would
-/// become unreachable.
+/// The bytes that would be free without all objects of a set: their own bytes, and the bytes of the nodes
+/// that would become unreachable.
 ///
 /// They are at least the sum of the bytes that each object [retains](Dominators::retained) alone. They are
 /// more if several objects of the set hold another one that none of them holds alone. Such an object is a
@@ -74,7 +74,7 @@ struct Step {
 
 #[derive(Debug, Clone, Copy)]
 struct Join {
-    /// Its place in the order.
+    /// The place of the set in the order.
     place: u32,
     /// The end of its sources.
     end: u32,
@@ -170,7 +170,7 @@ impl<'g> RetainedSets<'g> {
         }
         let mut several = self.several(count, &set);
         let members: Vec<u32> = self.steps.iter().map(|step| self.set_of(step.number, &set)).collect();
-        // The largest first: time may not suffice for all.
+        // Largest first: time may not suffice for all.
         several.sort_by_key(|set| std::cmp::Reverse(sizes[*set as usize].bytes));
         let mut round = Round {
             sets: self,
@@ -214,7 +214,7 @@ impl<'g> RetainedSets<'g> {
     }
 }
 
-/// Finds the nodes that their dominators do not reference, by their numbers.
+/// Finds the nodes that their dominators do not reference, by number.
 fn joins(dominators: &Dominators<'_>) -> NodeSet {
     let count = dominators.nodes().len();
     let (mut all, mut others) = (NodeSet::new(count), NodeSet::new(count));
@@ -237,8 +237,8 @@ struct Round<'s, F> {
     ranks: Vec<u32>,
     /// For each node to look at, the sets without which no root reaches it.
     held: Vec<u64>,
-    /// For each join, by its rank, the sets that hold it only by several objects together, if they do not
-    /// hold its dominator.
+    /// For each join, by rank, the sets that hold it only by several objects together, if they do not hold
+    /// its dominator.
     joint: Vec<u64>,
     visits: u64,
 }
@@ -292,8 +292,8 @@ impl<F: Fn(Object<'_>) -> Option<usize>> Round<'_, F> {
         Some(self.sum_up())
     }
 
-    /// Sums up the bytes of joins that are held by several objects together, without those of the objects
-    /// among them that are in the set: these were counted alone.
+    /// Sums up the bytes of joins that are held by several objects together. Joins that are in the set
+    /// themselves are omitted: they were counted alone.
     fn sum_up(&mut self) -> [u64; TOGETHER] {
         let mut below = Below {
             round: self,
@@ -332,8 +332,8 @@ struct Below<'r, 's, F> {
     sums: [u64; TOGETHER],
     /// The bytes among them that objects of the set retain alone.
     counted: [u64; TOGETHER],
-    /// For each node on the path, the sets of which it is an outermost object, and those that hold the nodes
-    /// below it together, without an object of the set between.
+    /// For each node on the path, the sets of which it is an outermost object, and the sets that hold the
+    /// nodes below it together, without an object of the set between.
     path: Vec<(u64, u64)>,
     /// The joins that were seen, by rank.
     seen: NodeSet,
@@ -375,10 +375,10 @@ fn add(sums: &mut [u64; TOGETHER], mut sets: u64, bytes: u64) {
     }
 }
 
-/// Orders the numbers of a depth-first walk so that each follows those from which it was reached, and the
-/// branches that were walked last come first.
+/// Orders the numbers of a depth-first walk so that each follows the numbers from which it was reached, and
+/// the branches walked last precede the others.
 fn reverse_postorder(parents: Vec<u32>) -> Vec<u32> {
-    // For each node, the number of nodes below it that have no position yet, plus itself.
+    // For each node, the number of nodes below it without a position, plus itself.
     let mut below = vec![1_u32; parents.len()];
     for number in (1..parents.len()).rev() {
         below[parents[number] as usize] += below[number];
@@ -387,7 +387,7 @@ fn reverse_postorder(parents: Vec<u32>) -> Vec<u32> {
     let mut places = parents;
     let mut order = vec![0_u32; places.len()];
     for number in 1..places.len() {
-        // Its branch gets the last free positions below its parent.
+        // The node's branch gets the last free positions below its parent.
         let parent = places[number] as usize;
         let all = below[number];
         places[number] = places[parent] + below[parent] - all;

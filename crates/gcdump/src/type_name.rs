@@ -9,7 +9,7 @@ pub(crate) const MAX_NAME_LENGTH: usize = 4096;
 /// type.
 const MAX_REPEATED_BYTES: usize = 16 << 20;
 
-/// Returns a text of an event, cut at the longest length of names.
+/// Returns a string of an event, cut at the maximum length of names.
 pub(crate) fn name_of_event(text: Utf16<'_>) -> String {
     text.chars().take(MAX_NAME_LENGTH).collect()
 }
@@ -68,8 +68,8 @@ pub(crate) fn csharp_of_tool(tool: &str) -> String {
 
 /// Returns the runtime's name for dotnet-gcdump's type name; `None` if brackets are not paired.
 ///
-/// The tool has removed the numbers of type arguments; they are restored at the last part of a name. Those of
-/// enclosing types are lost.
+/// The tool has removed the numbers of type arguments; they are restored at the last part of a name. The
+/// numbers of enclosing types are lost.
 fn runtime_name(tool: &str) -> Option<String> {
     let lists = bracket_lists(tool)?;
     let mut name = String::with_capacity(tool.len().saturating_add(16));
@@ -149,9 +149,9 @@ fn bracket_lists(name: &str) -> Option<Vec<BracketList>> {
     open.is_empty().then_some(lists)
 }
 
-/// Returns the namespace of a type's name; empty if it has none.
+/// Returns the namespace part of a type's name, or an empty string.
 ///
-/// Nested types are sent without their enclosing types, so they seem to have no namespace.
+/// Nested types are sent without their enclosing types, so their namespace appears empty.
 pub(crate) fn namespace(name: &str) -> &str {
     let end = name.find(['<', '[', '`', '+', '(']).unwrap_or(name.len());
     let plain = name.get(..end).unwrap_or_default();

@@ -83,7 +83,7 @@ impl TypeTable {
         known.map_or_else(|| format!("Type(0x{id:x})").into(), |known| Arc::clone(&known.name))
     }
 
-    /// Returns the numbers of an object's type, without and with its size class. Objects have to come in
+    /// Returns the numbers of an object's type, without and with its size class. Objects have to be passed in
     /// order.
     pub(crate) fn of_object(&mut self, id: u64, size: u64) -> (u32, u32) {
         let plain = if let Some(number) = self.by_id.get(&id) {
@@ -118,7 +118,7 @@ impl TypeTable {
         self.types
     }
 
-    /// The type of large objects, which is found by its name alone.
+    /// The type of large objects, which is found by name alone.
     fn with_class(&mut self, plain: u32, class: &str) -> u32 {
         let Some(of) = self.types.get(plain as usize) else { return plain };
         let name = format!("{}{class}", of.name);

@@ -13,8 +13,8 @@ const UNKNOWN: u32 = u32::MAX;
 
 /// The dominator tree of a heap, in which objects of one type below the same types are merged into one node.
 ///
-/// Objects of one type that hold each other, such as those of a list, are also one node. Takes 4 bytes for
-/// each object while it is built, and some 80 for each of its own nodes. It has at most the
+/// Objects of one type that hold each other, such as the nodes of a list, are also one node. Takes 4 bytes
+/// for each object while it is built, and some 80 for each of its own nodes. It has at most the
 /// [allowed](Self::new) number of nodes: further objects count for the node that holds them.
 ///
 /// ```
@@ -48,7 +48,7 @@ pub struct TypeTree {
 pub struct TypeNode {
     /// The index of the parent node; the first node is its own parent.
     pub holder: usize,
-    /// Its type; `None` for objects that no root reaches.
+    /// The type of the node; `None` for objects that no root reaches.
     pub step: Option<PathStep>,
     /// Objects.
     pub objects: u64,

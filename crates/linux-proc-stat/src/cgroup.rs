@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::file::{process_folder, read};
 
-/// Limits from here on are none: version 1 writes the largest multiple of a page in place of no limit.
+/// Limits from here on mean unlimited: version 1 writes the largest multiple of a page for that.
 const NO_LIMIT: u64 = 1 << 60;
 /// Maximum number of groups between a process and the root to inspect.
 const MAX_DEPTH: usize = 64;
@@ -73,7 +73,7 @@ impl ControlGroup {
         Ok(Self::resolve(&String::from_utf8_lossy(&groups), &String::from_utf8_lossy(&mounts)))
     }
 
-    /// Finds the control groups of a process by its `/proc/PID/cgroup`, and by the reader's
+    /// Finds the control groups of a process from its `/proc/PID/cgroup` and the reader's
     /// `/proc/self/mountinfo`. Groups that the reader's mounts do not show are left out.
     ///
     /// ```
@@ -120,7 +120,7 @@ impl ControlGroup {
             let limit = number(folder, most).filter(|limit| (1..NO_LIMIT).contains(limit))?;
             Some((used(folder)?, limit))
         });
-        // The larger share of a/b and c/d is that of the larger product across.
+        // Of the shares a/b and c/d, the first is larger if the product a·d is larger than c·b.
         let limited = limited.reduce(|one, other| if share(other) > share(one) { other } else { one });
         Some(GroupMemory { used: used(&group.folder)?, limited })
     }
@@ -164,7 +164,7 @@ fn share((part, whole): (u64, u64)) -> u128 {
     (u128::from(part) << 64).checked_div(u128::from(whole)).unwrap_or(u128::MAX)
 }
 
-/// Splits `4:memory:/path` into its controllers and its path. Version 2 has no controllers.
+/// Splits `4:memory:/path` into its controllers and its path. Version 2 does not list controllers.
 fn parse_group(line: &str) -> Option<(&str, &str)> {
     line.split_once(':')?.1.split_once(':')
 }
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(group.memory(), Some(GroupMemory { used: 550, limited: Some((800, 1000)) }));
         assert_eq!(group.oom_kills(), Some(2));
         assert_eq!(group.cpu(), Some(GroupCpu { used_ns: 1_500_000, limit: Some((50_000, 100_000)) }));
-        // The root of the machine has no such files.
+        // The root of the machine lacks such files.
         let root = tree.resolve("0::/\n", &[("/", "", "cgroup2", "rw")]);
         assert_eq!((root.memory(), root.cpu()), (None, None));
     }

@@ -16,7 +16,7 @@ pub fn process_folder(pid: u32) -> PathBuf {
     Path::new("/proc").join(pid.to_string())
 }
 
-/// Returns the folder of a thread. Its numbers are those of the reader's pid namespace.
+/// Returns the folder of a thread, by ids in the reader's pid namespace.
 pub fn thread_folder(pid: u32, tid: u32) -> PathBuf {
     process_folder(pid).join("task").join(tid.to_string())
 }
@@ -43,7 +43,7 @@ pub fn process_ids() -> io::Result<Vec<u32>> {
     Ok(pids)
 }
 
-/// Reads a file of `/proc`, whose size is not known in advance. The buffer holds most of them, so that two
+/// Reads a file of `/proc`. Its size is not known in advance. The buffer holds most of them, so that two
 /// reads suffice.
 ///
 /// ```

@@ -25,8 +25,8 @@ pub struct Stat<'t> {
 }
 
 impl<'t> Stat<'t> {
-    /// Finds the name and the other fields; `None` if the name has no end, or if the fields after it are not
-    /// ASCII.
+    /// Finds the name and the other fields; `None` if the name does not end, or if the fields after it are
+    /// not ASCII.
     pub fn parse(bytes: &'t [u8]) -> Option<Self> {
         let start = bytes.iter().position(|&byte| byte == b'(')?.checked_add(1)?;
         let end = bytes.iter().rposition(|&byte| byte == b')')?;
@@ -40,7 +40,7 @@ impl<'t> Stat<'t> {
     }
 
     /// Returns the kernel's letter for the state: `R` for running or runnable, `S` for sleeping, `Z` and `X`
-    /// for one that has ended.
+    /// for ended.
     pub fn state(&self) -> Option<char> {
         self.field(3)?.chars().next()
     }

@@ -107,7 +107,7 @@ impl Rights {
 pub struct Refusal {
     /// The kernel's error.
     pub error: String,
-    /// The reason, as far as it is known.
+    /// The reason, if known.
     pub obstacle: Obstacle,
 }
 

@@ -90,14 +90,14 @@ pub(crate) struct EventSettings {
     pub(crate) rate: u64,
     /// Bytes of the thread's stack in each sample.
     pub(crate) stack_bytes: u32,
-    /// The most frames of a chain.
+    /// Maximum number of frames in a chain.
     pub(crate) max_frames: u16,
     pub(crate) kernel: bool,
     pub(crate) kernel_stacks: bool,
     pub(crate) inherit: Inherit,
     /// True if the event reports threads and mappings.
     pub(crate) side_band: bool,
-    /// True if it reports when threads leave a processor and come back.
+    /// True if the event reports when threads leave a processor and return to one.
     pub(crate) switches: bool,
     /// Bytes in the buffer at which a reader is woken.
     pub(crate) watermark: u32,

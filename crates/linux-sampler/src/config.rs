@@ -11,13 +11,13 @@ pub enum Scope {
     /// A thread is sampled once it has run for a whole period: much of the time of threads with shorter lives
     /// is missed.
     Processes(Vec<i32>),
-    /// The same, but with samples by a timer of each processor; those of other processes are dropped.
+    /// The same, but sampled by a timer of each processor; samples of other processes are dropped.
     ///
     /// Sees threads that live for milliseconds. All processes of the machine pay for their samples, and it
     /// needs permission to sample them. Times off the processors are recorded as for
     /// [`Processes`](Self::Processes).
     ProcessesByProcessor(Vec<i32>),
-    /// The tasks of a cgroup, by its folder below `/sys/fs/cgroup`. Needs permission to sample all processes.
+    /// The tasks of a cgroup, by folder below `/sys/fs/cgroup`. Needs permission to sample all processes.
     Cgroup(PathBuf),
     /// All tasks of the machine. Needs permission to sample all processes.
     Machine,
@@ -72,13 +72,13 @@ pub struct SamplerConfig {
     /// Bytes of the stack in samples of threads that leave a processor: most wait in a C library without
     /// frame pointers. 8,192 by default.
     pub off_cpu_stack_bytes: u32,
-    /// The most stacks of switches per second, of all threads together; 0 for no limit. 2,000 by default.
+    /// Maximum number of switch stacks per second, of all threads together; 0 for no limit. 2,000 by default.
     ///
     /// Above it, of the threads with the most switches only every n-th switch has a stack, with the weight n
     /// in [`Sample::period`](crate::Sample::period). The times of all switches are kept.
     pub switch_stacks_per_second: u32,
-    /// The most frames in a chain. 127 by default, the kernel's own limit unless `perf_event_max_stack` is
-    /// higher.
+    /// Maximum number of frames in a chain. 127 by default, the kernel's own limit unless
+    /// `perf_event_max_stack` is higher.
     pub max_frames: u16,
     /// True if child processes are sampled as well.
     pub children: bool,

@@ -55,7 +55,7 @@ impl CrashWatch {
     pub fn attach(pid: i32) -> Result<Self, Error> {
         let tracer = Tracer::start()?;
         tracer.run(move |tracing| {
-            // Threads that are traced report those that they start; the others may start some meanwhile.
+            // Traced threads report the threads that they start; other threads can start some meanwhile.
             while tracing.seize_all(pid, libc::PTRACE_O_TRACECLONE, false)? > 0 {}
             if tracing.stopped.is_empty() { Err(Error::NoProcess { pid }) } else { Ok(()) }
         })?;
@@ -128,7 +128,7 @@ impl Watch<'_> {
             let is_stopped = stop.event == libc::PTRACE_EVENT_STOP && stop.cause != libc::SIGTRAP;
             let resumed = if is_stopped { sys::listen(tid) } else { sys::resume(tid, stop.signal) };
             match resumed {
-                // It was killed meanwhile.
+                // The thread was killed meanwhile.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 resumed => resumed.map_err(Error::io(format!("ptrace of thread {tid}")))?,
             }
@@ -160,11 +160,11 @@ impl Watch<'_> {
         loop {
             let running = self.tracing.stopped.iter().filter(|(_, stop)| stop.is_none());
             for (&tid, _) in running {
-                // It fails for threads that have ended, which the wait below notices.
+                // Interrupting fails for threads that have ended, which the wait below notices.
                 let _ = sys::interrupt(tid);
             }
             self.tracing.wait(since, limit)?;
-            // Those that were started meanwhile and have not reported yet are traced by now.
+            // Threads that were started meanwhile and have not reported yet are traced by now.
             let all = crate::threads::threads(self.pid)?;
             let mut new = all.into_iter().filter(|tid| !self.tracing.stopped.contains_key(tid)).peekable();
             if new.peek().is_none() {
@@ -220,8 +220,8 @@ mod tests {
         }
     }
 
-    /// Watches a shell that does as the script says once it gets a line. Returns the signal for which it was
-    /// stopped, the one that killed it, and its output and status.
+    /// Watches a shell that does as the script says once it gets a line. Returns the signal that stopped it,
+    /// the signal that killed it, and its output and status.
     fn watch(script: &str) -> (Option<i32>, Option<i32>, String) {
         let mut command = Command::new("bash");
         let script = format!("echo ready; read -r line; {script}");
@@ -259,7 +259,7 @@ mod tests {
         Status::new(&status).tracer().is_some()
     }
 
-    /// A thread that a traced thread starts is traced already when the watch comes to it.
+    /// A thread started by a traced thread is already traced when the watch reaches it.
     #[test]
     fn a_process_that_starts_threads_is_watched() {
         const STARTS_THREADS: &str = "LINUX_SAMPLER_TEST_STARTS_THREADS";

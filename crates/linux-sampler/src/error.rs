@@ -19,7 +19,7 @@ pub enum Error {
         tasks: String,
         /// The kernel's error.
         error: io::Error,
-        /// The obstacle, as far as it is known.
+        /// The obstacle, if known.
         reason: crate::Obstacle,
     },
     /// Threads times processors need more descriptors than this process may have.

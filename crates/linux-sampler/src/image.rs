@@ -80,7 +80,7 @@ impl Image {
         Ok(Self { file, build_id, debug_link, segments })
     }
 
-    /// The build id, which identifies the file on symbol servers; empty if it has none.
+    /// The build id, which identifies the file on symbol servers; empty if the file lacks one.
     pub fn build_id(&self) -> &[u8] {
         &self.build_id
     }
@@ -133,7 +133,7 @@ impl Image {
         })
     }
 
-    /// Reads the symbols of functions: those of the symbol table, or the exported ones if the file is
+    /// Reads the symbols of functions: from the symbol table, or only exported symbols if the file is
     /// stripped.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ fn segment_of(segments: &[Segment], file_offset: u64, page: u64) -> Option<&Segm
 }
 
 /// Returns true if the header of unwind information at the address `at` is a search table as linkers write
-/// it, all of whose entries are in `frames`. The unwinder subtracts their addresses unchecked.
+/// it, with all entries in `frames`. The unwinder subtracts their addresses unchecked.
 fn is_search_table(header: &[u8], at: u64, frames: &Range<u64>) -> bool {
     // Version 1; 4 bytes each: relative to the field, a number, relative to the header.
     let Some((&[1, 0x1b, 0x03, 0x3b], fields)) = header.split_first_chunk() else { return false };
@@ -256,7 +256,7 @@ impl SymbolTable {
         self.rows.is_empty()
     }
 
-    /// The symbol whose range contains an address.
+    /// The symbol at an address.
     pub fn at(&self, address: u64) -> Option<Symbol<'_>> {
         let next = self.rows.partition_point(|row| row.start <= address);
         let row = self.rows.get(next.checked_sub(1)?)?;
@@ -284,11 +284,11 @@ fn open_in_root(pid: i32, path: &str) -> io::Result<File> {
     let inside = path.trim_start_matches('/');
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let found = rustix::fs::openat2(&root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
-    // The checked file is the one that is opened: not a device, nor a FIFO, which would wait for a writer.
+    // The checked file is the opened file: not a device, nor a FIFO, which would wait for a writer.
     if !rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode).is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
-    // The process may have mounted one of the kernel's, /proc/kmsg for example, in place of the file: it waits.
+    // The process may have mounted a kernel file in its place, for example /proc/kmsg, which blocks.
     #[allow(clippy::unnecessary_cast, reason = "its type differs by architecture")]
     if matches!(rustix::fs::fstatfs(&found)?.f_type as i64, PROC | SYSFS) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a file of the kernel"));

@@ -9,8 +9,8 @@
 //!
 //! 1. [`Sampler::open`] has the kernel sample a process, a cgroup or the machine by `perf_event_open`: on-CPU
 //!    by a timer that counts only the time that a thread runs, off-CPU by the times at which threads leave a
-//!    processor and come back. [`Sampler::access`] has the granted permissions; [`Obstacle`] has the reason
-//!    for a refusal.
+//!    processor and return. [`Sampler::access`] has the granted permissions; [`Obstacle`] has the reason for
+//!    a refusal.
 //! 2. [`Sampler::read`] returns [`Record`]s of all processors in time order: [samples](Sample), switches,
 //!    mappings, starts and ends of threads, losses. One thread suffices, and memory is bounded by the
 //!    kernel's buffers.

@@ -15,7 +15,7 @@ const MAX_MAPPINGS: usize = 65_536;
 /// Executable memory.
 #[derive(Debug, Clone)]
 pub struct Mapping {
-    /// Its first address.
+    /// The first address of the mapping.
     pub start: u64,
     /// The address past its last byte.
     pub end: u64,
@@ -65,7 +65,7 @@ impl Mapping {
         image.address_of(self.file_offset.checked_add(address.checked_sub(self.start)?)?)
     }
 
-    /// Returns true if it maps a file that can be opened by its name.
+    /// Returns true if it maps a file that can be opened by name.
     pub fn is_file(&self) -> bool {
         self.name.starts_with('/') && !self.name.starts_with("/memfd:") && !self.name.ends_with(" (deleted)")
     }
@@ -139,7 +139,7 @@ impl ProcessMaps {
         self.changes
     }
 
-    /// Adds a mapping, which replaces those that it overlaps.
+    /// Adds a mapping, which replaces overlapping mappings.
     pub fn insert(&mut self, mapping: Mapping) {
         if mapping.start >= mapping.end {
             return;
@@ -208,12 +208,12 @@ impl Processes {
         Self::default()
     }
 
-    /// The mappings of a process. Those of a new process are read; they are empty if that is not possible.
+    /// The mappings of a process. The mappings of a new process are read, or empty if that is not possible.
     pub fn of(&mut self, pid: i32) -> &ProcessMaps {
         self.by_pid.entry(pid).or_insert_with(|| ProcessMaps::read(pid).unwrap_or_default())
     }
 
-    /// Applies a record. Returns the process whose mappings have been replaced: one that has run `exec`.
+    /// Applies a record. Returns the process if its mappings have been replaced by `exec`.
     pub fn handle(&mut self, record: &Record<'_>) -> Option<i32> {
         let pid = record.thread.pid;
         match record.kind {
@@ -232,7 +232,8 @@ impl Processes {
                 self.by_pid.insert(thread.pid, maps);
             }
             RecordKind::Ended { thread } if thread.pid == thread.tid => {
-                // Its samples have been handled: they are earlier. Another process may reuse the number.
+                // The process's samples precede this record and have been handled. Another process may reuse
+                // the number.
                 self.by_pid.remove(&thread.pid);
                 return Some(thread.pid);
             }

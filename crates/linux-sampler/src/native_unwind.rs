@@ -19,7 +19,7 @@ const MAX_IMAGES: usize = 4096;
 pub(crate) struct Process {
     unwinder: UnwinderNative<Vec<u8>, framehop::MayAllocateDuringUnwind>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
-    /// Whether a mapping has unwind information, by its first address.
+    /// True for mappings with unwind information, by first address.
     mappings: HashMap<u64, bool>,
 }
 
@@ -85,7 +85,7 @@ fn module(pid: i32, mapping: &Mapping) -> Option<Module<Vec<u8>>> {
     Some(Module::new(mapping.name.to_string(), mapping.start..mapping.end, base, sections))
 }
 
-/// The word at an address of a stack whose copied bytes begin at the stack pointer.
+/// The word at an address of a stack. The copied bytes begin at the stack pointer.
 pub(crate) fn word(stack: &[u8], sp: u64, address: u64) -> Option<u64> {
     let at = usize::try_from(address.checked_sub(sp)?).ok()?;
     let bytes = stack.get(at..at.checked_add(8)?)?;
@@ -126,7 +126,7 @@ pub(crate) fn stack_pointer(registers: &UnwindRegsNative) -> u64 {
     registers.sp()
 }
 
-/// Reads a stack from the stack pointer on, `most` bytes of it, as far as it is mapped.
+/// Reads up to `most` bytes of a stack from the stack pointer on, while they are mapped.
 pub(crate) fn read_stack(memory: &File, sp: u64, most: usize) -> io::Result<Vec<u8>> {
     let mut stack = vec![0; most];
     let mut filled = 0;

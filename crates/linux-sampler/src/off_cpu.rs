@@ -15,7 +15,7 @@ pub struct OffCpuInterval<T> {
     pub thread: ThreadKey,
     /// When it left, in nanoseconds.
     pub from_ns: u64,
-    /// When it came back, or the end of sampling.
+    /// The time when it returned, or the end of sampling.
     pub to_ns: u64,
     /// True if it was runnable: it waited for a processor, not for an event.
     pub preempted: bool,
@@ -53,7 +53,7 @@ struct Away<T> {
     /// `None` between the sample of a switch and the switch.
     left: Option<(u64, bool)>,
     stack: Option<T>,
-    /// For a thread whose time of leaving was before the first record.
+    /// For a thread that left before the first record.
     from_start: Option<FromStart>,
 }
 
@@ -80,8 +80,8 @@ impl<T> OffCpuTracker<T> {
     /// Adds a thread that was there when sampling began at `from_ns`, and was looked at later, at `seen_ns`:
     /// it waited, perhaps with a known stack, or it ran or waited for a processor.
     ///
-    /// If its first record is of coming back, it was away from the beginning. If it has none and was waiting,
-    /// it is away until the end.
+    /// If its first record is a return to a processor, it was away from the beginning. If it was waiting and
+    /// lacks records, it is away until the end.
     pub fn existing(&mut self, thread: ThreadKey, from_ns: u64, seen_ns: u64, wait: Option<Option<T>>) {
         if self.threads.len() >= MAX_THREADS {
             return;
@@ -163,7 +163,7 @@ impl<T> Away<T> {
     fn until(self, to_ns: u64) -> Option<OffCpuInterval<T>> {
         let (from_ns, preempted) = self.left?;
         let to_ns = to_ns.max(from_ns);
-        // What was seen after it came back is another wait.
+        // A wait seen after the return is another wait.
         let is_later = self.from_start.is_some_and(|start| start.seen_ns > to_ns);
         let stack = self.stack.filter(|_| !is_later);
         Some(OffCpuInterval { thread: self.thread, from_ns, to_ns, preempted, stack })
@@ -208,15 +208,15 @@ mod tests {
         let lock = Some(Some("lock"));
         assert_eq!(ends(lock, &[]), [(100, 200, false, Some("lock"))]);
         assert_eq!(ends(lock, &[(150, back)]), [(100, 150, false, Some("lock"))]);
-        // It came back before it was looked at, and the stack is that of its next wait.
+        // The thread returned before it was looked at, and the stack belongs to its next wait.
         assert_eq!(
             ends(lock, &[(105, back), (107, left)]),
             [(100, 105, false, None), (107, 200, false, None)]
         );
         assert_eq!(ends(Some(None), &[]), [(100, 200, false, None)], "a stack that could not be read");
-        // It ran when sampling began.
+        // The thread ran when sampling began.
         assert_eq!(ends(lock, &[(103, left), (150, back)]), [(103, 150, false, None)]);
-        // It ran all the time, or waited for a processor first.
+        // The thread ran all the time, or waited for a processor first.
         assert_eq!(ends(None, &[]), []);
         assert_eq!(ends(None, &[(150, back)]), [(100, 150, true, None)]);
     }

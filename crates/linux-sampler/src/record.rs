@@ -19,7 +19,7 @@ const MISC_SWITCH_OUT: u16 = 1 << 13;
 const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 const PROT_EXEC: u32 = 4;
 
-/// A thread of a process, by its numbers in this program's pid namespace.
+/// A thread of a process, by ids in this program's pid namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(clippy::exhaustive_structs, reason = "a pair of ids")]
 pub struct ThreadKey {
@@ -49,7 +49,7 @@ pub struct Record<'a> {
 pub enum RecordKind<'a> {
     /// The stack of a thread.
     Sample(Sample<'a>),
-    /// A thread came onto the processor.
+    /// A thread was switched onto the processor.
     SwitchIn,
     /// A thread left the processor.
     SwitchOut {
@@ -62,7 +62,7 @@ pub enum RecordKind<'a> {
     Name {
         /// The new name; it need not be UTF-8.
         name: &'a [u8],
-        /// True if it comes from `exec`.
+        /// True if `exec` caused the record.
         exec: bool,
     },
     /// A thread or process began.
@@ -162,7 +162,7 @@ pub struct Registers {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct MapRecord<'a> {
-    /// Its addresses.
+    /// The addresses of the mapping.
     pub start: u64,
     /// The address past its last byte.
     pub end: u64,
@@ -297,8 +297,8 @@ mod kind {
 /// The end of each record that is not a sample: thread, time, processor, identifier.
 const TRAILER: usize = 32;
 
-/// Reads a whole record, and returns its source event. `None` for one that is shorter than its kind, or for a
-/// mapping that is not executable.
+/// Reads a whole record, and returns its source event. `None` if the record is shorter than its kind, or for
+/// a mapping that is not executable.
 pub(crate) fn parse<'a>(record: &'a [u8], ids: &EventIds) -> Option<(Record<'a>, EventSource)> {
     let mut cursor = Cursor(record);
     let kind = cursor.u32()?;

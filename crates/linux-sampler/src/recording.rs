@@ -11,17 +11,17 @@
 //! | `Universal.Events/cpu` | Value: the milliseconds that the sample represents |
 //! | `Universal.Events/cswitch` | Value: the nanoseconds that the thread was off the processors, at the time of coming back; Preempted: 1 if it could have run, and 0 if it waited for something; StackValue: the nanoseconds that the stack represents |
 //!
-//! Numbers are unsigned integers of variable length, texts are UTF-8 after their length in two bytes.
+//! Numbers are unsigned integers of variable length, strings are UTF-8 after their length in two bytes.
 //!
-//! `Preempted` and `StackValue` are fields of this crate, after the one that other writers have. `StackValue`
-//! is zero without a stack, and that of `Value` unless
-//! [stacks are thinned](SamplerConfig::switch_stacks_per_second). Then only every n-th switch of a busy
-//! thread has a stack, and `StackValue` is n times `Value`: the sum of `Value` is the time off the
-//! processors, and the sum of `StackValue` by stack is an unbiased estimate of its part of it.
+//! `Preempted` and `StackValue` are fields of this crate, after the field that other writers have.
+//! `StackValue` is zero without a stack, and equals `Value` unless [stacks are
+//! thinned](SamplerConfig::switch_stacks_per_second). Then only every n-th switch of a busy thread has a
+//! stack, and `StackValue` is n times `Value`: the sum of `Value` is the time off the processors, and the sum
+//! of `StackValue` by stack is an unbiased estimate of its part of it.
 //!
 //! # Source
 //! microsoft/perfview, `src/TraceEvent/EventPipe/UniversalProviders.md`; the fields as real files have them,
-//! where `ProcessMapping` has no process.
+//! with a `ProcessMapping` that lacks a process.
 
 mod events;
 mod existing_waits;
@@ -122,12 +122,12 @@ pub struct RecordingWriter {
     /// The names of the kernel's functions, once they are needed again and again: see [`flush`](Self::flush).
     kernel_symbols: Option<SymbolTable>,
     max_frames: usize,
-    /// Processes whose first thread has ended.
+    /// Processes after the end of their first thread.
     ended: VecDeque<i32>,
     /// True if switches are recorded.
     off_cpu_times: bool,
     counts: RecordingCounts,
-    /// The thread whose events are those that were lost.
+    /// The thread that lost events are attributed to.
     lost_thread: Option<ThreadIndex>,
     process_id: u64,
     /// Nanoseconds of samples beyond the whole milliseconds that are in the recording.
@@ -149,15 +149,15 @@ struct SwitchStack {
 /// A process that is in the recording.
 #[derive(Debug, Default)]
 struct KnownProcess {
-    /// Its thread 0, used by the events of `Universal.System`.
+    /// Thread 0 of the process, used by the events of `Universal.System`.
     system_thread: Option<ThreadIndex>,
     /// The process id in the process's own namespace.
     own_id: u64,
     /// Numbers and images of its mappings, by the first address.
     mappings: HashMap<u64, KnownMapping>,
-    /// Addresses of frames in images that have no names yet.
+    /// Addresses of frames in images that are not named yet.
     frames: BTreeSet<u64>,
-    /// The numbers of mappings and the first addresses of functions whose names are written.
+    /// Functions with written names, as mapping number and first address.
     named: HashSet<(u64, u64)>,
     /// The number of the kernel's mapping.
     kernel_mapping: u64,
@@ -175,8 +175,8 @@ struct KnownMapping {
 
 impl RecordingWriter {
     /// Begins a recording of the process `pid`, or of several processes. `start_unix_ms` is the time of day
-    /// at `start_ns`. `sampling` describes how the samples are taken and what is not permitted, in the header's
-    /// key [`SAMPLING_KEY`].
+    /// at `start_ns`. `sampling` describes how the samples are taken, and missing permissions, in the
+    /// header's key [`SAMPLING_KEY`].
     ///
     /// # Errors
     /// None in practice.
@@ -237,7 +237,7 @@ impl RecordingWriter {
     }
 
     /// Lists a process with its current mappings and threads, at the start time. If switches are recorded, it
-    /// reads the stacks of threads that wait: without a switch, they would have no time.
+    /// reads the stacks of waiting threads: without a switch, their time would be missing.
     ///
     /// # Errors
     /// As [`EventWriter::event`].
@@ -349,7 +349,7 @@ impl RecordingWriter {
         Ok(self.counts)
     }
 
-    /// Names the frames that have no names yet.
+    /// Names the frames that are not named yet.
     fn names(&mut self) -> Result<(), Error> {
         let mut pids: Vec<i32> = self.known.keys().copied().collect();
         pids.sort_unstable();
@@ -374,7 +374,8 @@ impl RecordingWriter {
         self.writer.clear_bytes();
     }
 
-    /// Keeps a process whose first thread has ended for its other threads, until many have ended.
+    /// Keeps a process for its other threads after its first thread has ended, until many such processes are
+    /// kept.
     fn ended(&mut self, pid: i32) {
         self.ended.push_back(pid);
         if self.ended.len() > MAX_ENDED

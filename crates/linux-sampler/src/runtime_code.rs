@@ -1,4 +1,4 @@
-//! Code whose unwind information is known to its runtime only.
+//! Code with unwind information known only to its runtime.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ use crate::record::Registers;
 pub enum FramePosition {
     /// The innermost frame: the thread is at the instruction, perhaps before the frame is set up.
     Innermost,
-    /// A frame whose instruction pointer is a return address.
+    /// A frame with a return address as its instruction pointer.
     Caller,
 }
 
@@ -54,8 +54,8 @@ pub struct SampledFrame<'a> {
 /// ```
 pub trait RuntimeUnwinder: Debug + Send {
     /// Returns the registers in the caller of a frame; `None` if the code or the needed bytes of the stack
-    /// are not known. A result whose stack pointer does not rise, or whose instruction pointer is not in
-    /// executable memory, is ignored.
+    /// are not known. A result is ignored if its stack pointer does not rise, or its instruction pointer is
+    /// not in executable memory.
     fn caller(&mut self, pid: i32, frame: &SampledFrame<'_>) -> Option<Registers>;
 
     /// Removes a process: it has ended, or runs another program.

@@ -29,14 +29,14 @@ const ALLOWED_PAGES: usize = 128;
 /// Maximum number of bytes of the buffers of all processors.
 const MAX_BUFFERS: usize = 64 << 20;
 
-/// Descriptors in addition to those of events: buffers, files, the caller's own.
+/// Descriptors in addition to event descriptors: buffers, files, the caller's own.
 const SPARE_DESCRIPTORS: u64 = 256;
 
 /// A sampler of processes, a cgroup or the machine, from [`open`](Self::open) until it is dropped.
 ///
-/// It is read by one thread: [`read`](Self::read) waits for records and returns those that are in order.
-/// Memory is bounded by four times the buffers. If the reader is too slow, records are lost, which the kernel
-/// counts: [`RecordKind::Lost`].
+/// The sampler is read by one thread: [`read`](Self::read) waits for records and returns the ordered part of
+/// them. Memory is bounded by four times the buffers. If the reader is too slow, records are lost, which the
+/// kernel counts: [`RecordKind::Lost`].
 ///
 /// ```no_run
 /// use linux_sampler::{RecordKind, Sampler, SamplerConfig};
@@ -270,9 +270,9 @@ impl Sampler {
         sys::monotonic_ns()
     }
 
-    /// Waits until a buffer is a quarter full, a process ends, a signal comes or the timeout expires. Returns the
-    /// records up to the previous call, in time order: a later record in one buffer can precede an earlier
-    /// one in another.
+    /// Waits until a buffer is a quarter full, a process ends, a signal arrives or the timeout expires.
+    /// Returns the records up to the previous call, in time order: a later record in one buffer can precede
+    /// an earlier one in another.
     ///
     /// # Errors
     /// If waiting fails.
@@ -295,7 +295,7 @@ impl Sampler {
     /// Ends the sampling, and returns all remaining records.
     pub fn finish(&mut self) -> Records<'_> {
         for event in &self.events {
-            // It fails if the thread has ended.
+            // Disabling fails if the thread has ended.
             let _ = sys::disable(event.as_fd());
         }
         self.take();
@@ -399,7 +399,7 @@ struct Place {
     of_switch_stacks: bool,
 }
 
-/// A sampler whose events are being opened.
+/// A sampler with events that are being opened.
 struct Opening<'c> {
     config: &'c SamplerConfig,
     processors: Vec<i32>,
@@ -588,7 +588,7 @@ impl<'c> Opening<'c> {
         Ok(())
     }
 
-    /// Maps a buffer for an event, or lets it use one that is there.
+    /// Maps a buffer for an event, or lets it use an existing buffer.
     fn give_buffer(&mut self, event: &OwnedFd, place: Place) -> Result<(), Error> {
         if let Some(leader) = self.leader(place) {
             return sys::set_output(event.as_fd(), leader).map_err(Error::io("the buffer of an event"));
@@ -612,7 +612,7 @@ impl<'c> Opening<'c> {
         Ok(())
     }
 
-    /// The event whose buffer is the one of this place.
+    /// The event that owns the buffer of this place.
     fn leader(&self, place: Place) -> Option<BorrowedFd<'_>> {
         let Place { processor, of_switch_stacks } = place;
         let is_it =

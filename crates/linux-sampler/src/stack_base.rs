@@ -1,4 +1,4 @@
-//! Completion of stacks whose chain of frame pointers ends before the thread's entry point.
+//! Completion of stacks if the chain of frame pointers ends before the thread's entry point.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ const MAX_THREADS: usize = 1024;
 /// The samples of a thread after a search without result that are left as they are.
 const PAUSE: u32 = 256;
 
-/// The files whose functions start threads: a chain that ends in one has reached the root.
+/// Files with functions that start threads: a chain that ends in one of them has reached the root.
 const STARTS: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl"];
 
 /// Continues chains to the root by unwind information.
@@ -114,7 +114,7 @@ impl StackBase {
         let start = sp & !7;
         let Ok(stack) = read_stack(memory, start, MAX_STACK_SIZE) else { return nothing };
         let read = |at: u64| word(&stack, start, at);
-        // The frame that returns to the last but one, and its link to the one that returns to the last.
+        // The frame that returns to the last but one, and its link to the frame that returns to the last.
         let link = (start..start.saturating_add(stack.len() as u64)).step_by(8).find(|&frame| {
             read(frame.saturating_add(8)) == Some(tail.0)
                 && read(frame)

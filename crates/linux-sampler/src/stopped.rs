@@ -1,4 +1,4 @@
-//! Processes whose threads are stopped for a moment, with their registers.
+//! Processes with briefly stopped threads, and the threads' registers.
 //!
 //! # Source
 //! ptrace(2).
@@ -43,7 +43,7 @@ pub struct StoppedProcess {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoppedThread {
-    /// Its id.
+    /// The id of the thread.
     pub tid: i32,
     /// The general registers: `user_regs_struct` of the processor.
     pub registers: Vec<u8>,
@@ -81,7 +81,7 @@ impl StoppedProcess {
         Self { threads, since, _tracer: tracer }
     }
 
-    /// Its threads, by id.
+    /// The threads of the process, by id.
     pub fn threads(&self) -> &[StoppedThread] {
         &self.threads
     }
@@ -132,13 +132,13 @@ impl Tracing {
                     self.stopped.insert(tid, None);
                     new += 1;
                 }
-                // It has ended.
+                // The thread has ended.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 // A traced thread has started it since the list was made.
                 Err(_) if is_traced_here(pid, tid) => {
                     self.stopped.insert(tid, None);
                 }
-                // A thread that has ended, and whose process lives on, cannot be traced.
+                // A thread that has ended while its process lives on cannot be traced.
                 Err(_) if is_dead(pid, tid) => {}
                 Err(error) => return Err(Error::io(format!("ptrace of thread {tid}"))(error)),
             }
@@ -179,7 +179,7 @@ impl Tracing {
                         self.stopped.insert(tid, Some(stop));
                     }
                     Ok(None) => is_any_left = true,
-                    // It has ended.
+                    // The thread has ended.
                     Err(_) => {
                         self.stopped.remove(&tid);
                     }
@@ -201,8 +201,8 @@ impl Drop for Tracing {
     fn drop(&mut self) {
         for (&tid, stop) in &self.stopped {
             let stop = stop.or_else(|| look(tid).ok().flatten());
-            // It fails for a thread that was killed meanwhile, and for one that has not stopped yet: the kernel
-            // ends its trace with the thread of its tracer.
+            // Detaching fails if the thread was killed meanwhile, or has not stopped yet: the kernel ends its
+            // trace with the tracer's thread.
             let _ = sys::detach(tid, stop.map_or(0, |stop| stop.signal));
         }
     }
@@ -237,7 +237,7 @@ fn is_traced_here(pid: i32, tid: i32) -> bool {
     Status::new(&status).tracer() == Some(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs())
 }
 
-/// Returns true if a thread has ended, by its state in `/proc`.
+/// Returns true if a thread has ended according to `/proc`.
 fn is_dead(pid: i32, tid: i32) -> bool {
     state(pid, tid).map_or(true, |state| matches!(state, Some('Z' | 'X')))
 }
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!((thread.tid, thread.signal), (pid, 0));
         #[cfg(target_arch = "x86_64")]
         assert_eq!((thread.registers.len(), thread.floating_registers.len()), (27 * 8, 512));
-        // Real-time signals have no names in libraries: the shell sends one.
+        // Libraries do not name real-time signals: the shell sends one.
         let sent = Command::new("bash").args(["-c", &format!("kill -RTMIN {pid}")]).status().unwrap();
         assert!(sent.success());
         assert_eq!(state(pid), 't');
@@ -318,7 +318,7 @@ mod tests {
         let stopped = StoppedProcess::stop(pid, LIMIT).unwrap();
         assert_eq!(state(pid), 't');
         drop(stopped);
-        // It is on its way from the one stop to the other.
+        // The process is in transition between the two stops.
         await_state(pid, 'T');
         signal("-CONT");
         drop(child);

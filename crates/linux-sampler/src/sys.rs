@@ -23,14 +23,14 @@ const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
 /// Direction and size are part of a request's number; an identifier has 8 bytes.
 const IOC_ID: libc::c_ulong = 0x8008_2407;
 
-/// The tasks whose events are counted.
+/// The tasks for which events are counted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Tasks<'a> {
     /// One thread.
     Thread(i32),
     /// All threads of the machine that run on a processor.
     All,
-    /// The threads of a cgroup, by its folder.
+    /// The threads of a cgroup, by folder.
     Cgroup(BorrowedFd<'a>),
 }
 
@@ -119,7 +119,7 @@ fn trace(request: libc::c_uint, tid: i32, address: libc::c_long, data: libc::c_l
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes this thread the tracer of another, which runs on. `options` are those of `PTRACE_SETOPTIONS`.
+/// Makes this thread the tracer of another, which runs on. `options` are the options of `PTRACE_SETOPTIONS`.
 pub(crate) fn seize(tid: i32, options: i32) -> io::Result<()> {
     trace(libc::PTRACE_SEIZE, tid, 0, options.into())
 }
@@ -161,8 +161,8 @@ impl Report {
     }
 }
 
-/// Waits for a report of a thread, or of any that this thread traces. `options` are those of `waitid`,
-/// without `WNOHANG` it waits.
+/// Waits for a report of a thread, or of any that this thread traces. `options` are the options of `waitid`;
+/// without `WNOHANG` the call waits.
 ///
 /// # Errors
 /// `ECHILD` if there is nothing to wait for.
@@ -197,7 +197,7 @@ pub(crate) fn register_set(tid: i32, set: libc::c_long) -> io::Result<Vec<u8>> {
 pub(crate) fn signal_info(tid: i32) -> io::Result<[u8; 128]> {
     let mut info = [0_u64; 16];
     const { assert!(size_of::<libc::siginfo_t>() == 128) };
-    // SAFETY: the kernel writes a `siginfo_t`, whose size `info` has, aligned as its pointers.
+    // SAFETY: the kernel writes a `siginfo_t`; `info` has its size, and the alignment of its pointers.
     let result = unsafe {
         libc::ptrace(libc::PTRACE_GETSIGINFO as _, tid, std::ptr::null_mut::<u8>(), info.as_mut_ptr())
     };

@@ -1,22 +1,22 @@
 //! Fewer stacks of switches where threads leave processors thousands of times a second.
 //!
 //! All switches keep their times. The stacks of a second are limited for the whole sampler: threads with few
-//! switches have a stack for each, and of busier ones every n-th switch has a stack, with an n by which these
-//! threads share what is left. Such a stack has the weight n (`Sample::period`), so that the sum of the
-//! weights of a thread's stacks is the number of its switches, and the sum of weight times time off the
-//! processors is an unbiased estimate of that time.
+//! switches have a stack for each, and busier threads have a stack for every n-th switch, with n chosen so
+//! that they share the rest of the limit. Such a stack has the weight n (`Sample::period`), so that the sum
+//! of the weights of a thread's stacks is the number of its switches, and the sum of weight times time off
+//! the processors is an unbiased estimate of that time.
 //!
-//! Stacks are dropped when they are read. The kernel copies those of all switches: an event of its own
-//! software whose samples have a period has a sample for each occurrence, whatever its period is. Where that
-//! is more than their buffer holds, stacks are lost; since weights count the switches themselves, the next
-//! stack stands for those as well.
+//! Stacks are dropped when they are read. The kernel copies the stacks of all switches: a software event with
+//! sample periods has a sample for each occurrence, whatever the period is. If these overflow their buffer,
+//! stacks are lost; since weights count the switches themselves, the next stack represents the lost ones as
+//! well.
 //!
 //! # Source
 //! Linux `kernel/events/core.c` (`perf_swevent_event`).
 
 use std::collections::HashMap;
 
-/// The shortest time over which rates are measured.
+/// Minimum time over which rates are measured.
 const WINDOW_NS: u64 = 200_000_000;
 
 /// Maximum number of threads with a known rate; others keep all stacks.
@@ -27,7 +27,7 @@ const MAX_THREADS: usize = 1 << 16;
 pub(crate) struct Thinning {
     /// Stacks per second of all threads; 0 for no limit.
     limit: u32,
-    /// The fewest switches from one stack to the next.
+    /// Minimum number of switches from one stack to the next.
     least: u64,
     since_ns: u64,
     threads: HashMap<i32, Thread>,
@@ -39,9 +39,9 @@ struct Thread {
     switches: u64,
     /// The switches from one stack to the next.
     every: u64,
-    /// Switches since the one of the last stack that was kept.
+    /// Switches since the switch of the last stack that was kept.
     since_kept: u64,
-    /// True if the switch of the last stack is still to come.
+    /// True if the switch of the last stack is still expected.
     is_leaving: bool,
 }
 
@@ -133,7 +133,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// A thread leaves a processor: its stack comes before its switch.
+    /// A thread leaves a processor: its stack precedes its switch.
     fn leave(thinning: &mut Thinning, tid: i32) -> Option<u64> {
         let weight = thinning.stack(tid);
         thinning.switch(tid);

@@ -104,7 +104,7 @@ impl Unwinder {
         let mut position = FramePosition::Innermost;
         let mut by_frame_pointers = false;
         frames.push(registers.ip);
-        // The frames of the chain up to the last one that was unwound as well.
+        // The number of frames of the chain up to the last frame that was unwound as well.
         let mut met = 1;
         let mut here = maps.at(lookup_address(registers.ip, position));
         for _ in 0..MAX_STEPS {
@@ -144,8 +144,8 @@ impl Unwinder {
                 break;
             }
         }
-        // The frame with the pointer at `index` was called from the entry after it. Frames after the last one
-        // that was met have no frame pointer: the chain goes on with their callers.
+        // The frame with the pointer at `index` was called from the entry after it. Frames after the last
+        // match lack a frame pointer: the chain goes on with their callers.
         let rest = pointers.iter().position(|&pointer| pointer == registers.fp);
         let rest = rest.map(|index| index.saturating_add(1));
         let rest = rest.or((met > 1 || frames.len() == 1).then_some(met));
@@ -160,7 +160,7 @@ impl Unwinder {
 const fn lookup_address(ip: u64, position: FramePosition) -> u64 {
     match position {
         FramePosition::Innermost => ip,
-        // It can be past the end of a function that ends with a call.
+        // A return address can be past the end of a function that ends with a call.
         FramePosition::Caller => ip.wrapping_sub(1),
     }
 }

@@ -26,9 +26,9 @@ const MAX_STEPS: usize = 512;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ThreadActivity {
-    /// It runs, or waits for a processor.
+    /// The thread runs, or waits for a processor.
     Running,
-    /// It waits in the kernel.
+    /// The thread waits in the kernel.
     Waiting(ThreadWait),
 }
 
@@ -171,8 +171,8 @@ struct Stack<'s, R, C> {
 }
 
 impl<R: FnMut(u64) -> Result<u64, ()>, C: Fn(u64) -> bool> Stack<'_, R, C> {
-    /// Returns the address of a frame, the next frame pointer and the return address: those of the frame
-    /// pointer if it has a frame, or else of the first frame above the stack pointer.
+    /// Returns the address of a frame, the next frame pointer and the return address: from the frame pointer
+    /// if it points to a frame, otherwise from the first frame above the stack pointer.
     fn frame_from(mut self, frame_pointer: u64, sp: u64) -> Option<(u64, u64, u64)> {
         if frame_pointer >= sp.max(self.start)
             && let Some((next, caller)) = self.link(frame_pointer)

@@ -5,7 +5,7 @@
 //!
 //! Features: none. Rust 1.89 or later.
 //!
-//! Types and fields have the names of the protocol, whose documentation applies.
+//! Types and fields have the names of the protocol, and its documentation applies.
 //!
 //! ```
 //! use otlp_messages::Message as _;

@@ -14,7 +14,7 @@ impl DocumentId {
     }
 }
 
-/// The longest name in bytes. Parts of names are shared, so a small file could have a huge name.
+/// Maximum length of a name in bytes. Parts of names are shared, so a small file could have a huge name.
 const MAX_NAME_LEN: usize = 32 << 10;
 
 /// Returns the name of a document. Its blob has a separator and the parts to join with it, each a blob of its

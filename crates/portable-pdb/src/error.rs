@@ -33,9 +33,9 @@ pub enum Error {
     TooLarge {
         /// The name of the value that is too large.
         what: &'static str,
-        /// Its size in bytes, as far as it is known.
+        /// The size in bytes, or the part of it that is known.
         bytes: u64,
-        /// The largest allowed size in bytes.
+        /// Maximum allowed size in bytes.
         limit: u64,
     },
 }

@@ -104,7 +104,7 @@ impl<'a> Image<'a> {
     /// ```
     ///
     /// # Errors
-    /// It does not unpack to its stated size, or that is more than `limit` bytes.
+    /// If the PDB does not unpack to its stated size, or the size exceeds `limit` bytes.
     pub fn embedded_pdb(&self, limit: usize) -> Result<Option<Vec<u8>>> {
         let Some((size, packed)) = self.embedded else { return Ok(None) };
         let limit = limit as u64;

@@ -29,7 +29,7 @@
 //! ```
 //!
 //! [`type_definitions`] reads the types that a program defines, with their enclosing types and static fields,
-//! from the program itself. [`ProgramMetadata`] names types, methods and fields by their tokens.
+//! from the program itself. [`ProgramMetadata`] names types, methods and fields by token.
 //!
 //! # Untrusted input
 //!

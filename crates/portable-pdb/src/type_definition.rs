@@ -14,7 +14,7 @@ const MAX_TOTAL_BYTES: usize = 64 << 20;
 
 /// A static field.
 const STATIC: u16 = 0x10;
-/// A constant, which has no storage.
+/// A constant, without storage.
 const LITERAL: u16 = 0x40;
 
 /// A type that a program defines.
@@ -23,8 +23,8 @@ const LITERAL: u16 = 0x40;
 pub struct TypeDefinition {
     /// The name as the runtime writes it: ``System.Collections.Generic.Dictionary`2+Entry``.
     pub name: String,
-    /// The names of its static fields, in the order of the metadata; those of properties as the compiler
-    /// writes them (`<Name>k__BackingField`).
+    /// The names of the static fields, in the order of the metadata; for properties as the compiler writes
+    /// them (`<Name>k__BackingField`).
     pub static_fields: Vec<String>,
 }
 
@@ -120,7 +120,7 @@ fn enclosing_types(tables: &Tables<'_>) -> Result<Vec<Option<usize>>> {
 pub(crate) const TYPE_DEF: usize = 0x02;
 pub(crate) const FIELD: usize = 0x04;
 pub(crate) const NESTED_CLASS: usize = 0x29;
-/// The number of tables that a program can have, whose rows follow each other.
+/// The number of tables that a program can have. Their rows follow each other.
 const TABLES: usize = 0x2d;
 
 /// A column of a table.
@@ -221,7 +221,7 @@ const COLUMNS: [&[Column]; NESTED_CLASS + 1] = {
 pub(crate) struct Tables<'a> {
     heaps: u8,
     counts: [u32; TABLES],
-    /// The tables whose rows are sorted, a bit for each.
+    /// Tables with sorted rows, a bit for each.
     sorted: u64,
     /// The rows of all tables.
     rows: Cursor<'a>,

@@ -20,7 +20,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Returns mdBook: the user's, or one that is installed below `target/tools`.
+/// Returns mdBook: the user's, or a copy installed below `target/tools`.
 fn mdbook() -> Result<PathBuf> {
     if workspace::is_installed("mdbook", "--version") {
         return Ok("mdbook".into());

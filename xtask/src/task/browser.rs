@@ -59,7 +59,7 @@ pub(crate) fn test(page: &Path) -> Result<()> {
     execute(test.env("DIPC_BROWSER_PAGE", page))
 }
 
-/// Replaces a text that is there once.
+/// Replaces a string that occurs once.
 fn replaced(page: &str, from: &str, to: &str) -> Result<String> {
     ensure!(page.matches(from).count() == 1, "index.html has no single {from}");
     Ok(page.replacen(from, to, 1))

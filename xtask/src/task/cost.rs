@@ -1,6 +1,6 @@
 //! `cargo xtask cost`: the instructions of commands on recordings of testdata, against a committed table.
 //!
-//! Cachegrind counts them, so that other work on the machine does not matter. The counts are those of one
+//! Cachegrind counts them, so that other work on the machine does not matter. The counts apply to one
 //! compiler, one way to build and one kind of processor: elsewhere they are printed, and not compared.
 
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ use crate::task::workspace::{self, cargo, command_line, execute, is_installed, o
 
 /// The table.
 const TABLE: &str = "xtask/cost.txt";
-/// The change that is accepted, as a part of the count: one in so many.
+/// The tolerated change, as a fraction of the count: one in this many.
 const TOLERANCE: u64 = 50;
 
 /// The environment variable by which cargo compiles crates as a whole.

@@ -95,8 +95,8 @@ fn field(number: usize, text: &str) -> Field<'_> {
     }
 }
 
-/// Returns the fields with causes that are both printed and returned, or neither, of the errors in a source file
-/// whose comments were removed.
+/// Returns the fields with causes that are both printed and returned, or neither, of the errors in a source
+/// file without comments.
 fn faults(source: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in source.match_indices("#[error(") {

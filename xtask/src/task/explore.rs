@@ -1,4 +1,4 @@
-//! `cargo xtask explore`: the random tests with other seeds than those of `cargo xtask test`.
+//! `cargo xtask explore`: the random tests with other seeds than `cargo xtask test`.
 //!
 //! Random tests are in modules of the name `random`. They draw from proptest's seed, which
 //! `.cargo/config.toml` sets.
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &ExploreOptions) -> Result<()> {
     Ok(())
 }
 
-/// Returns the crates that have random tests, or those of them that are named.
+/// Returns the crates that have random tests, limited to the given names, if any.
 fn chosen(names: &[String]) -> Result<Vec<String>> {
     let crates = crates_with_random_tests()?;
     if let Some(name) = names.iter().find(|name| !crates.contains(name)) {

@@ -1,4 +1,4 @@
-//! `cargo xtask fleet`: exported recordings asked by SQL engines, whose answers must be those of
+//! `cargo xtask fleet`: exported recordings queried by SQL engines. The answers must equal the results of
 //! `dipc report`.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::task::workspace::{self, cargo, execute};
 /// The Python packages of the engines, each with the reason that it may be missing.
 const PACKAGES: [(&str, &str); 10] = [
     ("duckdb", ""),
-    // Its program, which `dipc sql` starts.
+    // DuckDB's program, which `dipc sql` starts.
     ("duckdb_cli", ""),
     ("datafusion", ""),
     // DataFusion's results; Python's tables.
@@ -80,7 +80,7 @@ fn python(environment: &Path, offline: bool) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Returns true if the Java that is installed is one that Spark runs on.
+/// Returns true if Spark runs on the installed Java.
 fn has_java_17() -> bool {
     let output = Command::new("java").arg("-version").output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stderr).into_owned()).unwrap_or_default();

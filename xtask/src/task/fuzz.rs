@@ -21,7 +21,7 @@ struct Target {
     input: InputFormat,
     /// The folder of testdata that seeds its corpus.
     testdata: &'static str,
-    /// The inputs that `cargo xtask test` runs, those of the corpus included: a few seconds of them.
+    /// The number of inputs that `cargo xtask test` runs, including the corpus: a few seconds of them.
     brief_runs: u32,
 }
 
@@ -126,7 +126,7 @@ fn fuzz(target: &str, options: &FuzzOptions) -> Result<()> {
     if let Some(input) = &options.input {
         command.arg(std::path::absolute(input)?);
     } else {
-        // The limits report a decoder whose input makes it allocate or loop without bounds.
+        // The limits report decoders that allocate or loop without bounds.
         command.args(["--", "-rss_limit_mb=2048", "-timeout=10", "-print_final_stats=1"]);
         command.arg(format!("-max_total_time={}", options.time.as_secs()));
     }

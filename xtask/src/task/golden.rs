@@ -1,4 +1,4 @@
-//! `cargo xtask golden`: the tests that compare output with the text committed beside its input.
+//! `cargo xtask golden`: the tests that compare output with the text committed next to its input.
 
 mod coverage;
 

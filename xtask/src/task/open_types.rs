@@ -1,5 +1,6 @@
-//! Test of the types of all packages: one that may grow is `#[non_exhaustive]` or has private fields, so that a new
-//! variant or field breaks no user. One that will not says why: `#[allow(clippy::exhaustive_…, reason = "…")]`.
+//! Test of the types of all packages: extensible types are `#[non_exhaustive]` or have private fields, so
+//! that a new variant or field does not break users. Other types state the reason:
+//! `#[allow(clippy::exhaustive_…, reason = "…")]`.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,7 @@ fn faults(source: &str) -> Vec<&str> {
     let lines: Vec<&str> = source.lines().collect();
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        // Indented items are those of macros: messages of the protocol, which decide for all of them.
+        // Indented items are in macros: messages of the protocol, which decide for all of them.
         let (is_enum, rest) = match (line.strip_prefix("pub enum "), line.strip_prefix("pub struct ")) {
             (Some(rest), _) => (true, rest),
             (None, Some(rest)) => (false, rest),

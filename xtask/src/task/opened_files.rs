@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::task::workspace;
 
-/// The folders whose code has such names.
+/// The folders with code that has such names.
 const FOLDERS: [&str; 6] = [
     "crates/clr-dump/src",
     "crates/dipc-cli/src/inspect",
@@ -31,8 +31,8 @@ const CALLS: [&str; 9] = [
     "fs::copy(",
 ];
 
-/// The lines with such calls outside tests, by file, and the reason why their names are no one else's. A new line
-/// here needs such a reason.
+/// The lines with such calls outside tests, by file, and the reason why others cannot choose their names. A
+/// new line here needs such a reason.
 const PERMITTED: [(&str, usize, &str); 30] = [
     ("clr-dump/src/copy_pieces.rs", 1, "/proc"),
     ("clr-dump/src/process.rs", 3, "/proc"),

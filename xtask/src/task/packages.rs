@@ -11,7 +11,7 @@ use crate::task::workspace::{self, cargo};
 
 /// The licence files of every package.
 pub(crate) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
-/// The operating systems whose documentation docs.rs builds.
+/// The operating systems for which docs.rs builds documentation.
 const DOCUMENTED: [&str; 3] = ["-linux-", "-windows-", "-apple-darwin"];
 /// Maximum size of a file in a package, in bytes: testdata is larger, source code is not.
 const MAX_FILE_SIZE: u64 = 256 * 1024;

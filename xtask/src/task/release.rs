@@ -121,7 +121,7 @@ fn distribution() -> Result<PathBuf> {
 }
 
 impl Release {
-    /// Returns the release of the current commit; without a version, with that of the workspace.
+    /// Returns the release of the current commit; without a version, with the workspace's version.
     fn of_head(version: Option<&str>) -> Result<Self> {
         let head = checks::git(&["log", "-1", "--format=%H %ct"])?;
         let (commit, time) = head.trim().split_once(' ').with_context(|| format!("git log: {head:?}"))?;
@@ -135,7 +135,7 @@ impl Release {
         })
     }
 
-    /// Returns a text of `packaging` with the version and the repository's address in it.
+    /// Returns a template of `packaging` with the version and the repository's address filled in.
     fn fill_in(&self, template: &str) -> String {
         template.replace("@VERSION@", &self.version).replace("@REPOSITORY@", &self.repository)
     }

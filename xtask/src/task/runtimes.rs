@@ -20,7 +20,7 @@ const STAMP: &str = ".recipe";
 
 /// A runtime for the live tests.
 pub(crate) struct Runtime {
-    /// Its version, and the name of its folder.
+    /// The version of the runtime, and the name of its folder.
     pub(crate) name: &'static str,
     /// The version of the recipe: another one rebuilds the runtime.
     recipe: &'static str,

@@ -194,7 +194,7 @@ mod tests {
             include_str!("../../../.github/workflows/release.yml"),
         ] {
             assert!(workflow.contains("cargo xtask setup"));
-            // It runs only tasks, so that all of it can run elsewhere.
+            // The workflow runs only tasks, so all of it can run elsewhere.
             let commands: Vec<_> =
                 workflow.lines().filter_map(|line| line.trim().strip_prefix("- run: ")).collect();
             assert!(

@@ -23,7 +23,7 @@ const REQUIRE_PROGRAMS: [&str; 2] = ["DIPC_REQUIRE_BROWSER", "DIPC_REQUIRE_PROME
 
 /// The test targets that need real runtimes, a browser or other vendors' clients; `--quick` leaves them out.
 const SLOW: [&str; 6] = ["book", "commands", LIVE, "official", "page", "real_runtime"];
-/// The one of them that measures processes.
+/// The target that measures processes.
 const LIVE: &str = "live";
 
 pub(crate) fn run(options: &TestOptions) -> Result<()> {
@@ -59,8 +59,8 @@ fn quick_targets() -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// Returns the names of the workspace's targets of a kind that have tests. Most examples have none:
-/// integration tests call them.
+/// Returns the names of the workspace's targets of a kind that have tests. Most examples do not: integration
+/// tests call them.
 fn tested_targets(kind: &str) -> Result<BTreeSet<String>> {
     let metadata = metadata(&["--no-deps"])?;
     let targets = array(&metadata["packages"]).iter().flat_map(|package| array(&package["targets"]));
@@ -97,8 +97,8 @@ fn run_all(options: &TestOptions) -> Result<()> {
         let arguments = selection("--test", &targets).chain(selection("--example", &examples));
         executables::test(arguments.chain(["--lib", "--bins", "--benches"]), Order::SideBySide, require)
     });
-    // These tests wait for most of their time: compilers of other steps, at the lowest priority, take it. Those
-    // with real runtimes have the machine for themselves.
+    // These tests wait for most of their time: compilers of other steps, at the lowest priority, take it.
+    // Tests with real runtimes have the machine for themselves.
     let compiled = thread::scope(|scope| {
         let compiled = scope.spawn(|| compile(options.require_all));
         let others: Vec<_> = SLOW.into_iter().filter(|target| *target != LIVE).collect();
@@ -121,8 +121,8 @@ fn run_all(options: &TestOptions) -> Result<()> {
     steps.finish()
 }
 
-/// Runs the steps that only compile: in build folders of their own, but for the docs at the end, when the tests
-/// beside them have been built.
+/// Runs the steps that only compile: in build folders of their own, except the docs at the end, after the
+/// concurrent tests have been built.
 fn compile(require_all: bool) -> Steps {
     let mut steps = Steps::new(require_all);
     msrv::check(&mut steps);

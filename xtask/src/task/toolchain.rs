@@ -9,15 +9,15 @@ use anyhow::{Context as _, Result, bail};
 use crate::task::workspace::{self, execute};
 
 pub(crate) struct Toolchain {
-    /// The folder of `cargo` and `rustc`; `None` for those that run this program.
+    /// The folder of `cargo` and `rustc`; `None` for the toolchain that runs this program.
     folder: Option<PathBuf>,
     /// True if the standard library is built from its sources.
     builds_std: bool,
 }
 
 impl Toolchain {
-    /// Returns a toolchain that has the target's standard library, or else its sources: the one that runs
-    /// this program, or the distribution's.
+    /// Returns a toolchain that has the target's standard library, or else its sources: the toolchain that
+    /// runs this program, or the distribution's.
     pub(crate) fn for_target(target: &str) -> Result<Self> {
         let candidates = || [None, Some(PathBuf::from("/usr/bin"))].into_iter();
         let sysroots = || candidates().filter_map(|folder| Some((sysroot(folder.as_deref())?, folder)));

@@ -52,7 +52,7 @@ impl<'b> AsyncBuffer<'b> {
         let size = header.u32()?;
         let (thread_context, thread, event_count) = (header.u32()?, header.u64()?, header.u32()?);
         let (start, end) = (Ticks(header.u64()?), Ticks(header.u64()?));
-        // What follows the stated size is not of the buffer.
+        // Bytes past the stated size do not belong to the buffer.
         let size = usize::try_from(size).ok().filter(|size| *size <= bytes.len()).unwrap_or(bytes.len());
         let events = header.take(size.saturating_sub(header.offset()))?;
         Ok(Self { thread, thread_context, event_count, start, end, events })
@@ -64,7 +64,7 @@ impl<'b> AsyncBuffer<'b> {
     }
 }
 
-/// The events of a buffer. After an error there are no more.
+/// The events of a buffer. The iterator ends after an error.
 #[derive(Debug)]
 pub struct AsyncEvents<'b, 'l> {
     rest: Cursor<'b>,

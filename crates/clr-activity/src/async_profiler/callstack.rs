@@ -56,7 +56,7 @@ impl<'b> AsyncCallstack<'b> {
         Ok(callstack)
     }
 
-    /// Returns the number of frames. Without any, they are those of an earlier event of the operation.
+    /// Returns the number of frames. Zero means the frames of an earlier event of the operation.
     pub const fn len(&self) -> usize {
         self.count as usize
     }
@@ -69,7 +69,7 @@ impl<'b> AsyncCallstack<'b> {
     /// Returns the frames, the innermost first: each is awaited by the next one.
     pub fn frames(&self) -> Vec<AsyncFrame> {
         let mut frames = Vec::with_capacity(self.len());
-        // They were decoded before without an error.
+        // The frames were decoded before without an error.
         let _ = self.decode(|frame| frames.push(frame));
         frames
     }

@@ -1,6 +1,6 @@
 //! Errors of buffers.
 
-/// An error in a buffer: events before it are valid, those behind it are lost.
+/// An error in a buffer: events before it are valid, later events are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AsyncBufferError {
@@ -19,12 +19,12 @@ pub enum AsyncBufferError {
         /// The offset of the number in the buffer.
         offset: usize,
     },
-    /// An event whose length is not known: neither this library nor the runtime's own list has its id.
+    /// An event of unknown length: neither this library nor the runtime's own list has its id.
     #[error("event {id} at byte {offset} of the buffer is not in the runtime's list of events")]
     UnknownEvent {
-        /// Its id.
+        /// The id of the event.
         id: u8,
-        /// Its offset in the buffer.
+        /// The offset of the event in the buffer.
         offset: usize,
     },
 }

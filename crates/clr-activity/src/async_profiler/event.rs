@@ -11,11 +11,11 @@ use super::layout::{AsyncLayout, LengthWidth};
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct AsyncEvent<'b> {
-    /// Its id.
+    /// The id of the event's kind.
     pub id: u8,
-    /// Its time, on the clock of the recording.
+    /// The time on the clock of the recording.
     pub time: Ticks,
-    /// Its content.
+    /// The content of the event.
     pub kind: AsyncEventKind<'b>,
 }
 
@@ -27,12 +27,12 @@ pub enum AsyncEventKind<'b> {
     ContextCreated {
         /// The operation around it.
         parent: u64,
-        /// Its id.
+        /// The id of the operation's dispatcher.
         dispatcher: u64,
     },
     /// The thread continues an operation.
     ContextResumed {
-        /// Its id.
+        /// The id of the operation's dispatcher.
         dispatcher: u64,
     },
     /// The operation that the thread runs has to wait.
@@ -120,7 +120,7 @@ impl<'b> AsyncEvent<'b> {
         NAMES.get(usize::from(self.id).checked_sub(1)?).copied()
     }
 
-    /// Parses the next event. `time` is that of the one before.
+    /// Parses the next event. `time` is the time of the event before.
     pub(super) fn parse(
         cursor: &mut Cursor<'b>,
         time: Ticks,

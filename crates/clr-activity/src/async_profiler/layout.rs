@@ -3,7 +3,7 @@
 /// The width of the length that precedes an event's fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LengthWidth {
-    /// The event has no fields, and no length.
+    /// The event lacks both fields and a length.
     None,
     Byte,
     Word,
@@ -28,9 +28,9 @@ pub struct AsyncLayout {
     widths: [Option<LengthWidth>; 256],
 }
 
-/// The ids whose length has one byte.
+/// Ids with a length of one byte.
 const BYTE: [u8; 8] = [1, 2, 5, 11, 12, 15, 23, 24];
-/// The ids whose length has two bytes.
+/// Ids with a length of two bytes.
 const WORD: [u8; 6] = [6, 7, 8, 16, 19, 22];
 /// The ids that are known.
 const KNOWN: std::ops::RangeInclusive<u8> = 1..=24;

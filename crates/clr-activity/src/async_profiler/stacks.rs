@@ -68,7 +68,7 @@ impl AsyncStacksBuilder {
         self.buffers.push((process, start, payload.into()));
     }
 
-    /// Returns whether there are no buffers.
+    /// Returns true if there are no buffers.
     pub const fn is_empty(&self) -> bool {
         self.buffers.is_empty()
     }
@@ -91,7 +91,7 @@ impl AsyncStacksBuilder {
 #[derive(Debug, Default)]
 struct Process {
     layout: AsyncLayout,
-    /// The time of the first metadata: what was written before is of another session.
+    /// The time of the first metadata: earlier events belong to another session.
     begin: Option<Ticks>,
 }
 
@@ -109,11 +109,11 @@ struct Run {
 /// A run that has not ended.
 #[derive(Debug)]
 struct OpenRun {
-    /// Its place in the thread's list; `None` if there are more than are kept.
+    /// The run's place in the thread's list; `None` beyond the maximum that is kept.
     place: Option<usize>,
     dispatcher: u64,
     model: AsyncModel,
-    /// Its methods, the innermost first.
+    /// The run's methods, innermost first.
     methods: Vec<u64>,
 }
 
@@ -152,8 +152,8 @@ impl Default for AsyncStacks {
 }
 
 impl AsyncStacks {
-    /// Returns the operation that a thread ran at a time: its methods as ids for [`methods`](Self::methods), and
-    /// what they are. With operations within each other it is the innermost.
+    /// Returns the operation that a thread ran at a time: its methods as ids for [`methods`](Self::methods),
+    /// and their model. Of nested operations, this is the innermost.
     pub fn at(&self, process: Option<u64>, thread: u64, time: Ticks) -> Option<(StackId, AsyncModel)> {
         let runs = &self.threads.get(&(process, thread))?.runs;
         let begun = runs.partition_point(|run| run.start <= time);
@@ -369,11 +369,11 @@ mod tests {
         let third = Buffer::new(11, 30).event(13, 0, &[]);
         let stacks = read(&[third, second, before, first]);
         assert_eq!([5, 15, 25, 35].map(|time| at(&stacks, 11, time)), [None, None, Some(vec![1]), None]);
-        // What the thread reported before the session's metadata is of another session.
+        // Events of the thread before the session's metadata belong to another session.
         let old = Buffer::new(11, 0).event(20, 0, &[]).state_machine_callstack(16, 1, 1, &[9]);
         let metadata = Buffer::new(12, 10).event(22, 0, METADATA);
         assert_eq!(at(&read(&[old, metadata]), 11, 5), None);
-        // A second report ends what was open.
+        // A second report ends open runs.
         let again = Buffer::new(11, 0).event(22, 0, METADATA).event(20, 0, &[]);
         let again = again.state_machine_callstack(16, 1, 1, &[9]).event(20, 4, &[]);
         let stacks = read(&[again]);

@@ -23,8 +23,8 @@ use crate::view::{self, ClrEvent, IlToNativeMap, ProcessMapping, ProcessSymbol};
 /// Time decides then.
 ///
 /// # Memory
-/// It takes about 80 bytes for a range of code, and each text once: 500,000 methods take less than 100 MB.
-/// The [limit](Self::with_limit) bounds it, and omitted entries are [counted](Self::left_out). [IL
+/// It takes about 80 bytes for a range of code, and stores each string once: 500,000 methods take less than
+/// 100 MB. The [limit](Self::with_limit) bounds it, and omitted entries are [counted](Self::left_out). [IL
 /// offsets](Self::with_il_offsets) add 8 bytes for each entry of each map of the recording: some 200 for a
 /// compiled method. Where more than 64 ranges of code overlap, [`symbolizer`](Self::symbolizer) takes up to
 /// 16 bytes more for each of these and each doubling of their number.
@@ -106,7 +106,7 @@ impl CodeMap {
         self
     }
 
-    /// Adds the record of an event about code. Most events have none.
+    /// Adds the record of an event about code. Most events do not have one.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
         let metadata = event.metadata();
@@ -117,14 +117,14 @@ impl CodeMap {
 
     #[inline(never)]
     fn add_code(&mut self, event: &Event<'_>) {
-        // A payload that is cut has no record.
+        // A cut payload does not have a record.
         if let Ok(Some(view)) = ClrEvent::of(event) {
             self.add_decoded(event, &view);
         }
     }
 
     /// Adds the record of an event that was decoded already. Uses the events of
-    /// [`sets::CODE`](crate::sets::CODE), and with [IL offsets](Self::with_il_offsets) those of
+    /// [`sets::CODE`](crate::sets::CODE), and with [IL offsets](Self::with_il_offsets) also of
     /// [`sets::IL_MAPS`](crate::sets::IL_MAPS).
     pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         self.update_size();

@@ -61,8 +61,8 @@ fn is_shared_framework(path: &str) -> bool {
 
 impl Code<'_> {
     /// Returns true for the user's code: .NET methods of other assemblies than the
-    /// [framework's](is_framework). Methods made while the program ran, such as those of compiled regular
-    /// expressions, belong to their callers. Methods of an unknown assembly are known by their namespace.
+    /// [framework's](is_framework). Methods generated at run time, such as compiled regular expressions,
+    /// belong to their callers. Methods of an unknown assembly are classified by namespace.
     pub fn is_user_code(&self) -> bool {
         match self {
             Self::Method(method) if method.namespace() == MADE_IN_MEMORY => false,

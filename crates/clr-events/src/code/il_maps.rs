@@ -48,7 +48,7 @@ impl IlMaps {
         // Code without IL, or that ends the method, belongs to the code before it.
         let is_il = |il: u32| !matches!(il, NO_MAPPING | PROLOG | EPILOG);
         scratch.extend(pairs.clone().filter(|(il, _)| is_il(*il)).map(|(il, native)| Point { native, il }));
-        // The last of several points at one address is that of the code there; the earlier ones are empty.
+        // The last of several points at one address describes the code there; the earlier ones are empty.
         scratch.sort_unstable();
         // Code before the first statement of the method, or of a handler in it, belongs to that statement.
         for (_, native) in pairs.filter(|(il, _)| *il == PROLOG) {

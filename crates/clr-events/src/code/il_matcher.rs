@@ -7,7 +7,7 @@ use crate::code::il_maps::{IlMapId, IlMaps};
 use crate::code::method_entry::Entry;
 use crate::view::IlToNativeMap;
 
-/// The number of threads whose last record is kept. When a recording has more, all are dropped.
+/// Maximum number of threads with a kept last record. When a recording has more, all are dropped.
 const MAX_THREADS: usize = 1 << 16;
 
 /// The last record of a thread that is about code. A map names its method, but not which of the method's

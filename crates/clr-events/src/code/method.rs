@@ -114,20 +114,20 @@ impl<'m> Method<'m> {
     pub fn namespace(&self) -> &'m str {
         self.texts.get(self.entry.namespace)
     }
-    /// Its name.
+    /// The name of the method.
     pub fn name(&self) -> &'m str {
         self.texts.get(self.entry.name)
     }
-    /// Its signature as the runtime writes it, return type first.
+    /// The signature as the runtime writes it, return type first.
     pub fn signature(&self) -> &'m str {
         self.texts.get(self.entry.signature)
     }
-    /// The types of its parameters in parentheses; empty if the signature has none.
+    /// The parameter types in parentheses; empty if the signature lacks them.
     pub fn parameters(&self) -> &'m str {
         let signature = self.signature();
         signature.find('(').and_then(|open| signature.get(open..)).unwrap_or_default()
     }
-    /// Its names as the runtime writes them.
+    /// The names as the runtime writes them.
     pub fn runtime_name(&self) -> RuntimeName<'m> {
         RuntimeName { namespace: self.namespace(), name: self.name(), signature: self.signature() }
     }
@@ -135,7 +135,7 @@ impl<'m> Method<'m> {
     pub const fn id(&self) -> u64 {
         self.entry.method_id
     }
-    /// Its token in the module's metadata.
+    /// The token in the module's metadata.
     pub const fn token(&self) -> u32 {
         self.entry.token
     }
@@ -147,9 +147,9 @@ impl<'m> Method<'m> {
     pub const fn size(&self) -> u32 {
         self.entry.size
     }
-    /// The IL that the code at an address of it was made of, in bytes from the beginning of the method's IL;
-    /// `None` if the recording has no map, or the code map does not [keep](crate::CodeMap::with_il_offsets)
-    /// it. Runtimes map jitted code only.
+    /// The IL offset of the code at an address, in bytes from the beginning of the method's IL; `None` if the
+    /// recording lacks a map, or the code map does not [keep](crate::CodeMap::with_il_offsets) it. Runtimes
+    /// map jitted code only.
     ///
     /// The address of a frame that called another, or the runtime, is the return address, which follows the
     /// call. The IL there may already belong to the next statement, so look up the address minus one.

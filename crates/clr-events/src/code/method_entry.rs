@@ -22,12 +22,12 @@ pub(crate) struct Entry {
     pub(crate) signature: StringId,
     pub(crate) token: u32,
     pub(crate) flags: MethodFlags,
-    /// Its map to IL.
+    /// The method's map to IL.
     pub(crate) il: IlMapId,
 }
 
 impl Entry {
-    /// From an event that has no names.
+    /// From an event without names.
     pub(crate) fn is_unnamed(&self) -> bool {
         (self.namespace, self.name, self.signature) == (StringId::EMPTY, StringId::EMPTY, StringId::EMPTY)
     }

@@ -27,9 +27,9 @@ pub(crate) struct MethodRecord<'a> {
 pub(crate) enum RecordKind {
     Load,
     Unload,
-    /// It was there when the session began.
+    /// The method was loaded when the session began.
     DcStart,
-    /// It was there when the session ended.
+    /// The method was loaded when the session ended.
     DcStop,
 }
 

@@ -120,7 +120,7 @@ impl<'m> Module<'m> {
     pub fn native_path(&self) -> &'m str {
         self.texts.get(self.details.native_path)
     }
-    /// Returns the signature and the age of the PDB; the signature is nil if the recording has none.
+    /// Returns the signature and the age of the PDB; the signature is nil if the recording lacks it.
     pub const fn pdb(&self) -> (Uuid, u32) {
         (self.details.pdb_signature, self.details.pdb_age)
     }
@@ -138,7 +138,7 @@ impl fmt::Debug for Module<'_> {
 
 /// Returns the last part of a path of any system, without `.dll` or `.exe`.
 pub(crate) fn file_name(path: &str) -> &str {
-    // Bytes, because every address without a symbol comes here; the separators are ASCII.
+    // Bytes, because this runs for every address without a symbol; the separators are ASCII.
     let name_at = path.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
     let name = name_at.and_then(|at| path.get(at.saturating_add(1)..)).unwrap_or(path);
     match name.len().checked_sub(4).and_then(|stem| name.split_at_checked(stem)) {

@@ -85,7 +85,7 @@ impl CodeOrigin {
         Self::of_native(symbol.file(), symbol.name())
     }
 
-    /// Returns the origin of native code by its file and its symbol, mangled or not.
+    /// Returns the origin of native code from its file and symbol, mangled or not.
     pub fn of_native(path: &str, symbol: &str) -> Self {
         match Self::of_file(path) {
             // In libcoreclr, and in programs that were compiled ahead of time.

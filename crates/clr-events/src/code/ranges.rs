@@ -26,11 +26,11 @@ const FRACTION: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Ranges<T> {
     entries: Vec<T>,
-    /// So many entries are in order, each thing once.
+    /// Number of entries that are in order, each thing once.
     sorted: usize,
     /// The highest last address of each of these and all before it.
     reach: Vec<u64>,
-    /// The entries where more ranges than can be compared one by one may hold an address.
+    /// The entries at addresses with too many overlapping ranges to compare one by one.
     overlaps: Overlaps,
 }
 
@@ -86,7 +86,7 @@ impl<T: Span> Ranges<T> {
         indices
     }
 
-    /// Sorts the entries, and merges those of one thing.
+    /// Sorts the entries, and merges entries of one thing.
     fn sort_entries(&mut self) {
         if self.sorted == self.entries.len() {
             return;
@@ -113,8 +113,8 @@ impl<T: Span> Ranges<T> {
         self.entries.capacity().saturating_mul(entry).saturating_add(self.overlaps.bytes())
     }
 
-    /// The range that held an address at a time: the newest of those that did, else the one that did soonest
-    /// before or after.
+    /// The range that held an address at a time. The newest such range wins; without one, the nearest in
+    /// time.
     ///
     /// The ranges must be sorted.
     pub(crate) fn find(&self, address: u64, time: Ticks) -> Option<Found> {

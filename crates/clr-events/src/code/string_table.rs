@@ -7,7 +7,7 @@ use core::hash::BuildHasher as _;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use nettrace::Utf16;
 
-/// A text in [`StringTable`]; equal texts have equal ids.
+/// A string in [`StringTable`]; equal strings have equal ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct StringId(u32);
 
@@ -19,13 +19,13 @@ impl StringId {
 /// Bytes of a chunk. Chunks never move, so that growing copies nothing. A power of two.
 const CHUNK: usize = 1 << 20;
 
-/// The bytes of a text's length, which precedes it: three characters of 7 bits, so that a chunk is UTF-8.
+/// The bytes of a string's length prefix: three characters of 7 bits, so that a chunk is UTF-8.
 const LENGTH_LEN: usize = 3;
 
-/// The longest text in bytes; longer ones are cut, between characters.
+/// Maximum length of a string in bytes; longer strings are cut between characters.
 const MAX_LEN: usize = 1 << 16;
 
-/// Texts in chunks. The id of a text is the offset of its length, all chunks counted as full.
+/// Strings in chunks. The id of a string is the offset of its length, all chunks counted as full.
 ///
 /// A set of boxed strings would take an allocation, a pointer and a length for each text, and some 8 bytes
 /// for its hash; here that is 3 bytes and a 4-byte id.
@@ -52,7 +52,7 @@ impl Default for StringTable {
 }
 
 impl StringTable {
-    /// Adds a text and returns its id.
+    /// Adds a string and returns its id.
     pub(crate) fn add_utf16(&mut self, text: Utf16<'_>) -> StringId {
         let mut bytes = core::mem::take(&mut self.scratch).into_bytes();
         bytes.clear();
@@ -72,13 +72,13 @@ impl StringTable {
         id
     }
 
-    /// Adds a text that should be UTF-8 and returns its id.
+    /// Adds a string that should be UTF-8 and returns its id.
     pub(crate) fn add_utf8(&mut self, text: &[u8]) -> StringId {
         let text = text.get(..MAX_LEN).unwrap_or(text);
         self.add(&String::from_utf8_lossy(text))
     }
 
-    /// Adds a text and returns its id; once 4 GB are full, that of the empty text.
+    /// Adds a string and returns its id; once 4 GB are full, the id of the empty string.
     pub(crate) fn add(&mut self, text: &str) -> StringId {
         let text = cut(text);
         let hash = self.hasher.hash_one(text);
@@ -118,7 +118,7 @@ impl StringTable {
     }
 }
 
-/// Returns as much of a text as is kept. It does not end inside a character.
+/// Returns the part of a string that is kept. It does not end inside a character.
 fn cut(text: &str) -> &str {
     (0..4).find_map(|back| text.get(..MAX_LEN.saturating_sub(back))).unwrap_or(text)
 }

@@ -72,20 +72,20 @@ pub struct Unresolved<'m> {
     pub file: &'m str,
 }
 
-/// The reason why an address has no name.
+/// The reason why an address is not resolved to a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnresolvedReason {
-    /// The recording has no event about code of the process.
+    /// The recording lacks events about code of the process.
     NoCode,
-    /// The recording has no rundown, the only events about code that was loaded before it began, precompiled
+    /// The recording lacks a rundown, the only events about code that was loaded before it began, precompiled
     /// code above all.
     NoRundown,
     /// The method there was reported without a name.
     Unnamed,
     /// No method is there: the code is a helper or stub of the runtime, or native.
     NoMethod,
-    /// A file is mapped there of which the recording has no symbol for the address.
+    /// A file is mapped there, but the recording lacks a symbol for the address.
     NoSymbol,
     /// More code was reported than the limit allows.
     LeftOut,

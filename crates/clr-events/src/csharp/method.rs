@@ -79,7 +79,7 @@ pub(super) fn csharp(method: &RuntimeName<'_>, detail: Detail) -> Option<CSharpN
     Some(CSharpName { text, namespace_len, body })
 }
 
-/// The method whose state machine a type is.
+/// The method that a state machine type was compiled from.
 pub(super) fn state_machine_method(namespace: &str, detail: Detail) -> Option<String> {
     let mut parser = TypeParser::new(namespace, detail);
     let of_type = parser.declaring_type()?;
@@ -257,7 +257,7 @@ impl Writer<'_, '_> {
                 let of = if of.is_empty() { closure.0 } else { of };
                 self.push_part(out, of, ("", ""), arguments, depth)?;
                 self.parser.push(out, ".AnonymousMethod__")?;
-                // `3_0` of a closure: the method's number, and the closure's among those of the method.
+                // `3_0` of a closure: the method's number, and the closure's number within the method.
                 let method = closure.1.split('_').next().unwrap_or_default();
                 if !method.is_empty() && !ordinal.contains('_') {
                     self.parser.push(out, method)?;

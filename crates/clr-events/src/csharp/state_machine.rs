@@ -56,7 +56,7 @@ impl<'n> StateMachine<'n> {
     }
 }
 
-/// The rest of a text after the brackets that it begins with.
+/// The rest of a string after the brackets that it begins with.
 fn after_brackets(text: &str) -> &str {
     let mut depth = 0_u32;
     for (at, byte) in text.bytes().enumerate() {

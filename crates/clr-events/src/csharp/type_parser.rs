@@ -9,7 +9,7 @@ use crate::csharp::keyword::{keyword, primitive, unsigned};
 /// The depth of types in types that is followed.
 const MAX_DEPTH: u32 = 24;
 
-/// Bytes that may be written for a name, those of type arguments counted wherever they are copied to.
+/// Maximum bytes written for a name. Type arguments count wherever they are copied to.
 const MAX_LENGTH: usize = 4096;
 
 /// A reader of types. It writes each part of the text at most once and bounds its output, so its time is
@@ -259,7 +259,7 @@ impl<'t> TypeParser<'t> {
     }
 
     fn type_name_within(&mut self, depth: u32) -> Option<TypeName<'t>> {
-        // Its assembly.
+        // The assembly of the type.
         if let Some(rest) = self.rest.strip_prefix('[') {
             self.rest = rest.split_once(']')?.1;
         }
@@ -326,7 +326,7 @@ impl<'t> TypeParser<'t> {
             }
             let shown = if index == 0 && !with_namespace { without_namespace(part.name) } else { part.name };
             self.push_unescaped(out, shown)?;
-            // Signatures do not name the types around a nested one, whose parameters it has, too.
+            // Signatures name a nested type without its enclosing types, but with their type arguments.
             let count = if places == name.arguments.len() {
                 part.arity
             } else if index == last {

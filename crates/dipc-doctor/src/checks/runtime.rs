@@ -62,7 +62,7 @@ pub(super) fn platform(process: &Process) -> Option<Finding> {
     Some(Finding::ok(Evidence::Musl { runtime_identifier }))
 }
 
-/// Reports a hazard of writing dumps, if one is known.
+/// Reports a known hazard of writing dumps.
 pub(super) fn createdump(process: &Process) -> Option<Finding> {
     let hazard = dump_hazard(process)?;
     let help = hazard.help();
@@ -80,10 +80,10 @@ pub(super) fn dump_hazard(process: &Process) -> Option<Hazard> {
     process.createdump.clone().or_else(of_single_file)
 }
 
-/// The processor whose programs' memory is read (`EM_X86_64`).
+/// The only processor for which program memory is read (`EM_X86_64`).
 const X86_64: u16 = 62;
 
-/// Reports a processor whose programs' memory is not read.
+/// Reports a processor for which program memory is not read.
 pub(super) fn memory(process: &Process) -> Option<Finding> {
     let machine = process.machine.filter(|machine| *machine != X86_64)?;
     Some(Finding::warning(Evidence::Memory { machine }))

@@ -19,7 +19,7 @@ pub(super) fn disabling_setting(process: &Process) -> Option<String> {
     switched_off(process, |since| process.major_version().is_none_or(|major| major >= since))
 }
 
-/// Returns the first setting that is 0, among those whose first version `is_asked_for` accepts.
+/// Returns the first setting that is 0, among the settings with a first version that `is_asked_for` accepts.
 fn switched_off(process: &Process, is_asked_for: impl Fn(u32) -> bool) -> Option<String> {
     let environment = process.environment.as_ref().ok()?;
     SWITCHES

@@ -12,7 +12,7 @@ use crate::{
     TmpdirEvidence,
 };
 
-/// The longest path of a socket on Linux, in bytes.
+/// Maximum length of a socket's path on Linux, in bytes.
 const PATH_LIMIT: usize = 107;
 
 pub(super) fn tmpdir(facts: &Facts, process: &Process) -> Finding {

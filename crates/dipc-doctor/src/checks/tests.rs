@@ -53,7 +53,7 @@ fn process() -> Process {
     }
 }
 
-/// Returns the same process with a socket, before it is asked. The socket is one that this test has made.
+/// Returns the same process with a socket, before it is asked. This test has made the socket.
 fn found() -> Process {
     static FOUND: OnceLock<dipc_transport::Endpoint> = OnceLock::new();
     let endpoint = FOUND.get_or_init(|| {
@@ -163,7 +163,7 @@ fn settings_unknown_to_the_version_are_not_a_reason() {
         let reason = MissingSocketReason::Disabled { setting: format!("{variable}=0") };
         get(&judged(of(version, variable)), Check::Settings, Status::Problem);
         assert_missing(of(version, variable), &reason, &Fix::SeeCheck(Check::Settings));
-        // It has its socket, and is stopped.
+        // The process has its socket, and is stopped.
         let stopped = Process { endpoint: found().endpoint, ..of(version, variable) };
         get(&judged(stopped), Check::Settings, Status::Ok);
     }

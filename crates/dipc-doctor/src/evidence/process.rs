@@ -23,7 +23,7 @@ pub enum ProcessEvidence {
         /// The pids of these processes as seen from here.
         outer_pids: Vec<u32>,
     },
-    /// The number is that of a thread.
+    /// The number is a thread id.
     Thread {
         /// The number.
         pid: u32,
@@ -69,7 +69,7 @@ pub enum UserEvidence {
         /// reason.
         unreadable: Option<String>,
     },
-    /// Processes of this host whose environment cannot be read.
+    /// Processes of this host with an unreadable environment.
     Unreadable {
         /// The number of them.
         count: usize,

@@ -8,7 +8,7 @@ pub enum RuntimeEvidence {
     Found {
         /// The kind of runtime.
         kind: RuntimeKind,
-        /// Its version, if it is known.
+        /// The version of the runtime, if known.
         version: Option<String>,
         /// The library of the runtime, or the program that contains it.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum RuntimeKind {
         /// True if it contains the code of the diagnostic port.
         has_port: bool,
     },
-    /// The Mono of .NET Framework programs, which has no diagnostic port.
+    /// The Mono of .NET Framework programs, which lacks a diagnostic port.
     Mono,
 }
 

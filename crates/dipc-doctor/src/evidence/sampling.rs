@@ -44,7 +44,7 @@ pub enum SamplingObstacle {
     Paranoid(i32),
     /// The process belongs to another user, and this one lacks `CAP_PERFMON`.
     OtherUser,
-    /// A seccomp filter refuses the call, as those of containers do.
+    /// A seccomp filter refuses the call, as the filters of containers do.
     Seccomp,
     /// The kernel does not have the call.
     NotBuilt,
@@ -53,7 +53,7 @@ pub enum SamplingObstacle {
 }
 
 impl SamplingEvidence {
-    /// Returns evidence of samples of this extent, and of a kernel whose settings are not known.
+    /// Returns evidence of samples of this extent, and of a kernel with unknown settings.
     pub fn new(extent: SamplingExtent) -> Self {
         Self {
             extent,

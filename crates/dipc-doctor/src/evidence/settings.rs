@@ -67,7 +67,7 @@ pub enum TmpdirEvidence {
         /// The folder.
         path: PathBuf,
     },
-    /// They use different folders.
+    /// The runtimes use different folders.
     Different {
         /// The folder of the examined process, as reached from here.
         process: PathBuf,

@@ -12,7 +12,7 @@ pub enum SocketEvidence {
         /// The socket, as reached from here.
         path: PathBuf,
     },
-    /// The expected folder has no socket.
+    /// The expected folder does not contain a socket.
     Missing {
         /// The folder, as reached from here.
         folder: PathBuf,
@@ -40,7 +40,7 @@ pub enum MissingSocketReason {
         path: PathBuf,
         /// The length of the whole path, in bytes.
         length: usize,
-        /// The longest possible path, in bytes.
+        /// Maximum length of a path, in bytes.
         limit: usize,
     },
     /// The runtime listens in another folder than its environment names.
@@ -57,7 +57,7 @@ pub enum MissingSocketReason {
     PathTooLong {
         /// The length of the path, in bytes.
         length: usize,
-        /// The longest possible path, in bytes.
+        /// Maximum length of a path, in bytes.
         limit: usize,
     },
     /// The folder does not exist.
@@ -91,7 +91,7 @@ pub enum StaleSocketsEvidence {
     Ended {
         /// The number of them.
         count: usize,
-        /// One of them.
+        /// One of the sockets.
         example: PathBuf,
     },
 }

@@ -1,5 +1,5 @@
-//! `/proc/PID/environ`: the environment variables that a process was started with. Those about diagnostics
-//! are kept.
+//! `/proc/PID/environ`: the environment variables that a process was started with. Variables about
+//! diagnostics are kept.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,7 @@ use dipc_wire::PortConfig;
 
 use crate::RuntimeKind;
 
-/// The longest environment that is read, in bytes; more than a system allows.
+/// Maximum size of an environment that is read, in bytes; more than a system allows.
 const LIMIT: u64 = 16 << 20;
 
 /// The prefixes of the runtime's settings, in order of precedence.
@@ -36,7 +36,7 @@ impl Environment {
         }
     }
 
-    /// Keeps the variables about diagnostics from `NAME=value` texts with a NUL after each.
+    /// Keeps the variables about diagnostics from NUL-terminated `NAME=value` strings.
     pub(crate) fn parse(text: &str) -> Self {
         let of_interest =
             |name: &str| name == "TMPDIR" || PREFIXES.iter().any(|prefix| name.starts_with(prefix));

@@ -1,4 +1,4 @@
-//! The runtime that a process has loaded, by its mapped files and the exports of its program.
+//! The runtime that a process has loaded, from its mapped files and the exports of its program.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ pub(crate) struct RuntimeImage {
     pub(crate) kind: RuntimeKind,
     /// The library, or the program that contains the runtime, as the process sees its files.
     pub(crate) path: PathBuf,
-    /// The version from the name of the library's folder, or from a text in the file.
+    /// The version from the name of the library's folder, or from a string in the file.
     pub(crate) version: Option<String>,
     /// True if the process runs on musl, the C library of Alpine Linux.
     pub(crate) is_musl: bool,
 }
 
 impl RuntimeImage {
-    /// Finds the runtime of a process; `Ok(None)` if it has none.
+    /// Finds the runtime of a process; `Ok(None)` if there is no runtime.
     ///
     /// # Errors
     /// The file and the system's reason.
@@ -41,7 +41,7 @@ impl RuntimeImage {
     }
 }
 
-/// Returns the kind of runtime that a library contains, by its file name.
+/// Returns the kind of runtime that a library contains, by file name.
 pub(super) fn library_kind(path: &Path) -> Option<LibraryKind> {
     let name = path.file_name()?.to_str()?;
     if name == "libcoreclr.so" {

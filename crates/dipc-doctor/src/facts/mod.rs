@@ -50,7 +50,7 @@ pub(crate) enum Presence {
         name: String,
         zombie: bool,
     },
-    /// No such process. Those in `inside` have that pid in their namespace.
+    /// No such process. Processes in `inside` have that pid in their namespace.
     Absent {
         inside: Vec<u32>,
     },
@@ -68,11 +68,11 @@ pub(crate) struct Process {
     pub(crate) environment: Result<Environment, String>,
     /// The loaded runtime, if there is one, or the reason why it cannot be read.
     pub(crate) image: Result<Option<RuntimeImage>, String>,
-    /// Whether its paths refer to other files than those of this process; `None` without permission.
+    /// True if its paths refer to other files than the paths of this process; `None` without permission.
     pub(crate) has_own_files: Option<bool>,
     /// True if the path of its socket's folder refers to another folder here, or to none.
     pub(crate) has_own_tmpdir: bool,
-    /// Whether the folder of its socket exists; `None` without permission.
+    /// True if the folder of its socket exists; `None` without permission.
     pub(crate) tmpdir_exists: Option<bool>,
     /// The mount point of the read-only file system that contains this folder.
     pub(crate) read_only: Option<String>,
@@ -146,13 +146,13 @@ impl Process {
         let environment = Environment::read(pid);
         let tmpdir = environment.as_ref().map_or_else(|_| "/tmp".into(), Environment::tmpdir);
         let endpoint = dipc_transport::find(pid).map_err(Arc::new);
-        // Before the request, whose own connection would be included.
+        // Read before the request, to exclude the request's own connection.
         let sockets = unix_sockets::read(pid);
         let before = dipc_transport::process_state(pid).ok();
         let answer = endpoint.as_ref().map_or(Answer::NotAsked, |endpoint| Answer::of(endpoint, timeouts));
         let state = match answer {
-            // It may have been stopped meanwhile; a signal also takes a moment until all threads have
-            // stopped.
+            // The process may have been stopped meanwhile; a signal also takes a moment until all threads
+            // have stopped.
             Answer::Failed(_) if !before.as_ref().is_some_and(ProcessState::is_unresponsive) => {
                 dipc_transport::process_state(pid).ok()
             }
@@ -243,7 +243,7 @@ impl Answer {
     }
 }
 
-/// Returns whether the mount namespace or the root of a process differs from those of this process.
+/// Returns true if a process differs from this process in its mount namespace or root.
 fn has_own_files(pid: u32) -> Option<bool> {
     let of = |process: &str, name: &str| fs::read_link(format!("/proc/{process}/{name}")).ok();
     let pid = pid.to_string();

@@ -1,4 +1,4 @@
-//! The file of a runtime or of a program: its exported symbols, and texts in it. The process chooses the
+//! The file of a runtime or of a program: its exported symbols, and strings in it. The process chooses the
 //! file.
 
 use std::cell::Cell;
@@ -52,7 +52,7 @@ pub(crate) fn machine(mut program: impl Read) -> Option<u16> {
 const CORECLR_SYMBOL: &str = "DotNetRuntimeInfo";
 const NATIVE_AOT_SYMBOL: &str = "DotNetRuntimeDebugHeader";
 
-/// Returns whether one of the symbols is among the names of dynamic symbols.
+/// Returns true if one of the symbols is among the names of dynamic symbols.
 fn may_export_runtime<'a>(data: impl ReadRef<'a>) -> bool {
     let names = match FileKind::parse(data) {
         Ok(FileKind::Elf32) => dynamic_names::<elf::FileHeader32<Endianness>>(data),
@@ -72,11 +72,11 @@ fn dynamic_names<'a, Elf: FileHeader<Endian = Endianness>>(data: impl ReadRef<'a
     sections.section(symbols.link(endian)).ok()?.data(endian, data).ok()
 }
 
-/// The most bytes that are read from a program: its tables of sections and symbols, and names.
+/// Maximum number of bytes that are read from a program: its tables of sections and symbols, and names.
 const BUDGET: u64 = 64 << 20;
 
 /// The bytes of a program up to a budget. The cache keeps everything that was read, and the file states the
-/// length of its tables, even of one that lies in a hole.
+/// length of its tables, even of tables in a hole.
 #[derive(Clone, Copy)]
 struct Budgeted<'a, R> {
     data: R,
@@ -118,7 +118,7 @@ pub(crate) struct Markers {
 }
 
 impl Markers {
-    /// The largest part of a file that is searched, in bytes.
+    /// Maximum number of bytes of a file that are searched.
     const LIMIT: u64 = 512 << 20;
     const VERSION: &'static [u8] = b"@(#)Version ";
     const PORT: &'static [u8] = b"dotnet-diagnostic";
@@ -144,8 +144,8 @@ impl Markers {
     }
 }
 
-/// Returns the version in `@(#)Version 9.0.124.61010 @Commit…`, whose third number is the patch times 100
-/// plus the year. .NET Core 3.1 is 4.700, older ones are 4.6.
+/// Returns the version in `@(#)Version 9.0.124.61010 @Commit…`. Its third number is the patch times 100 plus
+/// the year. .NET Core 3.1 is 4.700, older ones are 4.6.
 fn version_in(bytes: &[u8]) -> Option<String> {
     let start = memmem::find(bytes, Markers::VERSION)? + Markers::VERSION.len();
     let text = bytes.get(start..)?;

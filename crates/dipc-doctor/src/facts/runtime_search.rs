@@ -72,8 +72,8 @@ fn identity(_: &Metadata) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
 
-    /// Lines of real processes: .NET Core 3.1, .NET 9, one that waits to be resumed, NativeAOT and Mono;
-    /// `node`, and a shell.
+    /// Lines of real processes: .NET Core 3.1, .NET 9, a process that waits to be resumed, NativeAOT and
+    /// Mono; `node`, and a shell.
     #[test]
     fn every_runtime_catches_the_signals_and_few_other_programs_do() {
         let stat = |caught: u64| {

@@ -15,7 +15,7 @@ pub(crate) struct ProcStatus {
     pub(crate) uid: Option<u32>,
     /// The pid in the innermost namespace; in a container it differs from the pid here.
     pub(crate) inner_pid: u32,
-    /// Kernel threads and zombies have no memory.
+    /// False for kernel threads and zombies.
     pub(crate) has_memory: bool,
     pub(crate) is_zombie: bool,
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// The longest list that is read, in bytes.
+/// Maximum size of a list that is read, in bytes.
 const LIMIT: u64 = 32 << 20;
 
 /// A socket that was bound to a path.
@@ -40,7 +40,7 @@ pub(super) fn parse(line: &str) -> Option<UnixSocket> {
         }
         rest = after;
     }
-    // Sockets of the abstract namespace begin with '@' and have no file.
+    // Sockets of the abstract namespace begin with '@' and lack a file.
     let path = Path::new(rest).to_path_buf();
     (!rest.is_empty() && !rest.starts_with('@')).then_some(UnixSocket { path, listens: flags & LISTENS != 0 })
 }

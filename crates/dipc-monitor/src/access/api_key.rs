@@ -65,8 +65,8 @@ impl Curve {
 }
 
 impl ApiKey {
-    /// Parses `Authentication:MonitorApiKey`. The key is a JSON Web Key in base64url. Without an issuer it is
-    /// that of `dotnet monitor generatekey`.
+    /// Parses `Authentication:MonitorApiKey`. The key is a JSON Web Key in base64url. The default issuer is
+    /// the issuer of `dotnet monitor generatekey`.
     ///
     /// # Errors
     /// If the key is not a public key that tokens can be signed with.
@@ -80,19 +80,19 @@ impl ApiKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiKeyError {
-    /// It is not base64url.
+    /// The key is not base64url.
     #[error("it is not base64url")]
     Encoding,
-    /// Its content is not a JSON Web Key.
+    /// The content is not a JSON Web Key.
     #[error("it is not a JSON Web Key in base64url")]
     Json,
-    /// It has the private key.
+    /// The private key is included.
     #[error("it has the private key: make another one, and keep its private part out of the configuration")]
     Private,
-    /// Its type cannot sign tokens.
+    /// The type of the key cannot sign tokens.
     #[error("the type of the key is neither EC nor RSA")]
     Type,
-    /// Its curve is not supported.
+    /// The curve of the key is not supported.
     #[error("the curve of the key is not P-256, P-384 or P-521")]
     Curve,
     /// A number of it is missing, or has a wrong length.

@@ -1,6 +1,6 @@
 //! JSON Web Tokens of dotnet-monitor's API key.
 //!
-//! The algorithm is the one of the configured key: what a token says about itself only has to agree with it.
+//! The configured key determines the algorithm: the algorithm stated by a token only has to agree with it.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -24,28 +24,28 @@ const MAX_LENGTH: usize = 8 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JwtError {
-    /// It is not a signed token.
+    /// Not a signed token.
     #[error("it is not a signed JSON Web Token")]
     Form,
-    /// It is signed by another algorithm than that of the key, or by none.
+    /// Signed with another algorithm than the key's, or not at all.
     #[error("its algorithm is not that of the configured key")]
     Algorithm,
     /// The configured key has not signed it.
     #[error("its signature is not of the configured key")]
     Signature,
-    /// It has expired, or states no end.
+    /// Expired, or without an expiry.
     #[error("it has expired, or has no expiry")]
     Expired,
-    /// It is not valid yet.
+    /// Not valid yet.
     #[error("it is not valid yet")]
     Early,
-    /// It is for another audience.
+    /// Issued for another audience.
     #[error("it is for another audience")]
     Audience,
-    /// It has another issuer.
+    /// Issued by another issuer.
     #[error("it is of another issuer")]
     Issuer,
-    /// It has another subject.
+    /// Issued for another subject.
     #[error("it has another subject")]
     Subject,
 }
@@ -53,7 +53,7 @@ pub enum JwtError {
 #[derive(Deserialize)]
 struct Header {
     alg: String,
-    /// Extensions that a reader has to understand: there are none.
+    /// Extensions that a reader has to understand: none are supported.
     crit: Option<serde::de::IgnoredAny>,
 }
 
@@ -160,7 +160,7 @@ fn part<T: DeserializeOwned>(text: &str) -> Result<T, JwtError> {
 }
 
 impl PublicKey {
-    /// Returns the hash function of an algorithm; `None` if the key is not one of that algorithm.
+    /// Returns the hash function of an algorithm; `None` if the key does not fit that algorithm.
     fn hash_of(&self, algorithm: &str) -> Option<Sha> {
         Some(match (self, algorithm) {
             (Self::Ec(Curve::P256, _), "ES256") | (Self::Rsa { .. }, "RS256") => Sha::Sha256,

@@ -1,6 +1,6 @@
-//! Call stacks: those of all threads, and those of exceptions, from sessions.
+//! Call stacks of all threads and of exceptions, from sessions.
 //!
-//! A session sends the stacks as addresses. The names come with the rundown at its end.
+//! A session sends the stacks as addresses. The names are sent with the rundown at its end.
 
 pub(crate) mod exceptions;
 pub(crate) mod stacks;
@@ -41,7 +41,7 @@ struct Frame {
     parameter_types: Vec<String>,
     type_name: String,
     module_name: String,
-    /// True if texts leave it out: it has `StackTraceHiddenAttribute`, as far as that is known.
+    /// True if the frame is left out of text output: it is known to have `StackTraceHiddenAttribute`.
     hidden: bool,
 }
 
@@ -66,7 +66,7 @@ impl Frame {
                 module_name: method.module().map(|module| file_name(module.path())).unwrap_or_default(),
                 hidden: is_hidden(method.namespace(), method.name()),
             },
-            // What dotnet-monitor shows for frames that are not of managed code.
+            // As dotnet-monitor shows frames of native code.
             _ => Self {
                 method_name: format!("0x{address:x}"),
                 method_token: 0,
@@ -88,7 +88,7 @@ impl Frame {
     }
 }
 
-/// The type whose methods throw: since .NET 9, they are managed code.
+/// The type with the methods that throw: since .NET 9, they are managed code.
 const THROWING_TYPE: &str = "System.Runtime.EH";
 
 /// Returns true if a method of the base library has `StackTraceHiddenAttribute`, which events do not have.

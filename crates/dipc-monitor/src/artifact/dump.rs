@@ -52,8 +52,8 @@ pub(super) fn collect(
     }
 }
 
-/// Creates a folder for the dumps of processes. They may have another user: it has the mode of the folder around
-/// it, in which they have their place, and others cannot remove what is not theirs.
+/// Creates a folder for the dumps of processes. They may run as another user: the folder has the mode of its
+/// parent folder, to which they can write, and users cannot remove the files of others.
 fn create_folder(folder: &Path) -> io::Result<()> {
     match fs::create_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
@@ -77,7 +77,7 @@ struct RemovedFile<'f> {
 
 impl Drop for RemovedFile<'_> {
     fn drop(&mut self) {
-        // There is none if the dump failed.
+        // The file is missing if the dump failed.
         let _ = self.folder.remove_file(self.name);
     }
 }
@@ -110,7 +110,7 @@ impl Folder {
                 if process.system_pid() != Some(pid) {
                     return Err(io::Error::new(io::ErrorKind::NotFound, "the process has ended"));
                 }
-                // Its root needs rights that a shared folder does not.
+                // Access by the process's root needs rights that a shared folder does not.
                 seen.or_else(|error| configured.map_or(Err(error), own))
             }
             (None, Some(folder)) => own(folder),
@@ -122,7 +122,8 @@ impl Folder {
         }
     }
 
-    /// Opens a folder of a process. No link leads out of what the process sees: it chooses what is there.
+    /// Opens a folder of a process. Links cannot lead out of the process's view: the process chooses the
+    /// content of the folder.
     fn of_process(pid: u32, folder: &Path) -> io::Result<Self> {
         use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 

@@ -16,7 +16,7 @@ use crate::process::Watched;
 
 /// Maximum number of records that wait for their reader; later ones are dropped.
 const MAX_WAITING: usize = 1000;
-/// The longest wait between checks for the reasons to end.
+/// Maximum wait between checks for the reasons to end.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The counters to collect.

@@ -21,7 +21,7 @@ pub(crate) use text::write as write_record;
 
 /// The keywords of messages, formatted and with their arguments.
 const KEYWORDS: Keywords = Keywords(4 | 8);
-/// The source whose activity ids join records and scopes, and its keyword for them.
+/// The source of the activity ids that join records and scopes, and its keyword for them.
 const TASKS: (&str, Keywords) = ("System.Threading.Tasks.TplEventSource", Keywords(0x80));
 /// The size of the runtime's buffer in MB.
 const BUFFER_MB: u32 = 64;
@@ -105,7 +105,7 @@ impl LogLevel {
         Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
     }
 
-    /// Returns the level of an event with a record of this level; `None` if there is no such event.
+    /// Returns the level of an event with a record of this level; `None` if such an event does not exist.
     const fn event_level(self) -> Option<Level> {
         Some(match self {
             Self::Trace | Self::Debug => Level::VERBOSE,

@@ -25,7 +25,7 @@ use crate::request_provider::http_provider;
 pub(super) use top::top_methods;
 pub use top::{TopFormat, TopRequest};
 
-/// The runtime's keyword of collections, whose pauses are no time of methods.
+/// The runtime's keyword of collections. Their pauses do not count as time of methods.
 const GC: Keywords = Keywords(1);
 /// The runtime's keywords of collections, exceptions and contended locks.
 const GC_EXCEPTIONS_LOCKS: Keywords = Keywords(0xC001);
@@ -45,7 +45,7 @@ pub enum FlameGraphFormat {
     /// A picture, without a script.
     #[default]
     Svg,
-    /// A page, as that of a recording.
+    /// A page, like the page of a recording.
     Html,
 }
 
@@ -90,7 +90,7 @@ pub(super) fn flame_graph(
     write(sink, &bytes)
 }
 
-/// The page of some seconds, as that of a recording: threads, pauses, requests and counters over time.
+/// The page of some seconds, like the page of a recording: threads, pauses, requests and counters over time.
 ///
 /// # Memory
 /// After the longest time of a page, the session is stopped.
@@ -125,7 +125,7 @@ fn page(
     Ok(page.write(&mut bytes).map(|()| bytes))
 }
 
-/// Writes the page of a recording, as that of some seconds of a process.
+/// Writes the page of a recording, like the page of some seconds of a process.
 ///
 /// # Errors
 /// If it is not a recording.
@@ -162,7 +162,7 @@ fn sample(
     stop: &StopSignal,
 ) -> Result<Profile, ArtifactError> {
     require_sampler(process)?;
-    // The names of methods come with the rundown.
+    // The names of methods are sent with the rundown.
     let config = SessionConfig::new([
         provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL),
         provider(RUNTIME_PROVIDER, GC, Level::INFORMATIONAL),

@@ -14,7 +14,7 @@ pub(super) use dipc_collect::stream::Piece;
 /// rest read. `take` returns true once it has enough, which stops the session as well.
 ///
 /// # Errors
-/// Those of the runtime and of `take`; [`ArtifactError::Cancelled`]. The session is stopped in any case.
+/// If the runtime or `take` fails; [`ArtifactError::Cancelled`]. The session is stopped in any case.
 pub(super) fn read(
     session: Session,
     duration: Option<Duration>,
@@ -25,7 +25,7 @@ pub(super) fn read(
     require_end(stream::read(session, &limits, take)?)
 }
 
-/// Refuses a stream that did not end by itself or by its stop.
+/// Refuses a stream that did not end by itself or because it was stopped.
 pub(super) fn require_end(end: StreamEnd) -> Result<(), ArtifactError> {
     match end.ending {
         Ending::Whole { .. } | Ending::Cut(None) => Ok(()),

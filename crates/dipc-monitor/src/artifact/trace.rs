@@ -1,4 +1,4 @@
-//! The stream of a session as it comes.
+//! The stream of a session as it arrives.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub struct TraceRequest {
 pub enum TraceProfile {
     /// Samples of stacks, and the runtime's own events.
     Cpu,
-    /// Requests to ASP.NET Core and those that HttpClient sends.
+    /// Requests to ASP.NET Core, and requests that HttpClient sends.
     Http,
     /// Log records.
     Logs,

@@ -23,7 +23,7 @@ pub(super) const REPORT: &str = "crashreport.json";
 
 /// Maximum number of exceptions, and of log records, to show: the last ones.
 const MAX_SHOWN: usize = 50;
-/// Maximum length of a text of an exception or a log record to show, in characters.
+/// Maximum length of the shown text of an exception or a log record, in characters.
 const MAX_TEXT_LENGTH: usize = 4000;
 /// The bytes read at once.
 const CHUNK: usize = 64 << 10;
@@ -31,7 +31,7 @@ const CHUNK: usize = 64 << 10;
 /// A core dump, left where it is.
 pub(super) struct CoreFile {
     pub(super) path: PathBuf,
-    /// Its size; `None` if it was not found.
+    /// The size of the dump; `None` if it was not found.
     pub(super) bytes: Option<u64>,
 }
 
@@ -60,7 +60,7 @@ struct LastEvents {
     newest: Option<RelativeTime>,
 }
 
-/// The last texts of a list.
+/// The last strings of a list.
 #[derive(Default)]
 struct Last {
     texts: VecDeque<String>,
@@ -71,7 +71,7 @@ impl Overview<'_> {
     /// Writes the text. The recording is read from the bundle.
     pub(super) fn text(&self, bundle: &Path) -> String {
         let mut events = LastEvents::default();
-        // Without a recording there are no events; what can be read of it counts.
+        // Events are missing without a recording; the readable part of it counts.
         let _ = events.read(&bundle.join(EVENTS));
         let mut text = String::new();
         self.write_facts(&mut text, &events);

@@ -23,18 +23,18 @@ use crate::process::Watched;
 const RUNTIME_KEYWORDS: Keywords = Keywords(0x1 | 0x8000 | 0x1_0000);
 /// The bytes read at once.
 const CHUNK: usize = 16 << 10;
-/// The longest wait between looks for an end.
+/// Maximum wait between checks for an end.
 const TICK: Duration = Duration::from_secs(1);
-/// The time limit of the question whether a process whose stream was cut still runs.
+/// Time limit for asking a process whether it still runs after its stream was cut.
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// The time between looks for the end of a process whose stream was cut.
+/// Time between checks for the end of a process after its stream was cut.
 const LOOK: Duration = Duration::from_millis(100);
 /// Maximum time that a process takes to die once its stream was cut.
 const MAX_DEATH_TIME: Duration = Duration::from_secs(5);
 /// The same while createdump writes its memory.
 const MAX_DUMP_TIME: Duration = Duration::from_secs(300);
-/// The reason of a bundle whose process has ended.
+/// The reason in bundles of ended processes.
 const CRASHED: &str = "the process has crashed or was killed";
 
 /// The events that are held of a session.

@@ -24,7 +24,7 @@ pub(crate) fn filter(item: View<'_>, path: &str, findings: &mut Findings) -> Opt
     let key = item.one_of("Key", &names);
     let key = KEYS.iter().find(|(name, _)| Some(*name) == key).map(|(_, key)| *key);
     let (Some(key), Some(value)) = (key, item.owned("Value")) else {
-        // A wrong key is reported by its shape.
+        // The check of the shape reports a wrong key.
         if item.text("Key").is_none() || item.text("Value").is_none() {
             findings.error(
                 item.location(),

@@ -8,9 +8,9 @@ use std::sync::Arc;
 pub struct Location {
     /// The number of the source, in the order of their precedence.
     pub(crate) source: u32,
-    /// The line, from 1; 0 if the source has no lines.
+    /// The line, from 1; 0 for sources without lines.
     pub line: u32,
-    /// The column in characters, from 1; 0 if the source has no lines.
+    /// The column in characters, from 1; 0 for sources without lines.
     pub column: u32,
 }
 
@@ -18,7 +18,7 @@ pub struct Location {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "a caller decides on each: what is not refused is let through")]
 pub enum Severity {
-    /// The key has no effect here, and needs none.
+    /// The key does not need an effect here, and is ignored.
     Ignored,
     /// The key means something that this program does not do.
     Unsupported,
@@ -37,11 +37,11 @@ impl Severity {
     }
 }
 
-/// A fault of a configuration, or a part of it that has no effect.
+/// A fault of a configuration, or a part of it without effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// Its weight.
+    /// The weight of the finding.
     pub severity: Severity,
     /// The name of the file or the environment variable.
     pub source: Arc<str>,
@@ -49,9 +49,9 @@ pub struct Finding {
     pub location: Location,
     /// The path of the key, joined by colons; empty for a file that cannot be read.
     pub key: String,
-    /// The fault. It has texts of the source, which are untrusted.
+    /// The fault. It includes untrusted strings of the source.
     pub message: String,
-    /// The way out, if one is known.
+    /// The fix, if known.
     pub help: Option<String>,
 }
 

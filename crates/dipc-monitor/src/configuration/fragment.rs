@@ -64,7 +64,7 @@ fn part_of(root: &Node) -> Option<Part> {
     }
     let score = |settings: &Object| root.children().filter(|node| settings.get(&node.name).is_some()).count();
     let actions = schema::ACTIONS.iter().filter_map(|action| Some((action.name, action.settings?)));
-    // Of several the first: the order is that of the schema.
+    // Among equal scores the first action in schema order wins.
     let (name, settings) = actions.rev().max_by_key(|(_, settings)| score(settings))?;
     (score(settings) > 0).then_some(Part::Settings(name, settings))
 }

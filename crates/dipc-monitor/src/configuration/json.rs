@@ -1,4 +1,4 @@
-//! JSON settings as .NET's configuration reads them: with comments and trailing commas, each value a text.
+//! JSON settings as .NET's configuration reads them: with comments and trailing commas, each value a string.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions};
 use super::finding::{Findings, Location};
 use super::tree::Node;
 
-/// Lines of a text, for locations.
+/// Lines of a document, for locations.
 pub(crate) struct Lines<'t> {
     text: &'t str,
     /// The offset of each line.
@@ -42,8 +42,8 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Merges a JSON text into a tree. Faults are added to the findings; a text that is not JSON adds nothing to
-/// the tree.
+/// Merges a JSON document into a tree. Faults are added to the findings; input that is not JSON adds nothing
+/// to the tree.
 pub(crate) fn merge(text: &str, source: u32, root: &mut Node, findings: &mut Findings) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = Lines::new(text, source);

@@ -17,7 +17,7 @@ use super::store::StoreEgress;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Configuration {
-    /// The rules without errors, by their order.
+    /// The rules without errors, in order.
     pub rules: Vec<Rule>,
     /// The names of the rules with errors, which are not used.
     pub unusable_rules: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Configuration {
     pub api_key: Option<ApiKey>,
     /// Directories.
     pub storage: Storage,
-    /// The process that a request without one is about: all filters match.
+    /// The process for requests that do not name one: all filters match.
     pub default_process: Vec<Filter>,
     /// Intervals and limits of counters.
     pub global_counter: GlobalCounter,
@@ -118,11 +118,11 @@ pub struct Storage {
 pub struct GlobalCounter {
     /// The interval between values.
     pub interval: Duration,
-    /// The most histograms of Meters.
+    /// Maximum number of histograms of Meters.
     pub max_histograms: u32,
-    /// The most time series of Meters.
+    /// Maximum number of time series of Meters.
     pub max_time_series: u32,
-    /// Intervals of single providers, by their names in lower case.
+    /// Intervals of single providers, by name in lower case.
     pub providers: BTreeMap<String, Duration>,
 }
 
@@ -202,6 +202,6 @@ pub struct DirectoryEgress {
     pub directory: PathBuf,
     /// The directory in which they are written before they are complete; by default, the same.
     pub intermediate: Option<PathBuf>,
-    /// Limits on the artifacts in the directory. The configuration has none: the caller sets them.
+    /// Limits on the artifacts in the directory. The caller sets them: the configuration lacks such limits.
     pub retention: Retention,
 }

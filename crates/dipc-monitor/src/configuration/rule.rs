@@ -28,7 +28,7 @@ use super::view::View;
 const WINDOW: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
 const DAY: Duration = Duration::from_secs(86_400);
-/// The least duration of a slow request, if none is given.
+/// Minimum duration of a slow request, if not configured.
 const REQUEST_DURATION: Duration = Duration::from_secs(5);
 /// The time of artifacts that take time, if none is given.
 const ARTIFACT_DURATION: Duration = Duration::from_secs(30);
@@ -114,7 +114,7 @@ impl<'c> RuleBuilder<'c> {
         let view = templates.get(name);
         if view.is_set() {
             let path = format!("Templates:{kind}:{name}");
-            // Its own faults make the rule unusable.
+            // Faults of the template make the rule unusable.
             if errors_of(findings, &path, &format!("{path}:")) {
                 section.error(findings, format!("the template {name:?} has errors"), None);
                 return None;
@@ -252,7 +252,7 @@ impl<'c> RuleBuilder<'c> {
                 })
             }
             "condition" => condition(&settings, findings)?,
-            // Reported by its shape.
+            // Reported by the check of the shape.
             _ => return None,
         })
     }
@@ -386,7 +386,7 @@ impl<'c> RuleBuilder<'c> {
                 })
             }
             "collectexceptions" => Artifact::Exceptions(exceptions(&section, duration(findings))),
-            // Reported by its shape.
+            // Reported by the check of the shape.
             _ => return None,
         };
         let destination = self.destination(&section, action, findings);

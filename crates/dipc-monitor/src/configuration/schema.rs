@@ -164,7 +164,7 @@ static CALL_STACKS_OPTIONS: Object = Object::new(
     &[optional("Enabled", Shape::Boolean).ignored("/stacks answers from a session")],
 );
 
-/// The reason for which settings of the exceptions before a request have no effect.
+/// The reason why settings about exceptions before a request are ignored.
 const NO_HISTORY: &str = "/exceptions has those that are thrown from the request on";
 
 static EXCEPTIONS_OPTIONS: Object = Object::new(

@@ -36,7 +36,7 @@ pub(crate) enum Shape {
     List(&'static Shape),
     /// A text, or the other shape: the name of a template, or the short form of a section.
     TextOr(&'static Shape),
-    /// An object whose `Type` chooses the shape of its `Settings`.
+    /// An object with a `Type` that chooses the shape of its `Settings`.
     Tagged(&'static Object, &'static [Variant]),
     /// The settings of a tagged object.
     Settings,
@@ -47,7 +47,7 @@ pub(crate) enum Shape {
 /// The shape of an object.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Object {
-    /// Its name in dotnet-monitor's schema.
+    /// The name in dotnet-monitor's schema.
     pub(crate) name: &'static str,
     pub(crate) properties: &'static [Property],
 }
@@ -64,11 +64,11 @@ pub(crate) struct Property {
 /// The effect of a key in this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Support {
-    /// It is used.
+    /// The key is used.
     Used,
-    /// It needs no effect, for a reason.
+    /// The key does not need an effect, for a reason.
     Ignored(&'static str),
-    /// It is not supported, for a reason.
+    /// The key is not supported, for a reason.
     Unsupported(&'static str),
 }
 
@@ -85,7 +85,7 @@ impl Object {
         Self { name, properties }
     }
 
-    /// Returns a key by its name, in any case.
+    /// Returns a key by name, in any case.
     pub(crate) fn get(&self, name: &str) -> Option<&'static Property> {
         self.properties.iter().find(|property| property.name.eq_ignore_ascii_case(name))
     }
@@ -290,7 +290,7 @@ impl Shape {
         }
     }
 
-    /// Returns true if a text is a value of the shape.
+    /// Returns true if a string is a value of the shape.
     fn accepts(&self, value: &str) -> bool {
         let is_of =
             |names: &[&str], value: &str| names.iter().any(|name| name.eq_ignore_ascii_case(value.trim()));
@@ -334,7 +334,7 @@ impl Shape {
     }
 }
 
-/// Describes a kind of number with its bounds, unless they are those of its type.
+/// Describes a kind of number with its bounds, unless they equal the bounds of its type.
 fn range<T: Copy + PartialEq + std::fmt::Display>(
     kind: &str,
     least: T,
@@ -353,7 +353,7 @@ fn range<T: Copy + PartialEq + std::fmt::Display>(
     text
 }
 
-/// Returns the name that is most like a misspelled one, if one is.
+/// Returns the name most similar to a misspelled one, if any is similar.
 pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     const MAX_LENGTH: usize = 100;
     if text.len() > MAX_LENGTH {

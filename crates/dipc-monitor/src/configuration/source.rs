@@ -91,7 +91,7 @@ impl ConfigurationSources {
         self
     }
 
-    /// Adds a JSON text; `name` is that of its source in messages.
+    /// Adds a JSON document; `name` identifies its source in messages.
     #[must_use]
     pub fn with_text(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.sources.push(Source::Text { name: name.into(), text: text.into() });
@@ -105,8 +105,8 @@ impl ConfigurationSources {
         self
     }
 
-    /// Adds environment variables. Those with the prefix `DotnetMonitor_`, in any case, are settings; others
-    /// are, if they begin with the name of a section.
+    /// Adds environment variables. Variables with the prefix `DotnetMonitor_`, in any case, are settings;
+    /// other variables are, if they begin with the name of a section.
     #[must_use]
     pub fn with_environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         self.sources.push(Source::Environment(variables.into_iter().collect()));
@@ -165,7 +165,7 @@ fn without_prefix(name: &str) -> Option<&str> {
     prefix.eq_ignore_ascii_case(PREFIX).then_some(key)
 }
 
-/// Sets the value of a key whose levels are separated by two underscores.
+/// Sets the value of a key with levels separated by two underscores.
 fn set(key: &str, value: &str, source: u32, root: &mut Node) {
     let location = Location { source, ..Location::default() };
     let node = root.at_path(key.split("__").flat_map(|part| part.split(':')).take(MAX_DEPTH), location);
@@ -184,7 +184,7 @@ fn read_directory(path: &Path, root: &mut Node, findings: &mut Findings) {
     for name in names {
         let Some(key) = name.to_str() else { continue };
         let file = path.join(&name);
-        // Volumes of Kubernetes have directories of their own, whose files are linked here.
+        // Volumes of Kubernetes have directories of their own. Their files are linked here.
         if key == SETTINGS || key.starts_with("ignore.") || !file.is_file() {
             continue;
         }

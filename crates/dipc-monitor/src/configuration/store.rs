@@ -30,11 +30,11 @@ pub struct S3Egress {
     pub bucket: String,
     /// The region.
     pub region: Option<String>,
-    /// The id of the key and the key; by default, those of the environment or the machine.
+    /// The id of the key and the key; by default from the environment or the machine.
     pub access_key: Option<(String, Secret)>,
     /// True if the server encrypts with a key of KMS.
     pub uses_kms: bool,
-    /// That key; by default, the one of the account.
+    /// The key of KMS; by default, the account's key.
     pub kms_key: Option<String>,
 }
 

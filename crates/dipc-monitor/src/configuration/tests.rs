@@ -573,7 +573,7 @@ const S3: &str = if cfg!(feature = "stores") {
 /// it is, and its findings without the ones that are ignored, sorted: `serde_json` has members in their
 /// order or in that of the alphabet, depending on a feature that other crates of a build enable.
 const DOCUMENTED: [(&str, &str); 27] = [
-    // Its key is made unreadable there.
+    // The documentation makes this key unreadable.
     ("", "error Authentication:MonitorApiKey:PublicKey: it is not a JSON Web Key in base64url\n"),
     ("CollectionRules", ""),
     ("CollectionRules", ""),

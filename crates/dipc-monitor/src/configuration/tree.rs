@@ -14,7 +14,7 @@ pub(crate) struct Node {
     pub(crate) location: Location,
     /// The value; `None` for an object or a list, and for `null`.
     pub(crate) value: Option<String>,
-    /// The children by their names in lower case.
+    /// The children by name in lower case.
     children: IndexMap<String, Node>,
     /// True if it was written as a list.
     pub(crate) is_list: bool,
@@ -25,7 +25,7 @@ impl Node {
         Self { name: name.to_owned(), location, ..Self::default() }
     }
 
-    /// Returns a child by its name, in any case.
+    /// Returns a child by name, in any case.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         self.children.get(&name.to_lowercase())
     }
@@ -38,7 +38,7 @@ impl Node {
         child
     }
 
-    /// Sets a child, by its own name.
+    /// Sets a child under its own name.
     pub(crate) fn set(&mut self, child: Self) {
         self.children.insert(child.name.to_lowercase(), child);
     }
@@ -57,7 +57,7 @@ impl Node {
         self.children.values()
     }
 
-    /// The children of a list by their numbers; children without one, which lists do not have, come last.
+    /// The children of a list by number. Children without a number, which do not belong in a list, are last.
     pub(crate) fn items(&self) -> Vec<&Self> {
         let mut items: Vec<_> = self.children.values().collect();
         items.sort_by_key(|item| item.name.parse::<u32>().unwrap_or(u32::MAX));

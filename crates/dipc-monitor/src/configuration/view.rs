@@ -65,7 +65,7 @@ impl<'n> View<'n> {
         items.into_iter().map(|item| View(Some(item))).collect()
     }
 
-    /// The texts of a list.
+    /// The strings of a list.
     pub(crate) fn texts(self, name: &str) -> Vec<String> {
         self.items(name).into_iter().filter_map(|item| item.own_text().map(str::to_owned)).collect()
     }

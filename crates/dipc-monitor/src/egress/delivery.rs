@@ -23,7 +23,7 @@ pub(super) struct Places {
     pub(super) part: PathBuf,
     /// A copy of it in the directory of its name, if the part is on another file system.
     copy: PathBuf,
-    /// Its name, to which a number is added if another file has it.
+    /// The name of the file, with a number added if another file has it.
     target: PathBuf,
     /// The directory of the provider.
     directory: PathBuf,
@@ -53,7 +53,7 @@ impl Places {
         })
     }
 
-    /// Creates the file, in place of one that was left behind.
+    /// Creates the file, in place of a left-over one.
     pub(super) fn create(&self) -> io::Result<File> {
         let folder = open_parent(&self.directory, &self.target)?;
         let parts = self.part.parent().unwrap_or(Path::new("."));
@@ -108,7 +108,7 @@ impl Places {
     fn link(&self, target: &Path, step: Step<'_>) -> io::Result<()> {
         match fs::hard_link(&self.part, target) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                // A copy that was left behind may be cut.
+                // A left-over copy may be cut.
                 let _ = fs::remove_file(&self.copy);
                 copy_synced(&self.part, &self.copy)?;
                 step()?;
@@ -118,7 +118,7 @@ impl Places {
         }
     }
 
-    /// Removes what is left of the way. The file keeps its name.
+    /// Removes the remaining intermediate files. The file keeps its name.
     pub(super) fn remove_part(&self) {
         for path in [&self.part, &self.copy] {
             // There may be none.
@@ -127,7 +127,7 @@ impl Places {
     }
 }
 
-/// Renames a file if the file system has no links.
+/// Renames a file if the file system does not support links.
 fn or_rename(linked: io::Result<()>, from: &Path, target: &Path) -> io::Result<()> {
     match linked {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(places.deliver(&swap).unwrap(), at("egress/sub/a"));
         assert_eq!(fs::read(at("moved/a")).unwrap(), b"memory");
         assert!(fs::read_dir(at("other")).unwrap().next().is_none());
-        // The next one is refused.
+        // The next file is refused.
         let error = places.create().unwrap_err().to_string();
         assert!(error.contains("egress/sub: a folder in the path is a link"), "{error}");
     }

@@ -59,7 +59,7 @@ pub(super) enum JobState {
     Collecting,
     /// The artifact is complete, and may have its name.
     Complete,
-    /// It has its name: what is left can be removed.
+    /// The artifact has its name: remaining files can be removed.
     Delivered,
 }
 
@@ -99,7 +99,7 @@ impl Job {
     pub(super) fn store(&self, queue: &Path, step: Step<'_>) -> io::Result<()> {
         let path = self.path(queue);
         let new = queue.join(format!("{}{NEW}", self.id));
-        // One may have been left behind.
+        // A file may have been left over.
         let _ = fs::remove_file(&new);
         let mut file = create(&new)?;
         file.write_all(&serde_json::to_vec(self).map_err(io::Error::other)?)?;
@@ -111,7 +111,7 @@ impl Job {
     }
 
     pub(super) fn remove(&self, queue: &Path) {
-        // One that stays is removed after the next start.
+        // A record that stays is removed after the next start.
         let _ = fs::remove_file(self.path(queue));
     }
 
@@ -121,7 +121,7 @@ impl Job {
         for entry in fs::read_dir(queue)?.take(MAX_FILES).flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.ends_with(NEW) {
-                // It was not stored: nothing was promised by it.
+                // The record was not stored: the job was never accepted.
                 let _ = fs::remove_file(entry.path());
             }
             let is_job = name.ends_with(ENDING) && entry.metadata().is_ok_and(|it| it.len() <= MAX_BYTES);

@@ -16,7 +16,7 @@ use crate::retention::{age, free_bytes};
 const LIST: &str = ".dipc-artifacts";
 
 /// Adds an artifact to the list of its directory, and removes the oldest ones beyond the limits. The newest
-/// stays. Without limits there is no list.
+/// stays. A list is only kept with limits.
 ///
 /// # Errors
 /// If the list cannot be read or written: then nothing is removed.
@@ -32,7 +32,7 @@ pub(super) fn add(directory: &Path, artifact: &Path, retention: &Retention) -> i
         let kept = names.iter().filter_map(|name| kept(directory, name)).collect();
         let free = || free_bytes(directory);
         let removed = retention.apply(kept, free, |path| remove(directory, path));
-        // Those that were removed by others are forgotten, too.
+        // Artifacts removed by others are forgotten, too.
         names.retain(|name| ListedFile::find(directory, name).is_some());
         write(list, &names)?;
         Ok(removed)
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(add(&directory, &path, &retention).unwrap(), Vec::<PathBuf>::new());
         assert!(outside.exists() && path.exists() && directory.join("sub").is_dir());
         assert_eq!(fs::read_to_string(directory.join(LIST)).unwrap(), "\"a\"\n");
-        // Without limits there is no list.
+        // A list is only kept with limits.
         fs::remove_file(directory.join(LIST)).unwrap();
         assert_eq!(add(&directory, &path, &Retention::default()).unwrap(), Vec::<PathBuf>::new());
         assert!(!directory.join(LIST).exists());

@@ -1,4 +1,5 @@
-//! The file of an artifact while it is written: in its place or, once that has failed, among those that wait.
+//! The file of an artifact while it is written: in its place or, once that has failed, among the waiting
+//! files.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -6,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::{BUFFER, at, create, uploads};
 
-/// A file that is written. When its place fails, what it has is copied to the spare place, and it goes on there:
-/// the process that the artifact comes from does not send it twice.
+/// A file that is written. When its place fails, its content is copied to the spare place, and writing goes
+/// on there: the process does not send the artifact twice.
 #[derive(Debug)]
 pub(super) struct PartWriter {
     path: PathBuf,
@@ -15,7 +16,7 @@ pub(super) struct PartWriter {
     buffer: Vec<u8>,
     /// The bytes in the file.
     written: u64,
-    /// The most bytes of the file.
+    /// Maximum number of bytes of the file.
     most: u64,
     spare: Option<PathBuf>,
     /// The error of its place, once it has left it.
@@ -105,7 +106,7 @@ impl PartWriter {
         });
         match moved {
             Ok((file, most)) => {
-                // It takes space that may be missing.
+                // The file takes space that may be missing.
                 let _ = fs::remove_file(&self.path);
                 (self.path, self.file, self.most, self.failure) = (spare, file, most, Some(error));
                 Ok(())
@@ -125,9 +126,9 @@ impl PartWriter {
         }
     }
 
-    /// Removes what was written.
+    /// Removes the written file.
     pub(super) fn remove(self) {
-        // It takes space, and nothing else.
+        // A file that stays only takes space.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -140,12 +141,12 @@ fn open_spare(path: &Path) -> io::Result<(File, u64)> {
     if room == 0 {
         return Err(at(directory, &uploads::full()));
     }
-    // One may have been left behind.
+    // A file may have been left over.
     let _ = fs::remove_file(path);
     Ok((create(path).map_err(|error| at(path, &error))?, room))
 }
 
-/// The error of a place, and of the one that would have stood in for it.
+/// The error of a place, and of its substitute.
 fn both(first: &io::Error, second: &io::Error) -> io::Error {
     io::Error::new(second.kind(), format!("{first}; in the queue instead: {second}"))
 }

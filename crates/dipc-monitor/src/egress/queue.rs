@@ -30,7 +30,7 @@ const MAX_JOBS: usize = 200;
 const RETURN: Duration = Duration::from_secs(120);
 /// The time between looks for such processes.
 const LOOK: Duration = Duration::from_millis(200);
-/// The time between looks for the end of an operation whose destination has failed.
+/// Time between checks for the end of an operation after its destination has failed.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 /// The stack of a collection's thread.
 const STACK: usize = 1 << 20;
@@ -58,7 +58,7 @@ struct Shared {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EgressError {
-    /// The configuration has no such provider.
+    /// The configuration lacks this provider.
     #[error("there is no egress provider '{0}'")]
     Unknown(String),
     /// The provider is a store that is not supported.
@@ -88,7 +88,7 @@ impl EgressQueue {
     /// Opens the queue in a directory, which is created, for this program alone.
     ///
     /// # Errors
-    /// Those of the file system; [`io::ErrorKind::WouldBlock`] if another monitor uses it.
+    /// If the file system fails; [`io::ErrorKind::WouldBlock`] if another monitor uses the directory.
     pub fn open(directory: &Path) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
         #[cfg(unix)]
@@ -111,7 +111,7 @@ impl EgressQueue {
     /// Sets the client of object stores, once; without it, they are not supported.
     #[must_use]
     pub fn with_stores(self, client: Arc<dyn StoreClient>) -> Self {
-        // A second one has no effect.
+        // A second client is ignored.
         let _ = self.0.stores.set(client);
         self
     }
@@ -240,13 +240,13 @@ impl EgressQueue {
             uid: process.uid.to_string(),
             process_name: process.title().to_owned(),
             tags: BTreeSet::new(),
-            // It is not collected again: only its kind is of use.
+            // The artifact is not collected again: only its kind is of use.
             request: StoredRequest::of_kind(artifact.kind),
         };
         match self.count().and_then(|()| self.store_file(&job, artifact.file)) {
             Ok(()) => Ok(self.deliver(job, operation)),
             Err(error) => {
-                // It would be removed by the next run.
+                // The next run would remove the file.
                 let _ = fs::remove_file(artifact.file);
                 operation.end(Err(error.to_string()));
                 Err(error)
@@ -283,7 +283,7 @@ impl EgressQueue {
     /// Returns the destination of a provider.
     ///
     /// # Errors
-    /// If there is none, or too much waits to be uploaded.
+    /// If the provider is unknown, or too much waits to be uploaded.
     pub(crate) fn destination(&self, provider: &str) -> Result<Destination, EgressError> {
         let unsupported = |kind| Err(EgressError::Unsupported(provider.to_owned(), kind));
         match lock(&self.0.providers).get(provider) {
@@ -370,7 +370,7 @@ impl EgressQueue {
             let result = collect(&places, spare.clone(), artifact, process, &operation);
             if result.is_err() {
                 places.remove_part();
-                // There is none if nothing has failed before.
+                // The spare file only exists if the first place has failed.
                 let _ = spare.map(fs::remove_file);
             }
             result
@@ -385,7 +385,7 @@ impl EgressQueue {
                 let _ = job.store(&self.0.directory, &|| Ok(()));
                 self.deliver(job, operation);
             }
-            // It is collected again after the next start.
+            // The artifact is collected again after the next start.
             Err(ArtifactError::Cancelled) if self.0.end.is_over() => {}
             Err(error) => {
                 self.forget(&job);
@@ -403,7 +403,7 @@ impl EgressQueue {
             match deliver_once(&mut job, &self.0.directory, &|| Ok(()), &upload) {
                 Ok(path) => {
                     job.add_note(&path);
-                    // The limits as they are now: those of the request's time may have been changed.
+                    // The current limits: they may have changed since the request.
                     if !job.is_upload
                         && let Ok(Destination { files, is_store: false }) = self.destination(&job.provider)
                         && files.directory == job.directory

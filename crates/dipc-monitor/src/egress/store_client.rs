@@ -12,6 +12,6 @@ pub trait StoreClient: Send + Sync + fmt::Debug {
     /// called again, with the whole file.
     ///
     /// # Errors
-    /// Those of the store and of the file. Their texts have no secrets.
+    /// If the store or the file fails. The messages do not contain secrets.
     fn upload(&self, store: &StoreEgress, name: &str, file: &Path) -> io::Result<()>;
 }

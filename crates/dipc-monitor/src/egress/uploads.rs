@@ -25,7 +25,7 @@ pub(super) fn remove_abandoned(directory: &Path, jobs: &[Job]) {
     let known: Vec<PathBuf> = jobs.iter().filter_map(|job| Some(job.places().ok()?.part)).collect();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if !known.contains(&entry.path()) {
-            // One that stays takes space, and nothing else.
+            // A file that stays only takes space.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -12,7 +12,7 @@ const MAX_SERIES: usize = 2000;
 /// The number of intervals after which a series without a value counts no more.
 const MAX_INTERVALS: u32 = 3;
 
-/// The last values of a process's counters; `None` for those that it has not sent.
+/// The last values of a process's counters; `None` for counters that were not sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -44,7 +44,7 @@ enum Quantity {
     Requests,
 }
 
-/// The provider, the name, what it counts, and the factor to its unit.
+/// The provider, the name, the counted quantity and its aspect, and the factor to its unit.
 type Known = (&'static str, &'static str, Quantity, Aspect, f64);
 
 const RUNTIME: &str = "System.Runtime";
@@ -112,7 +112,7 @@ impl Summary {
         }
     }
 
-    /// Returns the sums over all tags. Meters come before EventCounters, where a process sends both.
+    /// Returns the sums over all tags. Meters take precedence over EventCounters if a process sends both.
     pub(super) fn values(&self) -> CounterSummary {
         let cpu_time = self.sum(Quantity::CpuTime);
         let of_meters = cpu_time.zip(self.sum(Quantity::CpuCount).filter(|count| *count > 0.0));
@@ -175,7 +175,7 @@ mod tests {
         // dotnet-counters takes the interval for exactly a second.
         assert!((shown / cpu_percent - 1.0).abs() < 0.02, "{shown} for {cpu_percent}");
         assert_eq!((values.pool_threads, values.pool_queue), (Some(2.0), Some(0.0)));
-        // It threw none and served none: there are no such series.
+        // The process neither threw exceptions nor served requests, so these series are missing.
         assert!(!csv.contains("dotnet.exceptions") && !csv.contains("http.server"));
         assert_eq!((values.exceptions_per_second, values.requests_per_second), (None, None));
     }

@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// Maximum time that an item waits.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// Items of one kind, by their scopes.
+/// Items of one kind, by scope.
 pub(super) struct Batch<T> {
     scopes: IndexMap<String, Vec<T>>,
     count: usize,

@@ -61,7 +61,7 @@ pub(super) fn add_properties(
     }
 }
 
-/// The name of a span: the method and the route; `None` if it is not one of HTTP.
+/// The name of a span: the method and the route; `None` if it is not an HTTP span.
 pub(super) fn name(tags: &BTreeMap<String, String>) -> Option<String> {
     let method = tags.get("http.request.method")?;
     let method = if method == "_OTHER" { "HTTP" } else { method };
@@ -80,7 +80,7 @@ pub(super) fn error(tags: &BTreeMap<String, String>, is_server: bool) -> Option<
     (status >= if is_server { 500 } else { 400 }).then(|| status.to_string())
 }
 
-/// Host and port of `host:port`; the port is empty if there is none.
+/// Host and port of `host:port`; the port is empty if missing.
 fn host_and_port(authority: &str) -> (&str, &str) {
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {

@@ -21,7 +21,7 @@ pub(super) fn message(record: &LogRecord<'_>, context: Option<TraceContext>, obs
         attributes.add_exception(exception);
     }
     attributes.add_pairs(record.arguments);
-    // The innermost scope comes first: the first attribute of a name counts.
+    // Innermost scope first: the first attribute of a name counts.
     for scope in record.scopes.iter().rev() {
         attributes.add_pairs(scope);
     }

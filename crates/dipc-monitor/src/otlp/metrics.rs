@@ -35,7 +35,7 @@ struct Shared {
 
 struct State {
     exporter: Exporter,
-    /// The processes that have ended and whose last values were not sent.
+    /// Ended processes with last values that were not sent.
     ended: Vec<ProcessKey>,
     is_over: bool,
 }

@@ -26,7 +26,7 @@ const BUFFER_MB: u32 = 64;
 const CHUNK: usize = 64 << 10;
 /// The stack of a session's thread.
 const STACK: usize = 512 << 10;
-/// The category whose records name the endpoint, and with it the route, of a request.
+/// The category of records that name the endpoint, and with it the route, of a request.
 const ENDPOINTS: &str = "Microsoft.AspNetCore.Routing.EndpointMiddleware";
 
 /// The export of a process.
@@ -35,7 +35,7 @@ pub(super) struct ProcessExport {
     shared: Arc<Shared>,
     is_stopped: AtomicBool,
     is_running: AtomicBool,
-    /// Whether the first session was started, or refused.
+    /// True if the first session was started, or refused.
     has_begun: Mutex<bool>,
     changed: Condvar,
 }
@@ -153,7 +153,7 @@ impl ProcessExport {
             match session.read() {
                 Ok(Arrived::Bytes) => {}
                 Ok(Arrived::Nothing) => {
-                    // Its stream has an end, unless another process holds the connection.
+                    // The stream of an ended process has an end, unless another process holds the connection.
                     let ended = self.process.has_ended().then(|| *ended.get_or_insert_with(Instant::now));
                     if ended.is_some_and(|ended| ended.elapsed() > DRAIN) {
                         break;
@@ -179,7 +179,7 @@ impl ProcessExport {
     }
 }
 
-/// The log records to request: those to export, and those that name the routes of spans.
+/// The log records to request: records to export, and records that name the routes of spans.
 fn logs_request(wanted: Option<&LogsRequest>, has_spans: bool) -> Option<LogsRequest> {
     let mut request = wanted.cloned().or_else(|| {
         has_spans.then(|| LogsRequest {
@@ -190,7 +190,7 @@ fn logs_request(wanted: Option<&LogsRequest>, has_spans: bool) -> Option<LogsReq
             duration: None,
         })
     })?;
-    // Where any category is named, others have no records.
+    // If any category is named, the runtime omits all other categories.
     if !request.use_app_filters {
         request.filters.entry("*".to_owned()).or_insert(request.level);
     }
@@ -201,7 +201,7 @@ fn logs_request(wanted: Option<&LogsRequest>, has_spans: bool) -> Option<LogsReq
     Some(request)
 }
 
-/// The log records that the black box requests beside an export of log records or spans.
+/// The log records that the black box requests next to an export of log records or spans.
 fn black_box_logs(wanted: Option<&LogsRequest>, has_spans: bool) -> Option<ProviderConfig> {
     // Without an export of log records, all that the application's own filters let pass.
     let everything = LogsRequest {

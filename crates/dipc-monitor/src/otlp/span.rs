@@ -1,8 +1,8 @@
 //! Spans from the events of the DiagnosticSource bridge.
 //!
-//! A span of ASP.NET Core or HttpClient comes twice: from the library's DiagnosticListener, with the
-//! properties of the request, and from its ActivitySource, with times, kind, status and tags. Others have
-//! only the latter. All events of a span have the id of its `Activity`.
+//! A span of ASP.NET Core or HttpClient is sent twice: by the library's DiagnosticListener, with the
+//! properties of the request, and by its ActivitySource, with times, kind, status and tags. Other spans are
+//! only sent by an ActivitySource. All events of a span have the id of its `Activity`.
 
 mod annotation;
 
@@ -28,7 +28,7 @@ const MAX_OPEN: usize = 20_000;
 const MAX_ATTRIBUTES: usize = 128;
 /// The ticks of 100 ns from the year 1, from which .NET counts, to 1970.
 const EPOCH_TICKS: i128 = 621_355_968_000_000_000;
-/// The attributes that are numbers; the bridge has texts only.
+/// The attributes that are numbers; the bridge sends all values as strings.
 const NUMBERS: [&str; 9] = [
     "http.response.status_code",
     "http.request.resend_count",
@@ -87,10 +87,10 @@ struct OpenSpan {
     start: Option<i128>,
     tags: BTreeMap<String, String>,
     status: Option<Status>,
-    /// Those of its last event, which has all of them.
+    /// Links of the last event, which has all of them.
     links: Vec<Link>,
     events: Vec<SpanEvent>,
-    /// True if an ActivitySource has it, whose stop event comes last.
+    /// True if an ActivitySource sends it. The source's stop event is the last.
     has_source: bool,
     /// The activities of its start events.
     activities: Vec<Uuid>,
@@ -167,7 +167,7 @@ impl SpanReader {
             }
             DiagnosticPhase::Stop | DiagnosticPhase::Failure => {
                 let known = self.open.get_mut(&id);
-                // A listener's stop event has no start time; a source's has everything.
+                // A listener's stop event lacks a start time; a source's stop event is complete.
                 let mut span = match known {
                     Some(span) if span.has_source && !is_source => {
                         span.merge(&id, &diagnostic, is_source);
@@ -277,7 +277,7 @@ impl OpenSpan {
         let took = took.filter(|ticks| *ticks > 0).map(|ticks| ticks * 100);
         let end = took.map(|took| start + took).or(now).unwrap_or(start).max(start);
         let kind = self.kind.unwrap_or(SpanKind::Internal);
-        // Of .NET's own spans the name is that of the operation, which does not tell requests apart.
+        // .NET's own spans are named after the operation, which does not distinguish requests.
         if self.name.is_empty() || self.name == self.operation {
             self.name = http::name(&self.tags).unwrap_or(self.operation);
         }

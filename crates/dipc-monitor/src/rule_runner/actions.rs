@@ -22,7 +22,7 @@ use crate::process::Watched;
 use crate::recordings::RecordingNote;
 use crate::rules::{ActionKind, Destination, Execution, Placeholders, StoppingEvent, used_actions};
 
-/// The longest wait between checks for the reasons to end.
+/// Maximum wait between checks for the reasons to end.
 const TICK: Duration = Duration::from_millis(100);
 /// The stack of an action's thread.
 const STACK: usize = 1 << 20;
@@ -37,7 +37,7 @@ pub(super) struct ActionList<'a> {
     pub(super) execution: &'a Execution,
     /// Given when the actions have to end.
     pub(super) stop: &'a StopSignal,
-    /// Called when the process may run on: all actions have begun, or one is waited for.
+    /// Called when the process may run on: all actions have begun, or the run waits for one to complete.
     pub(super) begun: &'a dyn Fn(),
     /// Called with what happens to actions.
     pub(super) report: &'a dyn Fn(RuleEvent),
@@ -267,7 +267,7 @@ impl ActionList<'_> {
         let operation = operations.begin_for_rule(artifact.kind(), self.process, provider.clone());
         action.stop = operation.stop.clone();
         if matches!(artifact, Artifact::GcDump) && self.is_suspended() {
-            // It has no heap before it runs.
+            // The process does not have a heap before it runs.
             (self.begun)();
         }
         let name = destination.name.unwrap_or_else(|| artifact.file_name(self.process, SystemTime::now()));
@@ -318,7 +318,7 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
             (error.to_string(), file)
         }),
         (Ok(()), None) => Err(("there is nothing to write".to_owned(), None)),
-        // What was written is removed.
+        // The partial file is removed.
         (Err(error), _) => Err((error.to_string(), None)),
     };
     // A store gets a complete file, and a directory that has failed gets it when it can be written.
@@ -342,7 +342,7 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
         (file, _) => {
             match (&file, &error) {
                 (Some(file), Some(_)) => {
-                    // It takes space, and nobody finds it.
+                    // The file takes space and is not listed anywhere.
                     let _ = fs::remove_file(file);
                 }
                 (Some(file), None) => {
@@ -431,7 +431,7 @@ impl Stopper {
             return;
         }
         self.reader.feed(bytes);
-        // An event is the last one of its thread until others come: nothing older is awaited.
+        // Otherwise the last event of each thread would be held until the next one arrives.
         self.reader.release();
         let (evaluator, stop) = (&mut self.evaluator, &self.stop);
         self.reader.for_each(|event| evaluator.event(event, |_| stop.stop()));

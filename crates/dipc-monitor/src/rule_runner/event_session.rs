@@ -17,10 +17,10 @@ use crate::rules::StreamEnd;
 
 /// The bytes read at once.
 const CHUNK: usize = 64 << 10;
-/// The time limit of the question whether a process whose stream was cut still runs.
+/// Time limit for asking a process whether it still runs after its stream was cut.
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// A session, and what it was asked for.
+/// A session and its requested providers.
 struct EventSession {
     live: LiveSession,
     providers: Providers,
@@ -97,7 +97,7 @@ impl EventSession {
         Ok(Self { live, providers, witness: RequestWitness::new(DIAGNOSTIC_SOURCE), ended: None })
     }
 
-    /// Returns true if the session has what is wanted, which is not nothing.
+    /// Returns true if the session covers the wanted providers, and there is at least one.
     fn covers(&self, wanted: &Providers) -> bool {
         let has = |wanted: &ProviderConfig| {
             self.providers.find(&wanted.name).is_some_and(|own| {
@@ -114,7 +114,7 @@ impl EventSession {
         match self.live.read() {
             Ok(Arrived::Bytes) => {}
             Ok(Arrived::Nothing) => {
-                // Its stream has an end, unless another process holds the connection.
+                // The stream of an ended process has an end, unless another process holds the connection.
                 let ended = rules.process_has_ended().then(|| *self.ended.get_or_insert_with(Instant::now));
                 if ended.is_some_and(|ended| ended.elapsed() > DRAIN) {
                     return false;
@@ -141,7 +141,7 @@ impl EventSession {
         } else if target.pid().is_some() || rules.process.has_ended() {
             StreamEnd::Crash
         } else {
-            // It may be unreachable.
+            // The process may be unreachable.
             StreamEnd::Unknown
         };
         rules.add_end(end);
@@ -158,7 +158,7 @@ fn deliver(reader: &mut LiveReader, witness: &mut RequestWitness, rules: &Arc<Pr
     rules.add_events(|each| {
         reader.for_each(|event| {
             witness.add(event);
-            // Those of requests come from their listener, too, and would count twice.
+            // Requests are also reported by their listener, and would count twice.
             if !DiagnosticEvent::is_of_activity_source(event) {
                 each(event);
             }

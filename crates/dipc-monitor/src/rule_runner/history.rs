@@ -9,7 +9,7 @@ use crate::process::cut_at;
 
 /// Maximum number of events to keep.
 const MAX_EVENTS: usize = 200;
-/// Maximum length of a text of an event, in bytes: causes have texts from processes.
+/// Maximum length of an event's text, in bytes: causes include strings from processes.
 const MAX_TEXT_LENGTH: usize = 1000;
 
 /// An event of a rule, with its time.
@@ -24,7 +24,7 @@ pub struct RuleRecord {
     pub pid: u32,
     /// The name of the process. It is untrusted.
     pub process_name: String,
-    /// The event in words. It has texts from the process, which are untrusted.
+    /// The event in words. It includes untrusted strings from the process.
     pub text: String,
 }
 

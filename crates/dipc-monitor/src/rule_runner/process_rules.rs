@@ -39,7 +39,7 @@ struct State {
     subscriptions: BTreeMap<usize, CounterSubscription>,
     /// The number of executions that run.
     executions: usize,
-    /// The number of those at the start of the process whose actions have not begun.
+    /// The number of executions at the start of the process before their actions have begun.
     beginning: usize,
     /// True if the first session of events was neither started nor refused.
     awaits_session: bool,
@@ -176,7 +176,7 @@ impl ProcessRules {
     }
 
     fn unsubscribe(&self) {
-        // The session of counters is locked when one is dropped: not while this is.
+        // Dropping a subscription locks the session of counters, so the state must not be locked meanwhile.
         let subscriptions = std::mem::take(&mut self.state().subscriptions);
         drop(subscriptions);
     }
@@ -320,7 +320,7 @@ impl ProcessRules {
         }
     }
 
-    // What the thread of the session uses.
+    // Functions for the session's thread.
 
     /// Lets time pass. Returns whether the thread is still needed; if not, it counts as ended.
     pub(super) fn tick(self: &Arc<Self>, has_session: bool) -> bool {
@@ -438,7 +438,7 @@ impl CounterConsumer for RuleConsumer {
 
     fn failed(&mut self, error: &dipc_client::Error) {
         let Some(rules) = self.rules.upgrade().filter(|_| !self.has_failed) else { return };
-        // It is repeated until the process answers again.
+        // The failure repeats until the process answers again.
         self.has_failed = true;
         let name = rules.state().engine.rules().nth(self.rule_number).map(|rule| rule.name.clone());
         if let Some(name) = name {

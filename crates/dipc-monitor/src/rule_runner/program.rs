@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dipc_collect::StopSignal;
 
-/// The longest wait between checks for the end of a program.
+/// Maximum wait between checks for the end of a program.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Runs a program to its end, and returns its exit code. It gets no input, and its output is dropped. When it

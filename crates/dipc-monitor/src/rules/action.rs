@@ -57,14 +57,14 @@ pub enum ActionKind {
         path: String,
         /// The arguments, as one text.
         arguments: Option<String>,
-        /// True if a failure of the program is none of the action.
+        /// True if a failure of the program does not fail the action.
         ignore_exit_code: bool,
     },
     /// Loads a profiler at the start of the process.
     LoadProfiler {
         /// The path of the library.
         path: String,
-        /// Its class.
+        /// The class of the profiler.
         clsid: Uuid,
     },
     /// Sets an environment variable of the process.
@@ -97,7 +97,7 @@ impl StoppingEvent {
     /// Returns the condition that the event meets.
     ///
     /// # Errors
-    /// If the provider has no such event or field, as far as these are known.
+    /// If the provider's events are known, and lack this event or field.
     pub fn condition(&self) -> Result<Condition, String> {
         let mut text = format!("event {}", quoted(&format!("{}/{}", self.provider, self.event))?);
         for (number, (field, value)) in self.payload.iter().enumerate() {
@@ -108,7 +108,7 @@ impl StoppingEvent {
     }
 }
 
-/// Quotes a text of a condition.
+/// Quotes a string of a condition.
 fn quoted(text: &str) -> Result<String, String> {
     let quote = ['"', '\''].into_iter().find(|quote| !text.contains(*quote));
     let quote = quote.ok_or_else(|| format!("{text:?} has both kinds of quotes"))?;
@@ -160,7 +160,7 @@ impl ActionKind {
         }
     }
 
-    /// The time for which it collects by its configuration: zero for what is there at once, and for programs.
+    /// The configured collection time: zero for immediate artifacts, and for programs.
     pub fn collection_time(&self) -> Duration {
         match self {
             Self::Collect { artifact, .. } => artifact.duration().unwrap_or_default(),

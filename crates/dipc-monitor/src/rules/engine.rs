@@ -27,9 +27,10 @@ const MAX_THROTTLED: usize = 100;
 
 /// The rules of one process.
 ///
-/// It reads no clock: `now` is the time since any fixed moment, the same for all calls, and never goes back.
-/// Events have to come in time order. A rule whose actions run does not watch for its trigger, and starts it
-/// anew when they have ended. Firings in between are only [counted](RuleStatus::missed).
+/// The engine does not read a clock: `now` is the time since any fixed moment, the same for all calls, and
+/// never goes back. Events have to be added in time order. A rule does not watch for its trigger while its
+/// actions run, and starts it anew when they have ended. Firings in between are only
+/// [counted](RuleStatus::missed).
 ///
 /// Memory is bounded by the rules, and for each by the spans and series of its trigger.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ struct ActiveRule {
     executions: VecDeque<Duration>,
     lifetime: u64,
     throttled: u64,
-    /// The firings while actions ran: in all, and since the start of those that run.
+    /// The firings while actions ran: in all, and since the start of the running actions.
     missed: u64,
     missed_in_execution: u64,
     is_executing: bool,
@@ -75,7 +76,7 @@ pub struct Execution {
     pub number: u64,
     /// The time of the event in the stream; `None` for a process that appears.
     pub time: Option<RelativeTime>,
-    /// The event that started it. It has texts from the process, which are untrusted.
+    /// The event that started it. It includes untrusted strings from the process.
     pub cause: String,
 }
 
@@ -145,8 +146,8 @@ impl RuleEngine {
         }
     }
 
-    /// Replaces the rules. Those that are the same go on as they are; others finish, and new ones start.
-    /// Numbers of rules stay theirs: finished ones are kept.
+    /// Replaces the rules. Unchanged rules go on as they are; others finish, and new ones start. Rules keep
+    /// their numbers: finished ones are kept.
     pub fn change_rules(
         &mut self,
         rules: &[Arc<Rule>],
@@ -173,7 +174,7 @@ impl RuleEngine {
         }
     }
 
-    /// The rules, by their numbers.
+    /// The rules by number.
     pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
         self.rules.iter().map(|rule| &rule.rule)
     }
@@ -247,7 +248,7 @@ impl RuleEngine {
             let Some(rule) = self.rules.get_mut(number) else { continue };
             let is_watching = rule.is_watching();
             let TriggerState::Condition(evaluator) = &mut rule.trigger else { continue };
-            // It is kept up to date even while its matches do not count.
+            // The condition is kept up to date even while its matches do not count.
             if let Some(met) = trigger::evaluate(evaluator, event) {
                 if is_watching {
                     rule.evidence.add_met();
@@ -271,8 +272,8 @@ impl RuleEngine {
         }
     }
 
-    /// Records that another session has taken the place of the one whose values a rule was given. `start` is
-    /// its start, since that of the first one; `None` if it is not known, so that nothing of before counts.
+    /// Records that another session has replaced the source of a rule's values. `start` is its start,
+    /// relative to the start of the first session; `None` if unknown, which discards earlier values.
     pub fn restart_counters(&mut self, rule_number: usize, start: Option<Duration>) {
         if let Some(ActiveRule { trigger: TriggerState::Counter(counter), .. }) =
             self.rules.get_mut(rule_number)
@@ -411,7 +412,7 @@ impl RuleEngine {
         (0..self.rules.len()).filter_map(|number| self.status(number, now)).collect()
     }
 
-    /// Ends the rules whose time has passed. Actions that run are not stopped.
+    /// Ends expired rules. Running actions are not stopped.
     fn expire(&mut self, now: Duration) {
         for rule in &mut self.rules {
             let is_over = |duration: Duration| now.saturating_sub(rule.start) >= duration;
@@ -432,7 +433,7 @@ impl RuleEngine {
         }
     }
 
-    /// Starts the actions of a rule whose trigger has fired, unless its limit is reached or they run.
+    /// Starts the actions of a rule after its trigger has fired, unless its limit is reached or they run.
     fn fire(&mut self, number: usize, time: Option<RelativeTime>, cause: String, now: Duration) {
         let Some(rule) = self.rules.get_mut(number).filter(|rule| rule.finished.is_none()) else { return };
         rule.trigger.restart();

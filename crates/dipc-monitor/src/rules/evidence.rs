@@ -11,7 +11,7 @@ use crate::configuration::format_time_span;
 pub struct ThrottledFiring {
     /// The number of the rule in the engine.
     pub rule_number: usize,
-    /// The event. It has texts from the process, which are untrusted.
+    /// The event. It includes untrusted strings from the process.
     pub cause: String,
     /// The time of the call, as of [`RuleEngine::event`](super::RuleEngine::event).
     pub now: Duration,
@@ -27,20 +27,20 @@ pub enum Evidence {
     Requests {
         /// The requests of any path and status.
         seen: u64,
-        /// Those that count.
+        /// The requests that count.
         counted: u64,
-        /// The most of them within the window.
+        /// The largest number of counted requests within the window.
         most: u64,
     },
     /// The trigger compares values of a counter.
     Counter {
         /// The values.
         values: u64,
-        /// Those that pass the bounds.
+        /// The values that pass the bounds.
         passing: u64,
-        /// The smallest and the largest value.
+        /// Smallest and largest value.
         range: Option<(f64, f64)>,
-        /// The longest time for which values have passed without a break.
+        /// Longest time for which values have passed without a break.
         longest: Duration,
     },
     /// The trigger is a condition.
@@ -80,7 +80,7 @@ impl Evidence {
         in_window
     }
 
-    /// Adds a value of the counter. Instruments without measurements have none.
+    /// Adds a value of the counter. `None` for instruments without measurements.
     pub(crate) fn add_value(&mut self, value: Option<f64>) {
         if let Self::Counter { values, range, .. } = self
             && let Some(value) = value.filter(|value| !value.is_nan())

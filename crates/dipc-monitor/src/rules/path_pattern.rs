@@ -94,8 +94,8 @@ fn lower(sign: char) -> char {
     }
 }
 
-/// The paths that count: those that an include pattern matches, or all without one, except those that an
-/// exclude pattern matches.
+/// The paths that count: paths that match an include pattern, or all without such patterns, except paths that
+/// match an exclude pattern.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct PathFilter {

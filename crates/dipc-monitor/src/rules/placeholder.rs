@@ -93,7 +93,7 @@ impl Placeholders {
     }
 }
 
-/// Divides a text into arguments: at blanks outside of double quotes.
+/// Divides a string into arguments: at blanks outside of double quotes.
 fn split_arguments(text: &str) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut current: Option<String> = None;
@@ -132,12 +132,12 @@ fn split_arguments(text: &str) -> Vec<String> {
     arguments
 }
 
-/// The names of the placeholders in a text.
+/// The names of the placeholders in a string.
 pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split("$(").skip(1).filter_map(|after| Some(after.split_once(')')?.0))
 }
 
-/// The names of actions whose outputs an action uses.
+/// The names of actions with outputs that an action uses.
 pub(crate) fn used_actions(kind: &ActionKind) -> Vec<String> {
     let mut used = Vec::new();
     // Texts are only read: the method is for both.
@@ -154,7 +154,7 @@ fn action_output(name: &str) -> Option<(&str, &str)> {
     prefix.eq_ignore_ascii_case(PREFIX).then(|| rest.rsplit_once('.'))?
 }
 
-/// Explains why a placeholder has no value; `None` if it has one.
+/// Explains why a placeholder lacks a value; `None` if it has a value.
 pub(crate) fn fault(name: &str, earlier: &[Action], is_execute: bool) -> Option<String> {
     if KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
         return None;

@@ -18,7 +18,7 @@ const MAX_SERIES: usize = 10_000;
 /// The rules of a configuration over the events of one recording.
 ///
 /// The start of the recording counts as the appearance of the process, and filters of rules are ignored. Time
-/// is that of the events: actions take the time that they are configured to collect for, and no other.
+/// is measured by the events: actions take exactly their configured collection time.
 ///
 /// ```no_run
 /// use dipc_monitor::RulesConfig;
@@ -60,15 +60,15 @@ pub struct ReplayedFiring {
     pub rule_number: usize,
     /// The time since the start of the recording.
     pub time: Duration,
-    /// The event. It has texts from the process, which are untrusted.
+    /// The event. It includes untrusted strings from the process.
     pub cause: String,
     /// The number of the execution and the end of its actions; `None` if the limit of executions is reached.
     pub execution: Option<(u64, Duration)>,
 }
 
 impl RuleReplay {
-    /// Starts the rules. `interval_of` returns the interval of a provider's counters: those that come more
-    /// often are combined, as in a monitor.
+    /// Starts the rules. `interval_of` returns the interval of a provider's counters: more frequent values
+    /// are combined, as in a monitor.
     pub fn new(rules: &[Arc<Rule>], interval_of: impl Fn(&str) -> Duration) -> Self {
         let engine = RuleEngine::of_rules(rules.iter(), interval_of, Duration::ZERO);
         let counters = engine.counters().into_iter().map(|need| ReplayedCounter {
@@ -176,7 +176,7 @@ impl RuleReplay {
         self.collect(&mut emit);
     }
 
-    /// The rules, by their numbers.
+    /// The rules by number.
     pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
         self.engine.rules()
     }
@@ -193,7 +193,8 @@ impl RuleReplay {
 }
 
 impl Rule {
-    /// The time that its actions collect for, in their order: those that are not waited for run side by side.
+    /// The total collection time of the rule's actions, in order. Actions that are not waited for run in
+    /// parallel.
     pub fn actions_time(&self) -> Duration {
         let mut ends: Vec<(Option<&str>, Duration)> = Vec::new();
         let mut now = Duration::ZERO;

@@ -17,7 +17,7 @@ use super::path_pattern::PathFilter;
 pub struct Rule {
     /// The name, which is unique.
     pub name: String,
-    /// The processes that it is for: those that all filters match.
+    /// The processes that the rule applies to: all filters must match.
     pub filters: Vec<Filter>,
     /// The trigger.
     pub trigger: Trigger,
@@ -54,11 +54,11 @@ pub enum Trigger {
         /// The requests that count.
         paths: PathFilter,
     },
-    /// Requests take long: `count` of them within the window. Those that still run count as well.
+    /// Requests take long: `count` of them within the window. Running requests count as well.
     RequestDuration {
         /// The number.
         count: u32,
-        /// The least duration of a request.
+        /// Minimum duration of a request.
         duration: Duration,
         /// The window.
         window: Duration,
@@ -174,7 +174,7 @@ impl CounterTrigger {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct Limits {
-    /// The most executions of the actions within the window.
+    /// Maximum number of executions of the actions within the window.
     pub action_count: u32,
     /// The window of `action_count`; without one it is the whole life of the rule.
     pub action_count_window: Option<Duration>,

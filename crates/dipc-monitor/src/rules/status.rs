@@ -8,13 +8,13 @@ use super::rule::Limits;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "those of dotnet-monitor")]
 pub enum RuleState {
-    /// It watches for its trigger.
+    /// The rule watches for its trigger.
     Running,
-    /// Its actions run.
+    /// The rule's actions run.
     ActionExecuting,
     /// The limit of executions within the window is reached.
     Throttled,
-    /// It will not fire again.
+    /// The rule will not fire again.
     Finished(FinishReason),
 }
 
@@ -22,15 +22,15 @@ pub enum RuleState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FinishReason {
-    /// Its trigger is the start of the process.
+    /// The trigger is the start of the process.
     Startup,
-    /// The limit of executions, which has no window, is reached.
+    /// The limit of executions is reached, and is not limited to a window.
     ActionCount,
-    /// Its time has passed.
+    /// The time of the rule has passed.
     RuleDuration,
-    /// The configuration has no such rule any more.
+    /// The configuration no longer has such a rule.
     ConfigurationChanged,
-    /// Its trigger has failed.
+    /// The trigger has failed.
     Failure(String),
 }
 

@@ -1,5 +1,5 @@
-//! Tables of rules over a simulated clock. Expectations are those of dotnet-monitor's documentation and of
-//! the sources of its triggers and pipeline.
+//! Tables of rules over a simulated clock. Expectations follow dotnet-monitor's documentation and the sources
+//! of its triggers and pipeline.
 
 mod limits;
 mod recording;

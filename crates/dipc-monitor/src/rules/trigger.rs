@@ -23,7 +23,7 @@ pub(crate) enum TriggerState {
 }
 
 impl TriggerState {
-    /// Creates the state of a trigger that starts. `interval` is that of the counter, if it has one.
+    /// Creates the state of a trigger that starts. `interval` is the interval of the counter, if any.
     pub(crate) fn new(trigger: &Trigger, interval: Duration) -> Self {
         match trigger {
             Trigger::Startup => Self::Startup,
@@ -66,7 +66,7 @@ impl TriggerState {
 #[derive(Debug)]
 pub(crate) struct RequestTrigger {
     window: SlidingWindow,
-    /// The start of each request that runs and has not counted, oldest first. Bounded as those of `Spans`.
+    /// The start of each request that runs and has not counted, oldest first. Bounded like `Spans`.
     running: BTreeMap<SpanId, RelativeTime>,
 }
 
@@ -156,9 +156,9 @@ const MAX_SERIES: usize = 10_000;
 pub(crate) struct CounterState {
     /// The requested interval.
     interval: Duration,
-    /// The start of the session whose values come, since the start of the first one.
+    /// The start of the current session, relative to the start of the first one.
     session_start: Duration,
-    /// Each series whose last value passes, by its tags.
+    /// Each series with a passing last value, by tags.
     streaks: HashMap<String, Streak>,
 }
 
@@ -168,7 +168,7 @@ struct Streak {
     latest: Duration,
     /// The start of the interval of the first one.
     start: Duration,
-    /// The session of `latest`, by its start.
+    /// The start of the session of `latest`.
     session_start: Duration,
 }
 
@@ -222,7 +222,7 @@ impl CounterState {
             return None;
         }
         let streak = self.streaks.entry(key).or_insert(new);
-        // A session's first value comes one interval after its start: no value is missing before it.
+        // A session's first value arrives one interval after its start, and values before it are not missing.
         let longest = self.interval.mul_f64(if streak.session_start == session_start { 1.5 } else { 2.5 });
         if time.saturating_sub(streak.latest) > longest {
             *streak = new;
@@ -244,8 +244,8 @@ fn key(series: &Series) -> String {
 
 impl CounterTrigger {
     /// Returns the value that the bounds are for, as dotnet-monitor has it: the mean, the increment of the
-    /// interval, the gauge, the total, or a percentile of a histogram. Counters of Meters have no total
-    /// before .NET 8: it is their increment there.
+    /// interval, the gauge, the total, or a percentile of a histogram. Counters of Meters lack a total before
+    /// .NET 8: their increment is used instead.
     fn value(&self, sample: &Sample<'_>) -> Option<f64> {
         match (self.percentile, sample.measurement) {
             (Some(percentile), _) => sample.number(Aspect::Quantile(percentile.saturating_mul(10))),

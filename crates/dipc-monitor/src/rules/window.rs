@@ -10,7 +10,7 @@ const MAX_POINTS: usize = 1 << 16;
 
 /// The number of points within a window that ends at the last one.
 ///
-/// Points have to come in time order. A point leaves the window when it is older than the window is long.
+/// Points have to be added in time order. A point leaves the window when it is older than the window is long.
 #[derive(Debug, Clone)]
 pub(crate) struct SlidingWindow {
     length: Duration,

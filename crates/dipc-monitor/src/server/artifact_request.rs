@@ -19,7 +19,7 @@ use crate::configuration::GlobalCounter;
 /// The size of the runtime's buffer for `GET /trace` in MB.
 const BUFFER_MB: u32 = 256;
 
-/// A request for an artifact, as far as it says what to collect. It can be stored, and read again.
+/// The collection settings of a request for an artifact. They can be stored, and read again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredRequest {
     /// The name of the route, `trace` for example.

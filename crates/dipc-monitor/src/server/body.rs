@@ -13,7 +13,7 @@ use dipc_collect::StopSignal;
 pub(super) enum AnswerBody {
     /// Bytes that are there.
     Whole(Option<Bytes>),
-    /// Bytes as they come.
+    /// Bytes as they arrive.
     Stream {
         pieces: Receiver<io::Result<Bytes>>,
         /// Ends the source when the client leaves.

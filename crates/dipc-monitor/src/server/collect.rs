@@ -20,7 +20,7 @@ use crate::process::Watched;
 
 /// Maximum number of pieces that wait for the client, of at most 256 KB each.
 const MAX_PIECES: usize = 8;
-/// The longest time for which a collection waits for its reader.
+/// Maximum time for which a collection waits for its reader.
 const SLOWEST: Duration = Duration::from_secs(30);
 /// The stack of a collection's thread.
 const STACK: usize = 1 << 20;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::task::AbortHandle;
 
-/// Maximum number of concurrent connections. A further one replaces the oldest that has no request, or else
-/// waits for one to end.
+/// Maximum number of concurrent connections. A further one replaces the oldest idle connection, or else waits
+/// for one to end.
 pub(super) const MAX_CONNECTIONS: usize = 128;
 /// The time that a connection has for its request while others wait.
 const SHORT_HEAD_TIME: Duration = Duration::from_millis(50);
@@ -34,7 +34,7 @@ impl Connections {
         }
     }
 
-    /// Returns true if there is room for another connection, for which a silent one may have been ended.
+    /// Returns true if there is room for another connection. May end a silent one to make room.
     fn try_make_room(&self) -> bool {
         let mut list = lock(&self.0);
         list.retain(|connection| !connection.task.is_finished());
@@ -52,7 +52,7 @@ impl Connections {
     }
 }
 
-/// The time since which a connection has no request; `None` while one is answered.
+/// The time since which a connection is idle; `None` while a request is answered.
 #[derive(Clone)]
 pub(super) struct Activity(Arc<Mutex<Option<Instant>>>);
 
@@ -81,7 +81,7 @@ impl Drop for Answering {
     }
 }
 
-/// The body of an answer, whose request lasts until it is sent.
+/// The body of an answer. The request lasts until it is sent.
 pub(super) struct AnsweringBody<B> {
     pub(super) body: B,
     pub(super) _answering: Answering,
@@ -148,7 +148,7 @@ mod tests {
             let its_request = activity.begin();
             connections.add(activity, last.abort_handle());
             assert!(!connections.try_make_room());
-            // One whose answer is sent is silent, too, after its time.
+            // A connection with a sent answer is silent, too, after its time.
             drop(its_request);
             connections.make_room().await;
             assert!(last.await.unwrap_err().is_cancelled());

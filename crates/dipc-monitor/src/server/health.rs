@@ -34,9 +34,9 @@ pub(super) struct Health<'h> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Processes {
     pub(super) watched: usize,
-    /// Those that were found and have not answered.
+    /// Processes that were found and have not answered.
     pub(super) unanswered: usize,
-    /// Those that were left out because there were too many.
+    /// Processes that were left out because there were too many.
     pub(super) left_out: u64,
 }
 
@@ -68,7 +68,7 @@ impl From<BlackBoxTotals> for BlackBoxes {
 #[serde(rename_all = "camelCase")]
 pub(super) struct OperationCounts {
     pub(super) running: usize,
-    /// Those that are remembered.
+    /// Ended operations that are still listed.
     pub(super) ended: usize,
     pub(super) succeeded: u64,
     pub(super) failed: u64,

@@ -191,7 +191,7 @@ pub(super) fn time(time: SystemTime) -> String {
 
 /// Returns an answer in JSON.
 pub(super) fn response(status: StatusCode, value: &impl Serialize) -> Response<AnswerBody> {
-    // The structures above have no maps with other keys than strings.
+    // Maps in the structures above have string keys only.
     let json = serde_json::to_vec(value).unwrap_or_default();
     let mut response = Response::new(AnswerBody::whole(json));
     *response.status_mut() = status;

@@ -1,5 +1,5 @@
-//! The processes with their containers and rules, the last events of rules, and the operations, in one answer:
-//! dotnet-monitor's routes have no members for them.
+//! The processes with their containers and rules, the last events of rules, and the operations, in one
+//! answer: dotnet-monitor's routes lack members for them.
 
 use serde::Serialize;
 
@@ -194,7 +194,7 @@ impl SystemUptime {
     }
 
     fn of_process(&self, _: u32) -> Option<u64> {
-        // It is never known here.
+        // The value is never known here.
         self.0.map(|_| 0)
     }
 }

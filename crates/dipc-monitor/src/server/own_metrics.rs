@@ -5,7 +5,7 @@ use clr_counters::prometheus::OwnMetric;
 use super::health::{Health, LostCounts, OperationCounts, Otlp};
 
 impl Health<'_> {
-    /// Returns the state as metrics, those of one name in a row. What is not known, or not used, is left out.
+    /// Returns the state as metrics, grouped by name. Unknown and unused values are left out.
     pub(super) fn metrics(&self) -> Vec<OwnMetric> {
         let gauge = OwnMetric::gauge;
         let counter = OwnMetric::counter;

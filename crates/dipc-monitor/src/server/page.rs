@@ -1,7 +1,7 @@
 //! The page of the monitor: one document, which holds no data and loads nothing but answers of the routes.
 //!
-//! Its policy allows the scripts and styles that it has, by their hashes, and those of the pages of recordings:
-//! a flame graph that it opens has its policy.
+//! The policy allows the page's own scripts and styles, by hash, and those in the pages of recordings: a
+//! flame graph that the page opens inherits the policy.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -48,7 +48,7 @@ impl Page {
             hashes(script, page::inline_scripts()),
             hashes(style, page::inline_styles()),
         );
-        // It is ASCII.
+        // The policy is ASCII.
         let policy =
             HeaderValue::try_from(policy).unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
         Self { document: document.into(), policy }

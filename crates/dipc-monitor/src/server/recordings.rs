@@ -30,7 +30,7 @@ const PIECE: usize = 256 << 10;
 const STACK: usize = 128 << 10;
 /// The pieces that wait for the client.
 const MAX_PIECES: usize = 4;
-/// The longest time in which a client reads nothing.
+/// Maximum time in which a client reads nothing.
 const SLOWEST: Duration = Duration::from_secs(30);
 /// Maximum size of a recording to make a page of, in bytes.
 const MAX_RECORDING_SIZE: u64 = 256 << 20;

@@ -35,10 +35,10 @@ const MAX_BODY_SIZE: usize = 1 << 20;
 /// The time for the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
-/// The header that says whose page sends a request: Fetch Metadata Request Headers, by W3C.
+/// The header that states which site's page sends a request: Fetch Metadata Request Headers, by W3C.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
-/// The socket that a request came to.
+/// The socket that received a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listener {
     /// True if only `/metrics` answers there.
@@ -85,7 +85,7 @@ impl Service {
             self.authorize(&request, scope)?;
         }
         let query = Query::parse(request.uri().query());
-        // A client at a Unix socket has no name for it.
+        // A client at a Unix socket does not have a host name for it.
         let scheme = if listener.is_tls { "https" } else { "http" };
         let base = host.map(|host| format!("{scheme}://{host}")).unwrap_or_default();
         match route {
@@ -198,8 +198,8 @@ impl Service {
         Ok(response)
     }
 
-    /// Checks the token of a request. Without tokens, everyone who can connect may do everything, but not the
-    /// pages of others that the user's browser has open: browsers say whose page sends a request.
+    /// Checks the token of a request. Without tokens, everyone who can connect may do everything, except
+    /// pages of other sites in the user's browser: browsers state which site's page sends a request.
     fn authorize(&self, request: &Request<Incoming>, scope: Scope) -> Result<(), Problem> {
         if self.tokens.is_empty() {
             let site = request.headers().get(SEC_FETCH_SITE);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// A stream whose writes fail when nothing could be written for a while.
+/// A stream with writes that fail when nothing could be written for a while.
 pub(super) struct StallLimit<S> {
     stream: S,
     limit: Duration,

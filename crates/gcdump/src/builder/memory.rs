@@ -12,7 +12,7 @@ use crate::type_table::TypeDescription;
 
 /// Builds the graph of a heap that is read from the memory of a process or from a core dump.
 ///
-/// The names, groups and numbers of the graph are those of a graph from the events of the same heap.
+/// The graph has the same names, groups and numbers as a graph from the events of the same heap.
 ///
 /// ```
 /// use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
@@ -31,7 +31,7 @@ use crate::type_table::TypeDescription;
 #[derive(Debug)]
 pub struct MemoryGraphBuilder {
     builder: HeapGraphBuilder,
-    /// The last object, whose references are being added.
+    /// The last object, to which references are being added.
     last: Option<Object>,
 }
 
@@ -47,7 +47,7 @@ struct Object {
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::exhaustive_structs, reason = "made by those who read memory")]
 pub struct MemoryType<'a> {
-    /// Its number, that objects refer to.
+    /// The number that objects refer to.
     pub id: u64,
     /// The number of its module.
     pub module_id: u64,
@@ -64,7 +64,7 @@ pub struct MemoryType<'a> {
 #[allow(clippy::exhaustive_structs, reason = "made by those who read memory")]
 #[non_exhaustive]
 pub struct MemoryCompleteness {
-    /// Objects whose references could not be read.
+    /// Objects with unreadable references.
     pub objects_without_references: u64,
     /// Bytes of the heap that could not be read.
     pub missing_bytes: u64,
@@ -72,7 +72,7 @@ pub struct MemoryCompleteness {
     pub is_moving: bool,
     /// Objects that stacks seem to refer to.
     pub conservative_roots: u64,
-    /// Threads whose stacks could not be searched.
+    /// Threads with stacks that could not be searched.
     pub stacks_without_roots: u64,
     /// Kinds of roots that could not be read.
     pub missing_roots: u64,
@@ -120,7 +120,7 @@ impl MemoryGraphBuilder {
         self.builder.modules.insert(key, limited_name(path).into());
     }
 
-    /// Adds a type. It may come after its objects.
+    /// Adds a type, before or after its objects.
     pub fn add_type(&mut self, of: MemoryType<'_>) {
         self.builder.descriptions.push(TypeDescription {
             process_id: self.builder.process_id,
@@ -198,7 +198,7 @@ impl MemoryGraphBuilder {
         });
     }
 
-    /// Sets what is missing.
+    /// Sets the counts of missing parts.
     pub const fn set_completeness(&mut self, missing: MemoryCompleteness) {
         let completeness = &mut self.builder.completeness;
         completeness.objects_without_references = missing.objects_without_references;

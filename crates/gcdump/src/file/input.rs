@@ -109,7 +109,7 @@ impl<'a> Input<'a> {
             .ok_or_else(|| self.damaged("a count that the file has no room for"))
     }
 
-    /// Reads a text, whose UTF-16 code units take one to three bytes each.
+    /// Reads a string. Each UTF-16 code unit takes one to three bytes.
     pub(super) fn string(&mut self) -> Result<Option<String>, Error> {
         let count = self.i32()?;
         if count < 0 {

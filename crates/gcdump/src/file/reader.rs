@@ -138,7 +138,7 @@ impl<'a> FileGraph<'a> {
         self.addresses.get(node).map_or(0, |address| u64::from_le_bytes(*address))
     }
 
-    /// The record of a node; `None` if it has none.
+    /// The record of a node, if present.
     fn record(&self, node: usize) -> Result<Option<Record<'a>>, Error> {
         let label = self.label(node).unwrap_or_default();
         if label == 0 {

@@ -39,7 +39,7 @@ const MIN_PART_SIZE: u32 = 4 << 20;
 /// ```
 ///
 /// # Errors
-/// Those of writing, and if the graph does not fit into such a file.
+/// If writing fails, or the graph does not fit into such a file.
 pub fn write(graph: &HeapGraph, out: impl Write) -> io::Result<()> {
     Writer::new(graph).map_err(io::Error::other)?.write(out)
 }
@@ -53,9 +53,9 @@ pub struct Writer<'g> {
     graph: &'g HeapGraph,
     /// The number of each node in the file.
     numbers: Vec<u32>,
-    /// Children of the groups of roots, by their numbers in the file.
+    /// Children of the groups of roots, by number in the file.
     children: Vec<Vec<u32>>,
-    /// Groups in preorder: each follows its parent and comes before that parent's next sibling.
+    /// Groups in preorder: each follows its parent and precedes that parent's next sibling.
     preorder: Vec<u32>,
     /// The types of the groups.
     group_types: Vec<u32>,
@@ -92,7 +92,7 @@ impl<'g> Writer<'g> {
         };
         writer.number_nodes();
         writer.order_groups();
-        // The first record, the one of nodes that did not come, takes two bytes.
+        // The first record, for missing nodes, takes two bytes.
         let mut length = 2_u64;
         writer
             .each_record(|record| {
@@ -122,7 +122,7 @@ impl<'g> Writer<'g> {
         };
         number(&mut self.numbers, first_group);
         for root in &self.graph.roots {
-            // Its ancestor groups come first.
+            // Ancestor groups precede the group.
             let mut chain = Vec::new();
             let mut group = Some(root.group);
             while let Some(at) = group {
@@ -227,7 +227,7 @@ impl<'g> Writer<'g> {
     /// Writes the file.
     ///
     /// # Errors
-    /// Those of writing.
+    /// If writing fails.
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         let mut out = Output { out, written: 0 };
         out.string(Some(MAGIC))?;
@@ -392,7 +392,7 @@ impl<W: Write> Output<W> {
         u32::try_from(self.written).map_err(|_| io::Error::other(Error::TooLarge("labels have 32 bits")))
     }
 
-    /// Writes a text: its length in UTF-16 code units, each of which takes one to three bytes.
+    /// Writes a string: its length in UTF-16 code units, then the units, one to three bytes each.
     #[allow(clippy::cast_possible_truncation, reason = "masked or small")]
     fn string(&mut self, text: Option<&str>) -> io::Result<()> {
         let Some(text) = text else { return self.bytes(&(-1_i32).to_le_bytes()) };

@@ -33,7 +33,7 @@ pub(super) fn number(out: &mut Vec<u8>, mut value: u64) {
     out.push((value & 0x7f) as u8);
 }
 
-/// Appends a text after its length; one of more than 65,535 bytes is cut.
+/// Appends a string after its length; strings longer than 65,535 bytes are cut.
 pub(super) fn text(out: &mut Vec<u8>, text: &[u8]) {
     let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
     out.extend_from_slice(&len.to_le_bytes());

@@ -9,7 +9,7 @@ use crate::task::steps::Steps;
 use crate::task::toolchain::{Toolchain, program};
 use crate::task::workspace::execute;
 
-/// A Linux target whose test programs run here.
+/// A Linux target with test programs that run here.
 struct Guest {
     target: &'static str,
     property: &'static str,
@@ -45,7 +45,7 @@ const GUESTS: [Guest; 3] = [
     },
 ];
 
-/// The crates that parse bytes from outside, and the one that writes them.
+/// The crates that parse bytes from outside, and the crate that writes them.
 pub(crate) const PARSERS: [&str; 13] = [
     "dipc-wire",
     "nettrace",
@@ -62,8 +62,8 @@ pub(crate) const PARSERS: [&str; 13] = [
     "nettrace-export",
 ];
 
-/// The tests of these crates that need neither minutes of emulation nor a file system, and `real`: what is
-/// read in the core dumps and PDBs of `testdata`, which are of x86-64, is the same on every processor.
+/// The tests of these crates that need neither minutes of emulation nor a file system, and `real`: the core
+/// dumps and PDBs of `testdata` are of x86-64, and must read the same on every processor.
 const TESTS: [&str; 7] = ["round_trip", "synth", "hostile", "schema", "events", "language", "real"];
 
 /// Returns the linkers, each with its Debian packages.

@@ -11,7 +11,7 @@ const STEP: &str = "each fuzz target for a few seconds";
 
 /// libFuzzer stops at the first input that takes too long or too much memory. These limits are far above the
 /// needs of a busy machine: targets themselves compare their memory with the size of an input. The seed and
-/// the number of inputs are fixed, so a failure comes from a change, not from luck or a faster machine.
+/// the number of inputs are fixed, so a failure is caused by a change, not by luck or a faster machine.
 /// `cargo xtask fuzz` tries other inputs.
 const LIMITS: [&str; 6] = [
     "-seed=1",
@@ -35,7 +35,7 @@ pub(crate) fn check(steps: &mut Steps) {
     }
 }
 
-/// Builds the targets beside other steps, at the lowest priority, where [`check`] can run them.
+/// Builds the targets alongside other steps, at the lowest priority, if [`check`] can run them.
 pub(crate) fn build(steps: &mut Steps) {
     if has_cargo_subcommand("fuzz") && has_compiler() {
         steps.run("build of the fuzz targets", || {

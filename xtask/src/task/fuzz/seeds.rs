@@ -15,7 +15,7 @@ pub(super) mod header;
 #[path = "../../../../crates/dipc-doctor/src/facts/sample_program.rs"]
 mod sample_program;
 
-/// The longest seed: the fuzzer is slower on longer ones.
+/// Maximum length of a seed: the fuzzer is slower on longer ones.
 const MAX_LEN: usize = 16 << 10;
 
 /// The bytes in front of a recording: it is pushed in pieces of 1, 7, 64 and 256 bytes.
@@ -71,7 +71,7 @@ impl InputFormat {
                     !matches!(nettrace::SliceReader::new(bytes), Err(nettrace::Error::NotATrace { .. }));
                 Self::behind(header, bytes).filter(|_| is_recording).into_iter().collect()
             }
-            // Its sections' headers are at its end.
+            // The section headers are at the end of the program.
             Self::Program => vec![bytes[..bytes.len().min(MAX_LEN)].to_vec()],
             Self::Request => vec![bytes.to_vec()],
             Self::Symbols => {
@@ -93,7 +93,7 @@ impl InputFormat {
                 (0..).zip(FACTS).map(|(number, text)| [&[number], text.as_bytes()].concat()).collect()
             }
             Self::Program => EXPORTS.iter().map(|names| sample_program::elf(names, 0)).collect(),
-            // A word in each part of the core dump, and what it becomes.
+            // A word in each part of the core dump, and its replacement.
             Self::Patches => [0, 1, 1 << 60, u64::MAX]
                 .iter()
                 .flat_map(|word| (0..64).map(move |part| patch(part * 18_900, *word)))

@@ -21,7 +21,7 @@ const REASONS: &str = "testdata/uncovered.tsv";
 /// Prints the parts that no golden has.
 ///
 /// # Errors
-/// If one of them has no reason, or a reason belongs to none of them.
+/// If one of them lacks a reason, or a reason belongs to none of them.
 pub(super) fn run() -> Result<()> {
     let testdata = workspace::root().join("testdata");
     let mut all = Parts::default();
@@ -189,7 +189,7 @@ impl Parts {
         }
     }
 
-    /// Adds the command of a request, or that of a reply, whose file begins with the command's name.
+    /// Adds the command of a request or reply. The name of the file begins with the command's name.
     fn add_message(&mut self, path: &Path) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.ends_with(".req") {

@@ -1,4 +1,4 @@
-//! Archives whose bytes depend on nothing but their files.
+//! Archives with bytes that depend only on their files.
 
 use std::io::{Cursor, Write as _};
 

@@ -57,7 +57,7 @@ fn unpack(build: &Build<'_>, program: &str, folder: &Path) -> Result<PathBuf> {
     Ok(folder.join(name))
 }
 
-/// Builds the image with the Containerfile, and runs `dipc ps` in it beside another container with a
+/// Builds the image with the Containerfile, and runs `dipc ps` in it next to another container with a
 /// simulated runtime.
 fn run(build: &Build<'_>, native: &Platform) -> Result<()> {
     let folder = tempfile::tempdir()?;

@@ -86,7 +86,7 @@ pub(super) fn check(build: &Build<'_>, platforms: &[Platform]) -> Result<()> {
         if platform.is_native() {
             let dipc = root.join("usr/bin/dipc");
             check_version(build, || Command::new(&dipc))?;
-            // It starts the other package's program, which is beside it.
+            // The program starts the other package's program, which is next to it.
             export(build, &dipc)?;
         }
     }
@@ -134,7 +134,7 @@ fn installed(document: &Entry, package: &str) -> Result<Option<(String, Vec<u8>)
         "CHANGELOG.md" => return compressed(&format!("{texts}/changelog"), &bytes),
         "LICENSE-MIT" => format!("{texts}/copyright"),
         "LICENSE-APACHE" => format!("{texts}/LICENSE-APACHE"),
-        // dipc's man pages and completions are those of both.
+        // dipc's man pages and completions are shared by both.
         _ if package != DIPC.name => return Ok(None),
         "completions/dipc.bash" => "usr/share/bash-completion/completions/dipc".to_owned(),
         "completions/dipc.fish" => "usr/share/fish/vendor_completions.d/dipc.fish".to_owned(),

@@ -66,7 +66,7 @@ mod tests {
         fs::write(dist.join(format!("{name}.tar.gz")), tar_gz(name, entries, 0).unwrap()).unwrap();
     }
 
-    /// A folder with a release for every system, whose programs are scripts.
+    /// A folder with a release for every system. The programs are scripts.
     fn release() -> tempfile::TempDir {
         let dist = tempfile::tempdir().unwrap();
         for system in SYSTEMS {

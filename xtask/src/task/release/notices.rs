@@ -23,7 +23,7 @@ The program for Windows contains parts of the MinGW-w64 runtime, https://www.min
 
 /// Returns the notices: each licence's text once, below the packages that it is the licence of.
 pub(super) fn text() -> Result<String> {
-    // Those of dipc-fleet, which contains everything.
+    // The dependencies of dipc-fleet, which contains everything.
     let mut arguments = vec!["--locked", "--all-features"];
     for target in TARGETS {
         arguments.extend(["--filter-platform", target]);
@@ -79,7 +79,7 @@ fn linked(metadata: &Value) -> BTreeSet<&str> {
     linked
 }
 
-/// Returns the texts of a package's licence files.
+/// Returns the contents of a package's licence files.
 fn licences_in(folder: &Path) -> Result<BTreeSet<String>> {
     let mut texts = BTreeSet::new();
     for entry in fs::read_dir(folder)? {

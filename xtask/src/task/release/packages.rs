@@ -45,7 +45,7 @@ fn forget_unpacked(cargo_home: &Path, packages: &[Package]) -> Result<()> {
     let Ok(registries) = fs::read_dir(cargo_home.join("registry/src")) else { return Ok(()) };
     for registry in registries {
         let registry = registry?;
-        // A registry that is a folder has no host in its name.
+        // The name of a folder registry does not include a host.
         if !registry.file_name().to_string_lossy().starts_with('-') {
             continue;
         }

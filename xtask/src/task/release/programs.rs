@@ -23,7 +23,7 @@ pub(super) struct Program {
     pub(super) name: &'static str,
     /// Cargo's features.
     pub(super) features: &'static str,
-    /// The largest size, in bytes.
+    /// Maximum size, in bytes.
     largest: u64,
 }
 
@@ -200,12 +200,11 @@ fn flags(build: &Build<'_>, platform: &Platform) -> Result<OsString> {
     rename(&build.sources, "/dipc");
     flags.push("-Ctarget-feature=+crt-static".into());
     if platform.target == "x86_64-unknown-linux-gnu" && platform.is_native() {
-        // Rust links with LLD here, which makes one of equal functions and packs the relocations of a program
-        // that may lie anywhere: 0.6 MB.
+        // Rust links with LLD here, which merges equal functions and packs the relocations of
+        // position-independent programs: 0.6 MB.
         flags.push("-Clink-arg=-Wl,--icf=all".into());
         flags.push("-Clink-arg=-Wl,-z,pack-relative-relocs".into());
-        // A panic ends the program without unwinding, and a trace without symbols has no names: 0.07 MB
-        // saved.
+        // A panic ends the program without unwinding, and a trace without symbols lacks names: 0.07 MB saved.
         flags.push("-Clink-arg=-Wl,--no-eh-frame-hdr".into());
     }
     if platform.is_windows() {

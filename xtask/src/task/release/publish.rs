@@ -50,7 +50,7 @@ pub(super) fn run(release: &Release, dist: &Path) -> Result<()> {
     upload.show()
 }
 
-/// Returns each package's dependencies among the others, those of its tests included: the registry refuses a
+/// Returns each package's dependencies among the others, including test dependencies: the registry refuses a
 /// package before them.
 fn dependencies(packages: &[Package]) -> BTreeMap<&str, BTreeSet<&str>> {
     let names: BTreeSet<_> = packages.iter().map(|package| package.name.as_str()).collect();
@@ -129,8 +129,7 @@ impl Upload<'_> {
         execute((self.gh)().args(["release", "edit", &self.tag(), "--draft=false"]))
     }
 
-    /// Publishes the packages one by one. Those that the registry has are skipped; where it asks to wait,
-    /// this waits.
+    /// Publishes the packages one by one. Published packages are skipped. Waits if the registry asks for it.
     fn packages(&self, names: &[&str]) -> Result<()> {
         // The registry takes a few new packages at once and then one at a time, so it may refuse nearly every
         // package once.
@@ -194,7 +193,7 @@ impl Upload<'_> {
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Published,
-    /// It has this version.
+    /// The registry has this version.
     Present,
     /// Too many packages in a short time.
     TooMany {

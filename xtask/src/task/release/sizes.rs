@@ -96,8 +96,8 @@ fn sizes_by_crate(program: &[u8]) -> Result<BTreeMap<String, Size>> {
 fn crate_of(symbol: &str) -> String {
     let Ok(name) = rustc_demangle::try_demangle(symbol) else { return "(C library)".to_owned() };
     let name = format!("{name:#}");
-    // `<[T] as a::Trait>::f` belongs to the crate of the trait, `<a::Type as b::Trait>::f` to that of the
-    // type.
+    // `<[T] as a::Trait>::f` belongs to the crate of the trait, `<a::Type as b::Trait>::f` to the crate of
+    // the type.
     let parts = name.split(" as ").chain(name.split(" for "));
     let found = parts.filter_map(|part| {
         let path = part.trim_start_matches(|c: char| !(c.is_ascii_alphabetic() || c == '_'));

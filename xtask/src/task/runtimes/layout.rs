@@ -57,8 +57,8 @@ pub(super) fn net8_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     make_executable(&program)
 }
 
-/// Makes .NET 9.0.1: a folder as that of 3.1, from an application that contains its frameworks unpacked, and
-/// the `dotnet` of 3.1.
+/// Makes .NET 9.0.1: a folder like the 3.1 one, from an application that contains its frameworks unpacked,
+/// and the `dotnet` of 3.1.
 pub(super) fn net9_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     let (wheel, application) = (packages.obtain(&NET3_1)?, packages.obtain(&NET9_0)?);
     let unpacked = tempfile::tempdir_in(layout)?;
@@ -129,8 +129,8 @@ const REPLACED: [&str; 4] = [
     "System.Threading.Channels/9.0.4",
 ];
 
-/// Makes .NET 10.0.5: an application, `azmcp`, that contains the runtime. It is trimmed, so that few other
-/// programs find what they use.
+/// Makes .NET 10.0.5: an application, `azmcp`, that contains the runtime. The application is trimmed, so few
+/// other programs find the parts that they use.
 pub(super) fn net10_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     unpack_application(&packages.obtain(&NET10_0)?, layout)?;
     make_executable(&layout.join("azmcp"))

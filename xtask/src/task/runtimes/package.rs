@@ -42,7 +42,7 @@ pub(super) const NET8_0: Package = Package {
     sha256: "6139b3da8a8e8298a3bafbaedac90cff8be1a69e9a1715f79d45d2dc68d3a74a",
 };
 
-/// A self-contained application with .NET and ASP.NET Core 9.0.1 unpacked beside it.
+/// A self-contained application with .NET and ASP.NET Core 9.0.1 unpacked next to it.
 pub(super) const NET9_0: Package = Package {
     client: Client::Npm,
     requirement: "@azure/mcp-linux-x64@0.0.10",

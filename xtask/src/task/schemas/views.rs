@@ -180,7 +180,7 @@ fn merge(versions: &[&Event], since: u8) -> Result<Vec<Member>> {
     Ok(members)
 }
 
-/// Events of one shape must have the same fields; one may have more versions than the other.
+/// Events of one shape must have the same fields, but not the same number of versions.
 fn unite(members: &[Member], other: &[Member]) -> Result<()> {
     ensure!(other.len() <= members.len(), "put the event with the most fields first");
     for (one, other) in members.iter().zip(other) {
@@ -234,12 +234,12 @@ fn row_code(code: &mut String, facts: &Facts, name: &str, shape: &str, list: &[F
     Ok(())
 }
 
-/// Lists have their counts, and padding has no value.
+/// Lists include their counts, and padding is not a value.
 fn is_shown(field: &Field) -> bool {
     !field.counts && !matches!(&field.kind, Kind::Scalar(code, _) if code.starts_with("pad"))
 }
 
-/// Bytes of a struct with 4-byte and with 8-byte pointers, if it has no field of varying size.
+/// Bytes of a struct with 4-byte and with 8-byte pointers, if all fields have a fixed size.
 fn fixed_sizes(list: &[Field]) -> Option<(usize, usize)> {
     list.iter().try_fold((0, 0), |(narrow, wide), field| {
         let Kind::Scalar(code, _) = &field.kind else { return None };

@@ -8,8 +8,8 @@ use nettrace::Ticks;
 use super::span::{Found, Span, distance};
 
 /// A segment tree over addresses. Each range is in the nodes that it covers, at most two a level, so the
-/// ranges that hold an address are those of the nodes on one path to the root. Within a node, a binary search
-/// by time decides.
+/// ranges that hold an address are in the nodes on one path to the root. Within a node, a binary search by
+/// time decides.
 ///
 /// # Memory
 /// 16 bytes for each range and level at most, for ranges that overlap more than are compared one by one.
@@ -17,13 +17,13 @@ use super::span::{Found, Span, distance};
 pub(super) struct Overlaps {
     /// The addresses where a range begins, or the first after one; each begins a leaf.
     bounds: Vec<u64>,
-    /// By node, its first slot; one more at the end. Leaves come last, the root is 1.
+    /// First slot by node; one more at the end. The root is node 1, and leaves are last.
     first_slots: Vec<u32>,
     slots: Vec<Slot>,
 }
 
-/// A range in a node; those of a node are ordered by [`Span::from`], and form a binary tree whose root is the
-/// middle one.
+/// A range in a node. Within a node, ranges are ordered by [`Span::from`], and form a binary tree with the
+/// middle range as its root.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     /// Index of the range.
@@ -156,8 +156,8 @@ fn bounds<T: Span>(ranges: &[T], order: &[u32]) -> Vec<u64> {
     bounds
 }
 
-/// Sets [`Slot::ends_last`] of all; returns that of the middle one. The last of those that end together
-/// counts.
+/// Sets [`Slot::ends_last`] of all slots and returns the middle slot's. Among ranges that end together, the
+/// last counts.
 fn set_ends<T: Span>(ranges: &[T], slots: &mut [Slot]) -> Option<u32> {
     let (left, rest) = slots.split_at_mut_checked(slots.len() / 2)?;
     let (middle, right) = rest.split_first_mut()?;
@@ -173,7 +173,7 @@ fn halves(slots: &[Slot]) -> Option<(&[Slot], &Slot, &[Slot])> {
     Some((left, middle, right))
 }
 
-/// The ranges of a node that may be the nearest to a time: one that has begun, and the next to begin.
+/// The candidates of a node for the range nearest to a time: a range that has begun, and the next to begin.
 fn nearest<T: Span>(ranges: &[T], slots: &[Slot], time: Ticks) -> [Option<u32>; 2] {
     let begun = slots.partition_point(|slot| from(ranges, slot.range) <= time);
     let before = newest(ranges, slots, begun, time).or_else(|| ends_last(ranges, slots, begun));
@@ -198,7 +198,7 @@ fn newest<T: Span>(ranges: &[T], slots: &[Slot], count: usize, time: Ticks) -> O
         .or_else(|| newest(ranges, left, count.min(left.len()), time))
 }
 
-/// The one of the first `count` that ends last.
+/// The range that ends last among the first `count`.
 fn ends_last<T: Span>(ranges: &[T], slots: &[Slot], count: usize) -> Option<u32> {
     let (left, middle, right) = halves(slots)?;
     if count >= slots.len() {

@@ -1,6 +1,7 @@
 //! Exceptions that are thrown while a session runs, with their stacks.
 //!
-//! dotnet-monitor has those of the past, from code in the process; a session has those that it sees.
+//! dotnet-monitor has past exceptions, from code in the process; a session only has exceptions thrown while
+//! it runs.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -52,7 +53,7 @@ pub struct ExceptionFilter {
     pub module_name: Option<String>,
     /// The full name of its type.
     pub type_name: Option<String>,
-    /// Its name.
+    /// The name of the method.
     pub method_name: Option<String>,
 }
 
@@ -81,7 +82,7 @@ struct Exception {
 #[derive(Default)]
 struct Exceptions {
     thrown: VecDeque<Thrown>,
-    /// The number of those that were dropped.
+    /// The number of dropped exceptions.
     dropped: u64,
     /// The beginning of the stream in Unix nanoseconds.
     start: Option<i128>,
@@ -115,8 +116,8 @@ impl Exceptions {
         let nanoseconds = self.start.map(|start| start + i128::from(thrown.time.as_nanos()));
         let time = nanoseconds.and_then(|time| Timestamp::from_nanosecond(time).ok());
         let mut stack = thrown.stack.resolve(symbolizer);
-        // The innermost frames are the runtime's own, which throw it. Those that throw it again, or another one
-        // from a handler, are further out. An exception's own stack has none of them.
+        // The innermost frames are the runtime's own, which throw it. Frames that throw it again, or another
+        // exception from a handler, are further out. An exception's own stack does not contain either.
         stack.frames.retain(|frame| frame.type_name != THROWING_TYPE);
         let managed = stack.frames.iter().position(|frame| frame.method_token != 0).unwrap_or(0);
         stack.frames.drain(..managed);

@@ -17,7 +17,7 @@ use crate::artifact::{ArtifactError, ArtifactSink, begin, require_sampler, write
 use crate::live_session::MAX_DELAY;
 use crate::process::Watched;
 
-/// The time for which threads are sampled once the first sample has come: each is about every ten
+/// The time for which threads are sampled after the first sample: each is sampled about every ten
 /// milliseconds.
 const SAMPLED: Duration = Duration::from_millis(100);
 /// Maximum wait for a sample.

@@ -1,7 +1,7 @@
 //! Records from events.
 //!
 //! The source sends a record as two events of one thread: the formatted message, and then the arguments in
-//! JSON. A scope begins and ends with events whose activity encloses that of the records within it.
+//! JSON. A scope begins and ends with events. Their activity encloses the activity of the records within it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -167,7 +167,7 @@ impl LogReader {
         self.pass_on(&message, exception.as_ref(), &arguments.unwrap_or_default(), out);
     }
 
-    /// Passes on the records whose arguments did not come.
+    /// Passes on the records with missing arguments.
     pub(crate) fn finish(&mut self, out: &mut impl FnMut(&LogRecord<'_>)) {
         let mut rest: Vec<_> = std::mem::take(&mut self.waiting).into_values().collect();
         rest.sort_by_key(|message| message.time);
@@ -262,7 +262,7 @@ fn message_of(event: &Event<'_>) -> Message {
     }
 }
 
-/// The span that a message was logged in, by its fields.
+/// The span that a message was logged in, from its fields.
 fn context_of(event: &Event<'_>) -> Option<TraceContext> {
     let trace = field(event, "ActivityTraceId").filter(|id| !id.is_empty())?;
     let span = field(event, "ActivitySpanId")?;

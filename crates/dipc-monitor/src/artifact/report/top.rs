@@ -20,7 +20,7 @@ pub struct TopRequest {
     pub format: TopFormat,
     /// The time; [`None`] is without a limit.
     pub duration: Option<Duration>,
-    /// The most methods.
+    /// Maximum number of methods.
     pub number: usize,
     /// True if they are ordered by the time in which they were on the stack, not only at its leaf.
     pub is_inclusive: bool,
@@ -72,7 +72,7 @@ pub(in crate::artifact) fn top_methods(
     write(sink, &bytes)
 }
 
-/// Writes the report as a table. All texts are from the process.
+/// Writes the report as a table. All strings are from the process.
 fn table(report: &TopReport, title: &str) -> String {
     let time = |nanoseconds| units::time(Duration::from_nanos(nanoseconds));
     let mut text = format!(

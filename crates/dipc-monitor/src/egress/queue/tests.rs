@@ -93,7 +93,7 @@ fn a_queue_is_of_one_program() {
     let queue = EgressQueue::open(folder.path()).unwrap();
     assert_eq!(EgressQueue::open(folder.path()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     drop(queue);
-    // What another version wrote, or nobody, is left alone.
+    // Records of other versions, and foreign files, are left alone.
     fs::write(folder.path().join("x.job.json"), "{").unwrap();
     let job = job(folder.path(), "a");
     job.store(folder.path(), &|| Ok(())).unwrap();

@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn links_have_ids_and_attributes() {
-        // The first is what .NET 10.0.5 wrote, the others are those of its release notes.
+        // The first was written by .NET 10.0.5, the others are from its release notes.
         let list = marked(
             "[(1f329664b3aa37fc04c65da0309c705a,6209c4e249778c23,None,null,false),\
              (19b6e8ea216cb2ba36dd5d957e126d9f,98f7abcb3418f217,Recorded,a=b,false,[alk1:alv1,alk2:x:y])]",

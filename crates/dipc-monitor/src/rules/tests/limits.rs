@@ -1,4 +1,4 @@
-//! Limits, states, and what is not limited.
+//! Limits, states, and unlimited rules.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,13 +36,13 @@ fn the_number_of_executions_is_limited() {
         (r#""ActionCount": 2"#, 0.0, &[1.0, 2.0]),
         // The trigger is not watched while actions run.
         (r#""ActionCount": 3"#, 2.5, &[1.0, 4.0, 7.0]),
-        // Within a window: the one of second 1 leaves it after second 11.
+        // Within a window: the execution of second 1 leaves it after second 11.
         (
             r#""ActionCount": 2, "ActionCountSlidingWindowDuration": "00:00:10""#,
             0.0,
             &[1.0, 2.0, 12.0, 13.0, 23.0, 24.0],
         ),
-        // It counts from the starts of the executions.
+        // The window counts from the starts of the executions.
         (
             r#""ActionCount": 2, "ActionCountSlidingWindowDuration": "00:00:10""#,
             4.5,

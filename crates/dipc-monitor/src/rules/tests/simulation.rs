@@ -1,4 +1,4 @@
-//! A process whose events, counters and clock are written down, one step a line.
+//! A process with scripted events, counters and clock, one step a line.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) struct Simulation {
 }
 
 impl Simulation {
-    /// Starts a rule whose actions take `actions` seconds.
+    /// Starts a rule with actions that take `actions` seconds.
     pub(super) fn new(rule: &Arc<Rule>, actions: f64) -> Self {
         let engine = RuleEngine::of_rules([rule].into_iter(), |_| INTERVAL, Duration::ZERO);
         let mut simulation = Self {
@@ -48,8 +48,8 @@ impl Simulation {
     /// Carries out steps, separated by semicolons. Each begins with its time in seconds:
     ///
     /// - `start ID PATH`, `stop ID STATUS`: a request to ASP.NET.
-    /// - `mean X`, `sum X`: a value of an EventCounter. `gauge X`, `total X`, `increment X`, `p95 X`: one of
-    ///   an instrument; further words are its tags.
+    /// - `mean X`, `sum X`: a value of an EventCounter. `gauge X`, `total X`, `increment X`, `p95 X`: a value
+    ///   of an instrument; further words are its tags.
     /// - `session`: another session of counters. `events`: another session of events.
     /// - `tick`: nothing but time.
     pub(super) fn run(&mut self, steps: &str) -> &mut Self {
@@ -99,7 +99,7 @@ impl Simulation {
         self.poll();
     }
 
-    /// Ends the actions whose time has come.
+    /// Ends the actions that are due.
     fn pass(&mut self, time: Duration) {
         assert!(time >= self.now, "the clock never goes back");
         self.now = time;
@@ -145,7 +145,7 @@ impl Simulation {
             ),
             "total" | "increment" => {
                 let total = (kind == "total").then_some(value);
-                // A total comes with an increment, which does not count.
+                // A total is sent with an increment, which does not count.
                 let increment = Some(if kind == "total" { 0.0 } else { value });
                 (
                     clr_counters::Kind::Counter,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::rule;
 use super::simulation::Simulation;
 
-/// The times at which a rule without limits fires whose actions take no time.
+/// The times at which a rule without limits fires if its actions end at once.
 fn fired(trigger: &str, steps: &str) -> Vec<f64> {
     let rule = rule(trigger, r#", "Limits": {"ActionCount": 1000}"#);
     Simulation::new(&rule, 0.0).run(steps).fired.clone()
@@ -87,7 +87,7 @@ fn request_duration_counts_requests_that_still_run() {
         &[
             ("0 start a /; 4.9 stop a 200; 5 start b /; 9.9 stop b 200", &[]),
             ("0 start a /; 5 stop a 200; 6 start b /; 11 stop b 200", &[11.0]),
-            // One that runs counts when it has run for so long, and not once more at its end.
+            // A running request counts once it has run for that long, and not again at its end.
             ("0 start a /; 0 start b /; 3 tick; 7 tick", &[7.0]),
             ("0 start a /; 7 tick; 8 stop a 200; 9 tick", &[]),
             ("0 start a /; 7 tick; 8 stop a 200; 8 start b /; 30 tick", &[30.0]),
@@ -145,7 +145,7 @@ fn event_counters_have_to_pass_for_the_whole_window() {
             ),
         )
     };
-    // Values come every five seconds. The time counts from the start of the first passing interval.
+    // Values are sent every five seconds. The time counts from the start of the first passing interval.
     check(
         &trigger(r#""GreaterThan": 50"#, "00:00:10"),
         &[
@@ -196,12 +196,13 @@ fn another_session_of_counters_breaks_nothing() {
     check(
         &trigger,
         &[
-            // It starts at 12: its first value comes at 17, and covers five seconds from then on.
+            // The session starts at 12: its first value arrives at 17, and covers the five seconds from 12
+            // on.
             ("5 mean 60; 10 mean 60; 12 session; 17 mean 60; 22 mean 60", &[22.0]),
             ("5 mean 60; 10 mean 60; 12 session; 17 mean 40; 22 mean 60", &[]),
-            // Its second value is missing.
+            // The session's second value is missing.
             ("5 mean 60; 10 mean 60; 12 session; 17 mean 60; 27 mean 60", &[]),
-            // The first one came too late.
+            // The session's first value arrived too late.
             ("5 mean 60; 10 mean 60; 12 session; 23 mean 60; 28 mean 60", &[]),
         ],
     );
@@ -239,7 +240,7 @@ fn meters_are_compared_by_their_totals_and_percentiles() {
         assert_eq!(fired(&trigger, &steps(15)), [10.0], "p{percentile}");
         assert_eq!(fired(&trigger, &steps(20)), [0.0; 0], "p{percentile}");
         assert_eq!(fired(&trigger, &steps(10)), [0.0; 0], "p{percentile}");
-        // Values that are no histogram have no percentile.
+        // Values other than histograms do not have percentiles.
         assert_eq!(fired(&trigger, "5 gauge 15; 10 gauge 15"), [0.0; 0]);
     }
 }
