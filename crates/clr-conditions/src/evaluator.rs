@@ -150,7 +150,7 @@ impl Evaluator {
     /// Adds an event, and passes each match that it completes to `each`.
     ///
     /// Events have to be in time order, as in the reports. In another order pauses and requests can differ
-    /// from those in the reports.
+    /// from the reports.
     #[inline]
     pub fn event(&mut self, event: &Event<'_>, mut each: impl FnMut(Match)) {
         let index = event.metadata_index();

@@ -345,7 +345,7 @@ impl<'a> Parts<'a> {
                 Value::I64(number) => match name {
                     "count" => parts.count = Some(number),
                     "zeroCount" => parts.histogram.zero_count = number,
-                    // V6 lacks a type for these 8-byte times: in a rewritten recording they are numbers.
+                    // V6 has no type for these 8-byte times: in a rewritten recording they are numbers.
                     "intervalStartTime" => parts.start = Some(DateTime::FileTime(number)),
                     "intervalEndTime" => parts.end = Some(DateTime::FileTime(number)),
                     _ => {}

@@ -219,8 +219,8 @@ impl Error {
         }
     }
 
-    /// Returns true if the runtime has answered: that it does not know the command, or with an error of its own.
-    /// Its process lives, and takes other commands.
+    /// Returns true if the runtime has answered: that it does not know the command, or with an error of its
+    /// own. The process lives, and takes other commands.
     pub fn is_answer(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::UnknownCommand { .. })
     }

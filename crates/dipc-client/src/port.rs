@@ -164,7 +164,7 @@ impl PortRuntime {
         self.link.cookie
     }
 
-    /// The process id as the process itself sees it: inside a container it differs from the one outside.
+    /// The process id as the process itself sees it: inside a container it differs from the pid outside.
     pub fn namespace_pid(&self) -> u64 {
         self.link.namespace_pid
     }

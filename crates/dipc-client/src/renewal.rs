@@ -18,10 +18,10 @@ const STACK: usize = 256 << 10;
 /// and discarded; the events that it enables are in the streams of the others.
 ///
 /// When a session ends, the runtime sends each of its EventSources a command without arguments, even if other
-/// sessions still use that EventSource. Those with filters (`Microsoft-Diagnostics-DiagnosticSource`,
+/// sessions still use that EventSource. Sessions with filters (`Microsoft-Diagnostics-DiagnosticSource`,
 /// `Microsoft-Extensions-Logging`) take it as the end of all sessions, and are silent from then on. The
-/// arguments last until the session that sent them ends, so a renewal has to live as long as the sessions that
-/// it is for.
+/// arguments last until the session that sent them ends, so a renewal has to live as long as the sessions
+/// that it is for.
 ///
 /// ```no_run
 /// use dipc_client::{Providers, Renewal, SessionConfig, Target};
@@ -103,7 +103,7 @@ impl Drop for Renewal {
     fn drop(&mut self) {
         if let Some(worker) = self.worker.take() {
             worker.is_over.store(true, Ordering::Release);
-            // It only ever disconnects.
+            // The channel only ever disconnects.
             let _ = worker.ended.recv_timeout(END);
         }
     }

@@ -139,8 +139,8 @@ impl SessionConfig {
     ///
     /// Both of them, for the first time in a process, can hang it (dotnet/runtime#119014, in .NET 8 to 10):
     /// the thread that starts the session holds the lock of all EventSources while the Meters' source needs
-    /// that of `ArrayPool`, which the poller of EventCounters is creating, and waits for that lock. After a
-    /// session of the Meters alone it is there (docs/decisions/0053).
+    /// the source of `ArrayPool`, which the poller of EventCounters is creating, and waits for that lock.
+    /// After a session of the Meters alone the `ArrayPool` source exists (docs/decisions/0053).
     ///
     /// This session has a client name of its own: the runtime counts a client once and releases it at the end
     /// of each session, so a client with two sessions ends the Meters of all other clients

@@ -132,8 +132,8 @@ impl Connection {
 /// A connection that is made in several steps: [`Connection::connect`] for a caller that has other work in
 /// the meantime.
 ///
-/// A TCP connection takes a round trip. It continues from one step to the next, so that each step may be
-/// shorter than that.
+/// A TCP connection takes a round trip. The connection attempt continues from one step to the next, so each
+/// step may be shorter than that.
 ///
 /// ```no_run
 /// use std::time::Duration;

@@ -57,7 +57,7 @@ pub struct Slice {
     last: Option<Position>,
     drop_stacks: bool,
     /// The filter without its threads, if it names any. The samples of other threads show when a round of the
-    /// sampler took place: a thread absent from a round had no managed frames.
+    /// sampler took place: a thread absent from a round was without managed frames.
     of_any_thread: Option<Filter>,
     /// True if the current event is a sample of another thread, of which only the time is kept.
     is_mark: bool,

@@ -311,7 +311,7 @@ impl Metadata {
         out.into_vec()
     }
 
-    /// Returns the optional part of the row of V6: an element for each property that is there or is not zero.
+    /// Returns the optional part of the row of V6: an element for each property that is present or not zero.
     ///
     /// | kind | value |
     /// |---|---|

@@ -20,7 +20,7 @@ use crate::version::{Version, is_v6};
 ///
 /// Each record of [`nettrace::Events::next_record`] is passed once, in order: written, removed, or skipped.
 /// The bytes of the new recording collect in [`bytes`](Self::bytes), where the caller takes them. If the
-/// source lacks sequence points (netperf), events may also be passed in time order: then
+/// source has no sequence points (netperf), events may also be passed in time order: then
 /// [`sequence_point`](Self::sequence_point) writes them.
 ///
 /// Memory: a block of events, and the stacks and label lists between two sequence points.
@@ -95,7 +95,7 @@ pub struct Transcoder {
 }
 
 impl Transcoder {
-    /// Begins a recording like the one with this header.
+    /// Begins a recording like the recording with this header.
     ///
     /// # Errors
     /// If the header is larger than a block can be.
@@ -135,12 +135,12 @@ impl Transcoder {
         &self.encoder.container.out
     }
 
-    /// Drops the bytes at hand.
+    /// Drops the pending bytes.
     pub fn clear_bytes(&mut self) {
         self.encoder.container.clear();
     }
 
-    /// Passes the bytes at hand to `write` and drops them, if there are more than `most`.
+    /// Passes the pending bytes to `write` and drops them, if there are more than `most`.
     ///
     /// # Errors
     /// Errors of `write`; the bytes are kept then.
@@ -149,7 +149,7 @@ impl Transcoder {
         self.encoder.container.drain(most, write)
     }
 
-    /// Writes the bytes at hand to `out` and drops them, if there are more than `most`.
+    /// Writes the pending bytes to `out` and drops them, if there are more than `most`.
     ///
     /// ```
     /// # use nettrace::{Ticks, TraceInfo};

@@ -39,7 +39,7 @@ pub(crate) enum Step {
     SequencePoint,
     /// At least this many more bytes are needed.
     NeedMore(usize),
-    /// All bytes at hand are unneeded, and this many after them.
+    /// All available bytes are unneeded, and this many after them.
     Skip(usize),
     /// The end of the recording.
     End,
@@ -61,7 +61,7 @@ enum State {
     Objects,
     /// Between blocks of V6.
     Blocks,
-    /// Between events of netperf V1 and V2, which lack blocks.
+    /// Between events of netperf V1 and V2, which are not grouped in blocks.
     Flat,
     /// After damage at an offset: the next block has not been found yet.
     Resync { since: u64, what: &'static str },
@@ -74,7 +74,7 @@ enum State {
     Cut,
 }
 
-/// The event block that is being read: offsets in the bytes at hand.
+/// The event block that is being read: offsets in the available bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Open {
     start: usize,
@@ -130,7 +130,7 @@ pub(crate) struct Engine {
     /// The encoding of metadata rows among events.
     metadata_among_events: Option<MetadataEncoding>,
     state: State,
-    /// Offset in the recording of the first byte at hand.
+    /// Offset in the recording of the first available byte.
     base: u64,
     /// The next byte, counted from there.
     at: usize,
@@ -138,7 +138,7 @@ pub(crate) struct Engine {
     shift: u64,
     open: Option<Open>,
     invalidation: Option<Invalidation>,
-    /// The content of the sequence point that was passed last, in the bytes at hand.
+    /// The content of the sequence point that was passed last, in the available bytes.
     point: Range<usize>,
     /// Offset in the recording up to which the content of a block that may be too large was searched for
     /// blocks.
@@ -406,12 +406,12 @@ impl Engine {
         }
     }
 
-    /// Returns the offset in the recording of the first byte at hand.
+    /// Returns the offset in the recording of the first available byte.
     pub(crate) const fn base(&self) -> u64 {
         self.base
     }
 
-    /// Returns the offset in the recording of a byte at hand.
+    /// Returns the offset in the recording of an available byte.
     fn offset(&self, at: usize) -> u64 {
         self.base.saturating_add(at as u64)
     }

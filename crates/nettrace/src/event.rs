@@ -160,7 +160,7 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// The thread that wrote the event; the event has one of this thread's sequence numbers.
+    /// The thread that wrote the event, to which the sequence number belongs.
     #[inline]
     pub fn capture_thread_id(&self) -> ThreadId {
         self.thread_at(self.header.capture_thread).map(Thread::id).unwrap_or_default()
@@ -256,7 +256,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The call stack of [`thread_id`](Self::thread_id); empty if the recording lacks it.
+    /// The call stack of [`thread_id`](Self::thread_id); empty if it was not recorded.
     ///
     /// ```
     /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));

@@ -233,7 +233,7 @@ impl Metadata {
     pub fn provider(&self) -> &str {
         &self.provider
     }
-    /// GUID of the provider, if recorded: in netperf V1, which lacks names, and V6.
+    /// GUID of the provider, if recorded: in netperf V1, which has no names, and V6.
     pub const fn provider_id(&self) -> Option<Uuid> {
         self.provider_id
     }

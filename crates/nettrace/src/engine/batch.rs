@@ -56,7 +56,7 @@ pub(crate) struct Batch {
 /// Event blocks that lie near one another.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// Their numbers in the batch.
+    /// The numbers of the blocks in the batch.
     blocks: Range<usize>,
     /// Offset in the recording of the first one's content.
     pub(crate) offset: u64,
@@ -90,7 +90,7 @@ struct PlacedPoint {
 pub(crate) enum Fill {
     /// At least this many more bytes are needed.
     NeedMore(usize),
-    /// All bytes at hand are unneeded, and so are the next ones, this many, except the last one.
+    /// All available bytes are unneeded, and so are the next ones, this many, except the last one.
     Skip(usize),
     /// The batch must be decoded and committed before the walk goes on.
     Full,
@@ -163,14 +163,14 @@ impl Engine {
             && self.offset(frame.next) <= length
     }
 
-    /// Returns the number of bytes that are known to follow those at hand.
+    /// Returns the number of bytes that are known to follow the available bytes.
     pub(super) fn bytes_ahead(&self, bytes: &[u8]) -> usize {
         let length = self.unread.as_ref().map_or(0, |unread| unread.length);
         usize::try_from(length.saturating_sub(self.offset(bytes.len()))).unwrap_or(usize::MAX)
     }
 
     /// Adds blocks until there are `most_bytes` of them, until a block changes the tables for later events,
-    /// or until an event block has to be read in order. `end` says that no bytes follow those at hand.
+    /// or until an event block has to be read in order. `end` says that no bytes follow the available bytes.
     ///
     /// # Errors
     /// As [`Engine::advance`].
@@ -230,7 +230,7 @@ impl Engine {
         (beyond > 0).then_some(Fill::Skip(beyond))
     }
 
-    /// Continues at the last byte of a block. The owner of the bytes has dropped all bytes at hand, and the
+    /// Continues at the last byte of a block. The owner of the bytes has dropped all available bytes, and the
     /// next `beyond` bytes except this last one.
     pub(crate) fn moved_beyond(&mut self, at_hand: usize, beyond: usize) {
         self.base = self.base.saturating_add(at_hand as u64).saturating_add(beyond.saturating_sub(1) as u64);

@@ -81,7 +81,7 @@ impl Engine {
         Some(Located::Moved)
     }
 
-    /// Returns true if a block that is there ends as its version has it.
+    /// Returns true if an available block ends as its version requires.
     fn ends_block(&self, bytes: &[u8], frame: &Frame) -> bool {
         self.layout == Layout::V6 || crate::raw::fast_serialization::ends_at(bytes, frame.end) == Some(true)
     }
@@ -105,7 +105,7 @@ impl Engine {
         self.at = 0;
     }
 
-    /// Moves past a block that was skipped, once its last byte is there.
+    /// Moves past a skipped block, once its last byte is available.
     pub(super) fn pass_unseen(&mut self, bytes: &[u8], end: bool, block: u64) -> Option<Step> {
         if bytes.is_empty() && !end {
             return Some(Step::NeedMore(1));

@@ -116,7 +116,7 @@ impl Pipe {
 
     /// Starts one overlapped operation and waits for its end; at the deadline or on a cancel it is cancelled.
     ///
-    /// It never returns before the system has released the buffers that `start` passed to it.
+    /// Never returns before the system has released the buffers that `start` passed to it.
     fn perform(
         &self,
         deadline: Deadline,
