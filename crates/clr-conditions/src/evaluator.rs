@@ -110,7 +110,7 @@ pub enum StreamEnd {
 /// The state of an atom.
 #[derive(Debug, Clone, Default)]
 struct AtomState {
-    /// The last time that it was met, since the whole condition was met.
+    /// The last time at which the atom was met, since the whole condition was met.
     met: Option<RelativeTime>,
     what: String,
     /// True if it stays met until a later sample ends it: counters.

@@ -282,9 +282,9 @@ pub enum MeterNotice<'a> {
         /// The message.
         message: Utf16<'a>,
     },
-    /// The session has reached the requested number of time series; further ones are left out.
+    /// The session has reached the requested number of time series; further time series are left out.
     TimeSeriesLimit,
-    /// The session has reached the requested number of histograms; further ones are left out.
+    /// The session has reached the requested number of histograms; further histograms are left out.
     HistogramLimit,
     /// Another session holds the Meters of the process: this one receives nothing.
     OtherSession {

@@ -34,7 +34,7 @@ pub enum Error {
     /// Only a newer form of the command, unknown to the runtime, has the option.
     #[error("{command}: {address}: this runtime does not know the command, and {feature} needs it")]
     UnsupportedOption {
-        /// The oldest form that has it.
+        /// The oldest form that supports the option.
         command: &'static str,
         /// The runtime.
         address: Address,

@@ -93,7 +93,7 @@ impl PortServer {
 
     /// Sets the environment of a program before it is started, so that it and its children connect to this
     /// port and wait there to be resumed. Ports that are already in its environment stay. Its limit on open
-    /// files is the one from before [`bind`](Self::bind).
+    /// files is the limit from before [`bind`](Self::bind).
     ///
     /// ```
     /// use std::process::Command;

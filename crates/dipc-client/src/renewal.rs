@@ -68,8 +68,8 @@ impl Renewal {
         Self { target, worker: None }
     }
 
-    /// Starts a session of `config`, in a thread of its own, after the end of the earlier one: that one's end
-    /// disables the providers, too.
+    /// Starts a session of `config`, in a thread of its own, after the end of the earlier session, which also
+    /// disables the providers.
     pub fn renew(&mut self, config: SessionConfig) {
         let earlier = self.worker.take().map(Worker::end);
         let (is_over, state) =

@@ -117,7 +117,7 @@ impl SessionConfig {
         Self { optional, ..self }
     }
 
-    /// The used options that not every form has, each with the first form that has it.
+    /// The used options that not every form supports, each with the first form that supports it.
     fn optional_features(&self) -> Vec<(OptionalFeature, u8)> {
         let filtered = self.providers.iter().any(|provider| provider.filter != EventFilter::default());
         let (no_rundown, keyword) = match self.rundown.keywords() {

@@ -230,7 +230,7 @@ fn state_after(peer: Option<u32>, after: Duration) -> Option<ProcessState> {
     sys::process_state(pid).ok().filter(ProcessState::is_unresponsive)
 }
 
-/// Returns advice for a missing permission. Root has it, unless root lacks capabilities.
+/// Returns advice for a missing permission. Root has the permission, unless it runs without capabilities.
 fn permission_help(user: Option<u32>) -> &'static str {
     match user {
         Some(0) => {

@@ -259,7 +259,7 @@ impl Slice {
         distance <= MARGIN
     }
 
-    /// Returns true if an interval off the processors, which an event ends, goes on from within the slice
+    /// Returns true if an interval off the processors, which an event ends, extends from within the slice
     /// beyond its end.
     fn is_off_cpu_at_end(&self, event: &Event<'_>) -> bool {
         let time = event.relative_time();

@@ -25,7 +25,7 @@ pub struct MergerOptions {
     /// Processes with the same id are the same process where the recordings have the same clock. Otherwise
     /// they are distinguished, unless the recordings are parts of one: containers of one machine often have
     /// the same ids. Header properties that some recordings lack are taken from the others; if recordings
-    /// differ on a property, the first that has it counts.
+    /// differ on a property, the first recording that has it counts.
     pub same_processes: bool,
     /// The recording that provides the sampling rate, if [`same_processes`](Self::same_processes) is set. By
     /// default that is the V6 recording, if all V6 recordings agree on the rate: runtimes state one before V6

@@ -88,7 +88,7 @@ impl ThreadState {
         self.last_read
     }
 
-    /// The number of the last event, lost ones counted.
+    /// The number of the last event, including lost events.
     pub(crate) const fn last_written(&self) -> u32 {
         self.last_written
     }

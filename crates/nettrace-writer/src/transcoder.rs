@@ -78,9 +78,9 @@ pub struct Transcoder {
     last_activities: (Option<Uuid>, Option<Uuid>, u32),
     /// True if events have the sequence numbers of the source recording. Otherwise they are in time order.
     is_numbered: bool,
-    /// True if they are of another recording than the first, and without a time in this one.
+    /// True if the events belong to another recording than the first, and have no time in this recording.
     is_appended: bool,
-    /// True if they are of a later part of the first.
+    /// True if the events belong to a later part of the first recording.
     is_continued: bool,
     /// The losses of threads that are written or left out, by slot, if the reader reports losses.
     reader_losses: Option<Vec<u64>>,
@@ -188,7 +188,7 @@ impl Transcoder {
         self.encoder.container.drain_to(most, out)
     }
 
-    /// Exchanges the collected bytes for an empty buffer, in which the next ones collect.
+    /// Exchanges the collected bytes for an empty buffer, which collects the next bytes.
     pub fn take_bytes(&mut self, buffer: Vec<u8>) -> Vec<u8> {
         self.encoder.container.take(buffer)
     }
@@ -295,7 +295,7 @@ impl Transcoder {
 
     /// Goes on with the events of another recording, which [`event_at_end`](Self::event_at_end) takes.
     /// `threads` are [those](nettrace::Events::threads) of the reader so far. In V4 the sequence numbers of
-    /// the same threads go on.
+    /// the same threads continue.
     ///
     /// # Errors
     /// As [`write`](Self::write).

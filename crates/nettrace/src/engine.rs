@@ -33,7 +33,7 @@ use skipping::SkippedBlocks;
 pub(crate) enum Step {
     /// An event, which [`Engine::event`] returns.
     Event,
-    /// The next call ends the meaning of ids to which events so far refer.
+    /// The next call invalidates ids that events so far refer to.
     Invalidates,
     /// All older events have been given; otherwise as `Invalidates`.
     SequencePoint,
@@ -339,8 +339,8 @@ impl Engine {
         // A copy, so that the values that change with every event can stay in registers.
         let mut rows = open.rows;
         let outcome = loop {
-            // Rows of the fast form are of the same kind as the one before: one look at the table serves them
-            // all.
+            // Rows of the fast form are of the same kind as the previous row: a single table lookup serves
+            // them all.
             let Some(metadata) = self.tables.metadata.get(rows.header.metadata) else { break None };
             let mut is_first = true;
             loop {
@@ -416,7 +416,7 @@ impl Engine {
         self.base.saturating_add(at as u64)
     }
 
-    /// Ends the meaning of ids, if a sequence point or a block that replaces some was passed.
+    /// Invalidates ids, if a sequence point or a block that replaces some was passed.
     fn invalidate(&mut self) {
         let Some(ended) = self.invalidation.take() else { return };
         self.tables.epoch.stacks.clear();

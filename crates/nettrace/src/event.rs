@@ -30,7 +30,7 @@ pub struct Event<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) epoch: &'a Epoch,
     pub(crate) lengths: TableLengths,
-    /// Threads that are not in the tables yet; their slots follow the ones there.
+    /// Threads that are not in the tables yet; their slots follow the existing slots.
     pub(crate) new_threads: &'a [Thread],
     /// The block that holds it.
     pub(crate) block: &'a [u8],

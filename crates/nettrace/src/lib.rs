@@ -148,7 +148,7 @@ pub use stack::Stack;
 pub use thread::{Thread, ThreadId};
 pub use time::{RelativeTime, SystemTime, Ticks};
 pub use utf16::Utf16;
-/// The GUID type of activities, providers and fields, as this crate's API has it.
+/// The GUID type of activities, providers and fields in this crate's API.
 pub use uuid::Uuid;
 pub use value::{Array, DateTime, FieldError, Fields, Value};
 

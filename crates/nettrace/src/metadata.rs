@@ -326,8 +326,7 @@ impl MetadataTable {
         }
     }
 
-    /// Ends the meaning of ids, as sequence points of V6 may do. The rows stay, for events that were read
-    /// before.
+    /// Invalidates ids, as sequence points of V6 may do. The rows stay, for events that were read before.
     pub(crate) fn forget_ids(&mut self) {
         self.dense.clear();
         self.sparse.clear();

@@ -26,7 +26,7 @@ const MAX_KEPT: usize = 4 << 20;
 /// Maximum number of blocks in a batch: very small ones take more memory here than in the recording.
 const MAX_BLOCKS: usize = 4096;
 
-/// The leaving of event blocks unread.
+/// The state for leaving event blocks unread.
 #[derive(Debug)]
 pub(crate) struct UnreadBlocks {
     /// The number of bytes in the recording.
@@ -90,13 +90,13 @@ struct PlacedPoint {
 pub(crate) enum Fill {
     /// At least this many more bytes are needed.
     NeedMore(usize),
-    /// All available bytes are unneeded, and so are the next ones, this many, except the last one.
+    /// All available bytes are unneeded, as well as this many further bytes, except the last byte.
     Skip(usize),
-    /// The batch must be decoded and committed before the walk goes on.
+    /// The batch must be decoded and committed before the walk continues.
     Full,
     /// The same, and everything that follows must be read in order.
     Rest,
-    /// The recording is not as the format has it: the batch, and all before it, is worth nothing.
+    /// The recording violates the format: the batch, and all before it, must be discarded.
     Irregular,
 }
 
@@ -110,8 +110,8 @@ impl Batch {
         self.kept = 0;
     }
 
-    /// Adds an event block. The last blocks of a batch of `most_bytes` are runs of their own, so that all
-    /// threads are done at about the same time.
+    /// Adds an event block. Each of the last blocks of a batch of `most_bytes` is a run of its own, so that
+    /// all threads finish at about the same time.
     fn push(&mut self, block: PlacedBlock, most_bytes: usize) {
         let is_near_end = self.bytes >= most_bytes.saturating_sub(most_bytes / 8);
         let longest = if is_near_end { 0 } else { RUN };
@@ -153,8 +153,8 @@ impl Engine {
         self.unread = None;
     }
 
-    /// Returns true if the event block is left unread: it is small enough, and the recording goes on up to
-    /// its end.
+    /// Returns true if the event block is left unread: it is small enough, and the recording extends to its
+    /// end.
     pub(super) fn leaves_unread(&self, frame: &Frame) -> bool {
         let Some(UnreadBlocks { length, .. }) = self.unread else { return false };
         frame.kind == BlockKind::Event
@@ -212,8 +212,7 @@ impl Engine {
         }
     }
 
-    /// Returns true if something was met that is not as the format has it, other than the end of a recording
-    /// that was cut.
+    /// Returns true if a violation of the format was found, other than the end of a cut recording.
     pub(crate) fn is_irregular(&self) -> bool {
         self.tables.damages.count > 0 || matches!(self.state, State::Resync { .. })
     }
@@ -285,7 +284,7 @@ impl Engine {
         }
         match self.read_block(bytes, frame, cut)? {
             Step::End => Some(Fill::Rest),
-            // The meaning of ids ends: events before that are decoded first.
+            // Ids become invalid: events before that are decoded first.
             _ => Some(Fill::Full),
         }
     }

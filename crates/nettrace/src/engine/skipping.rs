@@ -13,7 +13,7 @@ use crate::time::Ticks;
 pub(crate) struct BlockSkipping {
     pub(crate) times: RangeInclusive<Ticks>,
     pub(crate) is_needed: fn(&Metadata) -> bool,
-    /// The kinds of events that were looked at.
+    /// The number of kinds of events examined so far.
     kinds: usize,
     /// True if a kind is needed at any time.
     has_needed: bool,
@@ -70,7 +70,7 @@ impl Engine {
         let (from, to) = self.skipped.times.unwrap_or((first, last));
         self.skipped.times = Some((from.min(first), to.max(last)));
         if let Some(missing) = frame.next.checked_sub(bytes.len()).filter(|missing| *missing > 0) {
-            // The end of the recording is looked at as always.
+            // The end of the recording is examined as always.
             return (!end).then_some(Located::Step(Step::Skip(missing)));
         }
         if !self.ends_block(bytes, frame) {

@@ -81,7 +81,7 @@ impl MergeKey {
 
 #[derive(Debug)]
 struct Block {
-    /// Offset in the recording, and that of its end.
+    /// Offset of the block in the recording, and of its end.
     offset: u64,
     end: u64,
     /// The number of its runs that have events.
