@@ -103,7 +103,7 @@ pub enum StreamEnd {
     Crash,
     /// Truncated, and the process is still running: the connection is lost.
     Disconnect,
-    /// Truncated, in an unknown state of the process: either of the above.
+    /// Truncated, and the state of the process is unknown: a crash or a disconnect.
     Unknown,
 }
 

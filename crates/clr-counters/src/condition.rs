@@ -38,7 +38,7 @@ impl Condition {
     /// number meets only [`Comparison::Unequal`].
     ///
     /// `counter` is `dotnet.gc.pause.time`, `System.Runtime/cpu-usage` or `http.server.request.duration:p95`:
-    /// a name may follow its provider and a slash, and may have `*` for any characters. After a colon follows
+    /// a name may follow its provider and a slash, and may have `*` for any characters. A colon introduces
     /// the number to compare: `value`, `rate` (per second), `count`, `sum`, or `p50` and similar; the default
     /// is the number that is displayed first. A series with any tags may meet the condition. A provider may
     /// have the prefix `EventCounters\` or `Meter\`, as in a [`Selection`], and .NET's own counters may be

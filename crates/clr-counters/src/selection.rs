@@ -668,7 +668,7 @@ mod tests {
         let all = Selection::everything().and(selection.clone()).requests(&settings);
         let count = |name: &str| all.iter().filter(|request| request.name == name).count();
         assert_eq!(["System.Runtime", "Old", "System.Net.Http", METRICS_PROVIDER].map(count), [1; 4]);
-        // A list is without values.
+        // A list does not include values.
         let list = SessionSettings { list_instruments: true, ..settings.clone() };
         let meters = &selection.requests(&list)[3];
         assert_eq!((meters.keywords, meters.arguments.contains(";Metrics=;")), (4, true), "{meters:?}");

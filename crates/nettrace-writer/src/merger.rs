@@ -28,7 +28,7 @@ pub struct MergerOptions {
     /// differ on a property, the first recording that has it counts.
     pub same_processes: bool,
     /// The recording that provides the sampling rate, if [`same_processes`](Self::same_processes) is set. By
-    /// default that is the V6 recording, if all V6 recordings agree on the rate: runtimes state one before V6
+    /// default that is a V6 recording, if all V6 recordings agree on the rate: runtimes state one before V6
     /// whether or not they sample.
     pub sampling_rate_of: Option<usize>,
 }

@@ -179,9 +179,9 @@ impl<'a> Event<'a> {
     }
 
     /// The processor that [`thread_id`](Self::thread_id) ran on; `None` where the recording does not say, for
-    /// example if another thread captured the event: a sampler runs on another processor than the thread that
-    /// it samples. Recorders of whole machines (V6) name no capturing thread, so the processor belongs to the
-    /// event itself.
+    /// example if another thread captured the event: a sampler's processor is not the sampled thread's.
+    /// Recorders of whole machines (V6) name no capturing thread, so the processor belongs to the event
+    /// itself.
     pub fn processor(&self) -> Option<u32> {
         let is_of_thread = self.header.thread == self.header.capture_thread
             || self.capture_thread_id() == ThreadId::default();
