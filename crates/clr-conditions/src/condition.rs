@@ -126,9 +126,8 @@ impl Condition {
         requests
     }
 
-    /// Returns the providers without which a recording cannot meet a part of the condition, if none of their
-    /// events is in it. For a counter that may be an EventCounter or belong to a Meter, either provider
-    /// suffices.
+    /// Returns the providers that a recording needs to meet a part of the condition, if it has no events of
+    /// them. For a counter that may be an EventCounter or belong to a Meter, either provider suffices.
     ///
     /// ```
     /// use clr_conditions::Condition;
@@ -273,7 +272,7 @@ fn source(name: &str, keywords: u64, level: u32, arguments: &str) -> ProviderReq
     ProviderRequest::new(name, keywords, level, arguments)
 }
 
-/// Adds a request, or merges it into the one for the same provider.
+/// Adds a request, or merges it into the request for the same provider.
 fn add(requests: &mut Vec<ProviderRequest>, request: ProviderRequest) {
     match requests.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&request.name)) {
         Some(known) => {

@@ -103,14 +103,14 @@ pub enum StreamEnd {
     Crash,
     /// Truncated, and the process is still running: the connection is lost.
     Disconnect,
-    /// Truncated, in an unknown state of the process: either of the above.
+    /// Truncated, and the state of the process is unknown: a crash or a disconnect.
     Unknown,
 }
 
 /// The state of an atom.
 #[derive(Debug, Clone, Default)]
 struct AtomState {
-    /// The last time that it was met, since the whole condition was met.
+    /// The last time at which the atom was met, since the whole condition was met.
     met: Option<RelativeTime>,
     what: String,
     /// True if it stays met until a later sample ends it: counters.
@@ -150,7 +150,7 @@ impl Evaluator {
     /// Adds an event, and passes each match that it completes to `each`.
     ///
     /// Events have to be in time order, as in the reports. In another order pauses and requests can differ
-    /// from those in the reports.
+    /// from the reports.
     #[inline]
     pub fn event(&mut self, event: &Event<'_>, mut each: impl FnMut(Match)) {
         let index = event.metadata_index();

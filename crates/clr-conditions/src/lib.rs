@@ -41,8 +41,8 @@
 //! Pauses are as in [`clr_activity::Pauses`], and a request is a
 //! [span](clr_activity::Span::is_served_request) that a server started and stopped, as in the reports. Only
 //! the named counter is requested. .NET's own counters are requested as EventCounter or Meter, whichever has
-//! the counter; other counters are requested as both. `EventCounters\` or `Meter\` before the provider
-//! chooses either.
+//! the counter; other counters are requested as both. A prefix `EventCounters\` or `Meter\` of the provider
+//! selects one kind.
 //!
 //! Parts joined by `and` have to be met by events within ten seconds of one another, or within the time after
 //! `within`. A counter meets its condition from the first value beyond its bound until a value within it:

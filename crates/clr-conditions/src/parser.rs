@@ -250,8 +250,8 @@ impl<'t> Parser<'t> {
         self.error(format!("a condition is expected: {kinds}"))
     }
 
-    /// Whether a value of the system is next: of the container or of the process, its memory or its processor
-    /// time.
+    /// Returns true if a value of the system is next: of the container or of the process, its memory or its
+    /// processor time.
     fn system_value(&self) -> Option<(bool, bool)> {
         let word = |place: usize| match &self.tokens.get(place)?.kind {
             TokenKind::Word(word) => Some(word),

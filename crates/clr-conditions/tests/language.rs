@@ -1,4 +1,4 @@
-//! The language: accepted texts, session settings, and positions of errors.
+//! The language: accepted strings, session settings, and positions of errors.
 
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ fn display_names_of_counters_have_blanks() {
         let (name, display_name) = (Condition::parse(name).unwrap(), Condition::parse(display_name).unwrap());
         assert_eq!(name, display_name);
     }
-    // These begin like a counter of .NET, and are none.
+    // These begin like a counter of .NET, and are not counters.
     for text in ["gc pause > 1s", "request duration > 1s", "event System.Runtime/x y > 1"] {
         assert!(Condition::parse(text).unwrap().missing_providers(|_| false).len() == 1, "{text}");
     }
@@ -202,7 +202,7 @@ fn values_of_the_system_are_for_rules_alone() {
     ] {
         assert_eq!(Condition::parse_for_rules(text).unwrap_err().position(), position, "{text}");
     }
-    // A counter of one of these names is still one.
+    // A counter with such a name is still a counter.
     assert_eq!(Condition::parse_for_rules("process/cpu > 1").unwrap().system_values().count(), 0);
     // Other words are the name of a counter.
     assert_eq!(Condition::parse_for_rules("container disk > 1%").unwrap_err().position(), 17);

@@ -17,7 +17,7 @@ fn at(seconds: u64) -> RelativeTime {
     RelativeTime::after_start(Duration::from_secs(seconds))
 }
 
-/// Adds values, and returns the texts of the matches.
+/// Adds values, and returns the messages of the matches.
 fn met(evaluator: &mut Evaluator, usages: &[(u64, SystemUsage)]) -> Vec<String> {
     let mut found = Vec::new();
     for (seconds, usage) in usages {

@@ -1,6 +1,6 @@
 //! The numbers of a sample.
 
-/// One number of a sample, for display and for conditions.
+/// A number of a sample, for display and for conditions.
 ///
 /// ```
 /// use clr_counters::Aspect;

@@ -38,7 +38,7 @@ impl Condition {
     /// number meets only [`Comparison::Unequal`].
     ///
     /// `counter` is `dotnet.gc.pause.time`, `System.Runtime/cpu-usage` or `http.server.request.duration:p95`:
-    /// a name may follow its provider and a slash, and may have `*` for any characters. After a colon follows
+    /// a name may follow its provider and a slash, and may have `*` for any characters. A colon introduces
     /// the number to compare: `value`, `rate` (per second), `count`, `sum`, or `p50` and similar; the default
     /// is the number that is displayed first. A series with any tags may meet the condition. A provider may
     /// have the prefix `EventCounters\` or `Meter\`, as in a [`Selection`], and .NET's own counters may be
@@ -78,11 +78,11 @@ impl Condition {
 
     /// Returns the selection of the condition's counter, which a session needs and
     /// [`Counters`](crate::Counters) uses to find it; `None` if the condition names no provider, and .NET
-    /// itself lacks such a counter.
+    /// itself has no such counter.
     ///
-    /// It selects nothing else: a Meter of the same provider takes precedence only over EventCounters that it
-    /// has under the same name. Counters that .NET has only as EventCounters, or only in a Meter, are
-    /// requested only that way.
+    /// The selection contains nothing else: a Meter of the same provider takes precedence only over
+    /// EventCounters that it has under the same name. Counters that .NET has only as EventCounters, or only
+    /// in a Meter, are requested only that way.
     pub fn selection(&self) -> Option<Selection> {
         let known = || known_counters(self.source, self.provider.as_deref(), &self.name);
         if known().next().is_some() {

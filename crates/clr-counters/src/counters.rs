@@ -149,7 +149,7 @@ impl Counters {
         }
     }
 
-    /// Keeps at most this many series; values of further ones are [counted](Self::left_out).
+    /// Keeps at most this many series; values of further series are [counted](Self::left_out).
     #[must_use]
     pub fn with_max_series(mut self, most: usize) -> Self {
         self.series = SeriesTable::new(most);

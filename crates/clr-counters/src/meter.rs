@@ -282,9 +282,9 @@ pub enum MeterNotice<'a> {
         /// The message.
         message: Utf16<'a>,
     },
-    /// The session has reached the requested number of time series; further ones are left out.
+    /// The session has reached the requested number of time series; further time series are left out.
     TimeSeriesLimit,
-    /// The session has reached the requested number of histograms; further ones are left out.
+    /// The session has reached the requested number of histograms; further histograms are left out.
     HistogramLimit,
     /// Another session holds the Meters of the process: this one receives nothing.
     OtherSession {
@@ -345,7 +345,7 @@ impl<'a> Parts<'a> {
                 Value::I64(number) => match name {
                     "count" => parts.count = Some(number),
                     "zeroCount" => parts.histogram.zero_count = number,
-                    // V6 lacks a type for these 8-byte times: in a rewritten recording they are numbers.
+                    // V6 has no type for these 8-byte times: in a rewritten recording they are numbers.
                     "intervalStartTime" => parts.start = Some(DateTime::FileTime(number)),
                     "intervalEndTime" => parts.end = Some(DateTime::FileTime(number)),
                     _ => {}

@@ -1,7 +1,7 @@
 //! Requests of the OpenTelemetry protocol (OTLP) with metrics, as protobuf.
 //!
 //! [`Exporter`] takes samples of any number of processes, and encodes the state of each series: counters as
-//! sums, means and gauges as gauges, histograms with quantiles as summaries, and those with exponential
+//! sums, means and gauges as gauges, histograms with quantiles as summaries, and histograms with exponential
 //! buckets as exponential histograms. The caller sends the requests.
 
 mod data;

@@ -74,7 +74,7 @@ pub struct Exporter {
 #[derive(Debug)]
 struct SeriesName {
     family: Arc<Family>,
-    /// Names and values alternating, each after the first preceded by NUL, which none contains.
+    /// Names and values alternating, each after the first preceded by NUL, which they never contain.
     labels: Box<str>,
     /// The factor between the runtime's unit and the family's.
     factor: f64,
@@ -92,7 +92,7 @@ impl Description for SeriesName {
 struct Metric<'e> {
     family: &'e Family,
     labels: &'e str,
-    /// One more label, if another series has the same ones.
+    /// An additional label, if another series has the same labels.
     distinction: Option<(&'static str, Cow<'e, str>)>,
     value: &'e PointValue,
     factor: f64,
@@ -198,7 +198,7 @@ impl Exporter {
             own.extend(self.own_metrics(series.len()));
         }
         let family = target::family();
-        // It is the first family, as OpenMetrics recommends.
+        // `target_info` is the first family, as OpenMetrics recommends.
         let mut metrics = target::metrics(&family, self.processes.values());
         metrics.extend(series);
         match format {

@@ -11,7 +11,7 @@ use crate::silence::CounterSource;
 
 /// The counters that a list names: `provider`, or `provider[counter,counter]`, separated by commas.
 ///
-/// In addition to dotnet-counters' syntax, `*` matches any text in both, and `Meter\` before a provider
+/// In addition to dotnet-counters' syntax, `*` matches any characters in both, and `Meter\` before a provider
 /// chooses only its Meter, as `EventCounters\` chooses only its EventCounters. A name with `,` `;` `[` or `]`
 /// stands in quotes: `"Shop,Berlin"["sold;paid"]`. Providers match without regard to case, counters with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub(crate) enum Source {
     Meter,
 }
 
-/// The characters in the list of Meters between which the runtime reads a name of its own, and that after which
-/// it reads another argument.
+/// The characters that separate names in the runtime's list of Meters, and the character that ends the
+/// argument.
 ///
 /// # Source
 /// `s_instrumentSeparators` in `MetricsEventSource.cs` of dotnet/runtime.
@@ -529,7 +529,7 @@ fn meter_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Adds a provider to the parsed ones; the same provider given twice is merged.
+/// Adds a provider to the parsed providers; the same provider given twice is merged.
 fn add(
     providers: &mut Vec<ProviderSelection>,
     name: &str,
@@ -668,7 +668,7 @@ mod tests {
         let all = Selection::everything().and(selection.clone()).requests(&settings);
         let count = |name: &str| all.iter().filter(|request| request.name == name).count();
         assert_eq!(["System.Runtime", "Old", "System.Net.Http", METRICS_PROVIDER].map(count), [1; 4]);
-        // A list is without values.
+        // A list does not include values.
         let list = SessionSettings { list_instruments: true, ..settings.clone() };
         let meters = &selection.requests(&list)[3];
         assert_eq!((meters.keywords, meters.arguments.contains(";Metrics=;")), (4, true), "{meters:?}");

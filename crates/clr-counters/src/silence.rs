@@ -57,9 +57,9 @@ pub struct SilenceWatch {
 #[derive(Debug, Default)]
 struct SourceState {
     has_reported: bool,
-    /// The time of the last report, or of the last time that its silence was told.
+    /// The time of the last values, or of the last warning about the silence.
     last: Option<Instant>,
-    /// The number of times that its silence was told since its last report.
+    /// The number of warnings about the silence since the last values.
     told: u32,
 }
 

@@ -9,8 +9,8 @@ use crate::meter::MeterMeasurement;
 use crate::sample::{Measurement, Sample};
 use crate::series::{Series, SeriesId};
 
-/// Samples at the interval that a consumer wants, for a process that reports at a shorter one because another
-/// session requested that.
+/// Samples at the interval that a consumer wants, for a process that reports at a shorter interval because
+/// another session requested that.
 ///
 /// Growth in an interval adds up, and so do the counts and sums of histograms; totals and gauges are the last
 /// values. Quantiles cannot be combined: the last interval with measurements counts. Means are weighted by

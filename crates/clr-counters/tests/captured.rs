@@ -17,7 +17,7 @@ fn recording(name: &str) -> Vec<u8> {
     testdata::bytes_at(&file(name))
 }
 
-/// The number of samples in a recording of testdata, without and with those that are held at its end.
+/// The number of samples in a recording of testdata, without and with samples that are held at its end.
 fn sample_counts(name: &str) -> (u32, u32) {
     let bytes = recording(&format!("../traces/{name}.nettrace.xz"));
     let mut counters = Counters::new(Selection::everything());

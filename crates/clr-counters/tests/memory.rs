@@ -32,7 +32,7 @@ fn series(number: u32) -> Series {
 }
 
 /// Three minutes of 10,000 series at a second, scraped and pushed every ten seconds: their memory is bounded
-/// and stays the same. Then a hundred thousand further series come, and are counted.
+/// and stays the same. Then a hundred thousand further series arrive, and are counted.
 #[test]
 fn ten_thousand_series_at_a_second_take_the_same_memory_after_three_minutes() {
     let samples: Vec<Series> = (0..SERIES).map(series).collect();

@@ -109,8 +109,8 @@ fn numbers_in_the_culture_of_a_process_are_read() {
     assert_eq!(seen[1].2, Measurement::Meter(counter));
 }
 
-/// The measurements 0, 0, 0, 1, 2, 3, 4 and 5 at scale 0, whose buckets are in a test of dotnet/runtime: 1,
-/// 1, 2, 1.
+/// The measurements 0, 0, 0, 1, 2, 3, 4 and 5 at scale 0, with the buckets of a test in dotnet/runtime: 1, 1,
+/// 2, 1.
 #[test]
 fn an_exponential_histogram_has_its_bounds_and_quantiles() {
     let mut fields = instrument("M", "h", "");
@@ -180,7 +180,7 @@ fn tags_with_commas_keep_them() {
     let recording = Recording::new().total(1, "M", "n", "city=Oslo, Norway,tier=2,flag", "1");
     let (counters, _) = recording.read(everything());
     assert_eq!(counters.series()[0].tag_pairs(), [("city", "Oslo, Norway"), ("tier", "2,flag")]);
-    // Runtimes sort tags by their keys, so `blue&sort` is not one after `url`.
+    // Runtimes sort tags by key, so `blue&sort` cannot be a key after `url`.
     let tags = "plain=a,plain=b,url=/items?filter=red,blue&sort=name,z=1";
     let (counters, _) = Recording::new().total(1, "M", "n", tags, "1").read(everything());
     let expected = [("plain", "a"), ("plain", "b"), ("url", "/items?filter=red,blue&sort=name"), ("z", "1")];
@@ -239,7 +239,7 @@ fn values_of_shorter_intervals_add_up_to_the_longer_one() {
         of_name.map(|(_, millis, measurement)| (*millis, measurement.clone())).collect::<Vec<_>>()
     };
     let grown = |increment| Measurement::EventCounter(EventCounterValue::Sum { increment });
-    // The last half second is not a whole interval: it comes at the end.
+    // The last half second is not a whole interval: it is passed at the end.
     assert_eq!(of("grown"), [(1000, grown(2.0)), (1000, grown(2.0)), (500, grown(1.0))]);
     let meter = |it: &[MeterMeasurement; 3]| {
         let expected = [1000, 1000, 500].into_iter().zip(it.clone().map(Measurement::Meter));
@@ -257,7 +257,7 @@ fn values_of_shorter_intervals_add_up_to_the_longer_one() {
     assert_eq!(of("h"), meter(&[(6, 3.0, 1.0), (6, 3.0, 3.0), (3, 1.5, 4.0)].map(histogram)));
 }
 
-/// Means are weighted by their counts; polled values have a count of 1, and only the last one counts.
+/// Means are weighted by count; polled values have a count of 1, and only the last value counts.
 #[test]
 fn means_are_weighted_by_the_number_of_measurements() {
     let mean = |mean: f64, standard_deviation: f64, count: i32, min: f64, max: f64| EventCounterValue::Mean {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dipc_client::{Deadline, PortEvent, PortRuntime, PortServer, Providers, SessionConfig};
 
-/// The longest wait for a runtime.
+/// Maximum wait for a runtime.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The duration of each recording.
 const MOMENT: Duration = Duration::from_millis(500);

@@ -27,14 +27,14 @@ use uuid::Uuid;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// The longest wait for a runtime.
+/// Maximum wait for a runtime.
 const QUIET: Duration = Duration::from_secs(2);
-/// The longest time for a runtime to advertise itself, to answer, or to connect again.
+/// Maximum time for a runtime to advertise itself, to answer, or to connect again.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The time for which the events of each are counted.
 const MOMENT: Duration = Duration::from_millis(500);
-/// The most connections of a runtime that wait for a command. A runtime has one, and a new one before the old
-/// one is gone.
+/// Maximum number of a runtime's connections that wait for a command. A runtime has one, and a new one before
+/// the old one is closed.
 const MAX_IDLE: usize = 4;
 
 fn main() -> Result<(), Error> {
@@ -75,14 +75,14 @@ async fn serve(socket: &Path, provider: &str) -> Result<Vec<(Uuid, u64)>, Error>
                     sender
                 });
                 if let Err(TrySendError::Closed(stream)) = connections.try_send(stream) {
-                    // A runtime whose connection is closed connects again at once.
+                    // A runtime connects again at once after its connection is closed.
                     idle.push(stream);
                 }
             }
         }
     }
     std::fs::remove_file(socket)?;
-    // No more connections come: tasks that still wait for one end.
+    // No more connections arrive: tasks that still wait for a connection end.
     drop(runtimes);
     counting.join_all().await.into_iter().collect()
 }
@@ -106,7 +106,7 @@ async fn count(mut connections: Receiver<UnixStream>, provider: String) -> Resul
     let (session, mut stream, beginning) = ask(&mut connections, &request).await?;
     ask(&mut connections, &ResumeRuntime {}).await?;
 
-    // The answer to the stop may come after the end of the stream, so both are awaited concurrently.
+    // The answer to the stop may arrive after the end of the stream, so both are awaited concurrently.
     let stop = tokio::spawn(async move {
         sleep(MOMENT).await;
         ask(&mut connections, &StopTracing { session }).await.map(drop)

@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// The longest time for a runtime to answer.
+/// Maximum time for a runtime to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn main() -> Result<(), Error> {
@@ -52,7 +52,7 @@ async fn count(
     let request = CollectTracing2 { buffer_mb: 64, format, request_rundown, providers };
     let (session, mut stream, beginning) = timeout(PATIENCE, ask(&socket, &request)).await??;
 
-    // The answer to the stop comes after the end of the stream, so both are awaited concurrently.
+    // The answer to the stop arrives after the end of the stream, so both are awaited concurrently.
     let stop = tokio::spawn(async move {
         sleep(duration).await;
         timeout(PATIENCE, ask(&socket, &StopTracing { session })).await??;

@@ -1,6 +1,6 @@
 //! Prints the methods of a running process, one per line: `cargo run --example methods -- PID`.
 //!
-//! The runtime lists them at the end of a session: one that requests nothing else is stopped at once.
+//! The runtime lists them at the end of a session: a session that requests nothing else is stopped at once.
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -34,7 +34,7 @@ pub enum Error {
     /// Only a newer form of the command, unknown to the runtime, has the option.
     #[error("{command}: {address}: this runtime does not know the command, and {feature} needs it")]
     UnsupportedOption {
-        /// The oldest form that has it.
+        /// The oldest form that supports the option.
         command: &'static str,
         /// The runtime.
         address: Address,
@@ -219,8 +219,8 @@ impl Error {
         }
     }
 
-    /// Returns true if the runtime has answered: that it does not know the command, or with an error of its own.
-    /// Its process lives, and takes other commands.
+    /// Returns true if the runtime has answered: that it does not know the command, or with an error of its
+    /// own. The process lives, and takes other commands.
     pub fn is_answer(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::UnknownCommand { .. })
     }

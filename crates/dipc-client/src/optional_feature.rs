@@ -42,7 +42,7 @@ pub enum OptionalFeature {
 }
 
 impl OptionalFeature {
-    /// All of them, for callers that prefer any result to none.
+    /// All features, for callers that prefer any result to none.
     pub const ALL: &'static [Self] = &[
         Self::BlockWhenFull,
         Self::EventFilter,

@@ -93,7 +93,7 @@ impl PortServer {
 
     /// Sets the environment of a program before it is started, so that it and its children connect to this
     /// port and wait there to be resumed. Ports that are already in its environment stay. Its limit on open
-    /// files is the one from before [`bind`](Self::bind).
+    /// files is the limit from before [`bind`](Self::bind).
     ///
     /// ```
     /// use std::process::Command;
@@ -164,7 +164,7 @@ impl PortRuntime {
         self.link.cookie
     }
 
-    /// The process id as the process itself sees it: inside a container it differs from the one outside.
+    /// The process id as the process itself sees it: inside a container it differs from the pid outside.
     pub fn namespace_pid(&self) -> u64 {
         self.link.namespace_pid
     }

@@ -52,7 +52,7 @@ pub enum PortError {
         /// The process that connected, if it is visible.
         found: Option<u32>,
     },
-    /// One process has too many connections at a time. One was closed.
+    /// A process has too many simultaneous connections. One was closed.
     #[error("accept: {address}: process {pid} has {limit} connections, and may have no more")]
     ProcessFull {
         /// The port.

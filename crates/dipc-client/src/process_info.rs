@@ -8,7 +8,7 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessInfo {
-    /// The process id as the process itself sees it: inside a container it differs from the one outside.
+    /// The process id as the process itself sees it: inside a container it differs from the pid outside.
     pub process_id: u64,
     /// The cookie of this run of the runtime.
     pub runtime_cookie: Uuid,

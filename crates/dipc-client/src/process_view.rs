@@ -190,7 +190,7 @@ impl ProcessView {
     }
 
     /// Returns the reason why the runtime could not start its `createdump`; `None` if none is found.
-    /// Single-file programs lack the library `libcoreclr.so` and start it in another way.
+    /// Single-file programs do not have the library `libcoreclr.so` and start `createdump` in another way.
     pub fn createdump_hazard(&self) -> Option<Hazard> {
         let path = self.mapped("libcoreclr.so")?.with_file_name("createdump");
         let problem = match self.metadata(&path) {

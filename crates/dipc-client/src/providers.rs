@@ -152,7 +152,7 @@ pub fn level_names() -> String {
     Level::NAMED.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A provider with arguments that differ from those it has in the list: they cannot be joined.
+/// A provider with arguments that differ from its arguments in the list: they cannot be joined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{provider}: named twice, each time with other arguments")]
 #[non_exhaustive]

@@ -18,10 +18,10 @@ const STACK: usize = 256 << 10;
 /// and discarded; the events that it enables are in the streams of the others.
 ///
 /// When a session ends, the runtime sends each of its EventSources a command without arguments, even if other
-/// sessions still use that EventSource. Those with filters (`Microsoft-Diagnostics-DiagnosticSource`,
+/// sessions still use that EventSource. Sessions with filters (`Microsoft-Diagnostics-DiagnosticSource`,
 /// `Microsoft-Extensions-Logging`) take it as the end of all sessions, and are silent from then on. The
-/// arguments last until the session that sent them ends, so a renewal has to live as long as the sessions that
-/// it is for.
+/// arguments last until the session that sent them ends, so a renewal has to live as long as the sessions
+/// that it is for.
 ///
 /// ```no_run
 /// use dipc_client::{Providers, Renewal, SessionConfig, Target};
@@ -68,8 +68,8 @@ impl Renewal {
         Self { target, worker: None }
     }
 
-    /// Starts a session of `config`, in a thread of its own, after the end of the earlier one: that one's end
-    /// disables the providers, too.
+    /// Starts a session of `config`, in a thread of its own, after the end of the earlier session, which also
+    /// disables the providers.
     pub fn renew(&mut self, config: SessionConfig) {
         let earlier = self.worker.take().map(Worker::end);
         let (is_over, state) =
@@ -103,7 +103,7 @@ impl Drop for Renewal {
     fn drop(&mut self) {
         if let Some(worker) = self.worker.take() {
             worker.is_over.store(true, Ordering::Release);
-            // It only ever disconnects.
+            // The channel only ever disconnects.
             let _ = worker.ended.recv_timeout(END);
         }
     }

@@ -130,7 +130,8 @@ impl Session {
     }
 
     /// Reads as [`read`](Self::read) does, but returns `None` at the deadline: for callers that wait again
-    /// and again. [`read`](Self::read) looks at each thread of the process then, to say why it is silent.
+    /// and again. [`read`](Self::read) instead examines each thread of the process at the deadline, to report
+    /// why it is silent.
     ///
     /// # Errors
     /// Errors of [`read`](Self::read), except [`Error::is_deadline`].

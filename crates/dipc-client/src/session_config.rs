@@ -117,7 +117,7 @@ impl SessionConfig {
         Self { optional, ..self }
     }
 
-    /// The used options that not every form has, each with the first form that has it.
+    /// The used options that not every form supports, each with the first form that supports it.
     fn optional_features(&self) -> Vec<(OptionalFeature, u8)> {
         let filtered = self.providers.iter().any(|provider| provider.filter != EventFilter::default());
         let (no_rundown, keyword) = match self.rundown.keywords() {
@@ -139,8 +139,8 @@ impl SessionConfig {
     ///
     /// Both of them, for the first time in a process, can hang it (dotnet/runtime#119014, in .NET 8 to 10):
     /// the thread that starts the session holds the lock of all EventSources while the Meters' source needs
-    /// that of `ArrayPool`, which the poller of EventCounters is creating, and waits for that lock. After a
-    /// session of the Meters alone it is there (docs/decisions/0053).
+    /// the source of `ArrayPool`, which the poller of EventCounters is creating, and waits for that lock.
+    /// After a session of the Meters alone the `ArrayPool` source exists (docs/decisions/0053).
     ///
     /// This session has a client name of its own: the runtime counts a client once and releases it at the end
     /// of each session, so a client with two sessions ends the Meters of all other clients

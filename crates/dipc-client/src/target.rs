@@ -219,7 +219,7 @@ impl Target {
         deadline: Deadline,
     ) -> Result<Option<()>, Error> {
         let Some((message, exchange)) = self.converse(command, deadline)? else { return Ok(None) };
-        // In the protocol's text some replies lack a payload; runtimes send an HRESULT.
+        // In the protocol's text some replies have no payload; runtimes send an HRESULT.
         if message.header.command == CommandId::OK && message.payload.is_empty() {
             return Ok(Some(()));
         }

@@ -9,7 +9,7 @@ use crate::{Error, Target};
 
 /// A session of events that the runtime writes to the kernel's user_events, for `perf` and similar tools.
 ///
-/// It ends when this is dropped, within [`Timeouts::abandon`](crate::Timeouts).
+/// The session ends when this is dropped, within [`Timeouts::abandon`](crate::Timeouts).
 #[derive(Debug)]
 pub struct UserEvents {
     target: Target,

@@ -40,7 +40,7 @@ struct Simulation {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// A runtime whose sessions are a recording with five thrown exceptions.
+/// A runtime that sends a recording with five thrown exceptions in each session.
 fn simulation(version: Version) -> Simulation {
     simulation_of(version, recording())
 }

@@ -20,7 +20,7 @@ use dipc_client::{
 };
 use dipc_sim::{Fault, Runtime, Version};
 
-/// The longest time of each step here.
+/// Maximum time of each step here.
 const STEP: Duration = Duration::from_millis(300);
 /// The same where a loaded machine was too slow for what has to succeed.
 const LONG_STEP: Duration = Duration::from_secs(5);
@@ -87,7 +87,7 @@ fn expected(fault: Fault, command: &str) -> Option<ErrorKind> {
         Fault::CloseAfterHeader | Fault::Oversize => Some(ErrorKind::Disconnected),
         Fault::NeverStop if collects || command == "stop" => Some(ErrorKind::TimedOut),
         Fault::StaleSocket => Some(ErrorKind::Unreachable),
-        // Streams are judged by their reader: a truncated one simply ends. The owner of the socket is checked
+        // The reader judges the stream: a truncated stream simply ends. The owner of the socket is checked
         // where it is discovered, and not where it is given by path, as here.
         _ => None,
     }

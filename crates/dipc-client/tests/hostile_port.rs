@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use dipc_client::dipc_wire::Advertise;
 use dipc_client::{Deadline, PortEvent, PortServer, Uuid};
 
-/// The most runtimes of one process that a port keeps without a connection.
+/// Maximum number of runtimes of one process that a port keeps without a connection.
 const MAX_ABSENT: usize = 16;
-/// The most events that a port keeps for a caller that takes none, apart from those of connected runtimes.
+/// Maximum number of events that a port keeps for a caller that takes none, apart from events of connected
+/// runtimes.
 const MAX_EVENTS: usize = 1000;
-/// The most connections whose end the port has not noticed at a time: the queue of a listening socket is
+/// Maximum number of ended connections that the port has not noticed yet: the queue of a listening socket is
 /// shorter.
 const MAX_CONNECTIONS: usize = 256;
 const RUNTIMES: u128 = 3000;

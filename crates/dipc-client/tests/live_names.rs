@@ -13,7 +13,7 @@ fn deadline() -> Deadline {
     Deadline::after(Duration::from_secs(20))
 }
 
-/// The next list, if it comes in time.
+/// The next list, if it arrives in time.
 fn next_list(names: &mut LiveNames) -> Vec<u8> {
     let end = Instant::now() + Duration::from_secs(20);
     let mut list = Vec::new();

@@ -14,7 +14,7 @@ use dipc_client::{Address, Deadline, Error, ErrorKind, PortError, PortEvent, Por
 use dipc_sim::{Fault, Runtime};
 
 const COOKIE: Uuid = Uuid::from_u128(7);
-/// Longer than a runtime whose process is not visible may be without a connection.
+/// Longer than the runtime of an invisible process may be without a connection.
 const LONG_COMMAND: Duration = Duration::from_secs(6);
 
 /// Long enough for a crowded machine; a test that uses all of it has failed.
@@ -26,8 +26,9 @@ fn advertise() -> Vec<u8> {
     Advertise::new(COOKIE, 1).to_bytes().unwrap()
 }
 
-/// Connects, sends standard input up to the end of its line, and prints how many bytes come back before the
-/// connection ends. With one more argument it leaves the connection to a child after the next line, and ends.
+/// Connects, sends standard input up to the end of its line, and prints the number of bytes received before
+/// the connection ends. With one more argument it leaves the connection to a child after the next line, and
+/// ends.
 const CLIENT: &str = "import os, socket, sys
 s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
 s.sendall(bytes.fromhex(sys.stdin.readline()))
@@ -36,7 +37,7 @@ if len(sys.argv) > 2:
     if os.fork() != 0: os._exit(0)
 print(len(s.recv(4096)), flush=True); sys.stdin.read()";
 
-/// Another process that advertises the cookie; `None` if there is no python3.
+/// Another process that advertises the cookie; `None` without python3.
 fn other_process(path: &Path, arguments: &[&str]) -> Option<Killed> {
     let mut command = Command::new("python3");
     command.args(["-c", CLIENT]).arg(path).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());

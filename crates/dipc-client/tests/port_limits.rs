@@ -30,7 +30,7 @@ sys.stdin.read()";
 struct Client(Child);
 
 impl Client {
-    /// Starts a process that connects `count` times. `None` if there is no python3.
+    /// Starts a process that connects `count` times. `None` without python3.
     fn start(path: &Path, first_cookie: u128, count: usize) -> Option<Self> {
         let mut command = Command::new("python3");
         command.args(["-c", CLIENT]).arg(path).stdin(Stdio::piped());
@@ -75,7 +75,7 @@ fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The errors of a port: as many as are expected, and those that follow them at once.
+/// The errors of a port: the expected number, and errors that follow at once.
 fn errors(port: &PortServer, expected: usize) -> Vec<PortError> {
     let mut errors = Vec::new();
     loop {
@@ -106,7 +106,7 @@ fn neither_one_process_nor_many_take_all_open_files() {
     let modest = Client::start(&path, 2000, 1).unwrap();
     wait_for("another process", || count(&port, &modest) == 1);
 
-    // The last one of these has to wait.
+    // The last of these has to wait.
     let other = Client::start(&path, 3000, MAX_PER_PROCESS).unwrap();
     wait_for("all connections", || port.runtimes().len() == MAX_CONNECTIONS);
     let told = errors(&port, 1);

@@ -1,4 +1,4 @@
-//! Sessions in a real .NET runtime whose client drops them: the NativeAOT build of the workload needs no
+//! Sessions in a real .NET runtime that the client drops: the NativeAOT build of the workload does not need
 //! .NET.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -14,7 +14,7 @@ use dipc_client::{
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The most sessions of a runtime.
+/// Maximum number of sessions of a runtime.
 const SESSIONS: usize = 64;
 
 struct Workload {
@@ -58,8 +58,8 @@ impl Workload {
     fn assert_no_session_runs(mut self) {
         let target = self.target();
         let mut sessions: Vec<Session> = (0..SESSIONS).map(|_| start(&target)).collect();
-        // The runtime may have ended one of them in place of a dropped one: when it finds that nobody reads a
-        // stream it disables the session by its number, an address that a new session may have by then.
+        // The runtime may have ended such a session instead of a dropped one: on finding that nobody reads a
+        // stream it disables the session by number, an address that a new session may have by then.
         let error = loop {
             match target.start_session(&collect()) {
                 Ok(session) => sessions.push(session),

@@ -1,4 +1,4 @@
-//! Time-outs of a session whose process is stopped.
+//! Time-outs of a session of a stopped process.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read as _, Write as _};
@@ -37,7 +37,7 @@ fn state_after(error: Error) -> Option<ProcessState> {
     }
 }
 
-/// A session of a process that has stopped since the session started; `None` if there is no python3.
+/// A session of a process that has stopped since the session started; `None` without python3.
 fn session_of_a_stopped_process(folder: &TempDir, timeouts: Timeouts) -> Option<(Session, Victim)> {
     let path = folder.path().join("socket");
     let mut command = Command::new("python3");

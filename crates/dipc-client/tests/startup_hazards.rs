@@ -120,7 +120,7 @@ fn hazards_depend_on_whether_the_runtime_is_suspended() {
     server.assert_seen(&[CommandId::PROCESS_INFO_3]);
     target.clone().without_safeguards().dump(&dump).unwrap();
     server.assert_seen(&[CommandId::GENERATE_CORE_DUMP_3]);
-    // A version that cannot be had is no reason against it.
+    // An unknown version does not block the command.
     let asked = [CommandId::PROCESS_INFO_3, CommandId::PROCESS_INFO_2, CommandId::GENERATE_CORE_DUMP_3];
     for (unknown, asked) in [("10.0.5", &[asked[0], asked[2]][..]), ("", &asked)] {
         *version.lock().unwrap() = unknown;

@@ -110,8 +110,8 @@ impl Builder {
     }
 
     /// Sets the recording that is the stream of each session: the bytes of a `.nettrace` or `.netperf` file.
-    /// They are sent unchanged, with any providers of the session; the rundown at the end of a recording, and
-    /// its end mark, are sent when the session is stopped. Default: an empty stream.
+    /// The bytes are sent unchanged, with any providers of the session; the rundown at the end of a
+    /// recording, and its end mark, are sent when the session is stopped. Default: an empty stream.
     pub fn replay(mut self, recording: impl Into<Arc<[u8]>>) -> Self {
         self.stream.recording = Arc::new(Recording::new(recording.into()));
         self

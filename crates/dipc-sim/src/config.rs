@@ -18,7 +18,7 @@ pub(crate) struct RuntimeConfig {
     pub(crate) stream: StreamConfig,
     /// True if the kernel has user_events.
     pub(crate) user_events: bool,
-    /// True if commands are served one after the other.
+    /// True if commands are served serially.
     pub(crate) serial: bool,
     pub(crate) faults: Vec<CountedFault>,
 }

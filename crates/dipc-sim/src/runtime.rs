@@ -112,7 +112,7 @@ impl Runtime {
         self.server.session_count()
     }
 
-    /// Returns the requests in the order of their arrival, refused ones included; at most the last 1000.
+    /// Returns the requests in the order of their arrival, including refused requests; at most the last 1000.
     ///
     /// ```
     /// use dipc_sim::{CommandId, Runtime};

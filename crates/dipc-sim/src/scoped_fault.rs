@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// A fault, and the requests that it applies to: all requests, the requests of one command, or a single
 /// request of either, selected by number.
 ///
-/// It is written `FAULT[@COMMAND][#NUMBER]`, with the command's name in the protocol:
+/// Written as `FAULT[@COMMAND][#NUMBER]`, with the command's name in the protocol:
 /// `error:0x80004005@ProcessInfo3#2` applies to the answer to the second ProcessInfo3, `never-answer#1` to
 /// the first request of any command. Each form of a command counts as a command of its own.
 ///

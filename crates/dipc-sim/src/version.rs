@@ -73,7 +73,7 @@ impl Version {
     /// .NET 9 compiled ahead of time: no profilers, perf maps, startup hooks or dumps.
     pub const NATIVE_AOT_9: Self = Self { column: 6 };
 
-    /// All versions, oldest first; those compiled ahead of time are last.
+    /// All versions, oldest first, with ahead-of-time compiled versions last.
     pub const ALL: &'static [Self] =
         &[Self::NET3_1, Self::NET6, Self::NET8, Self::NET9, Self::NET10, Self::NET11, Self::NATIVE_AOT_9];
 

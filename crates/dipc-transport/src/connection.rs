@@ -64,7 +64,7 @@ impl Connection {
     }
 
     /// Reads as [`read`](Self::read) does, but returns `None` at the deadline: for callers that wait again
-    /// and again. The state of the peer, for which each of its threads is looked at, is not read.
+    /// and again. The state of the peer is not read, since that takes a look at each of its threads.
     ///
     /// ```
     /// use std::time::Duration;
@@ -86,7 +86,7 @@ impl Connection {
         }
     }
 
-    /// Returns the error of a read that has waited for `after` in vain. The state of the peer is read now.
+    /// Returns the time-out error of a read that has waited for `after`. The state of the peer is read now.
     pub fn read_timed_out(&self, after: Duration) -> Error {
         self.interrupted(Interruption::TimedOut(after), Operation::Read)
     }
@@ -132,8 +132,8 @@ impl Connection {
 /// A connection that is made in several steps: [`Connection::connect`] for a caller that has other work in
 /// the meantime.
 ///
-/// A TCP connection takes a round trip. It continues from one step to the next, so that each step may be
-/// shorter than that.
+/// A TCP connection takes a round trip. The connection attempt continues from one step to the next, so each
+/// step may be shorter than that.
 ///
 /// ```no_run
 /// use std::time::Duration;

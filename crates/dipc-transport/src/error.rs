@@ -22,7 +22,7 @@ pub enum Error {
         /// The requested pid.
         pid: u32,
     },
-    /// The directory where a runtime creates its socket lacks a socket of the process.
+    /// The directory where a runtime creates its socket does not contain a socket of the process.
     #[error("process {pid} ({name}): no diagnostic socket of it in {}", .directory.display())]
     NoEndpoint {
         /// The requested pid.
@@ -230,7 +230,7 @@ fn state_after(peer: Option<u32>, after: Duration) -> Option<ProcessState> {
     sys::process_state(pid).ok().filter(ProcessState::is_unresponsive)
 }
 
-/// Returns advice for a missing permission. Root has it, unless root lacks capabilities.
+/// Returns advice for a missing permission. Root has the permission, unless it runs without capabilities.
 fn permission_help(user: Option<u32>) -> &'static str {
     match user {
         Some(0) => {
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn root_gets_no_advice_to_become_root() {
         assert!(permission_help(Some(1000)).contains("or as root"));
-        // Windows lacks a root user.
+        // There is no root user on Windows.
         assert!(permission_help(None).ends_with("or as administrator"));
         let root = permission_help(Some(0));
         assert!(

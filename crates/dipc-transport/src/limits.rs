@@ -14,7 +14,7 @@ pub struct DescriptorLimit {
     pub now: Option<u64>,
 }
 
-/// The value to set if the hard limit is unlimited: macOS refuses larger ones.
+/// The value to set if the hard limit is unlimited: macOS refuses larger values.
 const UNLIMITED: u64 = 10_240;
 
 /// The limit before it was raised for the first time.

@@ -276,7 +276,7 @@ mod tests {
                         }
                         Err(error) => {
                             let kind = error.kind();
-                            // By the time that it is looked at for the reason, the name may be the file's again.
+                            // By the time that the reason is examined, the name may be the file's again.
                             let is_link =
                                 error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
                             assert!(kind == io::ErrorKind::InvalidInput || is_link, "{error}");

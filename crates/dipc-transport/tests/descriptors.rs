@@ -22,7 +22,7 @@ fn pair() -> (Connection, Connection) {
     (client, listener.accept(patient()).unwrap())
 }
 
-/// Counts the descriptors whose names in this process contain `text`.
+/// Counts the descriptors of this process with `text` in their names.
 #[cfg(target_os = "linux")]
 fn open_here(text: &str) -> usize {
     let entries = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
@@ -80,7 +80,7 @@ fn descriptors_beyond_the_limit_are_closed() {
     assert_eq!(open_here(&name), before + 2);
     drop(received);
 
-    // The most that one message holds.
+    // The maximum that one message holds.
     client.send_with_descriptors(b"!", &all, patient()).unwrap();
     let received = server.receive_with_descriptors(&mut [0; 4], usize::MAX, patient()).unwrap();
     assert_eq!((received.descriptors.len(), received.surplus), (253, false));

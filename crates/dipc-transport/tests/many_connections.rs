@@ -1,4 +1,4 @@
-//! A thousand connections at one hub. Alone in its process, whose memory and threads it counts.
+//! A thousand connections at one hub. Alone in its process, since it counts the process's memory and threads.
 #![cfg(target_os = "linux")]
 
 use std::collections::HashSet;

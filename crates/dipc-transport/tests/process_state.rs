@@ -95,7 +95,7 @@ fn a_child_named_createdump_is_a_dump() {
     assert!(state.to_string().contains(&createdump.to_string()), "{state}");
 }
 
-/// A single file writes its dump so: it has no createdump to start.
+/// A single-file program writes its dump in this way, without a createdump to start.
 #[test]
 fn a_copy_that_traces_its_parent_is_a_dump() {
     const SCRIPT: &str = "import ctypes, os, signal
@@ -214,7 +214,7 @@ fn a_process_in_a_debugger_has_the_debuggers_name() {
         std::thread::sleep(Duration::from_millis(2));
     };
     assert_eq!(tracer, strace.pid());
-    // With the tracer stopped, what it traces stops at the next system call, as at a breakpoint.
+    // With the tracer stopped, the traced process stops at the next system call, as at a breakpoint.
     strace.signal(Signal::STOP);
     strace.becomes(|state| *state == ProcessState::Stopped);
     victim.0.stdin.as_ref().unwrap().write_all(b"!").unwrap();

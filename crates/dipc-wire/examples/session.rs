@@ -1,4 +1,4 @@
-//! Starts a session over any kind of connection: this crate does no I/O, so the bytes can come from a
+//! Starts a session over any kind of connection: this crate does no I/O, so the bytes can be read from a
 //! blocking socket, an async runtime or, as here, from a function that plays the runtime.
 
 use dipc_wire::{

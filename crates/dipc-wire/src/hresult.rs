@@ -3,7 +3,7 @@
 use crate::codec::transparent;
 use core::fmt;
 
-/// A result code of the runtime; negative means failure. Unknown ones are kept as they are.
+/// A result code of the runtime; negative means failure. Unknown codes are kept as they are.
 ///
 /// | offset | size | type | meaning |
 /// |---|---|---|---|

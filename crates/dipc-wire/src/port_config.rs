@@ -128,7 +128,7 @@ impl fmt::Display for PortConfig {
     }
 }
 
-/// Parses the whole value of `DOTNET_DiagnosticPorts`: ports separated by `;`. Empty ones are skipped.
+/// Parses the whole value of `DOTNET_DiagnosticPorts`: ports separated by `;`. Empty entries are skipped.
 ///
 /// ```
 /// let ports = dipc_wire::parse_port_configs("/run/a,listen;/run/b")?;

@@ -158,7 +158,7 @@ pub fn encode_error(hresult: HResult) -> Vec<u8> {
     encoder.into_bytes()
 }
 
-/// Returns the bytes of an Error reply with a detail, as GenerateCoreDump3 has it.
+/// Returns the bytes of an Error reply with a detail, as for GenerateCoreDump3.
 pub fn encode_server_error(error: &ServerError) -> Result<Vec<u8>, EncodeError> {
     message::to_bytes(CommandId::ERROR, error)
 }

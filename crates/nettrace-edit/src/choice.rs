@@ -64,7 +64,7 @@ pub trait Chooser {
     /// Decides about an event.
     fn event(&mut self, event: &Event<'_>) -> Choice;
 
-    /// Whether to keep the losses that a sequence point reports.
+    /// Returns true to keep the losses that a sequence point reports.
     fn keeps_point(&mut self, point: &PassedPoint<'_>, info: &TraceInfo) -> bool;
 
     /// The time to which the copy is limited, and which it therefore [states](RecordedRange); `None` without

@@ -56,7 +56,7 @@ pub struct Copier<S> {
 /// The time range of a copy.
 #[derive(Debug, Default)]
 struct Ranges {
-    /// Whether events of a kind state the range of the recording.
+    /// True for kinds of events that state the range of the recording.
     kinds: MetadataMap<bool>,
     /// The range that the recording states.
     stated: Option<RecordedRange>,

@@ -190,7 +190,7 @@ impl TrackedCriteria {
         Self { criteria, inventory }
     }
 
-    /// Returns true if there are no criteria: events need not be added.
+    /// Returns true if the filter is empty: events need not be added.
     pub const fn is_empty(&self) -> bool {
         self.inventory.is_none()
     }

@@ -28,7 +28,7 @@ const PAYLOAD: usize = FORMAT.len() + 16;
 
 /// The time range that a part of a recording covers, relative to the start of the session.
 ///
-/// It is stated by the last event of the part, `Dipc-Recording/Range`, with the fields `Format` (a GUID that
+/// The last event of the part, `Dipc-Recording/Range`, states the range in the fields `Format` (a GUID that
 /// identifies this form), `FromNanoseconds` and `ToNanoseconds`, signed numbers of 64 bits. The smallest and
 /// the largest number stand for the limits of the session.
 ///

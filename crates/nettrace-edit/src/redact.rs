@@ -35,7 +35,7 @@ pub enum RedactionClass {
 
 /// The strings to replace: a class, or the fields that match the pattern `Provider/Event.field`.
 ///
-/// It is parsed from a class such as `paths`, or from `Provider/Event.field` with `*` for any text.
+/// Parsed from a class such as `paths`, or from `Provider/Event.field` with `*` for any characters.
 ///
 /// ```
 /// use nettrace_edit::{Redaction, RedactionClass};

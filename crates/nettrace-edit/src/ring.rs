@@ -37,9 +37,9 @@ pub struct Capacity {
 
 /// A ring of the last events of a stream.
 ///
-/// It holds at least the requested time or bytes, whichever is less, and at most an eighth more, further the
-/// names of code, types and threads from everything dropped, at most 64 MiB, and the block that is being
-/// written.
+/// The ring holds at least the requested time or bytes, whichever is less, and at most an eighth more,
+/// further the names of code, types and threads from everything dropped, at most 64 MiB, and the block that
+/// is being written.
 ///
 /// ```
 /// # use nettrace::{Ticks, TraceInfo};
@@ -78,7 +78,7 @@ pub struct Ring {
     storage: Storage,
     store: NamesStore,
     clock: ReceiptClock,
-    /// Whether events of a kind name others, by metadata index.
+    /// True for kinds of events that name others, by metadata index.
     naming: MetadataMap<bool>,
     /// True if generations were dropped for their size before their time was over.
     is_cut_short: bool,
@@ -192,8 +192,9 @@ impl Ring {
         })
     }
 
-    /// Begins a new generation if the newest has reached its limit, and drops the oldest ones that are no
-    /// longer needed. Called when the stream's reader is out of records; `threads` are the reader's threads.
+    /// Begins a new generation if the newest has reached its limit, and drops the oldest generations if they
+    /// are not needed any more. Called when the stream's reader is out of records; `threads` are the reader's
+    /// threads.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -291,7 +292,7 @@ impl GenerationWriter {
     }
 
     fn note_time(&mut self, time: RelativeTime) {
-        // Events of other threads may be older than those before them.
+        // Events of other threads may be older than earlier events in the stream.
         self.first = Some(self.first.map_or(time, |first| first.min(time)));
         self.newest = self.newest.max(time);
     }

@@ -53,7 +53,7 @@ pub struct Rotation {
     version: Version,
     /// The names of the parts before the current one.
     store: NamesStore,
-    /// Whether events of a kind name others.
+    /// True for kinds of events that name others.
     naming: MetadataMap<bool>,
     part: Option<Part>,
     before: Option<PartBefore>,

@@ -220,7 +220,7 @@ impl SegmentWriter {
         Ok(Self { transcoder, segment, storage: storage.clone() })
     }
 
-    /// Returns the writer in `slot`, or puts a new one there.
+    /// Returns the writer in `slot`, after creating it if the slot is empty.
     pub(crate) fn get_or_new<'s>(
         slot: &'s mut Option<Self>,
         info: &TraceInfo,

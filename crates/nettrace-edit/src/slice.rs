@@ -57,7 +57,7 @@ pub struct Slice {
     last: Option<Position>,
     drop_stacks: bool,
     /// The filter without its threads, if it names any. The samples of other threads show when a round of the
-    /// sampler took place: a thread absent from a round had no managed frames.
+    /// sampler took place: a thread absent from a round was without managed frames.
     of_any_thread: Option<Filter>,
     /// True if the current event is a sample of another thread, of which only the time is kept.
     is_mark: bool,
@@ -259,7 +259,7 @@ impl Slice {
         distance <= MARGIN
     }
 
-    /// Returns true if an interval off the processors, which an event ends, goes on from within the slice
+    /// Returns true if an interval off the processors, which an event ends, extends from within the slice
     /// beyond its end.
     fn is_off_cpu_at_end(&self, event: &Event<'_>) -> bool {
         let time = event.relative_time();

@@ -11,7 +11,7 @@ use nettrace_synth::{
     Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, nettrace as v4, payload, v6,
 };
 
-/// Kinds of events that name code, are samples, and have texts.
+/// Kinds of events that name code, are samples, and have strings.
 fn kinds() -> [Metadata; 4] {
     let kind = |id, provider: &str, event_id, name: &str, fields| Metadata {
         id,
@@ -67,7 +67,7 @@ fn recordings() -> [Vec<u8>; 2] {
     [old.finish(), new.finish()]
 }
 
-/// The most bytes of an output: a wrong length cannot make it larger than some copies of the input.
+/// Maximum size of an output in bytes: a wrong length cannot make it larger than some copies of the input.
 fn most(input: &[u8]) -> usize {
     16 * input.len() + (64 << 10)
 }

@@ -20,7 +20,7 @@ fn describe(event: &nettrace::Event<'_>) -> String {
     format!("{provider} {id} {thread} {} {stack:?} {:?}", event.relative_time().as_nanos(), event.payload())
 }
 
-/// The events of a recording that is whole and lost nothing, without the one that states its range.
+/// The events of a whole recording without losses, except the event that states its range.
 fn events(bytes: &[u8]) -> Vec<(RelativeTime, String)> {
     let mut reader = SliceReader::new(bytes).unwrap();
     let mut events = Vec::new();
@@ -141,7 +141,7 @@ fn no_redacted_text_is_left() {
         assert_eq!(has(&redacted, &"x".repeat(text.len())) > 0, is_same);
         let replaced = slice.redactor().unwrap().replaced();
         assert!(replaced.keys().any(|field| field.ends_with(".CommandLine")), "{replaced:?}");
-        // Only texts differ: every payload has its size.
+        // Only strings differ: every payload keeps its size.
         let shape = |bytes: &[u8]| {
             let mut sizes = Vec::new();
             let mut reader = SliceReader::new(bytes).unwrap();

@@ -1,6 +1,6 @@
 //! Writes recordings that no runtime writes and that are as hard to read as the format allows, to measure
 //! readers with: `cargo run --release --example pathological NAME FILE [SCALE]`; without arguments the names.
-//! SCALE multiplies the hard part: a reader whose time grows by a larger factor is worse than linear.
+//! SCALE multiplies the hard part: a reader that takes more than SCALE times as long is worse than linear.
 
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 
 use crate::{Bytes, Guid, bytes::length32};
 
-/// One event, with the header fields of all versions. Each version writes those that it has:
+/// An event, with the header fields of all versions. Each version writes its own fields:
 ///
 /// | field | V1–V3 | V4, V5 | V6 |
 /// |---|---|---|---|

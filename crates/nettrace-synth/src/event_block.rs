@@ -55,16 +55,16 @@ pub enum Headers {
 /// |---|---|
 /// | – | the bits, one byte |
 /// | 1 | metadata id |
-/// | 2 | sequence number less the one before, less 1; capture thread; processor |
+/// | 2 | sequence number less the previous one, less 1; capture thread; processor |
 /// | 4 | thread |
 /// | 8 | stack id |
-/// | – | timestamp less the one before |
+/// | – | timestamp less the previous one |
 /// | 16 | V4, V5: activity, 16 bytes. V6: label list |
 /// | 32 | V4, V5: related activity, 16 bytes |
 /// | 128 | size of the payload |
 /// | – | the payload |
 ///
-/// Without bit 2 the sequence number is the one before, plus 1 unless the metadata id is 0.
+/// Without bit 2 the sequence number is the previous one, plus 1 unless the metadata id is 0.
 ///
 /// An uncompressed event: u32 size (not counting itself, counting padding), u32 metadata id with the high bit
 /// *set* when the event is *not* sorted, u32 sequence, u64 thread, u64 capture thread, u32 processor, u32

@@ -241,7 +241,7 @@ impl Metadata {
         out.into_vec()
     }
 
-    /// Returns the payload of a metadata event of V5: as V3 has it, then tags.
+    /// Returns the payload of a metadata event of V5: as in V3, followed by tags.
     ///
     /// | size | meaning |
     /// |---|---|
@@ -311,7 +311,7 @@ impl Metadata {
         out.into_vec()
     }
 
-    /// Returns the optional part of the row of V6: an element for each property that is there or is not zero.
+    /// Returns the optional part of the row of V6: an element for each property that is present or not zero.
     ///
     /// | kind | value |
     /// |---|---|

@@ -8,7 +8,7 @@ use crate::{Bytes, Event, Metadata, ObjectStream, TraceHeader, bytes::length32};
 /// |---|---|---|
 /// | 0 | 4 | size, not counting itself |
 /// | 4 | 4 | metadata id; 0 = the payload is metadata |
-/// | 8 | 4 | thread id (of a longer one the low four bytes) |
+/// | 8 | 4 | thread id (the low four bytes of a longer id) |
 /// | 12 | 8 | timestamp |
 /// | 20 | 16 | activity |
 /// | 36 | 16 | related activity |

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 ///
 /// | variant | type code | encoding |
 /// |---|---|---|
-/// | `Object` | 1 | its fields, one after the other |
+/// | `Object` | 1 | its fields, in order |
 /// | `Boolean32` | 3 | 4 bytes, 0 or 1 |
 /// | `Utf16CodeUnit` | 4 | 2 bytes |
 /// | `SByte` … `UInt64` | 5–12 | 1, 2, 4 or 8 bytes |

@@ -24,10 +24,10 @@ enum Values {
     Double(Vec<f64>),
     Bool(Vec<bool>),
     Text(Texts),
-    /// Bytes one after the other, and where each value ends.
+    /// Concatenated bytes, and the end of each value.
     Bytes(Vec<u8>, Vec<u32>),
     Id(Vec<u8>),
-    /// Identities one after the other, and where each list ends.
+    /// Concatenated identities, and the end of each list.
     IdList(Vec<u8>, Vec<u32>),
 }
 
@@ -298,7 +298,7 @@ impl Column {
     }
 }
 
-/// Returns the beginning of a very long text, and a shorter one whole.
+/// Returns the beginning of a very long string, and shorter strings whole.
 #[inline]
 fn cut(text: &str) -> &str {
     // A character has at most four bytes.

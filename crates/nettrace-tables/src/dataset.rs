@@ -237,7 +237,7 @@ impl Dataset {
     }
 
     /// Writes a shard like [`export`](Self::export), with payloads that are changed before they become rows.
-    /// Rows then lack the `payload`: bytes without a field name cannot be changed.
+    /// Rows are then written without `payload`: bytes without a field name cannot be changed.
     ///
     /// ```
     /// # use nettrace::{Ticks, TraceInfo};

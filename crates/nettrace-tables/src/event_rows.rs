@@ -336,8 +336,8 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
         ns: Option<i64>,
     ) -> Result<(), Error> {
         let now = time_ns(self.start_ns, mark.start);
-        // Sorted by time, as the sampler visits all threads one after the other: sorted by thread, times take
-        // a sixth more, and stacks are not smaller.
+        // Sorted by time, as the sampler visits all threads in turn: sorted by thread, times take a sixth
+        // more, and stacks are not smaller.
         let mut row = self.tables.samples.row(0, now);
         set_common(&mut row, now, self.input, process);
         row.long(samples::TID, thread.cast_signed());

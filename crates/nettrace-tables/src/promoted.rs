@@ -1,4 +1,4 @@
-//! Columns for event fields that otherwise lack a column.
+//! Columns for event fields without a column of their own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,8 +11,8 @@ const MAX_LENGTH: usize = 120;
 
 /// A column of `events` for a field of an event: `Provider/Event.field`.
 ///
-/// Its name is derived from the field's, in characters that all engines accept: `p_shop_order_total`. The
-/// column is null for events of another kind, and for values of another type.
+/// The column's name is derived from the field's, in characters that all engines accept:
+/// `p_shop_order_total`. The column is null for events of another kind, and for values of another type.
 ///
 /// ```
 /// use nettrace_tables::{PromotedColumn, PromotedType};

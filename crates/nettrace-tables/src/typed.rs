@@ -40,7 +40,7 @@ pub(crate) enum TypedKind {
 }
 
 impl TypedKind {
-    /// Returns the source; `None` if the kind lacks typed columns.
+    /// Returns the source; `None` if the kind has no typed columns.
     pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
         if TYPED.contains(metadata) {
             return Some(Self::Clr);
@@ -124,7 +124,7 @@ fn set_clr(view: &ClrEvent<'_>, row: &mut Row<'_>, text: &mut String, drop_texts
             set(row, column::SUSPEND_REASON, text, suspend.reason);
             row.long(column::SUSPEND_GC_NUMBER, suspend.count.into());
         }
-        // Their only field is the number of the runtime, which is the same in all programs.
+        // The only field of these events is the number of the runtime, which is the same in all programs.
         ClrEvent::GcSuspendStop(_) | ClrEvent::GcRestartStart(_) | ClrEvent::GcRestartStop(_) => {}
         ClrEvent::GcHeapStats(stats) => set_heap(stats, row),
         ClrEvent::ContentionStop(stop) => {
@@ -208,7 +208,7 @@ fn set_meter(event: &Event<'_>, row: &mut Row<'_>, text: &mut String, drop_texts
         MeterMeasurement::Counter { increment, .. } => ("counter", increment),
         MeterMeasurement::UpDownCounter { change, value } => ("updown", value.or(change)),
         MeterMeasurement::Gauge { value } => ("gauge", value),
-        // Quantiles and buckets lack columns.
+        // There are no columns for quantiles and buckets.
         _ => return false,
     };
     row.text(column::COUNTER_KIND, kind);

@@ -12,7 +12,7 @@ static ALLOCATOR: PeakAlloc = PeakAlloc;
 const BLOCKS: u32 = 50;
 const EVENTS: u32 = 4000;
 
-/// Writes a recording in which each event has a text and a stack of its own.
+/// Writes a recording in which each event has a string and a stack of its own.
 fn write(path: &std::path::Path) {
     use std::io::Write as _;
 

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>
         };
         rows.push((time.parse::<u64>()?, name, value.parse::<f64>()?));
     }
-    // Readers merge by time, so events of one thread come in its order.
+    // Readers merge by time, so a thread's events must be written in time order.
     rows.sort_by_key(|(time, ..)| *time);
     let start = rows.first().ok_or("the log is empty")?.0;
 

@@ -35,7 +35,7 @@ const MAX_DRIFT: u64 = 100_000_000;
 /// The start of a recording, in UTC and in ticks of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clock {
-    /// Milliseconds since 1970; `None` if the header lacks a calendar time.
+    /// Milliseconds since 1970; `None` if the header has no calendar time.
     pub(crate) start: Option<i64>,
     pub(crate) start_ticks: i64,
     pub(crate) frequency: u64,

@@ -86,13 +86,13 @@ impl Container {
         self.base.saturating_add(self.out.len() as u64)
     }
 
-    /// Drops the bytes at hand, which were written.
+    /// Drops the pending bytes, which were written.
     pub(crate) fn clear(&mut self) {
         self.base = self.offset();
         self.out.clear();
     }
 
-    /// Passes the bytes at hand to `write` and drops them, if there are more than `most`. An error keeps
+    /// Passes the pending bytes to `write` and drops them, if there are more than `most`. An error keeps
     /// them.
     #[inline]
     pub(crate) fn drain<E>(
@@ -108,7 +108,7 @@ impl Container {
         Ok(())
     }
 
-    /// Writes the bytes at hand to `out`, if there are more than `most`.
+    /// Writes the pending bytes to `out`, if there are more than `most`.
     #[cfg(feature = "std")]
     #[inline]
     pub(crate) fn drain_to(&mut self, most: usize, out: &mut impl std::io::Write) -> Result<(), Error> {
@@ -116,7 +116,7 @@ impl Container {
         self.drain(most, |bytes| out.write_all(bytes).map_err(|error| Error::Io { offset, error }))
     }
 
-    /// Exchanges the bytes at hand, which are then on their way, for an empty buffer.
+    /// Exchanges the pending bytes, which are then on their way, for an empty buffer.
     pub(crate) fn take(&mut self, mut buffer: Vec<u8>) -> Vec<u8> {
         self.base = self.offset();
         buffer.clear();

@@ -13,7 +13,7 @@ use crate::version::Version;
 /// Calls `write` with the bytes of a recording of all events that are left in `events`, part by part. Losses
 /// and order are as they were.
 ///
-/// Netperf recordings lack sequence points: they are read in time order, and sequence points are added.
+/// Netperf recordings have no sequence points: they are read in time order, and sequence points are added.
 ///
 /// ```
 /// # use nettrace::{Ticks, TraceInfo};

@@ -9,7 +9,7 @@ pub enum Error {
     TooLarge {
         /// The thing.
         what: &'static str,
-        /// Its size in bytes.
+        /// The size of the item in bytes.
         size: u64,
         /// Maximum size.
         limit: u64,

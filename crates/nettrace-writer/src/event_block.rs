@@ -138,7 +138,7 @@ impl EventBlock {
         }
         varuint(out, row.time.0.wrapping_sub(last.time.0));
         if flags & ACTIVITY != 0 {
-            // A single recording sets only one of them.
+            // A single recording sets only one id.
             if row.label_list == last.label_list {
                 activity(out, row.activity);
             } else {

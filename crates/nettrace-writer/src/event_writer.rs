@@ -24,7 +24,7 @@ pub struct EventKindId(u32);
 pub struct ThreadIndex(u64);
 
 /// Writes a recording of your own events in memory: samples of the kernel, measurements that accompany a
-/// recording. It is of V6, or [of V4](Self::of_version) for older readers.
+/// recording. The recording is V6, or [V4](Self::of_version) for older readers.
 ///
 /// Events are written in time order. Threads that events refer to are described before; each has its own
 /// process.

@@ -12,7 +12,7 @@ use crate::error::Error;
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     bytes: Vec<u8>,
-    /// The end of each item in `bytes`; it begins at the end of the one before it.
+    /// The end of each item in `bytes`; an item begins at the end of the previous item.
     ends: Vec<usize>,
     ids: HashTable<u32>,
     hasher: DefaultHashBuilder,

@@ -25,10 +25,10 @@ pub struct MergerOptions {
     /// Processes with the same id are the same process where the recordings have the same clock. Otherwise
     /// they are distinguished, unless the recordings are parts of one: containers of one machine often have
     /// the same ids. Header properties that some recordings lack are taken from the others; if recordings
-    /// differ on a property, the first that has it counts.
+    /// differ on a property, the first recording that has it counts.
     pub same_processes: bool,
-    /// The recording whose sampling rate counts, if [`same_processes`](Self::same_processes) is set. By
-    /// default that is the V6 recording, if all V6 recordings agree on the rate: runtimes state one before V6
+    /// The recording that provides the sampling rate, if [`same_processes`](Self::same_processes) is set. By
+    /// default that is a V6 recording, if all V6 recordings agree on the rate: runtimes state one before V6
     /// whether or not they sample.
     pub sampling_rate_of: Option<usize>,
 }
@@ -227,12 +227,12 @@ impl Merger {
         &self.encoder.container.out
     }
 
-    /// Drops the bytes at hand.
+    /// Drops the pending bytes.
     pub fn clear_bytes(&mut self) {
         self.encoder.container.clear();
     }
 
-    /// Passes the bytes at hand to `write` and drops them, if there are more than `most`.
+    /// Passes the pending bytes to `write` and drops them, if there are more than `most`.
     ///
     /// # Errors
     /// Errors of `write`; the bytes are kept then.
@@ -241,7 +241,7 @@ impl Merger {
         self.encoder.container.drain(most, write)
     }
 
-    /// Writes the bytes at hand to `out` and drops them, if there are more than `most`.
+    /// Writes the pending bytes to `out` and drops them, if there are more than `most`.
     ///
     /// # Errors
     /// [`Error::Io`]; the bytes are kept then.
@@ -591,7 +591,7 @@ fn common_pairs(own: Pairs, all: &[Pairs], options: MergerOptions) -> (Pairs, u6
 }
 
 /// Returns the properties of recordings of the same process, which complete one another, and the number of
-/// properties that are left out: the sampling rate if it is not the same of all samples.
+/// properties that are left out: the sampling rate if samples differ in it.
 fn joined_pairs(infos: &[TraceInfo], all: &[Pairs], options: MergerOptions) -> (Pairs, u64) {
     let mut joined = Pairs::new();
     for (key, own) in all.iter().flatten() {

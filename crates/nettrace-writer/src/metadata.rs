@@ -107,7 +107,7 @@ fn opcode_v4(out: &mut Vec<u8>, properties: &Properties) {
 }
 
 /// Returns the payload of a metadata row of V4 for an event of the caller's own. V4 cannot describe
-/// [strings](FieldKind::Text), so a kind with such fields lacks a field list.
+/// [strings](FieldKind::Text), so a kind with such fields is written without a field list.
 pub(crate) fn v4_of_kind(id: u32, kind: &EventKind<'_>, omissions: &mut Omissions) -> Vec<u8> {
     let properties = Properties::of_kind(kind);
     let mut out = head_v4(Identity::of_kind(id, kind), &properties);

@@ -29,7 +29,7 @@
 pub struct Omissions {
     /// Field lists of kinds of events; their events keep their payloads as bytes.
     pub field_lists: u64,
-    /// Field lists with 8-byte times. V6 lacks a type for these: they are described as 64-bit numbers.
+    /// Field lists with 8-byte times. V6 has no type for these: they are described as 64-bit numbers.
     pub dates: u64,
     /// Templates, descriptions, further pairs and provider GUIDs of kinds of events.
     pub descriptions: u64,

@@ -24,7 +24,7 @@ impl ThreadState {
         self.last_read = sequence;
     }
 
-    /// Returns the number of a written event; `None` if the recording lacks numbers.
+    /// Returns the number of a written event; `None` if the recording has no numbers.
     #[inline]
     pub(crate) fn write(&mut self, sequence: Option<u32>) -> u32 {
         let written = match sequence {
@@ -88,7 +88,7 @@ impl ThreadState {
         self.last_read
     }
 
-    /// The number of the last event, lost ones counted.
+    /// The number of the last event, including lost events.
     pub(crate) const fn last_written(&self) -> u32 {
         self.last_written
     }

@@ -20,7 +20,7 @@ use crate::version::{Version, is_v6};
 ///
 /// Each record of [`nettrace::Events::next_record`] is passed once, in order: written, removed, or skipped.
 /// The bytes of the new recording collect in [`bytes`](Self::bytes), where the caller takes them. If the
-/// source lacks sequence points (netperf), events may also be passed in time order: then
+/// source has no sequence points (netperf), events may also be passed in time order: then
 /// [`sequence_point`](Self::sequence_point) writes them.
 ///
 /// Memory: a block of events, and the stacks and label lists between two sequence points.
@@ -78,9 +78,9 @@ pub struct Transcoder {
     last_activities: (Option<Uuid>, Option<Uuid>, u32),
     /// True if events have the sequence numbers of the source recording. Otherwise they are in time order.
     is_numbered: bool,
-    /// True if they are of another recording than the first, and without a time in this one.
+    /// True if the events belong to another recording than the first, and have no time in this recording.
     is_appended: bool,
-    /// True if they are of a later part of the first.
+    /// True if the events belong to a later part of the first recording.
     is_continued: bool,
     /// The losses of threads that are written or left out, by slot, if the reader reports losses.
     reader_losses: Option<Vec<u64>>,
@@ -95,7 +95,7 @@ pub struct Transcoder {
 }
 
 impl Transcoder {
-    /// Begins a recording like the one with this header.
+    /// Begins a recording like the recording with this header.
     ///
     /// # Errors
     /// If the header is larger than a block can be.
@@ -135,12 +135,12 @@ impl Transcoder {
         &self.encoder.container.out
     }
 
-    /// Drops the bytes at hand.
+    /// Drops the pending bytes.
     pub fn clear_bytes(&mut self) {
         self.encoder.container.clear();
     }
 
-    /// Passes the bytes at hand to `write` and drops them, if there are more than `most`.
+    /// Passes the pending bytes to `write` and drops them, if there are more than `most`.
     ///
     /// # Errors
     /// Errors of `write`; the bytes are kept then.
@@ -149,7 +149,7 @@ impl Transcoder {
         self.encoder.container.drain(most, write)
     }
 
-    /// Writes the bytes at hand to `out` and drops them, if there are more than `most`.
+    /// Writes the pending bytes to `out` and drops them, if there are more than `most`.
     ///
     /// ```
     /// # use nettrace::{Ticks, TraceInfo};
@@ -188,7 +188,7 @@ impl Transcoder {
         self.encoder.container.drain_to(most, out)
     }
 
-    /// Exchanges the collected bytes for an empty buffer, in which the next ones collect.
+    /// Exchanges the collected bytes for an empty buffer, which collects the next bytes.
     pub fn take_bytes(&mut self, buffer: Vec<u8>) -> Vec<u8> {
         self.encoder.container.take(buffer)
     }
@@ -295,7 +295,7 @@ impl Transcoder {
 
     /// Goes on with the events of another recording, which [`event_at_end`](Self::event_at_end) takes.
     /// `threads` are [those](nettrace::Events::threads) of the reader so far. In V4 the sequence numbers of
-    /// the same threads go on.
+    /// the same threads continue.
     ///
     /// # Errors
     /// As [`write`](Self::write).

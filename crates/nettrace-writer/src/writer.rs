@@ -46,7 +46,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a recording like the one with this header.
+    /// Begins a recording like the recording with this header.
     ///
     /// # Errors
     /// As [`Transcoder::new`].

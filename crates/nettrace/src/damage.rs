@@ -10,7 +10,7 @@ const LISTED: usize = 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
-    /// Offset in the recording, in bytes, of the first byte that is not as the format has it.
+    /// Offset in the recording, in bytes, of the first byte that violates the format.
     pub offset: u64,
     /// The number of bytes from there that were skipped.
     pub skipped: u64,

@@ -33,13 +33,13 @@ use skipping::SkippedBlocks;
 pub(crate) enum Step {
     /// An event, which [`Engine::event`] returns.
     Event,
-    /// The next call ends the meaning of ids to which events so far refer.
+    /// The next call invalidates ids that events so far refer to.
     Invalidates,
     /// All older events have been given; otherwise as `Invalidates`.
     SequencePoint,
     /// At least this many more bytes are needed.
     NeedMore(usize),
-    /// All bytes at hand are unneeded, and this many after them.
+    /// All available bytes are unneeded, and this many after them.
     Skip(usize),
     /// The end of the recording.
     End,
@@ -61,7 +61,7 @@ enum State {
     Objects,
     /// Between blocks of V6.
     Blocks,
-    /// Between events of netperf V1 and V2, which lack blocks.
+    /// Between events of netperf V1 and V2, which are not grouped in blocks.
     Flat,
     /// After damage at an offset: the next block has not been found yet.
     Resync { since: u64, what: &'static str },
@@ -74,7 +74,7 @@ enum State {
     Cut,
 }
 
-/// The event block that is being read: offsets in the bytes at hand.
+/// The event block that is being read: offsets in the available bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Open {
     start: usize,
@@ -130,7 +130,7 @@ pub(crate) struct Engine {
     /// The encoding of metadata rows among events.
     metadata_among_events: Option<MetadataEncoding>,
     state: State,
-    /// Offset in the recording of the first byte at hand.
+    /// Offset in the recording of the first available byte.
     base: u64,
     /// The next byte, counted from there.
     at: usize,
@@ -138,7 +138,7 @@ pub(crate) struct Engine {
     shift: u64,
     open: Option<Open>,
     invalidation: Option<Invalidation>,
-    /// The content of the sequence point that was passed last, in the bytes at hand.
+    /// The content of the sequence point that was passed last, in the available bytes.
     point: Range<usize>,
     /// Offset in the recording up to which the content of a block that may be too large was searched for
     /// blocks.
@@ -339,8 +339,8 @@ impl Engine {
         // A copy, so that the values that change with every event can stay in registers.
         let mut rows = open.rows;
         let outcome = loop {
-            // Rows of the fast form are of the same kind as the one before: one look at the table serves them
-            // all.
+            // Rows of the fast form are of the same kind as the previous row: a single table lookup serves
+            // them all.
             let Some(metadata) = self.tables.metadata.get(rows.header.metadata) else { break None };
             let mut is_first = true;
             loop {
@@ -406,17 +406,17 @@ impl Engine {
         }
     }
 
-    /// Returns the offset in the recording of the first byte at hand.
+    /// Returns the offset in the recording of the first available byte.
     pub(crate) const fn base(&self) -> u64 {
         self.base
     }
 
-    /// Returns the offset in the recording of a byte at hand.
+    /// Returns the offset in the recording of an available byte.
     fn offset(&self, at: usize) -> u64 {
         self.base.saturating_add(at as u64)
     }
 
-    /// Ends the meaning of ids, if a sequence point or a block that replaces some was passed.
+    /// Invalidates ids, if a sequence point or a block that replaces some was passed.
     fn invalidate(&mut self) {
         let Some(ended) = self.invalidation.take() else { return };
         self.tables.epoch.stacks.clear();

@@ -30,7 +30,7 @@ pub struct Event<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) epoch: &'a Epoch,
     pub(crate) lengths: TableLengths,
-    /// Threads that are not in the tables yet; their slots follow the ones there.
+    /// Threads that are not in the tables yet; their slots follow the existing slots.
     pub(crate) new_threads: &'a [Thread],
     /// The block that holds it.
     pub(crate) block: &'a [u8],
@@ -160,7 +160,7 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// The thread that wrote the event; the event has one of this thread's sequence numbers.
+    /// The thread that wrote the event, to which the sequence number belongs.
     #[inline]
     pub fn capture_thread_id(&self) -> ThreadId {
         self.thread_at(self.header.capture_thread).map(Thread::id).unwrap_or_default()
@@ -179,9 +179,9 @@ impl<'a> Event<'a> {
     }
 
     /// The processor that [`thread_id`](Self::thread_id) ran on; `None` where the recording does not say, for
-    /// example if another thread captured the event: a sampler runs on another processor than the thread that
-    /// it samples. Recorders of whole machines (V6) name no capturing thread, so the processor belongs to the
-    /// event itself.
+    /// example if another thread captured the event: a sampler's processor is not the sampled thread's.
+    /// Recorders of whole machines (V6) name no capturing thread, so the processor belongs to the event
+    /// itself.
     pub fn processor(&self) -> Option<u32> {
         let is_of_thread = self.header.thread == self.header.capture_thread
             || self.capture_thread_id() == ThreadId::default();
@@ -256,7 +256,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The call stack of [`thread_id`](Self::thread_id); empty if the recording lacks it.
+    /// The call stack of [`thread_id`](Self::thread_id); empty if it was not recorded.
     ///
     /// ```
     /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));

@@ -23,7 +23,7 @@ pub(crate) mod sealed {
 
     /// The bytes that have not been released, and how to get more of them.
     pub trait Source {
-        /// The bytes at hand.
+        /// The available bytes.
         fn bytes(&self) -> &[u8];
         /// Returns true if the input is complete.
         fn is_complete(&self) -> bool;
@@ -279,7 +279,7 @@ impl<S: Source> Events<S> {
         self.more_but_keep(wanted, None)
     }
 
-    /// Gets more bytes, and keeps those from an offset in the recording on.
+    /// Gets more bytes, and keeps the bytes from an offset in the recording on.
     pub(crate) fn more_but_keep(&mut self, wanted: usize, from: Option<u64>) -> Result<bool, Error> {
         let kept = from.and_then(|from| usize::try_from(from.saturating_sub(self.engine.base())).ok());
         let released =
@@ -330,13 +330,13 @@ impl<S: Source> Events<S> {
         self.engine.skipped.count
     }
 
-    /// The times of the first and the last event in those blocks; `None` without such blocks.
+    /// The times of the first and the last event in skipped blocks; `None` without such blocks.
     pub fn skipped_times(&self) -> Option<(crate::Ticks, crate::Ticks)> {
         let (first, last) = self.engine.skipped.times?;
         Some((crate::Ticks(first.cast_unsigned()), crate::Ticks(last.cast_unsigned())))
     }
 
-    /// The bytes of those blocks.
+    /// The number of bytes of skipped blocks.
     pub const fn skipped_bytes(&self) -> u64 {
         self.engine.skipped.bytes
     }
@@ -344,8 +344,8 @@ impl<S: Source> Events<S> {
     /// Gives the events of a V6 block only once the next block has arrived, which shows whether the block's
     /// size is right. Suits complete recordings, and readers that can wait.
     ///
-    /// Without it a block that ends with the bytes at hand is not checked, because a quiet program may write
-    /// the next one much later. A [`SliceReader`](crate::SliceReader) has all bytes at hand, and a
+    /// Without it a block that ends with the available bytes is not checked, because a quiet program may write
+    /// the next one much later. A [`SliceReader`](crate::SliceReader) has all available bytes, and a
     /// [`Reader`](crate::Reader) of a file nearly always has enough of them.
     #[must_use]
     pub fn with_lookahead(mut self) -> Self {

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 #[derive(Debug, Default)]
 pub(crate) struct InternedTable {
     bytes: Vec<u8>,
-    /// The end of each item in `bytes`; it begins at the end of the one before it.
+    /// The end of each item in `bytes`; an item begins at the end of the previous item.
     ends: Vec<usize>,
     /// The run that is being written: its first id and its first index in `ends`.
     open: (u32, usize),

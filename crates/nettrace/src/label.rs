@@ -1,4 +1,4 @@
-//! Labels, which events of V6 have besides their fields.
+//! Labels of V6 events, in addition to their fields.
 
 use uuid::Uuid;
 
@@ -10,7 +10,7 @@ const LAST: u8 = 0x80;
 /// One label of an event.
 ///
 /// # Source
-/// `NetTraceFormat.md`, LabelListBlock. Text is UTF-8 as the recording has it, which nothing has checked.
+/// `NetTraceFormat.md`, LabelListBlock. Text is UTF-8 as recorded, unchecked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Label<'a> {

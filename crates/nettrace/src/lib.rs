@@ -9,7 +9,7 @@
 //!
 //! # Counting events
 //!
-//! By provider and id: recordings lack the names of the runtime's own events (`clr-events` has them).
+//! By provider and id: the runtime's own events are recorded without names (`clr-events` has them).
 //!
 //! ```no_run
 //! use std::collections::BTreeMap;
@@ -40,7 +40,7 @@
 //! module [`raw`] has the layer below: blocks and rows as they are.
 //!
 //! An [`Event`] borrows its payload and its stack. Its fields are decoded on demand, by the field list of the
-//! recording. Recordings lack the field lists of the runtime's own events: `clr-events` provides each as a
+//! recording. The runtime's own events are recorded without field lists: `clr-events` provides each as a
 //! [`schema`], which gives the same [`Fields`].
 //!
 //! # Untrusted recordings
@@ -148,7 +148,7 @@ pub use stack::Stack;
 pub use thread::{Thread, ThreadId};
 pub use time::{RelativeTime, SystemTime, Ticks};
 pub use utf16::Utf16;
-/// The GUID type of activities, providers and fields, as this crate's API has it.
+/// The GUID type of activities, providers and fields in this crate's API.
 pub use uuid::Uuid;
 pub use value::{Array, DateTime, FieldError, Fields, Value};
 

@@ -233,7 +233,7 @@ impl Metadata {
     pub fn provider(&self) -> &str {
         &self.provider
     }
-    /// GUID of the provider, if recorded: in netperf V1, which lacks names, and V6.
+    /// GUID of the provider, if recorded: in netperf V1, which has no names, and V6.
     pub const fn provider_id(&self) -> Option<Uuid> {
         self.provider_id
     }
@@ -326,8 +326,7 @@ impl MetadataTable {
         }
     }
 
-    /// Ends the meaning of ids, as sequence points of V6 may do. The rows stay, for events that were read
-    /// before.
+    /// Invalidates ids, as sequence points of V6 may do. The rows stay, for events that were read before.
     pub(crate) fn forget_ids(&mut self) {
         self.dense.clear();
         self.sparse.clear();

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 /// Values by [`Event::metadata_index`](crate::Event::metadata_index).
 ///
-/// It has at most as many entries as the recording has definitions of events. Its operations do
-/// not panic.
+/// The map has at most as many entries as the recording has definitions of events. Its operations do not
+/// panic.
 ///
 /// ```
 /// let mut counts = nettrace::MetadataMap::<u64>::new();

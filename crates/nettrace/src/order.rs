@@ -129,8 +129,8 @@ impl<S: Source> TimeOrder<S> {
     /// the first event of each thread's batch as sorted, so the last batch would be held until the next batch
     /// arrives. Older events that follow are given out of order.
     ///
-    /// A [`Reader`](crate::Reader) whose input times out does not need this call: it gives all events that
-    /// have arrived before it returns such an error.
+    /// A [`Reader`](crate::Reader) with an input that times out does not need this call: it gives all events
+    /// that have arrived before it returns such an error.
     pub fn release(&mut self) {
         self.merge.release();
         self.limit_to_sorted();

@@ -34,13 +34,13 @@ impl<'a, I: ReadAt + ?Sized> Reader<ReadAtInput<'a, I>> {
     /// which has read everything and knows losses, damage, kinds of events and so on.
     ///
     /// A thread takes the events of some blocks, in file order within a block; the assignment of blocks
-    /// differs from run to run. So the order in which values are joined has no meaning. `fold` may be called
+    /// differs from run to run. So do not rely on the order in which values are joined. `fold` may be called
     /// for a value that is dropped later, so it should not have side effects.
     ///
-    /// The calling thread reads everything but event blocks, and the first bytes and the last byte of those.
-    /// Each thread reads and decodes whole blocks, few at a time, so that memory does not grow with the
-    /// recording. The events, and everything that the reader knows, are the same as with one thread, except
-    /// [`thread_slot`](Event::thread_slot), which is as in `SliceReader::par_fold`.
+    /// The calling thread reads everything but event blocks, and the first bytes and the last byte of event
+    /// blocks. Each thread reads and decodes whole blocks, few at a time, so that memory does not grow with
+    /// the recording. The events, and everything that the reader knows, are the same as with one thread,
+    /// except [`thread_slot`](Event::thread_slot), which is as in `SliceReader::par_fold`.
     ///
     /// A single thread reads netperf recordings, because their blocks depend on one another, and everything
     /// from the first event block that is cut or larger than 4 MiB. A recording with damage is read a second

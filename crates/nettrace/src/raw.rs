@@ -10,8 +10,8 @@
 //! 1. [`Header`]: format, version, clock and process of the recording, and the [`Layout`] of all that
 //!    follows.
 //! 2. [`Blocks`]: an iterator over the blocks of a recording in memory. A [`Block`] has its
-//!    [kind](BlockKind), its content and the offsets of both. V1 and V2 lack blocks: each of their events
-//!    counts as a block here.
+//!    [kind](BlockKind), its content and the offsets of both. V1 and V2 do not have blocks: each of their
+//!    events counts as a block here.
 //! 3. [`Block::parse`]: the content of a block, by kind. Each kind has an iterator over its rows:
 //!    [`EventRows`], [`MetadataRows`], [`StackRows`], [`LabelListRows`], [`ThreadRows`] and
 //!    [`RemovedThreads`]; a [`SequencePoint`] has threads.

@@ -53,7 +53,7 @@ pub trait ReadAt: Send + Sync {
 /// On Windows this moves the file's position.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 #[cfg(any(unix, windows))]
 pub fn read_file_at(file: &std::fs::File, buffer: &mut [u8], offset: u64) -> Result<usize> {
     #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! Field lists that a program has for events which their recording does not describe.
 //!
-//! Recordings lack the field lists of the runtime's own events. A program that knows their layout states it
-//! as a list of [`Field`]s, which may be a constant, and decodes payloads with
+//! The runtime's own events are recorded without field lists. A program that knows their layout states it as
+//! a list of [`Field`]s, which may be a constant, and decodes payloads with
 //! [`Fields::with_schema`](crate::Fields::with_schema):
 //!
 //! ```

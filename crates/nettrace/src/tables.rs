@@ -1,4 +1,4 @@
-//! The state of reading besides events: everything that events refer to, losses and damage.
+//! The state of reading apart from events: everything that events refer to, losses and damage.
 
 use alloc::borrow::Cow;
 

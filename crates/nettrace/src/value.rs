@@ -209,7 +209,7 @@ type Locatable = usize;
 
 /// The fields of a payload or of an object in it: an iterator of names and values.
 ///
-/// After an error the iterator ends: the place of a field depends on the size of the one before it.
+/// After an error the iterator ends: the place of a field depends on the size of the previous field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fields<'a> {
     list: FieldList<'a>,
@@ -286,7 +286,7 @@ impl<'a> Fields<'a> {
         self.rest = cursor.rest();
     }
 
-    /// Ends the iterator with the error of the field at hand.
+    /// Ends the iterator with the error of the current field.
     #[inline]
     const fn end(&mut self, error: ValueError) -> FieldError {
         let fields = self.list.len();
@@ -305,7 +305,7 @@ impl<'a> Fields<'a> {
         result
     }
 
-    /// Decodes the recorded field at hand, of any type.
+    /// Decodes the current recorded field, of any type.
     #[inline(never)]
     fn next_recorded(&mut self, field: &'a Field) -> FieldResult<'a> {
         let mut cursor = Cursor::new(self.rest);
@@ -342,7 +342,7 @@ impl<'a> Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = FieldResult<'a>;
 
-    // The commonest types are decoded in place: a value from a call would be copied into the result.
+    // The most common types are decoded in place: a value from a call would be copied into the result.
     #[inline(always)]
     #[allow(
         clippy::inline_always,
@@ -580,7 +580,7 @@ fn elements<'a>(
     {
         return Err(ReadError::Invalid("its elements have no value").into());
     }
-    // Only fields count elements: an array of arrays lacks a counter.
+    // Only fields count elements: an array of arrays has no counter.
     let context = Context { counted: 0, ..context };
     let array = Array { element, left, rest: cursor.rest(), locatable: *locatable, context };
     skip_elements(cursor, element, left, context, locatable)?;

@@ -45,7 +45,7 @@ pub fn write_csv_row(out: &mut impl Write, time: &str, row: &Row<'_>) -> io::Res
     writeln!(out, "{end},{},{}", row.kind.name(), Number(row.value))
 }
 
-/// Writes a row as RFC 4180 has it, except that lines end in `\n`: fields with commas or quotes stand in
+/// Writes a row according to RFC 4180, except that lines end in `\n`: fields with commas or quotes stand in
 /// quotes, so that each row has the columns of the [head](CSV_HEAD). Tags are separated by commas.
 pub fn write_strict_csv_row(out: &mut impl Write, time: &str, row: &Row<'_>) -> io::Result<()> {
     let tags: Vec<&str> = [row.meter_tags, row.instrument_tags, &row.tags]

@@ -22,7 +22,7 @@ pub struct Row<'s> {
     pub meter_tags: &'s str,
     /// The instrument's tags.
     pub instrument_tags: &'s str,
-    /// Whether it is the growth in an interval.
+    /// The kind of the row: the growth in an interval, or a value.
     pub kind: RowKind,
     /// The value.
     pub value: f64,

@@ -58,7 +58,7 @@ impl Format {
         best.0
     }
 
-    /// Returns true if a quantile may have the value: OpenMetrics forbids negative ones, and parsers refuse
+    /// Returns true if a quantile may have the value: OpenMetrics forbids negative values, and parsers refuse
     /// everything else with them.
     pub(super) fn can_have_quantile(self, value: f64) -> bool {
         self != Self::OpenMetrics || value.is_nan() || value >= 0.0

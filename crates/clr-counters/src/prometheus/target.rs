@@ -18,8 +18,9 @@ const ONE: &PointValue = &PointValue::Gauge(1.0);
 
 /// A process with its attributes as a resource of OpenTelemetry.
 ///
-/// They are labels of `target_info`, with underscores for dots. The label `service_instance_id`, which all series
-/// have as well, joins them: `NAME * on (service_instance_id) group_left (container_id) target_info`.
+/// The attributes become labels of `target_info`, with underscores for dots. The label `service_instance_id`,
+/// which all series have as well, joins them:
+/// `NAME * on (service_instance_id) group_left (container_id) target_info`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "made by those who export")]
 pub struct TargetInfo {

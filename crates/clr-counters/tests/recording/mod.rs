@@ -11,7 +11,7 @@ pub(crate) struct Recording {
     metadata: Vec<Metadata>,
     events: EventBlock,
     count: u32,
-    /// The processes of a V6 recording, each with one thread, whose index is the process's number.
+    /// The processes of a V6 recording, each with one thread; its index is the process's number.
     processes: Vec<u64>,
     /// The thread of the next events.
     thread: u64,
@@ -100,7 +100,7 @@ impl Recording {
         self.event_of(millis, kind, payload)
     }
 
-    /// Adds an event of the provider of Meters whose whole numbers are times, as declared by programs'
+    /// Adds an event of the provider of Meters with times for its whole numbers, as declared by programs'
     /// metadata.
     pub(crate) fn timed(mut self, millis: i64, id: u32, name: &str, fields: &[(&str, Value)]) -> Self {
         self = self.event(millis, METRICS, id, name, fields);

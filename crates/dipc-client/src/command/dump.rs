@@ -92,7 +92,7 @@ impl Dump {
         Ok(())
     }
 
-    /// The used options that not every form has, each with the first form that has it.
+    /// The used options that not every form supports, each with the first form that supports it.
     fn optional_features(&self) -> Vec<(OptionalFeature, u8)> {
         let flags = [
             (DumpFlags::VERBOSE_LOGGING, OptionalFeature::VerboseLogging),

@@ -5,7 +5,7 @@ use crate::{Error, Target};
 
 impl Target {
     /// Returns whether the process is a NativeAOT program, as far as this can be determined. Such a program
-    /// lacks a sampler and does not list methods.
+    /// has no sampler and does not list methods.
     ///
     /// No command reports it, and ProcessInfo is the same as CoreCLR's. A process with a known pid and
     /// CoreCLR's libraries or threads is not NativeAOT, and no command is sent. For others the refusal of
@@ -30,7 +30,7 @@ impl Target {
         }
         match self.info() {
             Ok(info) if info.os == "Linux" => self.refuses_perf_maps(),
-            // It cannot say its system, which is this one if its process is here.
+            // The runtime cannot report its system, which is ours if its process runs here.
             Err(Error::Refused { .. }) if cfg!(target_os = "linux") && self.pid().is_some() => {
                 self.refuses_perf_maps()
             }
@@ -40,7 +40,7 @@ impl Target {
         }
     }
 
-    /// Returns true if the runtime lacks perf maps: then it answers any request for them with
+    /// Returns true if the runtime does not support perf maps: then it answers any request for them with
     /// `NOT_SUPPORTED`, as NativeAOT does. A runtime with perf maps reports another error for type 0.
     fn refuses_perf_maps(&self) -> Result<bool, Error> {
         let no_map = EnablePerfMap { kind: PerfMapType::DISABLED };

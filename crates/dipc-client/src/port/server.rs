@@ -193,7 +193,7 @@ impl Server {
             runtime.link.count_reconnect();
             self.absent.remove(&cookie);
             if let Some(old) = runtime.idle.replace(token) {
-                // It connects again only after it has dropped that one.
+                // A runtime connects again only after it has dropped its connection.
                 self.idle.remove(&old);
                 self.hub.close(old);
             }

@@ -34,7 +34,7 @@ pub struct ThreadTimes {
     pub process: Option<u64>,
     /// The number of threads.
     pub count: usize,
-    /// Threads that ran, and new ones.
+    /// Threads that ran, and new threads.
     pub changed: Vec<ThreadTime>,
     /// The numbers of threads that have ended, as the process sees them.
     pub ended: Vec<u64>,

@@ -1,9 +1,9 @@
 //! Every command, in every form, against every real runtime: `testdata/commands/real-runtimes.txt` has each
 //! answer and its effect, and the table of the README is made from that.
 //!
-//! `DIPC_UPDATE_GOLDEN=1` (`cargo xtask commands --update`) rewrites both. The runtimes are where `cargo
-//! xtask runtimes` puts them (or in `$DIPC_RUNTIMES`); a missing one is reported, and is a failure if
-//! `$DIPC_REQUIRE_RUNTIMES` is set.
+//! `DIPC_UPDATE_GOLDEN=1` (`cargo xtask commands --update`) rewrites both. The runtimes are where
+//! `cargo xtask runtimes` puts them (or in `$DIPC_RUNTIMES`); a missing runtime is reported, and is a failure
+//! if `$DIPC_REQUIRE_RUNTIMES` is set.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod calls;

@@ -71,8 +71,7 @@ fn applied(it: &mut Subject, path: &str) -> String {
 
 /// Whether the hook ran, and the value that it saw.
 fn ran(it: &mut Subject) -> String {
-    // The program has begun: a hook has run by then, and one that failed has ended the process, or is about
-    // to.
+    // The program has begun: a hook has run by then, and a failed hook has ended the process, or is about to.
     if matches!(it.runtime, Runtime::Net8_0 | Runtime::Net9_0) {
         it.settle(|it| std::fs::read(it.path("hook")).is_ok_and(|seen| !seen.is_empty()));
     }

@@ -72,7 +72,7 @@ impl Subject {
     }
 
     /// Returns true if the runtime waits. It has its socket before it waits, and answers differently until it
-    /// does: its first thread has to have come to rest.
+    /// does: its first thread has to be at rest.
     fn is_waiting(&self) -> bool {
         const REST: usize = 20;
         let Ok(target) = Target::from_pid(self.pid()) else { return false };
@@ -194,7 +194,7 @@ impl Subject {
         }
     }
 
-    /// The waits of its threads and of those of its children, such as a createdump that does not end.
+    /// The waits of the threads of the process and of its children, such as a createdump that does not end.
     fn waits(&self) -> String {
         let (mut text, mut processes) = (String::new(), vec![self.pid()]);
         while let Some(process) = processes.pop() {

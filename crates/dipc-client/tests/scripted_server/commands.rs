@@ -1,4 +1,4 @@
-//! The commands whose reply is a result, and those that are blocked.
+//! Commands with only a result as their reply, and blocked commands.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn ok() -> Vec<u8> {
 
 type Act = fn(&Target) -> Result<(), Error>;
 
-/// Each command whose reply is a result, and the request it sends.
+/// Each command with only a result as its reply, and the request it sends.
 fn orders() -> Vec<(Act, Request)> {
     let set = |value: Option<&str>| SetEnvironmentVariable { name: "A".into(), value: value.map(Into::into) };
     let profiler = AttachProfiler {
@@ -109,7 +109,7 @@ fn a_variable_is_removed_only_where_that_does_not_end_the_process() {
     for (os, refusal, questions) in [
         ("Linux", HResult::INVALID_ARGUMENT, &[info, perf_map][..]),
         ("Linux", HResult::UNKNOWN_COMMAND, &[info, perf_map]),
-        // CoreCLR has no perf maps on other systems.
+        // CoreCLR does not have perf maps on other systems.
         ("Windows", HResult::NOT_SUPPORTED, &[info]),
         ("macOS", HResult::NOT_SUPPORTED, &[info]),
     ] {

@@ -1,4 +1,4 @@
-//! Behaviour common to all commands, shown with those of the process; and the environment.
+//! Behaviour common to all commands, shown with the process commands; and the environment.
 
 use std::thread;
 use std::time::Instant;

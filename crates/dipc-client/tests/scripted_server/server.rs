@@ -56,7 +56,7 @@ impl Server {
         self.target().with_timeouts(timeouts)
     }
 
-    /// Asserts that exactly these commands have come so far.
+    /// Asserts that exactly these commands have arrived so far.
     pub(crate) fn assert_seen(&self, expected: &[CommandId]) {
         assert_eq!(self.seen.try_iter().collect::<Vec<_>>(), expected);
     }

@@ -17,7 +17,7 @@ struct Stream {
     connection: Connection,
 }
 
-/// A server whose session sends `beginning` in one piece with the reply, and whose stop is answered by
+/// A server that sends `beginning` in one piece with the reply of a session, and answers its stop with
 /// `stop`.
 fn streaming_server(
     beginning: &'static [u8],

@@ -38,7 +38,7 @@ pub(super) struct Looped {
     ended: bool,
 }
 
-/// A map of a thread's sequence numbers in the recording to those in the stream.
+/// A map of a thread's sequence numbers in the recording to its sequence numbers in the stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct SequenceMap {
     /// The last sequence number in the recording.

@@ -18,7 +18,7 @@ fn runtime(version: Version) -> (Runtime, tempfile::TempDir) {
     (runtime, folder)
 }
 
-/// The identity of the real process whose replies are in `testdata/wire`.
+/// The identity of the real process that sent the replies in `testdata/wire`.
 fn azmcp() -> Identity {
     let mut identity = Identity::new(13702, Version::NET10);
     identity.runtime_cookie = uuid!("59f63605-a5ad-472e-8bc8-b95da7fabc03");
@@ -54,7 +54,7 @@ fn process_information_is_the_identity() {
     assert_eq!((third.version, third.runtime_identifier.as_str()), (1, "linux-x64"));
 }
 
-/// The simulated 10.0.5 whose real replies are in `testdata/wire` answers with the same bytes.
+/// The simulated 10.0.5 answers with the same bytes as the real one in `testdata/wire`.
 #[test]
 fn replies_match_a_real_runtime() {
     let captures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/wire/replies");
@@ -169,7 +169,7 @@ fn rejects_malformed_messages() {
     }
 }
 
-/// Requests with parameters out of range, except those that end some versions.
+/// Requests with parameters out of range, except requests that end some versions.
 fn bad_requests() -> Vec<Vec<u8>> {
     let good = collect();
     let provider = good.providers[0].clone();

@@ -26,7 +26,7 @@ fn dropping_ends_every_conversation_and_waits_for_its_threads() {
         .fault_on(ProcessInfo3::ID, Fault::NeverAnswer)
         .start_in(folder.path())
         .unwrap();
-    // A silent client, one that waits for an answer, and a session.
+    // A silent client, a client that waits for an answer, and a session.
     let mut silent = connect(&runtime);
     let mut waiting = connect(&runtime);
     waiting.write_all(&ProcessInfo3.to_bytes().unwrap(), patience()).unwrap();

@@ -173,7 +173,7 @@ fn stop_reply_before_stream_end() {
         .start_in(folder.path())
         .unwrap();
     let (id, answer) = start_session(&runtime);
-    // The reply comes although the unread bytes exceed any socket buffer.
+    // The reply arrives although the unread bytes exceed any socket buffer.
     stop(&runtime, id);
     assert!(answer.rest() == bytes);
 }

@@ -1,4 +1,4 @@
-//! A client that sends one request and returns all bytes that come back, valid or not.
+//! A client that sends one request and returns all received bytes, valid or not.
 
 use dipc_sim::Runtime;
 use dipc_transport::{Connection, Deadline, Error, PeerCheck};
@@ -8,13 +8,13 @@ use dipc_wire::{
 };
 use std::time::Duration;
 
-/// A deadline for bytes that are sure to come, on a busy machine.
+/// A deadline for bytes that are sure to arrive, on a busy machine.
 pub(crate) fn patience() -> Deadline {
     Deadline::after(Duration::from_secs(30))
 }
 
-/// A deadline for bytes that must not come. A shorter one could hide a fault of the server, but cannot fail
-/// without one.
+/// A deadline for bytes that must not arrive. A shorter one could hide a fault of the server, but cannot fail
+/// without a fault.
 pub(crate) fn moment() -> Deadline {
     Deadline::after(Duration::from_millis(150))
 }
@@ -37,7 +37,7 @@ pub(crate) struct Answer {
     pub(crate) behind: Vec<u8>,
 }
 
-/// The reason why no reply came.
+/// The reason for a missing reply.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
     Decode(DecodeError),
@@ -124,7 +124,7 @@ pub(crate) fn collect() -> CollectTracing2 {
     }
 }
 
-/// Starts a session, and reads only the bytes of its stream that came with the reply.
+/// Starts a session, and reads only the bytes of its stream that arrived with the reply.
 pub(crate) fn start_session(runtime: &Runtime) -> (SessionId, Answer) {
     let answer = send(runtime, &collect().to_bytes().unwrap(), patience()).unwrap();
     (decode_reply::<CollectTracing2>(&answer.message).unwrap().unwrap(), answer)

@@ -63,7 +63,7 @@ fn read_bytes(answer: &mut Answer, bytes: usize) {
     }
 }
 
-/// Reads at least this many bytes of a stream that is not stopped, and those that follow within a moment.
+/// Reads at least this many bytes of a stream that is not stopped, and the bytes that follow within a moment.
 fn read_available(answer: &mut Answer, bytes: usize) -> Vec<u8> {
     read_bytes(answer, bytes);
     let mut buffer = [0; 8192];

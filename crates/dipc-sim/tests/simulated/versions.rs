@@ -1,4 +1,4 @@
-//! The answers of each version, compared with those of real runtimes.
+//! The answers of each version, compared with real runtimes.
 
 use crate::plain_client::{NoAnswer, moment, patience, send};
 use dipc_sim::{Runtime, Version};
@@ -20,7 +20,7 @@ const DIES: &str = "dies";
 const OK: &str = "ok";
 const FAILS: &str = "80004005";
 
-/// A payload shorter than that of any command.
+/// A payload shorter than any command's.
 const BROKEN: &[u8] = &[1];
 
 const VERSIONS: [Version; 4] = [Version::NET3_1, Version::NET9, Version::NET10, Version::NATIVE_AOT_9];

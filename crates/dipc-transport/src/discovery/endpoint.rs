@@ -22,7 +22,7 @@ pub struct Endpoint {
     /// The pid that the process itself sees; it differs in a container.
     pub namespace_pid: u32,
     /// The start time in the socket's name ([`SocketName::key`](crate::SocketName)); 0 for pipes: their names
-    /// lack it.
+    /// do not contain it.
     pub key: u64,
     /// The socket, as reached from here: below `/proc/{pid}/root` if the process has its own mounts. On
     /// Windows the pipe.

@@ -1,7 +1,7 @@
 //! Discovery of endpoints by process.
 //!
 //! A runtime listens on `dotnet-diagnostic-{pid}-{key}-socket` in its `TMPDIR`. The search goes from the
-//! process to the one name that its socket must have, instead of from the names in a directory to processes.
+//! process to the only name that its socket can have, instead of from the names in a directory to processes.
 //! So stale and planted sockets are never found.
 
 mod endpoint;

@@ -89,7 +89,7 @@ pub(super) fn command_line(pid: u32) -> Result<Vec<OsString>, Error> {
     Err(Error::Unsupported { operation: Operation::Find, address })
 }
 
-/// Returns 0: the names of pipes lack a start time.
+/// Returns 0: the names of pipes do not contain a start time.
 pub(super) fn start_key(pid: u32) -> Result<u64, Error> {
     read(pid).map(|_| 0)
 }

@@ -1,4 +1,4 @@
-//! A process that listens as a runtime does, and echoes what it receives.
+//! A process that listens as a runtime does, and echoes the received bytes.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
@@ -40,7 +40,7 @@ pub(crate) struct Conditions<'a> {
     pub(crate) in_pid_namespace: bool,
     pub(crate) user: Option<u32>,
     pub(crate) root: Option<&'a Path>,
-    /// The pid and start time of the process whose socket it imitates.
+    /// The pid and start time of the process to imitate.
     pub(crate) instead_of: Option<(u32, u64)>,
 }
 
@@ -97,7 +97,7 @@ impl Drop for Listener {
     }
 }
 
-/// Returns the endpoint whose path has this suffix; `find` has to agree with it.
+/// Returns the endpoint with this suffix in its path; `find` has to agree with it.
 pub(crate) fn endpoint_below(folder: &str) -> (Discovery, Option<Endpoint>) {
     let discovery = discover();
     let mut found = discovery.endpoints.iter().filter(|it| it.path.display().to_string().contains(folder));

@@ -1,5 +1,5 @@
-//! Discovery among processes in containers, of other users, with other roots, and with planted
-//! sockets. Each condition is real, most of them made by root; one that could not be made is reported.
+//! Discovery among processes in containers, of other users, with other roots, and with planted sockets. Each
+//! condition is real, and most are made by root; conditions that could not be made are reported.
 #![cfg(target_os = "linux")]
 
 mod containers;

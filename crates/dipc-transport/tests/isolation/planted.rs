@@ -39,7 +39,7 @@ fn another_process_that_listens_at_the_socket_is_reported_and_gets_nothing() {
     if !is_root() {
         return;
     }
-    // The imitated process, which has no socket.
+    // The imitated process, without a socket.
     let folder = shared_folder();
     let mut victim = Command::new("cat").env("TMPDIR", folder.path()).stdin(Stdio::piped()).spawn().unwrap();
     let key = start_key(victim.id()).unwrap();
@@ -90,8 +90,8 @@ fn a_replaced_socket_is_refused() {
     assert_answers(endpoint.connect(patient()).unwrap());
 }
 
-/// Between checking a file and connecting to it there is time for a rename. The planted socket is one that
-/// the check of the peer accepts: a second socket of the same process.
+/// Between checking a file and connecting to it there is time for a rename. The check of the peer accepts the
+/// planted socket, since it is a second socket of the same process.
 #[test]
 fn a_path_that_changes_all_the_time_leads_to_the_checked_socket_only() {
     const TURNS: usize = 3000;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use crate::listener::endpoint_below;
 use crate::{is_root, not_run, patient};
 
-/// A container, whose processes end with `unshare`.
+/// A container. Its processes end with `unshare`.
 struct Container(Child);
 
 impl Drop for Container {
@@ -54,7 +54,7 @@ fn a_runtime_in_a_container_answers_with_its_inner_pid() {
     assert_eq!(endpoint.namespace_pid, 1);
     assert_ne!(endpoint.pid, 1);
     let mut connection = endpoint.connect(patient()).unwrap();
-    // ProcessInfo, whose answer begins with the process id.
+    // ProcessInfo. The answer begins with the process id.
     connection.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0", patient()).unwrap();
     let mut reply = Vec::new();
     while reply.len() < 28 {

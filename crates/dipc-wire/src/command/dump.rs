@@ -29,7 +29,7 @@ impl Default for DumpType {
     }
 }
 
-/// The options of a core dump, as bits; unknown ones are kept. On the wire a u32.
+/// The options of a core dump, as bits; unknown bits are kept. On the wire a u32.
 ///
 /// # Source
 /// Diagnostic IPC Protocol, "GenerateCoreDump2".

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A group of commands; an unknown one is kept as its number.
+/// A group of commands; unknown groups are kept as numbers.
 ///
 /// # Source
 /// Diagnostic IPC Protocol, "Commands".
@@ -44,7 +44,7 @@ impl fmt::Display for CommandSet {
     }
 }
 
-/// The two bytes of a header that identify the command or reply; an unknown one is kept as its numbers.
+/// The two bytes of a header that identify the command or reply; unknown ids are kept as numbers.
 ///
 /// The protocol's text writes both together: its command code `0x0402` is set 4, id 2, in this order on the
 /// wire.

@@ -1,7 +1,7 @@
 //! Every message in `testdata/wire` decodes to the text next to it, in whatever pieces the bytes arrive, and
 //! encodes to the same bytes.
 //!
-//! `DIPC_UPDATE_GOLDEN=1` rewrites the texts.
+//! `DIPC_UPDATE_GOLDEN=1` rewrites the text files.
 
 mod re_encoding;
 mod text;

@@ -2,7 +2,7 @@
 //! `cargo run --example goldens [DIRECTORY]`.
 //!
 //! Each is as small as its subject allows, and distinguishes its events by a field `number` or by the
-//! payload, so that the text beside it can be checked by reading this.
+//! payload, so that the text file next to it can be checked by reading this.
 
 mod netperf;
 mod nettrace;

@@ -5,8 +5,8 @@ use nettrace_synth::{Event, Field, Metadata, TraceHeader, Type, Value, payload, 
 
 use crate::{at, header, numbered};
 
-/// V1 or V2: a kind of event as the EventSource describes it, one of the runtime, of which only the number is
-/// recorded, and one that is described shortly before its first event. Every fourth event has a stack;
+/// V1 or V2: a kind of event as the EventSource describes it, a kind of the runtime's own, recorded only by
+/// number, and a kind that is described shortly before its first event. Every fourth event has a stack;
 /// pointers always have eight bytes.
 pub(crate) fn early(new: fn(&TraceHeader) -> EarlyTrace) -> Vec<u8> {
     let mut trace = new(&header(8));

@@ -7,10 +7,10 @@ use nettrace_synth::{
 
 use crate::{at, header, numbered};
 
-/// V6: two processes; threads with and without a description, one of them removed; label lists that replace
-/// the metadata; every optional part of metadata; every type of its own; an unknown block; a sequence point
-/// that makes threads and metadata invalid. Lost are number 2 of thread 1 and number 3, the last, of thread
-/// 2.
+/// V6: two processes; threads with and without a description, including a removed thread; label lists that
+/// replace the metadata; every optional part of metadata; every type of its own; an unknown block; a sequence
+/// point that makes threads and metadata invalid. Lost are number 2 of thread 1 and number 3, the last, of
+/// thread 2.
 pub(crate) fn v6() -> Vec<u8> {
     let pairs = [("ProcessId", "4242"), ("HardwareThreadCount", "12"), ("OS", "of our own"), ("", "")];
     let key_values = pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();

@@ -218,7 +218,7 @@ fn changed_labels_do_not_export_a_recording_again() {
     let dataset = Dataset::new(written.root(), Options::default());
     let plan = dataset.plan(relabelled(inputs(written.folder.path(), &list))).unwrap();
     assert_eq!((plan.shards.len(), plan.done), (0, 2));
-    // A begun one is exported again to its present place.
+    // A partly exported recording is exported again to its present place.
     fs::remove_file(&tables::files(&written.root().join("recordings"))[0]).unwrap();
     let plan = dataset.plan(relabelled(inputs(written.folder.path(), &list))).unwrap();
     assert_eq!((plan.shards.len(), plan.done), (1, 0));
@@ -328,7 +328,7 @@ fn rejects_non_recordings() {
     assert!(tables::files(&folder.path().join("data")).is_empty());
 }
 
-/// The kernel's samples are rows of their own kinds, whose times are those of the profile.
+/// The kernel's samples are rows of their own kinds, with the times of the profile.
 #[test]
 fn times_off_the_processors_are_samples() {
     let bytes = recording("net9-kernel.nettrace");

@@ -82,7 +82,7 @@ fn fields_are_columns_of_their_type() {
         assert_eq!(field(&row, "p_no_such_ev_ent_____fie_ld"), Field::Null);
     }
     assert!(starts > 3 && stops > 3);
-    // The columns follow those of the table, and the file describes them.
+    // The columns follow the table's own columns, and the file describes them.
     let path = &files(&written.root().join("events"))[0];
     let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
     let metadata = reader.metadata().file_metadata();

@@ -7,8 +7,8 @@ use parquet::record::Field;
 use crate::recording;
 use crate::tables::{Written, field, inputs};
 
-/// Replaces all letters of exceptions' texts and of the process's command line by `x`, and cannot read other
-/// events of the runtime.
+/// Replaces all letters of exception strings and of the process's command line with `x`, and cannot read
+/// other events of the runtime.
 struct Letters;
 
 impl PayloadRewriter for Letters {

@@ -99,7 +99,7 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The content of all files by their path below the directory.
+/// The content of all files, by path below the directory.
 pub(crate) fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let below = |path: &PathBuf| path.strip_prefix(folder).unwrap().to_owned();
     files(folder).iter().map(|path| (below(path), std::fs::read(path).unwrap())).collect()

@@ -5,17 +5,17 @@ use nettrace::{Event, Metadata, Record, SliceReader, Thread};
 /// The differences that the versions of the two recordings make.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Expected {
-    /// One of them cannot say something of the kinds of events.
+    /// One format cannot express some properties of the kinds of events.
     pub(crate) other_kinds: bool,
-    /// The first one is netperf: it has no sequence numbers, and the second one has it in time order.
+    /// The first recording is netperf, without sequence numbers; the second has its events in time order.
     pub(crate) from_netperf: bool,
-    /// The first one is V6 and the second one V4, which has one process.
+    /// The first recording is V6 and the second V4, which has one process.
     pub(crate) to_v4: bool,
-    /// The first one is damaged or cut: losses and field lists may differ.
+    /// The first recording is damaged or cut: losses and field lists may differ.
     pub(crate) is_damaged: bool,
     /// Several threads of the first one have the same id, for which V4 has one sequence of numbers.
     pub(crate) shared_ids: bool,
-    /// Labels besides those that an event of V4 has.
+    /// Labels that an event of V4 cannot have.
     pub(crate) other_labels: bool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn assert_equal(name: &str, one: &[u8], other: &[u8], expected: Expec
                 let shared_ids = expected.shared_ids || expected.is_damaged && ids(&a).len() < a.len();
                 if expected.to_v4 && shared_ids {
                     let is_same = ids(&a) == ids(&b);
-                    // Of those with one id, one may have ended.
+                    // Of the threads with the same id, all but one may have ended.
                     assert!(
                         is_same || expected.is_damaged && ids(&a).is_subset(&ids(&b)),
                         "{name}: threads of the point after {count} events: {a:?}, {b:?}"
@@ -165,7 +165,7 @@ pub(crate) fn assert_same(name: &str, index: u64, a: &Event<'_>, b: &Event<'_>, 
 fn assert_kinds(name: &str, a: &Metadata, b: &Metadata, expected: Expected) {
     assert_eq!(a.event_id(), b.event_id(), "{name}");
     for (a, b) in [(a.provider(), b.provider()), (a.name(), b.name())] {
-        // A NUL ends a text of V4.
+        // A NUL ends a string of V4.
         assert!(a == b || expected.to_v4 && a.split('\0').next() == Some(b), "{name}: {a:?} {b:?}");
     }
     if !expected.other_kinds && !expected.is_damaged {

@@ -256,7 +256,8 @@ fn however_it_is_read_the_bytes_are_the_same() {
     });
 }
 
-/// A recording in parts of a number of events, each of which begins in the middle of it and has no end.
+/// A recording in parts of a number of events. Each part begins in the middle of the recording and lacks an
+/// end.
 fn parts(bytes: &[u8], events_of_a_part: usize) -> Vec<Vec<u8>> {
     let mut events = SliceReader::new(bytes).expect("a recording");
     let info = events.info().expect("a header").clone();

@@ -1,7 +1,7 @@
 //! Random recordings of every version, written by `nettrace-synth`, and written again by this crate: the
 //! events are the same. Of recordings that were cut or damaged too, where the new recording is whole.
 //!
-//! The plans of recordings are those of nettrace's own tests.
+//! The plans of recordings are shared with nettrace's own tests.
 
 mod appending;
 #[path = "../recordings/equal.rs"]
@@ -62,7 +62,7 @@ fn check(bytes: &[u8], from: plan::Version, is_damaged: bool) {
         to_v4: is_v6,
         is_damaged,
         other_labels: true,
-        // Damage can give two threads one id, and end one whose events go on.
+        // Damage can give two threads the same id, and end a thread before its last event.
         shared_ids: is_v6 && is_damaged && has_shared_ids(bytes, |_| true),
     };
     assert_equal("other version", bytes, &there, expected);
@@ -95,7 +95,7 @@ macro_rules! properties {
                 fn split_and_merged(plan in plan::plans($version), cuts in any::<[u32; 3]>()) {
                     let bytes = writing::write(&plan).bytes;
                     let version = if $version == plan::Version::V6 { Version::V6 } else { Version::V4 };
-                    // Netperf has no sequence points: its own recording of V4 has.
+                    // Netperf has no sequence points; the V4 recording made from it has.
                     let bytes = written(&bytes, version).unwrap_or(bytes);
                     merging::check(&bytes, version, cuts);
                 }

@@ -55,7 +55,7 @@ fn description(event: &Event<'_>) -> String {
     )
 }
 
-/// The events of a recording, those of the same time in the order of their descriptions.
+/// The events of a recording, ordered by description if their times are equal.
 fn events<S: Source>(events: Events<S>) -> Vec<String> {
     let mut in_order = events.in_time_order();
     let mut found = Vec::new();

@@ -26,7 +26,7 @@ const MAX_KEPT: usize = 4 << 20;
 /// Maximum number of blocks in a batch: very small ones take more memory here than in the recording.
 const MAX_BLOCKS: usize = 4096;
 
-/// The leaving of event blocks unread.
+/// The state for leaving event blocks unread.
 #[derive(Debug)]
 pub(crate) struct UnreadBlocks {
     /// The number of bytes in the recording.
@@ -56,7 +56,7 @@ pub(crate) struct Batch {
 /// Event blocks that lie near one another.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// Their numbers in the batch.
+    /// The numbers of the blocks in the batch.
     blocks: Range<usize>,
     /// Offset in the recording of the first one's content.
     pub(crate) offset: u64,
@@ -90,13 +90,13 @@ struct PlacedPoint {
 pub(crate) enum Fill {
     /// At least this many more bytes are needed.
     NeedMore(usize),
-    /// All bytes at hand are unneeded, and so are the next ones, this many, except the last one.
+    /// All available bytes are unneeded, as well as this many further bytes, except the last byte.
     Skip(usize),
-    /// The batch must be decoded and committed before the walk goes on.
+    /// The batch must be decoded and committed before the walk continues.
     Full,
     /// The same, and everything that follows must be read in order.
     Rest,
-    /// The recording is not as the format has it: the batch, and all before it, is worth nothing.
+    /// The recording violates the format: the batch, and all before it, must be discarded.
     Irregular,
 }
 
@@ -110,8 +110,8 @@ impl Batch {
         self.kept = 0;
     }
 
-    /// Adds an event block. The last blocks of a batch of `most_bytes` are runs of their own, so that all
-    /// threads are done at about the same time.
+    /// Adds an event block. Each of the last blocks of a batch of `most_bytes` is a run of its own, so that
+    /// all threads finish at about the same time.
     fn push(&mut self, block: PlacedBlock, most_bytes: usize) {
         let is_near_end = self.bytes >= most_bytes.saturating_sub(most_bytes / 8);
         let longest = if is_near_end { 0 } else { RUN };
@@ -153,8 +153,8 @@ impl Engine {
         self.unread = None;
     }
 
-    /// Returns true if the event block is left unread: it is small enough, and the recording goes on up to
-    /// its end.
+    /// Returns true if the event block is left unread: it is small enough, and the recording extends to its
+    /// end.
     pub(super) fn leaves_unread(&self, frame: &Frame) -> bool {
         let Some(UnreadBlocks { length, .. }) = self.unread else { return false };
         frame.kind == BlockKind::Event
@@ -163,14 +163,14 @@ impl Engine {
             && self.offset(frame.next) <= length
     }
 
-    /// Returns the number of bytes that are known to follow those at hand.
+    /// Returns the number of bytes that are known to follow the available bytes.
     pub(super) fn bytes_ahead(&self, bytes: &[u8]) -> usize {
         let length = self.unread.as_ref().map_or(0, |unread| unread.length);
         usize::try_from(length.saturating_sub(self.offset(bytes.len()))).unwrap_or(usize::MAX)
     }
 
     /// Adds blocks until there are `most_bytes` of them, until a block changes the tables for later events,
-    /// or until an event block has to be read in order. `end` says that no bytes follow those at hand.
+    /// or until an event block has to be read in order. `end` says that no bytes follow the available bytes.
     ///
     /// # Errors
     /// As [`Engine::advance`].
@@ -212,8 +212,7 @@ impl Engine {
         }
     }
 
-    /// Returns true if something was met that is not as the format has it, other than the end of a recording
-    /// that was cut.
+    /// Returns true if a violation of the format was found, other than the end of a cut recording.
     pub(crate) fn is_irregular(&self) -> bool {
         self.tables.damages.count > 0 || matches!(self.state, State::Resync { .. })
     }
@@ -230,7 +229,7 @@ impl Engine {
         (beyond > 0).then_some(Fill::Skip(beyond))
     }
 
-    /// Continues at the last byte of a block. The owner of the bytes has dropped all bytes at hand, and the
+    /// Continues at the last byte of a block. The owner of the bytes has dropped all available bytes, and the
     /// next `beyond` bytes except this last one.
     pub(crate) fn moved_beyond(&mut self, at_hand: usize, beyond: usize) {
         self.base = self.base.saturating_add(at_hand as u64).saturating_add(beyond.saturating_sub(1) as u64);
@@ -285,7 +284,7 @@ impl Engine {
         }
         match self.read_block(bytes, frame, cut)? {
             Step::End => Some(Fill::Rest),
-            // The meaning of ids ends: events before that are decoded first.
+            // Ids become invalid: events before that are decoded first.
             _ => Some(Fill::Full),
         }
     }

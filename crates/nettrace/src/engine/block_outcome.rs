@@ -28,7 +28,7 @@ pub(super) struct BlockRows<'a> {
     pub(super) epoch: &'a Epoch,
 }
 
-/// The outcome of decoding a deferred block, besides its events.
+/// The outcome of decoding a deferred block, apart from its events.
 #[derive(Debug, Default)]
 pub(crate) struct BlockOutcome {
     /// The number of threads in the tables.
@@ -239,7 +239,7 @@ impl Engine {
 }
 
 impl BlockOutcome {
-    /// Returns true if the block is as the format has it.
+    /// Returns true if the block conforms to the format.
     pub(super) const fn is_whole(&self) -> bool {
         self.damages.count == 0 && self.truncated_at.is_none()
     }

@@ -115,7 +115,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Passes a sequence point: accounts for losses, and prepares the end of the meaning of ids.
+    /// Passes a sequence point: accounts for losses, and prepares the invalidation of ids.
     fn pass_sequence_point(&mut self, point: &SequencePoint<'_>) -> Result<(), ParseError> {
         self.invalidation =
             Some(Invalidation { threads: point.ends_threads(), metadata: point.ends_metadata() });

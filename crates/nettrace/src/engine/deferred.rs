@@ -36,7 +36,7 @@ pub(crate) enum DeferredBlock {
         /// Index of its epoch in [`DeferredBlocks`]; the index after the last is the current epoch.
         epoch: usize,
     },
-    /// A sequence point: its content in the bytes at hand.
+    /// A sequence point: its content in the available bytes.
     SequencePoint(Range<usize>),
 }
 

@@ -13,7 +13,7 @@ use crate::time::Ticks;
 pub(crate) struct BlockSkipping {
     pub(crate) times: RangeInclusive<Ticks>,
     pub(crate) is_needed: fn(&Metadata) -> bool,
-    /// The kinds of events that were looked at.
+    /// The number of kinds of events examined so far.
     kinds: usize,
     /// True if a kind is needed at any time.
     has_needed: bool,
@@ -70,7 +70,7 @@ impl Engine {
         let (from, to) = self.skipped.times.unwrap_or((first, last));
         self.skipped.times = Some((from.min(first), to.max(last)));
         if let Some(missing) = frame.next.checked_sub(bytes.len()).filter(|missing| *missing > 0) {
-            // The end of the recording is looked at as always.
+            // The end of the recording is examined as always.
             return (!end).then_some(Located::Step(Step::Skip(missing)));
         }
         if !self.ends_block(bytes, frame) {
@@ -81,7 +81,7 @@ impl Engine {
         Some(Located::Moved)
     }
 
-    /// Returns true if a block that is there ends as its version has it.
+    /// Returns true if an available block ends as its version requires.
     fn ends_block(&self, bytes: &[u8], frame: &Frame) -> bool {
         self.layout == Layout::V6 || crate::raw::fast_serialization::ends_at(bytes, frame.end) == Some(true)
     }
@@ -105,7 +105,7 @@ impl Engine {
         self.at = 0;
     }
 
-    /// Moves past a block that was skipped, once its last byte is there.
+    /// Moves past a skipped block, once its last byte is available.
     pub(super) fn pass_unseen(&mut self, bytes: &[u8], end: bool, block: u64) -> Option<Step> {
         if bytes.is_empty() && !end {
             return Some(Step::NeedMore(1));

@@ -17,7 +17,7 @@ pub enum Interest {
     None,
     /// Events that may show that a thread works for another activity than before. An event without an
     /// activity is left out if the previous event in its block, apart from events of no interest, also has
-    /// this interest and the same thread, and lacks an activity.
+    /// this interest, the same thread and no activity.
     Activity,
     /// All events.
     All,

@@ -15,7 +15,7 @@ use crate::time::Ticks;
 
 /// The runs that are held, and the order in which their events are given.
 ///
-/// Methods take the bytes at hand, and the engine that reads them.
+/// Methods take the available bytes, and the engine that reads them.
 #[derive(Debug)]
 pub(super) struct Merge {
     /// Runs, each at its next event; finished runs are free.
@@ -24,7 +24,7 @@ pub(super) struct Merge {
     /// The blocks of the runs, in file order. The first one has the number `first_block`.
     blocks: VecDeque<Block>,
     first_block: u64,
-    /// The number of runs since none was held.
+    /// The number of runs since the merge was last empty.
     count: u32,
     /// The number of events since then, excluding parts that were given or passed.
     held: u64,
@@ -81,7 +81,7 @@ impl MergeKey {
 
 #[derive(Debug)]
 struct Block {
-    /// Offset in the recording, and that of its end.
+    /// Offset of the block in the recording, and of its end.
     offset: u64,
     end: u64,
     /// The number of its runs that have events.
@@ -325,7 +325,7 @@ impl Merge {
         self.held = self.held.saturating_add(u64::from(events));
     }
 
-    /// Offset in the recording of the first byte that is held; `None` if none is.
+    /// Offset in the recording of the first held byte; `None` if no byte is held.
     pub(super) fn held_from(&self) -> Option<u64> {
         self.blocks.front().map(|block| block.offset)
     }

@@ -1,4 +1,4 @@
-//! The blocks of a recording in memory, one after the other.
+//! The blocks of a recording in memory, in sequence.
 
 use core::ops::Range;
 
@@ -119,7 +119,7 @@ impl<'a> Block<'a> {
     /// Parses the beginning of the content; its iterator parses the rows.
     ///
     /// # Errors
-    /// If the content ends inside its header, or the header is not as the format has it.
+    /// If the content ends inside its header, or the header violates the format.
     pub fn parse(&self) -> Result<BlockContent<'a>, ParseError> {
         BlockContent::new(self.kind, self.content, self.content_offset, self.layout, self.metadata)
             .map_err(|error| ParseError { offset: 0, error })

@@ -57,7 +57,7 @@ pub struct EventBlock<'a> {
 }
 
 impl<'a> EventBlock<'a> {
-    /// Parses the header of an event block's content. Netperf lacks such a header.
+    /// Parses the header of an event block's content. Netperf has no such header.
     ///
     /// # Errors
     /// If the content ends inside the header, or the header's size is less than its fields take.

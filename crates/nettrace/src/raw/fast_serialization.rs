@@ -100,7 +100,7 @@ pub(crate) fn ends_at(bytes: &[u8], at: usize) -> Option<bool> {
 }
 
 /// Returns the frame of a block with padding that does not fit its offset, because bytes before it are
-/// missing. The padding is the one that leads to the end tag; `None` if none does.
+/// missing. The result has the padding that leads to the end tag; `None` if none does.
 pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> Option<Frame> {
     let size = frame.end.saturating_sub(frame.start);
     let after_size = data.saturating_add(4);
@@ -125,7 +125,7 @@ pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> O
 /// The number of bytes after a frame that [`frame_of_any_padding`] may read.
 pub(crate) const PADDINGS: usize = 4;
 
-/// Returns the frame of an object whose data begins at `data`. `offset` is the position of `bytes` in the
+/// Returns the frame of an object with data that begins at `data`. `offset` is the position of `bytes` in the
 /// recording, which the padding depends on.
 pub(crate) fn frame(bytes: &[u8], kind: BlockKind, data: usize, offset: u64) -> ScanResult<Frame> {
     let Some(size) = bytes.get(data..).and_then(|rest| rest.first_chunk::<4>()) else {

@@ -1,8 +1,8 @@
-//! The place of a block in the bytes at hand.
+//! The place of a block in the available bytes.
 
 use super::BlockKind;
 
-/// A block in the bytes at hand.
+/// A block in the available bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: BlockKind,

@@ -41,7 +41,7 @@ impl<'a> LabelListBlock<'a> {
         self.first_id
     }
 
-    /// The number of lists as the block has it; there may be fewer.
+    /// The number of lists stated by the block; there may be fewer.
     pub const fn count(&self) -> u32 {
         self.count
     }

@@ -36,7 +36,7 @@ impl<'a> StackBlock<'a> {
         self.first_id
     }
 
-    /// The number of stacks as the block has it; there may be fewer.
+    /// The number of stacks stated by the block; there may be fewer.
     pub const fn count(&self) -> u32 {
         self.count
     }

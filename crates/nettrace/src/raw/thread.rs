@@ -28,7 +28,7 @@ impl<'a> ThreadRow<'a> {
     }
 }
 
-/// An entry of the description of a thread. Text is UTF-8 as the recording has it, which nothing has checked.
+/// An entry of the description of a thread. Text is UTF-8 as recorded, unchecked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ThreadEntry<'a> {

@@ -164,8 +164,8 @@ const PLAUSIBLE_SIZE: usize = 1 << 20;
 /// The first bytes of a block's content that show whether it begins as its kind requires.
 const BEGINNING: usize = 20;
 
-/// Whether the bytes at `at` may follow a block: a whole block that begins as its kind requires, or the end.
-/// `ahead` bytes are known to follow those at hand.
+/// Checks that the bytes at `at` may follow a block: a whole block that begins as its kind requires, or the
+/// end. `ahead` bytes are known to follow the available bytes.
 pub(crate) fn is_followed(bytes: &[u8], at: usize, end: bool, ahead: usize) -> ScanResult<()> {
     const NOTHING: ScanResult<()> = ScanResult::Invalid("no block");
     let (frame, is_known) = match item(bytes, at) {
@@ -208,7 +208,7 @@ fn is_plausible(kind: BlockKind, content: &[u8]) -> bool {
     content_begins(kind, content.len(), content) == Ok(true)
 }
 
-/// Whether the first bytes of a block's content, which has `length` bytes, are such as its kind requires.
+/// Returns true if the first bytes of a block's content, of `length` bytes in all, are as its kind requires.
 fn content_begins(kind: BlockKind, length: usize, first: &[u8]) -> ReadResult<bool> {
     let mut cursor = Cursor::new(first);
     match kind {

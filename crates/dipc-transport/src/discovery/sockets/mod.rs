@@ -1,4 +1,4 @@
-//! The sockets of processes, each found by the one name that the socket of a process must have.
+//! The sockets of processes, each found by the only name that a process's socket can have.
 
 mod directory;
 mod locate;
@@ -23,8 +23,8 @@ pub(super) fn discover() -> Discovery {
     };
     let viewpoint = NamespaceView::new();
     let mut directories = Directories::default();
-    // Its pid may be different in its own namespace. Checking that takes a look at most processes of the
-    // machine, but few directories have a socket of a process that is not found without the check.
+    // The pid of a process may differ in its own namespace. Checking that takes a look at most processes of
+    // the machine, but few directories have a socket of a process that is not found without the check.
     let is_foreign = |pid, directory: &SocketDirectory| {
         directory.has_unclaimed() && viewpoint.namespace_pid(pid).is_none()
     };

@@ -41,8 +41,8 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the file as [`open_regular`] does: Windows lacks automount points. The caller refuses paths of other
-/// machines.
+/// Opens the file as [`open_regular`] does: Windows does not have automount points. The caller refuses paths
+/// of other machines.
 pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
     open_regular(path)
 }

@@ -48,7 +48,7 @@ impl Pipe {
         Ok(Self { handle, end, done: Event::manual_reset()?, cancel, canceller })
     }
 
-    /// Replaces this instance by another one, and returns it as a connection of its own.
+    /// Replaces this instance with a new instance, and returns the old one as a connection.
     pub(super) fn hand_over(&mut self, next: OwnedHandle) -> io::Result<Self> {
         Self::new(mem::replace(&mut self.handle, next), self.end)
     }
@@ -116,7 +116,7 @@ impl Pipe {
 
     /// Starts one overlapped operation and waits for its end; at the deadline or on a cancel it is cancelled.
     ///
-    /// It never returns before the system has released the buffers that `start` passed to it.
+    /// Never returns before the system has released the buffers that `start` passed to it.
     fn perform(
         &self,
         deadline: Deadline,

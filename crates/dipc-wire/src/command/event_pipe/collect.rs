@@ -7,7 +7,7 @@ use crate::payload::payload;
 use alloc::vec::Vec;
 
 open_enum! {
-    /// The format of a session's stream; an unknown one is kept as its number. On the wire a u32.
+    /// The format of a session's stream; unknown formats are kept as numbers. On the wire a u32.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing".

@@ -61,8 +61,7 @@ payload! {
 }
 
 open_enum! {
-    /// The behaviour of a session with a full buffer; an unknown one is kept as its number. On the wire a
-    /// u32.
+    /// The behaviour of a session with a full buffer; unknown values are kept as numbers. On the wire a u32.
     ///
     /// # Source
     /// As in Microsoft's client, for .NET 11; unknown to .NET 10.

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 payload! {
-    /// ProcessEnvironment (0x0402): asks for the environment block. The request lacks a payload.
+    /// ProcessEnvironment (0x0402): asks for the environment block, without a payload.
     ///
     /// After the reply, the connection carries [`EnvironmentReply::incoming_bytes`] bytes that
     /// [`Environment::from_bytes`] reads, and then ends.

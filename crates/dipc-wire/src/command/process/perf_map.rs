@@ -55,7 +55,7 @@ payload! {
 }
 
 payload! {
-    /// DisablePerfMap (0x0406): stops writing the files. The request lacks a payload.
+    /// DisablePerfMap (0x0406): stops writing the files. The request is without payload.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "DisablePerfMap"; its "Header" line has the code of EnablePerfMap, and is

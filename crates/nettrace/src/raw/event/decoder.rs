@@ -5,7 +5,7 @@ use crate::metadata::MetadataSlot;
 use crate::thread::ThreadSlot;
 use crate::time::Ticks;
 
-/// The flags of a compressed header that announce something besides the time and the payload's size.
+/// The flags of a compressed header that announce something other than the time and the payload's size.
 const CHANGES: u64 = 1 | 2 | 4 | 8 | 16 | 32;
 /// The flags of the fields that name threads.
 const THREADS: u8 = 2 | 4;
@@ -225,9 +225,9 @@ impl<T: ThreadRef> RowDecoder<T> {
         }
     }
 
-    /// Reads a row of the same thread as the one before, which may differ in metadata, stack, time and size.
-    /// Returns `None`, without any change, for rows of another thread, at the very end, and for rows that are
-    /// not well-formed.
+    /// Reads a row of the same thread as the previous row, which may differ in metadata, stack, time and
+    /// size. Returns `None`, without any change, for rows of another thread, at the very end, and for rows
+    /// that are not well-formed.
     #[inline]
     fn of_same_thread<const V6: bool>(
         &mut self,

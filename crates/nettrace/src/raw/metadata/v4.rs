@@ -67,7 +67,7 @@ fn numbers(input: &[u8]) -> Bytes<'_, (u32, u32, u32)> {
     (le_u32, le_u32, le_u32).parse(input)
 }
 
-/// Parses the description that EventSources add to their events; the runtime's own events lack it.
+/// Parses the description that EventSources add to their events; the runtime's own events do not have one.
 fn described<'a>(input: &'a [u8], size: usize, metadata: &mut Metadata) -> Bytes<'a, ()> {
     let (rest, description) = nom::bytes::complete::take(size).parse(input)?;
     if description.is_empty() {

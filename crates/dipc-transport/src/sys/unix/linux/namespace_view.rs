@@ -49,11 +49,11 @@ impl NamespaceView {
     }
 
     /// Returns the directory of the socket of a process: `$TMPDIR`, or `/tmp` by default, as reached from
-    /// here. `None` for an ended process, and for a kernel thread, which lacks memory.
+    /// here. `None` for an ended process, and for a kernel thread, which has no memory.
     pub(crate) fn socket_location(&self, pid: u32) -> Option<SocketLocation> {
         let (tmpdir, environment_error) = match linux_proc_stat::read(&proc_path(pid, "environ")) {
             Ok(environment) => (variable(&environment, "TMPDIR"), None),
-            // A kernel thread lacks memory: `/proc/2/environ` returns ESRCH to root.
+            // A kernel thread has no memory: `/proc/2/environ` returns ESRCH to root.
             Err(error) if has_ended(&error) => return None,
             Err(error) => (None, Some(error)),
         };

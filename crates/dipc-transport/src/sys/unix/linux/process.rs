@@ -17,7 +17,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Reads a process; `None` for one without memory of its own: ended, a thread, a zombie or a kernel
+    /// Reads a process; `None` for a process without memory of its own: ended, a thread, a zombie or a kernel
     /// thread.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
         match linux_proc_stat::read(&proc_path(pid, "status")) {
