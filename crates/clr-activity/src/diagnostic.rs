@@ -110,7 +110,7 @@ impl DiagnosticEvent {
         found.filter(|value| !value.is_empty())
     }
 
-    /// The tags of the activity, where the event has them as `Tags`.
+    /// The tags of the activity, if the event has them as `Tags`.
     ///
     /// ```no_run
     /// use clr_activity::DiagnosticEvent;

@@ -46,8 +46,8 @@ pub struct SpanSource {
 
 /// Pairs the events of spans, in time order.
 ///
-/// Spans are those that an EventSource starts and stops, including .NET's own for servers and for HTTP and
-/// SQL clients, and spans passed on by the DiagnosticSource bridge. They are paired by their activity if
+/// Spans are started and stopped by an EventSource, including .NET's own for servers and for HTTP and SQL
+/// clients, and spans passed on by the DiagnosticSource bridge. They are paired by their activity if
 /// activities are recorded (TplEventSource keyword 0x80), otherwise by their fields if these identify them.
 ///
 /// ```no_run

@@ -7,7 +7,7 @@ use nettrace::{Event, ThreadId, Ticks};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interval<T> {
-    /// The thread's process, where it is known.
+    /// The thread's process, if known.
     pub process: Option<u64>,
     /// The thread.
     pub thread: ThreadId,

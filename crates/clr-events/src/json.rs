@@ -187,8 +187,8 @@ pub enum Incomplete {
     Invalid(FieldError),
     /// The fields with their names are longer than [`limit`] allows.
     TooLong,
-    /// The payload has more bytes than the recording's list of fields. A field is not what the list says, such
-    /// as a string with a NUL in it.
+    /// The payload has more bytes than the recording's list of fields. A field differs from the list, such as
+    /// a string with a NUL in it.
     LeftOver(usize),
 }
 
@@ -344,7 +344,7 @@ pub fn push_within(out: &mut Vec<u8>, value: Value<'_>, limit: usize) -> bool {
         Value::Named(named) if named.has_name() => push_str(out, &named.to_string()),
         Value::Named(named) => push_u64(out, named.number.into()),
         Value::Array(array) => return push_array(out, array, limit),
-        // The object was walked when its value was read, so every field of it is there.
+        // The object was walked when its value was read, so it has every field.
         Value::Object(mut fields) => return push_object(out, &mut fields, limit).is_ok(),
         // The reader may learn types that this crate does not know.
         _ => out.extend_from_slice(b"null"),

@@ -23,7 +23,7 @@ pub struct Schema {
     pub id: u16,
     /// The version.
     pub version: u8,
-    /// The name that TraceEvent shows, such as `GC/Start`; empty where it knows none.
+    /// The name that TraceEvent shows, such as `GC/Start`; empty if TraceEvent does not know the event.
     pub name: &'static str,
     /// The runtime's name for the task, such as `GarbageCollection`.
     pub task: &'static str,

@@ -15,7 +15,7 @@ pub use api_key::{ApiKey, ApiKeyError};
 #[cfg(feature = "jwt")]
 pub use jwt::JwtError;
 
-/// A part of what the server does.
+/// A part of the server's functions.
 ///
 /// ```
 /// use dipc_monitor::Scope;

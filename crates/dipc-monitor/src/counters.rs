@@ -1,4 +1,4 @@
-//! The session of a process's counters, shared by all who want them.
+//! The session of a process's counters, shared by all consumers.
 //!
 //! A process has at most one such session: EventCounters have one interval for all sessions, and a second
 //! session of Meters with other settings is refused. It asks for the union of what its consumers want, at the
@@ -42,7 +42,7 @@ pub struct CounterRequest {
     pub max_histograms: u32,
     /// Maximum number of time series of Meters; 1000 by default.
     pub max_time_series: u32,
-    /// True if histograms have exponential buckets where the runtime has them. Consumers of quantiles cannot
+    /// True if histograms have exponential buckets if the runtime has them. Consumers of quantiles cannot
     /// share a session with consumers of buckets: while both exist, quantiles are requested.
     pub exponential_histograms: bool,
 }
@@ -301,7 +301,7 @@ impl Plan {
         })
     }
 
-    /// Returns true if a session of this plan has what the other asks for, at its interval or a shorter one.
+    /// Returns true if a session of this plan covers the other plan, at its interval or a shorter one.
     fn covers(&self, other: &Self) -> bool {
         other.selections.iter().all(|selection| self.selections.contains(selection))
             && self.interval <= other.interval
@@ -310,8 +310,7 @@ impl Plan {
             && (!self.exponential_histograms || other.exponential_histograms)
     }
 
-    /// Returns true if its session is kept for the other plan: it has what that asks for, and is not much too
-    /// fine.
+    /// Returns true if its session is kept for the other plan: it covers that plan, and is not much too fine.
     fn suits(&self, other: &Self) -> bool {
         self.covers(other) && other.interval < self.interval * 2
     }

@@ -21,8 +21,8 @@ const BUFFER_MB: u32 = 1;
 ///
 /// At the end of any session, the runtime sends its EventSources a command without arguments. EventSources
 /// with filters take it as the end of all sessions: the remaining sessions get no events from them. So
-/// whenever such a session ends, the filters of the remaining ones are sent again, by a [`Renewal`]. Sessions
-/// of other programs are noticed by their consequence (`request_witness`).
+/// whenever such a session ends, the filters of the remaining ones are sent again, by a [`Renewal`]. The end
+/// of other programs' sessions is detected from its consequence (`request_witness`).
 pub(crate) struct FilteredSources {
     target: Target,
     log: ProcessLog,

@@ -247,7 +247,7 @@ impl Drop for Monitor {
     fn drop(&mut self) {
         self.stop();
         if let Some(thread) = self.thread.take() {
-            // A panic of that thread was printed where it happened.
+            // A panic of that thread was already printed.
             let _ = thread.join();
         }
         // Some may have been added meanwhile.

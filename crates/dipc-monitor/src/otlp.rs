@@ -167,7 +167,7 @@ impl OtlpExport {
         self.shared.sink.totals(signal)
     }
 
-    /// Stops the sessions, and passes on what has arrived.
+    /// Stops the sessions, and passes on everything that has arrived.
     pub fn stop(&self) {
         let processes: Vec<_> = std::mem::take(&mut *self.processes()).into_values().collect();
         for process in &processes {

@@ -61,7 +61,8 @@ pub struct Watched {
     container: Container,
     /// The attributes as a resource of OpenTelemetry, once they are known.
     pub(crate) attributes: OnceLock<Vec<(String, String)>>,
-    /// The process by the system; `None` if only the runtime says its pid, which may be on another machine.
+    /// The process as known to the system; `None` if only the runtime states its pid, which may be on another
+    /// machine.
     system: Option<SystemProcess>,
     /// The directory for its dumps, which this program sees under the same path.
     dump_folder: Option<PathBuf>,

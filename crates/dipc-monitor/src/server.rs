@@ -264,7 +264,7 @@ impl Drop for Server {
         self.operations.cancel_all();
         let _ = self.stop.send(true);
         if let Some(thread) = self.thread.take() {
-            // A panic of that thread was printed where it happened.
+            // A panic of that thread was already printed.
             let _ = thread.join();
         }
     }
@@ -328,7 +328,7 @@ fn bind_unix(path: &std::path::Path) -> io::Result<tokio::net::UnixListener> {
     if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
         std::fs::remove_file(path)?;
     }
-    // Bound under another name, so that nobody connects before the permissions are set.
+    // Bound under another name, so that clients cannot connect before the permissions are set.
     let mut hidden = path.as_os_str().to_owned();
     hidden.push(format!(".{}", std::process::id()));
     let hidden = std::path::PathBuf::from(hidden);
@@ -409,7 +409,7 @@ async fn serve_tcp(stream: TcpStream, context: Context, listener: Listener, acti
     serve(stream, context.service, listener, activity).await;
 }
 
-/// Answers the requests of a connection. An error of the connection affects no other.
+/// Answers the requests of a connection. An error of the connection does not affect others.
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     service: Arc<Service>,

@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(group.memory(), Some(GroupMemory { used: 500, limited: None }));
         assert_eq!(group.oom_kills(), Some(1));
         assert_eq!(group.cpu(), Some(GroupCpu { used_ns: 42, limit: None }));
-        // Another container of which the mount shows nothing.
+        // Another container, which the mount does not show.
         let other = tree.resolve("4:memory:/docker/xy/app\n", &mounts);
         assert_eq!((other.memory(), other.cpu()), (None, None));
     }

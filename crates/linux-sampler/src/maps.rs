@@ -60,7 +60,7 @@ impl Mapping {
         Image::open(pid, &self.name)
     }
 
-    /// The image's own address for an address in this mapping of it.
+    /// The image's own address for an address in this mapping.
     pub fn address_in(&self, image: &Image, address: u64) -> Option<u64> {
         image.address_of(self.file_offset.checked_add(address.checked_sub(self.start)?)?)
     }

@@ -436,7 +436,7 @@ impl<'c> Opening<'c> {
         }
     }
 
-    /// Opens the events of all threads of processes, including those that begin meanwhile.
+    /// Opens the events of all threads of processes, including threads that begin meanwhile.
     fn processes(&mut self, pids: &[i32], opened: &mut HashSet<i32>) -> Result<(), Error> {
         for _ in 0..MAX_LISTINGS {
             let mut new = Vec::new();
@@ -597,7 +597,7 @@ impl<'c> Opening<'c> {
         let ring = match Ring::map(event.as_fd(), pages) {
             Ok(ring) => ring,
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
-                // More memory is not permitted: stacks of switches go where the rest goes.
+                // More memory is not permitted: stacks of switches share the buffer of the other events.
                 let main = Place { of_switch_stacks: false, ..place };
                 let Some(leader) = self.leader(main) else {
                     let processors = self.processors.len();

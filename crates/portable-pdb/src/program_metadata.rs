@@ -168,7 +168,7 @@ impl<'a> ProgramMetadata<'a> {
         })
     }
 
-    /// Returns the numbers of the fields of a type, of which [`field_row`](Self::field_row) returns the rows.
+    /// Returns the numbers of the fields of a type; [`field_row`](Self::field_row) returns their rows.
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).

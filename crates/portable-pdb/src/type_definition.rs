@@ -28,7 +28,7 @@ pub struct TypeDefinition {
     pub static_fields: Vec<String>,
 }
 
-/// Reads the types that a program (`App.dll`) defines, in the order of their tokens, the first of which is
+/// Reads the types that a program (`App.dll`) defines, in the order of their tokens. The first is
 /// `0x0200_0001`.
 ///
 /// ```

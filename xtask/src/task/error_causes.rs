@@ -1,5 +1,5 @@
-//! Test of the errors of all crates: each prints its cause or returns it as source. Reports that print all sources
-//! would have it twice if an error did both, and nobody would have it if it did neither.
+//! Test of the errors of all crates: each prints its cause or returns it as source. Reports that print all
+//! sources would have it twice if an error did both, and it would be lost if it did neither.
 
 use std::fs;
 use std::path::Path;

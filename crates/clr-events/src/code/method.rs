@@ -171,7 +171,7 @@ impl<'m> Method<'m> {
             CodeKind::Precompiled
         }
     }
-    /// The time at which the code was loaded; `None` if it was there before, or if the time is unknown.
+    /// The time at which the code was loaded; `None` if it was loaded earlier, or if the time is unknown.
     pub fn loaded(&self) -> Option<Ticks> {
         Some(self.entry.from).filter(|from| from.0 != 0)
     }

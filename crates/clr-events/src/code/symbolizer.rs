@@ -83,7 +83,7 @@ pub enum UnresolvedReason {
     NoRundown,
     /// The method there was reported without a name.
     Unnamed,
-    /// No method is there: the code is a helper or stub of the runtime, or native.
+    /// The address is not in a method: the code is a helper or stub of the runtime, or native.
     NoMethod,
     /// A file is mapped there, but the recording lacks a symbol for the address.
     NoSymbol,

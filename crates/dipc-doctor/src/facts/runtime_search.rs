@@ -55,7 +55,7 @@ fn has_library(pid: u32) -> bool {
 /// `NullReferenceException` from them: each catches both from its start on, before it runs managed code.
 const RUNTIME_SIGNALS: u64 = 1 << (8 - 1) | 1 << (11 - 1);
 
-/// Returns the device and the inode, where the system has such.
+/// Returns the device and the inode, on systems that have them.
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps, reason = "other systems have neither")]
 fn identity(file: &Metadata) -> Option<(u64, u64)> {

@@ -203,7 +203,7 @@ impl BlackBox {
                 Err(_) => return SessionEnd::Cut,
             }
             if self.state().is_stopped {
-                // The session is stopped when it is dropped, so that the runtime keeps nothing of it.
+                // The session is stopped when it is dropped, so that the runtime releases it.
                 drop(session);
                 return SessionEnd::Stopped;
             }

@@ -47,8 +47,8 @@ pub struct CheckedConfiguration {
     pub findings: Vec<Finding>,
     /// The number of findings beyond the first thousand.
     pub left_out: u64,
-    /// The section that the file is a part of, if it is not a whole configuration:
-    /// `CollectionRules`, say.
+    /// The section that the file is a part of, if it is not a whole configuration: `CollectionRules`, for
+    /// example.
     pub fragment_of: Option<String>,
 }
 

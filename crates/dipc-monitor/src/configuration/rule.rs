@@ -472,7 +472,7 @@ fn status_codes(settings: &Section<'_>, findings: &mut Findings) -> Vec<(u16, u1
     codes
 }
 
-/// Reports placeholders that stand for nothing.
+/// Reports placeholders without a value.
 fn check_placeholders(
     kind: &mut ActionKind,
     action: &Section<'_>,

@@ -1,4 +1,4 @@
-//! Artifacts that requests were promised: on disk until they are where they belong.
+//! Accepted artifacts: on disk until they are delivered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};

@@ -71,7 +71,7 @@ pub(super) fn name(tags: &BTreeMap<String, String>) -> Option<String> {
     })
 }
 
-/// The type of the error that the status says: servers fail from 500 on, clients from 400.
+/// The error type that the status implies: servers fail from 500 on, clients from 400.
 pub(super) fn error(tags: &BTreeMap<String, String>, is_server: bool) -> Option<String> {
     if let Some(error) = tags.get("error.type") {
         return Some(error.clone());

@@ -355,7 +355,7 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
                         operation: Some(operation.id.to_string()),
                         rule: Some(rule),
                     };
-                    // The artifact is where it belongs, listed or not.
+                    // The artifact is in its place, listed or not.
                     let _ = note.add(&egress.directory, file);
                 }
                 (None, _) => {}

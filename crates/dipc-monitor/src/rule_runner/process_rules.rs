@@ -80,7 +80,8 @@ impl ProcessRules {
         self.start.elapsed()
     }
 
-    /// Starts what the rules need: actions, the subscriptions of counters, and the session of events.
+    /// Starts everything that the rules need: actions, the subscriptions of counters, and the session of
+    /// events.
     pub(super) fn start(self: &Arc<Self>) {
         self.dispatch();
         self.subscribe();

@@ -19,7 +19,7 @@ pub(super) struct SystemWatch {
     last: Option<Instant>,
     /// The number of readings.
     readings: u64,
-    /// The rules of which it was reported that a value is not known.
+    /// The rules with an unknown value that was already reported.
     reported: BTreeSet<String>,
 }
 

@@ -142,7 +142,7 @@ impl RuleReplay {
         self.now = time.max(self.now);
     }
 
-    /// Passes on what the engine has found.
+    /// Passes on the engine's results.
     fn collect(&mut self, emit: &mut impl FnMut(ReplayedFiring)) {
         loop {
             for throttled in self.engine.take_throttled() {

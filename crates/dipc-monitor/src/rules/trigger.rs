@@ -48,7 +48,7 @@ impl TriggerState {
         }
     }
 
-    /// Starts the trigger again: nothing of before counts.
+    /// Starts the trigger again, and discards its history.
     pub(crate) fn restart(&mut self) {
         match self {
             // A condition counts each time that it is met, and keeps requests that have started.
@@ -182,7 +182,7 @@ impl CounterState {
     }
 
     /// Records that another session has taken the place of the last one. `start` is its start, since that of
-    /// the first one; `None` if it is not known, so that nothing of before counts.
+    /// the first one; `None` if unknown, which discards earlier values.
     pub(crate) fn begin_session(&mut self, start: Option<Duration>) {
         if let Some(start) = start.filter(|start| *start >= self.session_start) {
             self.session_start = start;

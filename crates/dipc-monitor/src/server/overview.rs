@@ -161,7 +161,7 @@ impl CountersRow {
     }
 }
 
-/// The time since the system's start, where it has `/proc`.
+/// The time since the system's start, on systems with `/proc`.
 struct SystemUptime(Option<f64>);
 
 #[cfg(target_os = "linux")]

@@ -17,7 +17,7 @@ struct Guest {
     linker: &'static str,
     /// The Debian packages of the linker and of the C library.
     packages: &'static str,
-    /// The program that runs its programs; `None` where the processor does.
+    /// The program that runs its programs; `None` if the processor does.
     emulator: Option<&'static str>,
 }
 

@@ -56,7 +56,7 @@ fn forget_unpacked(cargo_home: &Path, packages: &[Package]) -> Result<()> {
     Ok(())
 }
 
-/// Removes a folder, if it is there.
+/// Removes a folder, if it exists.
 fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

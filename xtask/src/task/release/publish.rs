@@ -203,7 +203,7 @@ enum Outcome {
 
 /// Returns the outcome for cargo's message of a failure.
 fn refusal(message: &str, name: &str, version: &str) -> Result<Outcome> {
-    // Cargo's words where the index has it, and the registry's where it was uploaded a moment ago.
+    // Cargo's message if the index has the version, and the registry's if it was uploaded a moment ago.
     if message.contains(&format!("crate {name}@{version} already exists"))
         || message.contains(&format!("crate version `{version}` is already uploaded"))
     {
