@@ -56,7 +56,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Returns whether the event is about the scheduler itself, not about work that it runs.
+    /// Returns true if the event is about the scheduler itself, not about work that it runs.
     pub const fn is_of_scheduler(self) -> bool {
         matches!(
             self,

@@ -92,7 +92,7 @@ pub fn push_str(out: &mut Vec<u8>, text: &str) {
 fn push_utf16(out: &mut Vec<u8>, text: Utf16<'_>) {
     out.push(b'"');
     let (units, _) = text.as_bytes().as_chunks::<2>();
-    // Nearly all text is ASCII, and nearly none of that needs an escape.
+    // Nearly all text is ASCII without characters to escape.
     let is_plain = |&[low, high]: &[u8; 2]| high == 0 && low < 0x80 && !may_need_escape(low);
     let plain = units.iter().take_while(|unit| is_plain(unit)).count();
     out.extend(units.iter().take(plain).map(|&[low, _]| low));
@@ -115,7 +115,7 @@ fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     push_str(out, &String::from_utf8_lossy(bytes));
 }
 
-/// Returns whether JSON does not allow a character in a string, or a terminal would obey it.
+/// Returns true if JSON does not allow a character in a string, or a terminal would obey it.
 const fn needs_escape(c: char) -> bool {
     matches!(c, '"' | '\\') || is_control(c)
 }

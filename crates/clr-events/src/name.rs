@@ -27,7 +27,7 @@ pub enum EventName<'a> {
         /// The opcode: `Start`, `Stop`, `AllocationTick`.
         phase: &'static str,
     },
-    /// The name of an event that the garbage collector defines as it goes (event 39): `GC/` and the name in
+    /// The name of an event that the garbage collector defines dynamically (event 39): `GC/` and the name in
     /// its payload.
     Dynamic(Utf16<'a>),
     /// The id of an event without a name.

@@ -41,7 +41,7 @@ pub struct Schema {
 
 /// The events of a provider.
 pub(crate) struct Table {
-    /// By event id: where its versions begin in `schemas`. One more than there are ids.
+    /// By event id, the index of its first version in `schemas`. One more entry than ids.
     pub(crate) firsts: &'static [u16],
     pub(crate) schemas: &'static [Schema],
 }

@@ -1,7 +1,7 @@
 //! The session of a process's counters, shared by all consumers.
 //!
 //! A process has at most one such session: EventCounters have one interval for all sessions, and a second
-//! session of Meters with other settings is refused. It asks for the union of what its consumers want, at the
+//! session of Meters with other settings is refused. It asks for the union of its consumers' requests, at the
 //! shortest of their intervals, and each consumer gets its own choice at its own interval. It starts with the
 //! first consumer and stops with the last.
 
@@ -220,7 +220,7 @@ impl SharedCounters {
         if !state.is_running && !self.shared.has_ended.load(Ordering::Acquire) {
             let shared = Arc::clone(&self.shared);
             let thread = thread::Builder::new().name("counters".to_owned()).stack_size(STACK);
-            // Without a thread the consumer gets nothing until the next one subscribes.
+            // Without a thread the consumer does not get values until the next one subscribes.
             state.is_running = thread.spawn(move || shared.run()).is_ok();
         }
         drop(state);

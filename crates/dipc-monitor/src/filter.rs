@@ -75,7 +75,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Returns whether the process matches. A fact that is not known never does.
+    /// Returns true if the process matches. An unknown fact never matches.
     pub fn matches(&self, process: &ProcessFacts) -> bool {
         match self.key {
             FilterKey::ProcessId => self.may_match(process.pid),
@@ -88,7 +88,7 @@ impl Filter {
         }
     }
 
-    /// Returns whether a process with this id may match: all that is known before it is asked.
+    /// Returns true if a process with this id may match: the only known fact before it is asked.
     pub(crate) fn may_match(&self, pid: u32) -> bool {
         self.key != FilterKey::ProcessId || self.value.trim().parse() == Ok(pid)
     }

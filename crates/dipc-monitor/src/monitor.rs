@@ -196,7 +196,7 @@ impl Monitor {
         self.shared.state().processes.values().cloned().collect()
     }
 
-    /// Returns the processes that were found and have not answered, or not so far.
+    /// Returns the processes that were found and have not answered so far.
     pub fn unanswered(&self) -> Vec<Unanswered> {
         let state = self.shared.state();
         let candidates = state.candidates.values();
@@ -229,7 +229,7 @@ impl Monitor {
         for process in &processes {
             process.end();
         }
-        // Sessions are stopped rather than cut: the runtimes keep nothing of them.
+        // Sessions are stopped rather than cut, so that runtimes release them.
         let longest = if is_first { LAST_SESSIONS } else { Duration::ZERO };
         let can_answer = |process: &Arc<Watched>| process.obstacle().is_none();
         await_end(&processes, can_answer, |process| process.counters.is_running(), longest);
@@ -237,7 +237,7 @@ impl Monitor {
         processes
     }
 
-    /// The address of the port, if there is one.
+    /// The address of the port, if any.
     pub fn port_address(&self) -> Option<&Address> {
         self.port.as_ref().map(Port::address)
     }

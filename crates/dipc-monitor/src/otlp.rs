@@ -1,7 +1,7 @@
 //! Metrics, log records and spans of all processes as requests of the OpenTelemetry protocol (OTLP).
 //!
 //! A process has one session for log records and spans; counters are taken from the shared session. The
-//! requests go to an [`OtlpSink`], which sends them: this module does no network I/O.
+//! requests go to an [`OtlpSink`], which sends them: this module does not do network I/O.
 
 mod batch;
 mod http;
@@ -51,7 +51,7 @@ pub enum OtlpSignal {
     Logs,
     /// Spans.
     Traces,
-    /// Profiles, which the program makes: this crate takes no samples.
+    /// Profiles, which the program makes: this crate does not take samples.
     Profiles,
 }
 

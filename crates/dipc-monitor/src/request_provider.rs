@@ -32,7 +32,7 @@ pub fn http_provider() -> ProviderConfig {
     }
 }
 
-/// The provider that shows that there are requests, whatever became of [`http_provider`].
+/// The provider that shows requests independently of [`http_provider`].
 pub(crate) fn witness_provider() -> ProviderConfig {
     ProviderConfig {
         keywords: Keywords(u64::MAX),

@@ -191,7 +191,7 @@ impl Rules {
         }
     }
 
-    /// Sets the queue of artifacts for object stores, before there are processes.
+    /// Sets the queue of artifacts for object stores, before any process is added.
     #[must_use]
     pub fn with_queue(mut self, queue: Option<EgressQueue>) -> Self {
         if let Some(context) = Arc::get_mut(&mut self.context) {

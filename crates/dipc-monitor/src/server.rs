@@ -100,9 +100,9 @@ pub struct ServerConfig {
     pub rules: Option<Arc<Rules>>,
     /// The queue of artifacts for egress providers, if a configuration has any.
     pub queue: Option<EgressQueue>,
-    /// The black boxes, if there are any. `/health` states their losses.
+    /// The black boxes, if any. `/health` states their losses.
     pub black_boxes: Option<Arc<BlackBoxes>>,
-    /// The export to a collector, if there is one. `/health` and `/metrics` state its losses.
+    /// The export to a collector, if any. `/health` and `/metrics` state its losses.
     pub export: Option<Arc<OtlpExport>>,
 }
 
@@ -432,7 +432,7 @@ async fn serve(
         .await;
 }
 
-/// Returns whether a `Host` header names localhost or an address. A web page can have its own name resolve to
+/// Returns true if a `Host` header names localhost or an address. A web page can have its own name resolve to
 /// this machine, and could then read the answers.
 ///
 /// ```

@@ -176,8 +176,7 @@ impl HeapGraphBuilder {
         self.state != State::Before
     }
 
-    /// Other processes that have dumps, none of which is in the graph, in rising order: the first thousand
-    /// seen.
+    /// Other processes with dumps that are not in the graph, in rising order: the first thousand seen.
     pub fn other_processes(&self) -> impl Iterator<Item = u64> {
         self.other_processes.iter().copied()
     }

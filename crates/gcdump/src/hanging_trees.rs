@@ -1,4 +1,4 @@
-//! Objects that form trees below the rest of a graph, and need no algorithm to know what holds them.
+//! Objects that form trees below the rest of a graph. Their holders are known without an algorithm.
 #![allow(
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,

@@ -189,7 +189,7 @@ fn count(program: &Path) -> Result<Vec<Row>> {
     rows.context("a command was not counted")
 }
 
-/// Sets the folder of a command, one thread, and nothing of this process's environment.
+/// Sets the folder of a command, one thread, and a fixed environment.
 fn clean<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
     let environment =
         [("DIPC_THREADS", "1"), ("TZ", "UTC"), ("PATH", "/usr/bin:/bin"), ("HOME", "/nonexistent")];

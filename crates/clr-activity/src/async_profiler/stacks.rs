@@ -169,7 +169,7 @@ impl AsyncStacks {
         self.methods.frames(methods)
     }
 
-    /// Returns whether no thread ran an operation.
+    /// Returns true if no thread ran an operation.
     pub const fn is_empty(&self) -> bool {
         self.runs == 0
     }

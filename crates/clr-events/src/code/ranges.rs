@@ -47,7 +47,7 @@ impl<T: Span> Ranges<T> {
             self.sort_entries();
         }
         if self.entries.len() == self.entries.capacity() {
-            // By a part: doubling would hold twice as much as there is.
+            // Grow by a part: doubling would hold twice the needed memory.
             self.entries.reserve_exact((self.entries.len() / FRACTION).max(4));
         }
         self.entries.push(entry);

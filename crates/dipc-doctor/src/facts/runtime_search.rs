@@ -17,7 +17,7 @@ pub(crate) struct RuntimeSearch {
 }
 
 impl RuntimeSearch {
-    /// Returns whether a process is seen to have a runtime.
+    /// Returns true if a process has a visible runtime.
     pub(crate) fn has_runtime(&mut self, pid: u32) -> bool {
         // For a large program, the kernel takes many times longer for the mapped files than for this line.
         let stat = linux_proc_stat::process_folder(pid).join("stat");

@@ -113,7 +113,7 @@ enum SessionEnd {
 impl BlackBox {
     /// Keeps the events of a process until its end.
     pub(super) fn run(&self, process: &Watched, context: &Context) {
-        // Before the crash: afterwards the system shows nothing of the process.
+        // Before the crash: afterwards the system no longer shows the process.
         let files = CrashFiles::of(process.target(), &context.config.host_name);
         let mut retry = RetryWait::new();
         while !self.is_over(process) {

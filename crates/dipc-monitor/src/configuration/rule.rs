@@ -401,7 +401,7 @@ impl<'c> RuleBuilder<'c> {
     }
 }
 
-/// Returns true if there are errors below a path.
+/// Returns true if a path has errors below it.
 fn errors_of(findings: &Findings, path: &str, prefix: &str) -> bool {
     let is_of = |key: &str| {
         key.eq_ignore_ascii_case(path)

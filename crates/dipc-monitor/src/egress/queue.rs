@@ -270,7 +270,7 @@ impl EgressQueue {
     /// Counts a job.
     ///
     /// # Errors
-    /// If there are as many as may be.
+    /// If the maximum number is reached.
     fn count(&self) -> Result<(), EgressError> {
         let mut jobs = lock(&self.0.jobs);
         if *jobs >= MAX_JOBS {

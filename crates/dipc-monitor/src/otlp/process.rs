@@ -220,7 +220,7 @@ fn exports_endpoints(wanted: &LogsRequest) -> bool {
     if let Some(level) = wanted.filters.get(ENDPOINTS) {
         return *level <= LogLevel::Information;
     }
-    // Of categories that begin with the name of a filter, the longest name counts.
+    // The filter with the longest name that a category begins with counts.
     let is_prefix = |name: &&String| {
         ENDPOINTS.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };

@@ -323,7 +323,7 @@ impl ProcessRules {
 
     // Functions for the session's thread.
 
-    /// Lets time pass. Returns whether the thread is still needed; if not, it counts as ended.
+    /// Lets time pass. Returns true if the thread is still needed; if not, it counts as ended.
     pub(super) fn tick(self: &Arc<Self>, has_session: bool) -> bool {
         let now = self.now();
         {

@@ -282,7 +282,7 @@ impl RuleEngine {
         }
     }
 
-    /// Records that another session of events has taken the place of the last one.
+    /// Records that another session of events has replaced the last one.
     pub fn restart_events(&mut self) {
         self.newest = None;
         if let Some(spans) = &mut self.spans {

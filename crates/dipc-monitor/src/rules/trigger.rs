@@ -77,7 +77,7 @@ fn path(name: &str) -> &str {
 }
 
 impl RequestTrigger {
-    /// Adds a span that starts. Returns whether the trigger fires.
+    /// Adds a span that starts. Returns true if the trigger fires.
     pub(crate) fn start(
         &mut self,
         trigger: &Trigger,
@@ -100,7 +100,7 @@ impl RequestTrigger {
         }
     }
 
-    /// Adds a span that has ended. Returns whether the trigger fires.
+    /// Adds a span that has ended. Returns true if the trigger fires.
     pub(crate) fn end(
         &mut self,
         trigger: &Trigger,
@@ -181,7 +181,7 @@ impl CounterState {
         self.interval
     }
 
-    /// Records that another session has taken the place of the last one. `start` is its start, since that of
+    /// Records that another session has replaced the last one. `start` is its start, relative to the start of
     /// the first one; `None` if unknown, which discards earlier values.
     pub(crate) fn begin_session(&mut self, start: Option<Duration>) {
         if let Some(start) = start.filter(|start| *start >= self.session_start) {

@@ -1,4 +1,4 @@
-//! The page of the monitor: one document, which holds no data and loads nothing but answers of the routes.
+//! The page of the monitor: one document, which does not hold data and only loads answers of the routes.
 //!
 //! The policy allows the page's own scripts and styles, by hash, and those in the pages of recordings: a
 //! flame graph that the page opens inherits the policy.

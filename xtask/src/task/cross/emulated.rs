@@ -91,7 +91,7 @@ impl Guest {
         let variable =
             |name: &str| format!("CARGO_TARGET_{}_{name}", self.target.to_uppercase().replace('-', "_"));
         command.env(variable("LINKER"), linker);
-        // A static program needs no libraries of the target at run time.
+        // A static program does not need the target's libraries at run time.
         command.env(variable("RUSTFLAGS"), "-C target-feature=+crt-static");
         if let Some(emulator) = self.emulator {
             command.env(variable("RUNNER"), program(&[emulator], &install("qemu-user-static"))?);

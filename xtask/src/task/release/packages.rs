@@ -1,5 +1,5 @@
-//! The packages for the registry: each is built from its own files, and tested with nothing else of the
-//! repository at hand.
+//! The packages for the registry: each is built from its own files, and tested without the rest of the
+//! repository.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};

@@ -110,7 +110,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Returns whether the release is a draft; `None` if it does not exist.
+    /// Returns true if the release is a draft; `None` if it does not exist.
     fn is_draft(&self) -> Result<Option<bool>> {
         let mut view = (self.gh)();
         let output = view.args(["release", "view", &self.tag(), "--json", "isDraft"]).output()?;

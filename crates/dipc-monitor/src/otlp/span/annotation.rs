@@ -1,7 +1,7 @@
 //! Links and events of activities, as the bridge of .NET 10 writes them; earlier ones write neither.
 //!
-//! `[(TRACE,SPAN,FLAGS,STATE,REMOTE,[KEY:VALUE,…]),…]` and `[(NAME,TIME,[KEY:VALUE,…]),…]`, in which a space of no
-//! width follows each comma that separates.
+//! `[(TRACE,SPAN,FLAGS,STATE,REMOTE,[KEY:VALUE,…]),…]` and `[(NAME,TIME,[KEY:VALUE,…]),…]`, in which a
+//! zero-width space follows each comma that separates.
 
 use jiff::Timestamp;
 use otlp_messages::common::KeyValue;
@@ -9,7 +9,7 @@ use otlp_messages::trace::span::{Event as SpanEvent, Link};
 
 use crate::trace_context::TraceContext;
 
-/// The space of no width after separators.
+/// The zero-width space after separators.
 const MARK: char = '\u{200b}';
 /// Maximum number of links or events of a span, and of attributes of each.
 const MAX_ANNOTATIONS: usize = 128;
