@@ -88,7 +88,7 @@ impl Filter {
         }
     }
 
-    /// Returns true if a process with this id may match: the only known fact before it is asked.
+    /// Returns true if a process with this id may match. Before it is asked, only the id is known.
     pub(crate) fn may_match(&self, pid: u32) -> bool {
         self.key != FilterKey::ProcessId || self.value.trim().parse() == Ok(pid)
     }

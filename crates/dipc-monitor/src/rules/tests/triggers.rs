@@ -196,8 +196,7 @@ fn another_session_of_counters_breaks_nothing() {
     check(
         &trigger,
         &[
-            // The session starts at 12: its first value arrives at 17, and covers the five seconds from 12
-            // on.
+            // The session starts at 12: its first value arrives at 17, and covers the five seconds before.
             ("5 mean 60; 10 mean 60; 12 session; 17 mean 60; 22 mean 60", &[22.0]),
             ("5 mean 60; 10 mean 60; 12 session; 17 mean 40; 22 mean 60", &[]),
             // The session's second value is missing.
