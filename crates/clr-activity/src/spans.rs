@@ -244,7 +244,7 @@ impl Spans {
             // activities.
             Some(_) if kind.is_of_runtime => {}
             // The events that begin and end tasks are written outside of the tasks: a task can have an
-            // activity even if these events lack it.
+            // activity even if these events do not show it.
             None if step.is_of_scheduler() => {}
             // The activity began before the recording, or has ended.
             _ => thread.worker.request = None,

@@ -68,7 +68,7 @@ pub fn event_name<'a>(event: &Event<'a>) -> EventName<'a> {
 
 /// Returns the opcode of an event: 1 is start, 2 is stop.
 ///
-/// If the recording lacks it, it is taken from the runtime's manifest or the end of the name: runtimes before
+/// If it was not recorded, it is taken from the runtime's manifest or the end of the name: runtimes before
 /// .NET 5 record no opcodes. `None` if it is unknown.
 ///
 /// ```

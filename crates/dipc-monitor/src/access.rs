@@ -230,7 +230,7 @@ impl Tokens {
     /// Returns true if it is a valid JSON Web Token of the API key.
     #[cfg(feature = "jwt")]
     fn is_signed(&self, token: &str) -> bool {
-        // A token of a file usually lacks dots: nothing is decoded for it.
+        // A token of a file usually does not contain dots: nothing is decoded for it.
         let key = match &*self.api_key() {
             ApiKeyState::Set(key) if token.contains('.') => key.clone(),
             _ => return false,

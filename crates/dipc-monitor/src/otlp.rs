@@ -86,8 +86,8 @@ pub trait OtlpSink: Send + Sync {
     /// Takes a request, with the number of points, records or spans in it.
     fn send(&self, signal: OtlpSignal, request: Request);
 
-    /// Returns a signal's queued, sent and dropped counts. `None` if the signal lacks a destination, or the
-    /// sink does not count.
+    /// Returns a signal's queued, sent and dropped counts. `None` if the signal is not exported, or the sink
+    /// does not count.
     fn totals(&self, _: OtlpSignal) -> Option<OtlpTotals> {
         None
     }

@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(group.memory(), Some(GroupMemory { used: 550, limited: Some((800, 1000)) }));
         assert_eq!(group.oom_kills(), Some(2));
         assert_eq!(group.cpu(), Some(GroupCpu { used_ns: 1_500_000, limit: Some((50_000, 100_000)) }));
-        // The root of the machine lacks such files.
+        // The root of the machine does not have such files.
         let root = tree.resolve("0::/\n", &[("/", "", "cgroup2", "rw")]);
         assert_eq!((root.memory(), root.cpu()), (None, None));
     }

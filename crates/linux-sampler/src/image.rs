@@ -80,7 +80,7 @@ impl Image {
         Ok(Self { file, build_id, debug_link, segments })
     }
 
-    /// The build id, which identifies the file on symbol servers; empty if the file lacks one.
+    /// The build id, which identifies the file on symbol servers; empty if the file does not have one.
     pub fn build_id(&self) -> &[u8] {
         &self.build_id
     }

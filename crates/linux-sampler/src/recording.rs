@@ -21,7 +21,7 @@
 //!
 //! # Source
 //! microsoft/perfview, `src/TraceEvent/EventPipe/UniversalProviders.md`; the fields as real files have them,
-//! with a `ProcessMapping` that lacks a process.
+//! with a `ProcessMapping` without a process.
 
 mod events;
 mod existing_waits;

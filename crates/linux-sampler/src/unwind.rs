@@ -145,7 +145,7 @@ impl Unwinder {
             }
         }
         // The frame with the pointer at `index` was called from the entry after it. Frames after the last
-        // match lack a frame pointer: the chain goes on with their callers.
+        // match do not have a frame pointer: the chain goes on with their callers.
         let rest = pointers.iter().position(|&pointer| pointer == registers.fp);
         let rest = rest.map(|index| index.saturating_add(1));
         let rest = rest.or((met > 1 || frames.len() == 1).then_some(met));

@@ -202,6 +202,7 @@ pub struct DirectoryEgress {
     pub directory: PathBuf,
     /// The directory in which they are written before they are complete; by default, the same.
     pub intermediate: Option<PathBuf>,
-    /// Limits on the artifacts in the directory. The caller sets them: the configuration lacks such limits.
+    /// Limits on the artifacts in the directory. The caller sets them: they are not part of the
+    /// configuration.
     pub retention: Retention,
 }

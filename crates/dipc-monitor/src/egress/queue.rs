@@ -58,7 +58,7 @@ struct Shared {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EgressError {
-    /// The configuration lacks this provider.
+    /// The configuration does not contain this provider.
     #[error("there is no egress provider '{0}'")]
     Unknown(String),
     /// The provider is a store that is not supported.

@@ -154,7 +154,7 @@ fn action_output(name: &str) -> Option<(&str, &str)> {
     prefix.eq_ignore_ascii_case(PREFIX).then(|| rest.rsplit_once('.'))?
 }
 
-/// Explains why a placeholder lacks a value; `None` if it has a value.
+/// Explains why a placeholder does not have a value; `None` if it has.
 pub(crate) fn fault(name: &str, earlier: &[Action], is_execute: bool) -> Option<String> {
     if KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
         return None;

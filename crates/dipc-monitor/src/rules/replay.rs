@@ -212,7 +212,7 @@ impl Rule {
         ends.into_iter().map(|(_, end)| end).max().unwrap_or_default()
     }
 
-    /// The providers that the rule needs to fire, if the recording lacks all of their events.
+    /// The providers that the rule needs to fire, if the recording does not contain any of their events.
     pub fn missing_providers(&self, is_recorded: impl Fn(&str) -> bool) -> Vec<String> {
         match &self.trigger {
             Trigger::Condition { condition, .. } => condition.missing_providers(is_recorded),

@@ -244,8 +244,8 @@ fn key(series: &Series) -> String {
 
 impl CounterTrigger {
     /// Returns the value that the bounds are for, as dotnet-monitor has it: the mean, the increment of the
-    /// interval, the gauge, the total, or a percentile of a histogram. Counters of Meters lack a total before
-    /// .NET 8: their increment is used instead.
+    /// interval, the gauge, the total, or a percentile of a histogram. Counters of Meters do not have a total
+    /// before .NET 8: their increment is used instead.
     fn value(&self, sample: &Sample<'_>) -> Option<f64> {
         match (self.percentile, sample.measurement) {
             (Some(percentile), _) => sample.number(Aspect::Quantile(percentile.saturating_mul(10))),

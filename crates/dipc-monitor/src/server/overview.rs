@@ -1,5 +1,5 @@
 //! The processes with their containers and rules, the last events of rules, and the operations, in one
-//! answer: dotnet-monitor's routes lack members for them.
+//! answer: dotnet-monitor's routes do not have members for them.
 
 use serde::Serialize;
 

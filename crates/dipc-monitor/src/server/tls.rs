@@ -48,7 +48,7 @@ pub enum TlsError {
         /// The reason.
         error: io::Error,
     },
-    /// A file lacks a certificate or key in PEM.
+    /// A file does not contain a certificate or key in PEM.
     #[error("{0}: it has no {1} in PEM")]
     Pem(PathBuf, &'static str),
     /// The certificate and the key do not belong together, or cannot be used.
