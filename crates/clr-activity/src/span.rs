@@ -136,8 +136,8 @@ pub struct Span<'a> {
     pub is_error: bool,
     /// The error's text, if an event has one.
     pub error: Option<&'a str>,
-    /// The time by activity, for a request that has an activity: [`time_parts`](Self::time_parts) has the parts
-    /// known by now, and [`MeasuredParts::known`] those known at the end of the recording.
+    /// The time by activity, for a request that has an activity: [`time_parts`](Self::time_parts) has the
+    /// parts known by now, and [`MeasuredParts::known`] the parts known at the end of the recording.
     pub parts: Option<MeasuredParts>,
     /// The parts that the recording has had events for up to the span's end.
     pub known: KnownParts,

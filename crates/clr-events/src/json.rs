@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::escape::{is_control, may_begin_control};
 use crate::event_fields;
 
-/// Writes into a `Vec`, which cannot fail: the formatter's errors are dropped here and nowhere else.
+/// Writes into a `Vec`, which cannot fail: only here are the formatter's errors dropped.
 macro_rules! infallible {
     ($write:expr) => {
         let _: std::io::Result<()> = $write;

@@ -15,7 +15,7 @@ pub struct ProcessFacts {
 }
 
 impl ProcessFacts {
-    /// The name for people: that of the entry assembly if the process runs `dotnet`, else its own.
+    /// The name for people: the name of the entry assembly if the process runs `dotnet`, otherwise its own.
     pub(crate) fn title(&self) -> &str {
         let assembly = self.entry_assembly.as_deref().filter(|name| !name.is_empty());
         assembly.filter(|_| self.name == "dotnet").unwrap_or(&self.name)

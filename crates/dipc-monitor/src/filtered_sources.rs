@@ -228,7 +228,7 @@ mod tests {
             sent(&sources),
             [pair(LOGGING_PROVIDER, "C"), pair("Own", "D=1"), pair(DIAGNOSTIC_SOURCE, "B")]
         );
-        // Nobody else uses the sources of this one.
+        // The sources of this session are not used by others.
         drop(other);
         assert_eq!(sources.state().count, 0);
         drop(short);

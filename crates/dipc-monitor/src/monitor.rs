@@ -48,7 +48,8 @@ pub struct MonitorConfig {
     pub port: Option<Address>,
     /// Filters that all must match for a process to be watched; all processes without any.
     pub filters: Vec<Filter>,
-    /// The directory in which the sockets of processes have to be, besides those at the port; anywhere without it.
+    /// The directory in which the sockets of processes have to be, except sockets at the port; anywhere
+    /// without it.
     pub socket_folder: Option<PathBuf>,
     /// True if only runtimes at the port are watched, as in dotnet-monitor's `Listen` mode.
     pub only_port: bool,
@@ -383,7 +384,7 @@ impl Shared {
         let mut state = self.state();
         let mut due: Vec<_> =
             state.candidates.iter().filter(|(_, it)| !it.is_asked && it.due <= now).collect();
-        // New ones first: hanging candidates would otherwise take all the threads again and again.
+        // New ones first: hanging candidates would otherwise always take all the threads.
         due.sort_by_key(|(_, candidate)| (candidate.attempts, candidate.due));
         let room = MAX_CONCURRENT_QUERIES.saturating_sub(state.asked);
         let keys: Vec<Key> = due.into_iter().take(room).map(|(key, _)| key.clone()).collect();

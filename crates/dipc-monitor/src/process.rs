@@ -175,7 +175,7 @@ impl Watched {
         &self.target
     }
 
-    /// The name for people: that of the entry assembly if the process runs `dotnet`, else its own.
+    /// The name for people: the name of the entry assembly if the process runs `dotnet`, otherwise its own.
     pub fn title(&self) -> &str {
         self.facts.title()
     }

@@ -250,7 +250,7 @@ mod tests {
         let mut text = String::new();
         of("b.dmp").open().unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "12345");
-        // Ids are of the provider and the name.
+        // Ids are made from the provider and the name.
         let again = list(&directories, None);
         assert!(again.iter().any(|it| it.id == of("a.nettrace").id));
     }

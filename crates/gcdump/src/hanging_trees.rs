@@ -27,7 +27,7 @@ pub(crate) struct HangingTrees {
 struct Open<'g> {
     node: u32,
     rest: slice::Iter<'g, u32>,
-    /// True if all those followed lead to members.
+    /// True if all followed references lead to members.
     is_tree: bool,
 }
 

@@ -31,7 +31,7 @@ pub struct ControlGroup {
     cpu_limit: Option<Group>,
 }
 
-/// The folder of a group, with those above it, up to the mounted one.
+/// The folder of a group, with its parents, up to the mounted one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Group {
     folder: PathBuf,
@@ -204,7 +204,7 @@ impl<'t> Mount<'t> {
 }
 
 impl Group {
-    /// The folder, and those above it up to the mounted one.
+    /// The folder, and its parents up to the mounted one.
     fn folders(&self) -> impl Iterator<Item = &Path> {
         self.folder.ancestors().take(self.depth.saturating_add(1))
     }
@@ -360,7 +360,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_process_of_this_machine_has_a_group() {
         let group = ControlGroup::of_process(std::process::id()).unwrap();
-        // Where the kernel counts both, they are more than nothing.
+        // If the kernel counts both, they are not zero.
         assert!(group.memory().is_none_or(|memory| memory.used > 0));
         assert!(group.cpu().is_none_or(|cpu| cpu.used_ns > 0));
     }

@@ -240,7 +240,7 @@ impl SymbolTable {
         true
     }
 
-    /// Sorts the rows; of those with the same address, the first added is kept.
+    /// Sorts the rows; the first row added for an address is kept.
     pub(crate) fn sort(&mut self) {
         self.rows.sort_by_key(|row| row.start);
         self.rows.dedup_by_key(|row| row.start);

@@ -81,8 +81,8 @@ pub struct Sampler {
 #[derive(Debug)]
 struct Buffer {
     processor: i32,
-    /// True if it has the stacks of switches, and nothing else: threads that switch often fill it, and lose
-    /// no times of switches by that.
+    /// True if it has only the stacks of switches: threads that switch often fill it, and lose no times of
+    /// switches by that.
     of_switch_stacks: bool,
     /// The index in `events` of the event that it was mapped from.
     event: usize,
@@ -92,7 +92,7 @@ struct Buffer {
 /// A filter for the records of the scope.
 #[derive(Debug)]
 struct Filter {
-    /// The processes, if samples of running threads are of whole processors.
+    /// The processes, if running threads are sampled per processor.
     processes: Option<HashSet<i32>>,
     children: bool,
     /// Threads that events were opened for. A thread that began meanwhile may have inherited other events as

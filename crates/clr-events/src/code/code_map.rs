@@ -15,7 +15,7 @@ use crate::view::{self, ClrEvent, IlToNativeMap, ProcessMapping, ProcessSymbol};
 /// The code of a recording by address: methods and symbols.
 ///
 /// Collects descriptions of code from the events of a recording, in any order: methods that were loaded and
-/// unloaded, those present when the session began or ended (rundown), modules, and in V6 the mappings of
+/// unloaded, methods present when the session began or ended (rundown), modules, and in V6 the mappings of
 /// processes, and symbols. Most methods are named only at the end of a recording, so names are available
 /// after a full read: [`symbolizer`](Self::symbolizer).
 ///

@@ -116,7 +116,7 @@ impl<'m> Module<'m> {
     pub fn path(&self) -> &'m str {
         self.texts.get(self.details.il_path)
     }
-    /// Returns the path of the precompiled code, if that is another file; else an empty string.
+    /// Returns the path of the precompiled code, if it is in another file; otherwise an empty string.
     pub fn native_path(&self) -> &'m str {
         self.texts.get(self.details.native_path)
     }

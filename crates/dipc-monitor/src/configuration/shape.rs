@@ -224,7 +224,7 @@ fn check_object(
             continue;
         };
         match property.support {
-            // `false` and `null` ask for nothing.
+            // `false` and `null` do not request anything.
             _ if child.is_empty() || child.value.as_deref().and_then(parse_boolean) == Some(false) => {}
             Support::Used => {}
             Support::Ignored(reason) => {

@@ -9,7 +9,7 @@ use otlp_messages::trace::span::SpanKind;
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /// Adds the attributes of a request that ASP.NET Core serves, or that HttpClient sends, unless the
-/// application has set them. Returns the kind of the span, if the event is of one.
+/// application has set them. Returns the kind of the span, if the event belongs to one.
 pub(super) fn add_properties(
     event: &DiagnosticEvent,
     tags: &mut BTreeMap<String, String>,

@@ -80,7 +80,7 @@ impl ProcessExport {
         self.is_stopped.store(true, Ordering::Release);
     }
 
-    /// Returns true if the system shows nothing that keeps its process from answering.
+    /// Returns true unless the system is known to keep its process from answering.
     pub(super) fn can_answer(&self) -> bool {
         self.process.obstacle().is_none()
     }
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(arguments(None, false), None);
     }
 
-    /// The last session's filter is in force for all: the black box takes nothing from the export.
+    /// The last session's filter is in force for all: the black box must not reduce the export.
     #[test]
     fn the_black_box_has_the_filter_of_the_export() {
         let filter = |wanted, has_spans| black_box_logs(wanted, has_spans).map(|provider| provider.arguments);

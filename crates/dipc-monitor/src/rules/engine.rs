@@ -93,7 +93,7 @@ pub struct CounterNeed {
 }
 
 impl RuleEngine {
-    /// Starts the rules that are for a process. `interval_of` returns the interval of a provider's counters.
+    /// Starts the rules that apply to a process. `interval_of` returns the interval of a provider's counters.
     pub fn new(
         rules: &[Arc<Rule>],
         process: &ProcessFacts,

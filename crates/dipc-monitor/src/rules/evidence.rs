@@ -71,7 +71,7 @@ impl Evidence {
         }
     }
 
-    /// Adds a request that counts, and returns the given number of those in the window.
+    /// Adds a request that counts, and returns the given number of requests in the window.
     pub(crate) fn add_counted(&mut self, in_window: u64) -> u64 {
         if let Self::Requests { counted, most, .. } = self {
             *counted = counted.saturating_add(1);

@@ -140,7 +140,7 @@ pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
 /// The names of actions with outputs that an action uses.
 pub(crate) fn used_actions(kind: &ActionKind) -> Vec<String> {
     let mut used = Vec::new();
-    // Texts are only read: the method is for both.
+    // Strings are only read; the method serves both uses.
     kind.clone().for_each_text(|text| {
         used.extend(names(text).filter_map(|name| Some(action_output(name)?.0.to_owned())));
     });

@@ -1,4 +1,4 @@
-//! Many ranges that hold one address: memory that is used again and again.
+//! Many ranges that hold one address: memory that is reused many times.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
