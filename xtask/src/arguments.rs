@@ -150,7 +150,7 @@ pub(crate) const SETUP_TASKS: [&str; 9] =
 /// unsafe code of their dependencies (hashbrown, memchr) is reached with their data. Not among them: gcdump,
 /// because some of its tests fill tables to their limits, more than ten minutes each here; clr-counters,
 /// because its tests expect exact logarithms and powers, which Miri makes inexact on purpose; clr-conditions,
-/// which lacks unit tests.
+/// which does not have unit tests.
 pub(crate) const MIRI_PACKAGES: [&str; 5] =
     ["dipc-wire", "nettrace", "nettrace-writer", "clr-events", "portable-pdb"];
 

@@ -84,8 +84,8 @@ type RequestFilter = Box<dyn Fn(&Span<'_>) -> bool + Send>;
 /// Finds the events of chosen requests and activities from all events in time order. A second reading then
 /// tests single events against the result, in any order.
 ///
-/// A request has the events of its activity and of those within it, and everything that happened on a thread
-/// while the thread worked for it, as [`Spans`] follow it through the events of tasks. It also has the
+/// A request has the events of its activity and of nested activities, and everything that happened on a
+/// thread while the thread worked for it, as [`Spans`] follow it through the events of tasks. It also has the
 /// collector's pauses during it, which stop all requests, and the events by which its threads begin and end
 /// other work.
 ///

@@ -1,7 +1,7 @@
 //! Events of the runtime's asynchronous profiler: which `async` methods wait for the code that a thread runs.
 //!
 //! .NET 11 has an EventSource for it. Its only event carries a buffer of many small events of one thread. The
-//! layout is read as published; no runtime that writes it has been at hand yet.
+//! layout is read as published; a runtime that writes it has not been available yet.
 //!
 //! # Source
 //! `AsyncProfiler.cs` and `AsyncProfilerEventSource.cs` of dotnet/runtime, and
@@ -32,7 +32,7 @@ pub const ASYNC_PROFILER: &str = "System.Runtime.CompilerServices.AsyncProfilerE
 /// The id of the event with a buffer.
 const ASYNC_EVENTS: u32 = 1;
 
-/// Returns whether events of this kind carry an [`AsyncBuffer`].
+/// Returns true if events of this kind carry an [`AsyncBuffer`].
 pub fn has_async_buffer(metadata: &Metadata) -> bool {
     metadata.event_id() == ASYNC_EVENTS && metadata.provider() == ASYNC_PROFILER
 }

@@ -73,7 +73,7 @@ impl DiagnosticEvent {
     }
 
     /// Returns true if an event of the bridge is of an ActivitySource. The sources of ASP.NET Core and
-    /// HttpClient are both kinds, so their spans can appear twice.
+    /// HttpClient are of both kinds, so their spans can appear twice.
     pub fn is_of_activity_source(event: &Event<'_>) -> bool {
         event.provider() == DIAGNOSTIC_SOURCE
             && matches!(event.name(), "ActivityStart" | "ActivityStop" | "Activity")
@@ -110,7 +110,7 @@ impl DiagnosticEvent {
         found.filter(|value| !value.is_empty())
     }
 
-    /// The tags of the activity, where the event has them as `Tags`.
+    /// The tags of the activity, if the event has them as `Tags`.
     ///
     /// ```no_run
     /// use clr_activity::DiagnosticEvent;

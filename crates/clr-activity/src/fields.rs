@@ -47,7 +47,7 @@ pub(crate) fn text(value: &Value<'_>) -> String {
     text
 }
 
-/// The value of a field as text; `None` if the event lacks that field.
+/// The value of a field as text; `None` if the event does not have that field.
 pub(crate) fn field(event: &Event<'_>, name: &str) -> Option<String> {
     let mut fields = event.fields().flatten();
     fields.find(|(field, _)| *field == name).map(|(_, value)| text(&value))

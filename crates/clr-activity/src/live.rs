@@ -55,7 +55,7 @@ pub(crate) struct LiveSpans {
     by_key: HashMap<(Option<u64>, u32, String), SpanId>,
     clocks: HashMap<Option<u64>, PauseClock>,
     orphans: usize,
-    /// True if the intervals of requests are wanted.
+    /// True if the intervals of requests are collected.
     pub(crate) keeps_intervals: bool,
     next: u64,
     /// Changes with the spans: facts about an activity hold while it stays the same.

@@ -68,17 +68,17 @@ pub enum SpanEnd {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TimeParts {
-    /// The runtime had suspended the process for a garbage collection; `None` if the recording lacks
-    /// suspensions.
+    /// The runtime had suspended the process for a garbage collection; `None` if suspensions were not
+    /// recorded.
     #[serde(rename = "gc_pause_ns", serialize_with = "nanoseconds")]
     pub gc_pause: Option<Duration>,
     /// A thread worked for the request; `None` if the recording does not show when threads do.
     #[serde(rename = "on_thread_ns", serialize_with = "nanoseconds")]
     pub on_thread: Option<Duration>,
-    /// A call to something outside the program had not ended; `None` if the recording lacks such calls.
+    /// A call to something outside the program had not ended; `None` if such calls were not recorded.
     #[serde(rename = "outgoing_ns", serialize_with = "nanoseconds")]
     pub outgoing: Option<Duration>,
-    /// Work for the request was in the queue of the thread pool; `None` if the recording lacks such events.
+    /// Work for the request was in the queue of the thread pool; `None` if such events were not recorded.
     #[serde(rename = "queued_ns", serialize_with = "nanoseconds")]
     pub queued: Option<Duration>,
     /// The rest; `None` if it is not known when threads worked for the request.
@@ -136,8 +136,8 @@ pub struct Span<'a> {
     pub is_error: bool,
     /// The error's text, if an event has one.
     pub error: Option<&'a str>,
-    /// The time by activity, for a request that has an activity: [`time_parts`](Self::time_parts) has the parts
-    /// known by now, and [`MeasuredParts::known`] those known at the end of the recording.
+    /// The time by activity, for a request that has an activity: [`time_parts`](Self::time_parts) has the
+    /// parts known by now, and [`MeasuredParts::known`] the parts known at the end of the recording.
     pub parts: Option<MeasuredParts>,
     /// The parts that the recording has had events for up to the span's end.
     pub known: KnownParts,

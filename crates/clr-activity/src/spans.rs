@@ -46,8 +46,8 @@ pub struct SpanSource {
 
 /// Pairs the events of spans, in time order.
 ///
-/// Spans are those that an EventSource starts and stops, including .NET's own for servers and for HTTP and
-/// SQL clients, and spans passed on by the DiagnosticSource bridge. They are paired by their activity if
+/// Spans are started and stopped by an EventSource, including .NET's own for servers and for HTTP and SQL
+/// clients, and spans passed on by the DiagnosticSource bridge. They are paired by their activity if
 /// activities are recorded (TplEventSource keyword 0x80), otherwise by their fields if these identify them.
 ///
 /// ```no_run
@@ -244,7 +244,7 @@ impl Spans {
             // activities.
             Some(_) if kind.is_of_runtime => {}
             // The events that begin and end tasks are written outside of the tasks: a task can have an
-            // activity even if these events lack it.
+            // activity even if these events do not show it.
             None if step.is_of_scheduler() => {}
             // The activity began before the recording, or has ended.
             _ => thread.worker.request = None,

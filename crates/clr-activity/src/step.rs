@@ -56,7 +56,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Returns whether the event is about the scheduler itself, not about work that it runs.
+    /// Returns true if the event is about the scheduler itself, not about work that it runs.
     pub const fn is_of_scheduler(self) -> bool {
         matches!(
             self,
@@ -204,7 +204,7 @@ impl Kind {
                 }
                 tasks::TASK_STARTED => Step::Start(WorkId::Task(word(event, 2)?)),
                 tasks::TASK_COMPLETED => Step::Stop(WorkId::Task(word(event, 2)?)),
-                // A wait that blocks the thread changes nothing.
+                // A wait that blocks the thread is not a step.
                 tasks::TASK_WAIT_BEGIN if word(event, 3)? == 1 => Step::Nothing,
                 tasks::TASK_WAIT_BEGIN => Step::Create(WorkId::Wait(word(event, 2)?)),
                 tasks::TASK_WAIT_END => Step::Resume(WorkId::Wait(word(event, 2)?)),

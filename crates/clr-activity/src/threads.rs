@@ -26,7 +26,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// Returns true if an event that shows only its thread's activity has no new information.
+    /// Returns true if an event that shows only its thread's activity does not have new information.
     pub(crate) fn is_at(&self, activity: Option<Uuid>, generation: u64) -> bool {
         match activity {
             None => self.worker.request.is_none() && self.request.is_none(),

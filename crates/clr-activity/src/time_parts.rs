@@ -54,7 +54,7 @@ pub(crate) struct WorkState {
     queued: Duration,
     /// The value of `waiting` up to which that was counted.
     counted: Duration,
-    /// When all this was, if that is wanted.
+    /// The intervals of the states, if requested.
     intervals: Option<Box<WorkIntervals>>,
 }
 

@@ -1,6 +1,6 @@
 //! The cost of interpreting events: fields, views, names for addresses, stacks.
 //!
-//! Events are those of the recordings in `testdata`; `events` only iterates over them, which all others
+//! Events are taken from the recordings in `testdata`; `events` only iterates over them, which all others
 //! include.
 
 use std::hint::black_box;

@@ -8,7 +8,7 @@ const CHECK: u32 = 0x599D_99AD;
 /// The path of an activity that an EventSource started: the numbers of its ancestors and its own.
 ///
 /// EventSource makes the ids of activities that begin with a `Start` event out of such paths. Prints as
-/// TraceEvent does: `//1/2/3/`, or `/#4711/1/2/3/` where the id belongs to process 4711.
+/// TraceEvent does: `//1/2/3/`, or `/#4711/1/2/3/` if the id belongs to process 4711.
 ///
 /// ```
 /// use clr_events::ActivityPath;
@@ -38,7 +38,7 @@ pub struct ActivityPath {
 pub struct PathSegment {
     /// The number: activities that one activity started are counted from 1.
     pub number: u64,
-    /// The path was too long for the id, and this number replaces the rest of it.
+    /// The path was too long for the id, and this number replaces the rest.
     pub is_overflow: bool,
 }
 
@@ -59,7 +59,7 @@ impl ActivityPath {
         path.segments().next().map(|_| path)
     }
 
-    /// The process, where the id says so.
+    /// The process, if the id states it.
     pub const fn process_id(&self) -> Option<u32> {
         self.process_id
     }

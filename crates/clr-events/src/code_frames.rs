@@ -59,7 +59,7 @@ enum Key {
 #[derive(Debug)]
 pub struct CodeFrames<'m> {
     symbolizer: Symbolizer<'m>,
-    /// By process and address, where the answer is the same for all times.
+    /// By process and address, if the answer is the same for all times.
     known: HashMap<(Option<u64>, u64), CodeFrameId>,
     ids: HashMap<Key, CodeFrameId>,
     frames: Vec<Code<'m>>,

@@ -7,7 +7,7 @@ use nettrace::{Event, ThreadId, Ticks};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interval<T> {
-    /// The thread's process, where it is known.
+    /// The thread's process, if known.
     pub process: Option<u64>,
     /// The thread.
     pub thread: ThreadId,
@@ -29,7 +29,7 @@ impl<T> Interval<T> {
 
 /// Makes intervals of marks: of each thread's samples, in time order.
 ///
-/// The last mark of a thread makes none: how long it held is not known.
+/// The last mark of a thread does not make an interval: its duration is not known.
 ///
 /// ```
 /// use clr_events::Intervals;
@@ -70,7 +70,7 @@ impl<T> Intervals<T> {
         Some(Interval { process, thread, start, end: end.max(start), mark })
     }
 
-    /// The last mark of each thread, in no order: intervals of no length.
+    /// The last mark of each thread, unordered: empty intervals.
     pub fn into_open(self) -> impl Iterator<Item = Interval<T>> {
         self.open.into_iter().map(|((process, thread), (start, mark))| Interval {
             process,

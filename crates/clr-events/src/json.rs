@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::escape::{is_control, may_begin_control};
 use crate::event_fields;
 
-/// Writes into a `Vec`, which cannot fail: the formatter's errors are dropped here and nowhere else.
+/// Writes into a `Vec`, which cannot fail: only here are the formatter's errors dropped.
 macro_rules! infallible {
     ($write:expr) => {
         let _: std::io::Result<()> = $write;
@@ -92,7 +92,7 @@ pub fn push_str(out: &mut Vec<u8>, text: &str) {
 fn push_utf16(out: &mut Vec<u8>, text: Utf16<'_>) {
     out.push(b'"');
     let (units, _) = text.as_bytes().as_chunks::<2>();
-    // Nearly all text is ASCII, and nearly none of that needs an escape.
+    // Nearly all text is ASCII without characters to escape.
     let is_plain = |&[low, high]: &[u8; 2]| high == 0 && low < 0x80 && !may_need_escape(low);
     let plain = units.iter().take_while(|unit| is_plain(unit)).count();
     out.extend(units.iter().take(plain).map(|&[low, _]| low));
@@ -115,7 +115,7 @@ fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     push_str(out, &String::from_utf8_lossy(bytes));
 }
 
-/// Returns whether JSON does not allow a character in a string, or a terminal would obey it.
+/// Returns true if JSON does not allow a character in a string, or a terminal would obey it.
 const fn needs_escape(c: char) -> bool {
     matches!(c, '"' | '\\') || is_control(c)
 }
@@ -187,8 +187,8 @@ pub enum Incomplete {
     Invalid(FieldError),
     /// The fields with their names are longer than [`limit`] allows.
     TooLong,
-    /// The payload has more bytes than the recording's list of fields. A field is not what the list says, such
-    /// as a string with a NUL in it.
+    /// The payload has more bytes than the recording's list of fields. A field differs from the list, such as
+    /// a string with a NUL in it.
     LeftOver(usize),
 }
 
@@ -344,7 +344,7 @@ pub fn push_within(out: &mut Vec<u8>, value: Value<'_>, limit: usize) -> bool {
         Value::Named(named) if named.has_name() => push_str(out, &named.to_string()),
         Value::Named(named) => push_u64(out, named.number.into()),
         Value::Array(array) => return push_array(out, array, limit),
-        // The object was walked when its value was read, so every field of it is there.
+        // The object was walked when its value was read, so it has every field.
         Value::Object(mut fields) => return push_object(out, &mut fields, limit).is_ok(),
         // The reader may learn types that this crate does not know.
         _ => out.extend_from_slice(b"null"),

@@ -73,7 +73,7 @@
 //!
 //! # What this crate does not do
 //!
-//! The crate reads no files and no clock, prints nothing, and keeps only the parts of events named above.
+//! The crate does not read files or a clock, does not print, and keeps only the parts of events named above.
 //! Events of EventSources describe themselves: see [`nettrace::Event::fields`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]

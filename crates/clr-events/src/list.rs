@@ -46,7 +46,7 @@ impl<T> List<'_, T> {
         self.left
     }
 
-    /// Returns whether no element is left.
+    /// Returns true if no element is left.
     pub const fn is_empty(&self) -> bool {
         self.left == 0
     }

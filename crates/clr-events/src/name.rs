@@ -27,7 +27,7 @@ pub enum EventName<'a> {
         /// The opcode: `Start`, `Stop`, `AllocationTick`.
         phase: &'static str,
     },
-    /// The name of an event that the garbage collector defines as it goes (event 39): `GC/` and the name in
+    /// The name of an event that the garbage collector defines dynamically (event 39): `GC/` and the name in
     /// its payload.
     Dynamic(Utf16<'a>),
     /// The id of an event without a name.
@@ -68,7 +68,7 @@ pub fn event_name<'a>(event: &Event<'a>) -> EventName<'a> {
 
 /// Returns the opcode of an event: 1 is start, 2 is stop.
 ///
-/// If the recording lacks it, it is taken from the runtime's manifest or the end of the name: runtimes before
+/// If it was not recorded, it is taken from the runtime's manifest or the end of the name: runtimes before
 /// .NET 5 record no opcodes. `None` if it is unknown.
 ///
 /// ```

@@ -84,7 +84,7 @@ impl ThreadRoles {
         self.add_decoded(event, view.as_ref());
     }
 
-    /// Returns the number of threads and processes of which something is known.
+    /// Returns the number of threads and processes with known facts.
     pub fn len(&self) -> usize {
         self.roles.len().saturating_add(self.marked.len()).saturating_add(self.servers.len())
     }

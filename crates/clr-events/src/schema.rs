@@ -23,7 +23,7 @@ pub struct Schema {
     pub id: u16,
     /// The version.
     pub version: u8,
-    /// The name that TraceEvent shows, such as `GC/Start`; empty where it knows none.
+    /// The name that TraceEvent shows, such as `GC/Start`; empty if TraceEvent does not know the event.
     pub name: &'static str,
     /// The runtime's name for the task, such as `GarbageCollection`.
     pub task: &'static str,
@@ -41,7 +41,7 @@ pub struct Schema {
 
 /// The events of a provider.
 pub(crate) struct Table {
-    /// By event id: where its versions begin in `schemas`. One more than there are ids.
+    /// By event id, the index of its first version in `schemas`. One more entry than ids.
     pub(crate) firsts: &'static [u16],
     pub(crate) schemas: &'static [Schema],
 }

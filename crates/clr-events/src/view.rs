@@ -66,7 +66,7 @@ impl<'a> ClrEvent<'a> {
 }
 
 impl ContentionStop {
-    /// The length of the wait, as the runtime measured it; `None` where it says none or an impossible one.
+    /// The length of the wait, as the runtime measured it; `None` if it is missing or impossible.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and saturates")]
     pub fn duration(&self) -> Option<Duration> {
         self.duration_ns

@@ -11,16 +11,15 @@ use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload};
 const METHODS: u64 = 500_000;
 const MAX_MEMORY: u64 = 100 << 20;
 
-/// The most memory that the process has ever held, in bytes.
+/// Peak memory of the process, in bytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// A number of methods from `first` on, with names as long as those of real programs: 20 methods a type, a
-/// quarter of the signatures seen before. Each is reported when it is loaded and again when the recording
-/// ends.
+/// A number of methods from `first` on, with names as long as in real programs: 20 methods a type, a quarter
+/// of the signatures seen before. Each is reported when it is loaded and again when the recording ends.
 fn recording(first: u64, count: u64) -> Vec<u8> {
     let mut trace = Trace::new(&TraceHeader::default());
     let kinds = [(1, Provider::Runtime, 143), (2, Provider::Rundown, 144)];

@@ -74,7 +74,7 @@ pub fn entry_assembly(pid: u32) -> Option<String> {
     dipc_client::entry_assembly(&dipc_transport::command_line(pid).ok()?)
 }
 
-/// Returns whether a skipped file points to a .NET process with a problem. Most skipped processes are simply
+/// Returns true if a skipped file points to a .NET process with a problem. Most skipped processes are simply
 /// not readable.
 fn is_suspect(reason: &SkipReason) -> bool {
     matches!(reason, SkipReason::ForeignOwner { .. } | SkipReason::NotASocket)

@@ -69,7 +69,7 @@ pub enum Evidence {
     Createdump(Hazard),
     /// For [`Check::Sampling`].
     Sampling(SamplingEvidence),
-    /// For [`Check::Memory`]: the program is for another processor than x86-64.
+    /// For [`Check::Memory`]: the program was built for another processor than x86-64.
     Memory {
         /// The processor's architecture, as ELF numbers it (`e_machine`).
         machine: u16,

@@ -37,7 +37,7 @@ pub struct Finding {
     pub status: Status,
     /// The facts that the result rests on.
     pub evidence: Evidence,
-    /// The action that fixes it, if there is one.
+    /// The action that fixes it, if any.
     pub fix: Option<Fix>,
 }
 

@@ -15,7 +15,7 @@ pub use api_key::{ApiKey, ApiKeyError};
 #[cfg(feature = "jwt")]
 pub use jwt::JwtError;
 
-/// A part of what the server does.
+/// A part of the server's functions.
 ///
 /// ```
 /// use dipc_monitor::Scope;
@@ -204,7 +204,7 @@ impl Tokens {
         self.api_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true without tokens, if an API key was never set.
+    /// Returns true if there are no tokens, and an API key was never set.
     pub fn is_empty(&self) -> bool {
         self.list().is_empty() && self.added.is_empty() && matches!(*self.api_key(), ApiKeyState::Unset)
     }
@@ -230,7 +230,7 @@ impl Tokens {
     /// Returns true if it is a valid JSON Web Token of the API key.
     #[cfg(feature = "jwt")]
     fn is_signed(&self, token: &str) -> bool {
-        // A token of a file usually lacks dots: nothing is decoded for it.
+        // A token of a file usually does not contain dots: nothing is decoded for it.
         let key = match &*self.api_key() {
             ApiKeyState::Set(key) if token.contains('.') => key.clone(),
             _ => return false,

@@ -1,7 +1,7 @@
-//! The session of a process's counters, shared by all who want them.
+//! The session of a process's counters, shared by all consumers.
 //!
 //! A process has at most one such session: EventCounters have one interval for all sessions, and a second
-//! session of Meters with other settings is refused. It asks for the union of what its consumers want, at the
+//! session of Meters with other settings is refused. It asks for the union of its consumers' requests, at the
 //! shortest of their intervals, and each consumer gets its own choice at its own interval. It starts with the
 //! first consumer and stops with the last.
 
@@ -42,7 +42,7 @@ pub struct CounterRequest {
     pub max_histograms: u32,
     /// Maximum number of time series of Meters; 1000 by default.
     pub max_time_series: u32,
-    /// True if histograms have exponential buckets where the runtime has them. Consumers of quantiles cannot
+    /// True if histograms use exponential buckets where the runtime supports them. Consumers of quantiles cannot
     /// share a session with consumers of buckets: while both exist, quantiles are requested.
     pub exponential_histograms: bool,
 }
@@ -220,7 +220,7 @@ impl SharedCounters {
         if !state.is_running && !self.shared.has_ended.load(Ordering::Acquire) {
             let shared = Arc::clone(&self.shared);
             let thread = thread::Builder::new().name("counters".to_owned()).stack_size(STACK);
-            // Without a thread the consumer gets nothing until the next one subscribes.
+            // Without a thread the consumer does not get values until the next one subscribes.
             state.is_running = thread.spawn(move || shared.run()).is_ok();
         }
         drop(state);
@@ -301,7 +301,7 @@ impl Plan {
         })
     }
 
-    /// Returns true if a session of this plan has what the other asks for, at its interval or a shorter one.
+    /// Returns true if a session of this plan covers the other plan, at its interval or a shorter one.
     fn covers(&self, other: &Self) -> bool {
         other.selections.iter().all(|selection| self.selections.contains(selection))
             && self.interval <= other.interval
@@ -310,8 +310,7 @@ impl Plan {
             && (!self.exponential_histograms || other.exponential_histograms)
     }
 
-    /// Returns true if its session is kept for the other plan: it has what that asks for, and is not much too
-    /// fine.
+    /// Returns true if its session is kept for the other plan: it covers that plan, and is not much too fine.
     fn suits(&self, other: &Self) -> bool {
         self.covers(other) && other.interval < self.interval * 2
     }

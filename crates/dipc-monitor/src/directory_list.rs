@@ -13,7 +13,7 @@ use crate::egress::path_of;
 /// Maximum size of a list to read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The locks of directories, which are few. A directory that does not answer holds up no other one.
+/// The locks of directories, which are few. A directory that does not answer does not hold up others.
 static LOCKS: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
 
 /// A file of lines in a directory.
@@ -67,7 +67,7 @@ impl<'d> DirectoryList<'d> {
         }
     }
 
-    /// Writes the list anew, as a whole.
+    /// Rewrites the whole list.
     pub(crate) fn replace(&self, content: &[u8]) -> io::Result<()> {
         let new = self.directory.join(format!("{}.new", self.name));
         // A file may have been left over.
@@ -79,7 +79,7 @@ impl<'d> DirectoryList<'d> {
     }
 }
 
-/// Returns true for a link or a pipe, which is not what the monitor has written.
+/// Returns true for a link or a pipe, which the monitor has not written.
 fn is_replaced(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidInput
 }

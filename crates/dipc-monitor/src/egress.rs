@@ -137,7 +137,7 @@ pub(crate) fn directories(providers: &BTreeMap<String, EgressProvider>) -> BTree
 
 /// Applies the limits of a directory after an artifact has arrived there.
 fn limit(directory: &Path, artifact: &Path, retention: &Retention) {
-    // The artifact is where it belongs. Without its list, nothing is removed.
+    // The artifact is in its place. Without its list, nothing is removed.
     let _ = ledger::add(directory, artifact, retention);
 }
 
@@ -146,7 +146,7 @@ fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// A name in a directory that no other file has, for the parts of `target`.
+/// A unique name in a directory, for the parts of `target`.
 fn hidden(directory: &Path, target: &Path) -> PathBuf {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     directory.join(format!(".{name}.{}.part", Uuid::new_v4().simple()))

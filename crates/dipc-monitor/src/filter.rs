@@ -15,7 +15,7 @@ pub struct ProcessFacts {
 }
 
 impl ProcessFacts {
-    /// The name for people: that of the entry assembly if the process runs `dotnet`, else its own.
+    /// The name for people: the name of the entry assembly if the process runs `dotnet`, otherwise its own.
     pub(crate) fn title(&self) -> &str {
         let assembly = self.entry_assembly.as_deref().filter(|name| !name.is_empty());
         assembly.filter(|_| self.name == "dotnet").unwrap_or(&self.name)
@@ -75,7 +75,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Returns whether the process matches. A fact that is not known never does.
+    /// Returns true if the process matches. An unknown fact never matches.
     pub fn matches(&self, process: &ProcessFacts) -> bool {
         match self.key {
             FilterKey::ProcessId => self.may_match(process.pid),
@@ -88,7 +88,7 @@ impl Filter {
         }
     }
 
-    /// Returns whether a process with this id may match: all that is known before it is asked.
+    /// Returns true if a process with this id may match. Before it is asked, only the id is known.
     pub(crate) fn may_match(&self, pid: u32) -> bool {
         self.key != FilterKey::ProcessId || self.value.trim().parse() == Ok(pid)
     }

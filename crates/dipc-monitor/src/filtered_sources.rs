@@ -21,8 +21,8 @@ const BUFFER_MB: u32 = 1;
 ///
 /// At the end of any session, the runtime sends its EventSources a command without arguments. EventSources
 /// with filters take it as the end of all sessions: the remaining sessions get no events from them. So
-/// whenever such a session ends, the filters of the remaining ones are sent again, by a [`Renewal`]. Sessions
-/// of other programs are noticed by their consequence (`request_witness`).
+/// whenever such a session ends, the filters of the remaining ones are sent again, by a [`Renewal`]. The end
+/// of other programs' sessions is detected from its consequence (`request_witness`).
 pub(crate) struct FilteredSources {
     target: Target,
     log: ProcessLog,
@@ -228,7 +228,7 @@ mod tests {
             sent(&sources),
             [pair(LOGGING_PROVIDER, "C"), pair("Own", "D=1"), pair(DIAGNOSTIC_SOURCE, "B")]
         );
-        // Nobody else uses the sources of this one.
+        // The sources of this session are not used by others.
         drop(other);
         assert_eq!(sources.state().count, 0);
         drop(short);

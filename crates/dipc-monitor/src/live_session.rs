@@ -117,8 +117,8 @@ impl LiveSession {
         }
     }
 
-    /// Stops the session, so that the runtime keeps nothing of it, and reads its rest. `deliver` is called
-    /// whenever there are events. Returns whether the runtime has stopped it.
+    /// Stops the session, so that the runtime releases it, and reads its rest. `deliver` is called whenever
+    /// there are events. Returns true if the runtime has stopped it.
     pub(crate) fn stop(&mut self, mut deliver: impl FnMut(&mut LiveReader)) -> bool {
         let deadline = Deadline::after(DRAIN);
         if self.session.request_stop().is_err() {

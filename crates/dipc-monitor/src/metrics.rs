@@ -45,7 +45,7 @@ pub struct MetricsConfig {
 
 impl MetricsConfig {
     /// The defaults: counters of .NET and ASP.NET Core every five seconds. With dotnet-monitor's names, they
-    /// are its EventCounters; otherwise Meters where a process has them, with histograms.
+    /// are its EventCounters; otherwise Meters if a process has them, with histograms.
     pub fn new(style: NameStyle) -> Self {
         let selection = if style == NameStyle::DotnetMonitor {
             default_counters()

@@ -48,7 +48,8 @@ pub struct MonitorConfig {
     pub port: Option<Address>,
     /// Filters that all must match for a process to be watched; all processes without any.
     pub filters: Vec<Filter>,
-    /// The directory in which the sockets of processes have to be, besides those at the port; anywhere without it.
+    /// The directory in which the sockets of processes have to be, except sockets at the port; anywhere
+    /// without it.
     pub socket_folder: Option<PathBuf>,
     /// True if only runtimes at the port are watched, as in dotnet-monitor's `Listen` mode.
     pub only_port: bool,
@@ -196,7 +197,7 @@ impl Monitor {
         self.shared.state().processes.values().cloned().collect()
     }
 
-    /// Returns the processes that were found and have not answered, or not so far.
+    /// Returns the processes that were found and have not answered so far.
     pub fn unanswered(&self) -> Vec<Unanswered> {
         let state = self.shared.state();
         let candidates = state.candidates.values();
@@ -229,7 +230,7 @@ impl Monitor {
         for process in &processes {
             process.end();
         }
-        // Sessions are stopped rather than cut: the runtimes keep nothing of them.
+        // Sessions are stopped rather than cut, so that runtimes release them.
         let longest = if is_first { LAST_SESSIONS } else { Duration::ZERO };
         let can_answer = |process: &Arc<Watched>| process.obstacle().is_none();
         await_end(&processes, can_answer, |process| process.counters.is_running(), longest);
@@ -237,7 +238,7 @@ impl Monitor {
         processes
     }
 
-    /// The address of the port, if there is one.
+    /// The address of the port, if any.
     pub fn port_address(&self) -> Option<&Address> {
         self.port.as_ref().map(Port::address)
     }
@@ -247,7 +248,7 @@ impl Drop for Monitor {
     fn drop(&mut self) {
         self.stop();
         if let Some(thread) = self.thread.take() {
-            // A panic of that thread was printed where it happened.
+            // A panic of that thread was already printed.
             let _ = thread.join();
         }
         // Some may have been added meanwhile.
@@ -383,7 +384,7 @@ impl Shared {
         let mut state = self.state();
         let mut due: Vec<_> =
             state.candidates.iter().filter(|(_, it)| !it.is_asked && it.due <= now).collect();
-        // New ones first: hanging candidates would otherwise take all the threads again and again.
+        // New ones first: hanging candidates would otherwise always take all the threads.
         due.sort_by_key(|(_, candidate)| (candidate.attempts, candidate.due));
         let room = MAX_CONCURRENT_QUERIES.saturating_sub(state.asked);
         let keys: Vec<Key> = due.into_iter().take(room).map(|(key, _)| key.clone()).collect();

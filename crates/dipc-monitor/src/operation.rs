@@ -99,7 +99,7 @@ pub struct TooMany {
     pub kind: ArtifactKind,
 }
 
-/// The operations. Clones are of one table.
+/// The operations. Clones share the table.
 #[derive(Debug, Clone, Default)]
 pub struct Operations {
     table: Arc<Mutex<VecDeque<Operation>>>,

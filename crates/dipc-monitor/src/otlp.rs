@@ -1,7 +1,7 @@
 //! Metrics, log records and spans of all processes as requests of the OpenTelemetry protocol (OTLP).
 //!
 //! A process has one session for log records and spans; counters are taken from the shared session. The
-//! requests go to an [`OtlpSink`], which sends them: this module does no network I/O.
+//! requests go to an [`OtlpSink`], which sends them: this module does not do network I/O.
 
 mod batch;
 mod http;
@@ -51,7 +51,7 @@ pub enum OtlpSignal {
     Logs,
     /// Spans.
     Traces,
-    /// Profiles, which the program makes: this crate takes no samples.
+    /// Profiles, which the program makes: this crate does not take samples.
     Profiles,
 }
 
@@ -86,8 +86,8 @@ pub trait OtlpSink: Send + Sync {
     /// Takes a request, with the number of points, records or spans in it.
     fn send(&self, signal: OtlpSignal, request: Request);
 
-    /// Returns a signal's queued, sent and dropped counts. `None` if the signal lacks a destination, or the
-    /// sink does not count.
+    /// Returns a signal's queued, sent and dropped counts. `None` if the signal is not exported, or the sink
+    /// does not count.
     fn totals(&self, _: OtlpSignal) -> Option<OtlpTotals> {
         None
     }
@@ -167,7 +167,7 @@ impl OtlpExport {
         self.shared.sink.totals(signal)
     }
 
-    /// Stops the sessions, and passes on what has arrived.
+    /// Stops the sessions, and passes on everything that has arrived.
     pub fn stop(&self) {
         let processes: Vec<_> = std::mem::take(&mut *self.processes()).into_values().collect();
         for process in &processes {

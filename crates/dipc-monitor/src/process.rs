@@ -61,7 +61,8 @@ pub struct Watched {
     container: Container,
     /// The attributes as a resource of OpenTelemetry, once they are known.
     pub(crate) attributes: OnceLock<Vec<(String, String)>>,
-    /// The process by the system; `None` if only the runtime says its pid, which may be on another machine.
+    /// The process as known to the system; `None` if only the runtime states its pid, which may be on another
+    /// machine.
     system: Option<SystemProcess>,
     /// The directory for its dumps, which this program sees under the same path.
     dump_folder: Option<PathBuf>,
@@ -174,7 +175,7 @@ impl Watched {
         &self.target
     }
 
-    /// The name for people: that of the entry assembly if the process runs `dotnet`, else its own.
+    /// The name for people: the name of the entry assembly if the process runs `dotnet`, otherwise its own.
     pub fn title(&self) -> &str {
         self.facts.title()
     }

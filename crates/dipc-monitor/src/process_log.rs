@@ -115,7 +115,7 @@ impl fmt::Debug for ProcessReport {
     }
 }
 
-/// The receiver of the messages about a process, if there is one.
+/// The receiver of the messages about a process, if any.
 #[derive(Clone, Default)]
 pub(crate) struct ProcessLog {
     pub(crate) pid: u32,

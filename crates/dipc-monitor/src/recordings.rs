@@ -90,7 +90,7 @@ fn write_anew(directory: &Path, list: &DirectoryList<'_>) -> io::Result<()> {
     list.replace(&text)
 }
 
-/// Reads the notes of the files that are there, each once, oldest first.
+/// Reads the notes of existing files, each once, oldest first.
 fn read(directory: &Path) -> Vec<RecordingNote> {
     // An unreadable list counts as empty.
     let bytes = DirectoryList::new(directory, LIST).read().unwrap_or_default();
@@ -132,7 +132,7 @@ fn bundle_files(directory: &Path) -> Vec<Recording> {
         is_bundle.then_some(name)
     });
     let files = names.take(MAX_RECORDINGS).flat_map(|bundle| {
-        // `TIME_PID_NAME.crash`, of which the time has three parts.
+        // `TIME_PID_NAME.crash`; the time has three parts.
         let mut parts = bundle.strip_suffix(BUNDLE).unwrap_or(&bundle).splitn(5, '_').skip(3);
         let pid = parts.next().and_then(|pid| pid.parse().ok()).unwrap_or_default();
         let process_name = parts.next().unwrap_or_default().to_owned();
@@ -250,7 +250,7 @@ mod tests {
         let mut text = String::new();
         of("b.dmp").open().unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "12345");
-        // Ids are of the provider and the name.
+        // Ids are made from the provider and the name.
         let again = list(&directories, None);
         assert!(again.iter().any(|it| it.id == of("a.nettrace").id));
     }

@@ -32,7 +32,7 @@ pub fn http_provider() -> ProviderConfig {
     }
 }
 
-/// The provider that shows that there are requests, whatever became of [`http_provider`].
+/// The provider that shows requests independently of [`http_provider`].
 pub(crate) fn witness_provider() -> ProviderConfig {
     ProviderConfig {
         keywords: Keywords(u64::MAX),
@@ -46,7 +46,7 @@ pub(crate) fn witness_provider() -> ProviderConfig {
 /// which the application tells others that a trace is recorded.
 pub(crate) fn source_lines(sources: &[String]) -> String {
     const PROPERTIES: &str = "Id;ParentId;DisplayName;Kind;Status;StatusDescription;Start=StartTimeUtc.Ticks;Took=Duration.Ticks;Links;Events;Tags=TagObjects.*Enumerate";
-    // The base names make .NET Core 3.1, which lacks ActivitySources, create the activities.
+    // The base names make .NET Core 3.1 create the activities, although it does not have ActivitySources.
     let mut lines = [
         "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn@Event:-".to_owned(),
         "HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut@Event:-".to_owned(),

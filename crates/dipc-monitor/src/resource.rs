@@ -24,7 +24,7 @@ pub fn attributes(process: &Watched, given: &[(String, String)]) -> Vec<(String,
     attributes
 }
 
-/// Adds an attribute, unless its key is there or the value is empty.
+/// Adds an attribute, unless its key exists or the value is empty.
 fn add(attributes: &mut Vec<(String, String)>, key: &str, value: String) {
     if !value.is_empty() && attributes.iter().all(|(known, _)| known != key) {
         attributes.push((key.to_owned(), value));

@@ -1,7 +1,7 @@
 //! The rules of a configuration, run for all processes of a monitor.
 //!
-//! Each process that a rule is for has its own engine, one session of events if a trigger needs events, and
-//! its part in the shared session of counters. Actions run in threads of their own.
+//! Each process that a rule applies to has its own engine, one session of events if a trigger needs events,
+//! and its part in the shared session of counters. Actions run in threads of their own.
 
 mod actions;
 mod event_session;
@@ -191,7 +191,7 @@ impl Rules {
         }
     }
 
-    /// Sets the queue of artifacts for object stores, before there are processes.
+    /// Sets the queue of artifacts for object stores, before any process is added.
     #[must_use]
     pub fn with_queue(mut self, queue: Option<EgressQueue>) -> Self {
         if let Some(context) = Arc::get_mut(&mut self.context) {
@@ -208,7 +208,7 @@ impl Rules {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The states of the rules that are for a process, in the order of the configuration.
+    /// The states of the rules that apply to a process, in the order of the configuration.
     pub fn statuses(&self, process: &Watched) -> Vec<RuleStatus> {
         let rules = self.processes().get(&process.number).cloned();
         rules.map(|rules| rules.statuses()).unwrap_or_default()

@@ -100,9 +100,9 @@ pub struct ServerConfig {
     pub rules: Option<Arc<Rules>>,
     /// The queue of artifacts for egress providers, if a configuration has any.
     pub queue: Option<EgressQueue>,
-    /// The black boxes, if there are any. `/health` states their losses.
+    /// The black boxes, if any. `/health` states their losses.
     pub black_boxes: Option<Arc<BlackBoxes>>,
-    /// The export to a collector, if there is one. `/health` and `/metrics` state its losses.
+    /// The export to a collector, if any. `/health` and `/metrics` state its losses.
     pub export: Option<Arc<OtlpExport>>,
 }
 
@@ -264,7 +264,7 @@ impl Drop for Server {
         self.operations.cancel_all();
         let _ = self.stop.send(true);
         if let Some(thread) = self.thread.take() {
-            // A panic of that thread was printed where it happened.
+            // A panic of that thread was already printed.
             let _ = thread.join();
         }
     }
@@ -328,7 +328,7 @@ fn bind_unix(path: &std::path::Path) -> io::Result<tokio::net::UnixListener> {
     if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
         std::fs::remove_file(path)?;
     }
-    // Bound under another name, so that nobody connects before the permissions are set.
+    // Bound under another name, so that clients cannot connect before the permissions are set.
     let mut hidden = path.as_os_str().to_owned();
     hidden.push(format!(".{}", std::process::id()));
     let hidden = std::path::PathBuf::from(hidden);
@@ -409,7 +409,7 @@ async fn serve_tcp(stream: TcpStream, context: Context, listener: Listener, acti
     serve(stream, context.service, listener, activity).await;
 }
 
-/// Answers the requests of a connection. An error of the connection affects no other.
+/// Answers the requests of a connection. An error of the connection does not affect others.
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     service: Arc<Service>,
@@ -432,7 +432,7 @@ async fn serve(
         .await;
 }
 
-/// Returns whether a `Host` header names localhost or an address. A web page can have its own name resolve to
+/// Returns true if a `Host` header names localhost or an address. A web page can have its own name resolve to
 /// this machine, and could then read the answers.
 ///
 /// ```

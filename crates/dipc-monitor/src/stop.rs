@@ -41,7 +41,7 @@ impl WorkEnd {
     }
 }
 
-/// Waits until nothing of a list runs any more, `longest` at most, and less for what belongs to processes that the
+/// Waits until all items of a list have ended, `longest` at most, and less for items of processes that the
 /// system keeps from answering.
 pub(crate) fn await_end<T>(
     list: &[T],

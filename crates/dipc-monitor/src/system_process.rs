@@ -16,7 +16,7 @@ impl SystemProcess {
     /// anywhere.
     pub(crate) fn of(pid: u32, stated: Option<u64>) -> Option<Self> {
         let process = Self { pid, start_key: start_key(pid).ok()? };
-        // Systems without namespaces do not say it.
+        // Systems without namespaces do not state it.
         let own_id = ProcessView::of(pid).own_id();
         own_id.zip(stated).is_none_or(|(own, stated)| own == stated).then_some(process)
     }

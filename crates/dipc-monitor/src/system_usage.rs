@@ -20,7 +20,7 @@ impl UsageReader {
         }
     }
 
-    /// Reads the values. The first reading lacks processor time.
+    /// Reads the values. The first reading is without processor time.
     pub(crate) fn read(&mut self) -> SystemUsage {
         #[cfg(target_os = "linux")]
         if let Some(linux) = &mut self.linux {

@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<d
     Ok(())
 }
 
-/// Returns the heap of a recording whose session had the providers of `gcdump::request`.
+/// Returns the heap of a recording with the providers of `gcdump::request`.
 fn graph_of(recording: &[u8]) -> Result<HeapGraph, Box<dyn std::error::Error>> {
     let mut builder = HeapGraphBuilder::new();
     let mut events = nettrace::SliceReader::new(recording)?.in_time_order();

@@ -41,7 +41,7 @@ const SHORT_NAME: usize = 64;
 /// Builds the graph of a heap dump from the events of a recording or of a live session.
 ///
 /// The dump belongs to the first collection that was forced for a dump, in any process or in [a given
-/// one](Self::of_process). In a recording of several processes everything else is of that process, too.
+/// one](Self::of_process). In a recording of several processes all other data belongs to that process, too.
 /// Events have to be added in time order, at least within each thread. Memory is linear in the bytes of the
 /// events: 3 bytes an object, 4 a reference. Names are cut at 4,096 characters.
 ///
@@ -176,8 +176,7 @@ impl HeapGraphBuilder {
         self.state != State::Before
     }
 
-    /// Other processes that have dumps, none of which is in the graph, in rising order: the first thousand
-    /// seen.
+    /// Other processes with dumps that are not in the graph, in rising order: the first thousand seen.
     pub fn other_processes(&self) -> impl Iterator<Item = u64> {
         self.other_processes.iter().copied()
     }

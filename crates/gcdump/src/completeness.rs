@@ -34,7 +34,8 @@ pub struct Completeness {
     pub reference_gaps: u64,
     /// Gaps and repetitions in the numbers of the events with roots.
     pub root_gaps: u64,
-    /// Objects with unknown references: objects after a gap, and objects for which no more references arrived.
+    /// Objects with unknown references: objects after a gap, and objects for which no more references
+    /// arrived.
     pub objects_without_references: u64,
     /// References without an object.
     pub unused_references: u64,

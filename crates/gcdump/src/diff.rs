@@ -111,7 +111,7 @@ impl HeapDiff {
                     name: row.name.clone(),
                     csharp: row.csharp.clone(),
                     module: row.module.clone(),
-                    // An absent group retains nothing.
+                    // An absent group does not retain anything.
                     change: HeapChange {
                         retained_before: row.retained_bytes.map(|_| 0),
                         retained_after: row.retained_bytes.map(|_| 0),

@@ -12,7 +12,7 @@ use crate::group_references::GroupReferences;
 use crate::hanging_trees::HangingTrees;
 use crate::large_vec::push;
 
-/// The number of no node.
+/// A number that does not belong to any node.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A dominator tree: nodes with numbers, in which every dominator is lower, and the trees that hang from them.

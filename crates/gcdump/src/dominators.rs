@@ -184,7 +184,7 @@ impl<'g> Dominators<'g> {
         self.graph
     }
 
-    /// The nodes with numbers as a tree, and those below them.
+    /// The numbered nodes as a tree, and the nodes below them.
     pub(crate) fn tree(&self) -> DominatorTree<'_> {
         DominatorTree {
             graph: self.graph,

@@ -1,4 +1,4 @@
-//! Objects that form trees below the rest of a graph, and need no algorithm to know what holds them.
+//! Objects that form trees below the rest of a graph. Their holders are known without an algorithm.
 #![allow(
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
@@ -27,7 +27,7 @@ pub(crate) struct HangingTrees {
 struct Open<'g> {
     node: u32,
     rest: slice::Iter<'g, u32>,
-    /// True if all those followed lead to members.
+    /// True if all followed references lead to members.
     is_tree: bool,
 }
 

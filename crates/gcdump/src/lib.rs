@@ -8,7 +8,7 @@
 //!
 //! A runtime sends its heap as events on request: types, objects, references, roots. This crate builds a
 //! [`HeapGraph`] from them, reads and writes the `.gcdump` files of dotnet-gcdump, `PerfView` and Visual
-//! Studio, and reports the contents of a heap. It opens no files, talks to no process and reads no clock.
+//! Studio, and reports the contents of a heap. It does not open files, talk to processes or read a clock.
 //!
 //! - [`request`](fn@request) returns the providers that a session has to enable.
 //! - [`HeapGraphBuilder`] builds a graph from events, in 3 bytes an object and 4 a reference;

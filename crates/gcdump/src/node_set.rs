@@ -24,7 +24,7 @@ impl NodeSet {
         self.words[(number / BITS) as usize] >> (number % BITS) & 1 != 0
     }
 
-    /// Adds a number. Returns whether it was not in the set.
+    /// Adds a number. Returns true if it was not in the set.
     pub(crate) fn insert(&mut self, number: u32) -> bool {
         let word = &mut self.words[(number / BITS) as usize];
         let bit = 1 << (number % BITS);

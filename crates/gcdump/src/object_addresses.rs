@@ -18,7 +18,7 @@ const FEW_RUNS: usize = 4096;
 pub(crate) struct ObjectAddresses {
     codes: Codes,
     count: u32,
-    /// The code after the last object; `None` if it has no address, or fills its chunk.
+    /// The code after the last object; `None` if the object does not have an address, or fills its chunk.
     behind: Option<AddressCode>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Codes {
     Runs(Runs),
 }
 
-/// Objects of which each lies in the chunk of the previous one, directly after it or after a small hole.
+/// A run of objects in one chunk, each directly after the previous one or after a small hole.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     /// By rising numbers of their first objects.

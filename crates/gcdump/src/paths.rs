@@ -100,7 +100,7 @@ pub struct HeapPath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeapPaths {
-    /// The paths, those with the most bytes first.
+    /// The paths, sorted by bytes, largest first.
     pub paths: Vec<HeapPath>,
     /// The number of all paths.
     pub count: usize,
@@ -126,8 +126,8 @@ impl HeapPath {
     /// The number of steps at each end of a long path.
     pub const ENDS: usize = 100;
 
-    /// Returns the first steps, the number of those in the middle, and the last steps: at most `most` at each
-    /// end.
+    /// Returns the first steps, the number of omitted steps in the middle, and the last steps: at most `most`
+    /// at each end.
     pub fn ends(&self, most: usize) -> (&[PathStep], usize, &[PathStep]) {
         let is_whole = self.steps_left_out == 0 && self.steps.len() <= most.saturating_mul(2);
         let first = if is_whole { self.steps.len() } else { most.min(self.steps.len() / 2) };
@@ -196,7 +196,7 @@ impl PathTree {
         }
     }
 
-    /// Returns the paths to the objects of the chosen types: at most `most`, those with the most bytes first.
+    /// Returns the paths to the objects of the chosen types: at most `most`, largest number of bytes first.
     ///
     /// ```
     /// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
@@ -221,7 +221,7 @@ impl PathTree {
         self.paths_to_objects(graph, most, |object| is_chosen(object.type_id()))
     }
 
-    /// Returns the paths to the chosen objects: at most `most`, those with the most bytes first.
+    /// Returns the paths to the chosen objects: at most `most`, largest number of bytes first.
     pub fn paths_to_objects(
         &self,
         graph: &HeapGraph,
@@ -300,8 +300,8 @@ impl PathTree {
         held.into_values().collect()
     }
 
-    /// Returns the paths to the objects of a type that begin with a group of roots: at most `most`, those with
-    /// the most bytes first.
+    /// Returns the paths to the objects of a type that begin with a group of roots: at most `most`, largest
+    /// number of bytes first.
     pub fn paths_from(&self, graph: &HeapGraph, most: usize, group: usize, type_id: TypeId) -> HeapPaths {
         let groups = self.root_groups();
         self.paths_to_objects(graph, most, |object| {

@@ -34,7 +34,7 @@ impl RepeatBudget {
 /// Returns dotnet-gcdump's name for a runtime's type name: no arity, `<>` around type arguments, `[]` for
 /// vectors.
 ///
-/// It also turns `[,]` into `<,>` and `<>c` into `[]c`.
+/// Also turns `[,]` into `<,>` and `<>c` into `[]c`.
 pub(crate) fn tool_name(runtime: &str) -> String {
     let mut name = String::with_capacity(runtime.len());
     let mut characters = runtime.chars().peekable();

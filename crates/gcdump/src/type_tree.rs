@@ -137,7 +137,7 @@ impl Maker<'_> {
         self.places.get(node.0 as usize).copied().filter(|place| *place != UNKNOWN)
     }
 
-    /// Returns the place of a node of the graph; the places of all its dominators are found on the way.
+    /// Returns the place of a node of the graph; the places of all its dominators are found as well.
     fn place(&mut self, dominators: &Dominators<'_>, node: NodeId, path: &mut Vec<NodeId>) -> u32 {
         path.clear();
         let mut at = node;

@@ -57,7 +57,7 @@ fn by_data_flow(targets: &[Vec<usize>], roots: &[usize]) -> Vec<Dominator> {
     }
     let immediate = |object: usize| {
         let strict = sets[object] & !(1 << object);
-        // The one that all others dominate.
+        // The dominator that all others dominate.
         (0..count).filter(|it| strict >> it & 1 == 1).max_by_key(|it| sets[*it].count_ones())
     };
     let dominator = |object: usize| match sets[object] {

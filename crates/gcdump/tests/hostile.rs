@@ -8,7 +8,7 @@ use gcdump::{Completeness, Dominators, Error, HeapGraph, file};
 
 const TYPES: [(u64, u64, u32, &str, &[u64]); 2] = [(1, 9, 0, "A.Node", &[]), (2, 9, 0, "System.String", &[])];
 
-/// Three objects in a ring, and one that refers to itself twice.
+/// Three objects in a ring, and an object that refers to itself twice.
 fn ring() -> Dump {
     Dump::begun()
         .types(&TYPES)

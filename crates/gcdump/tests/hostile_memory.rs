@@ -19,7 +19,7 @@ fn alone() -> MutexGuard<'static, ()> {
     MEASURED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The most bytes allocated while `run` ran, beyond those before it, with its result.
+/// Peak bytes allocated while `run` ran, beyond those before it, with its result.
 fn peak<T>(run: impl FnOnce() -> T) -> (usize, T) {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
@@ -99,7 +99,7 @@ fn deferred_types_of_a_file_share_the_path_of_their_module() {
     file.extend(length(2));
     file.extend(length(4));
     file.extend([0; 4]);
-    // Types with only a token, all in the module that comes with the first.
+    // Types with only a token, all in the module that is sent with the first.
     let forward = file.len();
     file.extend(length(0));
     file.extend(length(TYPES));

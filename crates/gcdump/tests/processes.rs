@@ -1,4 +1,4 @@
-//! Recordings of several processes, as `dipc merge` writes them: a graph is that of one process.
+//! Recordings of several processes, as `dipc merge` writes them: a graph belongs to one process.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod dump;
@@ -27,7 +27,7 @@ fn overlapping() -> Dump {
     of(of(dump, 2).stop(5), 1).stop(5)
 }
 
-/// A dump, and then one of another process, whose types have the same numbers.
+/// A dump, followed by a dump of another process with the same type numbers.
 fn one_after_the_other() -> Dump {
     let dump = Dump::of_processes(&[1, 2]).process(1).start(5, 1).objects(&[(0x1000, 24, 7, 0)]);
     let dump = dump.types(&[(7, 9, 0, "One", &[])]).stop(5).module(9, "/one.dll");

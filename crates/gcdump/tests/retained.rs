@@ -105,7 +105,7 @@ fn keys_of_dependent_handles_reference_their_values_if_asked_for() {
 mod random {
     use super::*;
 
-    /// The seeds of as many graphs, from that of random tests: proptest's.
+    /// The seeds of as many graphs, from proptest's seed.
     fn seeds(graphs: u64) -> impl Iterator<Item = u64> {
         let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0u64);
         (0..graphs).map(move |graph| seed.wrapping_mul(4000).wrapping_add(graph))
@@ -222,7 +222,7 @@ fn a_chain_of_a_million_objects_needs_no_stack() {
 
 #[test]
 fn paths_go_from_roots_over_types_each_of_which_is_one_step() {
-    // Two lists of T0, one of which holds a T1, in turn.
+    // Two lists of T0. One of them holds a T1, in turn.
     let small = Small {
         targets: vec![vec![3], vec![], vec![], vec![6], vec![1], vec![], vec![9], vec![], vec![], vec![1]],
         roots: vec![0],

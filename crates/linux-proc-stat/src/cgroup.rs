@@ -31,7 +31,7 @@ pub struct ControlGroup {
     cpu_limit: Option<Group>,
 }
 
-/// The folder of a group, with those above it, up to the mounted one.
+/// The folder of a group, with its parents, up to the mounted one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Group {
     folder: PathBuf,
@@ -204,7 +204,7 @@ impl<'t> Mount<'t> {
 }
 
 impl Group {
-    /// The folder, and those above it up to the mounted one.
+    /// The folder, and its parents up to the mounted one.
     fn folders(&self) -> impl Iterator<Item = &Path> {
         self.folder.ancestors().take(self.depth.saturating_add(1))
     }
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(group.memory(), Some(GroupMemory { used: 550, limited: Some((800, 1000)) }));
         assert_eq!(group.oom_kills(), Some(2));
         assert_eq!(group.cpu(), Some(GroupCpu { used_ns: 1_500_000, limit: Some((50_000, 100_000)) }));
-        // The root of the machine lacks such files.
+        // The root of the machine does not have such files.
         let root = tree.resolve("0::/\n", &[("/", "", "cgroup2", "rw")]);
         assert_eq!((root.memory(), root.cpu()), (None, None));
     }
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(group.memory(), Some(GroupMemory { used: 500, limited: None }));
         assert_eq!(group.oom_kills(), Some(1));
         assert_eq!(group.cpu(), Some(GroupCpu { used_ns: 42, limit: None }));
-        // Another container of which the mount shows nothing.
+        // Another container, which the mount does not show.
         let other = tree.resolve("4:memory:/docker/xy/app\n", &mounts);
         assert_eq!((other.memory(), other.cpu()), (None, None));
     }
@@ -360,7 +360,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_process_of_this_machine_has_a_group() {
         let group = ControlGroup::of_process(std::process::id()).unwrap();
-        // Where the kernel counts both, they are more than nothing.
+        // If the kernel counts both, they are not zero.
         assert!(group.memory().is_none_or(|memory| memory.used > 0));
         assert!(group.cpu().is_none_or(|cpu| cpu.used_ns > 0));
     }

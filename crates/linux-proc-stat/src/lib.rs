@@ -8,7 +8,7 @@
 //!
 //! [`Stat`], [`SchedStat`] and [`Status`] parse the files of these names. A process chooses its own name,
 //! which may have parentheses, spaces, line feeds and bytes that are not UTF-8: none of them moves or hides
-//! another field. A field that a kernel lacks is `None`, and fields that nobody asks for are not parsed.
+//! another field. A field that a kernel lacks is `None`, and fields that are not requested are not parsed.
 //!
 //! ```
 //! use linux_proc_stat::Stat;

@@ -69,7 +69,7 @@ impl<'t> Status<'t> {
         self.field("TracerPid")?.parse().ok().filter(|&tid| tid != 0)
     }
 
-    /// Returns whether it has memory of its own: kernel threads and zombies do not.
+    /// Returns true if it has memory of its own: kernel threads and zombies do not.
     pub fn has_memory(&self) -> bool {
         self.bytes_of("VmSize").is_some()
     }
@@ -80,7 +80,7 @@ impl<'t> Status<'t> {
         kilobytes.checked_mul(1024)
     }
 
-    /// Returns whether it has ended, and its parent has not yet taken its exit code.
+    /// Returns true if it has ended, and its parent has not yet taken its exit code.
     pub fn is_zombie(&self) -> bool {
         matches!(self.state(), Some('Z' | 'X'))
     }

@@ -62,7 +62,7 @@ pub struct SamplerConfig {
     /// The recorded data about threads that leave a processor.
     pub off_cpu: OffCpu,
     /// True if time in the kernel is sampled. On by default; if it is not permitted,
-    /// [`Access::kernel`](crate::Access::kernel) is false, and samples are of user mode only.
+    /// [`Access::kernel`](crate::Access::kernel) is false, and samples only show user mode.
     pub kernel: bool,
     /// True if samples have the kernel's part of a stack.
     pub kernel_stacks: bool,

@@ -42,7 +42,7 @@ pub enum WatchEnd {
     Crash(StoppedProcess),
     /// The process has ended.
     Ended {
-        /// The signal that killed it; `None` if it ended by itself, or if the kernel does not say.
+        /// The signal that killed it; `None` if it ended by itself, or if the kernel does not state it.
         signal: Option<i32>,
     },
 }
@@ -98,7 +98,7 @@ impl Watch<'_> {
     fn wait(&mut self, limit: Duration) -> Result<TracedEnd, Error> {
         let mut signal = None;
         loop {
-            // Only what this thread traces, not the child processes of others.
+            // Only threads traced by this thread, not the child processes of others.
             let report = match sys::report(None, REPORTS | libc::__WNOTHREAD) {
                 Ok(Some(report)) => report,
                 Ok(None) => continue,
@@ -220,8 +220,8 @@ mod tests {
         }
     }
 
-    /// Watches a shell that does as the script says once it gets a line. Returns the signal that stopped it,
-    /// the signal that killed it, and its output and status.
+    /// Watches a shell that runs the script once it reads a line. Returns the signal that stopped it, the
+    /// signal that killed it, and its output and status.
     fn watch(script: &str) -> (Option<i32>, Option<i32>, String) {
         let mut command = Command::new("bash");
         let script = format!("echo ready; read -r line; {script}");

@@ -80,7 +80,7 @@ impl Image {
         Ok(Self { file, build_id, debug_link, segments })
     }
 
-    /// The build id, which identifies the file on symbol servers; empty if the file lacks one.
+    /// The build id, which identifies the file on symbol servers; empty if the file does not have one.
     pub fn build_id(&self) -> &[u8] {
         &self.build_id
     }
@@ -240,7 +240,7 @@ impl SymbolTable {
         true
     }
 
-    /// Sorts the rows; of those with the same address, the first added is kept.
+    /// Sorts the rows; the first row added for an address is kept.
     pub(crate) fn sort(&mut self) {
         self.rows.sort_by_key(|row| row.start);
         self.rows.dedup_by_key(|row| row.start);

@@ -53,7 +53,7 @@ fn parse_at(text: impl BufRead, addresses: &BTreeSet<u64>) -> io::Result<SymbolT
     each_function(text, |address, name| {
         if let Some(gap) = gaps.get_mut(addresses.partition_point(|wanted| *wanted < address)) {
             gap.first = Some(gap.first.map_or(address, |first| first.min(address)));
-            // Of those with the same address, the first is kept.
+            // The first symbol at an address is kept.
             if gap.last.as_ref().is_none_or(|(last, _)| *last < address) {
                 gap.last = Some((address, name.to_vec()));
             }

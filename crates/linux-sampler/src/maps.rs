@@ -60,7 +60,7 @@ impl Mapping {
         Image::open(pid, &self.name)
     }
 
-    /// The image's own address for an address in this mapping of it.
+    /// The image's own address for an address in this mapping.
     pub fn address_in(&self, image: &Image, address: u64) -> Option<u64> {
         image.address_of(self.file_offset.checked_add(address.checked_sub(self.start)?)?)
     }
@@ -208,7 +208,7 @@ impl Processes {
         Self::default()
     }
 
-    /// The mappings of a process. The mappings of a new process are read, or empty if that is not possible.
+    /// The mappings of a process. The mappings of a new process are read, or left empty if that fails.
     pub fn of(&mut self, pid: i32) -> &ProcessMaps {
         self.by_pid.entry(pid).or_insert_with(|| ProcessMaps::read(pid).unwrap_or_default())
     }

@@ -61,7 +61,7 @@ impl Process {
         Some(Registers { ip, sp, fp, lr })
     }
 
-    /// Loads the unwind information of a mapping. Returns whether there is any.
+    /// Loads the unwind information of a mapping. Returns true if the mapping has any.
     pub(crate) fn load(&mut self, pid: i32, mapping: &Mapping) -> bool {
         if let Some(&known) = self.mappings.get(&mapping.start) {
             return known;

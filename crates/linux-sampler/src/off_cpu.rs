@@ -77,11 +77,11 @@ impl<T> OffCpuTracker<T> {
         Self::default()
     }
 
-    /// Adds a thread that was there when sampling began at `from_ns`, and was looked at later, at `seen_ns`:
-    /// it waited, perhaps with a known stack, or it ran or waited for a processor.
+    /// Adds a thread that existed when sampling began at `from_ns`, and was inspected later, at `seen_ns`: it
+    /// waited, perhaps with a known stack, or it ran or waited for a processor.
     ///
     /// If its first record is a return to a processor, it was away from the beginning. If it was waiting and
-    /// lacks records, it is away until the end.
+    /// no record follows, it is away until the end.
     pub fn existing(&mut self, thread: ThreadKey, from_ns: u64, seen_ns: u64, wait: Option<Option<T>>) {
         if self.threads.len() >= MAX_THREADS {
             return;

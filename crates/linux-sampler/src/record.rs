@@ -58,7 +58,7 @@ pub enum RecordKind<'a> {
     },
     /// Memory was mapped executable.
     Map(MapRecord<'a>),
-    /// A thread has a new name; after `exec`, a process has a new program and none of its earlier mappings.
+    /// A thread has a new name; after `exec`, a process has a new program, without its earlier mappings.
     Name {
         /// The new name; it need not be UTF-8.
         name: &'a [u8],

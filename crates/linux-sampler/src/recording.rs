@@ -21,7 +21,7 @@
 //!
 //! # Source
 //! microsoft/perfview, `src/TraceEvent/EventPipe/UniversalProviders.md`; the fields as real files have them,
-//! with a `ProcessMapping` that lacks a process.
+//! with a `ProcessMapping` without a process.
 
 mod events;
 mod existing_waits;
@@ -119,7 +119,7 @@ pub struct RecordingWriter {
     next_metadata: u64,
     next_symbol: u64,
     kernel_frames: BTreeSet<u64>,
-    /// The names of the kernel's functions, once they are needed again and again: see [`flush`](Self::flush).
+    /// The names of the kernel's functions, once they are needed repeatedly: see [`flush`](Self::flush).
     kernel_symbols: Option<SymbolTable>,
     max_frames: usize,
     /// Processes after the end of their first thread.

@@ -81,8 +81,8 @@ pub struct Sampler {
 #[derive(Debug)]
 struct Buffer {
     processor: i32,
-    /// True if it has the stacks of switches, and nothing else: threads that switch often fill it, and lose
-    /// no times of switches by that.
+    /// True if it has only the stacks of switches: threads that switch often fill it, and lose no times of
+    /// switches by that.
     of_switch_stacks: bool,
     /// The index in `events` of the event that it was mapped from.
     event: usize,
@@ -92,7 +92,7 @@ struct Buffer {
 /// A filter for the records of the scope.
 #[derive(Debug)]
 struct Filter {
-    /// The processes, if samples of running threads are of whole processors.
+    /// The processes, if running threads are sampled per processor.
     processes: Option<HashSet<i32>>,
     children: bool,
     /// Threads that events were opened for. A thread that began meanwhile may have inherited other events as
@@ -436,7 +436,7 @@ impl<'c> Opening<'c> {
         }
     }
 
-    /// Opens the events of all threads of processes, including those that begin meanwhile.
+    /// Opens the events of all threads of processes, including threads that begin meanwhile.
     fn processes(&mut self, pids: &[i32], opened: &mut HashSet<i32>) -> Result<(), Error> {
         for _ in 0..MAX_LISTINGS {
             let mut new = Vec::new();
@@ -597,7 +597,7 @@ impl<'c> Opening<'c> {
         let ring = match Ring::map(event.as_fd(), pages) {
             Ok(ring) => ring,
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
-                // More memory is not permitted: stacks of switches go where the rest goes.
+                // More memory is not permitted: stacks of switches share the buffer of the other events.
                 let main = Place { of_switch_stacks: false, ..place };
                 let Some(leader) = self.leader(main) else {
                     let processors = self.processors.len();

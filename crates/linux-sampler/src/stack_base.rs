@@ -27,10 +27,10 @@ const STARTS: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "ld-mus
 
 /// Continues chains to the root by unwind information.
 ///
-/// Code that began a stack may keep no frame pointers, as the host of .NET Core 3.1 that calls the runtime:
-/// the kernel's chain ends there, too far from the stack pointer for a copy. That end of the stack does not
-/// change while its frames run, so it is read from the memory of the process. The last two frames of the
-/// chain are found there by the link from one to the other.
+/// Code that began a stack may be without frame pointers, like the host of .NET Core 3.1 that calls the
+/// runtime: the kernel's chain ends there, too far from the stack pointer for a copy. That end of the stack
+/// does not change while its frames run, so it is read from the memory of the process. The last two frames of
+/// the chain are found there by the link from one to the other.
 #[derive(Debug, Default)]
 pub(crate) struct StackBases {
     /// The memory of the process; `None` if it may not be read.

@@ -8,8 +8,8 @@ use std::thread;
 use crate::sys;
 
 /// Starts a program once `prepare` has returned, which gets the number of the process. At that time the
-/// process exists, and does not run the program yet: a [`Sampler`](crate::Sampler) of it has everything from
-/// the first instruction on.
+/// process exists, and does not run the program yet: its [`Sampler`](crate::Sampler) has everything from the
+/// first instruction on.
 ///
 /// ```no_run
 /// use std::process::Command;

@@ -146,7 +146,7 @@ impl Tracing {
         Ok(new)
     }
 
-    /// Reads the registers of the threads, all of which have stopped.
+    /// Reads the registers of the threads. All of them have stopped.
     pub(crate) fn stopped_threads(&self, pid: i32) -> Result<Vec<StoppedThread>, Error> {
         let mut threads = Vec::new();
         for (&tid, stop) in &self.stopped {

@@ -91,7 +91,7 @@ impl Thinning {
         self.threads.remove(&tid);
     }
 
-    /// Sets the rates anew if a window has passed.
+    /// Updates the rates if a window has passed.
     pub(crate) fn adjust(&mut self, now_ns: u64) {
         let passed = now_ns.saturating_sub(self.since_ns);
         if self.limit == 0 || passed < WINDOW_NS {

@@ -36,7 +36,8 @@ pub fn innermost_id(pid: i32, tid: i32) -> Option<i32> {
     Status::new(&status).innermost_id()?.try_into().ok()
 }
 
-/// Returns the state of a thread from `/proc`, such as `R` for running; `None` if the kernel's line lacks it.
+/// Returns the state of a thread from `/proc`, such as `R` for running; `None` if it is missing from the
+/// kernel's line.
 ///
 /// # Errors
 /// If it cannot be read, as when the thread has ended.

@@ -16,7 +16,7 @@ const MAX_STEPS: usize = 256;
 ///
 /// The kernel follows frame pointers, and most code of .NET keeps them: the JIT's, the runtime's,
 /// NativeAOT's. C libraries do not: a leaf there hides its caller, and a wait there ends the chain after one
-/// frame. Small methods of a JIT compiler do not either, and hide the caller wherever they stand in a stack.
+/// frame. Small methods of a JIT compiler do not either, and hide the caller at any place in a stack.
 ///
 /// Frames are therefore unwound within the copied bytes of the stack: by the unwind information of the image,
 /// by a [`RuntimeUnwinder`] in code outside images, and by frame pointers elsewhere. The chain continues where
@@ -57,8 +57,8 @@ impl Unwinder {
     /// Puts the frames of a thread's sample into `frames`, leaf first: all but the first are return
     /// addresses.
     ///
-    /// The addresses are the chain's where the code keeps frame pointers. Addresses outside executable memory
-    /// at the root's end are cut.
+    /// The addresses are the chain's if the code keeps frame pointers. Addresses outside executable memory at
+    /// the root's end are cut.
     pub fn user_stack(
         &mut self,
         thread: ThreadKey,
@@ -145,7 +145,7 @@ impl Unwinder {
             }
         }
         // The frame with the pointer at `index` was called from the entry after it. Frames after the last
-        // match lack a frame pointer: the chain goes on with their callers.
+        // match do not have a frame pointer: the chain goes on with their callers.
         let rest = pointers.iter().position(|&pointer| pointer == registers.fp);
         let rest = rest.map(|index| index.saturating_add(1));
         let rest = rest.or((met > 1 || frames.len() == 1).then_some(met));

@@ -38,7 +38,7 @@ pub enum ThreadActivity {
 pub struct ThreadWait {
     /// The number of the system call; `None` for a wait outside one, as for a page.
     pub system_call: Option<u64>,
-    /// The function of the kernel that waits; `None` if the kernel does not say.
+    /// The function of the kernel that waits; `None` if the kernel does not state it.
     pub function: Option<String>,
     /// The names of the kernel's functions, leaf first; only root may read them.
     pub kernel_frames: Vec<String>,

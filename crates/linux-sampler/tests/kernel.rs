@@ -80,7 +80,7 @@ impl Busy {
         i32::try_from(self.0.id()).unwrap()
     }
 
-    /// Pins the child to one processor, whose buffer then has all of its records.
+    /// Pins the child to one processor, so that this processor's buffer has all of its records.
     fn pin(&self) {
         let pid = rustix::process::Pid::from_raw(self.pid());
         let allowed = rustix::thread::sched_getaffinity(pid).unwrap();
@@ -155,7 +155,7 @@ fn threads_that_begin_later_are_sampled_once_each() {
             std::hint::black_box((0..10_000_u64).sum::<u64>());
         }
         done.send(tid).unwrap();
-        // It waits, so that the kernel counts all of its time, until that has been read.
+        // The thread waits until its time has been read, so that the kernel counts all of it.
         let _ = end.recv();
     };
     let workers: Vec<_> = (0..4)
@@ -694,7 +694,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Its processes were killed, and leave it a moment later.
+        // The cgroup's processes were killed, and leave it a moment later.
         let start = Instant::now();
         while std::fs::remove_dir(&self.0).is_err() && start.elapsed() < DEADLINE {
             std::thread::sleep(Duration::from_millis(5));

@@ -121,7 +121,7 @@ pub struct Function {
     pub filename_strindex: i32,
 }
 
-/// A link to a span, with no fields: exporters write only the empty row.
+/// A link to a span, without fields: exporters write only the empty row.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct Link {}
 

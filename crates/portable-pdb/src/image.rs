@@ -73,12 +73,12 @@ impl<'a> Image<'a> {
         Ok(image)
     }
 
-    /// Returns the reference to its PDB, if there is one.
+    /// Returns the reference to its PDB, if any.
     pub const fn code_view(&self) -> Option<CodeView<'a>> {
         self.code_view
     }
 
-    /// Returns whether the program has an embedded PDB.
+    /// Returns true if the program has an embedded PDB.
     pub const fn has_embedded_pdb(&self) -> bool {
         self.embedded.is_some()
     }

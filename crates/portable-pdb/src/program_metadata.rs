@@ -174,7 +174,7 @@ impl<'a> ProgramMetadata<'a> {
         })
     }
 
-    /// Returns the numbers of the fields of a type, of which [`field_row`](Self::field_row) returns the rows.
+    /// Returns the numbers of the fields of a type; [`field_row`](Self::field_row) returns their rows.
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).
@@ -368,12 +368,12 @@ impl<'a> ProgramMetadata<'a> {
         self.full_name(&mut at)
     }
 
-    /// Returns the row of the first field of a type, or of a later type if it lacks fields.
+    /// Returns the row of the first field of a type, or of a later type if it does not have fields.
     fn first_field(&self, row: u32) -> Result<u32> {
         Ok(self.first_members(row)?.0)
     }
 
-    /// Returns the row of the first method of a type, or of a later type if it lacks methods.
+    /// Returns the row of the first method of a type, or of a later type if it does not have methods.
     fn first_method(&self, row: u32) -> Result<u32> {
         Ok(self.first_members(row)?.1)
     }

@@ -47,7 +47,7 @@ impl<'a> SequencePoints<'a> {
         Self { at: Cursor::new(&[]), document: DocumentId(0), il_offset: None, start: None }
     }
 
-    /// Returns the points in a blob. `document` is the one in the method's row, 0 if there are several.
+    /// Returns the points in a blob. `document` is from the method's row, 0 if there are several.
     pub(crate) fn new(mut at: Cursor<'a>, document: u32) -> Result<Self> {
         at.compressed_u32("signature of local variables")?;
         let document = if document == 0 { at.compressed_u32("first document")? } else { document };

@@ -185,7 +185,7 @@ impl<'a> Tables<'a> {
         Ok(Self { documents, methods, wide_blobs })
     }
 
-    /// Returns whether indexes of documents have four bytes.
+    /// Returns true if indexes of documents have four bytes.
     pub(crate) const fn wide_documents(&self) -> bool {
         is_wide(self.documents.count)
     }

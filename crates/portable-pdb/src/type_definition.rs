@@ -28,7 +28,7 @@ pub struct TypeDefinition {
     pub static_fields: Vec<String>,
 }
 
-/// Reads the types that a program (`App.dll`) defines, in the order of their tokens, the first of which is
+/// Reads the types that a program (`App.dll`) defines, in the order of their tokens. The first is
 /// `0x0200_0001`.
 ///
 /// ```
@@ -249,7 +249,7 @@ impl<'a> Tables<'a> {
         Ok(Self { heaps, counts, sorted, rows: at })
     }
 
-    /// Returns whether the rows of a table are sorted.
+    /// Returns true if the rows of a table are sorted.
     pub(crate) fn is_sorted(&self, table: usize) -> bool {
         u32::try_from(table)
             .ok()
@@ -261,7 +261,7 @@ impl<'a> Tables<'a> {
         self.counts.get(table).copied().unwrap_or_default()
     }
 
-    /// Returns whether indexes of a column have four bytes.
+    /// Returns true if indexes of a column have four bytes.
     pub(crate) fn is_wide(&self, column: Column) -> bool {
         match column {
             Column::Number(_) => false,

@@ -141,7 +141,7 @@ fn other_files_are_not_portable_pdbs() {
 fn a_truncated_pdb_is_damaged() {
     let bytes = testdata("Lines.pdb");
     for length in 0..bytes.len() {
-        // Its last stream is needed for lines.
+        // The last stream is needed for lines.
         assert!(points(&bytes[..length]).is_err(), "{length}");
     }
 }
@@ -258,7 +258,7 @@ fn fields_belong_to_the_type_of_their_rows() {
     let names: Vec<_> = row.iter().map(|field| (&*field.name, field.signature)).collect();
     assert_eq!(names, [("Id", &[6, 8][..]), ("Title", &[6, 14]), ("Data", &[6, 0x1d, 5])]);
     assert_eq!(fields_of("Shop.Local").len(), 1);
-    // The constants of an enumeration have no storage; its value has.
+    // The constants of an enumeration do not have storage; its value does.
     let of_color: Vec<_> =
         fields_of("Shop.Color").iter().map(|field| (field.name.clone(), field.is_constant())).collect();
     let expected = [("value__", false), ("Red", true), ("Blue", true)];

@@ -53,7 +53,7 @@ pub(crate) fn build(toolchain: &Toolchain) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Compares what the page makes of recordings with what `dipc convert` does, in Chromium.
+/// Compares the page's output for recordings with `dipc convert`, in Chromium.
 pub(crate) fn test(page: &Path) -> Result<()> {
     let mut test = cargo(["test", "--workspace", "--all-features", "--test", "page", "dropped::"]);
     execute(test.env("DIPC_BROWSER_PAGE", page))

@@ -38,7 +38,7 @@ const RECORDINGS: [&str; 8] = [
     "traces/v6-record-trace.nettrace.xz",
 ];
 
-/// Makes a recording of 191,489 events, 140,000 of which no report needs.
+/// Makes a recording of 191,489 events. Reports do not need 140,000 of them.
 const MERGE: &str =
     "merge --quiet net9-web.nettrace net10-tick.nettrace net10-tinybuf.nettrace -o mixed.nettrace";
 
@@ -139,7 +139,7 @@ fn conditions(is_incremental: bool) -> Result<String> {
     ))
 }
 
-/// Returns what a program prints.
+/// Returns the output of a program.
 fn printed(program: &str, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program).args(arguments).output().context(program.to_owned())?;
     ensure!(output.status.success(), "{program}: {}", output.status);
@@ -189,7 +189,7 @@ fn count(program: &Path) -> Result<Vec<Row>> {
     rows.context("a command was not counted")
 }
 
-/// Sets the folder of a command, one thread, and nothing of this process's environment.
+/// Sets the folder of a command, one thread, and a fixed environment.
 fn clean<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
     let environment =
         [("DIPC_THREADS", "1"), ("TZ", "UTC"), ("PATH", "/usr/bin:/bin"), ("HOME", "/nonexistent")];
@@ -224,7 +224,7 @@ fn table(conditions: &str, rows: &[Row]) -> String {
     table
 }
 
-/// Returns what a table depends on, and its rows.
+/// Returns the dependencies of a table, and its rows.
 fn parse(table: &str) -> Result<(&str, Vec<Row>)> {
     let mut lines = table.lines();
     let mut head = || lines.next().and_then(|line| line.strip_prefix("# "));

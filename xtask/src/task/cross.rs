@@ -28,7 +28,7 @@ pub(crate) fn run(options: &CrossOptions) -> Result<()> {
     steps.finish()
 }
 
-/// Type-checks for a target, where its standard library can be had.
+/// Type-checks for a target, if its standard library is available.
 pub(crate) fn type_check(steps: &mut Steps, target: &str) {
     let name = format!("type check for {target}");
     match Toolchain::install_for_target(target) {

@@ -1,5 +1,5 @@
-//! Test of the errors of all crates: each prints its cause or returns it as source. Reports that print all sources
-//! would have it twice if an error did both, and nobody would have it if it did neither.
+//! Test of the errors of all crates: each prints its cause or returns it as source. Reports that print all
+//! sources would have it twice if an error did both, and it would be lost if it did neither.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ impl Field<'_> {
         self.is_returned() || words.any(|word| word.ends_with("Error") || word == "Missing")
     }
 
-    /// Returns true if `Error::source` returns it. A field called `source` needs no attribute.
+    /// Returns true if `Error::source` returns it. A field called `source` does not need an attribute.
     fn is_returned(&self) -> bool {
         self.name == "source" || self.attributes.contains("#[source]") || self.attributes.contains("#[from]")
     }
@@ -37,7 +37,7 @@ impl Field<'_> {
     }
 }
 
-/// Returns the text up to the end of what its first character opens, and the rest.
+/// Returns the content of the bracketed group that the text begins with, and the rest.
 fn group(text: &str) -> Option<(&str, &str)> {
     let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
     for (at, c) in text.char_indices() {

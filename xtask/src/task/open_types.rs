@@ -7,8 +7,8 @@ use std::path::Path;
 
 use crate::task::workspace;
 
-/// Returns the names of the enumerations and of the structs with public fields alone in a source file that are open
-/// and do not say why.
+/// Returns the names of the enumerations and of the structs with public fields alone in a source file that
+/// are open and do not state a reason.
 fn faults(source: &str) -> Vec<&str> {
     let lines: Vec<&str> = source.lines().collect();
     let mut found = Vec::new();

@@ -86,7 +86,7 @@ pub(crate) fn windows_server() -> Result<PathBuf> {
     Ok(set_up(&WINDOWS, &folder(None)?, None)?.join("azmcp.exe"))
 }
 
-/// Builds a runtime, unless it is there in the version of its recipe, and returns its folder.
+/// Builds a runtime, unless it exists in the version of its recipe, and returns its folder.
 fn set_up(runtime: &Runtime, folder: &Path, packages: Option<&Path>) -> Result<PathBuf> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))) {
         bail!("the packaged runtimes are for x86-64 Linux with glibc");

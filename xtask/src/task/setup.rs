@@ -93,7 +93,7 @@ fn install_subcommands(is_needed: impl Fn(&[&str]) -> bool) -> Result<()> {
         install_subcommand("deny")?;
     }
     if is_needed(FUZZ) {
-        // The steps that need it say so.
+        // The steps that need the tool report it.
         if let Err(error) = install_subcommand("fuzz") {
             println!("cargo-fuzz could not be installed: {error:#}");
         }
@@ -101,7 +101,7 @@ fn install_subcommands(is_needed: impl Fn(&[&str]) -> bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns true if a tool is there, by [`Tool::program`].
+/// Returns true if a tool is installed, by [`Tool::program`].
 fn is_present(program: &str) -> bool {
     if let Some((program, arguments)) = program.split_once(' ') {
         let mut command = Command::new(program);

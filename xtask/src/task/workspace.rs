@@ -83,7 +83,7 @@ pub(crate) fn install_cargo_subcommand(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns a command that takes only the processor time that others leave, where there is `nice`.
+/// Returns a command that takes only the processor time that others leave, on systems with `nice`.
 pub(crate) fn at_lowest_priority(command: &Command) -> Command {
     if !is_installed("nice", "--version") {
         return copy_of(command, Command::new(command.get_program()));

@@ -23,7 +23,7 @@ const VERSION: u8 = 1;
 pub struct AsyncBuffer<'b> {
     /// The number of the thread in the operating system. Another thread may have written the buffer.
     pub thread: u64,
-    /// The number of what the runtime keeps about the thread.
+    /// The number of the runtime's data about the thread.
     pub thread_context: u32,
     /// The number of events.
     pub event_count: u32,

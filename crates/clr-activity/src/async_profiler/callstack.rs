@@ -27,7 +27,7 @@ pub struct AsyncFrame {
 /// The methods of an asynchronous operation.
 #[derive(Debug, Clone, Copy)]
 pub struct AsyncCallstack<'b> {
-    /// The compilation of its methods, which says what a frame holds.
+    /// The compilation of its methods, which determines the content of a frame.
     pub model: AsyncModel,
     /// The number of the wrapper that runs the first frame.
     pub continuation_index: u8,
@@ -61,7 +61,7 @@ impl<'b> AsyncCallstack<'b> {
         self.count as usize
     }
 
-    /// Returns whether there are no frames.
+    /// Returns true if there are no frames.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }

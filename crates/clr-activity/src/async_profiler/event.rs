@@ -56,7 +56,7 @@ pub enum AsyncEventKind<'b> {
     MethodResumed,
     /// A method ends.
     MethodCompleted,
-    /// The thread begins anew: earlier events about it are void, and its state follows.
+    /// The thread's state is reset: earlier events about it are void, and its state follows.
     ThreadReset,
     /// The numbers of wrappers begin again.
     WrapperIndexReset,

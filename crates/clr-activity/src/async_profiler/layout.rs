@@ -3,7 +3,7 @@
 /// The width of the length that precedes an event's fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LengthWidth {
-    /// The event lacks both fields and a length.
+    /// The event has neither fields nor a length.
     None,
     Byte,
     Word,

@@ -26,7 +26,7 @@ const MAX_DISTINCT_FRAMES: u32 = 1 << 22;
 /// Collects buffers. They arrive later than they were written, and not in their order.
 ///
 /// # Memory
-/// At most 256 MB of buffers; what does not fit is counted.
+/// At most 256 MB of buffers; the rest is counted.
 ///
 /// ```no_run
 /// use clr_activity::{AsyncStacksBuilder, has_async_buffer};
@@ -169,7 +169,7 @@ impl AsyncStacks {
         self.methods.frames(methods)
     }
 
-    /// Returns whether no thread ran an operation.
+    /// Returns true if no thread ran an operation.
     pub const fn is_empty(&self) -> bool {
         self.runs == 0
     }
@@ -251,7 +251,7 @@ impl Thread {
         let mut open = OpenRun { place: None, dispatcher, model, methods: Vec::new() };
         let is_kept = *runs < MAX_RUNS;
         if is_kept {
-            // Times of a thread increase, except where they are made up.
+            // Times of a thread increase, unless they are made up.
             let start = self.runs.last().map_or(time, |last| time.max(last.start));
             let around = self.open.last().and_then(|run| u32::try_from(run.place?).ok());
             open.place = Some(self.runs.len());

@@ -15,7 +15,7 @@ use crate::view::{self, ClrEvent, IlToNativeMap, ProcessMapping, ProcessSymbol};
 /// The code of a recording by address: methods and symbols.
 ///
 /// Collects descriptions of code from the events of a recording, in any order: methods that were loaded and
-/// unloaded, those present when the session began or ended (rundown), modules, and in V6 the mappings of
+/// unloaded, methods present when the session began or ended (rundown), modules, and in V6 the mappings of
 /// processes, and symbols. Most methods are named only at the end of a recording, so names are available
 /// after a full read: [`symbolizer`](Self::symbolizer).
 ///
@@ -23,10 +23,10 @@ use crate::view::{self, ClrEvent, IlToNativeMap, ProcessMapping, ProcessSymbol};
 /// Time decides then.
 ///
 /// # Memory
-/// It takes about 80 bytes for a range of code, and stores each string once: 500,000 methods take less than
-/// 100 MB. The [limit](Self::with_limit) bounds it, and omitted entries are [counted](Self::left_out). [IL
-/// offsets](Self::with_il_offsets) add 8 bytes for each entry of each map of the recording: some 200 for a
-/// compiled method. Where more than 64 ranges of code overlap, [`symbolizer`](Self::symbolizer) takes up to
+/// A map takes about 80 bytes for a range of code, and stores each string once: 500,000 methods take less
+/// than 100 MB. The [limit](Self::with_limit) bounds it, and omitted entries are [counted](Self::left_out).
+/// [IL offsets](Self::with_il_offsets) add 8 bytes for each entry of each map of the recording: some 200 for
+/// a compiled method. Where more than 64 ranges of code overlap, [`symbolizer`](Self::symbolizer) takes up to
 /// 16 bytes more for each of these and each doubling of their number.
 ///
 /// ```
@@ -206,7 +206,7 @@ impl CodeMap {
         self.symbols.entry(symbol.mapping_id).or_default().add(native::Entry { start, last, name, number });
     }
 
-    /// Returns whether the limit allows an event of a process to be added; counts it as left out if not.
+    /// Returns true if the limit allows an event of a process to be added; counts it as left out if not.
     fn admit(&mut self, pid: u64) -> bool {
         let il = self.il.as_ref().map_or(0, IlMatcher::bytes);
         let has_room = self.texts.bytes().saturating_add(self.range_bytes).saturating_add(il) < self.limit;

@@ -27,7 +27,7 @@ pub(crate) struct IlMatcher {
 }
 
 impl IlMatcher {
-    /// Takes the record of code that was loaded; the map of it may be the thread's next record.
+    /// Takes the record of code that was loaded; its map may be the thread's next record.
     pub(crate) fn on_load(&mut self, thread: (u64, ThreadId), code: Entry) {
         self.set_last(thread, LastRecord::Code(code));
     }

@@ -122,7 +122,7 @@ impl<'m> Method<'m> {
     pub fn signature(&self) -> &'m str {
         self.texts.get(self.entry.signature)
     }
-    /// The parameter types in parentheses; empty if the signature lacks them.
+    /// The parameter types in parentheses; empty if they are missing from the signature.
     pub fn parameters(&self) -> &'m str {
         let signature = self.signature();
         signature.find('(').and_then(|open| signature.get(open..)).unwrap_or_default()
@@ -147,8 +147,8 @@ impl<'m> Method<'m> {
     pub const fn size(&self) -> u32 {
         self.entry.size
     }
-    /// The IL offset of the code at an address, in bytes from the beginning of the method's IL; `None` if the
-    /// recording lacks a map, or the code map does not [keep](crate::CodeMap::with_il_offsets) it. Runtimes
+    /// The IL offset of the code at an address, in bytes from the beginning of the method's IL; `None` if a
+    /// map was not recorded, or the code map does not [keep](crate::CodeMap::with_il_offsets) it. Runtimes
     /// map jitted code only.
     ///
     /// The address of a frame that called another, or the runtime, is the return address, which follows the
@@ -171,7 +171,7 @@ impl<'m> Method<'m> {
             CodeKind::Precompiled
         }
     }
-    /// The time at which the code was loaded; `None` if it was there before, or if the time is unknown.
+    /// The time at which the code was loaded; `None` if it was loaded earlier, or if the time is unknown.
     pub fn loaded(&self) -> Option<Ticks> {
         Some(self.entry.from).filter(|from| from.0 != 0)
     }

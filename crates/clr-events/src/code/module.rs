@@ -116,11 +116,11 @@ impl<'m> Module<'m> {
     pub fn path(&self) -> &'m str {
         self.texts.get(self.details.il_path)
     }
-    /// Returns the path of the precompiled code, if that is another file; else an empty string.
+    /// Returns the path of the precompiled code, if it is in another file; otherwise an empty string.
     pub fn native_path(&self) -> &'m str {
         self.texts.get(self.details.native_path)
     }
-    /// Returns the signature and the age of the PDB; the signature is nil if the recording lacks it.
+    /// Returns the signature and the age of the PDB; the signature is nil if it was not recorded.
     pub const fn pdb(&self) -> (Uuid, u32) {
         (self.details.pdb_signature, self.details.pdb_age)
     }

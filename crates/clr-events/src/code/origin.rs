@@ -30,7 +30,7 @@ pub enum CodeOrigin {
     Native,
     /// The kernel.
     Kernel,
-    /// An address of no known method or file.
+    /// An address outside of known methods and files.
     Unknown,
 }
 

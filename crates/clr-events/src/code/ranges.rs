@@ -1,4 +1,4 @@
-//! Ranges of addresses, which may overlap: memory is used again, and a recording may say anything.
+//! Ranges of addresses, which may overlap: memory is used again, and a recording can contain anything.
 
 mod overlaps;
 mod span;
@@ -47,7 +47,7 @@ impl<T: Span> Ranges<T> {
             self.sort_entries();
         }
         if self.entries.len() == self.entries.capacity() {
-            // By a part: doubling would hold twice as much as there is.
+            // Grow by a part: doubling would hold twice the needed memory.
             self.entries.reserve_exact((self.entries.len() / FRACTION).max(4));
         }
         self.entries.push(entry);
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(at(&ranges, 160, 10), Some(("old", false)));
         assert_eq!(at(&ranges, 160, 25), Some(("around", false)));
         assert_eq!(at(&ranges, 160, 70), Some(("new", false)));
-        // No code was there at that time: the nearest.
+        // No code at that time: the nearest.
         assert_eq!(at(&ranges, 160, 52), Some(("old", false)));
         assert_eq!(at(&ranges, 160, 58), Some(("new", false)));
         assert_eq!(at(&ranges, 160, 200), Some(("new", false)));

@@ -58,7 +58,7 @@ impl StringTable {
         bytes.clear();
         let units = text.as_bytes().as_chunks::<2>().0;
         let units = units.get(..MAX_LEN / 4).unwrap_or(units);
-        // Nearly all names are ASCII, which needs no decoding.
+        // Nearly all names are ASCII, which does not need decoding.
         let is_ascii = units.iter().fold(0, |bits, unit| bits | u16::from_le_bytes(*unit)) < 0x80;
         if is_ascii {
             bytes.extend(units.iter().map(|[low, _]| *low));

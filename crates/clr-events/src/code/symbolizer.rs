@@ -76,16 +76,16 @@ pub struct Unresolved<'m> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnresolvedReason {
-    /// The recording lacks events about code of the process.
+    /// The recording does not contain events about code of the process.
     NoCode,
-    /// The recording lacks a rundown, the only events about code that was loaded before it began, precompiled
-    /// code above all.
+    /// The recording does not contain a rundown, the only events about code that was loaded before it began,
+    /// precompiled code above all.
     NoRundown,
     /// The method there was reported without a name.
     Unnamed,
-    /// No method is there: the code is a helper or stub of the runtime, or native.
+    /// The address is not in a method: the code is a helper or stub of the runtime, or native.
     NoMethod,
-    /// A file is mapped there, but the recording lacks a symbol for the address.
+    /// A file is mapped there, without a symbol for the address in the recording.
     NoSymbol,
     /// More code was reported than the limit allows.
     LeftOut,

@@ -242,7 +242,7 @@ impl Writer<'_, '_> {
         self.push_part(out, name, closure, &arguments, MAX_DEPTH)
     }
 
-    /// A method, and the part of it that a name denotes.
+    /// A method, and the part of the method that a name denotes.
     fn push_part(
         &mut self,
         out: &mut String,

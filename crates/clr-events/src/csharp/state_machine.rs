@@ -24,7 +24,7 @@ pub struct StateMachine<'n> {
 }
 
 impl<'n> StateMachine<'n> {
-    /// Returns the state machine of which a method with its parameters is the body; `None` for all other
+    /// Returns the state machine that a method with its parameters is the body of; `None` for all other
     /// methods. Linear in the length of the name.
     pub fn of_method(method: &'n str) -> Option<Self> {
         let whole = method.strip_suffix(".MoveNext()")?;

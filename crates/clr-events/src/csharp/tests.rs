@@ -291,7 +291,7 @@ fn malformed_names_have_no_csharp_form() {
     assert_eq!(csharp("C", &nested, "void  ()", Detail::Short), "-");
 }
 
-/// Each of these would take hours if a byte of it cost a look at all others.
+/// Each of these would take hours if each byte required a look at all others.
 #[test]
 fn time_is_linear_in_the_length() {
     let many = |text: &str| text.repeat((1 << 16) / text.len());

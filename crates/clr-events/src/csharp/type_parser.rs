@@ -426,7 +426,7 @@ pub(super) fn without_namespace(name: &str) -> &str {
     last_dot(name).and_then(|at| name.split_at_checked(at)?.1.strip_prefix('.')).unwrap_or(name)
 }
 
-/// The last dot of a name that is in no angle brackets.
+/// The last dot of a name outside of angle brackets.
 pub(super) fn last_dot(name: &str) -> Option<usize> {
     let mut depth = 0_u32;
     let mut dot = None;

@@ -3,8 +3,8 @@
 use clr_events::{Provider, Schema, event_name, event_opcode};
 use nettrace::Event;
 
-/// Event 39 of the runtime wraps events that the collector defines as it goes: the other reader gives those
-/// that it knows numbers of its own. It keeps event ids as 16 bits.
+/// Event 39 of the runtime wraps events that the collector defines as it goes: the other reader gives known
+/// ones numbers of its own. It keeps event ids as 16 bits.
 pub(crate) fn their_id(event: &Event<'_>) -> u32 {
     match event_name(event).to_string().as_str() {
         "GC/CommittedUsage" => 65_524,
@@ -26,7 +26,7 @@ pub(crate) fn their_opcode(event: &Event<'_>) -> u8 {
 
 /// Events that the other reader has other names for.
 ///
-/// * It does not know some of the runtime's own events: ours have the names of the manifest.
+/// * The other reader does not know some of the runtime's own events: ours have the names of the manifest.
 /// * Of tasks it has names that are not in the recording.
 /// * Where a label gives an event another opcode than its kind has, it appends that opcode to the name.
 pub(crate) fn is_named_otherwise(event: &Event<'_>) -> bool {
@@ -46,12 +46,12 @@ pub(crate) fn their_name<'a>(schema: &Schema, field: &'a str) -> &'a str {
 /// Values that the other reader shows otherwise.
 ///
 /// * Names from tables of its own, which the runtime's manifest does not have: ours is the number.
-/// * `Universal.System`: it takes the length of a text for a text of one character, and what follows for the
+/// * `Universal.System`: it takes the length of a string for a string of one character, and the rest for the
 ///   next field.
-/// * Bucket kinds and kinds of segments: its names are not all those of the manifest.
+/// * Bucket kinds and kinds of segments: its names differ from the manifest in part.
 /// * `MethodDetails`: it takes its last three fields for one another.
-/// * `JitInstrumentationDataVerbose`: what it takes for the method's token is none; ours is a method's in all
-///   events.
+/// * `JitInstrumentationDataVerbose`: its value for the method's token is not a token; ours is a method's in
+///   all events.
 pub(crate) fn is_misread(schema: &Schema, field: &str) -> bool {
     matches!(
         (schema.name, field),
@@ -67,7 +67,7 @@ pub(crate) fn is_misread(schema: &Schema, field: &str) -> bool {
 
 /// Fields that the other reader does not print.
 ///
-/// It knows nothing of events without a name, and shows no list and nothing that is reserved.
+/// The other reader does not know events without a name, and does not show lists or reserved fields.
 pub(crate) fn is_not_shown(schema: &Schema, field: &str) -> bool {
     schema.name.is_empty()
         || matches!(
@@ -102,7 +102,7 @@ pub(crate) fn is_computed(schema: &Schema, field: &str) -> bool {
     }
 }
 
-/// Payloads with more than their fields. Recorders write two more texts into `ProcessMapping` than they
+/// Payloads with more than their fields. Recorders write two more strings into `ProcessMapping` than they
 /// describe.
 pub(crate) fn has_more(schema: &Schema) -> bool {
     schema.name == "ProcessMapping"

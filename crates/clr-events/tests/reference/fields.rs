@@ -26,10 +26,10 @@ struct Line {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     events: u64,
-    /// Events whose name and opcode are equal.
+    /// Events with equal name and opcode.
     pub(crate) named: u64,
     pub(crate) equal: u64,
-    /// Fields that one of the readers does not have, by the difference that says why.
+    /// Fields that one of the readers lacks, by the difference that explains it.
     explained: u64,
     kinds: BTreeSet<(String, u16)>,
 }

@@ -113,7 +113,7 @@ fn check(traces: &Path) -> usize {
                 }
             }
         }
-        // Types that exist in memory alone are known by their addresses, and names without return types hide
+        // Types that exist in memory alone are identified by address, and names without return types hide
         // these.
         let same = shown.values().filter(|texts| {
             let differs = |texts: &[String; 3]| {

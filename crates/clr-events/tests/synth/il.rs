@@ -1,4 +1,4 @@
-//! The IL of code: whose map it is, and its content.
+//! The IL of code: the owner of a map, and its content.
 
 use clr_events::code::Code;
 use clr_events::{CodeMap, Provider};
@@ -51,9 +51,9 @@ fn a_map_belongs_to_the_adjacent_method_event() {
     recording.method(LOAD, 10, 0x1000, 0x40, "Run");
     told(&mut recording, MAP, "Run", &[(0, 0), (5, 0x10)]).method(LOAD, 20, 0x2000, 0x40, "Run");
     told(&mut recording, MAP, "Run", &[(0, 0), (7, 8)]);
-    // Without its code, or with that of another beside it, it says nothing.
+    // A map without its code, or next to the code of another method, is not used.
     told(&mut recording, MAP, "Other", &[(99, 0)]).method(LOAD, 30, 0x3000, 0x40, "Lone");
-    // At the end the map comes first.
+    // At the end the map precedes its code.
     told(&mut recording, MAP_AT_END, "End", &[(0, 0), (9, 4)]).method(RUNDOWN, 40, 0x4000, 0x40, "End");
     told(&mut recording, MAP_AT_END, "Gone", &[(3, 0)]).method(RUNDOWN, 41, 0x5000, 0x40, "Stays");
     // Told of before, with its map, and at the end without.

@@ -8,7 +8,7 @@ use nettrace_synth::{Bytes, Event, EventBlock, Metadata, TraceHeader};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
-/// A recording of V4, whose metadata has no opcodes, with one event of each kind.
+/// A recording of V4, without opcodes in its metadata, and with one event of each kind.
 fn recording(kinds: &[(&str, u32, &str, Vec<u8>)]) -> Vec<u8> {
     let mut trace = Trace::new(&TraceHeader::default());
     let metadata = kinds.iter().zip(1..).map(|((provider, event_id, name, _), id)| Metadata {
@@ -102,7 +102,7 @@ fn dynamic_events_of_the_collector_are_named_by_their_payload() {
     let matches = |text: &str| of_each(&recording, |event| event_name(event).matches(text));
     assert_eq!(matches("gc/committedusage").iter().filter(|found| **found).count(), 3);
     assert_eq!(matches("GCSizeAdaptationTuning").iter().filter(|found| **found).count(), 1);
-    // TraceEvent's name for all whose layout is not known.
+    // TraceEvent's name for all events with an unknown layout.
     assert_eq!(matches("GC/DynamicTraceEvent"), [false, false, true, true, true, true, true, true, true]);
 }
 

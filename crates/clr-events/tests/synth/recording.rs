@@ -82,7 +82,7 @@ impl Recording {
     }
 }
 
-/// Module 1, id and names after `name`; an empty name for events that have none.
+/// Module 1, id and names after `name`; an empty name for events without one.
 pub(crate) fn method(start: u64, size: u32, name: &str) -> Vec<Value> {
     let mut values = vec![
         Value::UInt64(name.len() as u64),

@@ -82,7 +82,7 @@ fn suspend_reason(environment: &Environment, process: &Process) -> Option<Suspen
         .map(|setting| SuspendReason::Setting { setting })
 }
 
-/// Returns whether a listening socket has the file name of `address`. Folders are not compared: the listener
+/// Returns true if a listening socket has the file name of `address`. Folders are not compared: the listener
 /// may have another mount namespace.
 fn has_listener(process: &Process, address: &str) -> bool {
     let name = std::path::Path::new(address).file_name();

@@ -40,7 +40,7 @@ pub enum RuntimeKind {
         /// True if it contains the code of the diagnostic port.
         has_port: bool,
     },
-    /// The Mono of .NET Framework programs, which lacks a diagnostic port.
+    /// The Mono of .NET Framework programs, which does not have a diagnostic port.
     Mono,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct RuntimeImage {
 }
 
 impl RuntimeImage {
-    /// Finds the runtime of a process; `Ok(None)` if there is no runtime.
+    /// Finds the runtime of a process; `Ok(None)` without a runtime.
     ///
     /// # Errors
     /// The file and the system's reason.

@@ -66,11 +66,11 @@ pub(crate) struct Process {
     pub(crate) state: Option<ProcessState>,
     /// The environment at the start, or the reason why it cannot be read.
     pub(crate) environment: Result<Environment, String>,
-    /// The loaded runtime, if there is one, or the reason why it cannot be read.
+    /// The loaded runtime, if any, or the reason why it cannot be read.
     pub(crate) image: Result<Option<RuntimeImage>, String>,
     /// True if its paths refer to other files than the paths of this process; `None` without permission.
     pub(crate) has_own_files: Option<bool>,
-    /// True if the path of its socket's folder refers to another folder here, or to none.
+    /// True if the path of its socket's folder refers to another folder here, or to a missing one.
     pub(crate) has_own_tmpdir: bool,
     /// True if the folder of its socket exists; `None` without permission.
     pub(crate) tmpdir_exists: Option<bool>,
@@ -252,7 +252,7 @@ fn has_own_files(pid: u32) -> Option<bool> {
     Some(namespaces.0 != namespaces.1 || roots.0 != roots.1)
 }
 
-/// Returns whether a path refers to this file or folder here.
+/// Returns true if a path refers to this file or folder here.
 fn is_file_here(metadata: &fs::Metadata, path: &Path) -> bool {
     #[cfg(unix)]
     {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the mount point of the read-only file system that contains `path`, if there is one.
+/// Returns the mount point of the read-only file system that contains `path`, if any.
 pub(super) fn read_only_above(pid: u32, path: &Path) -> Option<String> {
     let mounts = fs::read(format!("/proc/{pid}/mountinfo")).ok()?;
     read_only_in(&String::from_utf8_lossy(&mounts), path)

@@ -17,7 +17,7 @@ pub(crate) struct RuntimeSearch {
 }
 
 impl RuntimeSearch {
-    /// Returns whether a process is seen to have a runtime.
+    /// Returns true if a process has a visible runtime.
     pub(crate) fn has_runtime(&mut self, pid: u32) -> bool {
         // For a large program, the kernel takes many times longer for the mapped files than for this line.
         let stat = linux_proc_stat::process_folder(pid).join("stat");
@@ -55,7 +55,7 @@ fn has_library(pid: u32) -> bool {
 /// `NullReferenceException` from them: each catches both from its start on, before it runs managed code.
 const RUNTIME_SIGNALS: u64 = 1 << (8 - 1) | 1 << (11 - 1);
 
-/// Returns the device and the inode, where the system has such.
+/// Returns the device and the inode, on systems that have them.
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps, reason = "other systems have neither")]
 fn identity(file: &Metadata) -> Option<(u64, u64)> {

@@ -40,7 +40,7 @@ pub(super) fn parse(line: &str) -> Option<UnixSocket> {
         }
         rest = after;
     }
-    // Sockets of the abstract namespace begin with '@' and lack a file.
+    // Sockets of the abstract namespace begin with '@' and do not have a file.
     let path = Path::new(rest).to_path_buf();
     (!rest.is_empty() && !rest.starts_with('@')).then_some(UnixSocket { path, listens: flags & LISTENS != 0 })
 }

@@ -95,7 +95,7 @@ pub enum ApiKeyError {
     /// The curve of the key is not supported.
     #[error("the curve of the key is not P-256, P-384 or P-521")]
     Curve,
-    /// A number of it is missing, or has a wrong length.
+    /// A number of the key is missing, or has a wrong length.
     #[error("{0} of the key is missing, or has a wrong length")]
     Member(&'static str),
 }

@@ -110,7 +110,7 @@ impl Folder {
                 if process.system_pid() != Some(pid) {
                     return Err(io::Error::new(io::ErrorKind::NotFound, "the process has ended"));
                 }
-                // Access by the process's root needs rights that a shared folder does not.
+                // Access through the process's root needs rights that a shared folder does not.
                 seen.or_else(|error| configured.map_or(Err(error), own))
             }
             (None, Some(folder)) => own(folder),

@@ -154,7 +154,7 @@ impl LogsRequest {
         specs.extend(filters.map(|(category, level)| format!("{category}:{}", level.in_filter())));
         let arguments =
             if specs.is_empty() { String::new() } else { format!("FilterSpecs=\"{}\"", specs.join(";")) };
-        // The runtime drops events above this level whatever the filters say.
+        // The runtime drops events above this level regardless of the filters.
         let levels = self.filters.values().chain([&self.level]).filter_map(|level| level.event_level());
         let level = if self.use_app_filters { Level::VERBOSE } else { levels.max()? };
         Some(ProviderConfig { keywords: KEYWORDS, level, name: LOGGING_PROVIDER.to_owned(), arguments })
@@ -236,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Level 0 of a provider stands for the events of all levels.
+    /// Level 0 of a provider means the events of all levels.
     #[test]
     fn the_level_none_requests_no_record() {
         assert_eq!(request(LogLevel::None, &[], false).provider(), None);

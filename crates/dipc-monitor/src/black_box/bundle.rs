@@ -56,7 +56,7 @@ impl Bundle<'_> {
         let placed =
             written.and_then(|()| place(&part, &directory.join(self.name(now))).map_err(at(directory)));
         if placed.is_err() {
-            // Nothing of it is of use.
+            // The incomplete bundle is useless.
             let _ = fs::remove_dir_all(&part);
         }
         prune(directory, retention);

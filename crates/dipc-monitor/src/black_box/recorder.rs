@@ -113,7 +113,7 @@ enum SessionEnd {
 impl BlackBox {
     /// Keeps the events of a process until its end.
     pub(super) fn run(&self, process: &Watched, context: &Context) {
-        // Before the crash: afterwards the system shows nothing of the process.
+        // Before the crash: afterwards the system no longer shows the process.
         let files = CrashFiles::of(process.target(), &context.config.host_name);
         let mut retry = RetryWait::new();
         while !self.is_over(process) {
@@ -203,7 +203,7 @@ impl BlackBox {
                 Err(_) => return SessionEnd::Cut,
             }
             if self.state().is_stopped {
-                // The session is stopped when it is dropped, so that the runtime keeps nothing of it.
+                // The session is stopped when it is dropped, so that the runtime releases it.
                 drop(session);
                 return SessionEnd::Stopped;
             }

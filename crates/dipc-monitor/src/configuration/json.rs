@@ -62,7 +62,7 @@ pub(crate) fn merge(text: &str, source: u32, root: &mut Node, findings: &mut Fin
         Ok(parsed) => parsed.value,
         Err(error) => {
             let location = lines.location(error.range().start);
-            // Of an object, a list, a string or a comment.
+            // The beginning of an object, a list, a string or a comment.
             let is_cut = error.kind().to_string().starts_with("Unterminated");
             let help = is_cut.then(|| {
                 let Location { line, column, .. } = lines.location(text.len());

@@ -47,8 +47,8 @@ pub struct CheckedConfiguration {
     pub findings: Vec<Finding>,
     /// The number of findings beyond the first thousand.
     pub left_out: u64,
-    /// The section that the file is a part of, if it is not a whole configuration:
-    /// `CollectionRules`, say.
+    /// The section that the file is a part of, if it is not a whole configuration: `CollectionRules`, for
+    /// example.
     pub fragment_of: Option<String>,
 }
 
@@ -202,6 +202,7 @@ pub struct DirectoryEgress {
     pub directory: PathBuf,
     /// The directory in which they are written before they are complete; by default, the same.
     pub intermediate: Option<PathBuf>,
-    /// Limits on the artifacts in the directory. The caller sets them: the configuration lacks such limits.
+    /// Limits on the artifacts in the directory. The caller sets them: they are not part of the
+    /// configuration.
     pub retention: Retention,
 }

@@ -401,7 +401,7 @@ impl<'c> RuleBuilder<'c> {
     }
 }
 
-/// Returns true if there are errors below a path.
+/// Returns true if a path has errors below it.
 fn errors_of(findings: &Findings, path: &str, prefix: &str) -> bool {
     let is_of = |key: &str| {
         key.eq_ignore_ascii_case(path)
@@ -472,7 +472,7 @@ fn status_codes(settings: &Section<'_>, findings: &mut Findings) -> Vec<(u16, u1
     codes
 }
 
-/// Reports placeholders that stand for nothing.
+/// Reports placeholders without a value.
 fn check_placeholders(
     kind: &mut ActionKind,
     action: &Section<'_>,

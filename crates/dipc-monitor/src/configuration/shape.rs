@@ -113,7 +113,7 @@ impl Property {
         if is_built { self } else { self.ignored(reason) }
     }
 
-    /// The same unless the program was built with what the key needs.
+    /// The same unless the program was built with the feature that the key needs.
     pub(crate) const fn unsupported_unless(self, is_built: bool, reason: &'static str) -> Self {
         if is_built { self } else { self.unsupported(reason) }
     }
@@ -224,7 +224,7 @@ fn check_object(
             continue;
         };
         match property.support {
-            // `false` and `null` ask for nothing.
+            // `false` and `null` do not request anything.
             _ if child.is_empty() || child.value.as_deref().and_then(parse_boolean) == Some(false) => {}
             Support::Used => {}
             Support::Ignored(reason) => {

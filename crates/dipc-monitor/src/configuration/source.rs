@@ -20,7 +20,7 @@ const PREFIX: &str = "DOTNETMONITOR_";
 /// The name of a file of settings.
 const SETTINGS: &str = "settings.json";
 
-/// The sources of a configuration. Each overrides single values of those before it.
+/// The sources of a configuration. Each overrides single values of earlier sources.
 ///
 /// ```
 /// use dipc_monitor::configuration::{Configuration, ConfigurationSources};

@@ -382,7 +382,7 @@ fn unreadable_sources_are_named() {
     assert!(lines(&checked).contains("not UTF-8 at byte 7"), "{checked:?}");
 }
 
-/// dotnet-monitor's files, if they are there.
+/// dotnet-monitor's files, if present.
 fn contract(name: &str) -> Option<Value> {
     let Some(shared) = std::env::var_os("DIPC_SHARED") else {
         eprintln!("NOT RUN: DIPC_SHARED is not set");

@@ -8,9 +8,9 @@ use super::finding::Location;
 /// A key with its value, its children, or both.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Node {
-    /// The key as written where it was set last.
+    /// The key as last written.
     pub(crate) name: String,
-    /// The place where it was set last.
+    /// The place that set it last.
     pub(crate) location: Location,
     /// The value; `None` for an object or a list, and for `null`.
     pub(crate) value: Option<String>,

@@ -145,7 +145,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     identity(one).is_some_and(|one| Some(one) == identity(other))
 }
 
-/// Without numbers of files, the content says it.
+/// Without file numbers, the content decides.
 #[cfg(not(unix))]
 fn is_same(one: &Path, other: &Path) -> bool {
     let length = |path: &Path| fs::symlink_metadata(path).map(|it| it.len()).ok();

@@ -87,7 +87,7 @@ impl Job {
             operation: Some(self.id.clone()),
             rule: None,
         };
-        // The artifact is where it belongs, listed or not.
+        // The artifact is in its place, listed or not.
         let _ = note.add(&self.directory, file);
     }
 

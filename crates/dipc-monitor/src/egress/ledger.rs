@@ -1,4 +1,4 @@
-//! The list of the artifacts in a directory, so that limits remove nothing else.
+//! The list of the artifacts in a directory, so that limits do not remove other files.
 //!
 //! `.dipc-artifacts` in the directory has the names of the artifacts that were put there, a line each, as
 //! JSON strings: names can have any character.

@@ -1,4 +1,4 @@
-//! Artifacts that requests were promised: on disk until they are where they belong.
+//! Accepted artifacts: on disk until they are delivered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -58,7 +58,7 @@ struct Shared {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EgressError {
-    /// The configuration lacks this provider.
+    /// The configuration does not contain this provider.
     #[error("there is no egress provider '{0}'")]
     Unknown(String),
     /// The provider is a store that is not supported.
@@ -270,7 +270,7 @@ impl EgressQueue {
     /// Counts a job.
     ///
     /// # Errors
-    /// If there are as many as may be.
+    /// If the maximum number is reached.
     fn count(&self) -> Result<(), EgressError> {
         let mut jobs = lock(&self.0.jobs);
         if *jobs >= MAX_JOBS {

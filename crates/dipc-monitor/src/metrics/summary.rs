@@ -19,7 +19,7 @@ const MAX_INTERVALS: u32 = 3;
 pub struct CounterSummary {
     /// The time on processors, in percent of all processors that the process may use.
     pub cpu_percent: Option<f64>,
-    /// The memory of the process that is in RAM.
+    /// The resident memory of the process.
     pub memory_bytes: Option<f64>,
     /// The threads of the thread pool.
     pub pool_threads: Option<f64>,

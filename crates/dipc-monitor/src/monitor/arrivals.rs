@@ -45,7 +45,7 @@ impl Drop for Port {
     fn drop(&mut self) {
         self.canceller.cancel();
         if let Some(thread) = self.thread.take() {
-            // A panic of that thread was printed where it happened.
+            // A panic of that thread was already printed.
             let _ = thread.join();
         }
     }

@@ -9,7 +9,7 @@ use otlp_messages::trace::span::SpanKind;
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /// Adds the attributes of a request that ASP.NET Core serves, or that HttpClient sends, unless the
-/// application has set them. Returns the kind of the span, if the event is of one.
+/// application has set them. Returns the kind of the span, if the event belongs to one.
 pub(super) fn add_properties(
     event: &DiagnosticEvent,
     tags: &mut BTreeMap<String, String>,
@@ -71,7 +71,7 @@ pub(super) fn name(tags: &BTreeMap<String, String>) -> Option<String> {
     })
 }
 
-/// The type of the error that the status says: servers fail from 500 on, clients from 400.
+/// The error type that the status implies: servers fail from 500 on, clients from 400.
 pub(super) fn error(tags: &BTreeMap<String, String>, is_server: bool) -> Option<String> {
     if let Some(error) = tags.get("error.type") {
         return Some(error.clone());

@@ -80,7 +80,7 @@ impl ProcessExport {
         self.is_stopped.store(true, Ordering::Release);
     }
 
-    /// Returns true if the system shows nothing that keeps its process from answering.
+    /// Returns true unless the system is known to keep its process from answering.
     pub(super) fn can_answer(&self) -> bool {
         self.process.obstacle().is_none()
     }
@@ -220,7 +220,7 @@ fn exports_endpoints(wanted: &LogsRequest) -> bool {
     if let Some(level) = wanted.filters.get(ENDPOINTS) {
         return *level <= LogLevel::Information;
     }
-    // Of categories that begin with the name of a filter, the longest name counts.
+    // The filter with the longest name that a category begins with counts.
     let is_prefix = |name: &&String| {
         ENDPOINTS.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(arguments(None, false), None);
     }
 
-    /// The last session's filter is in force for all: the black box takes nothing from the export.
+    /// The last session's filter is in force for all: the black box must not reduce the export.
     #[test]
     fn the_black_box_has_the_filter_of_the_export() {
         let filter = |wanted, has_spans| black_box_logs(wanted, has_spans).map(|provider| provider.arguments);

@@ -167,7 +167,7 @@ impl SpanReader {
             }
             DiagnosticPhase::Stop | DiagnosticPhase::Failure => {
                 let known = self.open.get_mut(&id);
-                // A listener's stop event lacks a start time; a source's stop event is complete.
+                // A listener's stop event does not state a start time; a source's stop event is complete.
                 let mut span = match known {
                     Some(span) if span.has_source && !is_source => {
                         span.merge(&id, &diagnostic, is_source);

@@ -216,7 +216,7 @@ impl ActionList<'_> {
         Failed
     }
 
-    /// Carries out an action that takes no time.
+    /// Carries out an immediate action.
     fn command(&self, kind: &ActionKind) -> Result<Option<String>, String> {
         let target = self.process.target();
         let text = |error: dipc_client::Error| error.to_string();
@@ -355,7 +355,7 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
                         operation: Some(operation.id.to_string()),
                         rule: Some(rule),
                     };
-                    // The artifact is where it belongs, listed or not.
+                    // The artifact is in its place, listed or not.
                     let _ = note.add(&egress.directory, file);
                 }
                 (None, _) => {}
@@ -391,7 +391,7 @@ struct FileSink {
     operation: RunningOperation,
     sender: Sender<Progress>,
     stopper: Option<Stopper>,
-    /// The queue that takes what cannot go to its directory, and artifacts for stores.
+    /// The queue for artifacts that cannot go to their directory, and for artifacts for stores.
     queue: Option<EgressQueue>,
     provider: String,
     is_store: bool,

@@ -21,7 +21,7 @@ use crate::rules::{Execution, FinishReason, RuleEngine, RuleState, RuleStatus, S
 /// The stack of the threads.
 const STACK: usize = 512 << 10;
 
-/// The rules that are for a process.
+/// The rules that apply to a process.
 pub(super) struct ProcessRules {
     pub(super) process: Arc<Watched>,
     context: Arc<Context>,
@@ -48,7 +48,7 @@ struct State {
 }
 
 impl ProcessRules {
-    /// Creates the state of the rules that are for a process.
+    /// Creates the state of the rules that apply to a process.
     pub(super) fn new(process: Arc<Watched>, config: &Arc<RulesConfig>, context: Arc<Context>) -> Arc<Self> {
         let interval_of = |provider: &str| config.counters.interval_of(provider);
         let engine = RuleEngine::new(&config.rules, &process.facts, interval_of, Duration::ZERO);
@@ -80,7 +80,8 @@ impl ProcessRules {
         self.start.elapsed()
     }
 
-    /// Starts what the rules need: actions, the subscriptions of counters, and the session of events.
+    /// Starts everything that the rules need: actions, the subscriptions of counters, and the session of
+    /// events.
     pub(super) fn start(self: &Arc<Self>) {
         self.dispatch();
         self.subscribe();
@@ -142,7 +143,7 @@ impl ProcessRules {
         statuses
     }
 
-    /// Returns true if the system shows nothing that keeps the process from answering.
+    /// Returns true unless the system is known to keep the process from answering.
     pub(super) fn can_answer(&self) -> bool {
         self.process.obstacle().is_none()
     }
@@ -322,7 +323,7 @@ impl ProcessRules {
 
     // Functions for the session's thread.
 
-    /// Lets time pass. Returns whether the thread is still needed; if not, it counts as ended.
+    /// Lets time pass. Returns true if the thread is still needed; if not, it counts as ended.
     pub(super) fn tick(self: &Arc<Self>, has_session: bool) -> bool {
         let now = self.now();
         {

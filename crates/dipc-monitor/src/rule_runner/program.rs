@@ -9,8 +9,8 @@ use dipc_collect::StopSignal;
 /// Maximum wait between checks for the end of a program.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Runs a program to its end, and returns its exit code. It gets no input, and its output is dropped. When it
-/// is to stop, it is killed.
+/// Runs a program to its end, and returns its exit code. The program does not get input, and its output is
+/// dropped. When it is to stop, it is killed.
 pub(super) fn run(path: &str, arguments: &[String], stop: &StopSignal) -> Result<i32, String> {
     if !std::path::Path::new(path).is_file() {
         return Err(format!("{path} is not a file"));

@@ -19,7 +19,7 @@ pub(super) struct SystemWatch {
     last: Option<Instant>,
     /// The number of readings.
     readings: u64,
-    /// The rules of which it was reported that a value is not known.
+    /// The rules with an unknown value that was already reported.
     reported: BTreeSet<String>,
 }
 
@@ -47,7 +47,7 @@ impl SystemWatch {
         let usage = self.reader.get_or_insert_with(|| UsageReader::new(self.pid)).read();
         rules.add_usage(&usage);
         self.readings = self.readings.saturating_add(1);
-        // The first reading lacks processor time.
+        // The first reading is without processor time.
         if self.readings < 2 {
             return;
         }

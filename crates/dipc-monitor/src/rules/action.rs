@@ -97,7 +97,7 @@ impl StoppingEvent {
     /// Returns the condition that the event meets.
     ///
     /// # Errors
-    /// If the provider's events are known, and lack this event or field.
+    /// If the provider's events are known, and do not include this event or field.
     pub fn condition(&self) -> Result<Condition, String> {
         let mut text = format!("event {}", quoted(&format!("{}/{}", self.provider, self.event))?);
         for (number, (field, value)) in self.payload.iter().enumerate() {

@@ -22,7 +22,7 @@ use super::trigger::{self, RequestTrigger, TriggerState};
 
 /// The time by which events may be late: a request that has not ended so long ago still runs.
 const MAX_DELAY: Duration = Duration::from_secs(1);
-/// The firings in vain that are kept.
+/// Maximum number of throttled firings to keep.
 const MAX_THROTTLED: usize = 100;
 
 /// The rules of one process.
@@ -41,7 +41,7 @@ pub struct RuleEngine {
     /// The last event's time in the stream, and the time of its arrival.
     newest: Option<(RelativeTime, Duration)>,
     executions: VecDeque<Execution>,
-    /// The last firings in vain; see [`take_throttled`](Self::take_throttled).
+    /// The last throttled firings; see [`take_throttled`](Self::take_throttled).
     throttled: VecDeque<ThrottledFiring>,
 }
 
@@ -93,7 +93,7 @@ pub struct CounterNeed {
 }
 
 impl RuleEngine {
-    /// Starts the rules that are for a process. `interval_of` returns the interval of a provider's counters.
+    /// Starts the rules that apply to a process. `interval_of` returns the interval of a provider's counters.
     pub fn new(
         rules: &[Arc<Rule>],
         process: &ProcessFacts,
@@ -282,7 +282,7 @@ impl RuleEngine {
         }
     }
 
-    /// Records that another session of events has taken the place of the last one.
+    /// Records that another session of events has replaced the last one.
     pub fn restart_events(&mut self) {
         self.newest = None;
         if let Some(spans) = &mut self.spans {
@@ -327,12 +327,12 @@ impl RuleEngine {
         self.executions.pop_front()
     }
 
-    /// Returns the firings in vain since the last call: the last hundred of them.
+    /// Returns the throttled firings since the last call: the last hundred of them.
     pub fn take_throttled(&mut self) -> impl Iterator<Item = ThrottledFiring> {
         std::mem::take(&mut self.throttled).into_iter()
     }
 
-    /// Returns what a trigger has seen while the rule watched for it.
+    /// Returns the events that a trigger has seen while the rule watched for it.
     pub fn evidence(&self, rule_number: usize) -> Option<&Evidence> {
         self.rules.get(rule_number).map(|rule| &rule.evidence)
     }

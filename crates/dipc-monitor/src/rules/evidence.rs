@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::rule::{CounterTrigger, Trigger};
 use crate::configuration::format_time_span;
 
-/// A trigger that has fired in vain: the limit of executions was reached.
+/// A throttled firing of a trigger: the limit of executions was reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThrottledFiring {
@@ -71,7 +71,7 @@ impl Evidence {
         }
     }
 
-    /// Adds a request that counts, and returns the given number of those in the window.
+    /// Adds a request that counts, and returns the given number of requests in the window.
     pub(crate) fn add_counted(&mut self, in_window: u64) -> u64 {
         if let Self::Requests { counted, most, .. } = self {
             *counted = counted.saturating_add(1);
@@ -106,7 +106,7 @@ impl Evidence {
         }
     }
 
-    /// Returns a sentence about what the trigger has seen.
+    /// Returns a sentence about the events that the trigger has seen.
     pub fn text(&self, trigger: &Trigger) -> String {
         match (self, trigger) {
             (Self::Requests { seen: 0, .. }, _) => "no request was seen".to_owned(),

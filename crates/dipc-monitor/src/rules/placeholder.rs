@@ -140,7 +140,7 @@ pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
 /// The names of actions with outputs that an action uses.
 pub(crate) fn used_actions(kind: &ActionKind) -> Vec<String> {
     let mut used = Vec::new();
-    // Texts are only read: the method is for both.
+    // Strings are only read; the method serves both uses.
     kind.clone().for_each_text(|text| {
         used.extend(names(text).filter_map(|name| Some(action_output(name)?.0.to_owned())));
     });
@@ -154,7 +154,7 @@ fn action_output(name: &str) -> Option<(&str, &str)> {
     prefix.eq_ignore_ascii_case(PREFIX).then(|| rest.rsplit_once('.'))?
 }
 
-/// Explains why a placeholder lacks a value; `None` if it has a value.
+/// Explains why a placeholder does not have a value; `None` if it has.
 pub(crate) fn fault(name: &str, earlier: &[Action], is_execute: bool) -> Option<String> {
     if KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
         return None;

@@ -142,7 +142,7 @@ impl RuleReplay {
         self.now = time.max(self.now);
     }
 
-    /// Passes on what the engine has found.
+    /// Passes on the engine's results.
     fn collect(&mut self, emit: &mut impl FnMut(ReplayedFiring)) {
         loop {
             for throttled in self.engine.take_throttled() {
@@ -212,7 +212,7 @@ impl Rule {
         ends.into_iter().map(|(_, end)| end).max().unwrap_or_default()
     }
 
-    /// The providers without which a recording cannot fire the rule, if none of their events is in it.
+    /// The providers that the rule needs to fire, if the recording does not contain any of their events.
     pub fn missing_providers(&self, is_recorded: impl Fn(&str) -> bool) -> Vec<String> {
         match &self.trigger {
             Trigger::Condition { condition, .. } => condition.missing_providers(is_recorded),

@@ -76,9 +76,9 @@ pub struct RuleStatus {
     pub lifetime_occurrences: u64,
     /// The number of executions in the window of the limit.
     pub sliding_window_occurrences: u64,
-    /// The number of times that the trigger fired in vain, because the limit was reached.
+    /// The number of firings without an execution because the limit was reached.
     pub throttled: u64,
-    /// The number of times that the trigger fired in vain, because actions of the rule ran.
+    /// The number of firings without an execution because actions of the rule ran.
     pub missed: u64,
     /// A sentence about the events of its trigger, if they were lost at the end of another session and requested
     /// again.

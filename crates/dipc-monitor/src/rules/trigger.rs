@@ -48,7 +48,7 @@ impl TriggerState {
         }
     }
 
-    /// Starts the trigger again: nothing of before counts.
+    /// Starts the trigger again, and discards its history.
     pub(crate) fn restart(&mut self) {
         match self {
             // A condition counts each time that it is met, and keeps requests that have started.
@@ -77,7 +77,7 @@ fn path(name: &str) -> &str {
 }
 
 impl RequestTrigger {
-    /// Adds a span that starts. Returns whether the trigger fires.
+    /// Adds a span that starts. Returns true if the trigger fires.
     pub(crate) fn start(
         &mut self,
         trigger: &Trigger,
@@ -100,7 +100,7 @@ impl RequestTrigger {
         }
     }
 
-    /// Adds a span that has ended. Returns whether the trigger fires.
+    /// Adds a span that has ended. Returns true if the trigger fires.
     pub(crate) fn end(
         &mut self,
         trigger: &Trigger,
@@ -181,8 +181,8 @@ impl CounterState {
         self.interval
     }
 
-    /// Records that another session has taken the place of the last one. `start` is its start, since that of
-    /// the first one; `None` if it is not known, so that nothing of before counts.
+    /// Records that another session has replaced the last one. `start` is its start, relative to the start of
+    /// the first one; `None` if unknown, which discards earlier values.
     pub(crate) fn begin_session(&mut self, start: Option<Duration>) {
         if let Some(start) = start.filter(|start| *start >= self.session_start) {
             self.session_start = start;
@@ -244,8 +244,8 @@ fn key(series: &Series) -> String {
 
 impl CounterTrigger {
     /// Returns the value that the bounds are for, as dotnet-monitor has it: the mean, the increment of the
-    /// interval, the gauge, the total, or a percentile of a histogram. Counters of Meters lack a total before
-    /// .NET 8: their increment is used instead.
+    /// interval, the gauge, the total, or a percentile of a histogram. Counters of Meters do not have a total
+    /// before .NET 8: their increment is used instead.
     fn value(&self, sample: &Sample<'_>) -> Option<f64> {
         match (self.percentile, sample.measurement) {
             (Some(percentile), _) => sample.number(Aspect::Quantile(percentile.saturating_mul(10))),

@@ -11,7 +11,7 @@ use dipc_collect::StopSignal;
 
 /// The body of an answer.
 pub(super) enum AnswerBody {
-    /// Bytes that are there.
+    /// Complete bytes.
     Whole(Option<Bytes>),
     /// Bytes as they arrive.
     Stream {

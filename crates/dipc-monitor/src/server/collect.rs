@@ -78,7 +78,7 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: HttpSink) {
     operation.end(ended);
     match (result, begun) {
         (Err(error), Some(begun)) => {
-            // The client has left if nobody receives it.
+            // Sending fails if the client has left.
             let _ = begun.send(Err(error));
         }
         (Err(error), None) => {

@@ -1,4 +1,5 @@
-//! The connections of a server, which are bounded: clients that connect and stay silent keep no others out.
+//! The connections of a server, which are bounded: clients that connect and stay silent do not keep others
+//! out.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

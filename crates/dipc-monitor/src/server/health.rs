@@ -146,7 +146,7 @@ impl<'h> Health<'h> {
     }
 }
 
-/// The processor time and the memory of this program, where the system has `/proc`.
+/// The processor time and the memory of this program, on systems with `/proc`.
 #[derive(Default)]
 struct Usage {
     cpu_seconds: Option<f64>,

@@ -1,5 +1,5 @@
 //! The processes with their containers and rules, the last events of rules, and the operations, in one
-//! answer: dotnet-monitor's routes lack members for them.
+//! answer: dotnet-monitor's routes do not have members for them.
 
 use serde::Serialize;
 
@@ -161,7 +161,7 @@ impl CountersRow {
     }
 }
 
-/// The time since the system's start, where it has `/proc`.
+/// The time since the system's start, on systems with `/proc`.
 struct SystemUptime(Option<f64>);
 
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
-//! The page of the monitor: one document, which holds no data and loads nothing but answers of the routes.
+//! The page of the monitor: one document, which does not hold data and only loads answers of the routes.
 //!
-//! The policy allows the page's own scripts and styles, by hash, and those in the pages of recordings: a
-//! flame graph that the page opens inherits the policy.
+//! The policy allows the scripts and styles of the page and of recordings' pages, by hash: a flame graph that
+//! the page opens inherits the policy.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +19,7 @@ use super::body::AnswerBody;
 const HEAD: &str = include_str!("page/head.html");
 const BODY: &str = include_str!("page/body.html");
 const STYLE: &str = include_str!("page/page.css");
-/// Classic scripts, in this order: each may use what those before it declare.
+/// Classic scripts, in this order: each may use the declarations of earlier ones.
 const SCRIPTS: [&str; 4] = [
     include_str!("page/client.js"),
     include_str!("page/tables.js"),

@@ -50,7 +50,7 @@ impl Problem {
         problem
     }
 
-    /// A feature that is not there, and what to use instead.
+    /// A missing feature, and its substitute.
     pub(super) fn not_implemented(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_IMPLEMENTED, "Not Implemented", detail)
     }

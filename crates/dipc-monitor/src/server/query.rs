@@ -10,7 +10,7 @@ use super::problem::Problem;
 /// Maximum number of rows of a table.
 const MAX_ROWS: usize = 10_000;
 
-/// The parameters of a request, of which the first with a name counts. Names match in any case.
+/// The parameters of a request. The first of each name counts. Names match in any case.
 pub(super) struct Query(Vec<(String, String)>);
 
 /// The process that a request names.

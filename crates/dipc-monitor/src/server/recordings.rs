@@ -1,4 +1,4 @@
-//! The list of what the monitor keeps in directories, and the files of it.
+//! The list of recordings that the monitor keeps in directories, and their files.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
@@ -97,7 +97,7 @@ impl Service {
     }
 
     /// Answers with a file, or for clients that accept text/html with the page of a recording. The id is
-    /// looked for in the list: no path is made of it.
+    /// looked for in the list: it is never made into a path.
     pub(super) async fn recording(
         &self,
         id: &str,

@@ -7,7 +7,7 @@ use crate::access::Scope;
 /// A route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route<'p> {
-    /// The page, which holds no data.
+    /// The page, which does not hold data.
     Page,
     Overview,
     Counters,
@@ -91,7 +91,7 @@ impl<'p> Route<'p> {
         }
     }
 
-    /// The scope that a token needs; `None` if the route needs no token.
+    /// The scope that a token needs; `None` for routes without a token.
     pub(super) fn scope(self, method: &Method) -> Option<Scope> {
         Some(match self {
             Self::Page => return None,

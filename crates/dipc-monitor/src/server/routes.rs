@@ -378,7 +378,7 @@ fn header<'r>(request: &'r Request<Incoming>, name: &HeaderName) -> Option<&'r s
     request.headers().get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Reads what a request says about its artifact.
+/// Reads the artifact settings of a request.
 async fn stored(
     path: &str,
     request: Request<Incoming>,

@@ -7,7 +7,7 @@ use crate::configuration::GlobalCounter;
 use crate::filter::Filter;
 use crate::process::Watched;
 
-/// The settings. Clones are of the same ones.
+/// The settings. Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Settings(Arc<Mutex<Values>>);
 

@@ -22,8 +22,8 @@ const MAX_HANDSHAKES: usize = super::connections::MAX_CONNECTIONS;
 /// Maximum size of a file of certificates or of a key, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A certificate with its private key, from files in PEM. Clones are of the same, and a
-/// [`reload`](Self::reload) is of all of them.
+/// A certificate with its private key, from files in PEM. Clones share it, and a [`reload`](Self::reload)
+/// applies to all of them.
 #[derive(Debug, Clone)]
 pub struct Tls(Arc<Shared>);
 
@@ -48,7 +48,7 @@ pub enum TlsError {
         /// The reason.
         error: io::Error,
     },
-    /// A file lacks a certificate or key in PEM.
+    /// A file does not contain a certificate or key in PEM.
     #[error("{0}: it has no {1} in PEM")]
     Pem(PathBuf, &'static str),
     /// The certificate and the key do not belong together, or cannot be used.

@@ -99,7 +99,7 @@ impl<'a> Input<'a> {
         self.fixed().map(f32::from_le_bytes)
     }
 
-    /// Reads a number of elements, each of which takes at least `element` bytes.
+    /// Reads a number of elements of at least `element` bytes each.
     pub(super) fn count(&mut self, element: usize) -> Result<usize, Error> {
         let count = self.i32()?;
         let rest = self.bytes.len().saturating_sub(self.position);

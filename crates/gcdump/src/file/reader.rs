@@ -212,7 +212,7 @@ impl<'a> FileGraph<'a> {
         if groups.is_empty() { Err(self.damaged(0, "a root without a record")) } else { Ok(groups) }
     }
 
-    /// Returns true if a node stands for roots and is not an object.
+    /// Returns true if a node represents roots and is not an object.
     fn is_group(&self, node: usize) -> bool {
         let has_name = |record: &Record<'_>| {
             let of = self.types.get(record.of_type as usize);

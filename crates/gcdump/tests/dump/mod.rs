@@ -15,7 +15,7 @@ const RUNTIME_EVENTS: [(u32, u32); 10] =
 pub(crate) struct Dump {
     metadata: Vec<Metadata>,
     events: Vec<Event>,
-    /// The processes of a V6 recording, each with one thread, whose index is the process's number.
+    /// The processes of a V6 recording, each with one thread. The thread's index is the process's number.
     processes: Vec<u64>,
     /// The thread of the next events.
     thread: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Dump {
 }
 
 impl Dump {
-    /// A recording whose dump has not begun.
+    /// A recording before the start of the dump.
     pub(crate) fn new() -> Self {
         let of = |provider: &str, id, event_id, version| Metadata {
             id,
@@ -44,13 +44,13 @@ impl Dump {
         Self { processes: processes.to_vec(), ..Self::new() }
     }
 
-    /// Assigns the next events to this process, whose events with objects and references are numbered from 0
+    /// Assigns the next events to this process. Its events with objects and references are numbered from 0
     /// again.
     pub(crate) fn process(self, process: u64) -> Self {
         Self { thread: process, objects: 0, references: 0, ..self }
     }
 
-    /// A recording whose dump has begun.
+    /// A recording after the start of the dump.
     pub(crate) fn begun() -> Self {
         Self::new().start(5, 1)
     }

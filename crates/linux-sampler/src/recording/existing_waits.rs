@@ -12,7 +12,7 @@ use crate::threads::state;
 use crate::waiting::{ThreadActivity, ThreadWait, thread_activity};
 
 impl RecordingWriter {
-    /// Adds the threads of a process that wait already to those off the processors.
+    /// Adds the waiting threads of a process to the threads that are off the processors.
     pub(super) fn existing_waits(&mut self, pid: i32, threads: &[i32]) {
         let looks: Vec<_> = threads.iter().map(|&tid| (tid, thread_activity(pid, tid))).collect();
         let names: BTreeSet<&[u8]> = looks

@@ -17,7 +17,7 @@ struct Guest {
     linker: &'static str,
     /// The Debian packages of the linker and of the C library.
     packages: &'static str,
-    /// The program that runs its programs; `None` where the processor does.
+    /// The program that runs its programs; `None` if the processor does.
     emulator: Option<&'static str>,
 }
 
@@ -91,7 +91,7 @@ impl Guest {
         let variable =
             |name: &str| format!("CARGO_TARGET_{}_{name}", self.target.to_uppercase().replace('-', "_"));
         command.env(variable("LINKER"), linker);
-        // A static program needs no libraries of the target at run time.
+        // A static program does not need the target's libraries at run time.
         command.env(variable("RUSTFLAGS"), "-C target-feature=+crt-static");
         if let Some(emulator) = self.emulator {
             command.env(variable("RUNNER"), program(&[emulator], &install("qemu-user-static"))?);

@@ -31,8 +31,8 @@ pub(super) fn unpack(target: &str, corpus: &Path) -> Result<usize> {
     Ok(count)
 }
 
-/// Packs the corpus of a target without its seeds, which are made anew, and returns the number of inputs and
-/// the size of the archive. The same inputs give the same archive.
+/// Packs the corpus of a target without its seeds, which can be made again, and returns the number of inputs
+/// and the size of the archive. The same inputs give the same archive.
 pub(super) fn pack(target: &str, corpus: &Path, seeds: &[(String, Vec<u8>)]) -> Result<(usize, u64)> {
     let mut inputs = BTreeMap::new();
     for entry in fs::read_dir(corpus).with_context(|| corpus.display().to_string())? {

@@ -27,8 +27,8 @@ pub(super) fn check(steps: &mut Steps, build: &Build<'_>, platforms: &[Platform]
     steps.run(STEP, || run(build, native));
 }
 
-/// Checks that all that the Containerfile copies is there. The image has a distribution's below it, which is
-/// not downloaded for a trial.
+/// Checks that all files that the Containerfile copies exist. The image has a distribution's below it, which
+/// is not downloaded for a trial.
 fn check_fleet(build: &Build<'_>, platforms: &[Platform]) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let files = unpack(build, "dipc-fleet", folder.path())?;
@@ -77,7 +77,7 @@ fn run(build: &Build<'_>, native: &Platform) -> Result<()> {
 
     let shared = folder.path().join("shared");
     fs::create_dir(&shared)?;
-    // Both containers run as one user, who is not root.
+    // Both containers run as the same user, not root.
     debian::set_mode(&shared, 0o777)?;
     let dipc = |arguments: &[&str]| {
         let mut command = buildah();

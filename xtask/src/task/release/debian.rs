@@ -113,7 +113,7 @@ fn check_fields(build: &Build<'_>, package: &Path, program: &str, architecture: 
     Ok(())
 }
 
-/// Returns what a command prints.
+/// Returns the output of a command.
 fn print(command: &mut Command) -> Result<Vec<u8>> {
     let output = command.output()?;
     ensure!(
@@ -125,7 +125,7 @@ fn print(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Returns where a document is installed by a package, and with which bytes.
+/// Returns the installation path and the bytes of a package's document.
 fn installed(document: &Entry, package: &str) -> Result<Option<(String, Vec<u8>)>> {
     let bytes = document.bytes.clone();
     let texts = format!("usr/share/doc/{package}");

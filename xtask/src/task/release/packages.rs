@@ -1,5 +1,5 @@
-//! The packages for the registry: each is built from its own files, and tested with nothing else of the
-//! repository at hand.
+//! The packages for the registry: each is built from its own files, and tested without the rest of the
+//! repository.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -56,7 +56,7 @@ fn forget_unpacked(cargo_home: &Path, packages: &[Package]) -> Result<()> {
     Ok(())
 }
 
-/// Removes a folder, if it is there.
+/// Removes a folder, if it exists.
 fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -110,7 +110,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Returns whether the release is a draft; `None` if it does not exist.
+    /// Returns true if the release is a draft; `None` if it does not exist.
     fn is_draft(&self) -> Result<Option<bool>> {
         let mut view = (self.gh)();
         let output = view.args(["release", "view", &self.tag(), "--json", "isDraft"]).output()?;
@@ -203,7 +203,7 @@ enum Outcome {
 
 /// Returns the outcome for cargo's message of a failure.
 fn refusal(message: &str, name: &str, version: &str) -> Result<Outcome> {
-    // Cargo's words where the index has it, and the registry's where it was uploaded a moment ago.
+    // Cargo's message if the index has the version, and the registry's if it was uploaded a moment ago.
     if message.contains(&format!("crate {name}@{version} already exists"))
         || message.contains(&format!("crate version `{version}` is already uploaded"))
     {

@@ -47,7 +47,7 @@ pub(super) fn net3_1(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     make_executable(&layout.join("dotnet"))
 }
 
-/// Makes .NET 8.0.28: an application that contains the runtime, of which the tests make programs of theirs.
+/// Makes .NET 8.0.28: an application that contains the runtime, from which the tests make their own programs.
 pub(super) fn net8_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     const PROGRAM: &str = "Sarif.Multitool";
     let package = packages.obtain(&NET8_0)?;

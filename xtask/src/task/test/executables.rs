@@ -115,7 +115,7 @@ fn executables(messages: &[u8]) -> Result<Vec<Executable>> {
     Ok(executables)
 }
 
-/// Runs a test executable, and prints its output when it has ended. Returns whether it succeeded.
+/// Runs a test executable, and prints its output when it has ended. Returns true if it succeeded.
 fn run(executable: &Executable, prepare: &impl Fn(&mut Command)) -> Result<bool> {
     let start = Instant::now();
     let mut command = executable.command();

@@ -1,4 +1,4 @@
-//! Many ranges that hold one address: memory that is used again and again.
+//! Many ranges that hold one address: memory that is reused many times.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -33,7 +33,7 @@ struct Slot {
 }
 
 impl Overlaps {
-    /// Of the ranges with these indices.
+    /// Overlaps of the ranges with these indices.
     pub(super) fn new<T: Span>(ranges: &[T], indices: Vec<u32>) -> Self {
         let mut order = indices;
         order.retain(|index| get(ranges, *index).is_some_and(|range| range.start() <= range.last()));

@@ -84,7 +84,7 @@ mod random {
     use super::*;
 
     proptest::proptest! {
-        /// Whatever a client sends is refused, and nothing panics.
+        /// Arbitrary input from a client is refused without a panic.
         #[test]
         fn any_text_is_refused(
             header in "(\\{\"alg\":\"(ES|RS|HS|no)(256|384|512|ne)\"\\}|.{0,20})",

@@ -32,9 +32,9 @@ const MAX_MESSAGE_LENGTH: usize = 16 << 10;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct ExceptionsRequest {
-    /// Filters of which one has to match; all exceptions without any.
+    /// Inclusive filters: at least one has to match. All exceptions without any.
     pub include: Vec<ExceptionFilter>,
-    /// Filters of which none may match.
+    /// Exclusive filters: no filter may match.
     pub exclude: Vec<ExceptionFilter>,
     /// The form.
     pub format: LogFormat,

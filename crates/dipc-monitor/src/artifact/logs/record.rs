@@ -64,7 +64,7 @@ pub(crate) struct LogRecord<'r> {
     pub(crate) arguments: &'r Pairs,
     /// The scopes around it, outermost first.
     pub(crate) scopes: Vec<&'r Pairs>,
-    /// The span that it was logged in, where the event has it (from version 9.0 on).
+    /// The span that it was logged in, if the event has it (from version 9.0 on).
     pub(crate) context: Option<TraceContext>,
     /// The activity of the event.
     pub(crate) activity: Uuid,

@@ -28,7 +28,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// One run of the program over a job: it is collected if need be, and delivered.
+/// One run of the program over a job: it is collected if necessary, and delivered.
 fn run(job: &mut Job, queue: &Path, step: crate::egress::delivery::Step<'_>) -> io::Result<()> {
     if job.state == JobState::Collecting {
         let mut file = job.places()?.create()?;

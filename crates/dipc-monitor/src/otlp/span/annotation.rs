@@ -1,7 +1,7 @@
 //! Links and events of activities, as the bridge of .NET 10 writes them; earlier ones write neither.
 //!
-//! `[(TRACE,SPAN,FLAGS,STATE,REMOTE,[KEY:VALUE,…]),…]` and `[(NAME,TIME,[KEY:VALUE,…]),…]`, in which a space of no
-//! width follows each comma that separates.
+//! `[(TRACE,SPAN,FLAGS,STATE,REMOTE,[KEY:VALUE,…]),…]` and `[(NAME,TIME,[KEY:VALUE,…]),…]`, in which a
+//! zero-width space follows each comma that separates.
 
 use jiff::Timestamp;
 use otlp_messages::common::KeyValue;
@@ -9,17 +9,17 @@ use otlp_messages::trace::span::{Event as SpanEvent, Link};
 
 use crate::trace_context::TraceContext;
 
-/// The space of no width after separators.
+/// The zero-width space after separators.
 const MARK: char = '\u{200b}';
 /// Maximum number of links or events of a span, and of attributes of each.
 const MAX_ANNOTATIONS: usize = 128;
 
-/// Parses links; those without ids are left out.
+/// Parses links; links without ids are left out.
 pub(super) fn links(list: &str) -> Vec<Link> {
     items(list).filter_map(|item| link(&item)).take(MAX_ANNOTATIONS).collect()
 }
 
-/// Parses events; those without a time are left out.
+/// Parses events; events without a time are left out.
 pub(super) fn events(list: &str) -> Vec<SpanEvent> {
     items(list).filter_map(|item| event(&item)).take(MAX_ANNOTATIONS).collect()
 }
@@ -30,7 +30,7 @@ struct Item<'t> {
     attributes: Vec<KeyValue>,
 }
 
-/// The items of a list; none if it is something else, as the name of a type.
+/// The items of a list; empty for other strings, such as the name of a type.
 fn items(list: &str) -> impl Iterator<Item = Item<'_>> {
     let inner = list.strip_prefix("[(").and_then(|list| list.strip_suffix(")]")).unwrap_or_default();
     let items = inner.split("),\u{200b}(").filter(|item| !item.is_empty());

@@ -51,7 +51,7 @@ impl Simulation {
     /// - `mean X`, `sum X`: a value of an EventCounter. `gauge X`, `total X`, `increment X`, `p95 X`: a value
     ///   of an instrument; further words are its tags.
     /// - `session`: another session of counters. `events`: another session of events.
-    /// - `tick`: nothing but time.
+    /// - `tick`: only time passes.
     pub(super) fn run(&mut self, steps: &str) -> &mut Self {
         let steps: Vec<Vec<&str>> = steps
             .split(';')

@@ -38,7 +38,7 @@ fn request_count_is_that_of_starts_in_the_window() {
             // A start leaves the window when it is older than the window is long.
             ("1 start a /; 2 start b /; 11 start c /", &[11.0]),
             ("1 start a /; 2 start b /; 11.001 start c /", &[]),
-            // Afterwards nothing of before counts.
+            // Afterwards earlier values do not count.
             ("1 start a /; 2 start b /; 3 start c /; 4 start d /; 5 start e /", &[3.0]),
             ("1 start a /; 2 start b /; 3 start c /; 4 start d /; 5 start e /; 6 start f /", &[3.0, 6.0]),
             ("1 start a /; 2 start b /; 2.5 events; 3 start c /", &[]),
@@ -93,7 +93,7 @@ fn request_duration_counts_requests_that_still_run() {
             ("0 start a /; 7 tick; 8 stop a 200; 8 start b /; 30 tick", &[30.0]),
             // Too long ago.
             ("0 start a /; 5 stop a 200; 100 start b /; 106 stop b 200", &[]),
-            // Requests of before the trigger started do not count.
+            // Requests from before the trigger's start do not count.
             ("5 stop a 200; 6 stop b 200", &[]),
             (
                 "0 start c /; 0 start a /; 0 start b /; 7 tick; 8 stop a 200; 8 stop b 200; 9 stop c 200",
@@ -156,7 +156,7 @@ fn event_counters_have_to_pass_for_the_whole_window() {
             // Strict.
             ("5 mean 50; 10 mean 50; 15 mean 50", &[]),
             ("5 mean 50.1; 10 mean 50.1", &[10.0]),
-            // A value that fails starts anew.
+            // A failing value restarts the window.
             ("5 mean 60; 10 mean 40; 15 mean 60; 20 mean 60", &[20.0]),
             // So does a hole of more than 1.5 intervals.
             ("5 mean 60; 12.5 mean 60", &[12.5]),
@@ -196,8 +196,7 @@ fn another_session_of_counters_breaks_nothing() {
     check(
         &trigger,
         &[
-            // The session starts at 12: its first value arrives at 17, and covers the five seconds from 12
-            // on.
+            // The session starts at 12: its first value arrives at 17, and covers the five seconds before.
             ("5 mean 60; 10 mean 60; 12 session; 17 mean 60; 22 mean 60", &[22.0]),
             ("5 mean 60; 10 mean 60; 12 session; 17 mean 40; 22 mean 60", &[]),
             // The session's second value is missing.
