@@ -17,7 +17,7 @@
 //! ```
 
 mod allocations;
-mod blocked;
+pub(crate) mod blocked;
 mod call_tree;
 mod callers;
 mod contention;

@@ -8,7 +8,7 @@ use nettrace_export::Pattern;
 use nettrace_export::clr_activity::{Span, Spans};
 use nettrace_export::report::{Requests, RequestsOptions, RequestsReport, SpanEnd, SpanRole, SpanRow};
 use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload};
+use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload, stack_bytes};
 
 const PROCESS: i32 = 4711;
 const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
@@ -178,6 +178,37 @@ impl Recording {
         self.event(at(time, thread, &[]), ("Universal.Events", 1, "cpu", None), &[])
     }
 
+    /// An interval of thread 1 off the processors, in nanoseconds, with the stack of this number.
+    fn off_cpu(&mut self, end: u64, nanoseconds: u64, stack: u32) -> &mut Self {
+        let fields = [("Value", nanoseconds), ("Preempted", 0)]
+            .map(|(name, it)| (name, Type::UInt64, Value::UInt64(it)));
+        self.event(at(end, 1, &[]), ("Universal.Events", 2, "cswitch", None), &fields);
+        self.events.last_mut().unwrap().stack_id = stack;
+        self
+    }
+
+    /// A method of 16 bytes at an address.
+    fn method(&mut self, address: u64, namespace: &str, name: &str) -> &mut Self {
+        self.event(at(1, 9, &[]), (RUNTIME, 143, "", None), &[]);
+        let kind = self.metadata.iter_mut().find(|it| it.event_id == 143 && it.provider == RUNTIME);
+        kind.unwrap().version = 1;
+        let numbers = [1, address].map(Value::UInt64);
+        let values = [Value::UInt64(address)].into_iter().chain(numbers);
+        let values = values.chain([16, 0x0600_0001, 1].map(Value::UInt32));
+        let values = values.chain([namespace, name, "void  ()"].map(Value::string16));
+        self.events.last_mut().unwrap().payload =
+            payload(&values.chain([Value::UInt16(0)]).collect::<Vec<_>>());
+        self
+    }
+
+    /// A sample of thread 1 with the stack of this number.
+    fn thread_sample(&mut self, time: u64, stack: u32) -> &mut Self {
+        self.event(at(time, 1, &[]), ("Microsoft-DotNETCore-SampleProfiler", 0, "ThreadSample", None), &[]);
+        let sample = self.events.last_mut().unwrap();
+        (sample.stack_id, sample.payload) = (stack, payload(&[Value::UInt32(1)]));
+        self
+    }
+
     fn bytes(&self) -> Vec<u8> {
         let mut trace = Trace::new(&TraceHeader {
             frequency: 1_000_000_000,
@@ -186,6 +217,8 @@ impl Recording {
             ..TraceHeader::default()
         });
         trace.metadata_block(&self.metadata);
+        let stacks = [&[0x1008, 0x3008][..], &[0x2008, 0x3008], &[0x3008]];
+        trace.stack_block(1, &stacks.map(|addresses| stack_bytes(addresses, 8)));
         let mut block = EventBlock::v4();
         for (event, sequence) in self.events.iter().zip(1..) {
             block.event(&Event { sequence, ..event.clone() });
@@ -292,6 +325,47 @@ fn the_time_on_threads_is_divided_into_processor_and_lock_waits() {
     assert_eq!((parts.lock_waits, parts.lock_owner_tid), (1, Some(77)));
     assert_eq!(parts.other_wait, None, "when threads worked for it is not known");
     assert_eq!(report.slowest[0].thread_parts, Some(parts));
+}
+
+#[test]
+fn the_time_on_threads_is_divided_into_sleep_and_io() {
+    let mut recording = Recording::default();
+    recording
+        .method(0x1000, "System.Threading.Thread", "Sleep")
+        .method(0x2000, "System.Net.Sockets.SocketPal", "SysReceive")
+        .method(0x3000, "Shop.Stock", "Reserve")
+        .request_start(at(1000, 1, &[1, 1]), "/stock")
+        .thread_sample(2000, 1)
+        .thread_sample(4000, 2)
+        .thread_sample(5000, 3)
+        .request_stop(at(9000, 1, &[1, 1]))
+        .thread_sample(9500, 1);
+    let report = recording.report_with(RequestsOptions::default().with_waits(true).with_slowest(1)).unwrap();
+    let parts = row(&report, "GET /stock").thread_parts.unwrap();
+    assert_eq!((parts.sleep, parts.io), (Some(micros(2000)), Some(micros(1000))), "{report:#?}");
+    assert_eq!((parts.cpu, parts.lock_wait, parts.other_wait), (None, None, None));
+    assert_eq!(report.slowest[0].thread_parts, Some(parts));
+    let without = recording.report();
+    assert_eq!(row(&without, "GET /stock").thread_parts, None, "it was not asked for");
+}
+
+#[test]
+fn the_kernels_samples_divide_waits_and_not_work() {
+    let mut recording = Recording::default();
+    recording
+        .method(0x1000, "System.Threading.Thread", "Sleep")
+        .method(0x2000, "System.Net.Sockets.SocketPal", "SysReceive")
+        .method(0x3000, "Shop.Stock", "Reserve")
+        .request_start(at(1000, 1, &[1, 1]), "/stock")
+        .off_cpu(4000, 2_000_000, 1)
+        .off_cpu(5000, 500_000, 2)
+        .cpu_sample(6000, 1);
+    recording.events.last_mut().unwrap().stack_id = 2;
+    recording.request_stop(at(9000, 1, &[1, 1]));
+    let report = recording.report_with(RequestsOptions::default().with_waits(true)).unwrap();
+    let parts = row(&report, "GET /stock").thread_parts.unwrap();
+    let split = [parts.cpu, parts.sleep, parts.io];
+    assert_eq!(split, [1000, 2000, 500].map(|time| Some(micros(time))), "{report:#?}");
 }
 
 #[test]

@@ -244,7 +244,7 @@ fn a_picked_request_shows_the_parts_of_its_time() {
               line.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Enter', bubbles: true }}));
               const box = at('detail').querySelector('.request');
               const marks = [...box.querySelectorAll('.parts tr:last-child .bar i')].map(mark => [parseFloat(mark.style.left), parseFloat(mark.style.width)]);
-              picked.push({{ start, length, ...range(), caption: box.querySelector('caption').textContent, parts: [...box.querySelectorAll('.parts th')].map(th => th.textContent), shares: [...box.querySelectorAll('.parts td:nth-child(3)')].map(td => parseFloat(td.textContent)), marks }});
+              picked.push({{ start, length, ...range(), caption: box.querySelector('caption').textContent, parts: [...box.querySelectorAll('.parts tr:not(.split) th')].map(th => th.textContent), shares: [...box.querySelectorAll('.parts tr:not(.split) td:nth-child(3)')].map(td => parseFloat(td.textContent)), marks }});
             }}
             return picked;"
         ),

@@ -59,6 +59,47 @@ fn bars_add_up_to_the_parts_of_the_report() {
     assert!(found > 20 && paused > 3, "{found} requests, {paused} with pauses");
 }
 
+/// What threads did is what the report says, and is drawn within their time.
+#[test]
+fn the_time_on_threads_is_split_as_in_the_report() {
+    let Some((folder, page, browser)) = open(WEB, &[]) else { return };
+    let seen = browser.drive(
+        &page,
+        "const r = page.recording, sum = pieces => pieces.reduce((all, [from, to]) => all + to - from, 0);
+        const split = threadParts([30, 20, 2, 40, null, 10], { pieces: [[0, 50000], [100000, 200000]] });
+        return { rows: r.slowest.map((row, index) => ({ start: row[1], duration: row[2], threads: r.slowestThreads[index] })),
+          split: split.map(({ name, ns, pieces }) => [name, ns, sum(pieces)]), first: split[1].pieces };",
+    );
+    assert_eq!(
+        seen["split"],
+        serde_json::json!([
+            ["– on a processor", 30_000, 30_000],
+            ["– in lock waits (2)", 20_000, 20_000],
+            ["– asleep", 40_000, 40_000],
+            ["– in other waits", 10_000, 10_000],
+        ])
+    );
+    assert_eq!(seen["first"], serde_json::json!([[30_000, 50_000]]));
+    let reported = report(folder.path(), &["requests", "--slowest", "1000"]);
+    let mut waited = 0;
+    for shown in seen["rows"].as_array().unwrap() {
+        let is_same = |row: &&Value| {
+            let is_same = |ours: &str, theirs: &str| {
+                shown[ours].as_u64() == row[theirs].as_u64().map(|nanoseconds| nanoseconds / 1000)
+            };
+            is_same("start", "start_ns") && is_same("duration", "duration_ns")
+        };
+        let Some(row) = reported["slowest"].as_array().unwrap().iter().find(is_same) else { continue };
+        let parts = &row["thread_parts"];
+        let micros = |name: &str| Value::from(parts[name].as_u64().map(|nanoseconds| nanoseconds / 1000));
+        assert_eq!(shown["threads"][1], micros("lock_wait_ns"), "{shown}: {row}");
+        assert_eq!(shown["threads"][2], parts["lock_waits"], "{shown}: {row}");
+        assert_eq!(shown["threads"][3], micros("sleep_ns"), "{shown}: {row}");
+        waited += parts["lock_waits"].as_u64().unwrap();
+    }
+    assert!(waited > 0, "{reported:#}");
+}
+
 /// Of a request of 1.22 s of which only a pause of 70 ms is known, the bar is not all pause.
 #[test]
 fn bars_are_as_wide_as_the_whole_time() {

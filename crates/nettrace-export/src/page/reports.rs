@@ -19,7 +19,7 @@ use crate::profile::Profile;
 use crate::profile::read::ProfiledRecording;
 use crate::report::{Collection, Collections};
 use cells::Cells;
-use clr_activity::{Spans, Suspensions};
+use clr_activity::Suspensions;
 use clr_counters::Counters;
 use curves::Curves;
 use requests::Requests;
@@ -78,7 +78,7 @@ impl PageReports {
     /// The events of a kind that make a difference.
     pub(super) fn interest(kind: &Metadata, has_spans: bool) -> Interest {
         let is_needed = OF_REPORTS.iter().any(|set| set.contains(kind)) || Counters::needs(kind);
-        let of_spans = if has_spans { Spans::interest(kind) } else { Interest::None };
+        let of_spans = if has_spans { Requests::interest(kind) } else { Interest::None };
         Interest::all_if(is_needed).max(of_spans)
     }
 
@@ -171,7 +171,7 @@ impl PageReports {
 
     /// Adds the stacks that requests had.
     pub(super) fn add_stacks(&mut self, profile: &Profile) {
-        self.requests.add_stacks(profile);
+        self.requests.add_stacks(profile, self.is_cpu_first);
     }
 
     pub(super) fn write(

@@ -169,6 +169,69 @@ fn sleeps(profile: &Profile, stack: StackId) -> bool {
     sleeps && !managed.peek().is_some_and(|frame| has(*frame, "System.Threading.SpinWait."))
 }
 
+/// Time of threads that slept, and of threads that waited for input or output, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SleepAndIo {
+    pub(crate) sleep: u64,
+    pub(crate) io: u64,
+}
+
+impl SleepAndIo {
+    /// Adds time with a stack, which may be of samples that do not distinguish waits from work.
+    pub(crate) fn add(&mut self, profile: &Profile, stack: StackId, weight: u64) {
+        if sleeps(profile, stack) {
+            self.sleep = self.sleep.saturating_add(weight);
+        } else if is_io(profile, stack) {
+            self.io = self.io.saturating_add(weight);
+        }
+    }
+}
+
+/// Returns the sleep and I/O of each thread of a profile, by the thread's number.
+pub(crate) fn sleep_and_io(profile: &Profile) -> Vec<SleepAndIo> {
+    let mut times = vec![SleepAndIo::default(); profile.threads.len()];
+    for total in &profile.stack_totals {
+        if let (Some(stack), Some(times)) = (total.stack, times.get_mut(total.thread.index())) {
+            times.add(profile, stack, total.weight);
+        }
+    }
+    times
+}
+
+/// The beginnings of the framework's methods that call the system for input and output, or wait for it.
+const IO: [&str; 12] = [
+    "Interop+Sys.Read(",
+    "Interop+Sys.Write(",
+    "Interop+Sys.PRead",
+    "Interop+Sys.PWrite",
+    "Interop+Sys.Poll(",
+    "Interop+Sys.Receive",
+    "Interop+Sys.Send",
+    "System.Net.Sockets.SocketPal.SysReceive",
+    "System.Net.Sockets.SocketPal.SysSend",
+    "System.Net.Sockets.SocketAsyncContext.PerformSyncOperation",
+    "System.IO.RandomAccess.ReadAtOffset",
+    "System.IO.RandomAccess.WriteAtOffset",
+];
+
+/// Returns true if a thread with this stack waits for input or output: by the kernel's functions at the leaf,
+/// or by the framework's methods that the user's code called.
+fn is_io(profile: &Profile, stack: StackId) -> bool {
+    let is_of_io = |wait| {
+        use KernelWait::{File, Pipe, Poll, Socket, Terminal};
+        matches!(wait, Poll | Socket | Pipe | File | Terminal)
+    };
+    let frames = profile.path(stack).map(|(_, frame)| frame);
+    let mut of_framework = frames
+        .filter(|frame| profile.frames.kind(*frame).is_managed())
+        .take_while(|frame| !profile.frames.is_user_code(*frame));
+    kernel_wait(profile, stack).is_some_and(is_of_io)
+        || of_framework.any(|frame| {
+            let method = profile.frames.full_parts(frame).1;
+            IO.iter().any(|start| method.starts_with(start))
+        })
+}
+
 fn waiting_method(profile: &Profile, stack: StackId) -> Option<FrameId> {
     let frames = &profile.frames;
     let is_own = |frame: FrameId| match frames.kind(frame) {

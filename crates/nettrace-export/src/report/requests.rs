@@ -1,7 +1,7 @@
 //! Requests: how many, how long, how they ended, and where their time went.
 
 mod template;
-mod thread_parts;
+pub(crate) mod thread_parts;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -22,6 +22,7 @@ use crate::profile::options::NameForm;
 use crate::profile::pattern::Pattern;
 use crate::profile::request_stacks::{RequestSamples, RequestStacks};
 use crate::profile::{Profile, StackTotal};
+use crate::report::blocked::{SleepAndIo, sleep_and_io};
 use crate::report::nanoseconds;
 pub use thread_parts::ThreadParts;
 use thread_parts::{KnownThreadParts, MeasuredThreadParts, ThreadTimes};
@@ -37,15 +38,28 @@ pub struct RequestsOptions {
     /// The form of the names of methods: of [`RequestsReport::profile`], and whether [`SlowStack::csharp`] is
     /// there.
     pub names: NameForm,
+    /// True if [sleep and I/O](ThreadParts::sleep) are told, by the samples of threads, which takes time.
+    pub waits: bool,
     /// The time from which events are added, of a part of a recording: rates are of the time since then.
     pub start: RelativeTime,
 }
 
 impl RequestsOptions {
+    /// Returns true if the stacks of threads are looked at.
+    const fn needs_stacks(&self) -> bool {
+        self.slowest > 0 || self.waits
+    }
+
     /// With this [`start`](Self::start).
     #[must_use]
     pub fn with_start(self, start: RelativeTime) -> Self {
         Self { start, ..self }
+    }
+
+    /// With or without [`waits`](Self::waits).
+    #[must_use]
+    pub fn with_waits(self, waits: bool) -> Self {
+        Self { waits, ..self }
     }
 
     /// With this [`slowest`](Self::slowest).
@@ -266,6 +280,9 @@ struct Row {
     statuses: BTreeMap<Option<String>, u64>,
     parts: Option<MeasuredParts>,
     thread_parts: MeasuredThreadParts,
+    /// The process of the samples.
+    process: Option<Option<u64>>,
+    samples: RequestSamples,
     implied: u64,
     cut_by_end: u64,
 }
@@ -293,6 +310,8 @@ impl Default for Row {
             statuses: BTreeMap::new(),
             parts: None,
             thread_parts: MeasuredThreadParts::default(),
+            process: None,
+            samples: RequestSamples::default(),
             implied: 0,
             cut_by_end: 0,
         }
@@ -320,7 +339,7 @@ impl Requests {
     /// The events of a kind that a report with these options needs. It also needs the time of the recording's
     /// last event: see [`extend_to`](Self::extend_to).
     pub fn interest(options: &RequestsOptions, kind: &Metadata) -> Interest {
-        let of_stacks = options.slowest > 0 && RequestStacks::<SpanId>::needs(kind);
+        let of_stacks = options.needs_stacks() && RequestStacks::<SpanId>::needs(kind);
         let of_threads = ThreadTimes::<SpanId>::needs(kind);
         Interest::all_if(of_stacks || of_threads).max(Spans::interest(kind))
     }
@@ -337,8 +356,8 @@ impl Requests {
         spans.add(event, |span| finished.add(&span, options, stacks, thread_times));
         let request = || spans.request_of(event.process_id(), event.thread_id());
         thread_times.add(event, request);
-        if options.slowest > 0 {
-            stacks.add(event, request());
+        if options.needs_stacks() {
+            stacks.add(event, request);
         }
     }
 
@@ -352,9 +371,16 @@ impl Requests {
         }
         let duration =
             self.end.unwrap_or_else(|| self.spans.last()).saturating_duration_since(self.options.start);
-        let known = (self.spans.known(), self.thread_times.known());
-        let Finished { rows, mut slowest, slowest_calls } = self.finished;
-        let mut rows: Vec<_> = rows.into_iter().map(|(key, row)| row.report(key, duration, known)).collect();
+        let has_samples = self.options.waits && self.stacks.has_samples();
+        let known = (self.spans.known(), self.thread_times.known(has_samples));
+        let Finished { rows, mut slowest, slowest_calls } = std::mem::take(&mut self.finished);
+        let mut rows: Vec<_> = rows.into_iter().collect();
+        let samples =
+            rows.iter_mut().map(|(_, row)| (row.process.flatten(), std::mem::take(&mut row.samples)));
+        let waits = self.waits_of(&samples.collect::<Vec<_>>());
+        let rows = rows.into_iter().zip(waits);
+        let mut rows: Vec<_> =
+            rows.map(|((key, row), waits)| row.report(key, duration, known, waits)).collect();
         rows.sort_by(|a, b| {
             let key = |row: &SpanRow| (row.role, Reverse(row.latencies.total), Reverse(row.cut_by_end));
             let names = |a: &SpanRow, b: &SpanRow| {
@@ -370,15 +396,25 @@ impl Requests {
         }
         let (mut slowest, samples): (Vec<_>, Vec<_>) = slowest
             .into_iter()
-            .map(|Slow { mut span, parts, thread_parts, samples }| {
-                span.parts = parts.map(|parts| parts.known(known.0));
-                let on_thread = span.parts.and_then(|parts| parts.on_thread);
-                span.thread_parts = thread_parts.known(known.1, on_thread, span.duration);
-                let process = span.process;
-                (span, (process, samples))
+            .map(|slow| {
+                let sample = (slow.span.process, slow.samples);
+                ((slow.span, slow.parts, slow.thread_parts), sample)
             })
             .unzip();
-        let profile = (!slowest.is_empty()).then(|| self.stacks.finish(&samples, self.options.names));
+        let waits = self.waits_of(&samples);
+        let mut slowest: Vec<_> = slowest
+            .drain(..)
+            .zip(waits)
+            .map(|((mut span, parts, thread_parts), waits): ((SlowSpan, _, _), _)| {
+                let parts: Option<MeasuredParts> = parts;
+                let thread_parts: MeasuredThreadParts = thread_parts;
+                span.parts = parts.map(|parts| parts.known(known.0));
+                let on_thread = span.parts.and_then(|parts| parts.on_thread);
+                span.thread_parts = thread_parts.known(known.1, (on_thread, span.duration), waits);
+                span
+            })
+            .collect();
+        let profile = (!slowest.is_empty()).then(|| self.stacks.finish(&samples, self.options.names, false));
         for (index, span) in (0..).map(ThreadIndex).zip(&mut slowest) {
             if let Some(profile) = &profile {
                 (span.samples, span.stacks) = stacks_of(profile, index, self.options.names);
@@ -386,6 +422,15 @@ impl Requests {
         }
         let left_out = self.spans.left_out();
         Some(RequestsReport { duration, rows, slowest, sources, profile, left_out })
+    }
+
+    /// Returns the sleep and I/O in the samples of each request, or of each row.
+    fn waits_of(&mut self, samples: &[(Option<u64>, RequestSamples)]) -> Vec<SleepAndIo> {
+        if self.options.waits {
+            sleep_and_io(&self.stacks.finish(samples, NameForm::Full, true))
+        } else {
+            vec![SleepAndIo::default(); samples.len()]
+        }
     }
 }
 
@@ -434,7 +479,7 @@ impl Finished {
     ) {
         let thread_parts =
             if span.is_request() { thread_times.end(span.id) } else { MeasuredThreadParts::default() };
-        let samples = if options.slowest > 0 && span.is_request() {
+        let samples = if options.needs_stacks() && span.is_request() {
             let end = RelativeTime::after_start(span.start.since_start().saturating_add(span.duration));
             stacks.end(span.id, end)
         } else {
@@ -448,7 +493,7 @@ impl Finished {
         if !is_wanted {
             return;
         }
-        self.row(span, &row_name).add(span, &thread_parts);
+        self.row(span, &row_name).add(span, &thread_parts, &samples);
         if span.is_request() && options.slowest > 0 {
             self.add_slow(span, (samples, thread_parts), options.slowest);
         }
@@ -515,7 +560,7 @@ impl Finished {
 }
 
 impl Row {
-    fn add(&mut self, span: &Span<'_>, thread_parts: &MeasuredThreadParts) {
+    fn add(&mut self, span: &Span<'_>, thread_parts: &MeasuredThreadParts, samples: &RequestSamples) {
         match span.end {
             SpanEnd::Stopped => {}
             SpanEnd::Implied => {
@@ -542,6 +587,11 @@ impl Row {
         if let Some(parts) = &span.parts {
             self.parts.get_or_insert_default().add(parts);
             self.thread_parts.add(thread_parts);
+            // Addresses are those of one process.
+            let process = *self.process.get_or_insert(span.process);
+            if process == span.process {
+                self.samples.add(samples);
+            }
         }
     }
 
@@ -551,6 +601,7 @@ impl Row {
         (role, provider, task, name): RowKey,
         duration: Duration,
         (known, known_of_threads): (KnownParts, KnownThreadParts),
+        waits: SleepAndIo,
     ) -> SpanRow {
         let parts = self.parts.map(|parts| parts.known(known));
         let on_thread = parts.and_then(|parts| parts.on_thread);
@@ -585,7 +636,7 @@ impl Row {
             parts,
             thread_parts: self
                 .thread_parts
-                .known(known_of_threads, on_thread, self.total)
+                .known(known_of_threads, (on_thread, self.total), waits)
                 .filter(|_| parts.is_some()),
             implied: self.implied,
             cut_by_end: self.cut_by_end,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use nettrace::{Interest, Metadata};
 use nettrace_export::report::{
-    Requests, RequestsOptions, RequestsReport, SlowSpan, SlowStack, SpanEnd, SpanRole, SpanRow, TimeParts,
+    Requests, RequestsOptions, RequestsReport, SlowSpan, SpanEnd, SpanRole, SpanRow, ThreadParts, TimeParts,
     call_tree,
 };
 use nettrace_export::{NameForm, Pattern, Profile};
@@ -47,17 +47,19 @@ pub(super) const NEEDS: Needs = Needs {
 pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
     let name = args.name.as_deref().map(Pattern::new);
     let names = if args.reading.format == Format::Json { NameForm::CSharp } else { args.names.form() };
-    let options = RequestsOptions::default().with_slowest(args.slowest).with_name(name).with_names(names);
+    let options = RequestsOptions::default()
+        .with_waits(true)
+        .with_slowest(args.slowest)
+        .with_name(name)
+        .with_names(names);
     let options = options.with_start(args.reading.start(file)?);
     let mut requests = Requests::new(options.clone());
-    if args.slowest > 0 {
-        if let Some(names) = Names::find(file) {
-            names.add_to(requests.code_mut())?;
-        }
-        if args.reading.is_of_part(file) && file.is_file() {
-            // The events that name methods lie before the part and after it.
-            add_code(file, requests.code_mut())?;
-        }
+    if let Some(names) = Names::find(file) {
+        names.add_to(requests.code_mut())?;
+    }
+    if args.reading.is_of_part(file) && file.is_file() {
+        // The events that name methods lie before the part and after it.
+        add_code(file, requests.code_mut())?;
     }
     // Anything but a regular file can be read only once.
     let has_spans = !file.is_file() || may_have_spans(&Recording::open(file)?);
@@ -191,56 +193,48 @@ fn statuses(row: &SpanRow) -> String {
     shown.join(" ")
 }
 
+/// A column of a table of parts.
+type PartColumn<P> = (&'static str, fn(&P, Duration) -> String);
+
+/// Where the time of requests went, and what threads did in their time for them, in shares of it.
 fn time_parts(report: &RequestsReport, rows: usize) -> String {
-    use Align::{Left, Right};
-    let with_parts: Vec<_> =
-        report.rows.iter().filter_map(|row| Some((row, row.parts?))).take(rows).collect();
-    if with_parts.is_empty() {
-        return String::new();
-    }
-    let mut columns = Columns::new([
-        ("TOTAL", Right),
-        ("ON THREAD", Right),
-        ("GC PAUSE", Right),
-        ("IN CALLS", Right),
-        ("QUEUED", Right),
-        ("WAITING", Right),
-        ("WHERE THE TIME WENT", Left),
-    ]);
-    for (row, parts) in with_parts {
-        let total = row.latencies.total;
-        let [on_thread, gc_pause, outgoing, queued, waiting] = shares(&parts, total);
-        columns.row([units::time(total), on_thread, gc_pause, outgoing, queued, waiting, name(row)]);
-    }
-    columns.fitted(&["TOTAL"]) + "\n" + &on_threads(report, rows)
+    let parts: [PartColumn<TimeParts>; 5] = [
+        ("ON THREAD", |parts, total| share(parts.on_thread, total)),
+        ("GC PAUSE", |parts, total| share(parts.gc_pause, total)),
+        ("IN CALLS", |parts, total| share(parts.outgoing, total)),
+        ("QUEUED", |parts, total| share(parts.queued, total)),
+        ("WAITING", |parts, total| share(parts.waiting, total)),
+    ];
+    let thread_parts: [PartColumn<ThreadParts>; 6] = [
+        ("ON CPU", |parts, total| share(parts.cpu, total)),
+        ("IN LOCK WAITS", |parts, total| share(parts.lock_wait, total)),
+        ("LOCK WAITS", |parts, _| {
+            parts.lock_wait.map_or_else(|| "-".to_owned(), |_| units::count(parts.lock_waits))
+        }),
+        ("ASLEEP", |parts, total| share(parts.sleep, total)),
+        ("IN I/O", |parts, total| share(parts.io, total)),
+        ("OTHER WAITS", |parts, total| share(parts.other_wait, total)),
+    ];
+    let all = report.rows.iter();
+    let with_parts: Vec<_> = all.clone().filter_map(|row| Some((row, row.parts?))).take(rows).collect();
+    let with_thread_parts: Vec<_> = all.filter_map(|row| Some((row, row.thread_parts?))).take(rows).collect();
+    parts_table("WHERE THE TIME WENT", &parts, &with_parts)
+        + &parts_table("WHAT ITS THREADS DID", &thread_parts, &with_thread_parts)
 }
 
-/// Returns the table of threads' work and waits for requests, in shares of the requests' time.
-fn on_threads(report: &RequestsReport, rows: usize) -> String {
+/// Formats the parts of the time of rows; nothing without rows.
+fn parts_table<P>(title: &'static str, parts: &[PartColumn<P>], rows: &[(&SpanRow, P)]) -> String {
     use Align::{Left, Right};
-    let with_parts = report.rows.iter().filter_map(|row| Some((row, row.thread_parts?)));
-    let with_parts: Vec<_> = with_parts.take(rows).collect();
-    if with_parts.is_empty() {
+    if rows.is_empty() {
         return String::new();
     }
-    let mut columns = Columns::new([
-        ("TOTAL", Right),
-        ("ON CPU", Right),
-        ("IN LOCK WAITS", Right),
-        ("LOCK WAITS", Right),
-        ("OTHER WAITS", Right),
-        ("WHAT ITS THREADS DID", Left),
-    ]);
-    for (row, parts) in with_parts {
+    let names = parts.iter().map(|(name, _)| (*name, Right));
+    let columns: Vec<_> = [("TOTAL", Right)].into_iter().chain(names).chain([(title, Left)]).collect();
+    let mut columns = Columns::new(columns);
+    for (row, of_row) in rows {
         let total = row.latencies.total;
-        columns.row([
-            units::time(total),
-            share(parts.cpu, total),
-            share(parts.lock_wait, total),
-            parts.lock_wait.map_or_else(|| "-".to_owned(), |_| units::count(parts.lock_waits)),
-            share(parts.other_wait, total),
-            name(row),
-        ]);
+        let cells = parts.iter().map(|(_, cell)| cell(of_row, total));
+        columns.row([units::time(total)].into_iter().chain(cells).chain([name(row)]));
     }
     columns.fitted(&["TOTAL", "LOCK WAITS"]) + "\n"
 }
@@ -265,20 +259,11 @@ fn thread_parts(span: &SlowSpan) -> Option<String> {
         let owner = parts.lock_owner_tid.map_or_else(String::new, |owner| format!(" for thread {owner}"));
         words.push(format!("in {waits}{owner} {}", units::time(waited)));
     }
-    let sleeps = |stack: &&SlowStack| stack.frames.iter().any(|frame| frame.contains(SLEEP));
-    let slept = span.stacks.iter().filter(sleeps).map(|stack| stack.time).sum::<Duration>();
-    if !slept.is_zero() {
-        words.push(format!("asleep {}", units::time(slept)));
+    for (part, what) in [(parts.sleep, "asleep"), (parts.io, "in I/O"), (parts.other_wait, "in other waits")]
+    {
+        words.extend(part.filter(|part| !part.is_zero()).map(|part| format!("{what} {}", units::time(part))));
     }
-    let other = parts.other_wait.map(|other| other.saturating_sub(slept));
-    words.extend(other.map(|other| format!("in other waits and I/O {}", units::time(other))));
     (!words.is_empty()).then(|| words.join(", "))
-}
-
-/// The shares of time on a thread, in pauses, in calls, queued, and waiting.
-fn shares(parts: &TimeParts, total: Duration) -> [String; 5] {
-    [parts.on_thread, parts.gc_pause, parts.outgoing, parts.queued, parts.waiting]
-        .map(|part| share(part, total))
 }
 
 fn slow(number: usize, span: &SlowSpan, tree: &str) -> String {
@@ -321,9 +306,6 @@ fn slow(number: usize, span: &SlowSpan, tree: &str) -> String {
     text.push('\n');
     text
 }
-
-/// The method in whose time a thread sleeps, as TraceEvent writes it.
-const SLEEP: &str = "System.Threading.Thread.Sleep(";
 
 /// Maximum number of frames to show of a request, and minimum share of its time for each, in percent.
 const MAX_FRAMES: usize = 20;

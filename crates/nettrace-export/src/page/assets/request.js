@@ -53,6 +53,27 @@ function requestParts(recording, [, start, micros, , , hasEnded, ...parts], work
   return { rows, all, hasEnded, hasWork, isCut: pieces.isCut, unknown: SPAN_PARTS.filter((_, part) => parts[part] === undefined || parts[part] === null) };
 }
 
+const THREAD_PARTS = ["on a processor", "in lock waits", null, "asleep", "in I/O", "in other waits"], THREAD_COLOURS = ["working", "ready", null, "resting", "request", "waiting"];
+
+// What threads did in their time for a request, as rows; the pieces are shares of that time, in this order.
+function threadParts(threads, { pieces }) {
+  const rows = [], left = (pieces ?? []).map(piece => [...piece]);
+  THREAD_PARTS.forEach((name, part) => {
+    const micros = threads?.[part];
+    if (!name || !micros) return;
+    const taken = [];
+    for (let ns = micros * 1000; ns > 0 && left.length;) {
+      const [from, to] = left[0], end = Math.min(to, from + ns);
+      taken.push([from, end]);
+      ns -= end - from;
+      if (end === to) left.shift(); else left[0][0] = end;
+    }
+    const waits = part === 1 && threads[2] ? ` (${threads[2]})` : "";
+    rows.push({ name: `– ${name}${waits}`, colour: THREAD_COLOURS[part], ns: micros * 1000, pieces: taken, isSplit: true });
+  });
+  return rows;
+}
+
 // A table with a caption; `fill` adds its rows.
 function requestSection(box, name, title, fill) {
   const table = box.appendChild(document.createElement("table"));
@@ -90,7 +111,7 @@ function stackText(recording, stack) {
 }
 
 function requestTable(recording, row) {
-  const work = recording.slowestWork?.[recording.slowest.indexOf(row)], { rows, all, hasEnded, hasWork, isCut, unknown } = requestParts(recording, row, work);
+  const place = recording.slowest.indexOf(row), work = recording.slowestWork?.[place], threads = recording.slowestThreads?.[place], { rows, all, hasEnded, hasWork, isCut, unknown } = requestParts(recording, row, work);
   const box = document.createElement("div"), from = row[1] * 1000, spanName = index => recording.spanRows[index][2] || recording.spanRows[index][1];
   box.className = "request";
   // Keys scroll it where it is longer than its place.
@@ -98,7 +119,11 @@ function requestTable(recording, row) {
   box.setAttribute("role", "group");
   box.setAttribute("aria-label", `Request: ${spanName(row[0])}`);
   requestSection(box, "parts", `${spanName(row[0])}: ${duration(all)}${hasEnded ? "" : " so far"} from ${instant(from)}`, add => {
-    for (const { name, colour, ns, pieces } of rows) add(name, duration(ns), percent(ns, all), pieceBar(pieces ?? [[0, Math.min(all, ns)]], all, colour, `${name}: ${duration(ns)}`));
+    const split = rows.flatMap(part => part.name === SPAN_PARTS[1] ? [part, ...threadParts(threads, part)] : [part]);
+    for (const { name, colour, ns, pieces, isSplit } of split) {
+      const line = add(name, duration(ns), percent(ns, all), pieceBar(pieces ?? [[0, Math.min(all, ns)]], all, colour, `${name}: ${duration(ns)}`));
+      if (isSplit) line.className = "split";
+    }
   });
   if (work?.calls.length) requestSection(box, "requestcalls", "Its calls", add => {
     for (let at = 0; at < work.calls.length; at += 3) {
@@ -122,6 +147,7 @@ function requestTable(recording, row) {
   if (!rows.length) notes.push("The recording does not say where its time went: profile records it.");
   else {
     notes.push(hasWork ? "Bars stand where these times were: a moment counts for a thread before a call, and for a call before a queue; what pauses took is left out of the other sums." : "Sums of its parts; pauses stand where they were.");
+    if (threads?.length) notes.push("What threads did is drawn as shares of their time.");
     if (isCut) notes.push(`Only the first ${MOST_INTERVALS} intervals are drawn.`);
     if (unknown.length) notes.push(`Not recorded: ${unknown.join(", ")}.`);
     if (hasWork && !work.stacks.length) notes.push("No stack of its threads was sampled.");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clr_events::StackId;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexMap;
-use nettrace::{Event, RelativeTime};
+use nettrace::{Event, Interest, Metadata, RelativeTime};
 
 use self::seen_stacks::{SeenStack, seen_stacks};
 use super::cells::Cells;
@@ -17,7 +17,9 @@ use crate::page::bins::BinWidth;
 use crate::page::data::list;
 use crate::page::text::text;
 use crate::profile::Profile;
+use crate::report::blocked::SleepAndIo;
 use crate::report::requests::row_name;
+use crate::report::requests::thread_parts::{KnownThreadParts, MeasuredThreadParts, ThreadTimes};
 use clr_activity::{
     KnownParts, MeasuredParts, Span, SpanEnd, SpanId, SpanRole, Spans, TimeParts, WorkInterval, WorkKind,
 };
@@ -42,6 +44,9 @@ const MAX_CALLS: usize = 16;
 #[derive(Debug)]
 pub(super) struct Requests {
     spans: Spans,
+    thread_times: ThreadTimes<SpanId>,
+    /// True if there are samples of threads, by which sleep and I/O are told.
+    has_samples: bool,
     found: Found,
 }
 
@@ -89,6 +94,8 @@ struct Slow {
     is_error: bool,
     has_ended: bool,
     parts: Option<MeasuredParts>,
+    thread_parts: MeasuredThreadParts,
+    sampled: SleepAndIo,
     process: Option<u64>,
     intervals: Vec<WorkInterval>,
     calls: Vec<Call>,
@@ -98,15 +105,26 @@ struct Slow {
 
 impl Default for Requests {
     fn default() -> Self {
-        Self { spans: Spans::default().with_intervals(), found: Found::default() }
+        Self {
+            spans: Spans::default().with_intervals(),
+            thread_times: ThreadTimes::default(),
+            has_samples: false,
+            found: Found::default(),
+        }
     }
 }
 
 impl Requests {
+    /// The events of a kind that make a difference.
+    pub(super) fn interest(kind: &Metadata) -> Interest {
+        Interest::all_if(ThreadTimes::<SpanId>::needs(kind)).max(Spans::interest(kind))
+    }
+
     #[inline]
     pub(super) fn add(&mut self, event: &Event<'_>) {
-        let Self { spans, found } = self;
-        spans.add(event, |span| found.add(&span));
+        let Self { spans, thread_times, found, .. } = self;
+        spans.add(event, |span| found.add(&span, thread_times));
+        thread_times.add(event, || spans.request_of(event.process_id(), event.thread_id()));
     }
 
     /// Extends the recording to the time of an event that need not be added.
@@ -115,13 +133,14 @@ impl Requests {
     }
 
     pub(super) fn finish(&mut self) {
-        let Self { spans, found } = self;
-        spans.finish(|span| found.add(&span));
+        let Self { spans, thread_times, found, .. } = self;
+        spans.finish(|span| found.add(&span, thread_times));
     }
 
     /// Adds the stacks of a profile to the slowest.
-    pub(super) fn add_stacks(&mut self, profile: &Profile) {
-        seen_stacks(profile, &mut self.found.slowest);
+    pub(super) fn add_stacks(&mut self, profile: &Profile, is_cpu_known: bool) {
+        self.has_samples = profile.measure.unit.is_time() && profile.samples() > 0;
+        seen_stacks(profile, is_cpu_known, &mut self.found.slowest);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -172,11 +191,39 @@ impl Requests {
             }
             out.write_all(b"]")
         })?;
+        let known = self.thread_times.known(self.has_samples);
+        list(out, "slowestThreads", slowest.iter(), |out, slow| {
+            slow.write_threads(self.spans.known(), known, out)
+        })?;
         list(out, "slowestWork", slowest.iter(), |out, slow| slow.write_work(stack_number, out))
     }
 }
 
 impl Slow {
+    /// Writes what the threads of a request did in their time, in microseconds: on a processor, waits for locks
+    /// and their number, sleep, I/O, other waits. Nothing if the recording does not say it.
+    fn write_threads(
+        &self,
+        known: KnownParts,
+        of_threads: KnownThreadParts,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let on_thread = self.parts.and_then(|parts| parts.known(known).on_thread);
+        let parts = self.thread_parts.known(of_threads, (on_thread, self.duration), self.sampled);
+        let Some(parts) = parts else { return out.write_all(b"[]") };
+        let micros = |part: Option<Duration>| part.map(|part| part.as_micros());
+        out.write_all(b"[")?;
+        super::nullable(out, micros(parts.cpu))?;
+        out.write_all(b",")?;
+        super::nullable(out, micros(parts.lock_wait))?;
+        write!(out, ",{}", parts.lock_waits)?;
+        for part in [parts.sleep, parts.io, parts.other_wait] {
+            out.write_all(b",")?;
+            super::nullable(out, micros(part))?;
+        }
+        out.write_all(b"]")
+    }
+
     /// Writes what happened in a request, in nanoseconds since its start: intervals of threads (0 and the
     /// thread), calls (1) and queues (2); calls with their rows; and stacks with states and weights.
     fn write_work(&self, stack_number: &dyn Fn(StackId) -> u32, out: &mut dyn Write) -> io::Result<()> {
@@ -205,7 +252,7 @@ fn in_order(parts: TimeParts) -> [Option<Duration>; PARTS as usize] {
 }
 
 impl Found {
-    fn add(&mut self, span: &Span<'_>) {
+    fn add(&mut self, span: &Span<'_>, thread_times: &mut ThreadTimes<SpanId>) {
         let kind = format!("{}/{}", span.provider, span.task);
         let key = (span.role, cut(&kind), cut(&row_name(span)));
         let has_room = self.rows.len() < MAX_ROWS || self.rows.contains_key(&key);
@@ -244,8 +291,9 @@ impl Found {
             return;
         }
         let calls = self.calls.remove(&span.id).unwrap_or_default();
+        let thread_parts = thread_times.end(span.id);
         if span.end != SpanEnd::Implied {
-            self.add_slow(row, span, calls);
+            self.add_slow(row, span, calls, thread_parts);
         }
     }
 
@@ -262,7 +310,7 @@ impl Found {
     }
 
     /// Keeps a span if it is one of the slowest.
-    fn add_slow(&mut self, row: usize, span: &Span<'_>, calls: Vec<Call>) {
+    fn add_slow(&mut self, row: usize, span: &Span<'_>, calls: Vec<Call>, thread_parts: MeasuredThreadParts) {
         let list = if span.role == SpanRole::Outgoing { &mut self.slowest_calls } else { &mut self.slowest };
         let place = list.partition_point(|slow| slow.duration >= span.duration);
         if place < MAX_SLOWEST {
@@ -277,6 +325,8 @@ impl Found {
                     is_error: span.is_error,
                     has_ended: span.end == SpanEnd::Stopped,
                     parts: span.parts,
+                    thread_parts,
+                    sampled: SleepAndIo::default(),
                     process: span.process,
                     intervals: span.intervals.to_vec(),
                     calls,
@@ -336,7 +386,7 @@ mod tests {
             span.duration = Duration::from_micros(longest(128 + u32::try_from(pair / 50).unwrap()));
             span.is_error = number % 100 == 0;
             span.parts = Some(parts.into());
-            requests.found.add(&span);
+            requests.found.add(&span, &mut requests.thread_times);
         }
         let end = RelativeTime::from_nanos(600_000_000_000);
         let reports = PageReports { last: end, requests, ..PageReports::default() };
@@ -362,7 +412,7 @@ mod tests {
     fn the_slowest_requests_match_the_report() {
         let mut requests = Requests::default();
         for (number, role) in [(1, SpanRole::Outgoing), (2, SpanRole::Other), (3, SpanRole::Server)] {
-            requests.found.add(&request(number, role, ""));
+            requests.found.add(&request(number, role, ""), &mut requests.thread_times);
         }
         let roles = |slow: &[Slow]| slow.iter().map(|slow| slow.row).collect::<Vec<_>>();
         assert_eq!(roles(&requests.found.slowest), [1, 2], "of servers, and of a program's own kinds");

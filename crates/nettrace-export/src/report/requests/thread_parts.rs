@@ -8,6 +8,7 @@ use nettrace::{Event, Metadata, MetadataMap, RelativeTime, ThreadId};
 use serde::Serialize;
 
 use crate::decode::decode;
+use crate::report::blocked::SleepAndIo;
 use crate::report::nanoseconds;
 
 /// The parts of the time that threads had for requests: [`TimeParts::on_thread`](super::TimeParts).
@@ -24,15 +25,21 @@ pub struct ThreadParts {
     pub lock_waits: u64,
     /// The thread that had the lock at the beginning of the longest of them, if the runtime says it.
     pub lock_owner_tid: Option<u64>,
-    /// The rest: sleep, I/O, other waits, and time without a processor; `None` without
-    /// [`cpu`](Self::cpu), or if it is not known when threads worked for the requests.
+    /// Sleep; `None` without samples of threads, or if [it was not asked for](super::RequestsOptions::waits).
+    #[serde(rename = "sleep_ns", serialize_with = "nanoseconds::serialize")]
+    pub sleep: Option<Duration>,
+    /// Waits for input and output; `None` as [`sleep`](Self::sleep).
+    #[serde(rename = "io_ns", serialize_with = "nanoseconds::serialize")]
+    pub io: Option<Duration>,
+    /// The rest: other waits, and time without a processor; `None` without [`cpu`](Self::cpu), or if it is not
+    /// known when threads worked for the requests.
     #[serde(rename = "other_wait_ns", serialize_with = "nanoseconds::serialize")]
     pub other_wait: Option<Duration>,
 }
 
 /// The measured time of a request, or of several.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct MeasuredThreadParts {
+pub(crate) struct MeasuredThreadParts {
     cpu: Duration,
     lock_wait: Duration,
     lock_waits: u64,
@@ -58,7 +65,7 @@ enum Kind {
 
 /// The requests that have not ended, and waits of threads.
 #[derive(Debug)]
-pub(super) struct ThreadTimes<K> {
+pub(crate) struct ThreadTimes<K> {
     kinds: MetadataMap<Kind>,
     requests: HashMap<K, MeasuredThreadParts>,
     waits: HashMap<(Option<u64>, ThreadId), OpenWait<K>>,
@@ -67,9 +74,11 @@ pub(super) struct ThreadTimes<K> {
 
 /// The parts that the recording has events for.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct KnownThreadParts {
+pub(crate) struct KnownThreadParts {
     cpu: bool,
     locks: bool,
+    /// Samples of threads, by which sleep and I/O are told.
+    samples: bool,
 }
 
 /// Maximum number of requests and threads to follow at once.
@@ -88,7 +97,7 @@ impl<K> Default for ThreadTimes<K> {
 
 impl<K: Copy + Eq + std::hash::Hash> ThreadTimes<K> {
     /// Returns true if [`add`](Self::add) looks at events of a kind.
-    pub(super) fn needs(kind: &Metadata) -> bool {
+    pub(crate) fn needs(kind: &Metadata) -> bool {
         Self::kind(kind) != Kind::Other
     }
 
@@ -101,7 +110,7 @@ impl<K: Copy + Eq + std::hash::Hash> ThreadTimes<K> {
     }
 
     /// Adds an event; `request` returns the request that its thread works for then.
-    pub(super) fn add(&mut self, event: &Event<'_>, request: impl FnOnce() -> Option<K>) {
+    pub(crate) fn add(&mut self, event: &Event<'_>, request: impl FnOnce() -> Option<K>) {
         match self.kinds.get_or_insert_with(event.metadata_index(), || Self::kind(event.metadata())) {
             Kind::Other => {}
             Kind::CpuSample => {
@@ -151,18 +160,19 @@ impl<K: Copy + Eq + std::hash::Hash> ThreadTimes<K> {
     }
 
     /// Returns the time of a request that has ended.
-    pub(super) fn end(&mut self, request: K) -> MeasuredThreadParts {
+    pub(crate) fn end(&mut self, request: K) -> MeasuredThreadParts {
         self.requests.remove(&request).unwrap_or_default()
     }
 
-    pub(super) const fn known(&self) -> KnownThreadParts {
-        self.known
+    /// Returns the parts that the recording has events for so far; `samples` is true if it has samples of threads.
+    pub(crate) fn known(&self, samples: bool) -> KnownThreadParts {
+        KnownThreadParts { samples, ..self.known }
     }
 }
 
 impl MeasuredThreadParts {
     /// Adds the time of another request.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.cpu = self.cpu.saturating_add(other.cpu);
         self.lock_wait = self.lock_wait.saturating_add(other.lock_wait);
         self.lock_waits = self.lock_waits.saturating_add(other.lock_waits);
@@ -174,22 +184,29 @@ impl MeasuredThreadParts {
     /// Returns the parts that the recording has events for; `None` if there are none. `on_thread` is the time
     /// that threads had for the requests, if that is known, and `total` their duration. Each moment counts once:
     /// samples and the clock of waits differ.
-    pub(super) fn known(
+    pub(crate) fn known(
         self,
         known: KnownThreadParts,
-        on_thread: Option<Duration>,
-        total: Duration,
+        (on_thread, total): (Option<Duration>, Duration),
+        sampled: SleepAndIo,
     ) -> Option<ThreadParts> {
         let most = on_thread.unwrap_or(total);
         let lock_wait = known.locks.then(|| self.lock_wait.min(most));
         let rest = most.saturating_sub(lock_wait.unwrap_or_default());
         let cpu = known.cpu.then(|| self.cpu.min(rest));
-        (known.cpu || known.locks).then(|| ThreadParts {
+        let rest = rest.saturating_sub(cpu.unwrap_or_default());
+        let sleep = known.samples.then(|| Duration::from_nanos(sampled.sleep).min(rest));
+        let rest = rest.saturating_sub(sleep.unwrap_or_default());
+        let io = known.samples.then(|| Duration::from_nanos(sampled.io).min(rest));
+        let rest = rest.saturating_sub(io.unwrap_or_default());
+        (known.cpu || known.locks || known.samples).then(|| ThreadParts {
             cpu,
             lock_wait,
             lock_waits: self.lock_waits,
             lock_owner_tid: self.owner,
-            other_wait: on_thread.and(cpu).map(|cpu| rest.saturating_sub(cpu)),
+            sleep,
+            io,
+            other_wait: on_thread.and(cpu).map(|_| rest),
         })
     }
 }
@@ -209,20 +226,39 @@ mod tests {
             owner: Some(7),
         };
         measured.add(&MeasuredThreadParts { lock_wait: ms(10), longest: ms(10), ..measured });
-        let all = KnownThreadParts { cpu: true, locks: true };
-        let parts = measured.known(all, Some(ms(140)), ms(500)).unwrap();
+        let all = KnownThreadParts { cpu: true, locks: true, samples: false };
+        let parts = measured.known(all, (Some(ms(140)), ms(500)), SleepAndIo::default()).unwrap();
         assert_eq!(
             (parts.cpu, parts.lock_wait, parts.other_wait),
             (Some(ms(60)), Some(ms(70)), Some(ms(10)))
         );
         assert_eq!((parts.lock_waits, parts.lock_owner_tid), (4, Some(7)));
-        let parts = measured.known(all, Some(ms(100)), ms(500)).unwrap();
+        let parts = measured.known(all, (Some(ms(100)), ms(500)), SleepAndIo::default()).unwrap();
         assert_eq!((parts.cpu, parts.lock_wait, parts.other_wait), (Some(ms(30)), Some(ms(70)), Some(ms(0))));
-        let locks = KnownThreadParts { cpu: false, locks: true };
-        let parts = measured.known(locks, Some(ms(100)), ms(500)).unwrap();
+        let locks = KnownThreadParts { cpu: false, locks: true, samples: false };
+        let parts = measured.known(locks, (Some(ms(100)), ms(500)), SleepAndIo::default()).unwrap();
         assert_eq!((parts.cpu, parts.other_wait), (None, None));
-        assert_eq!(measured.known(KnownThreadParts::default(), Some(ms(1)), ms(1)), None);
-        let parts = measured.known(all, None, ms(80)).unwrap();
+        assert_eq!(
+            measured.known(KnownThreadParts::default(), (Some(ms(1)), ms(1)), SleepAndIo::default()),
+            None
+        );
+        let parts = measured.known(all, (None, ms(80)), SleepAndIo::default()).unwrap();
         assert_eq!((parts.cpu, parts.lock_wait, parts.other_wait), (Some(ms(10)), Some(ms(70)), None));
+    }
+    #[test]
+    fn sleep_and_io_are_apart_from_other_waits() {
+        let ms = Duration::from_millis;
+        let measured = MeasuredThreadParts { cpu: ms(30), ..MeasuredThreadParts::default() };
+        let sampled = SleepAndIo { sleep: 50_000_000, io: 15_000_000 };
+        let known = KnownThreadParts { cpu: true, locks: true, samples: true };
+        let split = |on_thread| {
+            let parts = measured.known(known, (Some(ms(on_thread)), ms(500)), sampled).unwrap();
+            [parts.cpu, parts.sleep, parts.io, parts.other_wait].map(|part| part.map(|part| part.as_millis()))
+        };
+        assert_eq!(split(100), [Some(30), Some(50), Some(15), Some(5)]);
+        assert_eq!(split(90), [Some(30), Some(50), Some(10), Some(0)], "each moment counts once");
+        let samples = KnownThreadParts { cpu: false, locks: false, samples: true };
+        let parts = measured.known(samples, (Some(ms(100)), ms(500)), sampled).unwrap();
+        assert_eq!((parts.cpu, parts.sleep, parts.other_wait), (None, Some(ms(50)), None));
     }
 }

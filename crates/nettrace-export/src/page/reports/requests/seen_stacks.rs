@@ -9,6 +9,9 @@ use super::Slow;
 use crate::page::data::shown_stack;
 use crate::profile::Profile;
 
+/// The number of the state of threads at work.
+const WORKING: u8 = 0;
+
 /// Stacks that are kept of a request, the heaviest.
 const MAX_STACKS: usize = 8;
 
@@ -30,8 +33,9 @@ struct Window {
     request: usize,
 }
 
-/// Adds to requests the stacks that a profile of time has for them.
-pub(super) fn seen_stacks(profile: &Profile, requests: &mut [Slow]) {
+/// Adds to requests the stacks that a profile of time has for them, and their sleep and I/O. Work is no such wait
+/// if the kernel sampled it.
+pub(super) fn seen_stacks(profile: &Profile, is_cpu_known: bool, requests: &mut [Slow]) {
     if !profile.measure.unit.is_time() {
         return;
     }
@@ -61,6 +65,9 @@ pub(super) fn seen_stacks(profile: &Profile, requests: &mut [Slow]) {
     for ((request, stack, state), weight) in weights {
         if let Some(slow) = requests.get_mut(request) {
             slow.stacks.push(SeenStack { stack, state, weight });
+            if !is_cpu_known || state != WORKING {
+                slow.sampled.add(profile, stack, weight);
+            }
         }
     }
     for slow in requests {
