@@ -21,8 +21,7 @@ use std::collections::VecDeque;
 /// | `VarInt`, `VarUInt` | 20, 21 | at most 10 bytes |
 /// | `FixedArray` | 22 | elements; the count is in the type |
 /// | `Utf8CodeUnit` | 23 | 1 byte |
-/// | `RelLoc`, `DataLoc` | 24, 25 | u32: size in bytes << 16, position; the elements follow all other fields
-/// |
+/// | `RelLoc`, `DataLoc` | 24, 25 | u32: size in bytes << 16, position; the elements follow all other fields |
 /// | `Boolean8` | 26 | 1 byte |
 /// | `Raw` | any | the bytes |
 ///

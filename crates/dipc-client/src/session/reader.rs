@@ -13,8 +13,7 @@ use crate::{Error, ErrorKind, Session};
 /// |---|---|
 /// | has sent nothing so far | nothing arrived within [`Timeouts::first_bytes`](crate::Timeouts) |
 /// | is being stopped | there was no sign of life for [`Timeouts::stop`](crate::Timeouts) |
-/// | is stopped later ([`Session::stop_after`]) | nothing arrived within
-/// [`Timeouts::silence`](crate::Timeouts), and its process is seen to be unable to answer |
+/// | is stopped later ([`Session::stop_after`]) | nothing arrived within [`Timeouts::silence`](crate::Timeouts), and its process is seen to be unable to answer |
 /// | runs | nothing arrived within [`Timeouts::silence`](crate::Timeouts) |
 /// | has a [silence limit](Session::set_silence_limit) | nothing arrived within that time |
 ///
