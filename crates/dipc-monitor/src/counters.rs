@@ -42,8 +42,8 @@ pub struct CounterRequest {
     pub max_histograms: u32,
     /// Maximum number of time series of Meters; 1000 by default.
     pub max_time_series: u32,
-    /// True if histograms use exponential buckets where the runtime supports them. Consumers of quantiles cannot
-    /// share a session with consumers of buckets: while both exist, quantiles are requested.
+    /// True if histograms use exponential buckets where the runtime supports them. Consumers of quantiles
+    /// cannot share a session with consumers of buckets: while both exist, quantiles are requested.
     pub exponential_histograms: bool,
 }
 
