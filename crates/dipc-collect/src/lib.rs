@@ -9,7 +9,9 @@
 //! - [`Retention`]: limits on the files that are kept.
 //!
 //! Collections block. They end by a [`StopSignal`], and their remarks go to an [`Observer`]: this crate prints
-//! nothing. No features. Rust 1.89 or later.
+//! nothing.
+//!
+//! Features: none. Rust 1.89 or later.
 //!
 //! # Examples
 //!

@@ -211,6 +211,7 @@ pub fn run<C: Consumer>(
         }
         consumer.show(start.elapsed(), stop.is_some());
         match &stop {
+            _ if limits.stop.is_cancelled() => break Ending::Abandoned,
             None if limits.stop.is_stopped() || consumer.is_satisfied() || limits.is_over(start) => {
                 stop = Some(Stop::begin(&session, limits.stop.is_stopped()));
             }
@@ -257,7 +258,7 @@ impl Stop {
 
     /// Returns true if the caller does not wait for the rest of the stream.
     fn is_abandoned(&self, limits: &Limits) -> bool {
-        limits.stop.is_cancelled() || limits.is_stop_final && !self.is_by_signal && limits.stop.is_stopped()
+        limits.is_stop_final && !self.is_by_signal && limits.stop.is_stopped()
     }
 
     /// Returns true if the session has been silent for too long.
@@ -286,6 +287,7 @@ impl Stop {
 
 /// A piece of a stream.
 #[derive(Debug)]
+#[allow(clippy::exhaustive_enums, reason = "callers handle each kind of piece")]
 pub enum Piece<'b> {
     /// Bytes that have arrived.
     Bytes(&'b [u8]),

@@ -60,8 +60,8 @@ const PERMITTED: [(&str, usize, &str); 30] = [
     ("linux-sampler/src/kernel.rs", 2, "/proc"),
     ("linux-sampler/src/maps.rs", 1, "/proc"),
     ("linux-sampler/src/recording/existing_waits.rs", 1, "/proc"),
-    ("linux-sampler/src/root.rs", 1, "/proc"),
     ("linux-sampler/src/sampler.rs", 1, "the folder of a control group, from the caller"),
+    ("linux-sampler/src/stack_base.rs", 1, "/proc"),
     ("linux-sampler/src/threads.rs", 1, "/proc"),
     ("linux-sampler/src/waiting.rs", 2, "/proc"),
 ];
