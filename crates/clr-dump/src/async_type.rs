@@ -20,7 +20,7 @@ const THREAD_EVENTS: [&str; 2] =
     ["System.Threading.Tasks.Task+SetOnInvokeMres", "System.Threading.Tasks.Task+SetOnCountdownMres"];
 /// The fields of continuation objects that lead to the waiting object.
 const LINKS: [&str; 3] = ["m_task", "m_action", "_continuation"];
-/// The bits of a task's state of which one is set once it has ended.
+/// The completion bits in a task's state: one is set once the task has ended.
 pub(crate) const COMPLETED: u32 = 0x0160_0000;
 /// The fields with the state of a state machine, of the C# and Visual Basic compilers and of Mono's.
 pub(crate) const STATES: [&str; 3] = ["<>1__state", "$State", "$PC"];
@@ -62,14 +62,14 @@ pub struct TaskState {
     pub is_completed: bool,
     /// True if its delegate has been called, and has not returned.
     pub is_running: bool,
-    /// The object that goes on after it, or a list of such; zero if there is none.
+    /// The object that continues after the task, or a list of such objects; zero if nothing does.
     pub continuation: u64,
 }
 
 /// A box of a state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MethodBox {
-    /// Its fields as a task; a pooled box is no task.
+    /// The box's task fields; `None` for a pooled box, which is not a task.
     pub(crate) task: Option<TaskFields>,
     pub(crate) state_machine: Option<StateMachine>,
 }
@@ -154,7 +154,7 @@ impl Names<'_> {
         Some(state.offset.into())
     }
 
-    /// The offset of a field of an object, by its name.
+    /// The offset of the named field in an object.
     pub(crate) fn field_offset(&self, type_handle: u64, name: &str) -> Option<u64> {
         place(&self.fields(type_handle), name)
     }

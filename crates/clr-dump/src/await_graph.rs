@@ -21,7 +21,7 @@ const MAX_CONTINUATIONS: u32 = 1 << 20;
 const MAX_LINKS: u32 = 8;
 /// Maximum number of bytes of an object to search for the continuation of a `ValueTask`.
 const MAX_SEARCHED_BYTES: u64 = 4096;
-/// Maximum number of objects to search for the one that resumes a method.
+/// Maximum number of objects to search for a method's resumer.
 const MAX_REFERRERS: usize = 1 << 20;
 
 /// The bit of a task's state for a delegate that has been called.
@@ -35,7 +35,7 @@ pub struct AwaitNode {
     pub address: u64,
     /// The address of its MethodTable.
     pub type_handle: u64,
-    /// Its part in the chain.
+    /// The object's role in the chain.
     pub kind: AwaitKind,
 }
 
@@ -48,7 +48,7 @@ pub enum AwaitKind {
         /// The type of the state machine; `None` if the memory lacks it.
         state_machine: Option<u64>,
         /// The number that the compiler gave the `await` at which the method is, from zero in the order of
-        /// the source; negative while it runs. `None` if it is not known.
+        /// the source; negative while it runs. `None` if unknown.
         state: Option<i32>,
     },
     /// A task that is not that of an `async` method.
@@ -74,9 +74,9 @@ pub enum AwaitKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Delay {
-    /// It has not elapsed: its milliseconds.
+    /// The delay has not elapsed; its length in milliseconds.
     Running(u32),
-    /// It has elapsed, and its task has not ended: that waits for a thread of the pool.
+    /// The delay has elapsed, but its task has not ended: it is waiting for a thread of the pool.
     Elapsed,
 }
 
@@ -84,7 +84,7 @@ pub enum Delay {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct AwaitChains {
-    /// The chains, equal ones once: those of which there are most first.
+    /// The groups of equal chains, most frequent first.
     pub groups: Vec<AwaitGroup>,
     /// The number of all chains.
     pub chains: u64,
@@ -203,7 +203,7 @@ impl HeapVisitor for Found<'_, '_> {
     }
 }
 
-/// The objects of chains, with those that wait for each.
+/// The objects of chains, with the waiters of each.
 struct Graph<'n, 'm> {
     roles: Roles<'n, 'm>,
     nodes: Vec<AwaitNode>,
@@ -255,7 +255,8 @@ impl Graph<'_, '_> {
 
     /// The state of the timer of a delay.
     fn delay(&self, timer: u64) -> Option<Delay> {
-        /// The time of a timer that is not in the queue: it has fired. A delay without an end has no timer.
+        /// The time of a timer that is not in the queue because it has fired. An infinite delay uses no
+        /// timer.
         const NONE: u32 = u32::MAX;
         let of = self.roles.type_of(timer).ok()?;
         let place = self.roles.names.field_offset(of, "_dueTime")?;
@@ -354,7 +355,7 @@ impl Graph<'_, '_> {
         }
     }
 
-    /// Follows the fields of a continuation object to what it resumes.
+    /// Follows the fields of a continuation object to the objects that it resumes.
     fn follow_links(&mut self, object: u64, links_left: u32, waiters: &mut Vec<u64>) {
         let Ok(type_handle) = self.roles.type_of(object) else { return };
         for link in self.roles.names.continuation_links(type_handle) {
@@ -429,12 +430,12 @@ impl Graph<'_, '_> {
         names.walk_heap(&mut referrers)?;
         self.is_full |= referrers.found.len() >= MAX_REFERRERS;
         let mut resumed = HashSet::new();
-        // What calls a method's continuation says more than what has its delegate.
+        // The caller of a method's continuation says more than the holder of its delegate.
         let mut others = Vec::new();
         for referrer in referrers.found {
             let mut waiters = Vec::new();
             match &*self.roles.of(referrer.type_handle) {
-                // It waits for the method, or is its delegate.
+                // The referrer waits for the method, or is the method's delegate.
                 AsyncRole::Method(_) | AsyncRole::Task(_) | AsyncRole::Delegate => continue,
                 _ => self.source_waiters(referrer.address, &mut waiters),
             }

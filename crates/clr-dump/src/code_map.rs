@@ -18,7 +18,7 @@ use crate::unwind::{FramePosition, FunctionEntry, UnwindError, unwind};
 const MAX_NODES: usize = 1 << 20;
 /// Maximum number of code ranges that share an entry of the map.
 const MAX_FRAGMENTS: usize = 4096;
-/// Maximum number of ranges of a list: one for each image, and those of JIT-compiled code.
+/// Maximum number of ranges in a list: one for each image, plus the ranges of JIT-compiled code.
 const MAX_RANGES: usize = 1 << 16;
 /// Maximum number of entries of a method: its body and its funclets.
 const MAX_ENTRIES: u32 = 4096;
@@ -74,7 +74,7 @@ pub enum CodeOrigin {
 }
 
 impl CodeOrigin {
-    /// Returns true if the unwind information is that of native code (`.eh_frame`).
+    /// Returns true if the code has native unwind information (`.eh_frame`).
     pub(crate) const fn has_native_unwinding(self) -> bool {
         matches!(self, Self::NativeAot { .. })
     }
@@ -129,7 +129,7 @@ impl CodeMap {
         }
     }
 
-    /// Returns the managed code at an address; `None` if there is none.
+    /// Returns the managed code at an address; `None` if the address is not in managed code.
     ///
     /// # Errors
     /// [`Missing`](crate::Missing) if the memory lacks a part of the runtime's structures.
@@ -249,7 +249,7 @@ impl CodeMap {
             return sections;
         }
         if self.ranges == CodeRanges::List {
-            // What was read before a gap is used.
+            // Sections read before a gap are used.
             let _ = self.each_element(memory, |section| {
                 sections.push(section);
                 true
@@ -375,7 +375,7 @@ fn pointer(form: NibbleMap, word: u32) -> Option<u64> {
         .then(|| u64::from(word & !15).wrapping_add(u64::from(low.wrapping_sub(9)).wrapping_mul(4)))
 }
 
-/// The nibble of an index; the highest of a word comes first.
+/// The nibble of an index; a word's highest nibble has the lowest index.
 fn nibble(word: u32, index: u64) -> u32 {
     let shift = 28_u32.wrapping_sub(u32::try_from(index % 8).unwrap_or_default().wrapping_mul(4));
     word.wrapping_shr(shift) & 15

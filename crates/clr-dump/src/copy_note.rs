@@ -18,9 +18,9 @@ const TIME_REACHED: u32 = 2;
 pub struct CopyNote {
     /// The memory that was asked for.
     pub content: CopiedContent,
-    /// The most bytes that were to be copied.
+    /// The limit of bytes to copy.
     pub size_limit: Option<u64>,
-    /// The longest time that copying was to take.
+    /// The time limit of the copy.
     pub time_limit: Option<Duration>,
     /// True if memory was left out for the limit of bytes.
     pub size_reached: bool,

@@ -66,8 +66,8 @@ pub(crate) struct Segment {
 }
 
 /// Returns the notes: the process, the first thread, the files, and the other threads, as the kernel orders
-/// them. The first thread is the current one for debuggers.
-/// The description of the copy comes last; its length does not depend on its content.
+/// them. The first thread is the current one for debuggers. The description of the copy is last; its length
+/// does not depend on its content.
 pub(crate) fn notes(process: &ProcessNote, threads: &[ThreadNote], copy: &CopyNote) -> Vec<u8> {
     let mut out = Vec::new();
     let mut threads = threads.iter();

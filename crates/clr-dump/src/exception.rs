@@ -1,4 +1,4 @@
-//! Exceptions: those that threads handle or have thrown last, with their messages, causes and stacks.
+//! Exceptions that threads are handling or threw last, with their messages, causes and stacks.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/exinfo.h`, `vm/object.h` (`ExceptionObject`, `StackTraceArray`).
@@ -29,33 +29,33 @@ const MAX_BASES: usize = 256;
 pub struct Exception {
     /// The address of the object.
     pub address: u64,
-    /// Whether there is an exception at that address. Of other memory, nothing else is known.
+    /// States if the address holds an exception. If it does not, all other fields are unknown.
     pub identity: Identity,
     /// The type as the runtime writes it; `None` if the memory lacks it.
     pub type_name: Option<String>,
-    /// The message that it was made with; `None` if it has none, or if the memory lacks it.
+    /// The message passed to the constructor; `None` if null, or if the memory lacks it.
     pub message: Option<String>,
     /// True if the memory lacks the message.
     pub lacks_message: bool,
     /// The name of the parameter, of an exception about an argument.
     pub parameter: Option<String>,
-    /// The index in the list of the exception that it is a cause of; `None` of the outermost one.
+    /// The list index of the exception that this one caused; `None` for the outermost exception.
     pub cause_of: Option<usize>,
     /// The error code; `None` if the memory lacks it.
     pub hresult: Option<u32>,
-    /// The return addresses of the frames that it passed, the one that threw it first.
+    /// The return addresses of the frames that the exception passed, starting with the throwing frame.
     pub stack: Vec<ExceptionFrame>,
 }
 
-/// Whether an address is that of an exception.
+/// The result of checking that an address holds an exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Identity {
-    /// Its type derives from `System.Exception`.
+    /// The object's type is or derives from `System.Exception`.
     Exception,
     /// The memory lacks its type or a base type of it.
     Unknown,
-    /// It is not one: the object was moved, or the memory is damaged.
+    /// Not an exception: the object was moved, or the memory is damaged.
     Other,
 }
 
@@ -63,12 +63,12 @@ pub enum Identity {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadExceptions {
-    /// Each with its causes, the outermost first, and each cause before its own. The innermost exception of
-    /// the thread comes first.
+    /// Each with its causes, the outermost first, and each cause before its own. The thread's innermost
+    /// exception is first.
     pub exceptions: Vec<(ExceptionState, Vec<Exception>)>,
     /// The memory for want of which there can be more.
     pub missing: Option<Missing>,
-    /// True if objects were being moved, or the thread went on meanwhile: what was read can be that of other
+    /// True if objects were being moved, or the thread went on meanwhile: the data can belong to other
     /// objects.
     pub is_uncertain: bool,
 }
@@ -82,7 +82,7 @@ pub struct ExceptionFrame {
     /// The method, with the code at the instruction pointer if the memory has it; zero where the runtime has
     /// no MethodDesc.
     pub method_desc: u64,
-    /// Its code.
+    /// The managed code at the address.
     pub code: Option<Code>,
 }
 
@@ -90,9 +90,9 @@ pub struct ExceptionFrame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExceptionState {
-    /// It is being thrown or handled.
+    /// Being thrown or handled.
     Current,
-    /// It is the last one that the thread threw.
+    /// The last exception that the thread threw.
     LastThrown,
 }
 
@@ -208,8 +208,8 @@ impl Names<'_> {
         causes
     }
 
-    /// The reference in the first field of an object with one of some names; `None` if it has none, or the
-    /// memory lacks it.
+    /// The reference in the object's first field that matches one of `names`; `None` if no field matches, or
+    /// the memory lacks it.
     fn reference_field(&self, address: u64, names: &[&str]) -> Option<u64> {
         let memory = self.memory();
         let type_handle = memory.u64(address).ok()? & !7;
@@ -275,7 +275,7 @@ impl Names<'_> {
         exception
     }
 
-    /// Whether a type is `System.Exception` or derives from it.
+    /// Returns true if a type is `System.Exception` or derives from it.
     pub(crate) fn derives_from_exception(&self, type_handle: u64) -> MemoryResult<bool> {
         let (memory, runtime) = (self.memory(), self.runtime());
         let base = runtime.exception_type(memory)?;
@@ -311,7 +311,7 @@ impl Names<'_> {
         }
         let length = u64::from(memory.u32(offset(array, 8))?);
         let count = memory.u64(offset(array, 16))?;
-        // A count and a thread come before the frames.
+        // A count and a thread precede the frames.
         let most = length.saturating_sub(16) / 32;
         let mut frames = Vec::new();
         for index in 0..count.min(most).min(MAX_FRAMES) {
@@ -362,7 +362,7 @@ mod tests {
     const TEXT: u64 = 0x3000;
     const OBJECT_TYPE: u64 = 0x4000;
 
-    /// A runtime with types: `System.Exception`, one that derives from it, and the type of texts.
+    /// A runtime with the types `System.Exception`, a type derived from it, and `System.String`.
     fn runtime(memory: &mut TestMemory) -> Runtime {
         let slots = &NET_9.slots;
         memory.put_words(0x100, &[BASE, TEXT]);

@@ -2,9 +2,9 @@
 
 use crate::memory::Memory;
 
-/// Bytes of a piece. A core dump reads so many at once past its cache of pages.
+/// Bytes of a piece. A core dump reads this size at once, without its page cache.
 const PIECE: u64 = 1 << 18;
-/// Bytes of a piece where a larger one is not whole.
+/// Bytes of a piece if a larger piece is incomplete.
 const SMALL_PIECE: u64 = 1 << 14;
 /// Bytes of a page, which memory has or lacks as a whole.
 const PAGE: u64 = 1 << 12;

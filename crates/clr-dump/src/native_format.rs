@@ -1,7 +1,6 @@
-//! The native format: the metadata of a program that was compiled ahead of time, and the hash tables beside
-//! it.
+//! The native format: the metadata of a NativeAOT program, and its hash tables.
 //!
-//! Records are read by their offset. A handle is a kind of record with an offset.
+//! Records are addressed by offset. A handle is a kind of record with an offset.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/tools/Common/Internal/NativeFormat` and
@@ -104,7 +103,7 @@ impl<'b> Bytes<'b> {
         Some(Handle { kind, offset: raw >> 8 })
     }
 
-    /// Reads a handle whose kind is known.
+    /// Reads a handle of a known kind.
     fn handle_of(&mut self, kind: u8) -> Option<Handle> {
         Some(Handle { kind, offset: self.unsigned()? })
     }
@@ -197,7 +196,7 @@ impl<'b> Metadata<'b> {
         Some(Bytes::new(self.0, at))
     }
 
-    /// Returns a text by its offset.
+    /// Returns the string at an offset.
     pub(crate) fn text(&self, at: u32) -> Option<&'b str> {
         let mut bytes = Bytes::new(self.0, usize::try_from(at).ok()?);
         let length = usize::try_from(bytes.unsigned()?).ok().filter(|length| *length <= MAX_LENGTH)?;
@@ -389,7 +388,7 @@ impl<'b> Metadata<'b> {
                 if matches!(owner.kind, kind::TYPE | kind::TYPE_REFERENCE) { "+" } else { "." },
             )?;
         }
-        // The outermost namespace has no name.
+        // The outermost namespace is unnamed.
         match name {
             0 => Some(()),
             at => Self::push(text, self.text(at)?),
@@ -441,7 +440,7 @@ mod tests {
         assert_eq!([signed(&[0x1f; 8]), signed(&[0xff; 8])], [None, None]);
     }
 
-    /// Metadata whose records are added one after the other.
+    /// Metadata under construction, one record after the other.
     struct Records(Vec<u8>);
 
     impl Records {

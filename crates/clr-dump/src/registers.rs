@@ -44,7 +44,7 @@ impl Register {
     }
 }
 
-/// The registers of a thread in one frame. A register whose value is not known has none.
+/// The registers of a thread in one frame. An unknown register has no value.
 ///
 /// ```
 /// use clr_dump::{Register, Registers};

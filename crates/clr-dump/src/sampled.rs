@@ -1,4 +1,4 @@
-//! The samples of the crate linux-sampler, whose managed code this crate unwinds.
+//! Samples of the crate linux-sampler, with managed code that this crate unwinds.
 
 use crate::registers::{Register, Registers};
 use crate::unwind::FramePosition;

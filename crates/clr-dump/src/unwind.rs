@@ -11,7 +11,7 @@ use crate::registers::{Register, Registers};
 /// Maximum number of chained unwind infos of a function.
 const MAX_CHAINED_INFOS: usize = 32;
 
-/// A reason why a frame has no caller.
+/// A reason for a missing caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnwindError {
@@ -30,7 +30,7 @@ pub enum UnwindError {
     /// The code is in no image of the process: native code that was generated at run time.
     #[error("the code is in no image")]
     NotInImage,
-    /// The image has no unwind information for the code.
+    /// The image lacks unwind information for the code.
     #[error("its image has no unwind information for it")]
     NoInformation,
     /// The unwind information of native code is damaged, or of a form that is not read.
@@ -65,7 +65,7 @@ pub struct FunctionEntry {
 pub enum FramePosition {
     /// The innermost frame: the thread is at the instruction, perhaps in a prolog or an epilog.
     Innermost,
-    /// A frame whose instruction pointer is a return address.
+    /// A frame with a return address as instruction pointer.
     Caller,
 }
 
@@ -245,7 +245,7 @@ const MAX_EPILOG_LENGTH: usize = 48;
 /// Returns the registers after an epilog, if the instruction pointer is in one: unwind codes describe prologs
 /// alone, and an epilog has undone a part of it.
 ///
-/// An epilog is `vzeroupper`, one of `add rsp, n` and `lea rsp, [rbp+n]`, `pop`s and `ret`, each but the last
+/// An epilog is `vzeroupper`, either `add rsp, n` or `lea rsp, [rbp+n]`, `pop`s and `ret`, each but the last
 /// optional.
 fn epilog(memory: &dyn Memory, registers: &Registers) -> Option<Registers> {
     // The end of a function can be the end of the memory.
@@ -310,8 +310,8 @@ mod tests {
         FunctionEntry { begin: CODE, unwind_info: INFO, image_base: 0 }
     }
 
-    /// `push rbp; push r15; sub rsp, 0x20; lea rbp, [rsp+0x30]`, as the JIT writes it. The unwind codes are
-    /// those of the documentation's table, last operation first.
+    /// `push rbp; push r15; sub rsp, 0x20; lea rbp, [rsp+0x30]`, as the JIT writes it. The unwind codes
+    /// follow the documentation's table, last operation first.
     fn framed(memory: &mut TestMemory) {
         memory.put(
             INFO,

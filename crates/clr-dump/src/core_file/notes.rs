@@ -52,7 +52,7 @@ pub struct SignalInfo {
 }
 
 impl CoreFile {
-    /// Reads notes as far as they are whole.
+    /// Reads notes up to the first incomplete one.
     pub(super) fn read_notes(&mut self, mut at: u64, bytes: u64) {
         let end = at.saturating_add(bytes).min(self.file.size());
         for _ in 0..MAX_NOTES {
