@@ -17,9 +17,9 @@ use crate::render::{shell, units, width};
 
 /// Roots that are shown.
 const MAX_ROOTS: usize = 3;
-/// The part of the growth under all roots from which one is shown.
+/// Divisor of the growth under all roots: the quotient is the minimum growth of a root to show.
 const MIN_SHARE_DIVISOR: i128 = 100;
-/// The number of steps that are shown at each end of a path.
+/// The number of steps to show at each end of a path.
 const STEPS: usize = 6;
 
 /// The indentation of the lines below a suspect.

@@ -38,8 +38,8 @@ impl CallersBuilder {
         self.0.add(event);
     }
 
-    /// Returns the heaviest user method by the full name of what it led to. Neither times nor names of
-    /// processes are of interest, so that the recording's header is not needed.
+    /// Returns the heaviest user methods, keyed by the full name of the method that each led to. Neither
+    /// times nor process names matter, so the recording's header is not needed.
     pub(super) fn finish(self) -> Callers {
         let (profile, _) = self.0.finish(None).expect("events come in time order");
         Callers::of(&profile)

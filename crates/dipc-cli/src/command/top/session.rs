@@ -42,11 +42,11 @@ pub(super) enum SessionEvent {
 /// The features of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Features {
-    /// True if there are samples of threads: NativeAOT has none if the kernel permits none.
+    /// True if there are samples of threads. NativeAOT yields them only if the kernel permits sampling.
     pub(super) samples: bool,
     pub(super) allocations: bool,
     /// True if the kernel's account has the times of threads on a processor, runnable and waiting: then the
-    /// samples show none of those that wait.
+    /// samples omit waiting threads.
     pub(super) thread_uses: bool,
 }
 

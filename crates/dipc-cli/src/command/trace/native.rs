@@ -122,7 +122,7 @@ impl RecordingSettings {
     }
 }
 
-/// Returns the only process of a name, whatever it runs; `None` if there is none.
+/// Returns the only process of a name, with or without .NET; `None` without such a process.
 ///
 /// # Errors
 /// If there are several.
