@@ -1,4 +1,4 @@
-//! Types that take part in awaits: their roles, and the places of the fields that lead from one to another.
+//! Types that take part in awaits: their roles, and the offsets of the fields that link them.
 //!
 //! # Source
 //! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Task.cs`,
@@ -117,7 +117,7 @@ impl Names<'_> {
         }
     }
 
-    /// Returns the state of a task; `None` if the object is not one.
+    /// Returns the state of a task; `None` for other objects.
     pub fn task(&self, object: u64) -> Option<TaskState> {
         /// The bits of a task's state for a delegate that has been called.
         const RUNNING: u32 = 0x0002_0000;
@@ -141,7 +141,7 @@ impl Names<'_> {
         self.type_and_bases(type_handle).iter().find_map(known)
     }
 
-    /// The offsets of the fields by which a continuation object leads to the waiting object.
+    /// The offsets of the fields that lead from a continuation object to the waiting object.
     pub(crate) fn continuation_links(&self, type_handle: u64) -> Vec<u64> {
         let fields = self.fields(type_handle);
         LINKS.iter().filter_map(|name| place(&fields, name)).collect()

@@ -25,7 +25,7 @@ pub(crate) struct Group {
 pub enum ChainEnd {
     /// Nothing waits for the last object.
     Whole,
-    /// The object of this index waits for the last one: the methods wait for one another, and never end.
+    /// The object with this index waits for the last object: the methods wait for each other and never end.
     Cycle(usize),
     /// More objects follow than are read.
     Cut,
@@ -38,7 +38,7 @@ pub(crate) struct Chains {
     pub(crate) groups: Vec<Group>,
     /// The number of all chains.
     pub(crate) count: u64,
-    /// True if there are more chains than are read.
+    /// True if the limits cut off chains.
     pub(crate) is_truncated: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Awaits: the `async` methods that have not ended, what each waits for, and what waits for it.
+//! Awaits: the pending `async` methods, the operation that each awaits, and its waiters.
 //!
 //! # Source
 //! As in `async_type`; `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Sources/
@@ -90,11 +90,11 @@ pub struct AwaitChains {
     pub chains: u64,
     /// The number of `async` methods that have not ended.
     pub methods: u64,
-    /// True if there are more objects or chains than are read.
+    /// True if the limits cut off objects or chains.
     pub is_truncated: bool,
     /// The bytes of all objects of the heap that were read.
     pub heap_bytes: u64,
-    /// The walk through the heap, with what could not be read.
+    /// The walk through the heap, with its gaps.
     pub walk: HeapWalk,
 }
 
@@ -104,8 +104,8 @@ pub struct AwaitChains {
 pub struct AwaitGroup {
     /// The number of chains.
     pub count: u64,
-    /// The objects of the first of them. The first one waits for none of the others, each other one for the
-    /// one before it.
+    /// The objects of the group's first chain. The first object waits for none of the others; every other
+    /// object waits for its predecessor.
     pub nodes: Vec<AwaitNode>,
     /// The end of the chains.
     pub end: ChainEnd,
@@ -266,7 +266,7 @@ impl Graph<'_, '_> {
         })
     }
 
-    /// Adds what waits for a method or a task.
+    /// Adds the waiters of a method or a task.
     fn add_waiters(&mut self, node: usize) {
         let Some(AwaitNode { address, type_handle, .. }) = self.nodes.get(node).copied() else { return };
         let memory = self.roles.names.memory();
@@ -369,7 +369,7 @@ impl Graph<'_, '_> {
         }
     }
 
-    /// Adds what waits for the source of a `ValueTask`: the object after an `Action<object>`, which is called
+    /// Adds the waiters of the source of a `ValueTask`: the object after an `Action<object>`, which is called
     /// with it.
     fn source_waiters(&mut self, source: u64, waiters: &mut Vec<u64>) {
         let words = self.words(source);
@@ -403,7 +403,7 @@ impl Graph<'_, '_> {
         bytes.unwrap_or_default().as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
     }
 
-    /// Adds what resumes the methods that no task resumes: sources of `ValueTask`, and objects that have the
+    /// Adds the resumers of methods that no task resumes: sources of `ValueTask`, and objects that have the
     /// delegate of a method.
     fn add_sources(&mut self, actions: &HashMap<u64, u64>) -> MemoryResult<()> {
         let waiting: HashSet<usize> = self.waiters.iter().flatten().copied().collect();

@@ -107,7 +107,7 @@ impl Section {
         (self.begin..self.end).contains(&address)
     }
 
-    /// Reads an element of the list; returns the address of the next one, too.
+    /// Reads an element of the list; returns the address of the next element, too.
     fn read_element(memory: &dyn Memory, at: u64) -> MemoryResult<(Self, u64)> {
         let [begin, end, _, next, _, flags, of, _] = memory.words(at)?;
         // The flags have four bytes.
@@ -201,7 +201,7 @@ impl CodeMap {
         sections.iter().map(|section| section.module).filter(|module| *module != 0).collect()
     }
 
-    /// Passes the ranges of the list on, from the highest to the lowest one, until `visit` returns false.
+    /// Passes the ranges of the list to `visit`, from the highest to the lowest, until it returns false.
     fn each_element(&self, memory: &dyn Memory, mut visit: impl FnMut(Section) -> bool) -> MemoryResult<()> {
         let (mut at, mut last) = (memory.u64(self.root)?, u64::MAX);
         for _ in 0..MAX_RANGES {
@@ -209,7 +209,7 @@ impl CodeMap {
                 break;
             }
             let (section, next) = Section::read_element(memory, at)?;
-            // The addresses fall, so that a list that repeats ends.
+            // Addresses have to fall, so the walk of a cyclic list ends.
             if section.begin >= last || !visit(section) {
                 break;
             }
@@ -297,7 +297,7 @@ impl CodeMap {
             return Ok(None);
         }
         let method_desc = memory.u64(offset(header, 0x18))?;
-        // Entries are relative to what the range begins with, which is the map's base in newer versions.
+        // Entries are relative to the start of the range, which is the map's base in newer versions.
         let base = if self.ranges == CodeRanges::List { section.begin } else { base };
         let count = memory.u32(offset(header, 0x20))?.min(MAX_ENTRIES);
         for index in 0..u64::from(count) {
@@ -390,7 +390,7 @@ mod tests {
     use super::*;
     use crate::memory::tests::TestMemory;
 
-    /// Words of a nibble map, each of eight nibbles, first one first.
+    /// Words of a nibble map, each of eight nibbles, in order.
     fn map(words: &[[u32; 8]]) -> TestMemory {
         let mut memory = TestMemory::default();
         let bytes: Vec<u8> = words

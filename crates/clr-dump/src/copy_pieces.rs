@@ -125,7 +125,7 @@ fn unordered(
     let mut pieces = Vec::new();
     let mut gap_parts = 0;
     for mapping in mappings {
-        // The kernel's own pages cannot be read, and what a device maps may react to being read.
+        // The kernel's own pages cannot be read, and memory mapped by a device may react to reads.
         let is_special = mapping.name.starts_with("[vvar")
             || &*mapping.name == "[vsyscall]"
             || (mapping.name.starts_with("/dev/")
@@ -174,7 +174,7 @@ struct Images<'m> {
     all: HashSet<&'m str>,
     /// Files with headers and unwind information in the same mapping as their code.
     in_one_piece: HashSet<&'m str>,
-    /// The addresses of code that belongs to an image. A single file has managed modules besides, which are
+    /// The addresses of code that belongs to an image. A single file also contains managed modules, which are
     /// mapped elsewhere.
     code: HashSet<u64>,
 }

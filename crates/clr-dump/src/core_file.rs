@@ -58,7 +58,7 @@ pub struct CoreFile {
     omitted: Vec<Range<u64>>,
     /// Memory that the file has not, and that was never written: parts of mapped files, by address.
     left_out: Vec<Range<u64>>,
-    /// Files of which such memory is read.
+    /// Files to read such memory from.
     backing: Vec<Backing>,
     /// The address of the path with which the program was started; environment variables precede it.
     executed_path: Option<u64>,
@@ -329,7 +329,7 @@ impl CoreFile {
             || self.is_without_numbers()
     }
 
-    /// Returns true if it is such a copy in which the numbers of the program are zero, too.
+    /// Returns true if this is such a copy and the program's numbers are zero, too.
     pub fn is_without_numbers(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.arguments == STRIPPED_OF_NUMBERS)
     }

@@ -14,7 +14,7 @@ use crate::runtime::Runtime;
 use crate::thread::Thread;
 use crate::unwind::FramePosition;
 
-/// Maximum number of exceptions of a thread, and of causes of one.
+/// Maximum number of exceptions of a thread, and of causes of an exception.
 const MAX_EXCEPTIONS: usize = 64;
 /// Maximum number of frames of an exception.
 const MAX_FRAMES: u64 = 8096;
@@ -66,10 +66,9 @@ pub struct ThreadExceptions {
     /// Each with its causes, the outermost first, and each cause before its own. The thread's innermost
     /// exception is first.
     pub exceptions: Vec<(ExceptionState, Vec<Exception>)>,
-    /// The memory for want of which there can be more.
+    /// Missing memory, which can hide further exceptions.
     pub missing: Option<Missing>,
-    /// True if objects were being moved, or the thread went on meanwhile: the data can belong to other
-    /// objects.
+    /// True if objects were being moved, or the thread ran meanwhile: the data can belong to other objects.
     pub is_uncertain: bool,
 }
 
@@ -218,7 +217,7 @@ impl Names<'_> {
         memory.u64(offset(address, u64::from(field.offset).wrapping_add(8))).ok()
     }
 
-    /// The elements of an array of references, or of a collection that has one.
+    /// The elements of an array of references, or of a collection that holds such an array.
     fn elements(&self, address: u64, depth: u32) -> Option<Vec<u64>> {
         let depth = depth.checked_sub(1).filter(|_| address != 0)?;
         let memory = self.memory();
@@ -383,7 +382,7 @@ mod tests {
     fn nothing_is_said_of_memory_that_is_not_an_exception() {
         let mut memory = TestMemory::default();
         let runtime = runtime(&mut memory);
-        // A text lies where the exception was.
+        // A string is at the former address of the exception.
         memory.put_words(0x8000, &exception(TEXT, 0x9000, 0xa000));
         memory.put_words(0xb000, &exception(DERIVED, 0x9000, 0x8000));
         memory.put_words(0x9000, &[TEXT, 2 | 0x0069_0068 << 32, 0]);
@@ -405,7 +404,7 @@ mod tests {
             memory.put_words(0x100, &[0xe1, 0xe2, 0xe3]);
             memory.put_words(0x1000 + fields.exception_tracker, &[0x2000]);
             memory.put_words(0x1000 + fields.last_thrown.unwrap(), &[0x110]);
-            // The outer one leads to itself.
+            // The outer exception leads to itself.
             for (tracker, next, handle) in [(0x2000, 0x3000, 0x100), (0x3000, 0x3000, 0x108)] {
                 memory.put_words(tracker + previous, &[next]).put_words(tracker + thrown, &[handle]);
             }
@@ -434,7 +433,7 @@ mod tests {
         memory.put_words(0x8000, &exception(0x5000, 0, 0));
         let names = Names::new(&memory, &runtime);
         assert_eq!(names.exceptions(0x8000)[0].identity, Identity::Unknown);
-        // Types that derive from one another.
+        // Types that derive from each other.
         memory.put_words(0x5000, &[0, 0, 0x6000]).put_words(0x6000, &[0, 0, 0x5000]);
         let names = Names::new(&memory, &runtime);
         assert_eq!(names.exceptions(0x8000)[0].identity, Identity::Other);

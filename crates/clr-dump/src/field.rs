@@ -27,7 +27,7 @@ const MAX_STATIC_FIELDS: usize = 1 << 20;
 
 /// The offset of the base type in a MethodTable.
 const BASE_TYPE: u64 = 16;
-/// Maximum offset of a field: higher ones mark fields without a location.
+/// Maximum offset of a field: higher values mark fields without a location.
 const MAX_OFFSET: u32 = 0x07ff_fff0;
 
 /// A field of a type.
@@ -223,7 +223,7 @@ impl Names<'_> {
         }
     }
 
-    /// The names of a type's arguments; none where the memory lacks one.
+    /// The names of a type's arguments; empty if the memory lacks any of them.
     fn argument_names(&self, type_handle: u64) -> Vec<signature::Argument> {
         let argument = |handle: &u64| {
             let name = self.type_name(*handle)?.to_string();

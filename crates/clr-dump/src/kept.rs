@@ -67,7 +67,7 @@ impl Kept {
         }
     }
 
-    /// Keeps the units that a range touches; what the core dump lacks is left out.
+    /// Keeps the units that a range touches, except memory that the core dump lacks.
     pub(crate) fn keep(&mut self, core: &CoreFile, address: u64, bytes: u64) {
         for (start, size) in core.present(address, bytes) {
             self.change(start, size, true);
@@ -81,7 +81,7 @@ impl Kept {
         }
     }
 
-    /// The chunks of which something is kept, in the order of their addresses.
+    /// The chunks with kept memory, in the order of their addresses.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = u64> {
         self.chunks.keys().map(|chunk| chunk.saturating_mul(CHUNK))
     }

@@ -102,7 +102,7 @@ pub(crate) struct Layout {
 pub(crate) struct Slots {
     /// The number of all slots.
     pub(crate) count: usize,
-    /// The index of a variable that later builds have besides: it is left out.
+    /// The index of a variable that only later builds have: it is left out.
     pub(crate) added: Option<usize>,
     pub(crate) form: SlotForm,
     pub(crate) range_map: usize,
@@ -235,7 +235,7 @@ pub(crate) struct Module {
     pub(crate) instances: Option<InstanceTable>,
     /// The metadata of a module that was made in memory.
     pub(crate) made_metadata: Option<MadeMetadata>,
-    /// The methods of an image that was compiled ahead of time; `None` where their place is not known.
+    /// The methods of an image that was compiled ahead of time; `None` if their place is unknown.
     pub(crate) ready_to_run: Option<ReadyToRun>,
     /// The offsets of the pointers that lead to the managed LoaderAllocator of a module that can be unloaded; none
     /// where nothing is read of it.
@@ -388,7 +388,7 @@ pub(crate) enum NibbleMap {
     WithPointers,
 }
 
-/// The explicit frames by which the runtime marks calls from managed to native code.
+/// The explicit frames that mark calls from managed to native code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameKinds {
     /// InlinedCallFrame: a call of native code.

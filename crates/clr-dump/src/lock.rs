@@ -1,4 +1,4 @@
-//! Monitors: who holds them, and who waits for them.
+//! Monitors: their holders, and the threads that wait for them.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/syncblk.h` (`SyncTableEntry`, `SyncBlock`, `AwareLock`), `vm/threads.h`
@@ -192,7 +192,7 @@ pub(crate) fn thin_lock(header: u32, owner_bits: u32) -> Option<(u32, u32)> {
     (header & HAS_INDEX_OR_HASH == 0 && id != 0).then_some((id, header >> owner_bits & 0x3f))
 }
 
-/// Finds the threads that wait for one another: each cycle of `waits_for`, once, as thread indexes.
+/// Finds the threads that wait for each other: each cycle of `waits_for`, once, as thread indexes.
 ///
 /// ```
 /// // Thread 0 waits for thread 2, which waits for thread 0; thread 1 waits for them.
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn each_cycle_is_found_once() {
-        // 0 and 1 wait for each other, 2 waits for 0, 3 for nobody, 4 for 5 for 6 for 4, 7 for itself.
+        // 0 and 1 wait for each other, 2 waits for 0, 3 for none, 4 for 5 for 6 for 4, 7 for itself.
         let waits = [Some(1), Some(0), Some(0), None, Some(5), Some(6), Some(4), Some(7)];
         assert_eq!(deadlocks(&waits), [vec![0, 1], vec![4, 5, 6], vec![7]]);
         assert_eq!(deadlocks(&[Some(9), None]), Vec::<Vec<usize>>::new());

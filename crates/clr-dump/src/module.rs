@@ -156,7 +156,7 @@ struct Section {
     file_offset: u32,
 }
 
-/// The form in which an image is in memory.
+/// The form of an image in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Each section at its address.
@@ -203,7 +203,7 @@ impl PeImage {
         })
     }
 
-    /// Returns the address of an image-relative one.
+    /// Converts an image-relative address to an address in memory.
     fn address(&self, relative: u32, form: Form) -> Option<u64> {
         if form == Form::Mapped {
             return Some(offset(self.base, relative.into()));

@@ -47,7 +47,7 @@ pub struct NativeImage {
     table: Option<SearchTable>,
 }
 
-/// The images of a process, also of one without a runtime. Their headers are read once.
+/// The images of a process, with or without a runtime. Their headers are read once.
 ///
 /// ```no_run
 /// use clr_dump::NativeImages;

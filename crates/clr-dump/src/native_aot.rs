@@ -1,5 +1,5 @@
-//! The runtime of a program that was compiled ahead of time (NativeAOT): its description of itself, its code,
-//! and the tables by which it names types and methods.
+//! The runtime of a NativeAOT program: its self-description, its code, and the tables with the names of types
+//! and methods.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/nativeaot/Runtime/DebugHeader.cpp` (`DotNetRuntimeDebugHeader`),
@@ -45,12 +45,12 @@ pub(crate) struct NativeAot {
     pub(crate) code: Range<u64>,
     /// The address of its TypeManager; zero if it was not found.
     manager: u64,
-    /// The sections of the program's header; none if they are of an unknown version.
+    /// The sections of the program's header; empty if their version is unknown.
     pub(crate) sections: Sections,
     names: OnceLock<Option<Arc<NativeNames>>>,
 }
 
-/// The runtime's description of itself.
+/// The runtime's self-description.
 struct Description {
     /// Offsets by the names of types and fields.
     fields: HashMap<(String, String), u32>,
@@ -215,8 +215,8 @@ fn image_end(first: &MappedFile, files: &[MappedFile]) -> u64 {
     files.iter().filter(is_part).map(|part| part.end).max().unwrap_or(first.end)
 }
 
-/// The TypeManager and the header of the program, to which a list of modules leads: an entry has the next one
-/// and a TypeManager, which has the image and its header.
+/// The TypeManager and the header of the program, found through a list of modules: an entry has the next
+/// entry and a TypeManager, which has the image and its header.
 fn module_of_list(memory: &dyn Memory, entry: u64, image: u64) -> Option<(u64, u64)> {
     let [_, manager] = memory.words(entry).ok()?;
     let [of, header] = memory.words(manager).ok()?;
@@ -293,7 +293,8 @@ mod tests {
     const IMAGE: u64 = 0x5000_0000;
     const HEAP: u64 = IMAGE + 0x9000;
 
-    /// The C library may have its heap so close to the image that a pointer into it could be one into the image.
+    /// The C library's heap may be so close to the image that a pointer into it looks like a pointer into the
+    /// image.
     #[test]
     fn a_pointer_to_the_heap_next_to_the_image_is_not_code() {
         let mut memory = TestMemory::default();

@@ -51,7 +51,8 @@ impl<'b> Bytes<'b> {
         self.array().map(i32::from_le_bytes)
     }
 
-    /// Reads a number of one to five bytes; the first one has the number of the others in its lowest bits.
+    /// Reads a number of one to five bytes; the lowest bits of the first byte give the number of further
+    /// bytes.
     pub(crate) fn unsigned(&mut self) -> Option<u32> {
         let length = self.length()?;
         if length == 5 {
@@ -477,7 +478,7 @@ mod tests {
         let signature =
             [vec![0x20], nothing.clone(), handle(int), vec![4], handle(instance), handle(variable)];
         let signature = records.add(0x2b, &[&signature[..], &[nothing]].concat());
-        // A type that is a part of itself.
+        // A recursive type.
         let at = u32::try_from(records.0.len()).unwrap();
         let circle = Handle { kind: kind::SINGLE_ARRAY, offset: at };
         records.add(kind::SINGLE_ARRAY, &[handle(circle)]);

@@ -41,7 +41,7 @@ pub enum Value {
     Single(f32),
     /// A number of double precision.
     Double(f64),
-    /// A pointer that is not to an object of its own.
+    /// A pointer that does not refer to an object of its own.
     Pointer(u64),
     /// No object.
     Null,

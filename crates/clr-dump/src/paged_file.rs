@@ -12,7 +12,7 @@ const PAGE: u64 = 1 << 16;
 /// Pages of each of the two generations of the cache: 16 MiB together.
 const PAGES: usize = 128;
 
-/// A file of which recently used pages are kept.
+/// A file with a cache of recently used pages.
 pub(crate) struct PagedFile {
     file: Box<dyn ReadAt>,
     size: u64,

@@ -290,7 +290,7 @@ fn process_note(memory: &ProcessMemory, mappings: &[Mapping]) -> ProcessNote {
 mod tests {
     use super::*;
 
-    /// The process is this one, which goes on: only what does not change is compared.
+    /// The test copies its own process while it runs, and compares only memory that does not change.
     #[test]
     fn the_memory_of_this_process_is_in_its_core() {
         use crate::core_file::CoreFile;

@@ -66,7 +66,7 @@ impl Image {
     ///
     /// The search reads only entries on its way: a core has the pages that a search of its writer touched.
     /// The nearest present page takes the place of a missing page. A stripped core has only the entries of
-    /// its writer's search, which may have left out the last one.
+    /// its writer's search, which may lack the last entry.
     pub(crate) fn function_at(
         &self,
         memory: &dyn Memory,

@@ -38,7 +38,7 @@ const OF_EPHEMERAL_SEGMENT: u64 = 1;
 const OF_FINALIZE_QUEUE: u64 = 2;
 const OF_GENERATION_TABLE: u64 = 18;
 
-/// A part of the heap with objects one after the other.
+/// A part of the heap with consecutive objects.
 pub(crate) struct Region {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -52,7 +52,7 @@ pub(crate) struct HeapLayout {
     /// The end of each unused part, keyed by start.
     pub(crate) holes: HashMap<u64, u64>,
     pub(crate) is_moving: bool,
-    /// The bytes that are committed for the regions, with what follows their objects.
+    /// Bytes committed for the regions, including the memory past their objects.
     pub(crate) committed: u64,
     /// The queues of objects with finalizers, one for each heap.
     pub(crate) finalize_queues: Vec<u64>,
@@ -176,7 +176,7 @@ impl HeapLayout {
                 while segment != 0 && seen.len() < MAX_REGIONS && seen.insert(segment) {
                     let [allocated, committed, _, _, start, _, next] = memory.words(segment)?;
                     let end = match segment == ephemeral {
-                        // A collection sets one before the other.
+                        // A collection sets the two at different times.
                         true if layout.is_moving => end.max(allocated),
                         true => end,
                         false => allocated,

@@ -63,12 +63,12 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Registers of which these three are known.
+    /// Registers with only these three known.
     pub fn new(ip: u64, sp: u64, bp: u64) -> Self {
         Self::unknown(ip, sp).with(Register::RBP, bp)
     }
 
-    /// The registers in the kernel's form, `user_regs_struct` of x86-64; `None` if there are fewer bytes.
+    /// The registers in the kernel's form, `user_regs_struct` of x86-64; `None` if `bytes` is too short.
     ///
     /// # Source
     /// Linux `arch/x86/include/asm/user_64.h`.
@@ -100,7 +100,7 @@ impl Registers {
         Some(registers)
     }
 
-    /// Registers of which only these two are known.
+    /// Registers with only these two known.
     pub(crate) const fn unknown(ip: u64, sp: u64) -> Self {
         Self { ip, sp, others: [None; 16] }
     }

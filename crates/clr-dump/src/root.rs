@@ -1,4 +1,4 @@
-//! Roots of objects: what keeps them alive.
+//! Roots, which keep objects alive.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/gc/gcpriv.h` (`CFinalize`), `vm/threadstatics.h` (`ThreadLocalData`).

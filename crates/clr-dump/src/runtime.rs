@@ -60,7 +60,7 @@ pub struct Runtime {
     pub(crate) deep_frames_left: AtomicU32,
 }
 
-/// The facts by which a runtime is read.
+/// The facts needed to read a runtime.
 struct KnownBuild {
     version: String,
     layout: &'static Layout,
@@ -178,7 +178,7 @@ impl Runtime {
         runtime.checked(memory)
     }
 
-    /// Fails if the layout is a wrong one.
+    /// Fails if the layout is wrong.
     fn checked(self, memory: &dyn Memory) -> Result<Self, Error> {
         let mut attempts = (0..ATTEMPTS).map(|_| self.check(memory));
         let result = attempts.find(Result::is_ok).unwrap_or_else(|| self.check(memory));
@@ -188,7 +188,7 @@ impl Runtime {
         }
     }
 
-    /// Checks facts that hold only if the layout is the right one.
+    /// Checks facts that hold only if the layout is right.
     fn check(&self, memory: &dyn Memory) -> Result<(), &'static str> {
         let slots = &self.layout.slots;
         let free =

@@ -132,7 +132,7 @@ pub enum Gap {
     /// frame is left.
     #[error("it ends before the root of the stack: {0}")]
     NoRoot(UnwindError),
-    /// The address is in an image with managed code, and in none of its functions.
+    /// The address is in an image with managed code, but outside its functions.
     #[error("{0:#x} is in none of the functions of its image")]
     NoFunction(u64),
     /// The thread's registers are unknown, and it lacks an explicit frame.
@@ -143,13 +143,13 @@ pub enum Gap {
         "it ran on while its stack was read: frames can be of other moments, and only stopping it shows its own"
     )]
     Changed,
-    /// The thread runs managed code, and its registers are not known.
+    /// The thread runs managed code, and its registers are unknown.
     #[error("it runs managed code, and only stopping it shows its innermost frames")]
     Running,
     /// The list of explicit frames is incomplete.
     #[error("the list of explicit frames is incomplete: {0}")]
     Frames(Missing),
-    /// Frames between the innermost and the outermost ones were left out.
+    /// Frames between the innermost and the outermost frames were left out.
     #[error("{0} frames of a deep stack are left out")]
     LeftOut(usize),
     /// The limit of frames was reached.
@@ -311,7 +311,7 @@ impl Runtime {
         stack
     }
 
-    /// Takes a frame of the limit for deep stacks; returns whether there was one.
+    /// Takes a frame from the limit for deep stacks; returns false if the limit is used up.
     fn take_deep_frame(&self) -> bool {
         let take = |left: u32| left.checked_sub(1);
         self.deep_frames_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
@@ -429,7 +429,7 @@ impl ExplicitFrames {
         sp: Option<u64>,
     ) -> MemoryResult<Option<(Registers, FramePosition)>> {
         if runtime.layout.frames.inlined_call == FrameKind::Transition {
-            // A thread has one.
+            // A thread has one transition frame.
             let at = std::mem::take(&mut self.next);
             let registers = transition_registers(memory, at)?;
             let is_next = |of: &Registers| {
@@ -437,7 +437,7 @@ impl ExplicitFrames {
             };
             return Ok(registers.filter(is_next).map(|registers| (registers, FramePosition::Caller)));
         }
-        // Addresses rise, so that the list ends.
+        // Addresses have to rise, so the list ends.
         for _ in 0..MAX_FRAMES {
             let at = self.next;
             if at == 0 || at == u64::MAX {
@@ -492,8 +492,8 @@ fn interrupted(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Regist
 const FAULT_CONTEXT: u64 = 0x20;
 
 /// The registers of the managed code that has left a frame of NativeAOT (PInvokeTransitionFrame): its
-/// address, the frame pointer, the thread, flags, and the registers that the flags name. `None` if there is
-/// none, or if it does not have the stack pointer.
+/// address, the frame pointer, the thread, flags, and the registers that the flags name. `None` without such
+/// a frame, or if it lacks the stack pointer.
 fn transition_registers(memory: &dyn Memory, at: u64) -> MemoryResult<Option<Registers>> {
     /// The registers in the order of their flags; the flag of the stack pointer is the 16th.
     const PRESERVED: [(u32, Register); 5] = [
@@ -523,7 +523,7 @@ fn transition_registers(memory: &dyn Memory, at: u64) -> MemoryResult<Option<Reg
     Ok(Some(registers))
 }
 
-/// The registers of managed code to which a method was about to return when its thread was stopped for a
+/// The registers of the managed caller that a method was about to return to when its thread was stopped for a
 /// collection: the runtime had replaced the return address (`HijackFrame`, `HijackArgs`). `None` if the frame
 /// is of another kind: only this one has the address of its thread.
 fn hijacked_registers(memory: &dyn Memory, runtime: &Runtime, at: u64, thread: u64) -> Option<Registers> {

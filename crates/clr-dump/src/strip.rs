@@ -70,7 +70,7 @@ pub struct Contents {
     pub strings: Amount,
     /// Arrays of numbers, characters and structures without references, with the bytes of their objects.
     pub buffers: Amount,
-    /// Free memory between objects, which has the contents of former ones.
+    /// Free memory between objects, which has the contents of former objects.
     pub free: Amount,
 }
 
@@ -87,7 +87,7 @@ pub struct WrittenCopy {
 }
 
 impl<'c> StrippedCore<'c> {
-    /// Reads all that the analysis of a core dump reads, to know what a copy keeps.
+    /// Reads all data that the analysis of a core dump reads, to determine the contents of a copy.
     ///
     /// # Errors
     /// As [`Runtime::find`]: if a core dump cannot be analyzed, the contents that its copy needs are unknown.
@@ -187,7 +187,8 @@ fn present(core: &CoreFile, regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
     if there < all / 2 { Vec::new() } else { regions }
 }
 
-/// Reads what the views of threads, stacks, exceptions and monitors read, and the addresses on stacks.
+/// Reads all data that the views of threads, stacks, exceptions and monitors read, and the addresses on
+/// stacks.
 fn read_threads(core: &CoreFile, recorder: &Recorder<'_>, names: &Names<'_>, numbers: Numbers) {
     let runtime = names.runtime();
     let managed = runtime.threads(recorder).unwrap_or_default();
@@ -268,7 +269,7 @@ fn user_strings(metadata: &[u8]) -> Option<Range<u64>> {
     None
 }
 
-/// Removes contents of notes: of floating-point registers, of command lines, and of kinds that are not known.
+/// Removes contents of notes: floating-point registers, command lines, and unknown kinds.
 fn strip_notes(bytes: &mut [u8], core: &CoreFile, numbers: Numbers) {
     let mut rest = bytes;
     while let Some(header) = rest.first_chunk::<12>() {

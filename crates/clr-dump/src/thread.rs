@@ -31,7 +31,7 @@ pub struct Thread {
 
 #[cfg(test)]
 impl Thread {
-    /// A thread of which tests need the address.
+    /// A thread for tests that need only its address.
     pub(crate) const fn at(address: u64) -> Self {
         Self { address, os_id: 1, managed_id: 1, state: ThreadState(0), is_cooperative: false, frame: 0 }
     }

@@ -18,13 +18,13 @@ pub enum UnwindError {
     /// The unwind information or the stack is not in the memory.
     #[error(transparent)]
     Missing(#[from] Missing),
-    /// A value that the codes need is in a register that is not known.
+    /// The codes need the value of a register that is unknown.
     #[error("an unwind code needs a register that is not known")]
     UnknownRegister,
     /// An operation that code of .NET on Linux does not have.
     #[error("unwind operation {0} is not supported")]
     Unsupported(u8),
-    /// The caller's frame is not above this one.
+    /// The caller's frame is not above this frame.
     #[error("the stack pointer does not rise")]
     NotRising,
     /// The code is in no image of the process: native code that was generated at run time.
@@ -70,7 +70,7 @@ pub enum FramePosition {
 }
 
 impl FramePosition {
-    /// The address by which a frame's function is looked up: a return address can be past the end.
+    /// The address to look up a frame's function with: a return address can be past its end.
     pub const fn lookup_address(self, ip: u64) -> u64 {
         match self {
             Self::Innermost => ip,

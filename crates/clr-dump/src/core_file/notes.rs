@@ -21,7 +21,7 @@ const X86_64: u16 = 62;
 pub struct CoreThread {
     /// The thread id in the system.
     pub tid: u32,
-    /// The signal that the thread was to get; zero if none.
+    /// The signal that the thread was about to receive; zero without a signal.
     pub signal: u16,
     /// The registers, on x86-64.
     pub registers: Option<Registers>,
@@ -47,7 +47,7 @@ pub struct SignalInfo {
     pub number: i32,
     /// The cause (`si_code`).
     pub code: i32,
-    /// The address of the fault, of signals that have one.
+    /// The address of the fault, for signals with an address.
     pub address: u64,
 }
 

@@ -70,7 +70,7 @@ impl Names<'_> {
         self.memory.u64(offset(self.canonical(handle)?, 40))
     }
 
-    /// The canonical MethodTable of a type: of a type with arguments that are references it is another one.
+    /// The canonical MethodTable of a type: a type with reference arguments has a different one.
     fn canonical(&self, handle: u64) -> MemoryResult<u64> {
         let mark = self.runtime.layout.types.canonical_mark;
         let class = self.memory.u64(offset(handle, 40))?;

@@ -22,7 +22,7 @@ const MAX_DEPTH: u32 = 8;
 /// Maximum number of methods that delegates call.
 const MAX_METHODS: usize = 1 << 20;
 
-/// Reads what the views of the heap read, and keeps the objects without their contents.
+/// Reads all data that the views of the heap read, and keeps the objects without their contents.
 pub(super) fn read_heap(
     core: &CoreFile,
     recorder: &Recorder<'_>,
@@ -77,7 +77,7 @@ pub(super) fn read_heap(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Whole,
-    /// All, and what names the method that it calls.
+    /// All, and the data that names the method that it calls.
     Delegate,
     /// All, and the array to which an exception's field of its stack leads.
     Exception,
