@@ -71,7 +71,7 @@ const EXAMPLES: &[(&str, &str)] = examples![
     "values.rs",
 ];
 
-/// The greatest width of text: longer lines are hard to read.
+/// Maximum width of text: longer lines are hard to read.
 const WIDTH: usize = 100;
 /// The width without a terminal.
 const USUAL_WIDTH: usize = 80;
@@ -214,7 +214,7 @@ mod tests {
         assert!(list().contains("\n  attach           Attach to a process"), "{}", list());
     }
 
-    /// On a terminal of 80 columns and 24 lines, the last of which is the prompt.
+    /// On a terminal of 80 columns and 24 lines, including the prompt.
     #[test]
     fn each_symptom_has_three_commands_on_one_screen() {
         let cli = Cli::command();

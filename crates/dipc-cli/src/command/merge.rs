@@ -50,7 +50,7 @@ struct MergedInput {
     events: u64,
     repeated: u64,
     lost: u64,
-    /// The number of the first recording of which this is a part, from 0.
+    /// The index of the first recording that this is a part of, from 0.
     part_of: usize,
     clock: ClockName,
     /// The beginning of the recording on the clock of the new one, in seconds from its start.

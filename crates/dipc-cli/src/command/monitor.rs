@@ -286,7 +286,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Returns what becomes true when standard input is closed, if that `is_watched`.
+/// Returns a flag that becomes true when standard input is closed, if `is_watched`.
 fn is_disconnected(is_watched: bool) -> Arc<AtomicBool> {
     let is_disconnected = Arc::new(AtomicBool::new(false));
     if is_watched {
@@ -338,7 +338,7 @@ fn described(process: &Watched) -> String {
     format!("process {} ({})", process.facts.pid, escape_controls(process.title()))
 }
 
-/// Opens the queue of promised artifacts, if there is a provider that they could go to.
+/// Opens the queue of promised artifacts, if a provider could receive them.
 fn queue(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<EgressQueue>, Failure> {
     if configuration.egress.is_empty() && args.queue.is_none() {
         return Ok(None);

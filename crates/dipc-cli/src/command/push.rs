@@ -608,7 +608,7 @@ impl<'a> Pusher<'a> {
         }
     }
 
-    /// Reports how many profiles were not delivered. Fails if none were delivered.
+    /// Reports how many profiles were not delivered. Fails if no profile was delivered.
     fn finish(&self, exit: Exit) -> Outcome {
         let (failed, reason) = &self.failed;
         match (self.sent, failed) {

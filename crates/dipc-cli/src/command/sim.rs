@@ -101,7 +101,7 @@ fn start(args: &SimArgs) -> Result<Vec<Runtime>, Failure> {
     Ok(runtimes)
 }
 
-/// Prints the line that tells callers that a simulated runtime is ready.
+/// Prints the line that signals that a simulated runtime is ready.
 fn announce(runtime: &Runtime) -> Result<(), Failure> {
     output::print(format_args!("ready {} {}\n", runtime.pid(), runtime.endpoint_path().display()))
 }

@@ -165,8 +165,8 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     Ok(outcome?.or_program(code?))
 }
 
-/// Gives a program that is started the variables by which its runtime dumps it in a crash. Returns whether it
-/// has them.
+/// Sets the variables that make the runtime of a started program dump it in a crash. Returns whether it has
+/// them.
 fn have_it_dump_itself(sources: &mut [SourceSelector], args: &TraceArgs) -> Result<bool, Failure> {
     let [SourceSelector::Program { variables, .. }] = sources else { return Ok(false) };
     *variables = dump_variables(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
@@ -391,8 +391,8 @@ impl RecordingSettings {
         }
     }
 
-    /// Starts the kernel's sampling of a process. If it is not available, a warning gives the reason and what
-    /// is recorded instead.
+    /// Starts the kernel's sampling of a process. If sampling is not available, a warning gives the reason
+    /// and what is recorded instead.
     fn sample(&self, source: &Source, sink: &Sink, has_sampler: bool) -> Option<KernelSampler> {
         let settings = self.kernel_samples?;
         let folder = sink.path().map(folder_of)?;

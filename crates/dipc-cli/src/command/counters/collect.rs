@@ -89,7 +89,7 @@ struct CounterFiles {
     is_one_each: bool,
     format: CounterFormat,
     interval: Duration,
-    /// The destination of the one file, until a session runs.
+    /// The destination of the common file, until a session runs.
     out: Option<Destination>,
     /// The files by process number; a file shared by all processes has the number 0.
     files: BTreeMap<usize, CounterFile<BufWriter<Destination>>>,

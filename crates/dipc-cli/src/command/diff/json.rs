@@ -29,7 +29,7 @@ pub(super) struct Document<'a> {
 struct Side {
     files: Vec<String>,
     seconds: f64,
-    /// The recordings, or stretches of them, by which noise was told apart.
+    /// The number of recordings, or of stretches of them, used to distinguish noise.
     units: usize,
     /// The part of runnable time that threads spent without a processor; null if unknown.
     queued_percent: Option<f64>,

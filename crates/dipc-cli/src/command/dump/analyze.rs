@@ -244,7 +244,7 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, source: &Sou
 }
 
 impl View {
-    /// Fails if the runtime does not say what the view shows.
+    /// Fails if the runtime does not provide the view's data.
     fn check(&self, runtime: &Runtime) -> Result<(), Failure> {
         match self {
             Self::Statics(_) => check_described(runtime, "static fields"),

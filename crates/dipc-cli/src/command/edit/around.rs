@@ -37,7 +37,8 @@ pub(super) struct AroundArgs {
 }
 
 impl AroundArgs {
-    /// Returns the time range in the recording; `None` if no condition is given. Reports what met it.
+    /// Returns the time range in the recording; `None` if no condition is given. Reports the event that met
+    /// it.
     ///
     /// Fails if the condition was met less often.
     pub(super) fn find(&self, file: &Path) -> Result<Option<(RelativeTime, RelativeTime)>, Failure> {

@@ -88,7 +88,7 @@ impl Suspects {
         }
     }
 
-    /// Finds the roots under which most of the growth is, each with the type of the program that grew most.
+    /// Finds the roots that hold most of the growth, each with the program's type that grew most.
     fn find(&mut self, graph: &HeapGraph, tree: &PathTree, form: NameForm) {
         let grown =
             |types: &BTreeMap<TypeKey, Growth>| types.values().map(|growth| growth.bytes).sum::<i128>();

@@ -18,7 +18,7 @@ use crate::http::host_name;
 use crate::render::escape::escape_controls;
 use crate::render::messages;
 
-/// The address of the metrics, if none is chosen.
+/// The default address of the metrics.
 const METRICS: &str = "http://127.0.0.1:52325";
 
 /// The sources of a configuration.
@@ -32,7 +32,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Returns the sources that the options name; `None` if they name none.
+    /// Returns the sources that the options name; `None` without such options.
     pub(super) fn new(args: &MonitorArgs) -> Option<Self> {
         let file = args.configuration_file_path.clone();
         (args.system || file.is_some()).then(|| Self {
@@ -110,7 +110,7 @@ fn is_unsupported_access(finding: &Finding) -> bool {
     finding.severity == Severity::Unsupported && is_of(finding, &["Authentication"])
 }
 
-/// The findings with which a monitor does not start. `has_access_option` is true if options say who has access,
+/// The findings that keep a monitor from starting. `has_access_option` is true if options say who has access,
 /// whatever the configuration asks for.
 fn refusals(checked: &CheckedConfiguration, has_access_option: bool) -> Vec<&Finding> {
     let is_refused = |finding: &&Finding| match finding.severity {

@@ -148,7 +148,7 @@ fn account(url: &str) -> &str {
     if account.is_empty() { host.split(['.', ':']).next().unwrap_or_default() } else { account }
 }
 
-/// A text without the queries of URLs: a shared access signature is one.
+/// A string without the queries of URLs: a query can be a shared access signature.
 fn without_queries(text: &str) -> String {
     let words = text.split(' ').map(|word| match word.split_once('?') {
         Some((url, query)) if url.contains("://") => {
@@ -381,7 +381,7 @@ mod tests {
         assert!(!failure.contains("hidden"), "{failure}");
     }
 
-    /// The certificate is for the name, and nobody whom the machine trusts has signed it.
+    /// The certificate matches the name, but no authority that the machine trusts has signed it.
     #[test]
     fn nothing_is_sent_to_a_server_with_a_certificate_of_its_own() {
         use rustls::pki_types::pem::PemObject as _;

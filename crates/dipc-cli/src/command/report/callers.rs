@@ -92,7 +92,7 @@ pub(super) fn caller_name(caller: &UserCallerName) -> String {
     escape_controls(without_parameters(&caller.short)).into_owned()
 }
 
-/// Returns the cell of a user's method; a dash where none is known.
+/// Returns the cell of a user's method; a dash if unknown.
 pub(super) fn caller_cell(caller: Option<&UserCallerName>) -> String {
     caller.map_or_else(|| "-".to_owned(), |caller| fit_csharp(&caller_name(caller), CALLER_WIDTH))
 }

@@ -105,8 +105,8 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
     }
 }
 
-/// Prints the overview of a recording as a table. The events of the reports `asked_for` were recorded, and none
-/// happened.
+/// Prints the overview of a recording as a table. The events of the reports in `asked_for` were recorded, and
+/// none happened.
 pub(crate) fn overview(file: &std::path::Path, asked_for: &[&str]) -> Outcome {
     overview::run(file, Format::Table, &UserCodeArgs::default(), asked_for)
 }

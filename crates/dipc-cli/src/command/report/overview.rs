@@ -38,7 +38,7 @@ struct Overview {
 struct Missing {
     /// The name of the report.
     report: &'static str,
-    /// True if it is known that its events were asked for: none happened.
+    /// True if its events are known to have been requested: none happened.
     #[serde(skip)]
     is_asked_for: bool,
     #[serde(flatten)]

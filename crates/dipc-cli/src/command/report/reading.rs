@@ -255,8 +255,8 @@ impl ReadingArgs {
         Ok(ReadPart { exit: origin.report_damage(&events), start, end, is_whole: false })
     }
 
-    /// Prints the report, or reports what the recording lacks for it. `cut` limits a JSON list to the first
-    /// rows if fewer are requested.
+    /// Prints the report, or states the data missing from the recording. `cut` limits a JSON list to the
+    /// first rows if fewer are requested.
     pub(super) fn show<R: Serialize, T: Display>(
         &self,
         (file, exit): (&Path, Exit),

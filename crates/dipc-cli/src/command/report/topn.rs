@@ -275,7 +275,7 @@ fn wait_table(profile: &Profile, total: u64, methods: &[WaitingMethod], number: 
     columns.fitted(&[])
 }
 
-/// The second table of a recording with CPU time: the methods that waited in the midst of work.
+/// The second table of a recording with CPU time: the methods that waited during work.
 fn waits(profile: &Profile, number: usize) -> String {
     let methods = blocked_methods(profile);
     if methods.is_empty() {

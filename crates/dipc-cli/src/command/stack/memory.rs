@@ -30,7 +30,7 @@ pub(super) struct MemoryWaits {
 }
 
 impl MemoryWaits {
-    /// Reads the memory of a process; `None` if that is not permitted, or its runtime is not known.
+    /// Reads the memory of a process; `None` if that is not permitted, or its runtime is unknown.
     pub(super) fn read(pid: u32) -> Option<Self> {
         let source = Source::attach(pid).ok()?;
         let runtime = source.runtime().ok().filter(|runtime| !runtime.is_native_aot())?;

@@ -137,10 +137,10 @@ fn label(stacks: &ThreadStacks, thread: &ThreadSamples, kernel_threads: &[Kernel
     name.map_or_else(|| id.to_string(), |name| format!("{id} {name}"))
 }
 
-/// The key by which equal stacks of several threads are grouped.
+/// The key for grouping equal stacks of several threads.
 type StackKey<'s> = (&'static str, bool, &'s [FrameId]);
 
-/// Each stack once, with the threads that have it, in the order of threads, or by samples if there are many.
+/// Distinct stacks with their threads, in the order of threads, or by samples if there are many.
 fn table(
     count: u64,
     stacks: &ThreadStacks,

@@ -44,10 +44,10 @@ pub(super) struct Interval {
     pub(super) collections: GcReport,
     pub(super) exceptions: ExceptionsReport,
     pub(super) counters: Vec<(Counter, f64)>,
-    /// The memory of the process; `None` if it is not known.
+    /// The memory of the process; `None` if unknown.
     pub(super) memory: Option<MemoryUse>,
     pub(super) omissions: Omissions,
-    /// The part of the time of working threads in which they may actually have been waiting.
+    /// The part of the working time that may actually have been waiting.
     pub(super) unverified: u64,
 }
 
@@ -103,12 +103,12 @@ pub(super) struct ThreadRow {
     pub(super) working: u64,
     /// Runnable time without a processor.
     pub(super) runnable: u64,
-    /// Waits in the midst of work, and for work, judged by stacks.
+    /// Waits during work, and waits for work, judged by stacks.
     pub(super) blocked: u64,
     pub(super) idle: u64,
-    /// Waits of either kind, which the kernel's account does not tell apart.
+    /// Waits of either kind: the kernel's account does not distinguish them.
     pub(super) waited: u64,
-    /// The leaf frame in which it spent most of its time, as an index of the profile's frames.
+    /// The leaf frame with most of the thread's time, as an index of the profile's frames.
     pub(super) leaf: Option<FrameId>,
 }
 

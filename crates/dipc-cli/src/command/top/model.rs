@@ -51,7 +51,7 @@ pub(super) struct Model {
 /// A method shown with its callers.
 #[derive(Debug)]
 struct PathMethod {
-    /// The runtime's name, by which it is found again in the next interval.
+    /// The runtime's name, to find the method again in the next interval.
     method: String,
     /// The name as the table shows it.
     title: String,

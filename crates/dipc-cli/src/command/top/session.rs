@@ -179,7 +179,7 @@ impl EventConsumer for Intervals<'_> {
         self.builder.add_bytes(bytes);
     }
 
-    /// Sums up what has arrived.
+    /// Sums up the data that have arrived.
     fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
         if let Some(names) = &mut self.names {
             let builder = &mut self.builder;
@@ -241,7 +241,7 @@ impl Intervals<'_> {
     }
 }
 
-/// Reports what the session lacked.
+/// Reports the session's omissions.
 fn report(reader: &LiveReader, end: recorder::StreamEnd) -> Result<SessionEnd, Failure> {
     let events = reader.events();
     if events.loss().total() > 0 {

@@ -278,7 +278,7 @@ impl CounterList {
     }
 }
 
-/// Returns the text, truncated to [`MAX_TEXT_LENGTH`]: longer ones are not meant for people.
+/// Returns the text, truncated to [`MAX_TEXT_LENGTH`]: longer strings are not meant for people.
 fn text(text: Utf16<'_>) -> String {
     text.chars().take(MAX_TEXT_LENGTH).collect()
 }

@@ -325,7 +325,7 @@ impl<C: SampleConsumer> Readings<'_, '_, C> {
         }
     }
 
-    /// Reports what the session lacked.
+    /// Reports the session's omissions.
     fn report(
         mut self,
         reader: &LiveReader,

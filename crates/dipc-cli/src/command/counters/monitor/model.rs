@@ -52,7 +52,7 @@ impl Order {
     }
 }
 
-/// One number of a series over time.
+/// A number of a series over time.
 #[derive(Debug)]
 pub(super) struct Number {
     /// The name, followed by the tags of its series.
@@ -216,7 +216,7 @@ impl Model {
         }
     }
 
-    /// Called when the session of a process runs: drops what an earlier session showed.
+    /// Called when the session of a process runs: drops the values of an earlier session.
     pub(super) fn begin(&mut self, process: &WatchedProcess, clock: Clock) {
         let shown = ShownProcess { title: process.title(), clock, has_ended: false };
         self.processes.insert(process.number, shown);
@@ -367,7 +367,7 @@ impl Model {
     pub(super) fn detail(&self) -> Option<&Detail> {
         let rows = self.rows();
         let Row::Number(numbers) = rows.get(self.selected)? else { return None };
-        // With several processes, take the one shown first.
+        // With several processes, take the first process shown.
         let number = numbers.iter().skip(self.first_process).chain(numbers).copied().flatten().next()?;
         self.details.get(&number.of)
     }

@@ -106,7 +106,7 @@ struct Columns {
     change: u16,
     /// The columns for trends; 0 if they are not shown.
     trend: u16,
-    /// The processes that are shown side by side; `None` if there is one.
+    /// The processes that are shown side by side; `None` for a single process.
     processes: Option<Range<usize>>,
 }
 
@@ -184,7 +184,7 @@ impl Columns {
     }
 }
 
-/// The last values as bars of eight heights, from the least to the largest of them.
+/// The last values as bars of eight heights, scaled from the minimum to the maximum.
 fn sparkline(history: &VecDeque<f64>, width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = history.iter().skip(history.len().saturating_sub(width));
@@ -331,7 +331,7 @@ mod tests {
         let lines = drawn(&mut model, 80, 24);
         assert_eq!(rows(&lines)[1..3], ["- web (101) · Shop", "stock 101 ▁"]);
         assert_eq!(rows(&lines)[3..], ["- web (102) (ended) · Shop", "stock 102 ▁"]);
-        // A restarted process keeps the place of its predecessor, and none of its values.
+        // A restarted process keeps the place of its predecessor, but not its values.
         model.begin(&process(1, 202), Clock::of(None));
         press(&mut model, &[KeyCode::Char('c')]);
         let lines = drawn(&mut model, 200, 50);

@@ -248,7 +248,7 @@ struct GroupReport {
     /// For a cycle: the index of the link that waits for the last link.
     #[serde(skip_serializing_if = "Option::is_none")]
     cycle_to: Option<usize>,
-    /// The first chain: each link waits for the one before it.
+    /// The first chain: each link waits for the previous link.
     links: Vec<LinkReport>,
 }
 
@@ -268,7 +268,7 @@ struct LinkReport {
     is_running: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     delay_ms: Option<u32>,
-    /// True if the delay has elapsed: what follows waits for a thread of the pool.
+    /// True if the delay has elapsed: the rest of the chain waits for a thread of the pool.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     delay_elapsed: bool,
     /// The thread that waits.

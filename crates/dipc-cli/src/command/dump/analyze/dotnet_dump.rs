@@ -321,7 +321,7 @@ impl<'w> Line<'w> {
         self.values.first().map(|value| (*value).to_owned())
     }
 
-    /// Fails for a flag that is not among these, or that has a help: what works instead.
+    /// Fails for a flag that is not among these, or that has a help with an alternative.
     fn check(&self, flags: &[(&str, &str)]) -> Result<(), Failure> {
         for (flag, _) in &self.flags {
             match flags.iter().find(|(known, _)| known == flag) {

@@ -93,7 +93,8 @@ pub(super) enum Holders {
     TooMany,
 }
 
-/// Computes what types retain; `None` of a process, which runs on, and of a heap that cannot be read so.
+/// Computes the memory that types retain; `None` for a process, which runs on, and if the heap cannot be
+/// read.
 pub(super) fn holders(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<Holders> {
     analysis.source.core()?;
     if objects(heap) > MAX_OBJECTS {
@@ -195,7 +196,7 @@ pub(super) struct HolderRow {
     retained_bytes: Option<u64>,
 }
 
-/// The types that retain the most; none if that was not computed.
+/// The types that retain the most; empty if not computed.
 pub(super) fn holder_rows(holders: &Holders) -> Option<Vec<HolderRow>> {
     let Holders::Rows(rows) = holders else { return None };
     let row = |row: &ReportRow| HolderRow {

@@ -89,7 +89,7 @@ fn incomplete(monitors: &Monitors, heap: Option<&HeapStatistics>) -> String {
     text
 }
 
-/// The deadlocks, with what each thread waits for.
+/// The deadlocks, with the lock that each thread waits for.
 pub(crate) fn deadlocks(analysis: &Analysis<'_>, waits: &Waits, width: Option<usize>) -> String {
     let mut text = String::new();
     for cycle in waits.deadlocks() {
@@ -191,7 +191,7 @@ struct Report {
     /// The threads that wait for one another, each cycle once.
     deadlocks: Vec<Vec<u64>>,
     waits: Vec<Wait>,
-    /// True if the dump lacks a part of the monitors, or their holders are not known in this version.
+    /// True if the dump lacks a part of the monitors, or their holders are unknown in this version.
     incomplete: bool,
 }
 
@@ -234,7 +234,7 @@ struct Lock {
     /// The threads that wait to enter it.
     waiting_tids: Vec<u64>,
     waiters: u32,
-    /// The reason if it has a holder that is not known.
+    /// The reason, if the holder is unknown.
     holder_unknown: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! `dipc dump analyze CORE object ADDRESS`: the content of an object, and what keeps it alive.
+//! `dipc dump analyze CORE object ADDRESS`: the content of an object, and the path that keeps it alive.
 
 use std::fmt::Write as _;
 
@@ -65,7 +65,7 @@ pub(super) fn print(
 enum Holders {
     /// The steps of the path, the root first; `None` for those left out.
     Path(Vec<Option<String>>),
-    /// Nothing keeps it alive, or it is reached in a way that is not known.
+    /// Nothing keeps it alive, or it is reached in an unknown way.
     Unreachable,
     /// The object is not in the heap.
     NotInHeap,
@@ -175,7 +175,7 @@ struct Report {
     elements: Option<Vec<JsonValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Vec<JsonField>>,
-    /// The path from a root; `null` for steps that are left out. None if no root leads to it, or none was
+    /// The path from a root; `null` for steps that are left out. Missing if no root leads to it, or none was
     /// looked for.
     path: Option<Vec<Option<String>>>,
 }

@@ -1,4 +1,4 @@
-//! `dipc dump analyze CORE statics` and `handles`: what holds objects from outside the heap.
+//! `dipc dump analyze CORE statics` and `handles`: references to objects from outside the heap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -57,7 +57,7 @@ pub(super) fn print(
 struct Strings<'n> {
     names: &'n Names<'n>,
     pattern: Option<Pattern>,
-    /// By the text and its length.
+    /// Keyed by string and length.
     texts: HashMap<(String, u32), Amount>,
     /// Bytes of the strings that are kept.
     kept: usize,
@@ -163,9 +163,9 @@ struct Report {
     different: u64,
     /// Bytes that would be free with each string stored once.
     duplicate_bytes: u64,
-    /// Texts that count as different, because there are too many.
+    /// The number of strings that count as distinct because the limit is used up.
     not_compared: u64,
-    /// Texts that the dump lacks.
+    /// The number of strings that the dump lacks.
     unreadable: u64,
     rows: Vec<Row>,
 }

@@ -60,7 +60,7 @@ struct Report<'r> {
 
 #[derive(Debug, Serialize)]
 struct Row<'r> {
-    /// The thread id in the system; none of a thread that has not started or has ended.
+    /// The thread id in the system; missing for an unstarted or ended thread.
     tid: Option<u64>,
     managed_id: u32,
     name: Option<&'r str>,

@@ -79,7 +79,7 @@ pub(super) struct OverviewData {
     pub(super) starvation: Option<Starvation>,
     pub(super) requests: Option<RequestsReport>,
     pub(super) profile: Profile,
-    /// The time in which threads were blocked.
+    /// Blocked time of threads.
     pub(super) blocked: BlockedTime,
     /// The time spent for the recording itself, which the profile does not show.
     pub(super) session_cost: SessionCost,
@@ -87,7 +87,7 @@ pub(super) struct OverviewData {
     pub(super) has_kernel_samples: bool,
     /// The time of running threads by the origin of the code; empty without the kernel's samples.
     pub(super) processor_time: Vec<(CodeOrigin, u64)>,
-    /// The part of the time of working threads in which they may actually have been waiting.
+    /// The part of the working time that may actually have been waiting.
     pub(super) unverified: u64,
     /// The part of blocked time in which threads were runnable but lacked a processor.
     pub(super) without_processor: u64,

@@ -31,7 +31,7 @@ pub(super) struct Finding {
     pub(super) text: String,
     /// The numbers in the text, with units in their names.
     pub(super) numbers: BTreeMap<&'static str, Value>,
-    /// The command that prints the figures in the text.
+    /// The command that prints the quoted figures.
     pub(super) command: String,
 }
 

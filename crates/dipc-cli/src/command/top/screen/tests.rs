@@ -258,7 +258,7 @@ fn a_few_samples_give_no_shares() {
     );
 }
 
-/// The kernel's samples show none of the threads that wait, and its account does.
+/// Waiting threads are missing from the kernel's samples, but not from its account.
 #[test]
 fn threads_by_the_kernels_account_run_are_runnable_or_wait() {
     let mut model = Model::new(Duration::from_secs(1), MethodOrder::Exclusive);

@@ -10,7 +10,7 @@ use crate::inspect::core_text::FrameText;
 use crate::render::escape::escape_controls;
 use crate::render::units;
 
-/// The signal by which a runtime ends its process.
+/// The signal that a runtime ends its process with.
 const SIGABRT: i32 = 6;
 /// The cause of a signal that a thread sends to itself (`SI_TKILL`).
 const SENT_TO_THREAD: i32 = -6;
@@ -93,7 +93,7 @@ pub(super) fn of<'a>(analysis: &'a Analysis<'_>) -> Option<Death<'a>> {
         return Some(Death { cause: known.unwrap_or(Cause::Signal(signal.number)), thread, native });
     }
     common_signal(core)?;
-    // The thread that died is the one with a reason to.
+    // The thread that died is the thread with a reason to.
     let known = |thread: &'a ManagedThread| Some((known_cause(analysis, thread, false)?, thread));
     if let Some((cause, thread)) = analysis.threads.iter().find_map(known) {
         return Some(Death { cause, thread: Some(thread), native: None });
@@ -142,7 +142,7 @@ fn runtime_aborted(analysis: &Analysis<'_>, thread: &ManagedThread) -> bool {
     file.is_none_or(|file| Some(file) == runtime)
 }
 
-/// The end by `Environment.FailFast`, with the message if it is the only text that the frames refer to.
+/// The end by `Environment.FailFast`, with the message if it is the only string that the frames refer to.
 fn fail_fast(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<Cause> {
     let is_fail_fast =
         |frame: &FrameText| frame.name.as_ref().is_some_and(|name| name.text.starts_with(FAIL_FAST));

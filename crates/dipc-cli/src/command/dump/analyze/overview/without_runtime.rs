@@ -1,4 +1,4 @@
-//! The overview of a core dump that lacks the runtime's data: what its notes have.
+//! The overview of a core dump that lacks the runtime's data: the contents of its notes.
 
 use std::fmt::Write as _;
 
