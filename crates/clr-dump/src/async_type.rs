@@ -58,9 +58,9 @@ pub(crate) struct TaskFields {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskState {
-    /// True if it has ended.
+    /// True if the task has ended.
     pub is_completed: bool,
-    /// True if its delegate has been called, and has not returned.
+    /// True if the task's delegate is running.
     pub is_running: bool,
     /// The object that continues after the task, or a list of such objects; zero if nothing does.
     pub continuation: u64,

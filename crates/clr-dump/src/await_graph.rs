@@ -51,7 +51,7 @@ pub enum AwaitKind {
         /// the source; negative while it runs. `None` if unknown.
         state: Option<i32>,
     },
-    /// A task that is not that of an `async` method.
+    /// A task that does not belong to an `async` method.
     Task {
         /// The delegate that the task runs.
         action: Option<u64>,

@@ -22,9 +22,9 @@ use crate::registers::Registers;
 
 pub use self::notes::{CoreProcess, CoreThread, SignalInfo};
 
-/// The command line of a core dump that was stripped.
+/// The command line of a stripped core dump.
 pub(crate) const STRIPPED: &str = "(removed by dipc dump strip)";
-/// The same of a copy without numbers.
+/// The command line of a stripped core dump without numbers.
 pub(crate) const STRIPPED_OF_NUMBERS: &str = "(removed by dipc dump strip --no-numbers)";
 /// Maximum number of parts of memory to read.
 const MAX_SEGMENTS: u64 = 1 << 20;
@@ -355,7 +355,7 @@ impl CoreFile {
             return None;
         }
         let mut names = Vec::new();
-        // The last text ends with NUL.
+        // The last string ends with NUL.
         for text in bytes.split(|byte| *byte == 0).rev().skip(1) {
             let name = text.split(|byte| *byte == b'=').next().unwrap_or_default();
             let is_name = |byte: &u8| byte.is_ascii_graphic();

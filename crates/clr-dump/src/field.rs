@@ -112,7 +112,7 @@ pub struct StaticField {
     pub field: Field,
     /// The type that has it: an instance of a generic type has its own.
     pub type_handle: u64,
-    /// The address of its value; of a structure, that of the reference to its box.
+    /// The address of the value; for a structure, the address of the reference to its box.
     pub address: u64,
     /// The id in the system of the thread that has this value (`[ThreadStatic]`); `None` if all threads have it.
     pub thread: Option<u64>,

@@ -384,7 +384,7 @@ pub(crate) enum MonitorOwner {
 pub(crate) enum NibbleMap {
     /// A nibble for each 32 bytes.
     Linear,
-    /// The same, and words that lie inside a long method have the address of its start.
+    /// Nibbles, except that words inside a long method have the address of its start.
     WithPointers,
 }
 

@@ -227,7 +227,7 @@ impl PeImage {
             let [Ok(72), Ok(relative), Ok(size)] = header else { return None };
             Some((relative, size))
         };
-        // In a single file, the place in a mapped image can be that of the next assembly.
+        // In a single file, the place in a mapped image can belong to the next assembly.
         let is_of_another = header(Form::Flat).is_some_and(|flat| header(Form::Mapped) != Some(flat));
         let forms = if is_of_another { [Form::Flat, Form::Mapped] } else { [Form::Mapped, Form::Flat] };
         for form in forms {

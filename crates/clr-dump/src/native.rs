@@ -289,7 +289,7 @@ impl Entry {
                 None if register == Register::RSP => None,
                 None if is_preserved(register) => registers.get(register),
                 None => None,
-                // The value of a register may be missing where that of others is there.
+                // A register's value may be missing even if others are present.
                 rule => frame.saved(rule.as_ref(), cfa).unwrap_or_default(),
             };
             if let Some(value) = value {

@@ -364,7 +364,7 @@ impl<'b> Metadata<'b> {
         Some(())
     }
 
-    /// Writes the name of a type with its namespace, or that of a namespace.
+    /// Writes the name of a type with its namespace, or the name of a namespace.
     fn write_named(&self, handle: Handle, depth: u32, text: &mut String) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         let (owner, name) = match handle.kind {

@@ -95,7 +95,7 @@ pub struct FieldValue {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ObjectContent {
-    /// A text.
+    /// A string.
     Text {
         /// The first characters.
         text: String,

@@ -55,7 +55,7 @@ impl Register {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registers {
-    /// The instruction pointer: that of the thread in its innermost frame, a return address in others.
+    /// The instruction pointer: the thread's in its innermost frame, a return address in other frames.
     pub ip: u64,
     /// The stack pointer.
     pub sp: u64,
@@ -105,15 +105,15 @@ impl Registers {
         Self { ip, sp, others: [None; 16] }
     }
 
-    /// The same with the value of another register.
+    /// Returns the registers with `register` set to `value`.
     #[must_use]
     pub fn with(mut self, register: Register, value: u64) -> Self {
         self.set(register, value);
         self
     }
 
-    /// The same with the registers that a callee preserves, in the order in which the runtime keeps them: r12,
-    /// r13, r14, r15, rbx, rbp.
+    /// Returns the registers with the callee-saved registers set, in the order in which the runtime keeps
+    /// them: r12, r13, r14, r15, rbx, rbp.
     #[must_use]
     pub(crate) fn with_preserved(mut self, values: [u64; 6]) -> Self {
         const ORDER: [Register; 6] =

@@ -137,8 +137,8 @@ impl Names<'_> {
 }
 
 impl Names<'_> {
-    /// Returns the words of a part of a stack that are addresses of objects, in their order, each once. They need
-    /// not be what the code there still uses.
+    /// Returns the distinct words of a part of a stack that are addresses of objects, in order. The code
+    /// there need not still use the objects.
     pub fn object_words(&self, start: u64, end: u64) -> Vec<u64> {
         let memory = self.memory();
         let Ok(layout) = HeapLayout::read(memory, self.runtime()) else { return Vec::new() };

@@ -49,7 +49,7 @@ struct IndexedData {
     /// The number of indexes that have a place, and the array with the arrays of types.
     count: u32,
     array: u64,
-    /// The same for types that can be unloaded: the array has handles.
+    /// The number and the array for types that can be unloaded: the array has handles.
     unloadable_count: u32,
     unloadable: u64,
     /// The indexes of types with running constructors, and their arrays.

@@ -42,10 +42,9 @@ pub enum UnwindError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "the three words of RUNTIME_FUNCTION")]
 pub struct FunctionEntry {
-    /// The address of its first instruction.
+    /// The address of the first instruction.
     pub begin: u64,
-    /// The address of its UNWIND_INFO; of a program that was compiled ahead of time, that of its entry in
-    /// `.eh_frame`.
+    /// The address of the function's UNWIND_INFO; for NativeAOT, the address of its entry in `.eh_frame`.
     pub unwind_info: u64,
     /// The address that image-relative addresses start from.
     pub image_base: u64,

@@ -159,7 +159,7 @@ pub(crate) const NET_8: Layout = Layout {
     },
 };
 
-/// The same in .NET 9 and 10.
+/// MethodTable and EEClass in .NET 9 and 10.
 const TYPES_9: Types = Types {
     form: TypeForm::RowInFlags,
     contains_pointers: CONTAINS_POINTERS,

@@ -34,7 +34,7 @@ impl Names<'_> {
         }
     }
 
-    /// The offset of the type of elements in that of an array.
+    /// The offset of the element type in an array's type.
     pub(super) const fn element_type(&self) -> u64 {
         if self.runtime.is_native_aot() { 8 } else { 48 }
     }
@@ -44,7 +44,7 @@ impl Names<'_> {
         self.check_type(type_handle).unwrap_or_default()
     }
 
-    /// The same; an error if the memory lacks the class.
+    /// Like `is_type`; an error if the memory lacks the class.
     pub(crate) fn check_type(&self, type_handle: u64) -> MemoryResult<bool> {
         if self.runtime.is_native_aot() {
             return Ok(self.type_name(type_handle).is_some());

@@ -35,8 +35,7 @@ impl<'m> Names<'m> {
         Arc::clone(modules.entry(address).or_insert_with(read))
     }
 
-    /// The assembly of a type of a program that was compiled ahead of time: that of its elements or of its
-    /// definition.
+    /// The assembly of a type of a NativeAOT program: the assembly of its element type or of its definition.
     pub(super) fn native_module(&self, type_handle: u64) -> MemoryResult<Option<Arc<Module>>> {
         let mut of = type_handle;
         for _ in 0..MAX_DEPTH {

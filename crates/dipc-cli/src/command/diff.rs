@@ -294,8 +294,8 @@ fn write_picture(report: &Report<'_>, stacks: Option<&StackComparison>) -> Resul
 }
 
 impl Report<'_> {
-    /// The exit code: that of the input, unless a condition is met. A condition about nothing is an error,
-    /// because it would go unnoticed that it never fails.
+    /// The exit code: the input's, unless a condition is met. A condition about nothing is an error, because
+    /// it would go unnoticed that it never fails.
     fn judge(&self, exit: Exit) -> Outcome {
         let mut is_met = false;
         for (rule, outcome) in &self.conditions {

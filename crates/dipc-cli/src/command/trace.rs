@@ -392,7 +392,7 @@ impl RecordingSettings {
     }
 
     /// Starts the kernel's sampling of a process. If sampling is not available, a warning gives the reason
-    /// and what is recorded instead.
+    /// and names the replacement.
     fn sample(&self, source: &Source, sink: &Sink, has_sampler: bool) -> Option<KernelSampler> {
         let settings = self.kernel_samples?;
         let folder = sink.path().map(folder_of)?;
@@ -564,7 +564,7 @@ impl RecordingSettings {
         has_sampler: bool,
     ) -> Result<(Session, Sink, Option<KernelSampler>), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
-        // The runtime may be that of another process, which the program has started.
+        // The runtime may belong to another process, which the program has started.
         let sampler = match early {
             Some(sampler) if Some(sampler.pid()) == source.pid => {
                 messages::note(format_args!("Samples        : {}", sampler.description()));

@@ -49,7 +49,7 @@ pub(super) fn text(report: &Report<'_>) -> String {
 enum Judgement {
     /// The section has it in its title.
     Given,
-    /// In a word.
+    /// A word names the judgement.
     Named,
     /// Minimum change that would have been seen, and the number of recordings that would decide.
     Open,

@@ -107,7 +107,7 @@ impl Suspects {
             let mut path = Vec::new();
             if let Some((first, left, last)) = steps {
                 let name = |step: &PathStep| step_name(graph, *step, form).into_owned();
-                // The groups around that of the root carry no information.
+                // The groups around the root's carry no information.
                 let root =
                     first.iter().rposition(|step| matches!(step, PathStep::Group(_))).unwrap_or_default();
                 path.extend(first.iter().skip(root).map(name));

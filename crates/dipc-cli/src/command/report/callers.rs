@@ -45,7 +45,7 @@ impl CallersBuilder {
         Callers::of(&profile)
     }
 
-    /// The same, with the code that another builder has.
+    /// Like [`finish`](Self::finish), with the code of another builder.
     pub(super) fn finish_with_code_of(self, other: &mut ProfileBuilder) -> Callers {
         let (profile, _) = self.0.finish_with_code_of(None, other).expect("events come in time order");
         Callers::of(&profile)

@@ -145,7 +145,7 @@ impl ReadingArgs {
         self.read_by(file, move |kind| Interest::all_if(is_needed(kind)), each)
     }
 
-    /// The same for reports that also look at activities.
+    /// Like `read_kinds`, for reports that also look at activities.
     pub(super) fn read_by(
         &self,
         file: &Path,
@@ -159,7 +159,7 @@ impl ReadingArgs {
         }
     }
 
-    /// The same for reports that need events from before the time of a part.
+    /// Like `read_kinds`, for reports that need events from before the time of a part.
     pub(super) fn read_session(
         &self,
         file: &Path,
@@ -202,7 +202,7 @@ impl ReadingArgs {
         self.read_with(file, None, each)
     }
 
-    /// The same; passes all events of the recording to `each_of_all`, if that is wanted.
+    /// Like `read`; also passes all events of the recording to `each_of_all`, if given.
     fn read_with(
         &self,
         file: &Path,

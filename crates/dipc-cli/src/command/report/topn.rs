@@ -210,7 +210,7 @@ fn note(
 
 /// The words before the user's method that led to a row.
 const CALLED_FROM: &str = "called from ";
-/// The same of a row that is not code, such as a type.
+/// The words before that method if the row is not code, such as a type.
 const CAUSED_IN: &str = "most in ";
 /// The words before the method that a row called to wait.
 const WAITED_IN: &str = "waited in ";
@@ -294,8 +294,8 @@ pub(super) const MIN_NAMELESS: f64 = 10.0;
 /// Minimum share of time without a stack to mention, in percent.
 const MIN_FRAMELESS: f64 = 1.0;
 
-/// Returns the share, in percent, of methods without a name; of CPU time, that of native code too. Native
-/// libraries without symbols are usual where time of threads has their frames.
+/// Returns the share, in percent, of methods without a name; for CPU time, also the share of native code.
+/// Native libraries without symbols are usual where time of threads has their frames.
 pub(super) fn nameless(profile: &Profile, rows: &[TopRow], total: u64) -> f64 {
     let has_all = profile.measure == Measure::CPU_TIME;
     let may_be_method =

@@ -169,7 +169,7 @@ fn state(thread: &NativeThread) -> String {
     }
 }
 
-/// Each stack once, with the threads that have it.
+/// Formats distinct stacks, each with its threads.
 fn table(threads: &[NativeThread], width: Option<usize>) -> String {
     let mut groups: IndexMap<(String, &[NativeFrame]), Vec<&NativeThread>> = IndexMap::new();
     for thread in threads {

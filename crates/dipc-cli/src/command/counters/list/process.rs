@@ -150,7 +150,7 @@ impl EventConsumer for Listener {
 /// The providers of a process with their counters.
 #[derive(Debug, Default)]
 struct CounterList {
-    /// By kind, EventSources first, then by name and version.
+    /// Keyed by kind (EventSources first), name and version.
     providers: BTreeMap<(bool, String, String), BTreeMap<CounterKey, ListedCounter>>,
     count: usize,
     left_out: u64,

@@ -483,7 +483,7 @@ mod tests {
         // Values that do not fit lose their end, not their beginning.
         let narrow = drawn(&mut model, 20, 24)[3].clone();
         assert!(narrow.ends_with(" 24,690 work_it…"), "{narrow}");
-        // The same with processes side by side.
+        // The same layout with processes side by side.
         let other = WatchedProcess { number: 1, name: Some("web".into()), pid: Some(8) };
         model.begin(&other, Clock::of(None));
         assert!(drawn(&mut model, 80, 24)[3].contains(" 24,690 work_item/s"));

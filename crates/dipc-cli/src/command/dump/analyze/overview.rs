@@ -211,7 +211,7 @@ fn user_line(frames: &[FrameText], width: Option<usize>) -> Option<String> {
     Some(format!("  {}", stacks::fitted(frame, room)))
 }
 
-/// The first and the last lines of a stack, and that of the user's code.
+/// The first and the last lines of a stack, and the line of user code.
 fn limited(lines: &str, user_line: Option<&str>) -> String {
     let all: Vec<&str> = lines.lines().collect();
     let mut text = String::new();

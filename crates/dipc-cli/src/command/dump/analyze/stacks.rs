@@ -27,7 +27,7 @@ pub(crate) enum Shown {
     Managed,
     /// Managed and native frames, of all threads.
     All,
-    /// The same, with runs of native frames without names folded.
+    /// Managed and native frames, with runs of unnamed native frames folded.
     Folded,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn group_heading(group: &[Shape<'_>]) -> String {
     }
 }
 
-/// Each stack once, with the threads that have it.
+/// Formats distinct stacks, each with its threads.
 pub(super) fn text(analysis: &Analysis<'_>, shown: Shown, width: Option<usize>) -> String {
     let mut text = String::new();
     for group in groups(analysis, shown) {

@@ -35,7 +35,7 @@ pub(super) struct Death<'a> {
 /// The cause of a process's end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Nothing has caught its exception.
+    /// An unhandled exception.
     Unhandled,
     /// The core dump does not say which thread died, and this one alone throws or handles an exception.
     OnlyException,
