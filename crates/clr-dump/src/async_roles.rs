@@ -1,4 +1,4 @@
-//! Roles of types in awaits by their MethodTables, and the states of objects that have them.
+//! Await roles of types, keyed by MethodTable, and the states of their objects.
 
 use std::sync::Arc;
 

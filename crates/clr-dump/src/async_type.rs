@@ -1,4 +1,4 @@
-//! Types that take part in awaits: their roles, and the places of the fields that lead from one to another.
+//! Types that take part in awaits: their roles, and the offsets of the fields that link them.
 //!
 //! # Source
 //! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Task.cs`,
@@ -20,7 +20,7 @@ const THREAD_EVENTS: [&str; 2] =
     ["System.Threading.Tasks.Task+SetOnInvokeMres", "System.Threading.Tasks.Task+SetOnCountdownMres"];
 /// The fields of continuation objects that lead to the waiting object.
 const LINKS: [&str; 3] = ["m_task", "m_action", "_continuation"];
-/// The bits of a task's state of which one is set once it has ended.
+/// The completion bits in a task's state: one is set once the task has ended.
 pub(crate) const COMPLETED: u32 = 0x0160_0000;
 /// The fields with the state of a state machine, of the C# and Visual Basic compilers and of Mono's.
 pub(crate) const STATES: [&str; 3] = ["<>1__state", "$State", "$PC"];
@@ -58,18 +58,18 @@ pub(crate) struct TaskFields {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskState {
-    /// True if it has ended.
+    /// True if the task has ended.
     pub is_completed: bool,
-    /// True if its delegate has been called, and has not returned.
+    /// True if the task's delegate is running.
     pub is_running: bool,
-    /// The object that goes on after it, or a list of such; zero if there is none.
+    /// The object that continues after the task, or a list of such objects; zero if nothing does.
     pub continuation: u64,
 }
 
 /// A box of a state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MethodBox {
-    /// Its fields as a task; a pooled box is no task.
+    /// The box's task fields; `None` for a pooled box, which is not a task.
     pub(crate) task: Option<TaskFields>,
     pub(crate) state_machine: Option<StateMachine>,
 }
@@ -117,7 +117,7 @@ impl Names<'_> {
         }
     }
 
-    /// Returns the state of a task; `None` if the object is not one.
+    /// Returns the state of a task; `None` for other objects.
     pub fn task(&self, object: u64) -> Option<TaskState> {
         /// The bits of a task's state for a delegate that has been called.
         const RUNNING: u32 = 0x0002_0000;
@@ -141,7 +141,7 @@ impl Names<'_> {
         self.type_and_bases(type_handle).iter().find_map(known)
     }
 
-    /// The offsets of the fields by which a continuation object leads to the waiting object.
+    /// The offsets of the fields that lead from a continuation object to the waiting object.
     pub(crate) fn continuation_links(&self, type_handle: u64) -> Vec<u64> {
         let fields = self.fields(type_handle);
         LINKS.iter().filter_map(|name| place(&fields, name)).collect()
@@ -154,7 +154,7 @@ impl Names<'_> {
         Some(state.offset.into())
     }
 
-    /// The offset of a field of an object, by its name.
+    /// The offset of the named field in an object.
     pub(crate) fn field_offset(&self, type_handle: u64, name: &str) -> Option<u64> {
         place(&self.fields(type_handle), name)
     }

@@ -1,4 +1,4 @@
-//! Chains of awaits: from what nobody completes yet to the last one that waits for it.
+//! Chains of awaits, from an uncompleted operation to its last waiter.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -9,12 +9,12 @@ const MAX_STEPS: u64 = 1 << 24;
 /// Maximum number of objects of the chains to keep.
 const MAX_KEPT: usize = 1 << 21;
 
-/// Chains whose objects are alike.
+/// Chains with equal labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Group {
     /// The number of chains.
     pub(crate) count: u64,
-    /// The objects of the first chain, by their indexes; the one that the others wait for comes first.
+    /// Indexes of the first chain's objects, starting with the object that the others wait for.
     pub(crate) nodes: Vec<usize>,
     pub(crate) end: ChainEnd,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Group {
 pub enum ChainEnd {
     /// Nothing waits for the last object.
     Whole,
-    /// The object of this index waits for the last one: the methods wait for one another, and never end.
+    /// The object with this index waits for the last object: the methods wait for each other and never end.
     Cycle(usize),
     /// More objects follow than are read.
     Cut,
@@ -34,15 +34,15 @@ pub enum ChainEnd {
 /// The chains of a graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Chains {
-    /// Those with the most chains first.
+    /// The groups, largest first.
     pub(crate) groups: Vec<Group>,
     /// The number of all chains.
     pub(crate) count: u64,
-    /// True if there are more chains than are read.
+    /// True if the limits cut off chains.
     pub(crate) is_truncated: bool,
 }
 
-/// Follows the chains of a graph. `waiters` has for each node those that wait for it, and chains are alike if
+/// Follows the chains of a graph. `waiters` lists the waiters of each node. Two chains belong to one group if
 /// the labels of their nodes are equal.
 pub(crate) fn chains<L: Copy + Eq + std::hash::Hash>(waiters: &[Vec<usize>], labels: &[L]) -> Chains {
     let mut reader = Reader {
@@ -64,7 +64,7 @@ pub(crate) fn chains<L: Copy + Eq + std::hash::Hash>(waiters: &[Vec<usize>], lab
     for (start, _) in waits.iter().enumerate().filter(|(_, waits)| !**waits) {
         reader.follow(start);
     }
-    // What no start leads to is in a cycle, or after one.
+    // Nodes that no start reaches are in a cycle, or after one.
     if !reader.result.is_truncated {
         for start in 0..waiters.len() {
             if reader.visited.get(start) == Some(&false) {
@@ -216,7 +216,7 @@ mod tests {
         let count = MAX_DEPTH + 5;
         let waiters: Vec<_> = (0..count).map(|n| if n + 1 < count { vec![n + 1] } else { vec![] }).collect();
         let chains = chains(&waiters, &vec![0; count]);
-        // What is past the cut begins a chain of its own.
+        // The nodes past the cut form a chain of their own.
         assert_eq!(
             chains.groups.first().map(|group| (group.nodes.len(), group.end)),
             Some((MAX_DEPTH, ChainEnd::Cut))

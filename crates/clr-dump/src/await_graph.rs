@@ -1,4 +1,4 @@
-//! Awaits: the `async` methods that have not ended, what each waits for, and what waits for it.
+//! Awaits: the pending `async` methods, the operation that each awaits, and its waiters.
 //!
 //! # Source
 //! As in `async_type`; `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Sources/
@@ -21,7 +21,7 @@ const MAX_CONTINUATIONS: u32 = 1 << 20;
 const MAX_LINKS: u32 = 8;
 /// Maximum number of bytes of an object to search for the continuation of a `ValueTask`.
 const MAX_SEARCHED_BYTES: u64 = 4096;
-/// Maximum number of objects to search for the one that resumes a method.
+/// Maximum number of objects to search for a method's resumer.
 const MAX_REFERRERS: usize = 1 << 20;
 
 /// The bit of a task's state for a delegate that has been called.
@@ -35,7 +35,7 @@ pub struct AwaitNode {
     pub address: u64,
     /// The address of its MethodTable.
     pub type_handle: u64,
-    /// Its part in the chain.
+    /// The object's role in the chain.
     pub kind: AwaitKind,
 }
 
@@ -48,10 +48,10 @@ pub enum AwaitKind {
         /// The type of the state machine; `None` if the memory lacks it.
         state_machine: Option<u64>,
         /// The number that the compiler gave the `await` at which the method is, from zero in the order of
-        /// the source; negative while it runs. `None` if it is not known.
+        /// the source; negative while it runs. `None` if unknown.
         state: Option<i32>,
     },
-    /// A task that is not that of an `async` method.
+    /// A task that does not belong to an `async` method.
     Task {
         /// The delegate that the task runs.
         action: Option<u64>,
@@ -74,9 +74,9 @@ pub enum AwaitKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Delay {
-    /// It has not elapsed: its milliseconds.
+    /// The delay has not elapsed; its length in milliseconds.
     Running(u32),
-    /// It has elapsed, and its task has not ended: that waits for a thread of the pool.
+    /// The delay has elapsed, but its task has not ended: it is waiting for a thread of the pool.
     Elapsed,
 }
 
@@ -84,17 +84,17 @@ pub enum Delay {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct AwaitChains {
-    /// The chains, equal ones once: those of which there are most first.
+    /// The groups of equal chains, most frequent first.
     pub groups: Vec<AwaitGroup>,
     /// The number of all chains.
     pub chains: u64,
     /// The number of `async` methods that have not ended.
     pub methods: u64,
-    /// True if there are more objects or chains than are read.
+    /// True if the limits cut off objects or chains.
     pub is_truncated: bool,
     /// The bytes of all objects of the heap that were read.
     pub heap_bytes: u64,
-    /// The walk through the heap, with what could not be read.
+    /// The walk through the heap, with its gaps.
     pub walk: HeapWalk,
 }
 
@@ -104,8 +104,8 @@ pub struct AwaitChains {
 pub struct AwaitGroup {
     /// The number of chains.
     pub count: u64,
-    /// The objects of the first of them. The first one waits for none of the others, each other one for the
-    /// one before it.
+    /// The objects of the group's first chain. The first object waits for none of the others; every other
+    /// object waits for its predecessor.
     pub nodes: Vec<AwaitNode>,
     /// The end of the chains.
     pub end: ChainEnd,
@@ -203,7 +203,7 @@ impl HeapVisitor for Found<'_, '_> {
     }
 }
 
-/// The objects of chains, with those that wait for each.
+/// The objects of chains, with the waiters of each.
 struct Graph<'n, 'm> {
     roles: Roles<'n, 'm>,
     nodes: Vec<AwaitNode>,
@@ -255,7 +255,8 @@ impl Graph<'_, '_> {
 
     /// The state of the timer of a delay.
     fn delay(&self, timer: u64) -> Option<Delay> {
-        /// The time of a timer that is not in the queue: it has fired. A delay without an end has no timer.
+        /// The time of a timer that is not in the queue because it has fired. An infinite delay uses no
+        /// timer.
         const NONE: u32 = u32::MAX;
         let of = self.roles.type_of(timer).ok()?;
         let place = self.roles.names.field_offset(of, "_dueTime")?;
@@ -265,7 +266,7 @@ impl Graph<'_, '_> {
         })
     }
 
-    /// Adds what waits for a method or a task.
+    /// Adds the waiters of a method or a task.
     fn add_waiters(&mut self, node: usize) {
         let Some(AwaitNode { address, type_handle, .. }) = self.nodes.get(node).copied() else { return };
         let memory = self.roles.names.memory();
@@ -354,7 +355,7 @@ impl Graph<'_, '_> {
         }
     }
 
-    /// Follows the fields of a continuation object to what it resumes.
+    /// Follows the fields of a continuation object to the objects that it resumes.
     fn follow_links(&mut self, object: u64, links_left: u32, waiters: &mut Vec<u64>) {
         let Ok(type_handle) = self.roles.type_of(object) else { return };
         for link in self.roles.names.continuation_links(type_handle) {
@@ -368,7 +369,7 @@ impl Graph<'_, '_> {
         }
     }
 
-    /// Adds what waits for the source of a `ValueTask`: the object after an `Action<object>`, which is called
+    /// Adds the waiters of the source of a `ValueTask`: the object after an `Action<object>`, which is called
     /// with it.
     fn source_waiters(&mut self, source: u64, waiters: &mut Vec<u64>) {
         let words = self.words(source);
@@ -402,7 +403,7 @@ impl Graph<'_, '_> {
         bytes.unwrap_or_default().as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
     }
 
-    /// Adds what resumes the methods that no task resumes: sources of `ValueTask`, and objects that have the
+    /// Adds the resumers of methods that no task resumes: sources of `ValueTask`, and objects that have the
     /// delegate of a method.
     fn add_sources(&mut self, actions: &HashMap<u64, u64>) -> MemoryResult<()> {
         let waiting: HashSet<usize> = self.waiters.iter().flatten().copied().collect();
@@ -429,12 +430,12 @@ impl Graph<'_, '_> {
         names.walk_heap(&mut referrers)?;
         self.is_full |= referrers.found.len() >= MAX_REFERRERS;
         let mut resumed = HashSet::new();
-        // What calls a method's continuation says more than what has its delegate.
+        // The caller of a method's continuation says more than the holder of its delegate.
         let mut others = Vec::new();
         for referrer in referrers.found {
             let mut waiters = Vec::new();
             match &*self.roles.of(referrer.type_handle) {
-                // It waits for the method, or is its delegate.
+                // The referrer waits for the method, or is the method's delegate.
                 AsyncRole::Method(_) | AsyncRole::Task(_) | AsyncRole::Delegate => continue,
                 _ => self.source_waiters(referrer.address, &mut waiters),
             }

@@ -18,7 +18,7 @@ use crate::unwind::{FramePosition, FunctionEntry, UnwindError, unwind};
 const MAX_NODES: usize = 1 << 20;
 /// Maximum number of code ranges that share an entry of the map.
 const MAX_FRAGMENTS: usize = 4096;
-/// Maximum number of ranges of a list: one for each image, and those of JIT-compiled code.
+/// Maximum number of ranges in a list: one for each image, plus the ranges of JIT-compiled code.
 const MAX_RANGES: usize = 1 << 16;
 /// Maximum number of entries of a method: its body and its funclets.
 const MAX_ENTRIES: u32 = 4096;
@@ -74,7 +74,7 @@ pub enum CodeOrigin {
 }
 
 impl CodeOrigin {
-    /// Returns true if the unwind information is that of native code (`.eh_frame`).
+    /// Returns true if the code has native unwind information (`.eh_frame`).
     pub(crate) const fn has_native_unwinding(self) -> bool {
         matches!(self, Self::NativeAot { .. })
     }
@@ -107,7 +107,7 @@ impl Section {
         (self.begin..self.end).contains(&address)
     }
 
-    /// Reads an element of the list; returns the address of the next one, too.
+    /// Reads an element of the list; returns the address of the next element, too.
     fn read_element(memory: &dyn Memory, at: u64) -> MemoryResult<(Self, u64)> {
         let [begin, end, _, next, _, flags, of, _] = memory.words(at)?;
         // The flags have four bytes.
@@ -129,7 +129,7 @@ impl CodeMap {
         }
     }
 
-    /// Returns the managed code at an address; `None` if there is none.
+    /// Returns the managed code at an address; `None` if the address is not in managed code.
     ///
     /// # Errors
     /// [`Missing`](crate::Missing) if the memory lacks a part of the runtime's structures.
@@ -201,7 +201,7 @@ impl CodeMap {
         sections.iter().map(|section| section.module).filter(|module| *module != 0).collect()
     }
 
-    /// Passes the ranges of the list on, from the highest to the lowest one, until `visit` returns false.
+    /// Passes the ranges of the list to `visit`, from the highest to the lowest, until it returns false.
     fn each_element(&self, memory: &dyn Memory, mut visit: impl FnMut(Section) -> bool) -> MemoryResult<()> {
         let (mut at, mut last) = (memory.u64(self.root)?, u64::MAX);
         for _ in 0..MAX_RANGES {
@@ -209,7 +209,7 @@ impl CodeMap {
                 break;
             }
             let (section, next) = Section::read_element(memory, at)?;
-            // The addresses fall, so that a list that repeats ends.
+            // Addresses have to fall, so the walk of a cyclic list ends.
             if section.begin >= last || !visit(section) {
                 break;
             }
@@ -249,7 +249,7 @@ impl CodeMap {
             return sections;
         }
         if self.ranges == CodeRanges::List {
-            // What was read before a gap is used.
+            // Sections read before a gap are used.
             let _ = self.each_element(memory, |section| {
                 sections.push(section);
                 true
@@ -297,7 +297,7 @@ impl CodeMap {
             return Ok(None);
         }
         let method_desc = memory.u64(offset(header, 0x18))?;
-        // Entries are relative to what the range begins with, which is the map's base in newer versions.
+        // Entries are relative to the start of the range, which is the map's base in newer versions.
         let base = if self.ranges == CodeRanges::List { section.begin } else { base };
         let count = memory.u32(offset(header, 0x20))?.min(MAX_ENTRIES);
         for index in 0..u64::from(count) {
@@ -375,7 +375,7 @@ fn pointer(form: NibbleMap, word: u32) -> Option<u64> {
         .then(|| u64::from(word & !15).wrapping_add(u64::from(low.wrapping_sub(9)).wrapping_mul(4)))
 }
 
-/// The nibble of an index; the highest of a word comes first.
+/// The nibble of an index; a word's highest nibble has the lowest index.
 fn nibble(word: u32, index: u64) -> u32 {
     let shift = 28_u32.wrapping_sub(u32::try_from(index % 8).unwrap_or_default().wrapping_mul(4));
     word.wrapping_shr(shift) & 15
@@ -390,7 +390,7 @@ mod tests {
     use super::*;
     use crate::memory::tests::TestMemory;
 
-    /// Words of a nibble map, each of eight nibbles, first one first.
+    /// Words of a nibble map, each of eight nibbles, in order.
     fn map(words: &[[u32; 8]]) -> TestMemory {
         let mut memory = TestMemory::default();
         let bytes: Vec<u8> = words

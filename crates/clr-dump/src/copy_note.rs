@@ -1,4 +1,4 @@
-//! The note of a core dump that this crate writes: its content, and what limits left out of it.
+//! The note of a core dump that this crate writes: its content, and the memory left out because of limits.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ const VERSION: u32 = 1;
 const SIZE_REACHED: u32 = 1;
 const TIME_REACHED: u32 = 2;
 
-/// The description of a copied core dump: its content, and what limits left out of it.
+/// The description of a copied core dump: its content, and the memory left out because of limits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CopyNote {
     /// The memory that was asked for.
     pub content: CopiedContent,
-    /// The most bytes that were to be copied.
+    /// The limit of bytes to copy.
     pub size_limit: Option<u64>,
-    /// The longest time that copying was to take.
+    /// The time limit of the copy.
     pub time_limit: Option<Duration>,
     /// True if memory was left out for the limit of bytes.
     pub size_reached: bool,

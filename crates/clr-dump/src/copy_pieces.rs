@@ -46,7 +46,7 @@ pub(crate) struct Piece {
     pub(crate) address: u64,
     pub(crate) bytes: u64,
     pub(crate) flags: u32,
-    /// Pieces with a lower number come first, and smaller ones before larger ones.
+    /// Priority: pieces with a lower number are copied first, and smaller ones before larger ones.
     order: u8,
     pub(crate) is_untouched: bool,
 }
@@ -81,7 +81,7 @@ pub(crate) fn pieces(
     pieces
 }
 
-/// Splits a piece into pages that come first, and the others.
+/// Splits a piece into pages of the `first` set and other pages.
 fn split(piece: Piece, first: &BTreeSet<u64>) -> Vec<Piece> {
     let end = piece.address.saturating_add(piece.bytes);
     let mut pieces = Vec::new();
@@ -125,7 +125,7 @@ fn unordered(
     let mut pieces = Vec::new();
     let mut gap_parts = 0;
     for mapping in mappings {
-        // The kernel's own pages cannot be read, and what a device maps may react to being read.
+        // The kernel's own pages cannot be read, and memory mapped by a device may react to reads.
         let is_special = mapping.name.starts_with("[vvar")
             || &*mapping.name == "[vsyscall]"
             || (mapping.name.starts_with("/dev/")
@@ -172,9 +172,9 @@ fn unordered(
 struct Images<'m> {
     /// The files that have such code.
     all: HashSet<&'m str>,
-    /// Those whose headers and unwind information are mapped with their code.
+    /// Files with headers and unwind information in the same mapping as their code.
     in_one_piece: HashSet<&'m str>,
-    /// The addresses of code that belongs to an image. A single file has managed modules besides, which are
+    /// The addresses of code that belongs to an image. A single file also contains managed modules, which are
     /// mapped elsewhere.
     code: HashSet<u64>,
 }

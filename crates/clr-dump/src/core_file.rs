@@ -22,9 +22,9 @@ use crate::registers::Registers;
 
 pub use self::notes::{CoreProcess, CoreThread, SignalInfo};
 
-/// The command line of a core dump that was stripped.
+/// The command line of a stripped core dump.
 pub(crate) const STRIPPED: &str = "(removed by dipc dump strip)";
-/// The same of a copy without numbers.
+/// The command line of a stripped core dump without numbers.
 pub(crate) const STRIPPED_OF_NUMBERS: &str = "(removed by dipc dump strip --no-numbers)";
 /// Maximum number of parts of memory to read.
 const MAX_SEGMENTS: u64 = 1 << 20;
@@ -58,9 +58,9 @@ pub struct CoreFile {
     omitted: Vec<Range<u64>>,
     /// Memory that the file has not, and that was never written: parts of mapped files, by address.
     left_out: Vec<Range<u64>>,
-    /// Files of which such memory is read.
+    /// Files to read such memory from.
     backing: Vec<Backing>,
-    /// The address of the path with which the program was started; environment variables come before it.
+    /// The address of the path with which the program was started; environment variables precede it.
     executed_path: Option<u64>,
     /// The parts of the file with headers.
     headers: Vec<Range<u64>>,
@@ -90,10 +90,10 @@ const WRITABLE: u32 = 2;
 const MAX_BACKING_FILES: usize = 1024;
 
 impl CoreFile {
-    /// Reads the headers and notes of a core dump. Its memory is read on demand, by pages of which few are
-    /// kept.
+    /// Reads the headers and notes of a core dump. Its memory is read on demand, in pages; a few of them are
+    /// cached.
     ///
-    /// A truncated file is read as far as it goes.
+    /// A truncated file is read up to its end.
     ///
     /// ```
     /// use clr_dump::{CoreFile, Error};
@@ -263,7 +263,7 @@ impl CoreFile {
         self.threads.iter().find(|thread| u64::from(thread.tid) == tid)?.registers.as_ref()
     }
 
-    /// The threads, in the order of the file: in the kernel's, the one that got the signal comes first.
+    /// The threads, in the order of the file: in the kernel's, the thread that received the signal is first.
     pub fn threads(&self) -> &[CoreThread] {
         &self.threads
     }
@@ -308,7 +308,7 @@ impl CoreFile {
         self.file.size()
     }
 
-    /// The length that the headers promise, as far as they are there.
+    /// The file length that the present headers promise.
     pub const fn promised_bytes(&self) -> u64 {
         self.promised_bytes
     }
@@ -323,14 +323,13 @@ impl CoreFile {
         self.segments.iter().map(|segment| segment.size).fold(0, u64::saturating_add)
     }
 
-    /// Returns true if the copy that `dipc dump strip` makes of a core dump is this one: texts and buffers
-    /// are zero.
+    /// Returns true if this is a copy by `dipc dump strip`: strings and buffers are zero.
     pub fn is_stripped(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.arguments == STRIPPED)
             || self.is_without_numbers()
     }
 
-    /// Returns true if it is such a copy in which the numbers of the program are zero, too.
+    /// Returns true if this is such a copy and the program's numbers are zero, too.
     pub fn is_without_numbers(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.arguments == STRIPPED_OF_NUMBERS)
     }
@@ -356,7 +355,7 @@ impl CoreFile {
             return None;
         }
         let mut names = Vec::new();
-        // The last text ends with NUL.
+        // The last string ends with NUL.
         for text in bytes.split(|byte| *byte == 0).rev().skip(1) {
             let name = text.split(|byte| *byte == b'=').next().unwrap_or_default();
             let is_name = |byte: &u8| byte.is_ascii_graphic();
@@ -463,7 +462,7 @@ impl Memory for FileFrom<'_> {
     }
 }
 
-/// Returns true if a short file is the beginning of an ELF file of 64 bits; an empty one is.
+/// Returns true if a short file is the beginning of a 64-bit ELF file; an empty file is, too.
 fn is_beginning(file: &PagedFile) -> bool {
     const BEGINNING: [u8; 6] = *b"\x7fELF\x02\x01";
     let length = file.size().min(6);

@@ -22,13 +22,13 @@ const EXTENDED_COUNT: u64 = 0xffff;
 pub struct ThreadNote {
     /// The thread id in the system.
     pub tid: u32,
-    /// The signal that it was about to receive; zero if none.
+    /// The signal that it was about to receive; zero without a signal.
     pub signal: u16,
     /// The `siginfo_t` of that signal.
     pub signal_info: Option<[u8; 128]>,
     /// The general registers: `user_regs_struct`.
     pub registers: Vec<u8>,
-    /// The floating-point registers: `user_fpregs_struct`; empty if they are not known.
+    /// The floating-point registers: `user_fpregs_struct`; empty if unknown.
     pub floating_registers: Vec<u8>,
 }
 
@@ -66,8 +66,8 @@ pub(crate) struct Segment {
 }
 
 /// Returns the notes: the process, the first thread, the files, and the other threads, as the kernel orders
-/// them. The first thread is the current one for debuggers.
-/// The description of the copy comes last; its length does not depend on its content.
+/// them. The first thread is the current one for debuggers. The description of the copy is last; its length
+/// does not depend on its content.
 pub(crate) fn notes(process: &ProcessNote, threads: &[ThreadNote], copy: &CopyNote) -> Vec<u8> {
     let mut out = Vec::new();
     let mut threads = threads.iter();

@@ -30,7 +30,7 @@ impl Names<'_> {
 
     /// The address of the code that a delegate calls: of its method, or of a stub.
     pub(crate) fn delegate_entry(&self, delegate: u64) -> Option<u64> {
-        // Of a static method, the first pointer is to a thunk that moves the arguments.
+        // For a static method, the first pointer leads to a thunk that moves the arguments.
         let entry = match self.memory().u64(offset(delegate, STATIC_METHOD)).ok()? {
             0 => self.memory().u64(offset(delegate, METHOD)).ok()?,
             entry => entry,
@@ -56,7 +56,7 @@ impl Names<'_> {
     }
 
     /// The MethodDesc that a stub loads before it jumps on: `mov r10, [rip+disp]`, after an indirect jump in
-    /// one of the two kinds.
+    /// one of the two stub kinds.
     fn method_desc_of_stub(&self, entry: u64) -> Option<u64> {
         const LOAD: [u8; 3] = [0x4c, 0x8b, 0x15];
         const JUMP: [u8; 2] = [0xff, 0x25];

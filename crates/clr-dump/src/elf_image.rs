@@ -37,7 +37,7 @@ pub(crate) struct Symbol {
 }
 
 impl ElfImage {
-    /// Reads the headers of the image whose first byte is at `base`; `None` if it is not one of 64 bits.
+    /// Reads the headers of the image that starts at `base`; `None` if it is not a 64-bit ELF image.
     pub(crate) fn read(memory: &dyn Memory, base: u64) -> MemoryResult<Option<Self>> {
         if memory.array::<6>(base)? != *b"\x7fELF\x02\x01" {
             return Ok(None);
@@ -119,7 +119,7 @@ impl ElfImage {
     }
 }
 
-/// Whether a text that ends with NUL is at an address.
+/// Returns true if `text`, terminated by NUL, is at an address.
 fn is_text(memory: &dyn Memory, at: u64, text: &str) -> MemoryResult<bool> {
     let bytes = memory.bytes(at, text.len().saturating_add(1))?;
     Ok(bytes.split_last() == Some((&0, text.as_bytes())))

@@ -35,7 +35,7 @@ pub enum Error {
     /// A copy would have more memory than is kept track of.
     #[error("the copy would have more than 16 GiB of structures")]
     TooLarge,
-    /// The memory lacks what is needed.
+    /// The memory lacks needed data.
     #[error("{what}: {missing}")]
     Missing {
         /// The structure that was read.
@@ -49,12 +49,12 @@ pub enum Error {
     /// No mapped file is a runtime.
     #[error("it has no .NET runtime: no mapped file is one")]
     NoRuntime,
-    /// The runtime is of a build whose structures are not known.
+    /// The runtime's build has unknown structures.
     #[error("the structures of this build of the runtime are not known: {path}, build id {build_id}")]
     UnknownRuntime {
         /// The path of the mapped file.
         path: String,
-        /// Its build id in hexadecimal.
+        /// The runtime's build id in hexadecimal.
         build_id: String,
     },
     /// The runtime's structures are not as they should be in this version.
@@ -72,7 +72,7 @@ pub enum Error {
 pub struct Machine(pub u16);
 
 impl Machine {
-    /// The architecture whose programs are read.
+    /// The supported architecture.
     pub const X86_64: Self = Self(62);
 
     /// Fails for other architectures.

@@ -1,4 +1,4 @@
-//! Exceptions: those that threads handle or have thrown last, with their messages, causes and stacks.
+//! Exceptions that threads are handling or threw last, with their messages, causes and stacks.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/exinfo.h`, `vm/object.h` (`ExceptionObject`, `StackTraceArray`).
@@ -14,7 +14,7 @@ use crate::runtime::Runtime;
 use crate::thread::Thread;
 use crate::unwind::FramePosition;
 
-/// Maximum number of exceptions of a thread, and of causes of one.
+/// Maximum number of exceptions of a thread, and of causes of an exception.
 const MAX_EXCEPTIONS: usize = 64;
 /// Maximum number of frames of an exception.
 const MAX_FRAMES: u64 = 8096;
@@ -29,33 +29,33 @@ const MAX_BASES: usize = 256;
 pub struct Exception {
     /// The address of the object.
     pub address: u64,
-    /// Whether there is an exception at that address. Of other memory, nothing else is known.
+    /// States if the address holds an exception. If it does not, all other fields are unknown.
     pub identity: Identity,
     /// The type as the runtime writes it; `None` if the memory lacks it.
     pub type_name: Option<String>,
-    /// The message that it was made with; `None` if it has none, or if the memory lacks it.
+    /// The message passed to the constructor; `None` if null, or if the memory lacks it.
     pub message: Option<String>,
     /// True if the memory lacks the message.
     pub lacks_message: bool,
     /// The name of the parameter, of an exception about an argument.
     pub parameter: Option<String>,
-    /// The index in the list of the exception that it is a cause of; `None` of the outermost one.
+    /// The list index of the exception that this one caused; `None` for the outermost exception.
     pub cause_of: Option<usize>,
     /// The error code; `None` if the memory lacks it.
     pub hresult: Option<u32>,
-    /// The return addresses of the frames that it passed, the one that threw it first.
+    /// The return addresses of the frames that the exception passed, starting with the throwing frame.
     pub stack: Vec<ExceptionFrame>,
 }
 
-/// Whether an address is that of an exception.
+/// The result of checking that an address holds an exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Identity {
-    /// Its type derives from `System.Exception`.
+    /// The object's type is or derives from `System.Exception`.
     Exception,
     /// The memory lacks its type or a base type of it.
     Unknown,
-    /// It is not one: the object was moved, or the memory is damaged.
+    /// Not an exception: the object was moved, or the memory is damaged.
     Other,
 }
 
@@ -63,13 +63,12 @@ pub enum Identity {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadExceptions {
-    /// Each with its causes, the outermost first, and each cause before its own. The innermost exception of
-    /// the thread comes first.
+    /// Each with its causes, the outermost first, and each cause before its own. The thread's innermost
+    /// exception is first.
     pub exceptions: Vec<(ExceptionState, Vec<Exception>)>,
-    /// The memory for want of which there can be more.
+    /// Missing memory, which can hide further exceptions.
     pub missing: Option<Missing>,
-    /// True if objects were being moved, or the thread went on meanwhile: what was read can be that of other
-    /// objects.
+    /// True if objects were being moved, or the thread ran meanwhile: the data can belong to other objects.
     pub is_uncertain: bool,
 }
 
@@ -82,7 +81,7 @@ pub struct ExceptionFrame {
     /// The method, with the code at the instruction pointer if the memory has it; zero where the runtime has
     /// no MethodDesc.
     pub method_desc: u64,
-    /// Its code.
+    /// The managed code at the address.
     pub code: Option<Code>,
 }
 
@@ -90,9 +89,9 @@ pub struct ExceptionFrame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExceptionState {
-    /// It is being thrown or handled.
+    /// Being thrown or handled.
     Current,
-    /// It is the last one that the thread threw.
+    /// The last exception that the thread threw.
     LastThrown,
 }
 
@@ -208,8 +207,8 @@ impl Names<'_> {
         causes
     }
 
-    /// The reference in the first field of an object with one of some names; `None` if it has none, or the
-    /// memory lacks it.
+    /// The reference in the object's first field that matches one of `names`; `None` if no field matches, or
+    /// the memory lacks it.
     fn reference_field(&self, address: u64, names: &[&str]) -> Option<u64> {
         let memory = self.memory();
         let type_handle = memory.u64(address).ok()? & !7;
@@ -218,7 +217,7 @@ impl Names<'_> {
         memory.u64(offset(address, u64::from(field.offset).wrapping_add(8))).ok()
     }
 
-    /// The elements of an array of references, or of a collection that has one.
+    /// The elements of an array of references, or of a collection that holds such an array.
     fn elements(&self, address: u64, depth: u32) -> Option<Vec<u64>> {
         let depth = depth.checked_sub(1).filter(|_| address != 0)?;
         let memory = self.memory();
@@ -275,7 +274,7 @@ impl Names<'_> {
         exception
     }
 
-    /// Whether a type is `System.Exception` or derives from it.
+    /// Returns true if a type is `System.Exception` or derives from it.
     pub(crate) fn derives_from_exception(&self, type_handle: u64) -> MemoryResult<bool> {
         let (memory, runtime) = (self.memory(), self.runtime());
         let base = runtime.exception_type(memory)?;
@@ -311,7 +310,7 @@ impl Names<'_> {
         }
         let length = u64::from(memory.u32(offset(array, 8))?);
         let count = memory.u64(offset(array, 16))?;
-        // A count and a thread come before the frames.
+        // A count and a thread precede the frames.
         let most = length.saturating_sub(16) / 32;
         let mut frames = Vec::new();
         for index in 0..count.min(most).min(MAX_FRAMES) {
@@ -362,7 +361,7 @@ mod tests {
     const TEXT: u64 = 0x3000;
     const OBJECT_TYPE: u64 = 0x4000;
 
-    /// A runtime with types: `System.Exception`, one that derives from it, and the type of texts.
+    /// A runtime with the types `System.Exception`, a type derived from it, and `System.String`.
     fn runtime(memory: &mut TestMemory) -> Runtime {
         let slots = &NET_9.slots;
         memory.put_words(0x100, &[BASE, TEXT]);
@@ -383,7 +382,7 @@ mod tests {
     fn nothing_is_said_of_memory_that_is_not_an_exception() {
         let mut memory = TestMemory::default();
         let runtime = runtime(&mut memory);
-        // A text lies where the exception was.
+        // A string is at the former address of the exception.
         memory.put_words(0x8000, &exception(TEXT, 0x9000, 0xa000));
         memory.put_words(0xb000, &exception(DERIVED, 0x9000, 0x8000));
         memory.put_words(0x9000, &[TEXT, 2 | 0x0069_0068 << 32, 0]);
@@ -405,7 +404,7 @@ mod tests {
             memory.put_words(0x100, &[0xe1, 0xe2, 0xe3]);
             memory.put_words(0x1000 + fields.exception_tracker, &[0x2000]);
             memory.put_words(0x1000 + fields.last_thrown.unwrap(), &[0x110]);
-            // The outer one leads to itself.
+            // The outer exception leads to itself.
             for (tracker, next, handle) in [(0x2000, 0x3000, 0x100), (0x3000, 0x3000, 0x108)] {
                 memory.put_words(tracker + previous, &[next]).put_words(tracker + thrown, &[handle]);
             }
@@ -434,7 +433,7 @@ mod tests {
         memory.put_words(0x8000, &exception(0x5000, 0, 0));
         let names = Names::new(&memory, &runtime);
         assert_eq!(names.exceptions(0x8000)[0].identity, Identity::Unknown);
-        // Types that derive from one another.
+        // Types that derive from each other.
         memory.put_words(0x5000, &[0, 0, 0x6000]).put_words(0x6000, &[0, 0, 0x5000]);
         let names = Names::new(&memory, &runtime);
         assert_eq!(names.exceptions(0x8000)[0].identity, Identity::Other);

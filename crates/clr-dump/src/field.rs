@@ -27,14 +27,14 @@ const MAX_STATIC_FIELDS: usize = 1 << 20;
 
 /// The offset of the base type in a MethodTable.
 const BASE_TYPE: u64 = 16;
-/// Maximum offset of a field: higher ones mark fields without a location.
+/// Maximum offset of a field: higher values mark fields without a location.
 const MAX_OFFSET: u32 = 0x07ff_fff0;
 
 /// A field of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Field {
-    /// Its name, as the compiler writes it.
+    /// The field's name, as the compiler writes it.
     pub name: String,
     /// The type that declares it.
     pub declaring_type: u64,
@@ -42,7 +42,7 @@ pub struct Field {
     pub kind: ValueKind,
     /// The type of its values, where it is a structure and the memory has the way to it.
     pub value_type: Option<u64>,
-    /// The type of a structure or an enumeration in the notation of signatures, for where there is no
+    /// The type of a structure or an enumeration in signature notation, used in place of a missing
     /// `value_type`.
     pub type_text: Option<String>,
     /// The offset: from the first field of an object, or in the static fields of its kind.
@@ -112,15 +112,15 @@ pub struct StaticField {
     pub field: Field,
     /// The type that has it: an instance of a generic type has its own.
     pub type_handle: u64,
-    /// The address of its value; of a structure, that of the reference to its box.
+    /// The address of the value; for a structure, the address of the reference to its box.
     pub address: u64,
     /// The id in the system of the thread that has this value (`[ThreadStatic]`); `None` if all threads have it.
     pub thread: Option<u64>,
 }
 
 impl Names<'_> {
-    /// Returns the fields of the objects of a type, those of its base types first. Fields are missing where
-    /// the memory lacks their description.
+    /// Returns the instance fields of a type, base types first. Fields are missing where the memory lacks
+    /// their description.
     pub fn fields(&self, type_handle: u64) -> Vec<Field> {
         let mut fields = Vec::new();
         for of in self.type_and_bases(type_handle).into_iter().rev() {
@@ -131,7 +131,7 @@ impl Names<'_> {
         fields
     }
 
-    /// Returns a type and its base types, as far as the memory has them.
+    /// Returns a type and its base types, up to the first that the memory lacks.
     pub(crate) fn type_and_bases(&self, type_handle: u64) -> Vec<u64> {
         let mut types = Vec::new();
         let mut of = type_handle;
@@ -142,7 +142,7 @@ impl Names<'_> {
         types
     }
 
-    /// The base type of a type; zero if it has none.
+    /// The base type of a type; zero for a root type.
     pub(crate) fn base_type(&self, type_handle: u64) -> MemoryResult<u64> {
         match self.runtime().native_aot() {
             Some(_) => native_names::base_type(self.memory(), type_handle),
@@ -163,7 +163,7 @@ impl Names<'_> {
         if list == 0 {
             return Ok(Vec::new());
         }
-        // The runtime has no description of constants, which have no place.
+        // The runtime does not describe constants, which occupy no memory.
         let has_place = |row: &u32| metadata.field(*row).is_ok_and(|field| !field.is_constant());
         let count = rows.iter().filter(|row| has_place(row)).count();
         let mut fields = Vec::new();
@@ -196,8 +196,8 @@ impl Names<'_> {
         Ok(fields)
     }
 
-    /// Returns the type of a field that is a structure or an enumeration; `None` of other fields, and where
-    /// the module has no way to it.
+    /// Returns the type of a field that is a structure or an enumeration; `None` for other fields, and if the
+    /// module does not lead to the type.
     fn value_type(
         &self,
         module: &Module,
@@ -223,7 +223,7 @@ impl Names<'_> {
         }
     }
 
-    /// The names of a type's arguments; none where the memory lacks one.
+    /// The names of a type's arguments; empty if the memory lacks any of them.
     fn argument_names(&self, type_handle: u64) -> Vec<signature::Argument> {
         let argument = |handle: &u64| {
             let name = self.type_name(*handle)?.to_string();
@@ -306,7 +306,7 @@ impl Names<'_> {
     /// Returns the types that modules define or have instances of, and others.
     fn types_with_fields(&self, others: impl IntoIterator<Item = u64>) -> Vec<u64> {
         let mut types: Vec<u64> = others.into_iter().take(MAX_TYPES).collect();
-        // Modules whose code is all compiled at run time are known by their types.
+        // Modules with JIT-compiled code only are found through their types.
         for of in &types {
             self.type_module(*of);
         }

@@ -18,7 +18,7 @@ const OF_BLOCK: u64 = 64;
 const BLOCK_TYPES: u64 = 1560;
 const DATA_BLOCKS: u64 = 1680;
 const VALUES: u64 = 4096;
-/// The mark of a block that is free, or has no second values.
+/// Marks a block that is free or lacks second values.
 const NO_BLOCK: u8 = 0xff;
 /// Maximum number of buckets of a map, of maps, and of tables of a bucket.
 const MAX_BUCKETS: u32 = 1024;
@@ -31,13 +31,13 @@ const MAX_SEGMENTS: usize = 1 << 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Handle {
-    /// Its address.
+    /// The address of the handle.
     pub address: u64,
-    /// Its kind.
+    /// The kind of the handle.
     pub kind: HandleKind,
     /// The address of the object.
     pub object: u64,
-    /// The object that a dependent handle keeps alive with the first; zero if there is none.
+    /// The second object, which a dependent handle keeps alive with the first; zero if missing.
     pub dependent: u64,
 }
 
@@ -68,7 +68,7 @@ impl HandleKind {
     pub const DEPENDENT: Self = Self(6);
     /// A strong reference to an object that does not move until its I/O is done.
     pub const ASYNC_PINNED: Self = Self(7);
-    /// A strong reference whose objects are counted together.
+    /// A strong reference; its objects are counted together.
     pub const SIZED_REF: Self = Self(8);
 
     /// The name; `None` for an unknown number.
@@ -100,7 +100,7 @@ impl HandleKind {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Handles {
-    /// Those that have an object.
+    /// The handles that refer to an object.
     pub handles: Vec<Handle>,
     /// True if memory of a table was missing, or there are more segments than are read.
     pub is_incomplete: bool,
@@ -161,7 +161,7 @@ impl Reader<'_> {
     }
 
     /// Reads the tables of a bucket, one for each processor of a server's heap. Their number is not known: a
-    /// table is recognized by its first segment, which refers to it.
+    /// table is recognized because its first segment refers back to it.
     fn read_bucket(&mut self, bucket: u64) -> MemoryResult<()> {
         let tables = self.memory.u64(bucket)?;
         for index in 0..MAX_TABLES {

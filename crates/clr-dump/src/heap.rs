@@ -36,7 +36,7 @@ pub struct HeapStatistics {
     pub free: Amount,
     /// The parts of the heap that could not be read.
     pub gaps: Vec<HeapGap>,
-    /// Objects whose lock is held without a sync block: the object, and the managed id of the holder.
+    /// Objects with a thin lock that is held (no sync block): the object, and the managed id of the holder.
     pub thin_locks: Vec<(u64, u32)>,
     /// The number of regions or segments.
     pub regions: usize,
@@ -71,7 +71,7 @@ pub struct TypeStatistics {
     pub name: Option<String>,
     /// The name of the module's file.
     pub module: Option<String>,
-    /// Its objects.
+    /// The number and size of the type's objects.
     pub amount: Amount,
 }
 
@@ -89,7 +89,7 @@ pub struct HeapGap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeapObject {
-    /// Its address.
+    /// The address of the object.
     pub address: u64,
     /// The address of its MethodTable.
     pub type_handle: u64,
@@ -114,7 +114,7 @@ impl HeapObject {
     }
 }
 
-/// A receiver of the objects of a heap, which come in the order of their addresses.
+/// A receiver of the objects of a heap, in order of address.
 ///
 /// ```no_run
 /// use clr_dump::{HeapObject, HeapVisitor};
@@ -146,8 +146,7 @@ pub trait HeapVisitor {
     /// Receives free memory between objects, which has the form of an object.
     fn free(&mut self, _object: &HeapObject) {}
 
-    /// Receives a reference of the last object: an address other than null. They come in the order of its
-    /// fields.
+    /// Receives a reference of the last object: an address other than null. References arrive in field order.
     fn reference(&mut self, _target: u64) {}
 
     /// Returns true if references are to be read.
@@ -164,18 +163,18 @@ pub struct HeapWalk {
     pub free: Amount,
     /// The parts of the heap that could not be read.
     pub gaps: Vec<HeapGap>,
-    /// Objects whose references could not be read, or are described by damaged data.
+    /// The number of objects with references that could not be read, or that damaged data describes.
     pub objects_without_references: u64,
     /// The number of regions or segments.
     pub regions: usize,
-    /// The bytes that are committed for them: those of objects, and those that are free.
+    /// Bytes committed for regions or segments, used or free.
     pub committed_bytes: u64,
     /// True if a collection was moving objects: objects can be missing or counted twice.
     pub is_moving: bool,
 }
 
 impl HeapWalk {
-    /// Adds a gap; to the last one of a full list.
+    /// Adds a gap, or extends the last gap of a full list.
     fn add_gap(&mut self, gap: HeapGap) {
         let is_full = self.gaps.len() >= MAX_LISTED;
         match self.gaps.last_mut().filter(|_| is_full) {
@@ -285,7 +284,7 @@ impl Names<'_> {
         })
     }
 
-    /// Returns the object at an address; `None` if there is none, or the memory lacks it.
+    /// Returns the object at an address; `None` if nothing there is an object, or the memory lacks it.
     ///
     /// The address is checked by the type alone: dead objects and copies of them are found, too.
     ///
@@ -339,9 +338,9 @@ struct Walk<'m> {
     types: Vec<ObjectType>,
     /// The places of the last types with a hash.
     recent: [usize; RECENT],
-    /// Whether there is a type at an address, where that was asked for; `None` if the memory does not say.
+    /// Cached answers of `check_type`; `None` if the memory lacks the data.
     known: HashMap<u64, Option<bool>>,
-    /// The flag of types whose objects have references.
+    /// The flag of types with references in their objects.
     contains_pointers: u32,
 }
 
@@ -381,7 +380,7 @@ impl<'m> Walk<'m> {
         } else {
             let flags = self.memory.u32(type_handle).ok()?;
             let base_size = self.memory.u32(offset(type_handle, 4)).ok()?;
-            // The last place is that of all types after the most.
+            // The last entry sums all types past the limit.
             self.types.truncate(MAX_TYPES);
             let place = self.types.len();
             if place < MAX_TYPES {
@@ -393,7 +392,7 @@ impl<'m> Walk<'m> {
         Some(*recent)
     }
 
-    /// Whether there is a type at an address; `None` if the memory does not say.
+    /// Returns true if an address holds a type; `None` if the memory lacks the data.
     fn check_type(&mut self, names: &Names<'_>, type_handle: u64) -> Option<bool> {
         if type_handle < MIN_ADDRESS {
             return Some(false);
@@ -408,7 +407,7 @@ impl<'m> Walk<'m> {
         known
     }
 
-    /// Returns the object at an address if it is of a type: one that the memory has, if it `must` be there.
+    /// Returns the object at an address if its type is valid. With `must`, the memory has to have the type.
     fn object_of_type(&mut self, names: &Names<'_>, at: u64, must: bool) -> Option<HeapObject> {
         let bytes: [u8; 8] = self.window.array(at)?;
         let is_type = self.check_type(names, u64::from_le_bytes(bytes) & !7).unwrap_or(!must);
@@ -456,7 +455,7 @@ impl<'m> Walk<'m> {
         if flags & HAS_COMPONENT_SIZE != 0 {
             size = size.saturating_add(u64::from(flags & 0xffff).saturating_mul(length.into()));
         }
-        // A smaller one is not of a type.
+        // A smaller size is not valid for a type.
         let header = u32::from_le_bytes(*header);
         (base >= 16).then_some(HeapObject { address: at, type_handle, size, length, header })
     }
@@ -524,7 +523,7 @@ mod tests {
             if name == "shop-heap" {
                 continue;
             }
-            // The types of some objects are overwritten: the first one of the heap, and two of others.
+            // The types of the heap's first object and of two others are overwritten.
             let lost = [all[0], all[all.len() / 2], all[all.len() / 2 + 1]];
             for address in lost {
                 let at = usize::try_from(core.file_offset(address).unwrap()).unwrap();

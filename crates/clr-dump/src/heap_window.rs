@@ -2,14 +2,14 @@
 
 use crate::memory::Memory;
 
-/// Bytes of a piece. A core dump reads so many at once past its cache of pages.
+/// Bytes of a piece. A core dump reads this size at once, without its page cache.
 const PIECE: u64 = 1 << 18;
-/// Bytes of a piece where a larger one is not whole.
+/// Bytes of a piece if a larger piece is incomplete.
 const SMALL_PIECE: u64 = 1 << 14;
 /// Bytes of a page, which memory has or lacks as a whole.
 const PAGE: u64 = 1 << 12;
 
-/// Memory of which the last piece is kept.
+/// Memory with a cache of the last piece.
 pub(crate) struct HeapWindow<'m> {
     memory: &'m dyn Memory,
     /// The end of the region that is read.
@@ -34,7 +34,7 @@ impl<'m> HeapWindow<'m> {
             return Some(bytes);
         }
         self.fill(at);
-        // Across the end of a piece, or on a page of which a part is missing.
+        // Across the end of a piece, or on an incomplete page.
         self.kept(at).or_else(|| self.memory.array(at).ok())
     }
 

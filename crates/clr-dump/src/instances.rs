@@ -23,7 +23,7 @@ const FIRST_BUCKET: u64 = 24;
 const MAX_ARRAYS: usize = 4;
 
 impl Names<'_> {
-    /// Returns the loaded instance of a generic structure by its name; `None` if there is none.
+    /// Returns the loaded instance of a generic structure with the given name.
     pub(crate) fn instance_named(&self, name: &str) -> Option<u64> {
         self.structures.get_or_init(|| self.read_structures()).get(name).copied()
     }
@@ -45,8 +45,8 @@ impl Names<'_> {
         structures
     }
 
-    /// Returns the types in a module's table of those that are made of others: instances of generic types, and
-    /// arrays. At most `most` entries are read.
+    /// Returns the types in a module's table of constructed types: instances of generic types, and arrays. At
+    /// most `most` entries are read.
     ///
     /// # Errors
     /// If the memory lacks the table.
@@ -57,7 +57,7 @@ impl Names<'_> {
             InstanceTable::Buckets(at) | InstanceTable::WarmBuckets(at) => at,
         };
         let table = memory.u64(offset(module, at))?;
-        // Its first field is the module.
+        // The table's first field is the module.
         if table == 0 || memory.u64(table)? != module {
             return Ok(Vec::new());
         }
@@ -123,7 +123,7 @@ mod tests {
     const MODULE: u64 = 0x1000;
     const TABLE: u64 = 0x8000;
 
-    /// A memory with a module whose table has `words`.
+    /// A memory with a module; its table contains `words`.
     fn memory(layout: &crate::layout::Layout, words: &[u64]) -> TestMemory {
         let Some(InstanceTable::Buckets(at) | InstanceTable::WarmBuckets(at)) = layout.module.instances
         else {
@@ -171,7 +171,7 @@ mod tests {
         memory.put_words(0x9000, &[1, 0x9000, 1, 0xb000]);
         memory.put_words(0xb000, &[0x10_0000, 0xb000, 7]);
         assert_eq!(instances(&memory, &NET_9, 100).len(), 3);
-        // A table of another module is none.
+        // A table that names another module is rejected.
         memory.put_words(TABLE, &[MODULE + 8]);
         assert_eq!(instances(&memory, &NET_9, 100), []);
     }

@@ -13,7 +13,7 @@ const UNIT: u64 = 4;
 pub(crate) const CHUNK: u64 = 1 << 16;
 /// Words of the bits of a chunk.
 const WORDS: usize = 256;
-/// Maximum number of chunks: 16 GiB of memory, whose bits take 512 MiB.
+/// Maximum number of chunks: 16 GiB of memory; their bits take 512 MiB.
 const MAX_CHUNKS: usize = 1 << 18;
 /// The offset of a string's characters.
 const CHARACTERS: u64 = 12;
@@ -67,7 +67,7 @@ impl Kept {
         }
     }
 
-    /// Keeps the units that a range touches; what the core dump lacks is left out.
+    /// Keeps the units that a range touches, except memory that the core dump lacks.
     pub(crate) fn keep(&mut self, core: &CoreFile, address: u64, bytes: u64) {
         for (start, size) in core.present(address, bytes) {
             self.change(start, size, true);
@@ -81,12 +81,12 @@ impl Kept {
         }
     }
 
-    /// The chunks of which something is kept, in the order of their addresses.
+    /// The chunks with kept memory, in the order of their addresses.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = u64> {
         self.chunks.keys().map(|chunk| chunk.saturating_mul(CHUNK))
     }
 
-    /// Makes the bytes zero that are not kept; returns the number of those that are.
+    /// Zeroes all bytes that are not kept; returns the number of kept bytes.
     pub(crate) fn mask(&self, address: u64, bytes: &mut [u8]) -> u64 {
         let mut kept = 0_u64;
         let mut of = None;
@@ -109,14 +109,14 @@ impl Kept {
     }
 }
 
-/// A core dump that keeps what is read of it, except in ranges where others choose, and the characters of
-/// strings.
+/// A core dump that marks everything read from it as kept, except the characters of strings and ranges with
+/// an explicit choice.
 pub(crate) struct Recorder<'c> {
     core: &'c CoreFile,
     kept: Mutex<Kept>,
-    /// Ranges whose reads do not count, by address; no two overlap.
+    /// Non-overlapping ranges where reads do not mark bytes as kept, by address.
     regions: Vec<Range<u64>>,
-    /// The type of strings; zero if it is not known.
+    /// The type of strings; zero if unknown.
     string_type: u64,
 }
 

@@ -2,7 +2,7 @@
 //! builds, by build id. All offsets are in bytes.
 //!
 //! A layout holds for all builds of a major version: the sources of a release branch keep their structures.
-//! That of .NET Core 3.1 is used for its one known build, whose table of variables is not exported.
+//! The .NET Core 3.1 layout is used for its only known build, which does not export its table of variables.
 //! [`Runtime::find`](crate::Runtime::find) checks each against the memory before it is used.
 //!
 //! # Source
@@ -90,19 +90,19 @@ pub(crate) struct Layout {
     /// The offset of the index of the first entry of the sync table that was never used in SyncBlockCache.
     pub(crate) first_unused_entry: u64,
     pub(crate) monitor_owner: MonitorOwner,
-    /// The number of bits of a thin lock's holder; those of the recursion follow.
+    /// The number of bits of a thin lock's holder; the recursion bits follow.
     pub(crate) thin_lock_owner_bits: u32,
     pub(crate) code_ranges: CodeRanges,
     pub(crate) nibble_map: NibbleMap,
     pub(crate) frames: FrameKinds,
 }
 
-/// Indexes of `g_dacTable`, whose entries are the addresses of global variables.
+/// Indexes into `g_dacTable`, a table of addresses of global variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slots {
     /// The number of all slots.
     pub(crate) count: usize,
-    /// The index of a variable that later builds have besides: it is left out.
+    /// The index of a variable that only later builds have: it is left out.
     pub(crate) added: Option<usize>,
     pub(crate) form: SlotForm,
     pub(crate) range_map: usize,
@@ -126,7 +126,7 @@ impl Slots {
         entries.unwrap_or_default().min(Self::MAX_ENTRIES)
     }
 
-    /// Leaves the slots of the table of a build that are known; false if it is not known which ones it has.
+    /// Leaves the slots of the table of a build that are known; false if the table's slots are unknown.
     pub(crate) fn leave_known(&self, table: &mut Vec<u64>) -> bool {
         if let Some(added) = self.added.filter(|added| *added < table.len())
             && table.len() == self.count.saturating_add(1)
@@ -189,24 +189,24 @@ pub(crate) struct Thread {
     /// The offset of the pointer to ThreadLocalData, which has the thread's static fields, or to a list of
     /// objects that have them (NativeAOT); `None` where they are in arrays that handles hold.
     pub(crate) static_fields: Option<u64>,
-    /// The offset of ThreadLocalBlock, which has an array with the thread's static fields of each module, and its
-    /// length; `None` where there is none.
+    /// The offset of ThreadLocalBlock, which has an array with the thread's static fields of each module, and
+    /// its length; `None` in versions without it.
     pub(crate) static_modules: Option<u64>,
 }
 
-/// The place of a thread's allocation context, whose pointer and limit come first.
+/// The place of a thread's allocation context, which starts with its pointer and limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AllocationContext {
-    /// Its offset in Thread.
+    /// Inline in Thread, at this offset.
     Thread(u64),
-    /// Its offset in RuntimeThreadLocals, to which Thread has a pointer.
+    /// At this offset in RuntimeThreadLocals, to which Thread has a pointer.
     RuntimeThreadLocals(u64),
 }
 
 /// The structures of exceptions that are being handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExceptionTracker {
-    /// The offset of the pointer to that of the exception before.
+    /// The offset of the pointer to the previous exception's tracker.
     pub(crate) previous: u64,
     /// The exception.
     pub(crate) thrown: Thrown,
@@ -231,19 +231,19 @@ pub(crate) struct Module {
     pub(crate) defined_types: u64,
     /// The offset of the map from rows of referenced types.
     pub(crate) referenced_types: u64,
-    /// The table of types that are made of others; `None` where there is none.
+    /// The table of constructed types; `None` in versions without it.
     pub(crate) instances: Option<InstanceTable>,
     /// The metadata of a module that was made in memory.
     pub(crate) made_metadata: Option<MadeMetadata>,
-    /// The methods of an image that was compiled ahead of time; `None` where their place is not known.
+    /// The methods of an image that was compiled ahead of time; `None` if their place is unknown.
     pub(crate) ready_to_run: Option<ReadyToRun>,
     /// The offsets of the pointers that lead to the managed LoaderAllocator of a module that can be unloaded; none
     /// where nothing is read of it.
     pub(crate) loader_allocator: &'static [u64],
 }
 
-/// The pointer to the metadata of a module that was made in memory, by its offset in Module. It is a copy that the
-/// runtime makes when a type is loaded.
+/// The offset in Module of the pointer to the metadata of a module that was made in memory. It is a copy that
+/// the runtime makes when a type is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MadeMetadata {
     /// A size of four bytes, and the metadata.
@@ -252,13 +252,13 @@ pub(crate) enum MadeMetadata {
     Buffer(u64),
 }
 
-/// The pointer to a module's table of types that are made of others, by its offset in Module. The table's
-/// entries are in chains, each with a type and the next entry.
+/// The offset in Module of the pointer to its table of constructed types. The table's entries are in chains,
+/// each with a type and the next entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InstanceTable {
-    /// Its array of buckets begins with their number.
+    /// The array of buckets begins with its length.
     Buckets(u64),
-    /// It has the numbers of buckets and entries.
+    /// The table stores the numbers of buckets and entries.
     WarmBuckets(u64),
 }
 
@@ -266,7 +266,7 @@ pub(crate) enum InstanceTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Types {
     pub(crate) form: TypeForm,
-    /// The flag of types whose objects have references.
+    /// The flag of types with references in their objects.
     pub(crate) contains_pointers: u32,
     /// The flag of types with optional fields of their own, of NativeAOT 8; zero elsewhere.
     pub(crate) optional_fields: u32,
@@ -282,7 +282,7 @@ pub(crate) struct Types {
 /// The way from a MethodTable to the static fields of its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StaticFields {
-    /// It is not known.
+    /// Unknown.
     Unknown,
     /// Two pointers before the auxiliary data of the MethodTable.
     Auxiliary,
@@ -295,10 +295,10 @@ pub(crate) enum StaticFields {
 pub(crate) enum TypeForm {
     /// The row is the upper three bytes of the flags at 8. The module is at 24.
     RowInFlags,
-    /// The row has two bytes at 10. The module that loaded the type is at 24; another one that defines it is
+    /// The row has two bytes at 10. The module that loaded the type is at 24; a different defining module is
     /// in one of the optional fields.
     ShortRow,
-    /// There are none: a map leads from types to their names.
+    /// No rows: a map leads from types to their names.
     NativeAot,
 }
 
@@ -326,16 +326,16 @@ impl Exception {
 /// The collector's description of its heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heap {
-    /// It has the places of fields.
+    /// The description has the offsets of fields.
     Described,
-    /// The places of fields are those of its version.
+    /// The version determines the offsets of fields.
     Fixed {
-        /// The number of generations, that of large objects counted.
+        /// The number of generations, including the large object heap.
         generations: u64,
-        /// The offset of the first segment in a generation, whose allocation context comes first.
+        /// The offset of the first segment in a generation, after the allocation context.
         first_segment: u64,
         /// The offset of the generations in a heap of a server's collector; its end, its ephemeral segment
-        /// and its queue of objects with finalizers come first.
+        /// and its queue of objects with finalizers precede them.
         generation_table: u64,
     },
 }
@@ -347,11 +347,11 @@ pub(crate) enum CodeRanges {
     Tree,
     /// A list.
     List,
-    /// There is none: the code is a part of the program's image.
+    /// No map: the code is a part of the program's image.
     None,
 }
 
-/// The tables of handles, whose segments are packed structures.
+/// The handle tables. Their segments are packed structures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HandleTables {
     /// The offset of the pointer to the first segment in HandleTable.
@@ -375,7 +375,7 @@ pub(crate) struct ReadyToRun {
 pub(crate) enum MonitorOwner {
     /// The address of its Thread.
     Thread,
-    /// Its managed id, of four bytes.
+    /// The managed id of the holder, in four bytes.
     ManagedId,
 }
 
@@ -384,11 +384,11 @@ pub(crate) enum MonitorOwner {
 pub(crate) enum NibbleMap {
     /// A nibble for each 32 bytes.
     Linear,
-    /// The same, and words that lie inside a long method have the address of its start.
+    /// Nibbles, except that words inside a long method have the address of its start.
     WithPointers,
 }
 
-/// The explicit frames by which the runtime marks calls from managed to native code.
+/// The explicit frames that mark calls from managed to native code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameKinds {
     /// InlinedCallFrame: a call of native code.
@@ -411,7 +411,7 @@ pub(crate) enum FrameKind {
     },
     /// An identifier.
     Identifier(u64),
-    /// Frames are of one kind, which has none: PInvokeTransitionFrame of NativeAOT.
+    /// No first word, because only one kind exists: NativeAOT's PInvokeTransitionFrame.
     Transition,
 }
 
@@ -429,7 +429,7 @@ pub(crate) fn of_version(version: &str) -> Option<&'static Layout> {
     VERSIONS.into_iter().find(|layout| layout.major == major)
 }
 
-/// The layout of the version whose `g_dacTable` has a number of bytes.
+/// The layout of the version with a `g_dacTable` of `size` bytes.
 pub(crate) fn of_table(size: u64) -> Option<&'static Layout> {
     let is_known = |layout: &&Layout| {
         let slots = &layout.slots;

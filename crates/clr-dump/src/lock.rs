@@ -1,4 +1,4 @@
-//! Monitors: who holds them, and who waits for them.
+//! Monitors: their holders, and the threads that wait for them.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/syncblk.h` (`SyncTableEntry`, `SyncBlock`, `AwareLock`), `vm/threads.h`
@@ -179,20 +179,20 @@ const HAS_INDEX_OR_HASH: u32 = 0x0800_0000;
 const HAS_HASH: u32 = 0x0400_0000;
 const INDEX: u32 = 0x03ff_ffff;
 
-/// Whether an object has the sync block of an index.
+/// Returns true if an object uses the sync block with this index.
 fn is_of(memory: &dyn Memory, object: u64, index: u64) -> MemoryResult<bool> {
     let header = memory.u32(object.wrapping_sub(4))?;
     Ok(header & (HAS_INDEX_OR_HASH | HAS_HASH) == HAS_INDEX_OR_HASH && u64::from(header & INDEX) == index)
 }
 
 /// The managed id of the thread that holds an object's thin lock, and the number of further times that it has
-/// entered; `None` if the word before the object is none of a held thin lock. The id has `owner_bits`.
+/// entered; `None` if the word before the object is not a held thin lock. The id has `owner_bits`.
 pub(crate) fn thin_lock(header: u32, owner_bits: u32) -> Option<(u32, u32)> {
     let id = header & !(u32::MAX << owner_bits);
     (header & HAS_INDEX_OR_HASH == 0 && id != 0).then_some((id, header >> owner_bits & 0x3f))
 }
 
-/// Finds the threads that wait for one another: each cycle of `waits_for`, once, as thread indexes.
+/// Finds the threads that wait for each other: each cycle of `waits_for`, once, as thread indexes.
 ///
 /// ```
 /// // Thread 0 waits for thread 2, which waits for thread 0; thread 1 waits for them.
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn each_cycle_is_found_once() {
-        // 0 and 1 wait for each other, 2 waits for 0, 3 for nobody, 4 for 5 for 6 for 4, 7 for itself.
+        // 0 and 1 wait for each other, 2 waits for 0, 3 for none, 4 for 5 for 6 for 4, 7 for itself.
         let waits = [Some(1), Some(0), Some(0), None, Some(5), Some(6), Some(4), Some(7)];
         assert_eq!(deadlocks(&waits), [vec![0, 1], vec![4, 5, 6], vec![7]]);
         assert_eq!(deadlocks(&[Some(9), None]), Vec::<Vec<usize>>::new());
@@ -245,7 +245,7 @@ mod tests {
         let runtime = Runtime::of_slots(&NET_9, &[(slots.sync_table, 0x100), (slots.sync_cache, 0x108)]);
         let mut memory = TestMemory::default();
         memory.put_words(0x100, &[0x1000, 0x2000]);
-        // A held monitor, a free entry, a held monitor, and one that is left from other data.
+        // A held monitor, a free entry, a held monitor, and an entry with stale data.
         memory.put_words(0x1000, &[0, 0, 0x3000, 0x4008, 0, 0x5, 0x3000, 0x5008, 0x3000, 0x6008]);
         memory.put_words(0x3000, &[1, 0x7000]);
         for (object, index) in [(0x4000, 1_u64), (0x5000, 3), (0x6000, 4)] {
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn a_thin_lock_has_the_id_of_its_thread() {
         assert_eq!(thin_lock(0x0002_0007, 16), Some((7, 2)));
-        // Of .NET Core 3.1.
+        // .NET Core 3.1 has ten bits.
         assert_eq!(thin_lock(0x0001_0807, 10), Some((7, 2)));
         assert_eq!(thin_lock(0, 16), None);
         assert_eq!(thin_lock(HAS_INDEX_OR_HASH | 7, 16), None);

@@ -9,9 +9,9 @@ pub(crate) const MAX_MAPPINGS: usize = 1 << 18;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MappedFile {
-    /// Its first address.
+    /// The first address.
     pub start: u64,
-    /// The address past its last byte.
+    /// The address past the last byte.
     pub end: u64,
     /// The offset of `start` in the file.
     pub file_offset: u64,
@@ -23,9 +23,9 @@ pub struct MappedFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mapping {
-    /// Its first address.
+    /// The first address.
     pub start: u64,
-    /// The address past its last byte.
+    /// The address past the last byte.
     pub end: u64,
     /// True if the process may read it.
     pub is_readable: bool,

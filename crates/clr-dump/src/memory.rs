@@ -1,4 +1,4 @@
-//! Bytes at an address: the one thing that every reader of this crate needs.
+//! Bytes at an address: all that the readers of this crate need.
 
 /// The error for memory that a source does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -116,7 +116,7 @@ pub(crate) const fn offset(address: u64, by: u64) -> u64 {
     address.wrapping_add(by)
 }
 
-/// Memory with copied bytes of one range before it: the stack of a thread at a time at which it has run on.
+/// Memory with copied bytes of one range before it: the stack of a thread that has run on since.
 ///
 /// ```
 /// use clr_dump::{Memory, MemoryResult, Missing, WithCopy};

@@ -1,4 +1,4 @@
-//! Modules: their paths, and the metadata that names what they define.
+//! Modules: their paths, and the metadata with the names of their types and members.
 //!
 //! # Source
 //! ECMA-335 II.25 for the headers of an image; dotnet/runtime `src/coreclr/vm/ceeload.h` (`Module`).
@@ -27,7 +27,7 @@ pub struct Module {
     /// The path of its file; of a file in a bundle, its name. Empty if the memory lacks it, or if the
     /// assembly was made in memory. The assembly's name if it is a part of a program.
     pub path: String,
-    /// The address of its image; zero if it has none.
+    /// The address of the image; zero for a module without one.
     pub base: u64,
     /// The size of its image.
     pub size: u32,
@@ -36,7 +36,7 @@ pub struct Module {
     pub(crate) metadata: Option<Arc<[u8]>>,
     /// True if the program has its names, being compiled ahead of time.
     pub(crate) has_native_names: bool,
-    /// The address of the metadata; zero if there is none.
+    /// The address of the metadata; zero if missing.
     pub(crate) metadata_at: u64,
 }
 
@@ -52,7 +52,7 @@ impl Module {
             None if is_dynamic => made_metadata(memory, layout, address).ok().flatten(),
             None => None,
         };
-        // Of an assembly in a single file, .NET 9 has no path.
+        // .NET 9 has no path for an assembly in a single file.
         let path = path.unwrap_or_default();
         let own_name = || {
             let (_, bytes) = metadata.as_ref().filter(|_| !is_dynamic)?;
@@ -96,7 +96,7 @@ impl Module {
     }
 }
 
-/// Reads the metadata of a module that was made in memory; `None` if there is none.
+/// Reads the metadata of a module that was made in memory; `None` if the runtime has not copied any.
 fn made_metadata(
     memory: &dyn Memory,
     layout: &layout::Module,
@@ -120,12 +120,12 @@ fn made_metadata(
     Ok(Some((at, bytes)))
 }
 
-/// Follows pointers; zero if one of them is null.
+/// Follows pointers; zero if a pointer is null.
 pub(crate) fn follow(memory: &dyn Memory, address: u64, offsets: &[u64]) -> MemoryResult<u64> {
     offsets.iter().try_fold(address, |at, field| if at == 0 { Ok(0) } else { memory.u64(offset(at, *field)) })
 }
 
-/// Reads a text of UTF-16 that ends with NUL.
+/// Reads a UTF-16 string that ends with NUL.
 fn path(memory: &dyn Memory, at: u64) -> MemoryResult<String> {
     if at == 0 {
         return Ok(String::new());
@@ -156,7 +156,7 @@ struct Section {
     file_offset: u32,
 }
 
-/// The form in which an image is in memory.
+/// The form of an image in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Each section at its address.
@@ -203,7 +203,7 @@ impl PeImage {
         })
     }
 
-    /// Returns the address of an image-relative one.
+    /// Converts an image-relative address to an address in memory.
     fn address(&self, relative: u32, form: Form) -> Option<u64> {
         if form == Form::Mapped {
             return Some(offset(self.base, relative.into()));
@@ -227,7 +227,7 @@ impl PeImage {
             let [Ok(72), Ok(relative), Ok(size)] = header else { return None };
             Some((relative, size))
         };
-        // In a single file, the place in a mapped image can be that of the next assembly.
+        // In a single file, the place in a mapped image can belong to the next assembly.
         let is_of_another = header(Form::Flat).is_some_and(|flat| header(Form::Mapped) != Some(flat));
         let forms = if is_of_another { [Form::Flat, Form::Mapped] } else { [Form::Mapped, Form::Flat] };
         for form in forms {
@@ -249,7 +249,8 @@ mod tests {
     use super::*;
     use crate::memory::tests::TestMemory;
 
-    /// The file of an assembly with a section at 0x2000, whose metadata follows `gap` bytes after its CLI header.
+    /// The file of an assembly with a section at 0x2000, which has the metadata `gap` bytes after the CLI
+    /// header.
     fn assembly(gap: u32, text: &[u8]) -> Vec<u8> {
         let mut file = vec![0; 0x1e00];
         let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);

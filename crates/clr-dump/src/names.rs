@@ -54,9 +54,9 @@ pub struct Names<'m> {
     metadata_left: Cell<usize>,
     /// The types of objects that have static fields, of a program that was compiled ahead of time.
     storage: OnceCell<HashMap<u64, &'static str>>,
-    /// The constants of enumerations; `None` of types that are none.
+    /// The constants of enumerations; `None` for other types.
     pub(crate) enumerations: RefCell<HashMap<u64, Option<Constants>>>,
-    /// The loaded instances of generic structures by their names.
+    /// The loaded instances of generic structures, keyed by name.
     pub(crate) structures: OnceCell<HashMap<Arc<str>, u64>>,
 }
 
@@ -84,10 +84,10 @@ pub struct MethodName {
 pub struct Method {
     /// The module that defines it; `None` if the method was made in memory.
     pub module: Option<Arc<Module>>,
-    /// Its metadata token; `None` if the method was made in memory, or was compiled ahead of time with the
-    /// program.
+    /// The method's metadata token; `None` if the method was made in memory, or was compiled ahead of time
+    /// with the program.
     pub token: Option<u32>,
-    /// Its names.
+    /// The names of the method and its type.
     pub name: Option<MethodName>,
 }
 
@@ -194,7 +194,7 @@ impl<'m> Names<'m> {
         Some(MethodName { type_name, name: method.name, signature })
     }
 
-    /// Returns a module by its address.
+    /// Returns the module at an address.
     pub fn module(&self, address: u64) -> Arc<Module> {
         if let Some(module) = self.modules.borrow().get(&address) {
             return Arc::clone(module);
@@ -216,7 +216,7 @@ impl<'m> Names<'m> {
         self.type_name(self.memory.u64(object).ok()? & !7)
     }
 
-    /// Returns the modules that have been read so far, and those that have code of their own, by path.
+    /// Returns the modules that have been read so far and all modules with code of their own, by path.
     pub fn known_modules(&self) -> Vec<Arc<Module>> {
         for address in self.runtime.code().modules(self.memory) {
             self.module(address);
@@ -227,8 +227,8 @@ impl<'m> Names<'m> {
         modules
     }
 
-    /// Returns the name of a type by the address of its MethodTable or by its type handle, as the runtime
-    /// writes it: ``System.Collections.Generic.List`1[System.Int32]``. `None` if the memory lacks it.
+    /// Returns the name of a type, given its MethodTable address or type handle, as the runtime writes it:
+    /// ``System.Collections.Generic.List`1[System.Int32]``. `None` if the memory lacks it.
     pub fn type_name(&self, type_handle: u64) -> Option<Arc<str>> {
         if let Some(name) = self.types.borrow().get(&type_handle) {
             return name.clone();
@@ -302,7 +302,7 @@ impl<'m> Names<'m> {
         if is_array(flags) {
             let rank = self.rank(handle, flags).ok()?;
             let of = self.read_type(memory.u64(offset(handle, 48)).ok()?, depth, left)?;
-            // An array of one dimension whose first index need not be zero.
+            // A one-dimensional array with any lower bound.
             let dimensions = match rank {
                 1 if !is_vector(flags) => "*".to_owned(),
                 rank => ",".repeat(usize::from(rank.saturating_sub(1))),

@@ -1,4 +1,4 @@
-//! Native code: its images by address, and the caller's registers by their unwind information (`.eh_frame`).
+//! Native code: images by address, and the caller's registers from their unwind information (`.eh_frame`).
 //!
 //! All registers that a callee preserves are followed, which managed frames above need, and frames of signal
 //! handlers lead to the interrupted code.
@@ -40,14 +40,14 @@ pub struct NativeImage {
     pub path: Arc<str>,
     /// The address of its first byte.
     pub base: u64,
-    /// The build id; empty if it has none.
+    /// The build id; empty if missing.
     pub build_id: Vec<u8>,
     /// The value that its own addresses are shifted by.
     pub bias: u64,
     table: Option<SearchTable>,
 }
 
-/// The images of a process, also of one without a runtime. Their headers are read once.
+/// The images of a process, with or without a runtime. Their headers are read once.
 ///
 /// ```no_run
 /// use clr_dump::NativeImages;
@@ -80,7 +80,7 @@ impl NativeImages {
         Self { files, images: Mutex::default() }
     }
 
-    /// Returns the image that contains an address; `None` if there is none, or the memory lacks its headers.
+    /// Returns the image that contains an address; `None` outside images, or if the memory lacks the headers.
     pub fn at(&self, memory: &dyn Memory, address: u64) -> Option<Arc<NativeImage>> {
         let next = self.files.partition_point(|file| file.start <= address);
         let before = self.files.get(..next)?;
@@ -116,7 +116,7 @@ impl NativeImages {
         Entry::read(memory, entry)?.unwind(memory, registers, address)
     }
 
-    /// Returns the function that contains an address; `None` if there is none.
+    /// Returns the function that contains an address; `None` outside known functions.
     pub(crate) fn function(&self, memory: &dyn Memory, address: u64) -> Option<NativeFunction> {
         let image = self.at(memory, address)?;
         let entry = image.table.as_ref()?.find(memory, address).ok()??;
@@ -289,7 +289,7 @@ impl Entry {
                 None if register == Register::RSP => None,
                 None if is_preserved(register) => registers.get(register),
                 None => None,
-                // The value of a register may be missing where that of others is there.
+                // A register's value may be missing even if others are present.
                 rule => frame.saved(rule.as_ref(), cfa).unwrap_or_default(),
             };
             if let Some(value) = value {
@@ -339,7 +339,7 @@ fn is_preserved(register: Register) -> bool {
     PRESERVED.contains(&register)
 }
 
-/// A frame whose caller's registers are computed.
+/// A frame during the computation of its caller's registers.
 struct Frame<'f> {
     memory: &'f dyn Memory,
     registers: &'f Registers,
@@ -352,7 +352,7 @@ impl Frame<'_> {
         known.ok_or(UnwindError::UnknownRegister)
     }
 
-    /// The value of a register in the caller; `None` if it has none.
+    /// The value of a register in the caller; `None` if unknown.
     fn saved(&self, rule: Option<&RegisterRule<usize>>, cfa: u64) -> Result<Option<u64>, UnwindError> {
         let expression = |of: gimli::UnwindExpression<usize>| {
             self.evaluate(&of.get(self.section).map_err(unwind_error)?, Some(cfa))
@@ -402,9 +402,8 @@ impl Frame<'_> {
     }
 }
 
-/// The registers that a signal has interrupted, if the frame is the one that the kernel has put below a
-/// handler: its code is the system call that returns from it. C libraries need not have unwind information
-/// for it.
+/// The registers at the time of a signal, if the kernel put this frame below a signal handler: its code is
+/// the system call that returns from the handler. C libraries need not have unwind information for it.
 fn interrupted(memory: &dyn Memory, registers: &Registers) -> Option<Registers> {
     // mov rax, 15; syscall
     const RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];

@@ -1,5 +1,5 @@
-//! The runtime of a program that was compiled ahead of time (NativeAOT): its description of itself, its code,
-//! and the tables by which it names types and methods.
+//! The runtime of a NativeAOT program: its self-description, its code, and the tables with the names of types
+//! and methods.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/nativeaot/Runtime/DebugHeader.cpp` (`DotNetRuntimeDebugHeader`),
@@ -45,16 +45,16 @@ pub(crate) struct NativeAot {
     pub(crate) code: Range<u64>,
     /// The address of its TypeManager; zero if it was not found.
     manager: u64,
-    /// The sections of the program's header; none if they are of an unknown version.
+    /// The sections of the program's header; empty if their version is unknown.
     pub(crate) sections: Sections,
     names: OnceLock<Option<Arc<NativeNames>>>,
 }
 
-/// The runtime's description of itself.
+/// The runtime's self-description.
 struct Description {
     /// Offsets by the names of types and fields.
     fields: HashMap<(String, String), u32>,
-    /// The places of the values of global variables by their names.
+    /// The places of the values of global variables, keyed by name.
     globals: HashMap<String, u64>,
 }
 
@@ -68,8 +68,7 @@ pub(crate) struct Described {
     pub(crate) is_measured: bool,
 }
 
-/// Reads the runtime whose description is at an address, in the image of `file`; `files` has all of
-/// its mapped parts.
+/// Reads the runtime described at an address in the image of `file`; `files` has all of its mapped parts.
 pub(crate) fn read(
     memory: &dyn Memory,
     header: u64,
@@ -129,7 +128,7 @@ impl Description {
         self.fields.get(&(of.to_owned(), field.to_owned())).map(|at| u64::from(*at))
     }
 
-    /// The layout of the version with the described places; `None` if one is missing.
+    /// The version's layout with the described offsets; `None` if an offset is missing.
     fn layout(&self) -> Option<Layout> {
         // The type had another name before .NET 9.
         let names = ["RuntimeThreadLocals", "ThreadBuffer"];
@@ -143,13 +142,13 @@ impl Description {
         }
         layout.thread_store.first = self.field("ThreadStore", "m_ThreadList")?;
         layout.thread.link = link;
-        // Two other pointers to frames come between.
+        // Two other pointers to frames lie between.
         layout.thread.frame = link.checked_sub(24)?;
         layout.thread.os_id = field("m_threadId")?;
         layout.thread.allocation_context = AllocationContext::Thread(field("m_rgbAllocContextBuffer")?);
         layout.thread.exception_tracker = field("m_pExInfoStackHead")?;
-        // The reference to static fields of modules that were loaded, and the list of those of programs,
-        // follow two words further.
+        // The reference to static fields of modules that were loaded, and the list for the program's own
+        // static fields, follow two words further.
         layout.thread.static_fields = Some(layout.thread.exception_tracker.checked_add(24)?);
         layout.exception_tracker = ExceptionTracker {
             previous: self.field("ExInfo", "m_pPrevExInfo")?,
@@ -158,7 +157,7 @@ impl Description {
         Some(layout)
     }
 
-    /// The addresses of variables in the order of the layout; `None` if one is missing.
+    /// The addresses of variables in the order of the layout; `None` if a variable is missing.
     fn slots(&self, memory: &dyn Memory, layout: &Layout) -> Option<Vec<u64>> {
         let place = |name: &str| self.globals.get(name).copied();
         let instance = memory.u64(place("g_pTheRuntimeInstance")?).ok()?;
@@ -175,8 +174,8 @@ impl Description {
         Some(slots)
     }
 
-    /// Finds the program's code and its header in RuntimeInstance, whose fields are not described: the code
-    /// is a range of the image, and a list of modules leads to a header of the image. Returns whether the
+    /// Finds the program's code and its header in RuntimeInstance. Its fields are not described: the code is
+    /// a range of the image, and a list of modules leads to a header of the image. Returns whether the
     /// version of the header is known, too.
     fn find_program(
         &self,
@@ -209,15 +208,15 @@ impl Description {
     }
 }
 
-/// The end of the mapped parts of an image, by its first. The same file may be mapped elsewhere, too.
+/// The end of an image's mapped parts, given the first part. The same file may be mapped elsewhere, too.
 fn image_end(first: &MappedFile, files: &[MappedFile]) -> u64 {
     let is_part =
         |file: &&MappedFile| file.path == first.path && file.end.wrapping_sub(first.start) < MAX_BYTES;
     files.iter().filter(is_part).map(|part| part.end).max().unwrap_or(first.end)
 }
 
-/// The TypeManager and the header of the program, to which a list of modules leads: an entry has the next one
-/// and a TypeManager, which has the image and its header.
+/// The TypeManager and the header of the program, found through a list of modules: an entry has the next
+/// entry and a TypeManager, which has the image and its header.
 fn module_of_list(memory: &dyn Memory, entry: u64, image: u64) -> Option<(u64, u64)> {
     let [_, manager] = memory.words(entry).ok()?;
     let [of, header] = memory.words(manager).ok()?;
@@ -225,8 +224,8 @@ fn module_of_list(memory: &dyn Memory, entry: u64, image: u64) -> Option<(u64, u
 }
 
 impl NativeAot {
-    /// Returns the object that has the static fields of a thread that belong to the program, by the list of
-    /// such objects; `None` if it has none.
+    /// Returns the object that has the static fields of a thread that belong to the program, from the list of
+    /// such objects; `None` if the thread lacks one.
     pub(crate) fn thread_statics(&self, memory: &dyn Memory, list: u64) -> MemoryResult<Option<u64>> {
         let mut entry = memory.u64(list)?;
         for _ in 0..MAX_PROGRAMS {
@@ -269,7 +268,7 @@ fn method_start(memory: &dyn Memory, function: &NativeFunction) -> MemoryResult<
     if flags & KIND == 0 {
         return Ok(function.begin);
     }
-    // The distance to the data of the body comes before that to the body.
+    // The distance to the body's data precedes the distance to the body.
     let distance = memory.i32(offset(data, 5))?;
     Ok(function.begin.wrapping_add_signed(i64::from(distance).wrapping_neg()))
 }
@@ -294,7 +293,8 @@ mod tests {
     const IMAGE: u64 = 0x5000_0000;
     const HEAP: u64 = IMAGE + 0x9000;
 
-    /// The C library may have its heap so close to the image that a pointer into it could be one into the image.
+    /// The C library's heap may be so close to the image that a pointer into it looks like a pointer into the
+    /// image.
     #[test]
     fn a_pointer_to_the_heap_next_to_the_image_is_not_code() {
         let mut memory = TestMemory::default();

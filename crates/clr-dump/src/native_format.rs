@@ -1,7 +1,6 @@
-//! The native format: the metadata of a program that was compiled ahead of time, and the hash tables beside
-//! it.
+//! The native format: the metadata of a NativeAOT program, and its hash tables.
 //!
-//! Records are read by their offset. A handle is a kind of record with an offset.
+//! Records are addressed by offset. A handle is a kind of record with an offset.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/tools/Common/Internal/NativeFormat` and
@@ -52,7 +51,8 @@ impl<'b> Bytes<'b> {
         self.array().map(i32::from_le_bytes)
     }
 
-    /// Reads a number of one to five bytes; the first one has the number of the others in its lowest bits.
+    /// Reads a number of one to five bytes; the lowest bits of the first byte give the number of further
+    /// bytes.
     pub(crate) fn unsigned(&mut self) -> Option<u32> {
         let length = self.length()?;
         if length == 5 {
@@ -104,7 +104,7 @@ impl<'b> Bytes<'b> {
         Some(Handle { kind, offset: raw >> 8 })
     }
 
-    /// Reads a handle whose kind is known.
+    /// Reads a handle of a known kind.
     fn handle_of(&mut self, kind: u8) -> Option<Handle> {
         Some(Handle { kind, offset: self.unsigned()? })
     }
@@ -197,7 +197,7 @@ impl<'b> Metadata<'b> {
         Some(Bytes::new(self.0, at))
     }
 
-    /// Returns a text by its offset.
+    /// Returns the string at an offset.
     pub(crate) fn text(&self, at: u32) -> Option<&'b str> {
         let mut bytes = Bytes::new(self.0, usize::try_from(at).ok()?);
         let length = usize::try_from(bytes.unsigned()?).ok().filter(|length| *length <= MAX_LENGTH)?;
@@ -364,7 +364,7 @@ impl<'b> Metadata<'b> {
         Some(())
     }
 
-    /// Writes the name of a type with its namespace, or that of a namespace.
+    /// Writes the name of a type with its namespace, or the name of a namespace.
     fn write_named(&self, handle: Handle, depth: u32, text: &mut String) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         let (owner, name) = match handle.kind {
@@ -389,7 +389,7 @@ impl<'b> Metadata<'b> {
                 if matches!(owner.kind, kind::TYPE | kind::TYPE_REFERENCE) { "+" } else { "." },
             )?;
         }
-        // The outermost namespace has no name.
+        // The outermost namespace is unnamed.
         match name {
             0 => Some(()),
             at => Self::push(text, self.text(at)?),
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!([signed(&[0x1f; 8]), signed(&[0xff; 8])], [None, None]);
     }
 
-    /// Metadata whose records are added one after the other.
+    /// Metadata under construction, one record after the other.
     struct Records(Vec<u8>);
 
     impl Records {
@@ -478,7 +478,7 @@ mod tests {
         let signature =
             [vec![0x20], nothing.clone(), handle(int), vec![4], handle(instance), handle(variable)];
         let signature = records.add(0x2b, &[&signature[..], &[nothing]].concat());
-        // A type that is a part of itself.
+        // A recursive type.
         let at = u32::try_from(records.0.len()).unwrap();
         let circle = Handle { kind: kind::SINGLE_ARRAY, offset: at };
         records.add(kind::SINGLE_ARRAY, &[handle(circle)]);

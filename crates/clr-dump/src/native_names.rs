@@ -1,5 +1,5 @@
-//! Names of types and methods of a program that was compiled ahead of time, by its metadata. They are in the
-//! program for reflection and for the texts of stacks, also where its symbols were removed.
+//! Names of types and methods from the metadata of a NativeAOT program. The program has them for reflection
+//! and for printing stacks, even if its symbols were removed.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/nativeaot/System.Private.StackTraceMetadata` (methods),
@@ -52,13 +52,13 @@ struct MethodRecord {
 /// The type that declares a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Its record in the metadata.
+    /// The type's record in the metadata.
     Definition(Handle),
-    /// Its MethodTable.
+    /// The type's MethodTable.
     Type(u64),
 }
 
-/// A method by its names.
+/// The names of a method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NativeMethod<'n> {
     pub(crate) owner: Owner,
@@ -67,7 +67,7 @@ pub(crate) struct NativeMethod<'n> {
     pub(crate) signature: String,
 }
 
-/// Bits of the first byte of a method's entry: which parts differ from those of the entry before.
+/// Bits of the first byte of a method's entry: which parts differ from the previous entry.
 mod change {
     pub(super) const OWNER: u8 = 1;
     pub(super) const NAME: u8 = 2;
@@ -169,7 +169,7 @@ impl NativeNames {
         })
     }
 
-    /// Returns the method that begins at an address; `None` if it has no names.
+    /// Returns the method that begins at an address; `None` if it is unnamed.
     pub(crate) fn method(&self, start: u64) -> Option<NativeMethod<'_>> {
         let index = self.methods.binary_search_by_key(&start, |method| method.start).ok()?;
         let method = self.methods.get(index)?;
@@ -178,12 +178,12 @@ impl NativeNames {
         Some(NativeMethod { owner: method.owner, name: metadata.text(method.name)?, signature })
     }
 
-    /// Returns the name of a type by its record.
+    /// Returns the name of the type with this record.
     pub(crate) fn type_name(&self, handle: Handle) -> Option<String> {
         Metadata::new(&self.metadata)?.type_name(handle)
     }
 
-    /// Returns the assembly of a type by its record: its address and its name.
+    /// Returns the address and name of the assembly that defines the type with this record.
     pub(crate) fn assembly_of(&self, handle: Handle) -> Option<(u64, &str)> {
         let (at, name) = Metadata::new(&self.metadata)?.assembly(handle)?;
         Some((offset(self.metadata_at, at.into()), name))
@@ -214,7 +214,7 @@ impl NativeNames {
     }
 }
 
-/// The addresses that maps refer to by their index, each relative to its own place.
+/// The addresses that maps refer to by index, each relative to its own place.
 struct Fixups {
     place: u64,
     bytes: Vec<u8>,
@@ -233,7 +233,7 @@ impl Fixups {
     }
 }
 
-/// Returns true if a type has the kind of array that its flags say: one of any number of dimensions.
+/// Returns true if the flags denote an array, of any number of dimensions.
 pub(crate) const fn is_array(flags: u32) -> bool {
     matches!(element_type(flags), 0x17 | 0x18)
 }
@@ -275,7 +275,7 @@ pub(crate) fn instance(
     let interfaces = u64::from(memory.u16(offset(type_handle, 18))?);
     let is_dynamic = flags & IS_DYNAMIC != 0;
     let pointer_size = if is_dynamic { 8 } else { 4 };
-    // The module, and data of its own, come before those that not all types have.
+    // The module and the type's own data precede the optional fields.
     let optional = flags & (HAS_DISPATCH_MAP | HAS_FINALIZER | HAS_SEALED_SLOTS | optional_fields);
     let before = u64::from(optional.count_ones()).wrapping_add(2).wrapping_mul(pointer_size);
     let table = slots.wrapping_add(interfaces).wrapping_mul(8).wrapping_add(24);
@@ -290,8 +290,8 @@ pub(crate) fn instance(
         }
     };
     let (definition, arguments) = (follow(at)?, follow(offset(at, pointer_size))?);
-    // The definition, which has no objects, has the number in the place of their size, and before .NET 9 in
-    // that of the size of elements.
+    // A definition is never instantiated, so it has the number in the place of their size, and before .NET 9
+    // in place of the element size.
     let count = match memory.u32(offset(definition, 4))? {
         0 => memory.u16(definition)?.into(),
         count => count,

@@ -1,4 +1,4 @@
-//! The sections of a program that was compiled ahead of time, by its header.
+//! The sections of a NativeAOT program, read from its header.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/nativeaot/Runtime/inc/ModuleHeaders.h`.
@@ -18,7 +18,7 @@ const MAX_BYTES: u64 = 256 << 20;
 pub(crate) mod section {
     /// Pointers to the references to the objects that have the static fields of types.
     pub(crate) const STATIC_FIELDS: u32 = 201;
-    /// Objects that the program begins with, such as texts.
+    /// Objects that the program starts with, such as string literals.
     pub(crate) const FROZEN_OBJECTS: u32 = 206;
     /// The map from types to their definitions in the metadata.
     pub(crate) const TYPE_MAP: u32 = 301;
@@ -28,16 +28,17 @@ pub(crate) mod section {
     pub(crate) const COMMON_FIXUPS: u32 = 308;
     /// The metadata.
     pub(crate) const METADATA: u32 = 313;
-    /// The map from methods to their names, for the texts of stacks.
+    /// The map from methods to their names, for printing stacks.
     pub(crate) const METHOD_NAMES: u32 = 327;
 }
 
-/// The places of the sections by their numbers.
+/// The places of the sections, keyed by number.
 #[derive(Debug, Default)]
 pub(crate) struct Sections(HashMap<u32, Range<u64>>);
 
 impl Sections {
-    /// Reads the sections of a header, and whether its version is known: of an unknown one there are none.
+    /// Reads the sections of a header, and whether its version is known. An unknown version yields no
+    /// sections.
     pub(crate) fn read(memory: &dyn Memory, header: u64) -> MemoryResult<(Self, bool)> {
         /// Measured: .NET 8 and 9.
         const KNOWN: [u16; 2] = [9, 10];
@@ -49,7 +50,7 @@ impl Sections {
         for index in 0..u64::from(memory.u16(offset(header, 12))?.min(MAX_SECTIONS)) {
             let at = offset(header, index.wrapping_mul(size).wrapping_add(16));
             let [start, end] = memory.words(offset(at, 8))?;
-            // Some have no end.
+            // Some lack an end.
             if start < end && end.wrapping_sub(start) <= MAX_BYTES {
                 sections.0.insert(memory.u32(at)?, start..end);
             }

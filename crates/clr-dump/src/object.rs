@@ -1,4 +1,4 @@
-//! The contents of objects: fields with values, elements of arrays, texts.
+//! The contents of objects: fields with values, elements of arrays, strings.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/object.h` (`Object`, `ArrayBase`, `StringObject`).
@@ -22,7 +22,7 @@ const MAX_VALUES: usize = 1 << 16;
 const MAX_BYTES: usize = 64;
 /// Maximum number of elements of a fixed-size buffer.
 const MAX_ELEMENTS: u32 = 256;
-/// The most characters that are read of a text that a value refers to.
+/// Maximum number of characters to read of a string that a value refers to.
 const PREVIEW: u32 = 256;
 
 /// A value.
@@ -41,7 +41,7 @@ pub enum Value {
     Single(f32),
     /// A number of double precision.
     Double(f64),
-    /// A pointer that is not to an object of its own.
+    /// A pointer that does not refer to an object of its own.
     Pointer(u64),
     /// No object.
     Null,
@@ -51,21 +51,21 @@ pub enum Value {
         address: u64,
         /// The type; `None` if the memory lacks it.
         type_name: Option<Arc<str>>,
-        /// The first 256 characters of a text, and whether there are more.
+        /// The first 256 characters of a string; true if it is longer.
         text: Option<(String, bool)>,
     },
     /// A structure with its fields.
     Structure {
-        /// Its type; `None` if the memory lacks it.
+        /// The type of the structure; `None` if the memory lacks it.
         type_name: Option<Arc<str>>,
-        /// Its fields.
+        /// The fields of the structure.
         fields: Vec<FieldValue>,
     },
     /// A value of an enumeration.
     Enumeration {
-        /// Its number.
+        /// The underlying number.
         number: i64,
-        /// The name of the number, or of its flags with commas between; `None` if it has none.
+        /// The name of the constant, or of the flags separated by commas; `None` if unnamed.
         name: Option<String>,
     },
     /// The elements of a buffer of a fixed size in a structure (`fixed`, `[InlineArray]`).
@@ -75,7 +75,7 @@ pub enum Value {
         /// The number of all elements.
         length: u32,
     },
-    /// A structure whose fields are not known, or of which there are too many: its first bytes.
+    /// The first bytes of a structure with unknown or too many fields.
     Bytes(Vec<u8>),
     /// The memory lacks it.
     Missing,
@@ -87,7 +87,7 @@ pub enum Value {
 pub struct FieldValue {
     /// The field.
     pub field: Field,
-    /// Its value.
+    /// The value of the field.
     pub value: Value,
 }
 
@@ -95,9 +95,9 @@ pub struct FieldValue {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ObjectContent {
-    /// A text.
+    /// A string.
     Text {
-        /// Its first characters.
+        /// The first characters.
         text: String,
         /// The number of all its UTF-16 units.
         length: u32,
@@ -106,7 +106,7 @@ pub enum ObjectContent {
     Array {
         /// The lengths of its dimensions.
         lengths: Vec<u32>,
-        /// Its first elements, the last dimension fastest.
+        /// The first elements, the last dimension fastest.
         elements: Vec<Value>,
     },
     /// Any other object.
@@ -114,8 +114,8 @@ pub enum ObjectContent {
 }
 
 impl Names<'_> {
-    /// Returns the content of an object: of a text at most `most` characters, of an array at most `most`
-    /// elements.
+    /// Returns the content of an object: at most `most` characters of a string, or `most` elements of an
+    /// array.
     ///
     /// ```no_run
     /// use clr_dump::ObjectContent;
@@ -153,19 +153,19 @@ impl Names<'_> {
         Ok(ObjectContent::Fields(self.values(fields, offset(object.address, 8), MAX_DEPTH, &mut left)))
     }
 
-    /// Returns true if a type is that of texts.
+    /// Returns true if a type is `System.String`.
     pub fn is_string(&self, type_handle: u64) -> bool {
         let flags = self.memory().u32(type_handle).unwrap_or_default();
         // Units of two bytes, and no array.
         flags & (HAS_COMPONENT_SIZE | 0xffff) == HAS_COMPONENT_SIZE | 2 && !self.is_of_array(flags)
     }
 
-    /// Returns the first characters of a text.
+    /// Returns the first characters of a string.
     pub fn string(&self, object: &HeapObject, most: u32) -> MemoryResult<String> {
         self.text(object.address, object.length.min(most))
     }
 
-    /// Returns the number of UTF-16 units of a text, or of the elements of an array.
+    /// Returns the number of UTF-16 units of a string, or of elements of an array.
     pub fn length(&self, object: &HeapObject) -> u32 {
         object.length
     }
@@ -177,7 +177,8 @@ impl Names<'_> {
         Some((target, self.memory().u64(target).ok()? & !7))
     }
 
-    /// Returns the value of a field of an object by its name; `None` if it has none, or the memory lacks it.
+    /// Returns the value of an object's field with the given name; `None` if it has no such field, or the
+    /// memory lacks it.
     ///
     /// ```no_run
     /// use clr_dump::Value;
@@ -293,7 +294,7 @@ impl Names<'_> {
         values
     }
 
-    /// Reads a value. `size` is that of a structure whose fields are not known.
+    /// Reads a value. `size` is the size of a structure with unknown fields.
     fn value(
         &self,
         kind: ValueKind,

@@ -12,7 +12,7 @@ const PAGE: u64 = 1 << 16;
 /// Pages of each of the two generations of the cache: 16 MiB together.
 const PAGES: usize = 128;
 
-/// A file of which recently used pages are kept.
+/// A file with a cache of recently used pages.
 pub(crate) struct PagedFile {
     file: Box<dyn ReadAt>,
     size: u64,
@@ -62,8 +62,8 @@ impl PagedFile {
         self.size
     }
 
-    /// Fills `buffer` from an offset on. Large reads are not kept: what is read in order of addresses is not
-    /// read again soon.
+    /// Fills `buffer` from an offset on. Large reads are not cached: data read in address order is not needed
+    /// again soon.
     pub(crate) fn read_exact(&self, mut offset: u64, mut buffer: &mut [u8]) -> io::Result<()> {
         if u64::try_from(buffer.len()).is_ok_and(|size| size >= PAGE) {
             return match self.fill(offset, buffer)? {
@@ -82,7 +82,7 @@ impl PagedFile {
         Ok(())
     }
 
-    /// Reads `size` bytes, as far as the file goes.
+    /// Reads `size` bytes, or up to the end of the file.
     pub(crate) fn bytes(&self, offset: u64, size: u64) -> io::Result<Vec<u8>> {
         let size = size.min(self.size.saturating_sub(offset));
         let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];

@@ -14,7 +14,7 @@ const HEADER: u64 = 8;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Pointers {
     None,
-    /// Runs: the offset of each, and its bytes less those of the object.
+    /// Runs: the offset of each, and its size minus the object's size.
     Runs(Box<[(u64, i64)]>),
     /// The elements of an array of structures: from an offset on, numbers of references and bytes between.
     Elements(u64, Box<[(u32, u32)]>),

@@ -29,7 +29,7 @@ impl ProcessMemory {
     /// Opens the memory of a process. This takes the permission to trace it.
     ///
     /// # Errors
-    /// If there is no such process, or its memory may not be read.
+    /// If the process does not exist, or the caller may not read its memory.
     pub fn open(pid: u32) -> Result<Self, Error> {
         let path = format!("/proc/{pid}/mem");
         let file = File::open(&path).map_err(|error| Error::Io { what: path, error })?;

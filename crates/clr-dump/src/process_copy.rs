@@ -18,13 +18,13 @@ use crate::process::ProcessMemory;
 pub struct CopySettings<'a> {
     /// The architecture of the process (`e_machine`).
     pub machine: u16,
-    /// The threads; the one that a signal is for comes first.
+    /// The threads, starting with the thread that a signal is for.
     pub threads: &'a [ThreadNote],
     /// The stack pointers of the threads.
     pub stack_pointers: &'a [u64],
     /// The memory to copy.
     pub content: CoreContent<'a>,
-    /// Pages that are copied before all other memory, by number: those that an analysis reads.
+    /// Numbers of the pages that an analysis reads. They are copied before all other memory.
     pub first_pages: &'a BTreeSet<u64>,
     /// The limits.
     pub limits: CopyLimits,
@@ -34,7 +34,7 @@ pub struct CopySettings<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each")]
 pub struct CopyLimits {
-    /// The most bytes of memory that are copied.
+    /// Maximum number of bytes of memory to copy.
     pub bytes: Option<u64>,
     /// The time at which copying ends.
     pub time: Option<TimeLimit>,
@@ -79,8 +79,8 @@ const SPARE_PLACES: u64 = 256;
 /// zeros become holes of the file. `copied` is called once the memory is copied, to let the process run on
 /// while the headers are written.
 ///
-/// The first pages come first, then stacks, the data of modules and runtime, and the largest memory last:
-/// limits cost the heap before the stacks. The core dump has a note about what was left out.
+/// The order is: first pages, stacks, the data of modules and runtime, and the largest memory last, so that
+/// limits cost the heap before the stacks. A note in the core dump describes omissions.
 ///
 /// # Errors
 /// If the process has ended, or the file cannot be written.
@@ -178,7 +178,7 @@ impl CoreCopy<'_> {
                 done = done.saturating_add(size);
                 continue;
             }
-            // Page by page, as far as the first one that cannot be read.
+            // Page by page, up to the first unreadable page.
             let size = PAGE.min(left);
             if self.read(address, size) {
                 self.write(offset.saturating_add(address.saturating_sub(start)), size)?;
@@ -195,7 +195,7 @@ impl CoreCopy<'_> {
         Ok(())
     }
 
-    /// Adds a segment whose memory is in the file.
+    /// Adds a segment with its memory in the file.
     fn push(&mut self, address: u64, bytes: u64, file_offset: u64, flags: u32) {
         if bytes == 0 || self.segments.len() >= self.places {
             return;
@@ -205,7 +205,7 @@ impl CoreCopy<'_> {
         self.end = self.end.max(end);
     }
 
-    /// Adds a segment whose memory is not in the file.
+    /// Adds a segment without its memory in the file.
     fn omit(&mut self, address: u64, bytes: u64, flags: u32) {
         if self.segments.len() < self.places {
             let (file_offset, file_bytes) = (self.end, 0);
@@ -236,7 +236,7 @@ impl CoreCopy<'_> {
         self.memory.read(address, buffer).is_ok()
     }
 
-    /// Writes the pages that were read, except those of zeros.
+    /// Writes the pages that were read, except pages of zeros.
     fn write(&mut self, offset: u64, size: u64) -> Result<(), Error> {
         let size = usize::try_from(size).unwrap_or(STEP);
         let bytes = self.buffer.get(..size).unwrap_or_default();
@@ -290,7 +290,7 @@ fn process_note(memory: &ProcessMemory, mappings: &[Mapping]) -> ProcessNote {
 mod tests {
     use super::*;
 
-    /// The process is this one, which goes on: only what does not change is compared.
+    /// The test copies its own process while it runs, and compares only memory that does not change.
     #[test]
     fn the_memory_of_this_process_is_in_its_core() {
         use crate::core_file::CoreFile;

@@ -35,7 +35,7 @@ impl Image {
         if memory.u32(header)? != SIGNATURE {
             return Err(Missing { address: header });
         }
-        // Signature, versions and flags come before the number of sections.
+        // Signature, versions and flags precede the number of sections.
         let count = memory.u32(offset(header, 12))?.min(MAX_SECTIONS);
         for index in 0..u64::from(count) {
             let at = offset(header, index.wrapping_mul(12).wrapping_add(16));
@@ -64,9 +64,9 @@ impl Image {
 
     /// Returns the function that contains an address, with its index.
     ///
-    /// The search reads only entries on its way: a core has the pages that a search of its writer touched. Where
-    /// one is missing, the nearest page that is there takes its place. A stripped core has only the entries of its
-    /// writer's search, which may have left out the last one.
+    /// The search reads only entries on its way: a core has the pages that a search of its writer touched.
+    /// The nearest present page takes the place of a missing page. A stripped core has only the entries of
+    /// its writer's search, which may lack the last entry.
     pub(crate) fn function_at(
         &self,
         memory: &dyn Memory,
@@ -215,7 +215,7 @@ mod tests {
         let functions: Vec<[u32; 2]> = (1..4001).map(|index| [index * 16, index * 16 + 8]).collect();
         let mut memory = image(&functions);
         let image = Image::read(&memory, BASE).unwrap();
-        // Only the entries from 1000 to 1009 and those of another page are there.
+        // Only the entries from 1000 to 1009 and the entries of another page are present.
         memory.put(FUNCTIONS, &[]);
         let entries = |from: u32, count: u32| {
             let entries = (from + 1..=from + count).map(|index| [index * 16, index * 16 + 8, 0]);

@@ -38,7 +38,7 @@ const OF_EPHEMERAL_SEGMENT: u64 = 1;
 const OF_FINALIZE_QUEUE: u64 = 2;
 const OF_GENERATION_TABLE: u64 = 18;
 
-/// A part of the heap with objects one after the other.
+/// A part of the heap with consecutive objects.
 pub(crate) struct Region {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -49,16 +49,16 @@ pub(crate) struct Region {
 pub(crate) struct HeapLayout {
     /// In the order of their addresses; no two overlap.
     pub(crate) regions: Vec<Region>,
-    /// The end of each unused part, by its start.
+    /// The end of each unused part, keyed by start.
     pub(crate) holes: HashMap<u64, u64>,
     pub(crate) is_moving: bool,
-    /// The bytes that are committed for the regions, with what follows their objects.
+    /// Bytes committed for the regions, including the memory past their objects.
     pub(crate) committed: u64,
     /// The queues of objects with finalizers, one for each heap.
     pub(crate) finalize_queues: Vec<u64>,
     /// The address of the map of handle tables.
     pub(crate) handle_map: u64,
-    /// The number of generations, with those of large and of pinned objects.
+    /// The number of generations, including the large and pinned object heaps.
     pub(crate) generations: u64,
 }
 
@@ -77,7 +77,7 @@ impl<'m> Variables<'m> {
 
     /// The address in a pointer.
     fn pointer(&self, index: u64) -> MemoryResult<u64> {
-        // The number of generations comes before the pointers, where the heap is described.
+        // The number of generations precedes the pointers if the heap is described.
         let first = if self.heap == Heap::Described { 24 } else { 16 };
         self.memory.u64(offset(self.address, index.wrapping_mul(8).wrapping_add(first)))
     }
@@ -119,7 +119,7 @@ impl<'m> Variables<'m> {
     }
 }
 
-/// Whether the heap is that of a server's collector.
+/// Returns true if the heap belongs to the server collector.
 fn is_server(memory: &dyn Memory, runtime: &Runtime, variables: &Variables<'_>) -> MemoryResult<bool> {
     match runtime.slot(runtime.layout.slots.heap_type) {
         // NativeAOT does not say: only a server's collector has the variable of its heaps.
@@ -128,7 +128,7 @@ fn is_server(memory: &dyn Memory, runtime: &Runtime, variables: &Variables<'_>) 
     }
 }
 
-/// Whether a collection is moving objects.
+/// Returns true if a collection is moving objects.
 pub(crate) fn is_moving(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<bool> {
     Ok(memory.u32(moving_mark(memory, runtime)?)? != 0)
 }
@@ -168,7 +168,7 @@ impl HeapLayout {
         }
         let mut seen = HashSet::new();
         for (end, ephemeral, table) in heaps {
-            // Generations share segments, whose list begins with the oldest one.
+            // Generations share segments. Their list begins with the oldest generation.
             for index in (0..generations).rev() {
                 let generation = offset(table, generation_size.wrapping_mul(index));
                 layout.add_hole(memory, offset(generation, context))?;
@@ -176,7 +176,7 @@ impl HeapLayout {
                 while segment != 0 && seen.len() < MAX_REGIONS && seen.insert(segment) {
                     let [allocated, committed, _, _, start, _, next] = memory.words(segment)?;
                     let end = match segment == ephemeral {
-                        // A collection sets one before the other.
+                        // A collection sets the two at different times.
                         true if layout.is_moving => end.max(allocated),
                         true => end,
                         false => allocated,

@@ -44,7 +44,7 @@ impl Register {
     }
 }
 
-/// The registers of a thread in one frame. A register whose value is not known has none.
+/// The registers of a thread in one frame. An unknown register has no value.
 ///
 /// ```
 /// use clr_dump::{Register, Registers};
@@ -55,7 +55,7 @@ impl Register {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registers {
-    /// The instruction pointer: that of the thread in its innermost frame, a return address in others.
+    /// The instruction pointer: the thread's in its innermost frame, a return address in other frames.
     pub ip: u64,
     /// The stack pointer.
     pub sp: u64,
@@ -63,12 +63,12 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Registers of which these three are known.
+    /// Registers with only these three known.
     pub fn new(ip: u64, sp: u64, bp: u64) -> Self {
         Self::unknown(ip, sp).with(Register::RBP, bp)
     }
 
-    /// The registers in the kernel's form, `user_regs_struct` of x86-64; `None` if there are fewer bytes.
+    /// The registers in the kernel's form, `user_regs_struct` of x86-64; `None` if `bytes` is too short.
     ///
     /// # Source
     /// Linux `arch/x86/include/asm/user_64.h`.
@@ -100,20 +100,20 @@ impl Registers {
         Some(registers)
     }
 
-    /// Registers of which only these two are known.
+    /// Registers with only these two known.
     pub(crate) const fn unknown(ip: u64, sp: u64) -> Self {
         Self { ip, sp, others: [None; 16] }
     }
 
-    /// The same with the value of another register.
+    /// Returns the registers with `register` set to `value`.
     #[must_use]
     pub fn with(mut self, register: Register, value: u64) -> Self {
         self.set(register, value);
         self
     }
 
-    /// The same with the registers that a callee preserves, in the order in which the runtime keeps them: r12,
-    /// r13, r14, r15, rbx, rbp.
+    /// Returns the registers with the callee-saved registers set, in the order in which the runtime keeps
+    /// them: r12, r13, r14, r15, rbx, rbp.
     #[must_use]
     pub(crate) fn with_preserved(mut self, values: [u64; 6]) -> Self {
         const ORDER: [Register; 6] =

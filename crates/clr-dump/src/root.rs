@@ -1,4 +1,4 @@
-//! Roots of objects: what keeps them alive.
+//! Roots, which keep objects alive.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/gc/gcpriv.h` (`CFinalize`), `vm/threadstatics.h` (`ThreadLocalData`).
@@ -50,8 +50,8 @@ impl Names<'_> {
         Ok(objects)
     }
 
-    /// Returns the objects that have the static fields of the types of a program that was compiled ahead of
-    /// time; none for others, whose fields have [places](Self::static_fields).
+    /// Returns the objects that hold the static fields of a NativeAOT program's types. Empty for other
+    /// programs: their fields have [places](Self::static_fields).
     ///
     /// # Errors
     /// If the memory lacks the list.
@@ -79,12 +79,12 @@ impl Names<'_> {
     }
 
     /// Returns the array that has the static fields of a thread (`[ThreadStatic]`) that are references, or
-    /// the object that has all of them (NativeAOT); `None` if it has none.
+    /// the object that has all of them (NativeAOT); `None` if the thread lacks it.
     ///
     /// # Errors
     /// If the memory lacks the way to it.
     pub fn thread_static_array(&self, thread: &Thread) -> MemoryResult<Option<u64>> {
-        // Elsewhere these arrays are among those that handles hold.
+        // In other versions, handles hold these arrays.
         let Some(place) = self.runtime().layout.thread.static_fields else { return Ok(None) };
         if let Some(program) = self.runtime().native_aot() {
             return program.thread_statics(self.memory(), offset(thread.address, place));
@@ -137,8 +137,8 @@ impl Names<'_> {
 }
 
 impl Names<'_> {
-    /// Returns the words of a part of a stack that are addresses of objects, in their order, each once. They need
-    /// not be what the code there still uses.
+    /// Returns the distinct words of a part of a stack that are addresses of objects, in order. The code
+    /// there need not still use the objects.
     pub fn object_words(&self, start: u64, end: u64) -> Vec<u64> {
         let memory = self.memory();
         let Ok(layout) = HeapLayout::read(memory, self.runtime()) else { return Vec::new() };
@@ -156,8 +156,8 @@ impl Names<'_> {
         words
     }
 
-    /// Returns the texts that words of a part of a stack refer to, each object once. They need not be what
-    /// the code there still uses.
+    /// Returns the strings that words of a part of a stack refer to, each object once. The code there need
+    /// not still use them.
     pub fn texts_between(&self, start: u64, end: u64) -> Vec<String> {
         let memory = self.memory();
         let mut seen = HashSet::new();

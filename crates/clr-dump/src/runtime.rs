@@ -60,7 +60,7 @@ pub struct Runtime {
     pub(crate) deep_frames_left: AtomicU32,
 }
 
-/// The facts by which a runtime is read.
+/// The facts needed to read a runtime.
 struct KnownBuild {
     version: String,
     layout: &'static Layout,
@@ -178,7 +178,7 @@ impl Runtime {
         runtime.checked(memory)
     }
 
-    /// Fails if the layout is a wrong one.
+    /// Fails if the layout is wrong.
     fn checked(self, memory: &dyn Memory) -> Result<Self, Error> {
         let mut attempts = (0..ATTEMPTS).map(|_| self.check(memory));
         let result = attempts.find(Result::is_ok).unwrap_or_else(|| self.check(memory));
@@ -188,7 +188,7 @@ impl Runtime {
         }
     }
 
-    /// Checks facts that hold only if the layout is the right one.
+    /// Checks facts that hold only if the layout is right.
     fn check(&self, memory: &dyn Memory) -> Result<(), &'static str> {
         let slots = &self.layout.slots;
         let free =
@@ -254,13 +254,13 @@ impl Runtime {
         self.base
     }
 
-    /// Returns true if the structures were measured with this very build. If not, those of its major version
-    /// are used, and have passed the checks.
+    /// Returns true if the structures were measured with this very build. If not, the structures of its major
+    /// version are used, and have passed the checks.
     pub const fn is_measured(&self) -> bool {
         self.is_measured
     }
 
-    /// Returns true if the program was compiled ahead of time (NativeAOT). Its runtime has no description of
+    /// Returns true if the program was compiled ahead of time (NativeAOT). Its runtime does not describe
     /// fields, static fields and monitors.
     pub const fn is_native_aot(&self) -> bool {
         self.native_aot.is_some()
@@ -297,7 +297,7 @@ impl Runtime {
         thread::list(memory, &self.layout, store)
     }
 
-    /// Returns the managed object of a thread; `None` if it has none.
+    /// Returns the managed object of a thread; `None` if the thread lacks one.
     ///
     /// # Errors
     /// If the memory lacks the way to it.
@@ -310,7 +310,7 @@ impl Runtime {
         memory.u64(handle).map(|object| Some(object).filter(|object| *object != 0))
     }
 
-    /// Returns the name that the program gave a thread; `None` if it has none.
+    /// Returns the name that the program gave a thread; `None` if unnamed.
     ///
     /// # Errors
     /// If the memory lacks the thread's object: small cores do.
@@ -355,7 +355,7 @@ impl Runtime {
         }
     }
 
-    /// The address of a global variable; zero if there is none.
+    /// The address of a global variable; zero if missing.
     pub(crate) fn slot(&self, index: usize) -> u64 {
         self.slots.get(index).copied().unwrap_or_default()
     }
@@ -391,8 +391,8 @@ fn slots(
     })
 }
 
-/// Finds the version of a runtime whose build is not known: in its own information, or in the path, in which
-/// a shared runtime has a folder of its version.
+/// Finds the version of an unknown runtime build: in its own information, or in the path, where a shared
+/// runtime has a folder named by version.
 fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> {
     const SIGNATURE: &[u8] = b"DotNetRuntimeInfo\0";
     if let Some((start, size)) = image.data
@@ -407,7 +407,7 @@ fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> 
         && memory.u32(offset(info, 20)).is_ok_and(|version| version >= 2)
     {
         let [major, minor, build] = [96, 100, 104].map(|at| memory.u32(offset(info, at)));
-        // The last two digits of the build are those of the year.
+        // The last two digits of the build encode the year.
         return Some(format!("{}.{}.{}", major.ok()?, minor.ok()?, build.ok()? / 100));
     }
     let folder = path.rsplit('/').nth(1)?;
@@ -415,8 +415,8 @@ fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> 
     Some(folder.to_owned())
 }
 
-/// Finds the version in a text of the runtime's data, `@(#)Version 9.0.725.31616 @Commit: …`: the last two
-/// digits of the third number are those of the year.
+/// Finds the version in a string of the runtime's data, `@(#)Version 9.0.725.31616 @Commit: …`. The last two
+/// digits of the third number encode the year.
 fn version_in_data(memory: &dyn Memory, start: u64, size: u64) -> Option<String> {
     const MARKER: &[u8] = b"@(#)Version ";
     const PAGE: u64 = 4096;
@@ -463,7 +463,7 @@ mod tests {
     use super::version_in_data;
     use crate::memory::tests::TestMemory;
 
-    /// The version in a text that begins `before` bytes before the end of the first page.
+    /// The version in a string that begins `before` bytes before the end of the first page.
     fn version(text: &str, before: usize, size: u64) -> Option<String> {
         let mut data = vec![b'x'; 8192];
         data[4096 - before..][..text.len()].copy_from_slice(text.as_bytes());
@@ -483,7 +483,7 @@ mod tests {
         // The rest of the page is missing, and so is the version's end.
         assert_eq!(version(text, 0, 4096), None);
         assert_eq!(version("@(#)Version x9.0.725.31616", 100, 8192), None);
-        // A part that the memory lacks comes before it.
+        // A part that the memory lacks precedes it.
         assert_eq!(version(text, 38, 1 << 20).as_deref(), Some("9.0.7"));
     }
 }

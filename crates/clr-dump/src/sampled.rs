@@ -1,4 +1,4 @@
-//! The samples of the crate linux-sampler, whose managed code this crate unwinds.
+//! Samples of the crate linux-sampler, with managed code that this crate unwinds.
 
 use crate::registers::{Register, Registers};
 use crate::unwind::FramePosition;
@@ -23,7 +23,7 @@ impl From<linux_sampler::FramePosition> for FramePosition {
 
 impl Registers {
     /// The registers that a sampler continues from: the result of its `RuntimeUnwinder`. `None` if the frame
-    /// pointer is not known.
+    /// pointer is unknown.
     #[cfg_attr(docsrs, doc(cfg(feature = "linux-sampler")))]
     pub fn to_sampled(&self) -> Option<linux_sampler::Registers> {
         let fp = self.get(Register::RBP)?;

@@ -7,7 +7,7 @@ use portable_pdb::ProgramMetadata;
 
 /// Maximum nesting depth of types.
 const MAX_DEPTH: u32 = 16;
-/// Maximum number of bytes of a text.
+/// Maximum number of bytes of a printed signature or type.
 const MAX_LENGTH: usize = 4096;
 
 /// Writes a method's signature; `None` if it is damaged, or too long or deep.
@@ -38,7 +38,7 @@ pub(crate) fn field(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option<
     Some(printer.text)
 }
 
-/// The type of a field that is no primitive or reference.
+/// The type of a field that is neither primitive nor a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueType {
     /// A row of the types that the module defines.
@@ -60,7 +60,7 @@ pub(crate) fn value_type(signature: &[u8]) -> Option<ValueType> {
     }
     loop {
         return match bytes.byte()? {
-            // Modifiers come first.
+            // Modifiers precede the type.
             0x1f | 0x20 => {
                 bytes.number()?;
                 continue;
@@ -173,7 +173,7 @@ impl Namer<'_> {
         Some(if is_reference && self.is_shared { "System.__Canon".to_owned() } else { name })
     }
 
-    /// The name of a type by its token.
+    /// The name of a type, given its token.
     fn named(&mut self) -> Option<String> {
         let coded = self.rest.number()?;
         let table = match coded & 3 {
@@ -330,7 +330,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Writes a type by its token.
+    /// Writes the type with a token.
     fn named(&mut self, prefix: &str) -> Option<()> {
         let coded = self.number()?;
         let table = match coded & 3 {
@@ -381,7 +381,7 @@ impl Printer<'_> {
     }
 }
 
-/// The notation of a type that signatures name by its kind; `None` for other types.
+/// The notation of a type that has an element type of its own in signatures; `None` for other types.
 pub(crate) fn primitive_of_type(name: &str) -> Option<&'static str> {
     Some(match name.strip_prefix("System.")? {
         "Void" => "void",

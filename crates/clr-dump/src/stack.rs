@@ -1,6 +1,6 @@
 //! The frames of a thread.
 //!
-//! Managed frames are unwound by their unwind codes, native frames by the unwind information of their images.
+//! Managed frames are unwound with unwind codes, native frames with the unwind information of their images.
 //! Where that is missing, the walk continues from the explicit frame that the runtime has linked on the stack
 //! where managed code called native code: it has the caller's registers.
 //!
@@ -22,9 +22,9 @@ use crate::unwind::{FramePosition, UnwindError, unwind};
 
 /// Maximum number of innermost frames of a thread to keep.
 const MAX_FRAMES: usize = 8096;
-/// The outermost frames of a deeper stack that are kept, too: they show where a recursion began.
+/// Number of outermost frames to keep of a deeper stack, too: they show where a recursion began.
 const OUTERMOST: usize = 64;
-/// The most bytes between an explicit frame and the registers that it has.
+/// Maximum distance in bytes between an explicit frame and its registers.
 const FRAME_REACH: u64 = 0x1_0000;
 /// Maximum number of walks of a thread that keeps running.
 const MAX_WALKS: usize = 8;
@@ -41,7 +41,7 @@ pub struct Frame {
     pub sp: u64,
     /// The managed code at the instruction pointer; `None` of native code.
     pub code: Option<Code>,
-    /// Whether the instruction pointer is a return address.
+    /// States if the instruction pointer is a return address.
     pub position: FramePosition,
 }
 
@@ -89,8 +89,9 @@ impl Stack {
         OUTERMOST
     }
 
-    /// States that the native frames that are missing at the end may have had managed callers. Native code of an
-    /// image that managed code returns to has none: explicit frames would lead to them.
+    /// States that the native frames that are missing at the end may have had managed callers. Native code of
+    /// an image that managed code returns to has no managed callers, because explicit frames would lead to
+    /// them.
     fn mark_missing_root(&mut self) {
         let end = self.frames.len();
         let has_managed = self.managed().next().is_some();
@@ -131,10 +132,10 @@ pub enum Gap {
     /// frame is left.
     #[error("it ends before the root of the stack: {0}")]
     NoRoot(UnwindError),
-    /// The address is in an image with managed code, and in none of its functions.
+    /// The address is in an image with managed code, but outside its functions.
     #[error("{0:#x} is in none of the functions of its image")]
     NoFunction(u64),
-    /// The thread's registers are not known, and it has no explicit frame.
+    /// The thread's registers are unknown, and it lacks an explicit frame.
     #[error("without its registers, which stopping it shows, no frame leads to others")]
     NoStart,
     /// The thread has changed each time while its stack was walked: the frames can be of several moments.
@@ -142,13 +143,13 @@ pub enum Gap {
         "it ran on while its stack was read: frames can be of other moments, and only stopping it shows its own"
     )]
     Changed,
-    /// The thread runs managed code, and its registers are not known.
+    /// The thread runs managed code, and its registers are unknown.
     #[error("it runs managed code, and only stopping it shows its innermost frames")]
     Running,
     /// The list of explicit frames is incomplete.
     #[error("the list of explicit frames is incomplete: {0}")]
     Frames(Missing),
-    /// Frames between the innermost and the outermost ones were left out.
+    /// Frames between the innermost and the outermost frames were left out.
     #[error("{0} frames of a deep stack are left out")]
     LeftOut(usize),
     /// The limit of frames was reached.
@@ -310,7 +311,7 @@ impl Runtime {
         stack
     }
 
-    /// Takes a frame of the limit for deep stacks; returns whether there was one.
+    /// Takes a frame from the limit for deep stacks; returns false if the limit is used up.
     fn take_deep_frame(&self) -> bool {
         let take = |left: u32| left.checked_sub(1);
         self.deep_frames_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
@@ -387,8 +388,8 @@ impl Runtime {
 }
 
 impl NativeImages {
-    /// Walks the frames of a thread by native unwind information alone, where there is no runtime or its data
-    /// is missing. Managed frames end the walk.
+    /// Walks the frames of a thread by native unwind information alone, without a runtime or without its
+    /// data. Managed frames end the walk.
     pub fn stack(&self, memory: &dyn Memory, registers: &Registers) -> Stack {
         let mut stack = Stack::default();
         let mut seen = HashSet::new();
@@ -428,7 +429,7 @@ impl ExplicitFrames {
         sp: Option<u64>,
     ) -> MemoryResult<Option<(Registers, FramePosition)>> {
         if runtime.layout.frames.inlined_call == FrameKind::Transition {
-            // A thread has one.
+            // A thread has one transition frame.
             let at = std::mem::take(&mut self.next);
             let registers = transition_registers(memory, at)?;
             let is_next = |of: &Registers| {
@@ -436,7 +437,7 @@ impl ExplicitFrames {
             };
             return Ok(registers.filter(is_next).map(|registers| (registers, FramePosition::Caller)));
         }
-        // Addresses rise, so that the list ends.
+        // Addresses have to rise, so the list ends.
         for _ in 0..MAX_FRAMES {
             let at = self.next;
             if at == 0 || at == u64::MAX {
@@ -491,8 +492,8 @@ fn interrupted(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Regist
 const FAULT_CONTEXT: u64 = 0x20;
 
 /// The registers of the managed code that has left a frame of NativeAOT (PInvokeTransitionFrame): its
-/// address, the frame pointer, the thread, flags, and the registers that the flags name. `None` if there is
-/// none, or if it does not have the stack pointer.
+/// address, the frame pointer, the thread, flags, and the registers that the flags name. `None` without such
+/// a frame, or if it lacks the stack pointer.
 fn transition_registers(memory: &dyn Memory, at: u64) -> MemoryResult<Option<Registers>> {
     /// The registers in the order of their flags; the flag of the stack pointer is the 16th.
     const PRESERVED: [(u32, Register); 5] = [
@@ -522,11 +523,11 @@ fn transition_registers(memory: &dyn Memory, at: u64) -> MemoryResult<Option<Reg
     Ok(Some(registers))
 }
 
-/// The registers of managed code to which a method was about to return when its thread was stopped for a
+/// The registers of the managed caller that a method was about to return to when its thread was stopped for a
 /// collection: the runtime had replaced the return address (`HijackFrame`, `HijackArgs`). `None` if the frame
 /// is of another kind: only this one has the address of its thread.
 fn hijacked_registers(memory: &dyn Memory, runtime: &Runtime, at: u64, thread: u64) -> Option<Registers> {
-    /// The registers with the result of the method come before those that it has preserved.
+    /// The registers with the method's result precede the preserved registers.
     const PRESERVED: u64 = 16;
     /// The stack pointer of the caller, after these and the return address.
     const STACK_POINTER: u64 = 72;
@@ -563,7 +564,7 @@ fn managed_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> MemoryR
     Ok(runtime.managed_caller(memory, ip).map(|_| registers))
 }
 
-/// Offsets of `HelperMethodFrame`: its `LazyMachState`, whose registers are r12, r13, r14, r15, rbx and rbp.
+/// Offsets of `HelperMethodFrame`: its `LazyMachState` with the registers r12, r13, r14, r15, rbx and rbp.
 mod machine_state {
     /// The instruction pointer and the stack pointer of the managed caller, once it was looked for.
     pub(super) const UNWOUND: u64 = 0x30;
@@ -573,15 +574,15 @@ mod machine_state {
     pub(super) const POINTERS: u64 = 0x70;
     /// A pointer to the caller's instruction pointer; zero until it was looked for.
     pub(super) const RETURN_ADDRESS: u64 = 0xa0;
-    /// The caller's registers that have no pointer.
+    /// The caller's registers without a pointer.
     pub(super) const UNWOUND_REGISTERS: u64 = 0xa8;
     /// The instruction pointer and the stack pointer of the helper method, where it captured its state.
     pub(super) const CAPTURED: u64 = 0xd8;
 }
 
-/// The registers of the managed caller of a helper method: those that its frame has, or those that the native
-/// frames of the helper method lead to. The runtime itself looks for the caller only once it needs it; until
-/// then the place of the caller's registers has what was on the stack before.
+/// The registers of a helper method's managed caller, either from its frame or from unwinding the native
+/// frames of the helper method. The runtime itself looks for the caller only once it needs it; until then the
+/// place of the caller's registers has stale stack contents.
 ///
 /// # Source
 /// dotnet/runtime `src/coreclr/vm/amd64/gmscpu.h` (`MachState`, `LazyMachState`).

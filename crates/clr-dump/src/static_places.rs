@@ -16,7 +16,8 @@ use crate::object::Value;
 pub(crate) const AUXILIARY: u64 = 32;
 const OPTIONAL_MEMBERS: u64 = 64;
 
-/// The addresses of a type's static fields; zero where it has none of a kind, or they have no place yet.
+/// The addresses of a type's static fields; zero for a kind that the type lacks, or that is not allocated
+/// yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StaticPlaces {
     /// References, and references to the boxes of structures.
@@ -37,8 +38,8 @@ impl Names<'_> {
         self.runtime().layout.types.static_fields != StaticFields::Unknown
     }
 
-    /// Returns true for a type with static fields whose places are not read: before .NET 9, those that each thread has
-    /// for itself of types that can be unloaded.
+    /// Returns true for a type with static fields at unread places: before .NET 9, thread statics of types
+    /// that can be unloaded.
     pub fn has_unread_statics(&self, type_handle: u64) -> bool {
         const COLLECTIBLE: u32 = 0x20_0000;
         let is_unread = |field: &Field| match field.storage {
@@ -51,7 +52,7 @@ impl Names<'_> {
             && self.own_fields(type_handle).is_ok_and(|fields| fields.iter().any(is_unread))
     }
 
-    /// Returns the places of a type's static fields; `None` if it has none.
+    /// Returns the places of a type's static fields; `None` if it lacks static fields.
     pub(crate) fn static_places(&self, type_handle: u64) -> MemoryResult<Option<StaticPlaces>> {
         match self.runtime().layout.types.static_fields {
             StaticFields::Unknown => Ok(None),
@@ -125,22 +126,22 @@ impl Names<'_> {
         }))
     }
 
-    /// Whether a type has an entry of its own in a module's data: instances of generic types have, and types
-    /// that were made at run time.
+    /// Returns true if a type has an entry of its own in a module's data, as instances of generic types and
+    /// types made at run time do.
     pub(crate) fn has_static_entry(&self, type_handle: u64) -> MemoryResult<bool> {
         const IN_ENTRY: u32 = 6;
         let flags = self.memory().u32(type_handle)?;
         Ok(flags & IN_ENTRY != 0 && flags & HAS_COMPONENT_SIZE == 0)
     }
 
-    /// Returns a type's entry; `None` if it has none yet, or if handles lead to its fields, as to those of types
+    /// Returns a type's entry; `None` before its allocation, or if handles lead to its fields, as for types
     /// that can be unloaded. `table` has the address of the entries, and their number.
     pub(crate) fn static_entry(&self, type_handle: u64, table: u64) -> MemoryResult<Option<u64>> {
         let entry = self.any_static_entry(type_handle, table)?;
         Ok(entry.filter(|entry| !entry.is_collectible).map(|entry| entry.address))
     }
 
-    /// Returns the entry of any type; `None` if it has none yet.
+    /// Returns the entry of any type; `None` before its allocation.
     fn any_static_entry(&self, type_handle: u64, table: u64) -> MemoryResult<Option<StaticEntry>> {
         const COLLECTIBLE: u32 = 8;
         let memory = self.memory();
@@ -162,8 +163,8 @@ impl Names<'_> {
             let optional = memory.u64(offset(self.class(type_handle)?, 8))?;
             return Ok(if optional == 0 { None } else { Some(memory.u32(offset(optional, 16))?.into()) });
         }
-        // Two of the five optional fields fill places in the MethodTable. The others follow the pointers to the
-        // parts of the vtable, which have eight methods each, and the optional members come after them.
+        // Two of the five optional fields fill places in the MethodTable. The others follow the pointers to
+        // the parts of the vtable, which have eight methods each, and the optional members are last.
         let fields = memory.u16(offset(type_handle, 8))? & 0x1f;
         let fields = u64::from(fields.count_ones().saturating_sub(2)).wrapping_mul(8);
         let methods = u64::from(memory.u16(offset(type_handle, 12))?).next_multiple_of(8);

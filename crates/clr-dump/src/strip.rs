@@ -1,8 +1,8 @@
-//! Copies of core dumps without what a program had in its texts and buffers.
+//! Copies of core dumps without the contents of the program's strings and buffers.
 //!
 //! A copy has only what the analysis of this crate reads: the runtime's structures, the objects without the
 //! characters of strings and the elements of arrays of numbers, the addresses on stacks. All other memory is
-//! zero. So no native memory can have copies of texts that nobody thought of.
+//! zero. So native memory cannot leak unexpected copies of strings.
 
 mod heap;
 
@@ -21,7 +21,8 @@ use crate::regions::HeapLayout;
 use crate::root::stack_range;
 use crate::runtime::Runtime;
 
-/// Words of registers and stacks below this are kept: they are no addresses, and too small to have a text.
+/// Words of registers and stacks below this are kept: they are not addresses, and too small to contain a
+/// string.
 const SMALL: u64 = 1 << 16;
 /// Maximum number of bytes of notes to read.
 const MAX_NOTES: u64 = 256 << 20;
@@ -54,7 +55,8 @@ pub struct StrippedCore<'c> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbers {
     Kept,
-    /// All but lengths, counts, addresses, and those that the views of threads, locks and async methods read.
+    /// Removes all numbers except lengths, counts, addresses, and numbers that the views of threads, locks
+    /// and async methods read.
     Removed,
 }
 
@@ -68,7 +70,7 @@ pub struct Contents {
     pub strings: Amount,
     /// Arrays of numbers, characters and structures without references, with the bytes of their objects.
     pub buffers: Amount,
-    /// Free memory between objects, which has the contents of former ones.
+    /// Free memory between objects, which has the contents of former objects.
     pub free: Amount,
 }
 
@@ -76,7 +78,7 @@ pub struct Contents {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenCopy {
-    /// Bytes of memory that are those of the original.
+    /// Bytes of memory that equal the original.
     pub kept_bytes: u64,
     /// Bytes of memory that are zero in place of the original's.
     pub removed_bytes: u64,
@@ -85,18 +87,18 @@ pub struct WrittenCopy {
 }
 
 impl<'c> StrippedCore<'c> {
-    /// Reads all that the analysis of a core dump reads, to know what a copy keeps.
+    /// Reads all data that the analysis of a core dump reads, to determine the contents of a copy.
     ///
     /// # Errors
-    /// As [`Runtime::find`]: of a core dump that cannot be analyzed, it is not known what its copy has to
-    /// have.
+    /// As [`Runtime::find`]: if a core dump cannot be analyzed, the contents that its copy needs are unknown.
     pub fn new(core: &'c CoreFile) -> Result<Self, Error> {
         Self::read(core, Numbers::Kept)
     }
 
-    /// The same for a copy that has no numbers of the program either, in fields, boxes, elements, static fields and
-    /// on stacks. It keeps lengths, counts of the framework's collections, addresses, states of async methods, and
-    /// the fields of exceptions, delegates and the framework's threads, locks, tasks and timers.
+    /// Like [`new`](Self::new), for a copy that also removes the program's numbers in fields, boxes,
+    /// elements, static fields and on stacks. It keeps lengths, counts of the framework's collections,
+    /// addresses, states of async methods, and the fields of exceptions, delegates and the framework's
+    /// threads, locks, tasks and timers.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -139,7 +141,7 @@ impl<'c> StrippedCore<'c> {
     /// Writes the copy: each part at the same offset as in the original. Parts that are zero are not written.
     ///
     /// # Errors
-    /// Those of the files.
+    /// If reading or writing the files fails.
     pub fn write(
         &self,
         mut write_at: impl FnMut(u64, &[u8]) -> io::Result<()>,
@@ -185,7 +187,8 @@ fn present(core: &CoreFile, regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
     if there < all / 2 { Vec::new() } else { regions }
 }
 
-/// Reads what the views of threads, stacks, exceptions and monitors read, and the addresses on stacks.
+/// Reads all data that the views of threads, stacks, exceptions and monitors read, and the addresses on
+/// stacks.
 fn read_threads(core: &CoreFile, recorder: &Recorder<'_>, names: &Names<'_>, numbers: Numbers) {
     let runtime = names.runtime();
     let managed = runtime.threads(recorder).unwrap_or_default();
@@ -240,7 +243,7 @@ fn keep_addresses(core: &CoreFile, recorder: &Recorder<'_>, range: Option<Range<
     }
 }
 
-/// Drops the texts of a module's code (`#US`).
+/// Drops the string literals of a module's code (`#US`).
 fn drop_texts(recorder: &Recorder<'_>, module: &crate::module::Module) {
     let texts = module.metadata.as_deref().and_then(user_strings);
     if let Some(texts) = texts {
@@ -249,7 +252,7 @@ fn drop_texts(recorder: &Recorder<'_>, module: &crate::module::Module) {
     }
 }
 
-/// The range of the stream of texts in metadata (ECMA-335 II.24.2.1).
+/// The range of the user string heap in metadata (ECMA-335 II.24.2.1).
 fn user_strings(metadata: &[u8]) -> Option<Range<u64>> {
     let number = |at: usize| Some(u32::from_le_bytes(*metadata.get(at..)?.first_chunk()?));
     let mut at = 16_usize.checked_add(usize::try_from(number(12)?).ok()?)?.checked_add(4)?;
@@ -266,7 +269,7 @@ fn user_strings(metadata: &[u8]) -> Option<Range<u64>> {
     None
 }
 
-/// Removes contents of notes: of floating-point registers, of command lines, and of kinds that are not known.
+/// Removes contents of notes: floating-point registers, command lines, and unknown kinds.
 fn strip_notes(bytes: &mut [u8], core: &CoreFile, numbers: Numbers) {
     let mut rest = bytes;
     while let Some(header) = rest.first_chunk::<12>() {

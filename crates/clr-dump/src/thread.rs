@@ -19,9 +19,9 @@ pub struct Thread {
     pub address: u64,
     /// The thread id in the system; zero if it has not started or has ended.
     pub os_id: u64,
-    /// The managed id; zero where the runtime has none.
+    /// The managed id; zero if the runtime does not assign one.
     pub managed_id: u32,
-    /// Its state; no bits where they are not known (NativeAOT).
+    /// The state of the thread; no bits if unknown (NativeAOT).
     pub state: ThreadState,
     /// True if it runs managed code or changes managed objects: a collection has to wait for it.
     pub is_cooperative: bool,
@@ -31,7 +31,7 @@ pub struct Thread {
 
 #[cfg(test)]
 impl Thread {
-    /// A thread of which tests need the address.
+    /// A thread for tests that need only its address.
     pub(crate) const fn at(address: u64) -> Self {
         Self { address, os_id: 1, managed_id: 1, state: ThreadState(0), is_cooperative: false, frame: 0 }
     }

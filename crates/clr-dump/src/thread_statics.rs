@@ -18,7 +18,7 @@ use crate::names::{MODULE, Names};
 use crate::static_places::AUXILIARY;
 use crate::thread::Thread;
 
-/// Maximum number of types whose constructors run in a thread at the same time.
+/// Maximum number of static constructors that run in a thread at the same time.
 const MAX_IN_FLIGHT: usize = 1024;
 /// The offset of the first element of an array.
 const ELEMENTS: u64 = 16;
@@ -49,10 +49,10 @@ struct IndexedData {
     /// The number of indexes that have a place, and the array with the arrays of types.
     count: u32,
     array: u64,
-    /// The same for types that can be unloaded: the array has handles.
+    /// The number and the array for types that can be unloaded: the array has handles.
     unloadable_count: u32,
     unloadable: u64,
-    /// The indexes of types whose constructors run, with their arrays.
+    /// The indexes of types with running constructors, and their arrays.
     in_flight: Vec<(u32, u64)>,
 }
 
@@ -82,7 +82,7 @@ impl ThreadPlace {
 }
 
 impl Names<'_> {
-    /// Returns what leads to the static fields of a thread; `None` if it has none.
+    /// Returns the data that leads to the static fields of a thread; `None` if the thread lacks it.
     pub(crate) fn thread_statics(&self, thread: &Thread) -> MemoryResult<Option<ThreadStatics>> {
         let (memory, layout) = (self.memory(), &self.runtime().layout.thread);
         if self.runtime().is_native_aot() {
@@ -197,7 +197,7 @@ impl Names<'_> {
         }
     }
 
-    /// Returns the place in an array on the heap; `None` if there is no array.
+    /// Returns the place in an array on the heap; `None` without an array.
     fn place_in_array(&self, array: u64) -> MemoryResult<Option<ThreadPlace>> {
         let memory = self.memory();
         if array == 0 {
@@ -214,7 +214,7 @@ impl Names<'_> {
     }
 
     /// Returns the handle of the references and the address of the other fields that a thread has for a type:
-    /// those of ThreadLocalModule, or of the type's entry there.
+    /// in ThreadLocalModule, or in the type's entry there.
     fn module_data(&self, modules: u64, count: u64, type_handle: u64) -> MemoryResult<Option<(u64, u64)>> {
         let memory = self.memory();
         let StaticFields::DomainLocalModule(place) = self.runtime().layout.types.static_fields else {
@@ -262,7 +262,7 @@ mod tests {
         let mut words = vec![0; usize::try_from(place / 8).unwrap()];
         words.push(DATA);
         memory.put_words(THREAD, &words).put_words(DATA, data);
-        // Its auxiliary data comes after the indexes.
+        // The type's auxiliary data follows the indexes.
         memory.put_words(TYPE, &[0, 0, 0, 0, TYPE + 0x128]);
         let indexes = u64::from(references) << 32 | u64::from(others);
         memory.put_words(TYPE + 0x100, &[indexes, 0, 0, 0, TYPE, 0]);

@@ -10,7 +10,8 @@ use crate::memory::{Memory, MemoryResult, Missing};
 /// Maximum number of pages to record: 4 GiB.
 const MAX_PAGES: usize = 1 << 20;
 
-/// Memory with the pages that were read of it: what an answer takes is what a small core dump must have.
+/// Memory that records which of its pages were read: a small core dump must have the pages that an analysis
+/// reads.
 ///
 /// ```
 /// use clr_dump::{Memory, MemoryResult, TouchedMemory};

@@ -11,26 +11,26 @@ use crate::registers::{Register, Registers};
 /// Maximum number of chained unwind infos of a function.
 const MAX_CHAINED_INFOS: usize = 32;
 
-/// A reason why a frame has no caller.
+/// A reason for a missing caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnwindError {
     /// The unwind information or the stack is not in the memory.
     #[error(transparent)]
     Missing(#[from] Missing),
-    /// A value that the codes need is in a register that is not known.
+    /// The codes need the value of a register that is unknown.
     #[error("an unwind code needs a register that is not known")]
     UnknownRegister,
     /// An operation that code of .NET on Linux does not have.
     #[error("unwind operation {0} is not supported")]
     Unsupported(u8),
-    /// The caller's frame is not above this one.
+    /// The caller's frame is not above this frame.
     #[error("the stack pointer does not rise")]
     NotRising,
     /// The code is in no image of the process: native code that was generated at run time.
     #[error("the code is in no image")]
     NotInImage,
-    /// The image has no unwind information for the code.
+    /// The image lacks unwind information for the code.
     #[error("its image has no unwind information for it")]
     NoInformation,
     /// The unwind information of native code is damaged, or of a form that is not read.
@@ -42,10 +42,9 @@ pub enum UnwindError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "the three words of RUNTIME_FUNCTION")]
 pub struct FunctionEntry {
-    /// The address of its first instruction.
+    /// The address of the first instruction.
     pub begin: u64,
-    /// The address of its UNWIND_INFO; of a program that was compiled ahead of time, that of its entry in
-    /// `.eh_frame`.
+    /// The address of the function's UNWIND_INFO; for NativeAOT, the address of its entry in `.eh_frame`.
     pub unwind_info: u64,
     /// The address that image-relative addresses start from.
     pub image_base: u64,
@@ -65,12 +64,12 @@ pub struct FunctionEntry {
 pub enum FramePosition {
     /// The innermost frame: the thread is at the instruction, perhaps in a prolog or an epilog.
     Innermost,
-    /// A frame whose instruction pointer is a return address.
+    /// A frame with a return address as instruction pointer.
     Caller,
 }
 
 impl FramePosition {
-    /// The address by which a frame's function is looked up: a return address can be past the end.
+    /// The address to look up a frame's function with: a return address can be past its end.
     pub const fn lookup_address(self, ip: u64) -> u64 {
         match self {
             Self::Innermost => ip,
@@ -245,7 +244,7 @@ const MAX_EPILOG_LENGTH: usize = 48;
 /// Returns the registers after an epilog, if the instruction pointer is in one: unwind codes describe prologs
 /// alone, and an epilog has undone a part of it.
 ///
-/// An epilog is `vzeroupper`, one of `add rsp, n` and `lea rsp, [rbp+n]`, `pop`s and `ret`, each but the last
+/// An epilog is `vzeroupper`, either `add rsp, n` or `lea rsp, [rbp+n]`, `pop`s and `ret`, each but the last
 /// optional.
 fn epilog(memory: &dyn Memory, registers: &Registers) -> Option<Registers> {
     // The end of a function can be the end of the memory.
@@ -310,8 +309,8 @@ mod tests {
         FunctionEntry { begin: CODE, unwind_info: INFO, image_base: 0 }
     }
 
-    /// `push rbp; push r15; sub rsp, 0x20; lea rbp, [rsp+0x30]`, as the JIT writes it. The unwind codes are
-    /// those of the documentation's table, last operation first.
+    /// `push rbp; push r15; sub rsp, 0x20; lea rbp, [rsp+0x30]`, as the JIT writes it. The unwind codes
+    /// follow the documentation's table, last operation first.
     fn framed(memory: &mut TestMemory) {
         memory.put(
             INFO,

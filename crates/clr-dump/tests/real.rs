@@ -23,7 +23,7 @@ fn old_core() -> Vec<u8> {
 }
 
 /// A dump that the kernel wrote of a program of NativeAOT, without its code and metadata, stripped, and cut
-/// down in the same way: threads that are parked in known methods, and one that an exception has ended.
+/// down in the same way: threads that are parked in known methods, and a thread that an exception has ended.
 fn native_core() -> Vec<u8> {
     testdata::bytes("cores/native-aot.core.xz")
 }
@@ -164,7 +164,8 @@ fn every_managed_frame_of_the_crash_report_is_found() {
 fn methods_have_the_names_that_the_runtime_gives_them() {
     let mut names = Vec::new();
     read_all(core(), &mut names).unwrap();
-    // `parked.cs` declares them. Type arguments are of the runtime's own modules, whose metadata is left out.
+    // `parked.cs` declares them. Type arguments belong to the runtime's own modules; their metadata is left
+    // out.
     for expected in [
         "Parked.P.Main void  (class System.String[])",
         "Parked.P.Sleepy void  (int32)",
@@ -204,7 +205,7 @@ impl Random {
     }
 }
 
-/// `heap.cs` declares what is there.
+/// `heap.cs` declares the objects.
 #[test]
 fn the_heap_has_the_objects_of_its_program() {
     let core = CoreFile::open(heap_core()).unwrap();
@@ -236,7 +237,7 @@ fn the_heap_has_the_objects_of_its_program() {
     assert!(fields.len() > 5 && fields.iter().all(|field| field.value != Value::Missing), "{fields:?}");
 }
 
-/// `deadlock.cs` says what waits for what; the numbers of objects are those of the runtime's own heap dump.
+/// `deadlock.cs` states the waits; the numbers of objects match the runtime's own heap dump.
 #[test]
 fn a_core_of_net_core_3_1_has_the_deadlock_and_the_objects_of_its_program() {
     let core = CoreFile::open(old_core()).unwrap();
@@ -273,7 +274,7 @@ fn a_core_of_net_core_3_1_has_the_deadlock_and_the_objects_of_its_program() {
     names.walk_heap(&mut starts).unwrap();
     assert!(handles.handles.iter().all(|handle| starts.0.contains(&handle.object)));
     assert!(names.has_static_places());
-    // The core dump was cut down by what was read then, which their places were not.
+    // The core dump was cut down to the memory read at that time, which did not include these places.
     assert!(names.static_fields(heap.types.iter().map(|of| of.type_handle), &threads).is_empty());
 }
 
@@ -303,7 +304,7 @@ fn strip(bytes: &[u8]) -> Vec<u8> {
 mod random {
     use super::*;
 
-    /// 10,000 damaged core dumps: notes, threads, stacks and exceptions of each, by what is read of it.
+    /// 10,000 damaged core dumps: all readable notes, threads, stacks and exceptions of each.
     #[test]
     fn ten_thousand_damaged_cores_neither_hang_nor_panic() {
         let mut random = Random::new(0x0123_4567_89ab_cdef);
@@ -322,8 +323,8 @@ mod random {
         assert!(outcomes.iter().all(|count| *count > 50), "{outcomes:?}");
     }
 
-    /// Reads the threads of a core dump with their stacks and exceptions. Returns 0 if it is none, 1 if the runtime
-    /// is not found, 2 otherwise.
+    /// Reads the threads of a core dump with their stacks and exceptions. Returns 0 if it is not a core dump,
+    /// 1 if the runtime is not found, 2 otherwise.
     fn read_threads(bytes: Vec<u8>) -> usize {
         let Ok(core) = CoreFile::open(bytes) else { return 0 };
         let images = NativeImages::new(core.files());
@@ -481,7 +482,7 @@ fn a_program_of_native_aot_has_the_stacks_and_the_objects_of_its_source() {
     let [(ExceptionState::Current, chain)] = &exceptions[..] else { panic!("{exceptions:?}") };
     let [exception] = &chain[..] else { panic!("{chain:?}") };
     assert_eq!(exception.type_name.as_deref(), Some("System.FormatException"));
-    // It was stripped.
+    // The core dump was stripped.
     assert_eq!((&exception.message, exception.lacks_message), (&None, true));
     assert_eq!(exception.hresult, Some(0x8013_1537));
     let frames: Vec<_> =
@@ -501,8 +502,7 @@ fn a_program_of_native_aot_has_the_stacks_and_the_objects_of_its_source() {
     assert!(statics.is_subset(&starts.0));
 }
 
-/// The metadata is in the file of the program alone: with another one there are no names, and nothing is
-/// guessed.
+/// The metadata is in the file of the program alone: another file yields no names, and nothing is guessed.
 #[test]
 fn a_program_of_native_aot_is_not_read_with_another_file() {
     let mut program = native_program();
@@ -514,7 +514,7 @@ fn a_program_of_native_aot_is_not_read_with_another_file() {
     assert!(Runtime::find(&core, core.files()).is_err());
 }
 
-/// Sets the architecture in the header of a core dump, or in those of the mapped images.
+/// Sets the architecture in the header of a core dump, or in the headers of the mapped images.
 fn of_machine(mut bytes: Vec<u8>, machine: u16, is_of_images: bool) -> Vec<u8> {
     let headers: Vec<usize> = (0..bytes.len().saturating_sub(64))
         .filter(|at| bytes[*at..].starts_with(b"\x7fELF\x02\x01") && (*at > 0) == is_of_images)

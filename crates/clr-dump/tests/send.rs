@@ -1,4 +1,4 @@
-//! What holds the data of a core dump or a process can be kept by a server and used in any of its threads.
+//! A server can keep the types that hold the data of a core dump or a process, and use them in any thread.
 
 use clr_dump::*;
 
@@ -22,7 +22,7 @@ fn types_that_hold_data_can_be_sent() {
     is_shared::<(HeapObject, HeapGap, HeapWalk, HeapStatistics, TypeStatistics, Amount)>();
     is_shared::<(AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay, TaskState)>();
     is_shared::<(ProcessNote, ThreadNote, WrittenCopy, Contents, Error, UnwindError, Missing, Machine)>();
-    // They keep names without a lock: one for each thread.
+    // These types cache names without a lock: use one for each thread.
     is_send::<(Names<'_>, StrippedCore<'_>)>();
 }
 

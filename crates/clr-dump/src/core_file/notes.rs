@@ -21,7 +21,7 @@ const X86_64: u16 = 62;
 pub struct CoreThread {
     /// The thread id in the system.
     pub tid: u32,
-    /// The signal that the thread was to get; zero if none.
+    /// The signal that the thread was about to receive; zero without a signal.
     pub signal: u16,
     /// The registers, on x86-64.
     pub registers: Option<Registers>,
@@ -47,12 +47,12 @@ pub struct SignalInfo {
     pub number: i32,
     /// The cause (`si_code`).
     pub code: i32,
-    /// The address of the fault, of signals that have one.
+    /// The address of the fault, for signals with an address.
     pub address: u64,
 }
 
 impl CoreFile {
-    /// Reads notes as far as they are whole.
+    /// Reads notes up to the first incomplete one.
     pub(super) fn read_notes(&mut self, mut at: u64, bytes: u64) {
         let end = at.saturating_add(bytes).min(self.file.size());
         for _ in 0..MAX_NOTES {

@@ -6,7 +6,7 @@ use super::{
     StaticFields, Thread, ThreadStore, Thrown, TypeForm, Types,
 };
 
-/// The flag of types whose objects have references, of most versions.
+/// The flag of types with references in their objects, for most versions.
 const CONTAINS_POINTERS: u32 = 0x0100_0000;
 
 /// Measured on 3.1.23 with the symbols of its `libcoreclr.so` (`.symtab`): the addresses in the table, and
@@ -84,8 +84,8 @@ pub(crate) const NET_3_1: Layout = Layout {
     },
 };
 
-/// Measured on 8.0.28, the single file of a program: the runtime's own data beside what the program is known
-/// to do.
+/// Measured on 8.0.28, the single file of a program: the runtime's own data compared with the program's known
+/// behavior.
 pub(crate) const NET_8: Layout = Layout {
     major: 8,
     slots: Slots {
@@ -159,7 +159,7 @@ pub(crate) const NET_8: Layout = Layout {
     },
 };
 
-/// The same in .NET 9 and 10.
+/// MethodTable and EEClass in .NET 9 and 10.
 const TYPES_9: Types = Types {
     form: TypeForm::RowInFlags,
     contains_pointers: CONTAINS_POINTERS,

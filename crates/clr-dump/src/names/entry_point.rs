@@ -68,21 +68,20 @@ mod tests {
     #[test]
     fn a_key_is_found_in_the_bucket_it_collided_into() {
         let mut memory = TestMemory::default();
-        // Three buckets. Both keys belong into the second, which is full, so that the last one is a step
-        // further.
+        // Three buckets. Both keys belong in the second, which is full, so the last key is a step further.
         let key = |number: u64| (number * 3 + 1) << 2;
         let mut words = vec![0; 8 * 4];
         words[0] = 3;
         words[16..20].copy_from_slice(&[key(1), key(2), key(3), key(4)]);
         words[20..24].copy_from_slice(&[0x101 | 1 << 63, 0x102, 0x103, 0x104]);
-        // Its step is 1 or 2 buckets.
+        // The key's step is 1 or 2 buckets.
         let third = usize::try_from((2 + ((key(40) >> 5) + 1) % 2) % 3).unwrap();
         words[8 + third * 8] = key(40);
         words[8 + third * 8 + 4] = 0x140;
         memory.put_words(0x1000, &words);
         let found = [1, 4, 40, 41].map(|number| look_up(&memory, 0x1000, key(number)).unwrap());
         assert_eq!(found, [Some(0x202), Some(0x208), Some(0x280), None]);
-        // A table without buckets, and one that is not there.
+        // A table without buckets, and a missing table.
         memory.put_words(0x1000, &[0; 8]);
         assert_eq!(look_up(&memory, 0x1000, key(1)), Ok(None));
         memory.put_words(0x1000, &[1; 8]);

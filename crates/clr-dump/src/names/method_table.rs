@@ -1,4 +1,4 @@
-//! Types by their MethodTables: flags, rows, modules and arguments.
+//! Flags, rows, modules and arguments of types, read from MethodTables.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/methodtable.h`, `vm/class.h`; for 3.1 dotnet/coreclr `src/vm/methodtable.h`
@@ -9,24 +9,24 @@ use crate::layout::TypeForm;
 use crate::memory::{MemoryResult, Missing, offset};
 use crate::native_names;
 
-/// The flag of types whose objects have a length.
+/// The flag of types with a length in each object.
 pub(crate) const HAS_COMPONENT_SIZE: u32 = 0x8000_0000;
 /// The flags of generic types.
 pub(super) const GENERIC: u32 = 0x30;
 /// The offset of the module in a MethodTable.
 pub(crate) const MODULE: u64 = 24;
-/// The flag of types of .NET Core 3.1 that another module loaded than the one that defines them.
+/// The .NET Core 3.1 flag of types loaded by a module that does not define them.
 const HAS_MODULE_OVERRIDE: u16 = 0x10;
 /// The offset of the first optional field in a MethodTable of .NET Core 3.1.
 const FIRST_OPTIONAL: u64 = 48;
 
 impl Names<'_> {
-    /// Returns true if a type is that of arrays.
+    /// Returns true for an array type.
     pub fn is_array(&self, type_handle: u64) -> bool {
         self.memory.u32(type_handle).is_ok_and(|flags| self.is_of_array(flags))
     }
 
-    /// Returns true if the flags of a type are those of arrays.
+    /// Returns true for the flags of an array type.
     pub(crate) const fn is_of_array(&self, flags: u32) -> bool {
         match self.runtime.native_aot() {
             Some(_) => native_names::is_array(flags),
@@ -34,7 +34,7 @@ impl Names<'_> {
         }
     }
 
-    /// The offset of the type of elements in that of an array.
+    /// The offset of the element type in an array's type.
     pub(super) const fn element_type(&self) -> u64 {
         if self.runtime.is_native_aot() { 8 } else { 48 }
     }
@@ -44,7 +44,7 @@ impl Names<'_> {
         self.check_type(type_handle).unwrap_or_default()
     }
 
-    /// The same; an error if the memory lacks the class.
+    /// Like `is_type`; an error if the memory lacks the class.
     pub(crate) fn check_type(&self, type_handle: u64) -> MemoryResult<bool> {
         if self.runtime.is_native_aot() {
             return Ok(self.type_name(type_handle).is_some());
@@ -70,7 +70,7 @@ impl Names<'_> {
         self.memory.u64(offset(self.canonical(handle)?, 40))
     }
 
-    /// The canonical MethodTable of a type: of a type with arguments that are references it is another one.
+    /// The canonical MethodTable of a type: a type with reference arguments has a different one.
     fn canonical(&self, handle: u64) -> MemoryResult<u64> {
         let mark = self.runtime.layout.types.canonical_mark;
         let class = self.memory.u64(offset(handle, 40))?;
@@ -152,7 +152,7 @@ pub(crate) const fn is_value(flags: u32) -> bool {
     flags & 0xc_0000 == 0x4_0000
 }
 
-/// Returns true for the flags of an array of one dimension whose first index is zero.
+/// Returns true for the flags of a one-dimensional, zero-based array.
 pub(super) const fn is_vector(flags: u32) -> bool {
     const SINGLE_DIMENSION: u32 = 0x2_0000;
     flags & SINGLE_DIMENSION != 0
@@ -164,7 +164,7 @@ mod tests {
     use crate::memory::tests::TestMemory;
     use crate::runtime::Runtime;
 
-    /// The module of a type of .NET Core 3.1, all of whose words have their offset as value.
+    /// The module of a .NET Core 3.1 type; each of its words equals its own offset.
     fn module_of(words: &[(usize, u64)]) -> Option<u64> {
         let mut table: Vec<u64> = (0..32).map(|index| index * 8).collect();
         for (index, word) in words {
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(generic(0x0f, 4), Some(24));
         // The module fills the first or the second place, which are in the table itself.
         assert_eq!([generic(0x10, 4), generic(0x11, 4), generic(0x12, 4)], [Some(48), Some(56), Some(48)]);
-        // It comes after the pointers to parts of the vtable.
+        // It follows the pointers to parts of the vtable.
         assert_eq!([generic(0x13, 0), generic(0x13, 1), generic(0x1f, 17)], [Some(64), Some(72), Some(104)]);
         // An instance leads to the canonical type, which the memory lacks.
         assert_eq!(module_of(&[(0, 0x30), (5, 0x9002)]), None);

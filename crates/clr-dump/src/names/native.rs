@@ -13,7 +13,7 @@ impl<'m> Names<'m> {
         self.runtime.native_aot()?.names(self.memory).map(|names| &**names)
     }
 
-    /// A method of a program that was compiled ahead of time, by its first instruction.
+    /// The method of a NativeAOT program that starts at an address.
     pub(super) fn native_method(&self, start: u64) -> Option<Method> {
         let names = self.native_names()?;
         let method = names.method(start)?;
@@ -35,8 +35,7 @@ impl<'m> Names<'m> {
         Arc::clone(modules.entry(address).or_insert_with(read))
     }
 
-    /// The assembly of a type of a program that was compiled ahead of time: that of its elements or of its
-    /// definition.
+    /// The assembly of a type of a NativeAOT program: the assembly of its element type or of its definition.
     pub(super) fn native_module(&self, type_handle: u64) -> MemoryResult<Option<Arc<Module>>> {
         let mut of = type_handle;
         for _ in 0..MAX_DEPTH {
@@ -58,8 +57,8 @@ impl<'m> Names<'m> {
         native_names::instance(self.memory, type_handle, flags, self.runtime.layout.types.optional_fields)
     }
 
-    /// The name of a type that the compiler has made for the objects that have static fields. They have none
-    /// in the program; this one is not the name of a type that a program can have.
+    /// The name of a type that the compiler has made for the objects that have static fields. The program
+    /// does not name them; no type of a program can have this name.
     fn storage_name(&self, type_handle: u64) -> Option<String> {
         let storage = self.storage.get_or_init(|| {
             let type_of = |object: u64| self.memory.u64(object).ok().map(|word| word & !7);

@@ -22,7 +22,7 @@ const MAX_DEPTH: u32 = 8;
 /// Maximum number of methods that delegates call.
 const MAX_METHODS: usize = 1 << 20;
 
-/// Reads what the views of the heap read, and keeps the objects without their contents.
+/// Reads all data that the views of the heap read, and keeps the objects without their contents.
 pub(super) fn read_heap(
     core: &CoreFile,
     recorder: &Recorder<'_>,
@@ -59,12 +59,12 @@ pub(super) fn read_heap(
     for field in names.static_fields(examples.iter().map(|object| object.type_handle), &threads) {
         names.type_name(field.type_handle);
         if numbers == Numbers::Removed && field.field.kind.size().is_some() {
-            // It stays zero: nothing else reads it.
+            // The field stays zero: nothing else reads it.
             continue;
         }
         names.static_value(&field);
         if field.thread.is_some() {
-            // It lies in an array of the heap.
+            // The field lies in an array of the heap.
             recorder.keep(field.address & !7, 8);
         }
         names.reference_at(field.address);
@@ -77,7 +77,7 @@ pub(super) fn read_heap(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Whole,
-    /// All, and what names the method that it calls.
+    /// All, and the data that names the method that it calls.
     Delegate,
     /// All, and the array to which an exception's field of its stack leads.
     Exception,
@@ -170,7 +170,7 @@ impl HeapReader<'_, '_> {
         for field in &fields {
             let start = place.start.saturating_add(field.offset.into());
             let after = fields.iter().map(|other| other.offset).filter(|other| *other > field.offset).min();
-            // Up to the next field: what is between them is no one's.
+            // Up to the next field: bytes between them are padding.
             let end = after.map_or(place.end, |after| place.start.saturating_add(after.into()));
             if self.is_fixed_buffer(field) {
                 parts.buffers.push(start..end);
@@ -205,8 +205,9 @@ impl HeapReader<'_, '_> {
                 || field.value_type.and_then(|of| self.names.type_name(of)).as_deref().is_some_and(is_of))
     }
 
-    /// Returns true for a field whose number a copy without numbers keeps: a count of the framework's collections, a
-    /// state of an async method, and what the views of threads, exceptions, locks and async methods read.
+    /// Returns true for a field that a copy without numbers keeps: a count of the framework's collections, a
+    /// state of an async method, or a field that the views of threads, exceptions, locks and async methods
+    /// read.
     fn is_needed(&self, field: &Field) -> bool {
         const COUNTS: [&str; 4] = ["_size", "_count", "m_size", "m_count"];
         if STATES.contains(&&*field.name) {

@@ -14,7 +14,7 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// The environment variable by which a shell asks for candidates instead of running a command.
+/// The environment variable that a shell sets to ask for candidates instead of running a command.
 pub(crate) const VARIABLE: &str = "DIPC_COMPLETE";
 
 /// Prints the script that makes a shell ask this program.

@@ -1,4 +1,4 @@
-//! `dipc counters`: what a process counts and measures.
+//! `dipc counters`: the counters and measurements of a process.
 
 mod collect;
 mod list;

@@ -146,7 +146,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 struct Report<'a> {
     args: &'a DiffArgs,
     comparison: &'a Comparison,
-    /// The conditions of --fail-if, with what they are about.
+    /// The conditions of --fail-if, with their outcomes.
     conditions: Vec<(&'a Rule, RuleOutcome<'a>)>,
     /// The files of each side, and the seconds of their recordings together.
     files: [&'a [PathBuf]; 2],
@@ -258,7 +258,7 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
     report.judge(exit)
 }
 
-/// Leaves out what lies beside other files of a side, which patterns such as `base*.nettrace` match, too.
+/// Leaves out companion files of a side's other files, which patterns such as `base*.nettrace` match, too.
 fn without_companions(files: &[PathBuf]) -> Vec<PathBuf> {
     let is_beside = |file: &PathBuf| {
         files.iter().any(|of| of != file && (threads_path(of) == *file || names_path(of) == *file))
@@ -294,8 +294,8 @@ fn write_picture(report: &Report<'_>, stacks: Option<&StackComparison>) -> Resul
 }
 
 impl Report<'_> {
-    /// The exit code: that of the input, unless a condition is met. A condition about nothing is an error,
-    /// because nobody would notice that it never fails.
+    /// The exit code: the input's, unless a condition is met. A condition about nothing is an error, because
+    /// it would go unnoticed that it never fails.
     fn judge(&self, exit: Exit) -> Outcome {
         let mut is_met = false;
         for (rule, outcome) in &self.conditions {

@@ -267,7 +267,7 @@ fn cuts(args: &EditArgs, (from, to): Times) -> Result<Vec<RelativeTime>, Failure
     Ok(cuts)
 }
 
-/// The approximate bytes that an event takes besides its payload.
+/// The approximate size of an event in bytes, without its payload.
 const HEADER_BYTES: u64 = 6;
 
 /// Returns the path of a part: `out.002.nettrace`.
@@ -314,7 +314,7 @@ impl EditArgs {
         slice
     }
 
-    /// Finds the events of the requested activities and requests; `None` if none are requested.
+    /// Finds the events of the requested activities and requests; `None` without such a filter.
     fn activities(&self, summary: &mut Summary) -> Result<Option<Arc<ActivityEvents>>, Failure> {
         if self.activity.is_empty() && self.request.is_empty() {
             return Ok(None);

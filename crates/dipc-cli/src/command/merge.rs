@@ -50,7 +50,7 @@ struct MergedInput {
     events: u64,
     repeated: u64,
     lost: u64,
-    /// The number of the first recording of which this is a part, from 0.
+    /// The index of the first recording that this is a part of, from 0.
     part_of: usize,
     clock: ClockName,
     /// The beginning of the recording on the clock of the new one, in seconds from its start.
@@ -171,7 +171,7 @@ impl Merge {
 }
 
 impl MergedInput {
-    /// The processes, with the new ids of those that got one.
+    /// The processes, with new ids where assigned.
     fn process_text(&self) -> String {
         let shown = self.processes.iter().take(SHOWN).map(|process| match (process.from, process.to) {
             (from, to) if from == to => from.to_string(),

@@ -152,7 +152,7 @@ impl<'a> NameSource<'a> {
     }
 }
 
-/// Returns true if the event is part of a list of what existed when the recording began or ended.
+/// Returns true if the event belongs to a rundown at the start or end of the recording.
 fn is_name(event: &Event<'_>) -> bool {
     Provider::of(event.metadata()) == Some(Provider::Rundown)
 }

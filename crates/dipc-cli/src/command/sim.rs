@@ -101,7 +101,7 @@ fn start(args: &SimArgs) -> Result<Vec<Runtime>, Failure> {
     Ok(runtimes)
 }
 
-/// Prints the line that tells callers that a simulated runtime is ready.
+/// Prints the line that signals that a simulated runtime is ready.
 fn announce(runtime: &Runtime) -> Result<(), Failure> {
     output::print(format_args!("ready {} {}\n", runtime.pid(), runtime.endpoint_path().display()))
 }
@@ -136,7 +136,7 @@ impl EndWatcher {
         let (ended, end) = mpsc::channel();
         let by_signal = ended.clone();
         interrupt::on_each_signal(move || {
-            // It fails once the simulation has ended.
+            // Sending fails once the simulation has ended.
             let _ = by_signal.send(());
         })?;
         if input_can_end() {
@@ -156,9 +156,9 @@ impl EndWatcher {
     }
 }
 
-/// Returns true if standard input is a pipe or a file, whose end counts. A background job that reads from the
-/// terminal is stopped, and one that a script starts has `/dev/null`, which is at its end from the start:
-/// `dipc sim &` has to run in both cases.
+/// Returns true if standard input is a pipe or a file, so its end counts. A background job that reads from
+/// the terminal is stopped, and a job that a script starts has `/dev/null`, which is at its end from the
+/// start: `dipc sim &` has to run in both cases.
 #[cfg(unix)]
 fn input_can_end() -> bool {
     use rustix::fs::{FileType, fstat};

@@ -48,7 +48,7 @@ use native::NativeProcess;
 
 pub(crate) use args::{Buffering, TraceArgs};
 
-/// The longest wait between checks for recordings that have ended.
+/// Maximum wait between checks for recordings that have ended.
 const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
@@ -93,7 +93,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     if flight.is_some() {
         interrupts.watch_snapshots()?;
     }
-    // At a port, print the selection before waiting; elsewhere, steps that can fail at once come first.
+    // At a port, print the selection before waiting; elsewhere, steps that can fail at once run first.
     let waits_at_port = matches!(sources[..], [SourceSelector::Port(_)]);
     if waits_at_port {
         without_sampler.as_ref().unwrap_or(&selection).announce();
@@ -150,7 +150,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         })
     });
     let mut outcome = settings.run(&source, early, false, || {
-        // It waits to be resumed, which will not happen.
+        // The program waits to be resumed, which will not happen.
         child.iter_mut().for_each(Child::kill);
     });
     let code = child.map(|child| child.wait(interrupts)).transpose();
@@ -165,8 +165,8 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     Ok(outcome?.or_program(code?))
 }
 
-/// Gives a program that is started the variables by which its runtime dumps it in a crash. Returns whether it
-/// has them.
+/// Sets the variables that make the runtime of a started program dump it in a crash. Returns whether it has
+/// them.
 fn have_it_dump_itself(sources: &mut [SourceSelector], args: &TraceArgs) -> Result<bool, Failure> {
     let [SourceSelector::Program { variables, .. }] = sources else { return Ok(false) };
     *variables = dump_variables(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
@@ -249,7 +249,7 @@ struct RecordingSettings {
     names: NameForm,
     /// True to keep the names that a recording without its end would lack.
     keeps_names: bool,
-    /// True to keep the kernel's thread accounting beside samples of threads.
+    /// True to keep the kernel's thread accounting with samples of threads.
     keeps_thread_times: bool,
     resume: bool,
     fail_on_loss: bool,
@@ -264,7 +264,7 @@ struct RecordingSettings {
     rotation: Option<(u64, Retention)>,
     /// The program that was started, if one was.
     child: Option<ChildEnd>,
-    /// Whether the program was told to dump itself, if a crash is to leave a core dump.
+    /// If a crash is to leave a core dump: true if the program was configured to dump itself.
     crash_dump: Option<bool>,
     /// The samples to request from the kernel.
     kernel_samples: Option<SampleSettings>,
@@ -285,7 +285,7 @@ pub(crate) struct WrittenFile {
 }
 
 impl WrittenFiles {
-    /// A list whose owner presents the recordings.
+    /// A list of recordings that its owner presents.
     pub(crate) fn presented() -> Self {
         Self(Some(Arc::default()))
     }
@@ -391,8 +391,8 @@ impl RecordingSettings {
         }
     }
 
-    /// Starts the kernel's sampling of a process. If it is not available, a warning gives the reason and what
-    /// is recorded instead.
+    /// Starts the kernel's sampling of a process. If sampling is not available, a warning gives the reason
+    /// and names the replacement.
     fn sample(&self, source: &Source, sink: &Sink, has_sampler: bool) -> Option<KernelSampler> {
         let settings = self.kernel_samples?;
         let folder = sink.path().map(folder_of)?;
@@ -564,7 +564,7 @@ impl RecordingSettings {
         has_sampler: bool,
     ) -> Result<(Session, Sink, Option<KernelSampler>), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
-        // The runtime may be that of another process, which the program has started.
+        // The runtime may belong to another process, which the program has started.
         let sampler = match early {
             Some(sampler) if Some(sampler.pid()) == source.pid => {
                 messages::note(format_args!("Samples        : {}", sampler.description()));
@@ -591,7 +591,7 @@ impl RecordingSettings {
                 Ok((session, sink, sampler))
             }
             Err(failure) => {
-                // Its file goes with it.
+                // This also removes the sampler's file.
                 drop(sampler.map(KernelSampler::finish));
                 sink.discard();
                 Err(failure)
@@ -638,7 +638,7 @@ impl RecordingSettings {
         let is_whole = recorded.as_ref().is_ok_and(RecordingResult::is_whole);
         let output = sink.to_string();
         let path = sink.path().map(Path::to_owned);
-        // The recording is replaced by one that also has the samples, so it must be closed first.
+        // A recording that also has the samples replaces this one, so it must be closed first.
         drop(sink);
         let with_samples = match (kernel_recording, &path) {
             (Some(recorded), Some(path)) => {
@@ -693,8 +693,8 @@ impl RecordingSettings {
         Ok(summary.exit(self.fail_on_loss))
     }
 
-    /// Returns the path of a recording that needs names beside it: a file that should end with the list of
-    /// all methods.
+    /// Returns the path of a recording that needs a companion file with names: a file that should end with
+    /// the list of all methods.
     fn needs_names<'s>(&self, sink: &'s Sink) -> Option<&'s Path> {
         let is_wanted = self.keeps_names && self.lists_methods();
         sink.path().filter(|path| is_wanted && path.is_file())
@@ -707,8 +707,8 @@ impl RecordingSettings {
         }
     }
 
-    /// Opens the file of a runtime: the one that the user named, or a new one named after the process. For a
-    /// further runtime beside others, the named file gets the pid in its name.
+    /// Opens the file of a runtime: the user's file, or a new file named after the process. If several
+    /// runtimes are recorded, the name of the user's file gets the pid.
     fn open_sink(&self, source: &Source, beside_others: bool) -> Result<Sink, Failure> {
         match (&self.output, source.pid.filter(|_| beside_others)) {
             (Some(path), Some(pid)) => Sink::create_new(&with_pid(path, pid)),
@@ -721,7 +721,7 @@ impl RecordingSettings {
     }
 }
 
-/// Prints how the program that was started ended, and writes it to a file beside its recording.
+/// Prints how the started program ended, and writes it to a file next to its recording.
 fn describe_crash(crash: &mut CrashSources, recording: &Path) {
     let end = crash.await_end();
     match crash.describe(recording, &end, None) {

@@ -63,13 +63,13 @@ pub(crate) fn run(args: &CollectArgs) -> Outcome {
     Ok(exit)
 }
 
-/// The path with the extension of the format, where it has none.
+/// The path; without an extension, it gets the format's.
 fn path(path: &Path, format: CounterFormat) -> PathBuf {
     let is_whole = path.as_os_str() == "-" || path.extension().is_some();
     if is_whole { path.to_owned() } else { path.with_extension(format.extension()) }
 }
 
-/// The path of the file of one of several processes: `counter_4711.csv`.
+/// The path of one file among several processes' files: `counter_4711.csv`.
 fn path_of(path: &Path, process: &WatchedProcess) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(match process.pid {
@@ -89,7 +89,7 @@ struct CounterFiles {
     is_one_each: bool,
     format: CounterFormat,
     interval: Duration,
-    /// The destination of the one file, until a session runs.
+    /// The destination of the common file, until a session runs.
     out: Option<Destination>,
     /// The files by process number; a file shared by all processes has the number 0.
     files: BTreeMap<usize, CounterFile<BufWriter<Destination>>>,
@@ -139,7 +139,7 @@ impl CounterFiles {
         !has_ended || of_file.process == process.name && (self.reconnects || is_same)
     }
 
-    /// Begins the file of a process, or the one of all.
+    /// Begins the file of a process, or the common file.
     fn open(
         &mut self,
         process: &WatchedProcess,

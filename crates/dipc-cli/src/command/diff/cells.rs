@@ -9,7 +9,7 @@ use nettrace_export::diff::{Basis, Change, Kind, Noise, Statistic, Verdict};
 use crate::command::diff::Report;
 use crate::render::units;
 
-/// The headings of findings, in the order in which they matter.
+/// The headings of findings, by descending importance.
 pub(super) const SECTIONS: [(Verdict, &str); 3] =
     [(Verdict::Worse, "Worse"), (Verdict::Better, "Better"), (Verdict::Different, "Different load")];
 
@@ -106,7 +106,7 @@ fn signed_percent(share: f64) -> String {
 /// The part of the base beyond which ranges are not given in numbers.
 const WIDEST: f64 = 10.0;
 
-/// Formats the range of the difference by which it was judged, relative to the base; `-` if it was not judged.
+/// Formats the range that the difference was judged by, relative to the base; `-` if it was not judged.
 pub(super) fn range(change: &Change) -> String {
     let base = change.base.value.filter(|base| *base > 0.0);
     match (change.judged_interval, base) {

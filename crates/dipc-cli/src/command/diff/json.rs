@@ -29,9 +29,9 @@ pub(super) struct Document<'a> {
 struct Side {
     files: Vec<String>,
     seconds: f64,
-    /// The recordings, or stretches of them, by which noise was told apart.
+    /// The number of recordings, or of stretches of them, used to distinguish noise.
     units: usize,
-    /// The part of the time that threads could run in which they had no processor; null if not known.
+    /// The part of runnable time that threads spent without a processor; null if unknown.
     queued_percent: Option<f64>,
 }
 
@@ -55,7 +55,7 @@ struct Row<'a> {
     change: &'a Change,
     difference: Option<f64>,
     relative_change: Option<f64>,
-    /// The smallest difference that would have been a finding; null if it was not tested.
+    /// Minimum difference that would have been a finding; null if it was not tested.
     detectable: Option<f64>,
     /// The units of each side that would decide about it; null if it is decided.
     deciding_units: Option<usize>,

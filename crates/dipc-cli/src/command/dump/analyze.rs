@@ -159,7 +159,7 @@ fn analyze(args: &AnalyzeArgs) -> Outcome {
     let shown = |view: &View, format: Option<MemoryFormat>| {
         let shown = show(args, view, format.unwrap_or(args.format), &source);
         shown.map_err(|failure| with_shortfall(failure, &source)).inspect_err(|failure| {
-            // That of the whole command is printed by its caller.
+            // The caller prints failures of the whole command.
             if args.format != MemoryFormat::Json {
                 format.unwrap_or_default().print_failure(failure);
             }
@@ -244,7 +244,7 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, source: &Sou
 }
 
 impl View {
-    /// Fails if the runtime does not say what the view shows.
+    /// Fails if the runtime does not provide the view's data.
     fn check(&self, runtime: &Runtime) -> Result<(), Failure> {
         match self {
             Self::Statics(_) => check_described(runtime, "static fields"),
@@ -314,7 +314,7 @@ impl AnalyzeArgs {
     }
 }
 
-/// The format, for views that have no others.
+/// The format, for views with table and JSON only.
 fn table_or_json(format: MemoryFormat) -> Result<Format, Failure> {
     match format {
         MemoryFormat::Table => Ok(Format::Table),

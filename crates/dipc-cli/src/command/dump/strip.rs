@@ -1,4 +1,5 @@
-//! `dipc dump strip`: a copy of a core dump without texts and buffers, and what a core dump discloses.
+//! `dipc dump strip`: a copy of a core dump without strings and buffers, and a list of what a core dump
+//! discloses.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -112,7 +113,7 @@ fn owner_only(_: &File) -> std::io::Result<()> {
 /// The personal data found in a core dump, and the copy of it.
 #[derive(Debug, Serialize)]
 struct Report<'r> {
-    /// The command line, of which a core dump has the first 79 bytes in its notes.
+    /// The command line; the notes of a core dump have its first 79 bytes.
     command_line: Option<&'r str>,
     /// The names of the environment variables; null if they were not found.
     environment: Option<Vec<String>>,
@@ -125,9 +126,9 @@ struct Report<'r> {
     /// Free memory between objects, which can have the contents of former ones.
     free: Counted,
     mapped_files: usize,
-    /// True if it is a copy of which these were removed.
+    /// True for a copy without these.
     stripped: bool,
-    /// True if it is such a copy of which the numbers were removed, too.
+    /// True for such a copy without numbers, too.
     without_numbers: bool,
     copy: Option<Copy<'r>>,
 }

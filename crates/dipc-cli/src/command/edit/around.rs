@@ -37,7 +37,8 @@ pub(super) struct AroundArgs {
 }
 
 impl AroundArgs {
-    /// Returns the time range in the recording; `None` if no condition is given. Reports what met it.
+    /// Returns the time range in the recording; `None` if no condition is given. Reports the event that met
+    /// it.
     ///
     /// Fails if the condition was met less often.
     pub(super) fn find(&self, file: &Path) -> Result<Option<(RelativeTime, RelativeTime)>, Failure> {
@@ -95,7 +96,7 @@ fn find(file: &Path, condition: &Condition, occurrence: u64) -> Result<Match, Fa
         .with_help("dipc rules test FILE --snapshot-on CONDITION lists when"))
 }
 
-/// The search for one of the matches of a condition.
+/// The search for a condition's nth match.
 struct Matches {
     occurrence: u64,
     count: u64,

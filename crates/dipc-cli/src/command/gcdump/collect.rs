@@ -43,7 +43,8 @@ pub(crate) fn run(args: &CollectArgs) -> Outcome {
     process.end(heap.exit)
 }
 
-/// The file that the user named, which keeps its content until there is a heap, or else one with a new name.
+/// The file that the user named, which keeps its content until a heap arrives, or else a file with a new
+/// name.
 fn destination(args: &CollectArgs, pid: Option<u32>) -> Result<Destination, Failure> {
     match &args.output {
         Some(path) if path.as_os_str() == "-" => {

@@ -17,9 +17,9 @@ use crate::render::{shell, units, width};
 
 /// Roots that are shown.
 const MAX_ROOTS: usize = 3;
-/// The part of the growth under all roots from which one is shown.
+/// Divisor of the growth under all roots: the quotient is the minimum growth of a root to show.
 const MIN_SHARE_DIVISOR: i128 = 100;
-/// The number of steps that are shown at each end of a path.
+/// The number of steps to show at each end of a path.
 const STEPS: usize = 6;
 
 /// The indentation of the lines below a suspect.
@@ -88,7 +88,7 @@ impl Suspects {
         }
     }
 
-    /// Finds the roots under which most of the growth is, each with the type of the program that grew most.
+    /// Finds the roots that hold most of the growth, each with the program's type that grew most.
     fn find(&mut self, graph: &HeapGraph, tree: &PathTree, form: NameForm) {
         let grown =
             |types: &BTreeMap<TypeKey, Growth>| types.values().map(|growth| growth.bytes).sum::<i128>();
@@ -107,7 +107,7 @@ impl Suspects {
             let mut path = Vec::new();
             if let Some((first, left, last)) = steps {
                 let name = |step: &PathStep| step_name(graph, *step, form).into_owned();
-                // The groups around that of the root carry no information.
+                // The groups around the root's carry no information.
                 let root =
                     first.iter().rposition(|step| matches!(step, PathStep::Group(_))).unwrap_or_default();
                 path.extend(first.iter().skip(root).map(name));

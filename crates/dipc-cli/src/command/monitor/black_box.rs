@@ -12,7 +12,7 @@ use crate::http::host_name;
 use crate::render::escape::escape_controls;
 use crate::render::messages;
 
-/// The most bytes of all bundles.
+/// Maximum number of bytes of all bundles together.
 const BUNDLES_BYTES: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ pub(super) fn start(args: &BlackBoxArgs, metrics: Option<&MetricsConfig>) -> Opt
     Some(Arc::new(BlackBoxes::new(config, Arc::new(log))))
 }
 
-/// The directory of what outlives a run: that of a service (systemd), or of the user.
+/// The directory for persistent state: the service's (systemd), or the user's.
 pub(super) fn state_directory() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(directories) = variable("STATE_DIRECTORY") {

@@ -1,4 +1,4 @@
-//! The configuration of `dipc monitor`: its sources, what is refused, and its changes.
+//! The configuration of `dipc monitor`: its sources, rejected settings, and changes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::http::host_name;
 use crate::render::escape::escape_controls;
 use crate::render::messages;
 
-/// The address of the metrics, if none is chosen.
+/// The default address of the metrics.
 const METRICS: &str = "http://127.0.0.1:52325";
 
 /// The sources of a configuration.
@@ -32,7 +32,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Returns the sources that the options name; `None` if they name none.
+    /// Returns the sources that the options name; `None` without such options.
     pub(super) fn new(args: &MonitorArgs) -> Option<Self> {
         let file = args.configuration_file_path.clone();
         (args.system || file.is_some()).then(|| Self {
@@ -90,15 +90,15 @@ impl Source {
     }
 }
 
-/// Returns true if a monitor that starts warns of a finding: of what is not supported, and of settings of
-/// destinations that have no effect on what arrives there.
+/// Returns true if a starting monitor warns of a finding. It does so for unsupported settings, and for
+/// ignored settings of destinations, except `copyBufferSize`, which does not change artifacts.
 fn is_said(finding: &Finding) -> bool {
     let keys = finding.key.to_ascii_lowercase();
     let is_of_artifacts = keys.starts_with("egress:") && !keys.ends_with(":copybuffersize");
     finding.severity == Severity::Unsupported || finding.severity == Severity::Ignored && is_of_artifacts
 }
 
-/// Returns true if a finding belongs to one of the sections.
+/// Returns true if a finding belongs to any of the sections.
 fn is_of(finding: &Finding, sections: &[&str]) -> bool {
     let section = finding.key.split(':').next().unwrap_or_default();
     sections.iter().any(|name| name.eq_ignore_ascii_case(section))
@@ -110,7 +110,7 @@ fn is_unsupported_access(finding: &Finding) -> bool {
     finding.severity == Severity::Unsupported && is_of(finding, &["Authentication"])
 }
 
-/// The findings with which a monitor does not start. `has_access_option` is true if options say who has access,
+/// The findings that keep a monitor from starting. `has_access_option` is true if options say who has access,
 /// whatever the configuration asks for.
 fn refusals(checked: &CheckedConfiguration, has_access_option: bool) -> Vec<&Finding> {
     let is_refused = |finding: &&Finding| match finding.severity {
@@ -124,7 +124,7 @@ fn refusals(checked: &CheckedConfiguration, has_access_option: bool) -> Vec<&Fin
     checked.findings.iter().filter(is_refused).collect()
 }
 
-/// Creates the state of the rules, whose messages are printed.
+/// Creates the state of the rules, and prints their messages.
 pub(super) fn rules(
     configuration: &Configuration,
     operations: &Operations,
@@ -214,7 +214,7 @@ fn later_sections(args: &MonitorArgs, new: &Configuration, started: &Configurati
 /// Looks for changes of the files.
 pub(super) struct Changes {
     source: Source,
-    /// The tokens whose API key follows the configuration.
+    /// The tokens; their API key follows the configuration.
     tokens: Option<Tokens>,
     /// The configuration that the monitor was started with.
     started: Configuration,

@@ -15,11 +15,11 @@ use object_store::{ClientOptions, ObjectStore};
 
 use crate::object_stores::{self, StoreConnector, reason};
 
-/// The region of servers that have none.
+/// The region for servers without regions.
 const REGION: &str = "us-east-1";
 
-/// The client of S3, of Azure Blob Storage and of Google Cloud Storage, and the writer of data sets. Keys that
-/// the configuration does not have come from the environment or the machine.
+/// The client of S3, of Azure Blob Storage and of Google Cloud Storage, and the writer of data sets. Keys
+/// missing from the configuration are taken from the environment or the machine.
 #[derive(Debug)]
 pub(super) struct Stores;
 
@@ -116,7 +116,8 @@ fn google(store: &GoogleEgress) -> object_store::Result<Box<dyn ObjectStore>> {
     Ok(Box::new(builder.build()?))
 }
 
-/// Adds a recording to a data set, as `dipc export` does. One that is there already is not added again.
+/// Adds a recording to a data set, as `dipc export` does. A recording that is already present is not added
+/// again.
 fn add_to_data_set(data_set: &DataSetEgress, name: &str, file: &Path) -> io::Result<()> {
     let mut labels = Labels::default();
     for (label, value) in &data_set.labels {
@@ -147,7 +148,7 @@ fn account(url: &str) -> &str {
     if account.is_empty() { host.split(['.', ':']).next().unwrap_or_default() } else { account }
 }
 
-/// A text without the queries of URLs: a shared access signature is one.
+/// A string without the queries of URLs: a query can be a shared access signature.
 fn without_queries(text: &str) -> String {
     let words = text.split(' ').map(|word| match word.split_once('?') {
         Some((url, query)) if url.contains("://") => {
@@ -380,7 +381,7 @@ mod tests {
         assert!(!failure.contains("hidden"), "{failure}");
     }
 
-    /// The certificate is for the name, and nobody whom the machine trusts has signed it.
+    /// The certificate matches the name, but no authority that the machine trusts has signed it.
     #[test]
     fn nothing_is_sent_to_a_server_with_a_certificate_of_its_own() {
         use rustls::pki_types::pem::PemObject as _;

@@ -33,10 +33,10 @@ pub(super) struct TlsArgs {
 
 impl TlsArgs {
     /// Checks the options against the addresses, and gives the server its certificate. Returns the files, if
-    /// there are any.
+    /// configured.
     ///
     /// # Errors
-    /// If one is there without the other, and if the certificate cannot be used.
+    /// If only one of the files is given, or the certificate cannot be used.
     pub(super) fn apply(&self, config: &mut ServerConfig) -> Result<Option<Certificate>, Failure> {
         let all = config.addresses.iter().chain(&config.metrics_addresses);
         let address = all.clone().find(|it| it.is_tls()).cloned();
@@ -95,7 +95,7 @@ impl Certificate {
     }
 }
 
-/// The program has no TLS.
+/// The program is built without TLS.
 #[cfg(not(feature = "cloud"))]
 pub(super) enum Certificate {}
 

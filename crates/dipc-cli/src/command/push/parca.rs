@@ -1,4 +1,4 @@
-//! The request by which Parca receives profiles over HTTP.
+//! The request that sends profiles to Parca over HTTP.
 //!
 //! # Source
 //! `parca/profilestore/v1alpha1/profilestore.proto` of parca-dev/parca: `WriteRaw`, as its gateway maps it to

@@ -1,4 +1,4 @@
-//! The request by which Pyroscope receives profiles.
+//! The request that sends profiles to Pyroscope.
 //!
 //! # Source
 //! `push/v1/push.proto` and `types/v1/types.proto` of grafana/pyroscope. Requests of the Connect protocol are

@@ -38,14 +38,14 @@ impl CallersBuilder {
         self.0.add(event);
     }
 
-    /// Returns the heaviest user method by the full name of what it led to. Neither times nor names of
-    /// processes are of interest, so that the recording's header is not needed.
+    /// Returns the heaviest user methods, keyed by the full name of the method that each led to. Neither
+    /// times nor process names matter, so the recording's header is not needed.
     pub(super) fn finish(self) -> Callers {
         let (profile, _) = self.0.finish(None).expect("events come in time order");
         Callers::of(&profile)
     }
 
-    /// The same, with the code that another builder has.
+    /// Like [`finish`](Self::finish), with the code of another builder.
     pub(super) fn finish_with_code_of(self, other: &mut ProfileBuilder) -> Callers {
         let (profile, _) = self.0.finish_with_code_of(None, other).expect("events come in time order");
         Callers::of(&profile)
@@ -92,7 +92,7 @@ pub(super) fn caller_name(caller: &UserCallerName) -> String {
     escape_controls(without_parameters(&caller.short)).into_owned()
 }
 
-/// Returns the cell of a user's method; a dash where none is known.
+/// Returns the cell of a user's method; a dash if unknown.
 pub(super) fn caller_cell(caller: Option<&UserCallerName>) -> String {
     caller.map_or_else(|| "-".to_owned(), |caller| fit_csharp(&caller_name(caller), CALLER_WIDTH))
 }

@@ -45,7 +45,7 @@ struct WithCauses {
     caused_by: Vec<Cause>,
 }
 
-/// The user's method that led to the longest pauses for collections of a kind.
+/// The user method that led to the longest pauses for collections of a kind.
 #[derive(Debug, Serialize)]
 struct Cause {
     /// The kind of collections, such as `GC generation 0 (Induced)`.

@@ -105,13 +105,13 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
     }
 }
 
-/// Prints the overview of a recording as a table. The events of the reports `asked_for` were recorded, and none
-/// happened.
+/// Prints the overview of a recording as a table. The events of the reports in `asked_for` were recorded, and
+/// none happened.
 pub(crate) fn overview(file: &std::path::Path, asked_for: &[&str]) -> Outcome {
     overview::run(file, Format::Table, &UserCodeArgs::default(), asked_for)
 }
 
-/// Returns the builder of the first findings of a recording, for a page whose profile has these options.
+/// Returns the builder of the first findings of a recording, for a page with these profile options.
 pub(crate) fn page_findings(
     file: &std::path::Path,
     info: Option<&TraceInfo>,

@@ -43,8 +43,8 @@ pub(crate) struct ReadingArgs {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadPart {
     pub(super) exit: Exit,
-    /// The time to which percentages and rates refer: the requested range, as far as the recording or the
-    /// process covers it.
+    /// The time to which percentages and rates refer: the part of the requested range that the recording or
+    /// the process covers.
     pub(super) start: RelativeTime,
     pub(super) end: RelativeTime,
     /// True if it is the whole recording.
@@ -134,8 +134,8 @@ impl ReadingArgs {
         self.selects_time() || recorded_range(file).is_some()
     }
 
-    /// Passes the selected events of a recording to `each`, in the order that reports need: those of the
-    /// kinds for which `is_needed` is true, and possibly others.
+    /// Passes the selected events of a recording to `each`, in the order that reports need: all kinds for
+    /// which `is_needed` is true, and possibly others.
     pub(super) fn read_kinds(
         &self,
         file: &Path,
@@ -145,7 +145,7 @@ impl ReadingArgs {
         self.read_by(file, move |kind| Interest::all_if(is_needed(kind)), each)
     }
 
-    /// The same for reports that also look at activities.
+    /// Like `read_kinds`, for reports that also look at activities.
     pub(super) fn read_by(
         &self,
         file: &Path,
@@ -159,7 +159,7 @@ impl ReadingArgs {
         }
     }
 
-    /// The same for reports that need events from before the time of a part.
+    /// Like `read_kinds`, for reports that need events from before the time of a part.
     pub(super) fn read_session(
         &self,
         file: &Path,
@@ -202,7 +202,7 @@ impl ReadingArgs {
         self.read_with(file, None, each)
     }
 
-    /// The same; passes all events of the recording to `each_of_all`, if that is wanted.
+    /// Like `read`; also passes all events of the recording to `each_of_all`, if given.
     fn read_with(
         &self,
         file: &Path,
@@ -255,8 +255,8 @@ impl ReadingArgs {
         Ok(ReadPart { exit: origin.report_damage(&events), start, end, is_whole: false })
     }
 
-    /// Prints the report, or reports what the recording lacks for it. `cut` limits a JSON list to the first
-    /// rows if fewer are requested.
+    /// Prints the report, or states the data missing from the recording. `cut` limits a JSON list to the
+    /// first rows if fewer are requested.
     pub(super) fn show<R: Serialize, T: Display>(
         &self,
         (file, exit): (&Path, Exit),

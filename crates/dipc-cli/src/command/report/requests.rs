@@ -180,7 +180,7 @@ fn latencies(title: &'static str, of_role: &[&SpanRow], rows: usize) -> String {
     text
 }
 
-/// Statuses, most first: `200 404×3`.
+/// Statuses, most frequent first: `200 404×3`.
 fn statuses(row: &SpanRow) -> String {
     let shown = row.statuses.iter().take(4).map(|status| {
         let name = status.status.as_deref().unwrap_or("-");
@@ -196,7 +196,7 @@ fn statuses(row: &SpanRow) -> String {
 /// A column of a table of parts.
 type PartColumn<P> = (&'static str, fn(&P, Duration) -> String);
 
-/// Where the time of requests went, and what threads did in their time for them, in shares of it.
+/// Shares of the time of requests, and of the time that threads worked for them, by activity.
 fn time_parts(report: &RequestsReport, rows: usize) -> String {
     let parts: [PartColumn<TimeParts>; 5] = [
         ("ON THREAD", |parts, total| share(parts.on_thread, total)),
@@ -239,7 +239,7 @@ fn parts_table<P>(title: &'static str, parts: &[PartColumn<P>], rows: &[(&SpanRo
     columns.fitted(&["TOTAL", "LOCK WAITS"]) + "\n"
 }
 
-/// A part of a time in percent; `-` if it is not known.
+/// A part of a time in percent; `-` if unknown.
 fn share(part: Option<Duration>, total: Duration) -> String {
     part.map_or_else(
         || "-".to_owned(),

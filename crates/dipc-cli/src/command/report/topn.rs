@@ -110,7 +110,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
                 exclusive_percent: units::share(row.exclusive, total),
                 inclusive_percent: units::share(row.inclusive, total),
                 blocked_percent: blocked.map(|_| units::share(row.blocked, total)),
-                // dotnet-trace's form has no such lines.
+                // dotnet-trace's form lacks such lines.
                 note: (options.names == NameForm::CSharp)
                     .then(|| note(&read.profile, &row, args.inclusive, &called_to_wait))
                     .flatten(),
@@ -146,8 +146,8 @@ struct Shown {
     is_idle: bool,
 }
 
-/// Returns the line below the table: the sum of the rows, and what is not in them; `None` if there is nothing to
-/// say.
+/// Returns the line below the table: the sum of the rows, and the amounts missing from them; `None` if there
+/// is nothing to say.
 fn sum(read: &RecordingProfile, args: &TopNArgs, shown: &Shown) -> Option<String> {
     let Shown { total, frameless, nameless, cost, is_idle } = *shown;
     let measure = read.profile.measure;
@@ -210,7 +210,7 @@ fn note(
 
 /// The words before the user's method that led to a row.
 const CALLED_FROM: &str = "called from ";
-/// The same of a row that is not code, such as a type.
+/// The words before that method if the row is not code, such as a type.
 const CAUSED_IN: &str = "most in ";
 /// The words before the method that a row called to wait.
 const WAITED_IN: &str = "waited in ";
@@ -226,7 +226,7 @@ pub(super) fn session_cost(cost: SessionCost) -> String {
     parts.join(", ")
 }
 
-/// The blocked time by what it means.
+/// Blocked time, split by meaning.
 fn blocked_parts(profile: &Profile, number: usize) -> String {
     let BlockedTime { in_work, asleep, throughout, .. } = blocked_time(profile);
     let mut text = String::new();
@@ -235,7 +235,7 @@ fn blocked_parts(profile: &Profile, number: usize) -> String {
         ("Asleep (Thread.Sleep)", &asleep),
         ("Waited in one place all the time", &throughout),
     ] {
-        // Waits without a stack have no method.
+        // Waits without a stack lack a method.
         if part.methods.is_empty() {
             continue;
         }
@@ -275,7 +275,7 @@ fn wait_table(profile: &Profile, total: u64, methods: &[WaitingMethod], number: 
     columns.fitted(&[])
 }
 
-/// The second table of a recording with CPU time: the methods that waited in the midst of work.
+/// The second table of a recording with CPU time: the methods that waited during work.
 fn waits(profile: &Profile, number: usize) -> String {
     let methods = blocked_methods(profile);
     if methods.is_empty() {
@@ -294,8 +294,8 @@ pub(super) const MIN_NAMELESS: f64 = 10.0;
 /// Minimum share of time without a stack to mention, in percent.
 const MIN_FRAMELESS: f64 = 1.0;
 
-/// Returns the share, in percent, of methods without a name; of CPU time, that of native code too. Native
-/// libraries without symbols are usual where time of threads has their frames.
+/// Returns the share, in percent, of methods without a name; for CPU time, also the share of native code.
+/// Native libraries without symbols are usual where time of threads has their frames.
 pub(super) fn nameless(profile: &Profile, rows: &[TopRow], total: u64) -> f64 {
     let has_all = profile.measure == Measure::CPU_TIME;
     let may_be_method =

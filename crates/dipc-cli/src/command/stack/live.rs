@@ -24,8 +24,8 @@ const BEFORE_FIRST: Duration = Duration::from_millis(10);
 const ROUND: Duration = Duration::from_micros(1_200);
 /// The time between two rounds of the kernel's thread accounting.
 const ACCOUNT_PERIOD: Duration = Duration::from_millis(10);
-/// Maximum number of sessions, each ten times as long as the one before, until one has samples: a starved
-/// process yields few.
+/// Maximum number of sessions, each ten times as long as the previous, to obtain samples: a starved process
+/// yields few.
 const MAX_SESSIONS: u32 = 3;
 /// Maximum time that an event waits for older events. Samples are in time order, and other events are rare.
 const MAX_DELAY: Duration = Duration::from_millis(100);

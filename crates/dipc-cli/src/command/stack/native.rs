@@ -57,7 +57,7 @@ struct Report<'t> {
     threads: &'t [NativeThread],
 }
 
-/// Shows the stacks of a process once. `target` is its runtime, if there is one to list the methods.
+/// Shows the stacks of a process once. `target` is its runtime, if any, which lists the methods.
 pub(super) fn show(args: &StackArgs, pid: u32, target: Option<&Target>) -> Outcome {
     let form = args.name_form();
     let builder = || {
@@ -74,7 +74,7 @@ pub(super) fn show(args: &StackArgs, pid: u32, target: Option<&Target>) -> Outco
             waiting.add(event);
         }
     })?;
-    // At once: the list of methods takes its time, in which the states change.
+    // At once: listing the methods takes time, and the states change meanwhile.
     let names: BTreeMap<u64, KernelThread> = ProcessView::of(pid)
         .threads()
         .unwrap_or_default()
@@ -169,7 +169,7 @@ fn state(thread: &NativeThread) -> String {
     }
 }
 
-/// Each stack once, with the threads that have it.
+/// Formats distinct stacks, each with its threads.
 fn table(threads: &[NativeThread], width: Option<usize>) -> String {
     let mut groups: IndexMap<(String, &[NativeFrame]), Vec<&NativeThread>> = IndexMap::new();
     for thread in threads {

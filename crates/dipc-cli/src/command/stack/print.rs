@@ -23,8 +23,8 @@ use crate::render::{output, units, width};
 /// The frame that stands for native code, as dotnet-stack writes it.
 const NATIVE: &str = "[Native Frames]";
 
-/// Prints the stacks. `kernel_threads` are the threads of a live process, as the kernel reports them, and `waits`
-/// those that its memory has.
+/// Prints the stacks. `kernel_threads` are the threads of a live process, as the kernel reports them, and
+/// `waits` the waits found in its memory.
 pub(super) fn print(
     args: &StackArgs,
     stacks: &ThreadStacks,
@@ -75,7 +75,7 @@ fn state(stacks: &ThreadStacks, stack: &SampledStack, kernel: Option<&KernelThre
     }
 }
 
-/// Returns true if the kernel's state letter is that of a waiting thread.
+/// Returns true if the kernel's state letter denotes a waiting thread.
 const fn sleeps(state: char) -> bool {
     matches!(state, 'S' | 'I' | 'D')
 }
@@ -90,8 +90,8 @@ fn kernel_thread<'k>(
     kernel_threads.iter().find(|kernel| kernel.id == id)
 }
 
-/// Returns true if a stack is that of a thread that waits for a `Monitor` or `Lock`, judged by the method
-/// that acquires it. On .NET 8 and 9, that method of `Monitor` has no frame.
+/// Returns true if a stack belongs to a thread that waits for a `Monitor` or `Lock`, judged by the acquiring
+/// method. On .NET 8 and 9, that method of `Monitor` lacks a frame.
 fn waits_for_lock(frames: &Frames, stack: &[FrameId]) -> bool {
     let begins = |frame: FrameId, methods: [&str; 2]| {
         let (_, method) = frames.full_parts(frame);
@@ -137,10 +137,10 @@ fn label(stacks: &ThreadStacks, thread: &ThreadSamples, kernel_threads: &[Kernel
     name.map_or_else(|| id.to_string(), |name| format!("{id} {name}"))
 }
 
-/// The key by which equal stacks of several threads are grouped.
+/// The key for grouping equal stacks of several threads.
 type StackKey<'s> = (&'static str, bool, &'s [FrameId]);
 
-/// Each stack once, with the threads that have it, in the order of threads, or by samples if there are many.
+/// Distinct stacks with their threads, in the order of threads, or by samples if there are many.
 fn table(
     count: u64,
     stacks: &ThreadStacks,
@@ -208,7 +208,7 @@ fn table(
         format!("{} samples of {threads} threads\n", units::count(all))
     } else {
         let states = [WORKING, BLOCKED, READY, IDLE, UNKNOWN].into_iter();
-        // Few samples can tell of these.
+        // Few samples can have these states.
         let states = states.filter(|state| ![READY, UNKNOWN].contains(state) || of(state) > 0);
         let states: Vec<_> = states.map(|state| format!("{} {state}", of(state))).collect();
         format!("{threads} threads: {}\n", states.join(", "))

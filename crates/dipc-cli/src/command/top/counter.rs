@@ -18,7 +18,7 @@ pub(super) enum Counter {
 }
 
 /// The counters: each with the runtime's name, the label in text lines, the JSON name, the unit, and the
-/// factor by which the runtime's value is multiplied.
+/// factor to multiply the runtime's value by.
 const COUNTERS: [(Counter, &str, &str, &str, &str, f64); 8] = [
     (Counter::Cpu, "cpu-usage", "cpu", "cpu_percent", "% of all processors", 1.0),
     (Counter::Heap, "gc-heap-size", "heap", "heap_bytes", "B", 1e6),

@@ -179,7 +179,7 @@ struct ThreadRow<'i> {
     idle_ns: u64,
     /// The time that it waited, blocked or idle, where only the kernel's account shows it.
     waited_ns: u64,
-    /// The method in which the thread was most of the time.
+    /// The method where the thread spent most of its time.
     frame: Option<&'i str>,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Model {
     is_typing: bool,
     is_paused: bool,
     pub(super) shows_help: bool,
-    /// The method whose callers were opened first, then its caller whose callers were opened, and so on.
+    /// The opened methods: the first method with callers opened, then the caller opened below it, and so on.
     path: Vec<PathMethod>,
     /// The table shown.
     pub(super) table: ViewTable,
@@ -48,10 +48,10 @@ pub(super) struct Model {
     is_done: bool,
 }
 
-/// A method whose callers are shown.
+/// A method shown with its callers.
 #[derive(Debug)]
 struct PathMethod {
-    /// The runtime's name, by which it is found again in the next interval.
+    /// The runtime's name, to find the method again in the next interval.
     method: String,
     /// The name as the table shows it.
     title: String,
@@ -159,7 +159,7 @@ impl Model {
         self.shown().map(view::summary).unwrap_or_default()
     }
 
-    /// The subject of the table: the views, or the method whose callers it shows.
+    /// The subject of the table: the views, or the method with its callers.
     pub(super) fn heading(&self) -> String {
         if self.view == View::Methods && !self.path.is_empty() {
             let names: Vec<_> = self.path.iter().rev().map(|it| it.title.as_str()).collect();

@@ -42,11 +42,11 @@ pub(super) enum SessionEvent {
 /// The features of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Features {
-    /// True if there are samples of threads: NativeAOT has none if the kernel permits none.
+    /// True if there are samples of threads. NativeAOT yields them only if the kernel permits sampling.
     pub(super) samples: bool,
     pub(super) allocations: bool,
     /// True if the kernel's account has the times of threads on a processor, runnable and waiting: then the
-    /// samples show none of those that wait.
+    /// samples omit waiting threads.
     pub(super) thread_uses: bool,
 }
 
@@ -179,7 +179,7 @@ impl EventConsumer for Intervals<'_> {
         self.builder.add_bytes(bytes);
     }
 
-    /// Sums up what has arrived.
+    /// Sums up the data that have arrived.
     fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
         if let Some(names) = &mut self.names {
             let builder = &mut self.builder;
@@ -241,7 +241,7 @@ impl Intervals<'_> {
     }
 }
 
-/// Reports what the session lacked.
+/// Reports the session's omissions.
 fn report(reader: &LiveReader, end: recorder::StreamEnd) -> Result<SessionEnd, Failure> {
     let events = reader.events();
     if events.loss().total() > 0 {

@@ -122,7 +122,7 @@ impl RecordingSettings {
     }
 }
 
-/// Returns the only process of a name, whatever it runs; `None` if there is none.
+/// Returns the only process of a name, with or without .NET; `None` without such a process.
 ///
 /// # Errors
 /// If there are several.
@@ -145,7 +145,7 @@ pub(super) fn process_of_name(name: &str) -> Result<Option<(u32, String)>, Failu
 }
 
 /// Returns the failure of a recording without a runtime and without samples, for a reason. The exit code is
-/// that of the program, if it failed.
+/// the program's, if it failed.
 fn nothing_recorded(end: NoRuntime, refusal: Option<Failure>) -> Failure {
     let code = match &end {
         NoRuntime::Ended { code, .. } if *code != 0 => Some(*code),

@@ -44,7 +44,7 @@ pub(super) fn run(args: &ListArgs) -> Outcome {
     // Kept to the end: no runtime may wait forever, and commands for this one go through the port.
     let _watcher = source.port.take().map(PortWatcher::resuming);
     let result = listen(args, &source, &interrupts);
-    // It was started only to be queried.
+    // The program was started only to be queried.
     child.iter_mut().for_each(Child::kill);
     let list = result?;
     match args.format {
@@ -150,7 +150,7 @@ impl EventConsumer for Listener {
 /// The providers of a process with their counters.
 #[derive(Debug, Default)]
 struct CounterList {
-    /// By kind, EventSources first, then by name and version.
+    /// Keyed by kind (EventSources first), name and version.
     providers: BTreeMap<(bool, String, String), BTreeMap<CounterKey, ListedCounter>>,
     count: usize,
     left_out: u64,
@@ -261,7 +261,7 @@ impl CounterList {
         listed.collect()
     }
 
-    /// Reports what is missing from the list, and returns the exit code.
+    /// Reports omissions from the list, and returns the exit code.
     fn report(&self) -> Outcome {
         if self.left_out > 0 {
             messages::warning(format_args!("{} counters are left out", units::count(self.left_out)));
@@ -278,7 +278,7 @@ impl CounterList {
     }
 }
 
-/// Returns the text, truncated to [`MAX_TEXT_LENGTH`]: longer ones are not meant for people.
+/// Returns the text, truncated to [`MAX_TEXT_LENGTH`]: longer strings are not meant for people.
 fn text(text: Utf16<'_>) -> String {
     text.chars().take(MAX_TEXT_LENGTH).collect()
 }

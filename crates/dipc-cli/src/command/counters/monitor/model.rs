@@ -19,7 +19,7 @@ use crate::render::{units, width};
 /// The number of values kept of a series for its trend.
 const HISTORY: usize = 120;
 
-/// The largest number of columns kept of a label: more than any screen has.
+/// Maximum number of columns to keep of a label: more than any screen has.
 const WIDEST_LABEL: usize = 500;
 
 /// The order of the rows of a provider.
@@ -52,7 +52,7 @@ impl Order {
     }
 }
 
-/// One number of a series over time.
+/// A number of a series over time.
 #[derive(Debug)]
 pub(super) struct Number {
     /// The name, followed by the tags of its series.
@@ -60,7 +60,7 @@ pub(super) struct Number {
     /// The name, followed by only the values of the tags.
     short_label: String,
     unit: String,
-    /// Its rank in the order by importance.
+    /// The rank in the order by importance.
     rank: usize,
     /// The process and the series that it belongs to.
     of: (usize, SeriesId),
@@ -153,7 +153,7 @@ type Key = (SeriesId, usize);
 /// The state of the screen.
 #[derive(Debug)]
 pub(super) struct Model {
-    /// The processes by their numbers.
+    /// The processes, keyed by number.
     processes: BTreeMap<usize, ShownProcess>,
     /// The time of the last sample.
     time: String,
@@ -216,7 +216,7 @@ impl Model {
         }
     }
 
-    /// Called when the session of a process runs: drops what an earlier session showed.
+    /// Called when the session of a process runs: drops the values of an earlier session.
     pub(super) fn begin(&mut self, process: &WatchedProcess, clock: Clock) {
         let shown = ShownProcess { title: process.title(), clock, has_ended: false };
         self.processes.insert(process.number, shown);
@@ -313,7 +313,7 @@ impl Model {
         rows
     }
 
-    /// Returns the rank of a provider, which comes before the order by name.
+    /// Returns the rank of a provider, the sort key that precedes the name.
     fn group_rank(&self, provider: &str) -> usize {
         usize::from(self.order == Order::Importance && provider != RUNTIME)
     }
@@ -367,7 +367,7 @@ impl Model {
     pub(super) fn detail(&self) -> Option<&Detail> {
         let rows = self.rows();
         let Row::Number(numbers) = rows.get(self.selected)? else { return None };
-        // With several processes, take the one shown first.
+        // With several processes, take the first process shown.
         let number = numbers.iter().skip(self.first_process).chain(numbers).copied().flatten().next()?;
         self.details.get(&number.of)
     }

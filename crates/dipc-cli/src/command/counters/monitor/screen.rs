@@ -27,15 +27,16 @@ const HELP: &str = "\
  q, ctrl-c    quit
  ?            close this";
 
-/// The least widths of columns. Wider values get more room: a number without its first digits is a different
+/// Minimum widths of columns. Wider values get more room: a number without its first digits is a different
 /// number.
 const VALUE: u16 = 15;
 const CHANGE: u16 = 14;
 const NAME: u16 = 16;
-/// The least width of a process's values beside those of others, and the least width of names there.
+/// Minimum width of a process's values if several processes are shown side by side, and minimum width of
+/// names there.
 const PROCESS: u16 = 16;
 const MIN_NAME_WIDTH: u16 = 28;
-/// The least screen width at which a trend is shown.
+/// Minimum screen width for showing a trend.
 const WIDTH_WITH_TREND: u16 = 60;
 
 /// Draws the whole screen.
@@ -105,7 +106,7 @@ struct Columns {
     change: u16,
     /// The columns for trends; 0 if they are not shown.
     trend: u16,
-    /// The processes that are shown side by side; `None` if there is one.
+    /// The processes that are shown side by side; `None` for a single process.
     processes: Option<Range<usize>>,
 }
 
@@ -183,7 +184,7 @@ impl Columns {
     }
 }
 
-/// The last values as bars of eight heights, from the least to the largest of them.
+/// The last values as bars of eight heights, scaled from the minimum to the maximum.
 fn sparkline(history: &VecDeque<f64>, width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = history.iter().skip(history.len().saturating_sub(width));
@@ -330,7 +331,7 @@ mod tests {
         let lines = drawn(&mut model, 80, 24);
         assert_eq!(rows(&lines)[1..3], ["- web (101) · Shop", "stock 101 ▁"]);
         assert_eq!(rows(&lines)[3..], ["- web (102) (ended) · Shop", "stock 102 ▁"]);
-        // A restarted process keeps the place of its predecessor, and none of its values.
+        // A restarted process keeps the place of its predecessor, but not its values.
         model.begin(&process(1, 202), Clock::of(None));
         press(&mut model, &[KeyCode::Char('c')]);
         let lines = drawn(&mut model, 200, 50);
@@ -482,7 +483,7 @@ mod tests {
         // Values that do not fit lose their end, not their beginning.
         let narrow = drawn(&mut model, 20, 24)[3].clone();
         assert!(narrow.ends_with(" 24,690 work_it…"), "{narrow}");
-        // The same with processes side by side.
+        // The same layout with processes side by side.
         let other = WatchedProcess { number: 1, name: Some("web".into()), pid: Some(8) };
         model.begin(&other, Clock::of(None));
         assert!(drawn(&mut model, 80, 24)[3].contains(" 24,690 work_item/s"));

@@ -32,7 +32,7 @@ pub(super) fn sampling(evidence: &SamplingEvidence) -> Words {
     })
 }
 
-/// The right by which all samples are permitted.
+/// The right that permits all samples.
 fn reason(evidence: &SamplingEvidence) -> String {
     match evidence.paranoid {
         _ if evidence.has_capability => "dipc has CAP_PERFMON or is root".to_owned(),

@@ -54,8 +54,8 @@ pub(crate) fn print(analysis: &Analysis<'_>, args: &AsyncArgs, format: Format) -
     Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
 }
 
-/// The threads whose stacks refer to the events of chains, by the events' addresses. Of several threads it is
-/// not known which one waits.
+/// The threads with stacks that refer to the events of chains, keyed by event address. An event that several
+/// threads refer to is left out: the waiting thread is unknown.
 fn waiting_threads<'a>(analysis: &'a Analysis<'_>, chains: &AwaitChains) -> HashMap<u64, &'a ManagedThread> {
     let nodes = chains.groups.iter().flat_map(|group| &group.nodes);
     let events: Vec<_> =
@@ -74,7 +74,7 @@ fn waiting_threads<'a>(analysis: &'a Analysis<'_>, chains: &AwaitChains) -> Hash
     found.into_iter().filter_map(|(event, thread)| Some((event, thread?))).collect()
 }
 
-/// The texts of the objects of chains.
+/// Formats the objects of chains.
 struct Texts<'a> {
     analysis: &'a Analysis<'a>,
     threads: HashMap<u64, &'a ManagedThread>,
@@ -212,7 +212,7 @@ pub(crate) fn starvation(chains: &AwaitChains) -> Option<String> {
     })
 }
 
-/// Sentences about what is missing.
+/// Sentences about missing data.
 fn missing(chains: &AwaitChains) -> Vec<&'static str> {
     let mut missing = Vec::new();
     if chains.is_truncated {
@@ -236,7 +236,7 @@ struct Report {
     elapsed_delays: u64,
     complete: bool,
     missing: Vec<&'static str>,
-    /// Equal chains once, those of which there are most first.
+    /// Groups of equal chains, largest first.
     groups: Vec<GroupReport>,
 }
 
@@ -245,10 +245,10 @@ struct GroupReport {
     chains: u64,
     /// `whole`, `cycle` or `cut`.
     end: &'static str,
-    /// Of a cycle: the index of the link that waits for the last one.
+    /// For a cycle: the index of the link that waits for the last link.
     #[serde(skip_serializing_if = "Option::is_none")]
     cycle_to: Option<usize>,
-    /// The first chain: each link waits for the one before it.
+    /// The first chain: each link waits for the previous link.
     links: Vec<LinkReport>,
 }
 
@@ -268,7 +268,7 @@ struct LinkReport {
     is_running: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     delay_ms: Option<u32>,
-    /// True if the delay has elapsed: what follows waits for a thread of the pool.
+    /// True if the delay has elapsed: the rest of the chain waits for a thread of the pool.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     delay_elapsed: bool,
     /// The thread that waits.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::names;
 use crate::exit::Failure;
 
-/// The character between the words of a command that came as words.
+/// Separates the words of a command that was passed as several arguments.
 pub(super) const SEPARATOR: char = '\u{1f}';
 
 /// Commands that lead to a view.
@@ -268,7 +268,7 @@ struct Line<'w> {
     own: Vec<String>,
 }
 
-/// Flags of dotnet-dump that may begin with two dashes, without those that views have.
+/// Flags of dotnet-dump that may begin with two dashes, except flags of views.
 const WITH_TWO_DASHES: [&str; 9] = [
     "--all",
     "--coalesce",
@@ -321,7 +321,7 @@ impl<'w> Line<'w> {
         self.values.first().map(|value| (*value).to_owned())
     }
 
-    /// Fails for a flag that is not among these, or that has a help: what works instead.
+    /// Fails for a flag that is not among these, or that has a help with an alternative.
     fn check(&self, flags: &[(&str, &str)]) -> Result<(), Failure> {
         for (flag, _) in &self.flags {
             match flags.iter().find(|(known, _)| known == flag) {

@@ -15,7 +15,7 @@ use crate::render::units;
 
 /// Maximum number of objects of a heap to compute retained sizes of for an overview: about a second.
 const MAX_OBJECTS: u64 = 2_000_000;
-/// The number of types that are shown with what they retain.
+/// The number of types to show with their retained memory.
 const HOLDERS: usize = 4;
 
 /// Reads the heap; a failure if the dump does not have it.
@@ -93,7 +93,8 @@ pub(super) enum Holders {
     TooMany,
 }
 
-/// Computes what types retain; `None` of a process, which runs on, and of a heap that cannot be read so.
+/// Computes the memory that types retain; `None` for a process, which runs on, and if the heap cannot be
+/// read.
 pub(super) fn holders(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<Holders> {
     analysis.source.core()?;
     if objects(heap) > MAX_OBJECTS {
@@ -153,7 +154,7 @@ pub(super) struct HeapRow {
     missing_bytes: u64,
     /// True if a collection was moving objects: some can be missing or counted twice.
     moving: bool,
-    /// Those with the most bytes first.
+    /// The types, by descending bytes.
     types: Vec<TypeRow>,
 }
 
@@ -185,7 +186,7 @@ pub(super) fn heap_row(heap: &HeapStatistics) -> HeapRow {
     }
 }
 
-/// A type with what it retains, as JSON.
+/// A type with its retained memory, as JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct HolderRow {
     name: String,
@@ -195,7 +196,7 @@ pub(super) struct HolderRow {
     retained_bytes: Option<u64>,
 }
 
-/// The types that retain the most; none if that was not computed.
+/// The types that retain the most; empty if not computed.
 pub(super) fn holder_rows(holders: &Holders) -> Option<Vec<HolderRow>> {
     let Holders::Rows(rows) = holders else { return None };
     let row = |row: &ReportRow| HolderRow {

@@ -89,7 +89,7 @@ fn incomplete(monitors: &Monitors, heap: Option<&HeapStatistics>) -> String {
     text
 }
 
-/// The deadlocks, with what each thread waits for.
+/// The deadlocks, with the lock that each thread waits for.
 pub(crate) fn deadlocks(analysis: &Analysis<'_>, waits: &Waits, width: Option<usize>) -> String {
     let mut text = String::new();
     for cycle in waits.deadlocks() {
@@ -127,7 +127,7 @@ fn thread_label(analysis: &Analysis<'_>, index: usize) -> String {
     analysis.threads.get(index).map_or_else(String::new, label)
 }
 
-/// A held lock that is no monitor, and the threads that wait for it.
+/// A held lock other than a monitor, and the threads that wait for it.
 fn held_text(analysis: &Analysis<'_>, waits: &Waits, lock: &HeldLock) -> String {
     let label = |index: usize| analysis.threads.get(index).map_or_else(String::new, label_with_method);
     let holders: Vec<_> = lock.owners.iter().map(|index| label(*index)).collect();
@@ -143,7 +143,7 @@ fn held_text(analysis: &Analysis<'_>, waits: &Waits, lock: &HeldLock) -> String 
     line
 }
 
-/// The objects that threads wait for and whose holders are not known, by address.
+/// Objects that threads wait for with unknown holders, keyed by address.
 fn without_holders(waits: &Waits) -> BTreeMap<u64, WaitedFor> {
     let unknown = waits.iter().filter(|(_, wait)| wait.kind.holder_unknown().is_some());
     unknown.map(|(_, wait)| (wait.object, wait.kind)).collect()
@@ -191,7 +191,7 @@ struct Report {
     /// The threads that wait for one another, each cycle once.
     deadlocks: Vec<Vec<u64>>,
     waits: Vec<Wait>,
-    /// True if the dump lacks a part of the monitors, or their holders are not known in this version.
+    /// True if the dump lacks a part of the monitors, or their holders are unknown in this version.
     incomplete: bool,
 }
 
@@ -234,7 +234,7 @@ struct Lock {
     /// The threads that wait to enter it.
     waiting_tids: Vec<u64>,
     waiters: u32,
-    /// The reason if it has a holder that is not known.
+    /// The reason, if the holder is unknown.
     holder_unknown: Option<&'static str>,
 }
 
@@ -322,7 +322,7 @@ impl Report {
                 object: monitors.at(wait.monitor).map(|monitor| format!("{:#x}", monitor.object)),
             })
         });
-        // Those for other objects than monitors.
+        // Waits for objects other than monitors.
         let of_others = waits.iter().filter(|(_, wait)| wait.kind != WaitedFor::Monitor);
         let of_others = of_others.filter_map(|(index, wait)| {
             let object = Some(format!("{:#x}", wait.object));

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 
-/// Commands of dotnet-dump, and what shows the same. Commands that only have another name are aliases.
+/// Commands of dotnet-dump, with their equivalents. Commands that only have another name are aliases.
 const COMMANDS: [(&str, &str); 38] = [
     ("analyzeoom", "the view 'heap' has the objects, and 'exceptions' the exception"),
     ("assemblies", "dump analyze CORE modules lists the assemblies"),
@@ -56,7 +56,7 @@ const COMMANDS: [(&str, &str); 38] = [
     ("verifyobj", "dump analyze CORE object ADDRESS shows an object, or says that there is none"),
 ];
 
-/// The failure for a view that there is not.
+/// The failure for an unknown view.
 pub(super) fn unknown(name: &str) -> Failure {
     let failure = Failure::usage(format_args!("dump analyze: no view is called '{name}'"));
     let lower = name.to_lowercase();

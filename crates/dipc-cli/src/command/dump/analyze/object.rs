@@ -1,4 +1,4 @@
-//! `dipc dump analyze CORE object ADDRESS`: the content of an object, and what keeps it alive.
+//! `dipc dump analyze CORE object ADDRESS`: the content of an object, and the path that keeps it alive.
 
 use std::fmt::Write as _;
 
@@ -20,9 +20,9 @@ use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns, heading};
 use crate::render::{output, units};
 
-/// The default number of elements of an array, and of hundreds of characters of a text.
+/// The default number of elements of an array, and of hundreds of characters of a string.
 const ELEMENTS: u32 = 30;
-/// Characters of a text for each element of an array.
+/// Characters of a string for each element of an array.
 const CHARACTERS: u32 = 100;
 /// The steps of a path at each end.
 const STEPS: usize = 20;
@@ -65,9 +65,9 @@ pub(super) fn print(
 enum Holders {
     /// The steps of the path, the root first; `None` for those left out.
     Path(Vec<Option<String>>),
-    /// Nothing keeps it alive, or it is reached in a way that is not known.
+    /// Nothing keeps it alive, or it is reached in an unknown way.
     Unreachable,
-    /// It is not among the objects of the heap.
+    /// The object is not in the heap.
     NotInHeap,
 }
 
@@ -165,17 +165,17 @@ struct Report {
     bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// Of a text.
+    /// The length of a string.
     #[serde(skip_serializing_if = "Option::is_none")]
     length: Option<u32>,
-    /// Of an array.
+    /// The length of each dimension of an array.
     #[serde(skip_serializing_if = "Option::is_none")]
     lengths: Option<Vec<u32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     elements: Option<Vec<JsonValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Vec<JsonField>>,
-    /// The path from a root; `null` for steps that are left out. None if no root leads to it, or none was
+    /// The path from a root; `null` for steps that are left out. Missing if no root leads to it, or none was
     /// looked for.
     path: Option<Vec<Option<String>>>,
 }

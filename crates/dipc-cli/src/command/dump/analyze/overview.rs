@@ -25,19 +25,20 @@ use crate::render::{output, units, width};
 
 /// The number of types that are shown.
 const TYPES: usize = 6;
-/// The most lines of the stack of a thread that died.
+/// Maximum number of stack lines of a thread that died.
 const STACK_LINES: usize = 14;
-/// The most exceptions with causes that are shown, and the most frames of the outermost one and of each cause.
+/// Maximum number of exceptions to show, including causes, and of frames of the outermost exception and of
+/// each cause.
 const EXCEPTIONS: exceptions::Limits = exceptions::Limits { exceptions: 6, frames: 5, cause_frames: 2 };
-/// The most threads whose exceptions are shown.
+/// Maximum number of threads to show with exceptions.
 const THREADS: usize = 3;
-/// The most groups of threads, and the most frames of each.
+/// Maximum number of groups of threads, and of frames of each.
 const GROUPS: usize = 5;
 const GROUP_FRAMES: usize = 2;
-/// The most names of threads of a group.
+/// Maximum number of thread names of a group.
 const LABELS: usize = 6;
 
-/// Prints what a core dump has, or what is left of one that lacks the runtime's data.
+/// Prints the overview of a core dump, or the rest if it lacks the runtime's data.
 pub(super) fn show(source: &Source, written: Option<String>, format: Format) -> Outcome {
     let lacking = |failure: Failure| match (source.core(), core_advice::shortfall(source)) {
         (Some(core), Some(reason)) => {
@@ -84,7 +85,7 @@ impl<'a> Facts<'a> {
         Self { death: death::of(analysis), waits, heap, holders, chains, missing }
     }
 
-    /// The threads that are shown first: the one that died, and those that throw or handle an exception.
+    /// The threads to show first: the thread that died, and all that throw or handle an exception.
     fn shown_first(&self, analysis: &'a Analysis<'_>) -> Vec<&'a ManagedThread> {
         let died = self.death.as_ref().and_then(|death| death.thread);
         let throws = |thread: &&ManagedThread| {
@@ -94,7 +95,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns sentences about what is missing.
+/// Returns sentences about missing data.
 fn missing(
     analysis: &Analysis<'_>,
     monitors: &clr_dump::Monitors,
@@ -210,7 +211,7 @@ fn user_line(frames: &[FrameText], width: Option<usize>) -> Option<String> {
     Some(format!("  {}", stacks::fitted(frame, room)))
 }
 
-/// The first and the last lines of a stack, and that of the user's code.
+/// The first and the last lines of a stack, and the line of user code.
 fn limited(lines: &str, user_line: Option<&str>) -> String {
     let all: Vec<&str> = lines.lines().collect();
     let mut text = String::new();
@@ -236,8 +237,8 @@ fn limited(lines: &str, user_line: Option<&str>) -> String {
     text
 }
 
-/// The threads that were not shown yet, by equal stacks, those of most threads first, with the innermost frames of
-/// each.
+/// The threads that were not shown yet, grouped by equal stacks, largest group first, with the innermost
+/// frames of each.
 fn groups(analysis: &Analysis<'_>, shown: &[&ManagedThread], width: Option<usize>) -> String {
     let is_new = |group: &Vec<Shape<'_>>| {
         group.iter().any(|thread| shown.iter().all(|other| other.thread.os_id != thread.tid))
@@ -267,7 +268,7 @@ fn groups(analysis: &Analysis<'_>, shown: &[&ManagedThread], width: Option<usize
     text
 }
 
-/// The innermost frames of a thread, and the innermost one of the program's own code.
+/// The innermost frames of a thread, and its innermost frame of the program's own code.
 fn innermost(thread: &Shape<'_>, width: Option<usize>) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(2).max(1));
     let frames: Vec<_> = thread.frames.iter().filter(|frame| frame.is_managed()).collect();

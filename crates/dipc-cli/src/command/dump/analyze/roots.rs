@@ -1,4 +1,4 @@
-//! `dipc dump analyze CORE statics` and `handles`: what holds objects from outside the heap.
+//! `dipc dump analyze CORE statics` and `handles`: references to objects from outside the heap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -153,7 +153,7 @@ fn statics_text(
 #[derive(Debug, Serialize)]
 struct Statics {
     fields: usize,
-    /// Types whose static fields are not read: they can be unloaded.
+    /// The number of types with unread static fields: the types can be unloaded.
     unread_types: usize,
     rows: Vec<StaticRow>,
 }

@@ -27,7 +27,7 @@ pub(crate) enum Shown {
     Managed,
     /// Managed and native frames, of all threads.
     All,
-    /// The same, with runs of native frames without names folded.
+    /// Managed and native frames, with runs of unnamed native frames folded.
     Folded,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Shape<'t> {
     pub(super) frames: &'t [FrameText],
 }
 
-/// The threads that have frames or whose frames are missing, by equal stacks, in the order of the threads.
+/// Threads with frames or with missing frames, grouped by equal stacks, in the order of the threads.
 pub(super) fn groups<'t>(analysis: &'t Analysis<'_>, shown: Shown) -> Vec<Vec<Shape<'t>>> {
     let natives = if shown == Shown::Managed { &[] } else { &*analysis.native_threads };
     let managed = analysis.threads.iter().map(|thread| Shape {
@@ -95,7 +95,7 @@ pub(super) fn group_heading(group: &[Shape<'_>]) -> String {
     }
 }
 
-/// Each stack once, with the threads that have it.
+/// Formats distinct stacks, each with its threads.
 pub(super) fn text(analysis: &Analysis<'_>, shown: Shown, width: Option<usize>) -> String {
     let mut text = String::new();
     for group in groups(analysis, shown) {
@@ -240,7 +240,7 @@ pub(super) fn fitted(frame: &FrameText, room: usize) -> String {
     width::cut(&name, room)
 }
 
-/// The name of a frame without its namespace, or what is known without a name.
+/// The name of a frame without its namespace; for an unnamed frame, its other known data.
 pub(super) fn name(frame: &FrameText) -> String {
     let offset = if let FrameKind::Native { offset } = frame.kind { offset } else { None };
     match (&frame.name, &frame.module, frame.token) {

@@ -8,7 +8,7 @@ use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::render::output;
 use crate::render::table::{Align, Columns};
 
-/// Prints the threads; with `live` without those that have ended or not started.
+/// Prints the threads; with `live` without ended and unstarted threads.
 pub(super) fn print(analysis: &Analysis<'_>, live: bool, format: Format) -> Result<(), Failure> {
     let threads: Vec<_> = analysis.threads.iter().filter(|of| !live || of.thread.os_id != 0).collect();
     match format {
@@ -60,7 +60,7 @@ struct Report<'r> {
 
 #[derive(Debug, Serialize)]
 struct Row<'r> {
-    /// The thread id in the system; none of a thread that has not started or has ended.
+    /// The thread id in the system; missing for an unstarted or ended thread.
     tid: Option<u64>,
     managed_id: u32,
     name: Option<&'r str>,

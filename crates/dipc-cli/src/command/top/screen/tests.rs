@@ -258,7 +258,7 @@ fn a_few_samples_give_no_shares() {
     );
 }
 
-/// The kernel's samples show none of the threads that wait, and its account does.
+/// Waiting threads are missing from the kernel's samples, but not from its account.
 #[test]
 fn threads_by_the_kernels_account_run_are_runnable_or_wait() {
     let mut model = Model::new(Duration::from_secs(1), MethodOrder::Exclusive);
@@ -272,7 +272,7 @@ fn threads_by_the_kernels_account_run_are_runnable_or_wait() {
     model.add(0, interval);
     press(&mut model, &[KeyCode::Char('2')]);
     let lines = drawn(&mut model, 100, 24);
-    // Of the interval itself, as the threads below: the counter is of all processors, and of another time.
+    // From the interval itself, as for the threads below: the counter covers all processors and another time.
     assert!(lines[1].starts_with(" cpu 90.0%") && !lines[1].contains("98.8"), "{}", lines[1]);
     assert_eq!(
         lines[2],

@@ -10,13 +10,13 @@ use crate::inspect::core_text::FrameText;
 use crate::render::escape::escape_controls;
 use crate::render::units;
 
-/// The signal by which a runtime ends its process.
+/// The signal that a runtime ends its process with.
 const SIGABRT: i32 = 6;
 /// The cause of a signal that a thread sends to itself (`SI_TKILL`).
 const SENT_TO_THREAD: i32 = -6;
 /// A stack with fewer frames has not overflowed by a recursion.
 const DEEP: usize = 1000;
-/// The most bytes below the stack pointer of a stack that has overflowed.
+/// Maximum number of bytes left below the stack pointer of an overflowed stack.
 const LEFT: u64 = 64 << 10;
 /// The code of `StackOverflowException`.
 const STACK_OVERFLOW: u32 = 0x8007_03e9;
@@ -35,13 +35,13 @@ pub(super) struct Death<'a> {
 /// The cause of a process's end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Nothing has caught its exception.
+    /// An unhandled exception.
     Unhandled,
     /// The core dump does not say which thread died, and this one alone throws or handles an exception.
     OnlyException,
-    /// It called `Environment.FailFast`. The message is the one text that its frames refer to.
+    /// The process called `Environment.FailFast`. The message is the only string that the frames refer to.
     FailFast(Option<String>),
-    /// Its stack was used up, by that number of frames.
+    /// A stack overflow, with the number of frames.
     StackOverflow(usize),
     /// A signal.
     Signal(i32),
@@ -93,7 +93,7 @@ pub(super) fn of<'a>(analysis: &'a Analysis<'_>) -> Option<Death<'a>> {
         return Some(Death { cause: known.unwrap_or(Cause::Signal(signal.number)), thread, native });
     }
     common_signal(core)?;
-    // The thread that died is the one with a reason to.
+    // The thread that died is the thread with a reason to.
     let known = |thread: &'a ManagedThread| Some((known_cause(analysis, thread, false)?, thread));
     if let Some((cause, thread)) = analysis.threads.iter().find_map(known) {
         return Some(Death { cause, thread: Some(thread), native: None });
@@ -114,8 +114,8 @@ fn known_cause(analysis: &Analysis<'_>, thread: &ManagedThread, is_own: bool) ->
     (is_own && thread.throws() && runtime_aborted(analysis, thread)).then_some(Cause::Unhandled)
 }
 
-/// Returns true if the signal of a core dump came from the process. createdump records neither a cause nor a
-/// sender for one that the runtime has raised.
+/// Returns true if the process sent itself the signal of a core dump. createdump records neither a cause nor
+/// a sender for a signal that the runtime has raised.
 fn is_sent_by_itself(core: &CoreFile) -> bool {
     core.signal().is_some_and(|signal| {
         let sender = signal.address & u64::from(u32::MAX);
@@ -128,8 +128,7 @@ fn is_sent_by_itself(core: &CoreFile) -> bool {
     })
 }
 
-/// Returns true if the first file of a thread's native frames after the system's libraries is that of the
-/// runtime.
+/// Returns true if the first file of a thread's native frames after the system's libraries is the runtime.
 fn runtime_aborted(analysis: &Analysis<'_>, thread: &ManagedThread) -> bool {
     let is_system = |file: &str| {
         ["libc.", "libc-", "libpthread", "ld-", "libstdc++", "libgcc_s"]
@@ -143,7 +142,7 @@ fn runtime_aborted(analysis: &Analysis<'_>, thread: &ManagedThread) -> bool {
     file.is_none_or(|file| Some(file) == runtime)
 }
 
-/// The end by `Environment.FailFast`, with the message if it is the only text that the frames refer to.
+/// The end by `Environment.FailFast`, with the message if it is the only string that the frames refer to.
 fn fail_fast(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<Cause> {
     let is_fail_fast =
         |frame: &FrameText| frame.name.as_ref().is_some_and(|name| name.text.starts_with(FAIL_FAST));
@@ -157,8 +156,8 @@ fn fail_fast(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<Cause> {
     Some(Cause::FailFast(message))
 }
 
-/// The number of frames of a stack that has overflowed: a deep one that the runtime found to have, or that ends
-/// where memory ends.
+/// The number of frames of an overflowed stack: a deep stack that the runtime reported, or that ends at the
+/// end of its memory.
 fn overflow(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<usize> {
     let left_out = thread.stack.gaps.iter().map(|(_, gap)| match gap {
         Gap::LeftOut(count) => *count,

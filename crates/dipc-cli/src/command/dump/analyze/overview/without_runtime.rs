@@ -1,4 +1,4 @@
-//! The overview of a core dump that lacks the runtime's data: what its notes have.
+//! The overview of a core dump that lacks the runtime's data: the contents of its notes.
 
 use std::fmt::Write as _;
 
@@ -15,10 +15,10 @@ use crate::inspect::core_source::{Source, signalled_thread};
 use crate::render::table::heading;
 use crate::render::{output, units, width};
 
-/// The most threads that are shown.
+/// Maximum number of threads to show.
 const THREADS: usize = 12;
 
-/// Prints what is left. `reason` says why the rest is missing.
+/// Prints the overview without the runtime's data. `reason` explains why they are missing.
 pub(super) fn print(
     source: &Source,
     core: &CoreFile,
