@@ -26,8 +26,9 @@
 //! of a comparison are the runs if each side has two or more, else at most 20 stretches of each run.
 //!
 //! A side's value is a ratio of sums over its units, such as the CPU time of a method per second, or a
-//! percentile of all durations. Its standard error is that of a bootstrap over the units, with fixed random
-//! numbers, enlarged by the correlation of stretches with their neighbours, and no less than what the number
+//! percentile of all durations. Its standard error is the standard error of a bootstrap over the units, with
+//! fixed random numbers, enlarged by the correlation of stretches with their neighbours, and no less than
+//! what the number
 //! of samples or of requests allows. The difference of the sides is compared with its standard error by
 //! Student's t distribution, with Welch's degrees of freedom. The probabilities of all differences that were
 //! tested are adjusted together by Holm's method, so that the chance of any false alarm in a comparison is at

@@ -70,7 +70,7 @@ const PLOT_LICENCE: &str = include_str!("page/vendor/uplot/LICENSE");
 const BUDGET: u64 = 5_000_000;
 
 /// Returns the style sheets that a page can have, as they are between their tags. A document with a content
-/// security policy that opens pages allows them by their hashes.
+/// security policy that opens pages allows the hashes of these.
 pub fn inline_styles() -> [String; 2] {
     [STYLE, PLOT_STYLE].map(|style| format!("\n{style}"))
 }
@@ -163,8 +163,8 @@ impl<'a> Page<'a> {
     /// Writes the page.
     ///
     /// # Errors
-    /// Those of `out`, and [`TooLarge`](crate::TooLarge) if the parts that cannot be coarsened take more than
-    /// the budget.
+    /// Returns the errors of `out`, and [`TooLarge`](crate::TooLarge) if the parts that cannot be coarsened
+    /// take more than the budget.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let has_time = self.has_reports() || self.profile.threads.iter().any(|thread| thread.track.is_some());
         let own = SCRIPTS.iter().chain(&[STYLE, HEAD, BODY]).map(|text| text.len()).sum::<usize>();

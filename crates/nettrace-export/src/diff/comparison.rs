@@ -1,4 +1,4 @@
-//! The differences between two sides, and what is noise.
+//! The differences between two sides, each told apart from noise.
 
 use std::collections::BTreeSet;
 
@@ -76,7 +76,7 @@ pub enum Verdict {
     Different,
     /// No difference that is of interest lies within the interval.
     Same,
-    /// Noise may explain the difference, and may hide one that is of interest.
+    /// Noise may explain the difference, and may hide a relevant one.
     Undecided,
     /// Not judged: there are too few events, or the noise is not known.
     Unknown,
@@ -86,11 +86,11 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Side {
-    /// The value; `None` if there is none, such as the median of no durations.
+    /// The value; `None` if it is undefined, such as the median of no durations.
     pub value: Option<f64>,
     /// The same amount for each second, whatever the basis; `None` for durations.
     pub per_second: Option<f64>,
-    /// The share of all of the kind; `None` for durations, and where it has no meaning.
+    /// The share of the kind's total; `None` for durations, and where a share is meaningless.
     pub share: Option<f64>,
     /// The number of events or samples.
     pub count: f64,
@@ -120,7 +120,7 @@ pub struct Change {
     pub interval: Option<Interval>,
     /// The probability of such a difference by chance; `None` if the noise is not known.
     pub probability: Option<f64>,
-    /// The same, adjusted for the number of differences that were tested; `None` for those that were not.
+    /// The same, adjusted for the number of tested differences; `None` for differences that were not tested.
     pub adjusted_probability: Option<f64>,
     /// The interval of the difference by which it was judged: all of a comparison hold together with the
     /// confidence that the [error rate](ComparisonOptions::error_rate) leaves. `None` if it was not tested.
@@ -279,7 +279,7 @@ impl Comparison {
         let mut one_sided = Vec::new();
         let mut changes = Vec::new();
         let mut family = Family::default();
-        // The sum of all allocating methods is that of all types.
+        // The sum of all allocating methods equals the sum of all types.
         let is_twice = |subject: &&&Subject| subject.is_all() && subject.kind == Kind::AllocatingMethods;
         for subject in subjects.iter().filter(|subject| !is_twice(subject)) {
             match (has(base, subject.kind), has(new, subject.kind)) {

@@ -18,8 +18,8 @@ pub(super) struct Adjusted {
     pub(super) level: f64,
 }
 
-/// Adjusts the probabilities of a family of comparisons: if those of at most `rate` are accepted as
-/// differences, the chance that any of these is none is at most `rate`, however they depend on each other.
+/// Adjusts the probabilities of a family of comparisons: if comparisons of at most `rate` are accepted as
+/// differences, the chance that any of them is noise is at most `rate`, however they depend on each other.
 ///
 /// # Source
 /// Holm: A simple sequentially rejective multiple test procedure (1979), with the weights of its section 4.

@@ -35,7 +35,7 @@ pub(super) struct SideUnits<'r> {
 }
 
 impl<'r> SideUnits<'r> {
-    /// Returns the units of both sides, with what they show of noise.
+    /// Returns the units of both sides, and the noise estimated from them.
     pub(super) fn of(base: &'r [Run], new: &'r [Run]) -> ([Self; 2], Noise) {
         let by_run = base.len() >= MIN_RUNS && new.len() >= MIN_RUNS;
         let sides = [Self::new(base, by_run, 0), Self::new(new, by_run, 1)];

@@ -43,7 +43,7 @@ impl BinWidth {
         if self.is_twice { self.tens.saturating_mul(2) } else { self.tens }
     }
 
-    /// The number of narrower bins in one of these.
+    /// Returns the number of narrower bins in a bin of this width.
     pub(super) fn count_of(self, narrower: Self) -> u32 {
         u32::try_from(self.nanoseconds() / narrower.nanoseconds()).unwrap_or(u32::MAX).max(1)
     }

@@ -1,4 +1,4 @@
-//! The events of a recording beside its samples, by time.
+//! A recording's events other than samples, by time.
 
 mod cells;
 mod curves;
@@ -46,9 +46,9 @@ pub struct PageReports {
     curves: Curves,
     /// True if there are events of tasks, by which stacks of awaits are told.
     has_tasks: bool,
-    /// True if CPU time comes first, and waits are shown on request.
+    /// True if CPU time is shown first, and waits are shown on request.
     is_cpu_first: bool,
-    /// Whether events of a kind are such events.
+    /// True for kinds of events of tasks.
     of_tasks: MetadataMap<bool>,
 }
 
@@ -94,7 +94,7 @@ impl PageReports {
         self.requests.extend_to(time);
     }
 
-    /// Adds an event. Events must come in the order of time.
+    /// Adds an event. Events must be in time order.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
         let now = event.relative_time().max(RelativeTime::START);
@@ -199,8 +199,8 @@ impl PageReports {
     }
 }
 
-/// Writes ten values for each collection, as it began; if there are too many, of those that paused the
-/// program the longest.
+/// Writes ten values for each collection, in the order of their beginnings; if there are too many, only the
+/// collections with the longest pauses.
 fn write_collections(all: &[Collection], out: &mut dyn Write) -> io::Result<()> {
     let mut listed: Vec<_> = all.iter().collect();
     if listed.len() > MAX_COLLECTIONS {
@@ -242,7 +242,7 @@ fn is_in(event: &Event<'_>, wanted: &[&EventSet]) -> bool {
     wanted.iter().any(|set| set.contains(event.metadata()))
 }
 
-/// Returns the beginning of a text.
+/// Returns the beginning of a string.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_LENGTH) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

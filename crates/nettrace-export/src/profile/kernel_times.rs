@@ -99,7 +99,7 @@ struct Reading {
     time: ThreadTime,
 }
 
-/// Processor time, and time in which a thread could run and had no processor; in nanoseconds.
+/// Processor time, and time that a thread was ready to run but not on a processor; in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct ThreadTime {
     ran: u64,
@@ -279,7 +279,7 @@ impl KernelTimes {
     }
 }
 
-/// Returns the last of the three texts at the end of an event of a thread's time: state, wait channel and
+/// Returns the last of the three strings at the end of an event of a thread's time: state, wait channel and
 /// name.
 fn name_of(texts: &[u8]) -> Option<String> {
     let mut units = texts.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit));

@@ -24,7 +24,7 @@ pub struct Distribution {
     /// 99 of 100 are at most so long.
     #[serde(rename = "p99_ns", serialize_with = "nanoseconds::serialize")]
     pub p99: Duration,
-    /// The longest.
+    /// Maximum duration.
     #[serde(rename = "max_ns", serialize_with = "nanoseconds::serialize")]
     pub max: Duration,
     /// Counts by duration, without empty buckets at either end.

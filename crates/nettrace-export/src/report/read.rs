@@ -4,8 +4,8 @@ use std::io::Read;
 
 use nettrace::{Error, Event, Interest, Metadata, ReadSource, Reader, TimeOrder};
 
-/// Passes all events of a recording to `each` in the order that reports need, which is that of time, and
-/// returns the reader at the end of the recording.
+/// Passes all events of a recording to `each` in time order, as reports need, and returns the reader at the
+/// end of the recording.
 ///
 /// # Errors
 /// If reading failed.

@@ -12,8 +12,8 @@ pub struct SessionCost {
     /// Time of the runtime's own threads for sessions, and of methods that enable or disable EventSources and
     /// that write their events.
     pub session: u64,
-    /// Time of the thread that compiles methods again that were called often. Those that a session's beginning
-    /// calls are among them.
+    /// Time of the thread that recompiles frequently called methods, including methods called at the
+    /// beginning of a session.
     pub compilation: u64,
 }
 

@@ -78,7 +78,7 @@ impl EventInterest {
         Self { uses: decoded | plain | context, provider, kernel_sample }
     }
 
-    /// Decodes an event of this kind, once for all its uses; `None` if it has no view, is cut, or is not used
+    /// Decodes an event of this kind, once for all its uses; `None` if it is without a view, cut, or not used
     /// decoded.
     #[inline]
     pub(super) fn decode<'a>(self, event: &Event<'a>) -> Option<ClrEvent<'a>> {

@@ -4,8 +4,8 @@ use nettrace::{RelativeTime, TraceInfo};
 
 use super::{KernelTimes, Life, ThreadTime};
 
-/// The times of a thread within a range, by the kernel's account. Their sum is the time that the thread
-/// existed in the range, as far as readings show it.
+/// The times of a thread within a range, by the kernel's account. Their sum is the time that readings show
+/// the thread to have existed in the range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadUse {
@@ -100,7 +100,7 @@ impl Sum {
         if self.existed == 0 {
             return None;
         }
-        // The account lags, so that an interval may have some of the time before it.
+        // The account lags, so an interval may include some of the time before it.
         let ran = self.ran.min(self.existed);
         let queued = self.queued.min(self.existed.saturating_sub(ran));
         let waited = self.existed.saturating_sub(ran).saturating_sub(queued);
@@ -132,7 +132,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// The header of a recording whose clock counts nanoseconds from zero.
+    /// The header of a recording with a clock that counts nanoseconds from zero.
     fn info() -> TraceInfo {
         let header = TraceHeader { frequency: 1_000_000_000, sync_ticks: 0, ..TraceHeader::default() };
         let bytes = Trace::new(&header).finish();

@@ -1,7 +1,7 @@
 //! Rounds of the sampler.
 //!
-//! About each millisecond the sampler stops all threads of its process and takes the stacks of those that
-//! have managed frames. A thread that is not among them runs no managed code: a finalizer that waits in the
+//! About each millisecond the sampler stops all threads of its process and takes the stacks of threads with
+//! managed frames. A thread that is not among them does not run managed code: a finalizer that waits in the
 //! runtime, a thread that has ended.
 
 use hashbrown::HashMap;
@@ -15,7 +15,7 @@ pub(super) struct Rounds {
     threads: Vec<Presence>,
 }
 
-/// The round that a process is in, as far as it is read.
+/// The current round of a process, possibly incomplete.
 #[derive(Debug)]
 struct Round {
     /// Rounds count from 1.
