@@ -1,4 +1,4 @@
-//! The kernel's samples of a process, first kept beside its recording and then merged into it.
+//! The kernel's samples of a process, first kept next to its recording and then merged into it.
 
 use std::fmt;
 use std::fs::File;
@@ -46,7 +46,8 @@ impl SamplerChoice {
     /// itself, for a stated reason unless the user asked for it.
     ///
     /// # Errors
-    /// If the user asked for the kernel's samples, or the program has no sampler, and they are not available.
+    /// Fails if the kernel's samples are not available, but the user asked for them or the program lacks a
+    /// sampler.
     pub(crate) fn start(
         self,
         pid: Result<u32, Failure>,
@@ -74,7 +75,7 @@ impl SamplerChoice {
     }
 }
 
-/// Makes a profile one of processor time, even if no thread of the process ran.
+/// Marks a profile as processor time, even if no thread of the process ran.
 pub(crate) fn into_processor_time(profile: &mut Profile) {
     profile.metric = Metric::Cpu;
     profile.measure = Measure::CPU_TIME;

@@ -23,8 +23,8 @@ pub(crate) struct PayloadField {
 }
 
 impl StoppingEvent {
-    /// Whether the event ends the recording. Names match in any case, fields and values exactly, except
-    /// `True` and `true`.
+    /// Returns true if the event ends the recording. Names match in any case, fields and values exactly,
+    /// except `True` and `true`.
     fn matches(&self, event: &Event<'_>) -> bool {
         self.provider.eq_ignore_ascii_case(event.provider())
             && self.name.as_ref().is_none_or(|name| event_name(event).matches(name))
