@@ -1,4 +1,4 @@
-//! `dipc stat`: what is in a recording.
+//! `dipc stat`: the contents of a recording.
 
 use std::path::PathBuf;
 

@@ -12,7 +12,7 @@ use crate::http::host_name;
 use crate::render::escape::escape_controls;
 use crate::render::messages;
 
-/// The most bytes of all bundles.
+/// Maximum total size of all bundles in bytes.
 const BUNDLES_BYTES: u64 = 1 << 30;
 
 #[derive(Debug, Args)]

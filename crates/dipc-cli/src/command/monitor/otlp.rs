@@ -195,7 +195,7 @@ impl Export {
         Ok(Some(Self { observer: Arc::new(observer), profiles, senders }))
     }
 
-    /// Ends the sessions, and sends what is left.
+    /// Ends the sessions, and sends the remaining data.
     pub(super) fn finish(&self) {
         if let Some(profiles) = &self.profiles {
             profiles.stop();

@@ -18,12 +18,12 @@ use crate::render::{messages, output, units};
 pub(super) struct ConditionTest<'a> {
     pub(super) file: &'a Path,
     pub(super) condition: &'a Condition,
-    /// The least time between two snapshots.
+    /// Minimum time between two snapshots.
     pub(super) interval: Duration,
     /// The reason for the end of the recording, if it is known.
     pub(super) end: Option<StreamEnd>,
     pub(super) format: Format,
-    /// The most rows.
+    /// Maximum number of rows.
     pub(super) number: usize,
 }
 
