@@ -135,7 +135,8 @@ pub(crate) fn resume(args: &RequestArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Returns the ports without a listener at which a runtime still waits: each of its ports has to resume it.
+/// Returns the ports without a listener at which a runtime still waits: every one of its ports has to resume
+/// it.
 fn unserved_ports(pid: u32, timeout: Duration) -> Vec<String> {
     if ProcessView::of(pid).startup() == Startup::Running {
         return Vec::new();

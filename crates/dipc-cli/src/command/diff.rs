@@ -146,7 +146,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 struct Report<'a> {
     args: &'a DiffArgs,
     comparison: &'a Comparison,
-    /// The conditions of --fail-if, with their outcomes.
+    /// The conditions of --fail-if, with what they are about.
     conditions: Vec<(&'a Rule, RuleOutcome<'a>)>,
     /// The files of each side, and the seconds of their recordings together.
     files: [&'a [PathBuf]; 2],
@@ -258,7 +258,7 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
     report.judge(exit)
 }
 
-/// Leaves out companions of other files of a side, which patterns such as `base*.nettrace` match, too.
+/// Leaves out what lies beside other files of a side, which patterns such as `base*.nettrace` match, too.
 fn without_companions(files: &[PathBuf]) -> Vec<PathBuf> {
     let is_beside = |file: &PathBuf| {
         files.iter().any(|of| of != file && (threads_path(of) == *file || names_path(of) == *file))

@@ -89,7 +89,7 @@ fn by_name(name: &str) -> Result<Vec<u32>, Failure> {
     Ok(pids)
 }
 
-/// Formats all processes as a table, and below it the problems of unreachable processes.
+/// Formats all processes as a table, and below it the problems of those that cannot be reached.
 fn overview(processes: &[Examination], host: &[Finding]) -> String {
     let mut columns = Columns::new([
         ("PID", Align::Right),

@@ -250,7 +250,7 @@ fn kind(dump_type: DumpType) -> &'static str {
     }
 }
 
-/// Returns the failure of a dump if createdump had not ended at the time limit; `None` for other errors.
+/// Returns the failure of a dump whose createdump had not ended at the time limit; `None` for other errors.
 fn unfinished(error: &Error) -> Option<Failure> {
     let Error::Transport(dipc_transport::Error::TimedOut { after, peer: Some(pid), peer_state, .. }) = error
     else {

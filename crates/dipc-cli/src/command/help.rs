@@ -113,7 +113,7 @@ fn subject_of(word: &str) -> &str {
     other.map_or(word, |(_, subject)| subject)
 }
 
-/// Returns the section of the symptoms chapter with a heading that begins with this word and a colon.
+/// Returns the section of the symptoms chapter whose heading begins with this word and a colon.
 fn symptom(name: &str) -> Option<&'static str> {
     let chapter = TOPICS.iter().find(|topic| topic.name == "symptoms")?.text;
     let parts = chapter.split("\n## ").skip(1);
@@ -262,7 +262,7 @@ mod tests {
         commands: Vec<Vec<String>>,
     }
 
-    /// Returns true if a string has a word that is not continued with a letter, digit or hyphen.
+    /// Returns true if a text has a word that is not continued by a letter, digit or hyphen.
     fn has_word(text: &str, word: &str) -> bool {
         let continues = |c: char| c.is_alphanumeric() || c == '-';
         text.match_indices(word).any(|(at, _)| {
@@ -270,7 +270,7 @@ mod tests {
         })
     }
 
-    /// Returns true if a string names a command; a report follows its file, so both words count.
+    /// Returns true if a text names a command; a report follows its file, so that both words count.
     fn names_command(text: &str, command: &[String]) -> bool {
         match command {
             [report, name] if report == "report" => has_word(text, report) && has_word(text, name),

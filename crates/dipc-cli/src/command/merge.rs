@@ -171,7 +171,7 @@ impl Merge {
 }
 
 impl MergedInput {
-    /// The processes, with new ids where they were assigned.
+    /// The processes, with the new ids of those that got one.
     fn process_text(&self) -> String {
         let shown = self.processes.iter().take(SHOWN).map(|process| match (process.from, process.to) {
             (from, to) if from == to => from.to_string(),

@@ -221,7 +221,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let rules = source.is_some().then(|| configuration::rules(&configuration, &operations, queue.clone()));
     let mut observers: Vec<Arc<dyn ProcessObserver>> = Vec::new();
     observers.extend(metrics.iter().map(|metrics| Arc::clone(metrics) as Arc<dyn ProcessObserver>));
-    // Before rules, because their sessions have to ask for the same spans.
+    // Before rules, whose sessions have to ask for the same spans.
     observers.extend(export.iter().map(|it| Arc::clone(&it.observer) as Arc<dyn ProcessObserver>));
     let profiles = export.iter().filter_map(|it| it.profiles.clone());
     observers.extend(profiles.map(|profiles| profiles as Arc<dyn ProcessObserver>));
@@ -403,7 +403,7 @@ fn usable_api_key(configuration: &Configuration) -> Option<ApiKey> {
     configuration.api_key.clone().filter(|_| cfg!(feature = "cloud"))
 }
 
-/// The settings of the metrics: options take precedence over the configuration.
+/// The settings of the metrics: options come before the configuration.
 fn metrics(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<MetricsConfig>, Failure> {
     if args.metrics == Some(false) {
         return Ok(None);
@@ -426,7 +426,7 @@ fn metrics(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<M
     Ok(Some(config))
 }
 
-/// The filters of the default process: options take precedence over the configuration.
+/// The filters of the default process: options come before the configuration.
 fn default_process(args: &MonitorArgs, configuration: &Configuration) -> Vec<Filter> {
     let configured = &configuration.default_process;
     if args.default_process.is_empty() { configured.clone() } else { args.default_process.clone() }

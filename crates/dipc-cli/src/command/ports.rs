@@ -47,10 +47,10 @@ pub(crate) enum PortsFormat {
     Jsonl,
 }
 
-/// Number of runtimes resumed at once. An unresponsive one holds up a few others at most. With the threads of
-/// the port, the signals and the program, there are seven threads.
+/// The number of runtimes resumed at once. One that does not answer holds up a few others at most. With the
+/// threads of the port, the signals and the program, there are seven threads.
 const RESUMERS: usize = 4;
-/// Maximum wait between checks for the other reasons to end.
+/// The longest wait between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &PortsArgs) -> Outcome {
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &PortsArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Threads that resume runtimes, so an unresponsive runtime does not hold up the port.
+/// Threads that resume runtimes, so that one that does not answer does not hold up the port.
 struct Resumers {
     queue: Sender<PortRuntime>,
 }

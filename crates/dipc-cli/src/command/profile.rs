@@ -1,6 +1,6 @@
 //! `dipc profile`: records everything about a process at once, and shows it as a page and an overview.
 //!
-//! A preset of `trace`, built on its recorder, followed by the work of `convert` and `report`.
+//! A preset of `trace`, whose recorder it uses, followed by what `convert` and `report` do.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use crate::record::notes::report_removal;
 use crate::render::{browser, messages, shell};
 use crate::size;
 
-/// Megabytes of the buffer in the process, as in `trace`.
+/// Megabytes of the buffer in the process, as those of `trace`.
 const BUFFER_MB: u32 = 256;
 
 #[derive(Debug, Args)]
@@ -174,12 +174,12 @@ impl Presenter<'_> {
                     all = all.join(exit);
                     failed.take().iter().for_each(|failure: &Failure| messages::warning(failure));
                 }
-                // The process existed before, so it has ended.
+                // It was there before, so that it has ended.
                 Err(failure) if has_recorded && failure.exit == Exit::NotReachable => {
                     messages::note(format_args!("Ended          : {failure}"));
                     return Ok(all);
                 }
-                // The process may have ended meanwhile, which the next attempt shows.
+                // It may have ended meanwhile, which the next attempt tells.
                 Err(failure) if has_recorded && failed.is_none() => failed = Some(failure),
                 Err(failure) => return Err(failed.unwrap_or(failure)),
             }

@@ -118,7 +118,7 @@ struct ProcessesArgs {
 /// A process that is profiled.
 #[derive(Debug)]
 struct ProfiledProcess {
-    /// The process's runtime; `None` for a program without .NET, which only the kernel samples.
+    /// Its runtime; `None` for a program without .NET, which only the kernel samples.
     runtime: Option<Target>,
     pid: Option<u32>,
     name: Option<String>,
@@ -135,7 +135,7 @@ impl ProfiledProcess {
     /// Returns the process of a program without .NET, and says so.
     ///
     /// # Errors
-    /// Returns the failure to find its runtime, if there is no such process.
+    /// The failure to find its runtime, if there is no such process.
     fn without_runtime(pid: u32, failure: Failure) -> Result<Self, Failure> {
         let Ok(name) = dipc_transport::process_name(pid) else { return Err(failure) };
         messages::warning(format_args!("{failure}; sampling it without a runtime"));
@@ -153,8 +153,8 @@ impl ProfiledProcess {
 }
 
 impl ProcessesArgs {
-    /// Finds the processes; at least one. Processes without a runtime are found only if given as pids, and if
-    /// the kernel may sample them.
+    /// Finds the processes; at least one. Those without a runtime are found by their pids only, if the kernel
+    /// may sample them.
     fn find(&self, timeout: Duration, may_be_native: bool) -> Result<Vec<ProfiledProcess>, Failure> {
         let Self { process_id, name, endpoint, reach } = self;
         let find = |pid| match FoundTarget::find(&TargetSelector::Pid(pid), timeout) {
@@ -212,7 +212,7 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 /// Maximum time that an event waits for older events. Samples are in time order, and other events are rare.
 const MAX_DELAY: Duration = Duration::from_millis(100);
 
-/// Reads a label with a name that metrics servers accept.
+/// Reads a label. Its name has to be one that metrics servers accept.
 fn parse_label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("a label is KEY=VALUE")?;
     let is_name = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -252,7 +252,7 @@ fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
         ProfileOptions { names: args.names.form(), grouping: args.grouping(), ..ProfileOptions::default() };
     let metric = args.metric.map(MetricArg::metric);
     let request = ProfileRequest { metric, tracks: false, kinds: true, idle_stacks: false };
-    // Profiles that were pushed before remain pushed.
+    // What was pushed before remains pushed.
     let read = pusher.interrupts.while_computing(|| profile::read(file, &options, request))?;
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     pusher.push(&read.profile, stem.as_deref())?;
@@ -486,7 +486,7 @@ struct Pusher<'a> {
     runtime: Runtime,
     /// The process, if there are several: they may share a name.
     pid: Option<u32>,
-    /// True if the program runs on .NET.
+    /// True if the program is one of .NET.
     is_dotnet: bool,
     sent: u64,
     /// The number of profiles that were not delivered, and the last reason.
@@ -543,7 +543,7 @@ impl<'a> Pusher<'a> {
         Ok(())
     }
 
-    /// The labels of a profile, starting with the user's.
+    /// The labels of a profile; the user's come first.
     fn labels(&self, profile: &Profile, source: Option<&str>) -> Vec<(String, String)> {
         let name = match profile.metric {
             Metric::Cpu => "process_cpu",

@@ -100,7 +100,7 @@ pub(crate) fn run(command: &RulesCommand) -> Outcome {
     }
     configuration::run(&ConfigurationTest {
         file: &args.file,
-        // Either of the two is required.
+        // One of both is required.
         configuration: args.configuration.as_deref().unwrap_or(&args.file),
         rules: &args.rules,
         actions_time: args.actions_take,

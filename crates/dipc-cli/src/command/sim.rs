@@ -136,7 +136,7 @@ impl EndWatcher {
         let (ended, end) = mpsc::channel();
         let by_signal = ended.clone();
         interrupt::on_each_signal(move || {
-            // Sending fails once the simulation has ended.
+            // It fails once the simulation has ended.
             let _ = by_signal.send(());
         })?;
         if input_can_end() {
@@ -156,9 +156,9 @@ impl EndWatcher {
     }
 }
 
-/// Returns true if the end of standard input counts: it is a pipe or a file. A background job that reads from
-/// the terminal is stopped, and a job started from a script has `/dev/null`, which is at its end from the
-/// start: `dipc sim &` has to run in both cases.
+/// Returns true if standard input is a pipe or a file, whose end counts. A background job that reads from the
+/// terminal is stopped, and one that a script starts has `/dev/null`, which is at its end from the start:
+/// `dipc sim &` has to run in both cases.
 #[cfg(unix)]
 fn input_can_end() -> bool {
     use rustix::fs::{FileType, fstat};

@@ -1,4 +1,4 @@
-//! `dipc stat`: the contents of a recording.
+//! `dipc stat`: what is in a recording.
 
 use std::path::PathBuf;
 

@@ -48,7 +48,7 @@ use native::NativeProcess;
 
 pub(crate) use args::{Buffering, TraceArgs};
 
-/// Maximum wait between checks for recordings that have ended.
+/// The longest wait between checks for recordings that have ended.
 const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
@@ -93,7 +93,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     if flight.is_some() {
         interrupts.watch_snapshots()?;
     }
-    // At a port, print the selection before waiting; elsewhere, steps that can fail at once are taken first.
+    // At a port, print the selection before waiting; elsewhere, steps that can fail at once come first.
     let waits_at_port = matches!(sources[..], [SourceSelector::Port(_)]);
     if waits_at_port {
         without_sampler.as_ref().unwrap_or(&selection).announce();
@@ -150,7 +150,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         })
     });
     let mut outcome = settings.run(&source, early, false, || {
-        // The process waits to be resumed, which will not happen.
+        // It waits to be resumed, which will not happen.
         child.iter_mut().for_each(Child::kill);
     });
     let code = child.map(|child| child.wait(interrupts)).transpose();
@@ -249,7 +249,7 @@ struct RecordingSettings {
     names: NameForm,
     /// True to keep the names that a recording without its end would lack.
     keeps_names: bool,
-    /// True to keep the kernel's thread accounting along with samples of threads.
+    /// True to keep the kernel's thread accounting beside samples of threads.
     keeps_thread_times: bool,
     resume: bool,
     fail_on_loss: bool,
@@ -264,7 +264,7 @@ struct RecordingSettings {
     rotation: Option<(u64, Retention)>,
     /// The program that was started, if one was.
     child: Option<ChildEnd>,
-    /// True if the program was told to dump itself; `None` unless a crash is to leave a core dump.
+    /// Whether the program was told to dump itself, if a crash is to leave a core dump.
     crash_dump: Option<bool>,
     /// The samples to request from the kernel.
     kernel_samples: Option<SampleSettings>,
@@ -285,7 +285,7 @@ pub(crate) struct WrittenFile {
 }
 
 impl WrittenFiles {
-    /// A list for an owner that presents the recordings.
+    /// A list whose owner presents the recordings.
     pub(crate) fn presented() -> Self {
         Self(Some(Arc::default()))
     }
@@ -591,7 +591,7 @@ impl RecordingSettings {
                 Ok((session, sink, sampler))
             }
             Err(failure) => {
-                // The sampler's file is removed with it.
+                // Its file goes with it.
                 drop(sampler.map(KernelSampler::finish));
                 sink.discard();
                 Err(failure)
@@ -638,7 +638,7 @@ impl RecordingSettings {
         let is_whole = recorded.as_ref().is_ok_and(RecordingResult::is_whole);
         let output = sink.to_string();
         let path = sink.path().map(Path::to_owned);
-        // The recording is replaced with one that also has the samples, so it must be closed first.
+        // The recording is replaced by one that also has the samples, so it must be closed first.
         drop(sink);
         let with_samples = match (kernel_recording, &path) {
             (Some(recorded), Some(path)) => {
@@ -693,7 +693,7 @@ impl RecordingSettings {
         Ok(summary.exit(self.fail_on_loss))
     }
 
-    /// Returns the path of a recording that needs names next to it: a file that should end with the list of
+    /// Returns the path of a recording that needs names beside it: a file that should end with the list of
     /// all methods.
     fn needs_names<'s>(&self, sink: &'s Sink) -> Option<&'s Path> {
         let is_wanted = self.keeps_names && self.lists_methods();
@@ -707,8 +707,8 @@ impl RecordingSettings {
         }
     }
 
-    /// Opens the file of a runtime: the file that the user named, or a new one named after the process. For
-    /// further runtimes, the named file gets the pid in its name.
+    /// Opens the file of a runtime: the one that the user named, or a new one named after the process. For a
+    /// further runtime beside others, the named file gets the pid in its name.
     fn open_sink(&self, source: &Source, beside_others: bool) -> Result<Sink, Failure> {
         match (&self.output, source.pid.filter(|_| beside_others)) {
             (Some(path), Some(pid)) => Sink::create_new(&with_pid(path, pid)),
@@ -721,7 +721,7 @@ impl RecordingSettings {
     }
 }
 
-/// Prints how the program that was started ended, and writes it to a file next to its recording.
+/// Prints how the program that was started ended, and writes it to a file beside its recording.
 fn describe_crash(crash: &mut CrashSources, recording: &Path) {
     let end = crash.await_end();
     match crash.describe(recording, &end, None) {

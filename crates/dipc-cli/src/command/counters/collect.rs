@@ -63,13 +63,13 @@ pub(crate) fn run(args: &CollectArgs) -> Outcome {
     Ok(exit)
 }
 
-/// The path with the extension of the format, unless it has an extension.
+/// The path with the extension of the format, where it has none.
 fn path(path: &Path, format: CounterFormat) -> PathBuf {
     let is_whole = path.as_os_str() == "-" || path.extension().is_some();
     if is_whole { path.to_owned() } else { path.with_extension(format.extension()) }
 }
 
-/// The file path for one process among several: `counter_4711.csv`.
+/// The path of the file of one of several processes: `counter_4711.csv`.
 fn path_of(path: &Path, process: &WatchedProcess) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(match process.pid {
@@ -139,7 +139,7 @@ impl CounterFiles {
         !has_ended || of_file.process == process.name && (self.reconnects || is_same)
     }
 
-    /// Begins the file of a process, or the common file.
+    /// Begins the file of a process, or the one of all.
     fn open(
         &mut self,
         process: &WatchedProcess,

@@ -112,7 +112,7 @@ pub(super) fn process_key(process: &WatchedProcess) -> ProcessKey {
     ProcessKey(u32::try_from(process.number).unwrap_or(u32::MAX))
 }
 
-/// The consumer of the samples of any number of processes. It is called from the threads of the sessions, one
+/// The consumer of the samples of any number of processes. Calls come from the threads of the sessions, one
 /// at a time, so a consumer that blocks holds up all sessions.
 pub(super) trait SampleConsumer: Send {
     /// Called before the first sample of a process, and again if its session had to be requested again or the
@@ -141,7 +141,7 @@ pub(super) trait SampleConsumer: Send {
         false
     }
 
-    /// True to request histograms with exponential buckets, from runtimes that have them.
+    /// Whether to request histograms with exponential buckets, from runtimes that have them.
     fn wants_exponential_histograms(&self) -> bool {
         false
     }

@@ -96,7 +96,7 @@ struct OtlpConsumer {
     sender: Sender,
     /// The attributes that the user gave.
     resource: Vec<(String, String)>,
-    /// The ended processes with a last state that has yet to be sent.
+    /// The ended processes whose last state has yet to be sent.
     ended: Vec<ProcessKey>,
     start: Instant,
     interval: Duration,
@@ -116,7 +116,7 @@ impl OtlpConsumer {
         }
     }
 
-    /// The attributes of a process's resource, starting with the user's.
+    /// The attributes of a process's resource, in which the user's come first.
     fn attributes(&self, process: &WatchedProcess) -> Vec<(String, String)> {
         let name = process.name.clone().unwrap_or_else(|| "unknown_service:dotnet".to_owned());
         let ours = [
@@ -154,7 +154,7 @@ impl SampleConsumer for OtlpConsumer {
     }
 
     fn end(&mut self, process: &WatchedProcess) -> Result<(), Failure> {
-        // The next request may be later than the time at which a series without samples counts as ended.
+        // The next request may come after the time at which a series without samples counts as ended.
         self.exporter.keep_process(live::process_key(process), self.start.elapsed());
         self.ended.push(live::process_key(process));
         Ok(())

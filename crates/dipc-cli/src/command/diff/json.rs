@@ -31,7 +31,7 @@ struct Side {
     seconds: f64,
     /// The recordings, or stretches of them, by which noise was told apart.
     units: usize,
-    /// The part of the time that threads were ready but not running; null if unknown.
+    /// The part of the time that threads could run in which they had no processor; null if not known.
     queued_percent: Option<f64>,
 }
 

@@ -10,7 +10,7 @@ use crate::render::frame_name::fit_csharp;
 use crate::render::table::{Align, Columns, heading};
 use crate::render::width;
 
-/// Maximum length of a name in a table.
+/// The longest name of a table.
 const NAME: usize = 70;
 /// The rows of undecided changes, without --all.
 const OPEN_ROWS: usize = 5;
@@ -51,7 +51,7 @@ enum Judgement {
     Given,
     /// In a word.
     Named,
-    /// The smallest detectable change, and the number of recordings that would decide.
+    /// The smallest change that would have been seen, and the number of recordings that would decide.
     Open,
 }
 

@@ -17,7 +17,7 @@ use dipc_doctor::{Evidence, Finding, Status};
 pub(super) struct Words {
     /// The facts.
     pub(super) seen: String,
-    /// The cause or the consequence of the facts.
+    /// Their cause or their consequence.
     pub(super) cause: Option<String>,
     /// The action that fixes it.
     pub(super) fix: Option<String>,

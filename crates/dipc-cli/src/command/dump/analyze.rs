@@ -159,7 +159,7 @@ fn analyze(args: &AnalyzeArgs) -> Outcome {
     let shown = |view: &View, format: Option<MemoryFormat>| {
         let shown = show(args, view, format.unwrap_or(args.format), &source);
         shown.map_err(|failure| with_shortfall(failure, &source)).inspect_err(|failure| {
-            // The caller prints the whole command's failure.
+            // That of the whole command is printed by its caller.
             if args.format != MemoryFormat::Json {
                 format.unwrap_or_default().print_failure(failure);
             }
@@ -314,7 +314,7 @@ impl AnalyzeArgs {
     }
 }
 
-/// The format, for views that lack others.
+/// The format, for views that have no others.
 fn table_or_json(format: MemoryFormat) -> Result<Format, Failure> {
     match format {
         MemoryFormat::Table => Ok(Format::Table),

@@ -141,7 +141,7 @@ struct Written<'d> {
     #[serde(rename = "type")]
     kind: &'static str,
     threads: usize,
-    /// Bytes of memory in the dump, including bytes that the process has never touched.
+    /// Bytes of memory in the dump, with those that the process has never touched.
     memory_bytes: u64,
     /// Bytes that are not zero.
     copied_bytes: u64,

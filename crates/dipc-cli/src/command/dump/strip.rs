@@ -1,5 +1,4 @@
-//! `dipc dump strip`: a copy of a core dump without strings and buffers, and the contents that a core dump
-//! discloses.
+//! `dipc dump strip`: a copy of a core dump without texts and buffers, and what a core dump discloses.
 
 use std::fmt::Write as _;
 use std::fs::File;

@@ -95,7 +95,7 @@ fn find(file: &Path, condition: &Condition, occurrence: u64) -> Result<Match, Fa
         .with_help("dipc rules test FILE --snapshot-on CONDITION lists when"))
 }
 
-/// The search for a match of a condition, given its number.
+/// The search for one of the matches of a condition.
 struct Matches {
     occurrence: u64,
     count: u64,

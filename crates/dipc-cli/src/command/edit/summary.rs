@@ -8,15 +8,15 @@ use nettrace_edit::Redactor;
 use nettrace_writer::Version;
 use serde::Serialize;
 
-/// The written recordings, and the state of the recording that was read.
+/// The recordings that were written, and the state of the one that was read.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Summary {
     parts: Vec<Part>,
     /// The requests that were cut out; `None` without `--request`.
     pub(super) requests: Option<usize>,
-    /// The fields with replaced strings, in all parts.
+    /// The fields whose texts were replaced, in all parts.
     redacted: Vec<RedactedField>,
-    /// Events that may have such strings in undescribed fields, which are kept unchanged.
+    /// Events that may have such texts in undescribed fields, which are kept unchanged.
     not_described: Vec<NotDescribed>,
     /// The offset at which the recording was cut.
     truncated_at: Option<u64>,
@@ -39,7 +39,7 @@ struct Part {
     /// The number of events left out.
     cut: u64,
     bytes: u64,
-    /// Blocks skipped after reading their headers. Their events do not count in `read`.
+    /// Blocks skipped by their headers. Their events do not count in `read`.
     skipped_blocks: u64,
     skipped_bytes: u64,
 }
@@ -90,7 +90,7 @@ impl Summary {
         self.damage_count = events.damage_count();
     }
 
-    /// Adds the strings that were replaced in a part.
+    /// Adds the texts that were replaced in a part.
     pub(super) fn add_redactions(&mut self, redactor: &Redactor) {
         let mut fields: BTreeMap<_, _> = self.redacted.drain(..).map(|row| (row.field, row.texts)).collect();
         add_counts(&mut fields, redactor.replaced());

@@ -49,7 +49,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     let stopping_event = live.stopping.event_among(&selection);
     let timeout = live.timeout.unwrap_or(TIMEOUT);
     let selector = args.process.selector(live.show_child_io)?;
-    // At a port, print the selection before waiting; elsewhere, steps that can fail at once are taken first.
+    // At a port, print the selection before waiting; elsewhere, steps that can fail at once come first.
     let waits_at_port = matches!(selector, SourceSelector::Port(_));
     if waits_at_port {
         selection.announce();
@@ -70,7 +70,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     let session = match start_unless_interrupted(&source.target, &collect, &interrupts) {
         Ok(session) => session,
         Err(failure) => {
-            // The process waits to be resumed, which will not happen.
+            // It waits to be resumed, which will not happen.
             child.iter_mut().for_each(Child::kill);
             return Err(failure);
         }

@@ -7,14 +7,14 @@ use nettrace_edit::Criteria;
 use crate::exit::Failure;
 use crate::record::selection::{Selection, SelectionRequest};
 
-/// The runtime's own events that are each worth a line. Compilations and type loads are not: they occur by
-/// the thousand.
+/// The runtime's own events that are each worth a line. Compilations and type loads come by the thousand and
+/// are not.
 const DEFAULT_KEYWORDS: [&str; 5] = ["gc", "loader", "contention", "exception", "threading"];
 /// Keywords that make the runtime collect or walk its heap, which a filter of events does not ask for.
 const COSTLY_KEYWORDS: [&str; 2] = ["gcheapcollect", "gcheapdump"];
 
-/// Returns the selection: the requested events that the filters admit, or else the events that the filters
-/// name, or else the default.
+/// Returns the selection: the requested events as far as the filters admit them, or else those that the
+/// filters name, or else the default.
 pub(super) fn selection(request: &SelectionRequest, criteria: &Criteria) -> Result<Selection, Failure> {
     let mut selection = if request.is_some() {
         Selection::new(request)?

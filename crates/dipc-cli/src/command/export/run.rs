@@ -133,7 +133,7 @@ pub(super) fn run(args: &ExportArgs) -> Outcome {
     Ok(exit)
 }
 
-/// The payloads of exported events with strings replaced.
+/// The payloads of exported events with texts replaced.
 struct Redacting(Redactor);
 
 impl PayloadRewriter for Redacting {
@@ -186,7 +186,7 @@ fn listed(list: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files.into_iter().filter(|file| !file.as_os_str().is_empty()).collect())
 }
 
-/// Opens a recording, with the labels of its companion file. Labels of the command line take precedence.
+/// Opens a recording, with the labels of the file beside it. Labels of the command line take precedence.
 fn open(file: &Path, labels: &Labels) -> Result<Input, Error> {
     let mut labels = labels.clone();
     let mut beside = file.as_os_str().to_owned();

@@ -68,8 +68,8 @@ impl fmt::Debug for Bucket {
 }
 
 impl Bucket {
-    /// The folder at `s3://BUCKET/PREFIX`, `gs://…` or `az://CONTAINER/PREFIX`. Keys and the like are read
-    /// from the environment variables of the stores' own programs. Sends no request to the store yet.
+    /// The folder at `s3://BUCKET/PREFIX`, `gs://…` or `az://CONTAINER/PREFIX`. Keys and the like come from
+    /// the environment variables that the stores' own programs read. Sends no request to the store yet.
     pub(super) fn open(address: &str) -> Result<Self, Failure> {
         let wrong =
             |reason: &dyn fmt::Display| Failure::new(Exit::Failed, format_args!("--to: {address}: {reason}"));
@@ -115,7 +115,7 @@ impl Bucket {
     /// Returns an error that names the request, the object, the reason and the remedy.
     fn error(&self, request: &str, name: &str, error: &object_store::Error) -> Error {
         let reason = reason(error);
-        // Refused lists lack an error kind of their own.
+        // Refused lists have no error kind of their own.
         let help = if reason.contains(" 403 ") || reason.contains(" 401 ") {
             format!("the store does not let these keys do it: check {}", self.kind.keys())
         } else if reason.contains(" 404 ") {

@@ -64,7 +64,7 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
     text.parse().map(Duration::from_secs).or_else(|_| duration::parse(text))
 }
 
-/// A process that is dumped once or repeatedly.
+/// A process whose heap is dumped once or repeatedly.
 pub(super) struct DumpedProcess {
     pub(super) source: Source,
     pub(super) interrupts: Interrupts,

@@ -147,7 +147,7 @@ impl DiffArgs {
                 || change.retained().is_some_and(|retained| retained != 0)
         };
         let changed: Vec<_> = diff.rows.iter().filter(is_change).collect();
-        // Rows that grew, followed by rows that shrank.
+        // Those that grew, and at the end those that shrank.
         let shrunk = changed.iter().filter(|row| row.change.bytes() < 0).count().min(most / 3);
         let grown = (changed.len() - shrunk).min(most - shrunk);
         let mut columns = Columns::new([

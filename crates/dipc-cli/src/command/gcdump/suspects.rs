@@ -17,7 +17,7 @@ use crate::render::{shell, units, width};
 
 /// Roots that are shown.
 const MAX_ROOTS: usize = 3;
-/// Divisor of the growth under all roots: a root with less is not shown.
+/// The part of the growth under all roots from which one is shown.
 const MIN_SHARE_DIVISOR: i128 = 100;
 /// The number of steps that are shown at each end of a path.
 const STEPS: usize = 6;

@@ -12,7 +12,7 @@ use crate::http::host_name;
 use crate::render::escape::escape_controls;
 use crate::render::messages;
 
-/// Maximum total size of all bundles in bytes.
+/// The most bytes of all bundles.
 const BUNDLES_BYTES: u64 = 1 << 30;
 
 #[derive(Debug, Args)]

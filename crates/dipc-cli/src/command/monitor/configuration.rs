@@ -1,4 +1,4 @@
-//! The configuration of `dipc monitor`: its sources, rejected settings, and its changes.
+//! The configuration of `dipc monitor`: its sources, what is refused, and its changes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -90,15 +90,15 @@ impl Source {
     }
 }
 
-/// Returns true if a monitor that starts warns of a finding: of unsupported settings, and of settings of
-/// destinations that are ignored for artifacts.
+/// Returns true if a monitor that starts warns of a finding: of what is not supported, and of settings of
+/// destinations that have no effect on what arrives there.
 fn is_said(finding: &Finding) -> bool {
     let keys = finding.key.to_ascii_lowercase();
     let is_of_artifacts = keys.starts_with("egress:") && !keys.ends_with(":copybuffersize");
     finding.severity == Severity::Unsupported || finding.severity == Severity::Ignored && is_of_artifacts
 }
 
-/// Returns true if a finding belongs to any of the sections.
+/// Returns true if a finding belongs to one of the sections.
 fn is_of(finding: &Finding, sections: &[&str]) -> bool {
     let section = finding.key.split(':').next().unwrap_or_default();
     sections.iter().any(|name| name.eq_ignore_ascii_case(section))
@@ -124,7 +124,7 @@ fn refusals(checked: &CheckedConfiguration, has_access_option: bool) -> Vec<&Fin
     checked.findings.iter().filter(is_refused).collect()
 }
 
-/// Creates the state of the rules, which print their messages.
+/// Creates the state of the rules, whose messages are printed.
 pub(super) fn rules(
     configuration: &Configuration,
     operations: &Operations,
@@ -214,7 +214,7 @@ fn later_sections(args: &MonitorArgs, new: &Configuration, started: &Configurati
 /// Looks for changes of the files.
 pub(super) struct Changes {
     source: Source,
-    /// The tokens with an API key that follows the configuration.
+    /// The tokens whose API key follows the configuration.
     tokens: Option<Tokens>,
     /// The configuration that the monitor was started with.
     started: Configuration,

@@ -195,7 +195,7 @@ impl Export {
         Ok(Some(Self { observer: Arc::new(observer), profiles, senders }))
     }
 
-    /// Ends the sessions, and sends the remaining data.
+    /// Ends the sessions, and sends what is left.
     pub(super) fn finish(&self) {
         if let Some(profiles) = &self.profiles {
             profiles.stop();

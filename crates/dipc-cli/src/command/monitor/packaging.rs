@@ -35,7 +35,7 @@ impl Yaml {
     }
 }
 
-/// Parses a file, and panics at anything outside that part of YAML.
+/// Parses a file, and panics at what is not in that part of YAML.
 fn parse(text: &str) -> Yaml {
     let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
     let mut lines: Vec<(usize, String)> = lines
@@ -99,7 +99,7 @@ fn files(extension: &str) -> Vec<PathBuf> {
 }
 
 fn assert_accepted(place: &Path, arguments: &[String]) {
-    // The values that the system fills in.
+    // What the system fills in.
     let filled = arguments.iter().map(|argument| {
         let argument = argument.replace("$(NODE_IP)", "10.0.0.1").replace("$(NODE_NAME)", "node");
         argument.replace("${CREDENTIALS_DIRECTORY}", "/run/credentials/dipc-monitor.service")
@@ -130,7 +130,7 @@ fn manifests_have_command_lines_that_are_accepted() {
             assert_accepted(&file, &list.iter().map(text).collect::<Vec<_>>());
             containers += 1;
         }
-        // Manifests of Kubernetes and its operators state their kind.
+        // Those of Kubernetes and its operators say what they are.
         if manifest.get("kind").is_some() {
             assert!(manifest.get("apiVersion").is_some() && manifest.get("metadata").is_some());
         } else {

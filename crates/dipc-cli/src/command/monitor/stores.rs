@@ -15,11 +15,11 @@ use object_store::{ClientOptions, ObjectStore};
 
 use crate::object_stores::{self, StoreConnector, reason};
 
-/// The region of servers without regions.
+/// The region of servers that have none.
 const REGION: &str = "us-east-1";
 
-/// The client of S3, of Azure Blob Storage and of Google Cloud Storage, and the writer of data sets. Keys
-/// that the configuration lacks are taken from the environment or the machine.
+/// The client of S3, of Azure Blob Storage and of Google Cloud Storage, and the writer of data sets. Keys that
+/// the configuration does not have come from the environment or the machine.
 #[derive(Debug)]
 pub(super) struct Stores;
 
@@ -116,7 +116,7 @@ fn google(store: &GoogleEgress) -> object_store::Result<Box<dyn ObjectStore>> {
     Ok(Box::new(builder.build()?))
 }
 
-/// Adds a recording to a data set, as `dipc export` does. A recording in the data set is not added again.
+/// Adds a recording to a data set, as `dipc export` does. One that is there already is not added again.
 fn add_to_data_set(data_set: &DataSetEgress, name: &str, file: &Path) -> io::Result<()> {
     let mut labels = Labels::default();
     for (label, value) in &data_set.labels {

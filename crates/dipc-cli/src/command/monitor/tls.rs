@@ -36,7 +36,7 @@ impl TlsArgs {
     /// there are any.
     ///
     /// # Errors
-    /// Fails if one is given without the other, or if the certificate cannot be used.
+    /// If one is there without the other, and if the certificate cannot be used.
     pub(super) fn apply(&self, config: &mut ServerConfig) -> Result<Option<Certificate>, Failure> {
         let all = config.addresses.iter().chain(&config.metrics_addresses);
         let address = all.clone().find(|it| it.is_tls()).cloned();
@@ -95,7 +95,7 @@ impl Certificate {
     }
 }
 
-/// The program was built without TLS.
+/// The program has no TLS.
 #[cfg(not(feature = "cloud"))]
 pub(super) enum Certificate {}
 

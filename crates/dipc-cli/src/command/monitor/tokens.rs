@@ -12,7 +12,7 @@ use super::file_watch::{FileWatch, states};
 use crate::exit::Failure;
 use crate::render::messages;
 
-/// Returns the tokens, and the file that they were read from.
+/// Returns the tokens, and the file that they come from.
 pub(super) fn tokens(args: &MonitorArgs) -> Result<(Tokens, Option<TokenFile>), Failure> {
     let mut tokens = Tokens::default();
     let mut watch = None;
@@ -36,7 +36,7 @@ pub(super) fn tokens(args: &MonitorArgs) -> Result<(Tokens, Option<TokenFile>), 
 /// Maximum size of a file of tokens, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Reads a regular file with at least one token. A pipe would be waited for, and a device may be endless.
+/// Reads a regular file with at least one token. A pipe would be waited for, and a device may have no end.
 fn read(path: &Path) -> Result<Tokens, String> {
     let mut text = String::new();
     let file = open_regular(path).map_err(|error| error.to_string())?;

@@ -38,8 +38,8 @@ impl CallersBuilder {
         self.0.add(event);
     }
 
-    /// Returns the heaviest user method, keyed by the full name of its subject. Neither times nor names of
-    /// processes are of interest, so the recording's header is not needed.
+    /// Returns the heaviest user method by the full name of what it led to. Neither times nor names of
+    /// processes are of interest, so that the recording's header is not needed.
     pub(super) fn finish(self) -> Callers {
         let (profile, _) = self.0.finish(None).expect("events come in time order");
         Callers::of(&profile)

@@ -111,8 +111,7 @@ pub(crate) fn overview(file: &std::path::Path, asked_for: &[&str]) -> Outcome {
     overview::run(file, Format::Table, &UserCodeArgs::default(), asked_for)
 }
 
-/// Returns the builder of the first findings of a recording, for a page that has a profile with these
-/// options.
+/// Returns the builder of the first findings of a recording, for a page whose profile has these options.
 pub(crate) fn page_findings(
     file: &std::path::Path,
     info: Option<&TraceInfo>,

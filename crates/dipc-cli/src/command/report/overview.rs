@@ -59,7 +59,7 @@ const REPORTS: [Report; 8] = [
     ("jit", |gathered| !gathered.jit.is_empty(), jit::NEEDS),
 ];
 
-/// Prints an overview. The events of the reports `asked_for` were recorded: if they are missing, they did not
+/// Prints an overview. The events of the reports `asked_for` were recorded: what is missing of them did not
 /// happen.
 pub(super) fn run(file: &Path, format: Format, user_code: &UserCodeArgs, asked_for: &[&str]) -> Outcome {
     let (gathered, exit) = OverviewData::read(file, &user_code.patterns())?;
@@ -82,8 +82,7 @@ pub(super) fn run(file: &Path, format: Format, user_code: &UserCodeArgs, asked_f
 /// The width of the names of reports.
 const NAME: usize = 12;
 
-/// Formats the overview. If it has more lines than the terminal, the findings are last, the first of them at
-/// the end.
+/// Formats the overview. If it has more lines than the terminal, the findings come last, the first of them at the end.
 fn table(overview: &Overview, width: Option<usize>, height: Option<usize>) -> String {
     let (mut memory, mut text) = (String::new(), String::new());
     let line = |text: &mut String, label: &str, value: &str| {
@@ -148,7 +147,7 @@ fn table(overview: &Overview, width: Option<usize>, height: Option<usize>) -> St
         line(&mut lacking, "None of", &format!("{}: recorded, and none happened", names(&asked_for)));
     }
     if !unknown.is_empty() {
-        // A recording does not show the requested events.
+        // A recording does not say what was asked for.
         line(&mut lacking, "None of", &format!("{}: not recorded, or none happened", names(&unknown)));
         match unknown.as_slice() {
             [missing] => line(&mut lacking, "To record it", missing.needs.command),

@@ -43,8 +43,8 @@ pub(crate) struct ReadingArgs {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadPart {
     pub(super) exit: Exit,
-    /// The time to which percentages and rates refer: the requested range, limited to the time that the
-    /// recording or the process covers.
+    /// The time to which percentages and rates refer: the requested range, as far as the recording or the
+    /// process covers it.
     pub(super) start: RelativeTime,
     pub(super) end: RelativeTime,
     /// True if it is the whole recording.
@@ -134,7 +134,7 @@ impl ReadingArgs {
         self.selects_time() || recorded_range(file).is_some()
     }
 
-    /// Passes the selected events of a recording to `each`, in the order that reports need: events of the
+    /// Passes the selected events of a recording to `each`, in the order that reports need: those of the
     /// kinds for which `is_needed` is true, and possibly others.
     pub(super) fn read_kinds(
         &self,

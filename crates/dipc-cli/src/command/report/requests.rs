@@ -196,7 +196,7 @@ fn statuses(row: &SpanRow) -> String {
 /// A column of a table of parts.
 type PartColumn<P> = (&'static str, fn(&P, Duration) -> String);
 
-/// The parts of the time of requests, and the activities of threads in their time for them, in shares of it.
+/// Where the time of requests went, and what threads did in their time for them, in shares of it.
 fn time_parts(report: &RequestsReport, rows: usize) -> String {
     let parts: [PartColumn<TimeParts>; 5] = [
         ("ON THREAD", |parts, total| share(parts.on_thread, total)),

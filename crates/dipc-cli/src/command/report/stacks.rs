@@ -54,7 +54,7 @@ struct StacksReport<'a> {
     tree: Vec<Node<'a>>,
 }
 
-/// A frame; the frames below it are its callees.
+/// A frame; the frames below it are those that it called.
 #[derive(Debug, Serialize)]
 struct Node<'a> {
     /// The number of frames above it.

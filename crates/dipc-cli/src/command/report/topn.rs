@@ -110,7 +110,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
                 exclusive_percent: units::share(row.exclusive, total),
                 inclusive_percent: units::share(row.inclusive, total),
                 blocked_percent: blocked.map(|_| units::share(row.blocked, total)),
-                // dotnet-trace's form lacks such lines.
+                // dotnet-trace's form has no such lines.
                 note: (options.names == NameForm::CSharp)
                     .then(|| note(&read.profile, &row, args.inclusive, &called_to_wait))
                     .flatten(),
@@ -146,8 +146,8 @@ struct Shown {
     is_idle: bool,
 }
 
-/// Returns the line below the table: the sum of the rows, and the omitted parts; `None` if there is nothing
-/// to say.
+/// Returns the line below the table: the sum of the rows, and what is not in them; `None` if there is nothing to
+/// say.
 fn sum(read: &RecordingProfile, args: &TopNArgs, shown: &Shown) -> Option<String> {
     let Shown { total, frameless, nameless, cost, is_idle } = *shown;
     let measure = read.profile.measure;
@@ -226,7 +226,7 @@ pub(super) fn session_cost(cost: SessionCost) -> String {
     parts.join(", ")
 }
 
-/// The blocked time by its cause.
+/// The blocked time by what it means.
 fn blocked_parts(profile: &Profile, number: usize) -> String {
     let BlockedTime { in_work, asleep, throughout, .. } = blocked_time(profile);
     let mut text = String::new();
@@ -235,7 +235,7 @@ fn blocked_parts(profile: &Profile, number: usize) -> String {
         ("Asleep (Thread.Sleep)", &asleep),
         ("Waited in one place all the time", &throughout),
     ] {
-        // Waits without a stack lack a method.
+        // Waits without a stack have no method.
         if part.methods.is_empty() {
             continue;
         }

@@ -18,12 +18,12 @@ use crate::render::{messages, output, units};
 pub(super) struct ConditionTest<'a> {
     pub(super) file: &'a Path,
     pub(super) condition: &'a Condition,
-    /// Minimum time between two snapshots.
+    /// The least time between two snapshots.
     pub(super) interval: Duration,
     /// The reason for the end of the recording, if it is known.
     pub(super) end: Option<StreamEnd>,
     pub(super) format: Format,
-    /// Maximum number of rows.
+    /// The most rows.
     pub(super) number: usize,
 }
 

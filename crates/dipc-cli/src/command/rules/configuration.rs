@@ -28,7 +28,7 @@ pub(super) struct ConfigurationTest<'a> {
     /// The reason for the end of the recording, if it is known.
     pub(super) end: Option<StreamEnd>,
     pub(super) format: Format,
-    /// Maximum number of firings.
+    /// The most firings.
     pub(super) number: usize,
 }
 
@@ -141,7 +141,7 @@ struct RuleResult<'a> {
     rule: &'a Rule,
     status: RuleStatus,
     evidence: Evidence,
-    /// The missing providers without which the rule cannot fire: any one of them would do.
+    /// The providers without which it cannot fire: one of them would do.
     missing: Vec<String>,
 }
 
@@ -203,7 +203,7 @@ struct RuleReport<'a> {
     state: &'static str,
     reason: String,
     evidence: Option<EvidenceReport>,
-    /// Providers without events in the recording; the rule needs any one of them to fire.
+    /// Providers of which the recording has no event, and without one of which the rule cannot fire.
     missing_providers: &'a [String],
 }
 

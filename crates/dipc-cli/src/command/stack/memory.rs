@@ -12,7 +12,7 @@ use crate::inspect::core_source::Source;
 use crate::inspect::thread_waits::Waits;
 use crate::render::{units, width};
 
-/// Maximum time for reading the heap.
+/// The longest time for reading the heap.
 const HEAP_TIME: Duration = Duration::from_secs(2);
 
 /// The waits of the threads of a process.
@@ -22,7 +22,7 @@ pub(super) struct MemoryWaits {
     lock_waits: usize,
     deadlock_text: String,
     pub(super) deadlocks: Vec<Vec<DeadlockRow>>,
-    /// The number of chains of awaits, and the sentence about chains that wait for a thread of the pool.
+    /// The number of chains of awaits, and the sentence about those that wait for a thread of the pool.
     chains: u64,
     starvation: Option<String>,
     /// True if the whole heap was read.
@@ -49,7 +49,7 @@ impl MemoryWaits {
         })
     }
 
-    /// Sentences about the waits; empty without waits.
+    /// Sentences about the waits; empty if there are none.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         let pid = self.pid;

@@ -23,8 +23,8 @@ use crate::render::{output, units, width};
 /// The frame that stands for native code, as dotnet-stack writes it.
 const NATIVE: &str = "[Native Frames]";
 
-/// Prints the stacks. `kernel_threads` are the threads of a live process, as the kernel reports them, and
-/// `waits` the waits found in its memory.
+/// Prints the stacks. `kernel_threads` are the threads of a live process, as the kernel reports them, and `waits`
+/// those that its memory has.
 pub(super) fn print(
     args: &StackArgs,
     stacks: &ThreadStacks,
@@ -75,7 +75,7 @@ fn state(stacks: &ThreadStacks, stack: &SampledStack, kernel: Option<&KernelThre
     }
 }
 
-/// Returns true if the kernel's state letter means a waiting thread.
+/// Returns true if the kernel's state letter is that of a waiting thread.
 const fn sleeps(state: char) -> bool {
     matches!(state, 'S' | 'I' | 'D')
 }
@@ -90,8 +90,8 @@ fn kernel_thread<'k>(
     kernel_threads.iter().find(|kernel| kernel.id == id)
 }
 
-/// Returns true if a stack shows a thread that waits for a `Monitor` or `Lock`, judged from the method that
-/// acquires it. On .NET 8 and 9, that method of `Monitor` lacks a frame.
+/// Returns true if a stack is that of a thread that waits for a `Monitor` or `Lock`, judged by the method
+/// that acquires it. On .NET 8 and 9, that method of `Monitor` has no frame.
 fn waits_for_lock(frames: &Frames, stack: &[FrameId]) -> bool {
     let begins = |frame: FrameId, methods: [&str; 2]| {
         let (_, method) = frames.full_parts(frame);

@@ -116,7 +116,7 @@ impl History {
         self.sum.profile()
     }
 
-    /// Returns the counts of events and samples missing from the data shown.
+    /// Returns the counts of what is missing from the data shown.
     pub(super) fn omissions(&self) -> Omissions {
         let frames = self.omissions.frames.saturating_add(self.sum.left_out());
         Omissions { frames, ..self.omissions }

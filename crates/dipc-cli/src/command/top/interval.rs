@@ -26,7 +26,7 @@ use crate::record::thread_times::LiveThreadTimes;
 pub(super) const MAX_BYTES: u64 = 64 << 20;
 /// Maximum number of bytes of data about code.
 const MAX_CODE_SIZE: usize = 128 << 20;
-/// Maximum wait for further events of an interval that is over by the clock.
+/// The longest wait for further events of an interval that is over by the clock.
 const SILENCE: Duration = Duration::from_millis(500);
 
 /// The activity of a process in an interval.
@@ -34,7 +34,7 @@ const SILENCE: Duration = Duration::from_millis(500);
 pub(super) struct Interval {
     /// The local time of day of its end.
     pub(super) time: String,
-    /// End of the interval, since the session's start.
+    /// Its end, since the session's start.
     pub(super) end: RelativeTime,
     pub(super) length: Duration,
     /// The samples of threads.
@@ -96,14 +96,14 @@ impl Omissions {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ThreadRow {
     pub(super) id: u64,
-    /// Thread name; empty if unknown.
+    /// Its name; empty if unknown.
     pub(super) name: String,
-    /// Role in the runtime; empty if unknown.
+    /// Its role in the runtime; empty if unknown.
     pub(super) role: String,
     pub(super) working: u64,
-    /// Time in which the thread was ready to run but not on a processor.
+    /// Time in which it could run and had no processor.
     pub(super) runnable: u64,
-    /// Waits in the midst of work, and for work, judged from the stacks.
+    /// Waits in the midst of work, and for work, by its stacks.
     pub(super) blocked: u64,
     pub(super) idle: u64,
     /// Waits of either kind, which the kernel's account does not tell apart.
@@ -143,7 +143,7 @@ pub(super) struct IntervalBuilder {
 }
 
 impl IntervalBuilder {
-    /// Creates a builder with a first interval that begins with the first event; `account` is the kernel's
+    /// Creates a builder whose first interval begins with the first event; `account` is the kernel's
     /// accounting of the process's threads. If the runtime takes no samples (`by_kernel`), times are
     /// processor time.
     pub(super) fn new(
@@ -162,7 +162,7 @@ impl IntervalBuilder {
             .with_names(names);
         let mut profile = ProfileBuilder::new(options);
         if account.is_some() {
-            // The account corrects the runtime's samples; the kernel's samples need no correction.
+            // They correct the runtime's samples; those of the kernel are right.
             profile = profile.with_kernel_times(KernelTimes::default());
         }
         *profile.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
@@ -234,7 +234,7 @@ impl IntervalBuilder {
             return;
         }
         if self.by_kernel {
-            // Kinds of events are numbered by stream, and the builder reads the stream of the kernel's
+            // Kinds of events are numbered by stream, and the builder's stream is that of the kernel's
             // samples.
             self.profile.code_mut().add(event);
         } else {
@@ -264,8 +264,7 @@ impl IntervalBuilder {
     }
 
     /// Ends the interval, and begins the next one. An interval that waited for names is longer than others,
-    /// and an interval that `is_last` ends with its last event. The caller counts events that the runtime
-    /// dropped.
+    /// and one that `is_last` ends with its last event. The caller counts events that the runtime dropped.
     pub(super) fn take(&mut self, is_last: bool) -> Interval {
         let start = self.start.unwrap_or(self.last);
         let end = if is_last { self.last } else { self.last.max(after(start, self.length)) };
@@ -278,7 +277,7 @@ impl IntervalBuilder {
             // An overloaded machine reads late.
             account.add_until(self.info.as_ref().map(|info| info.ticks(end)), &[], times);
         }
-        // This cannot fail: events are in time order, so nothing stays open.
+        // This cannot fail: events come in time order, so nothing stays open.
         let taken = self.profile.take(self.info.as_ref()).ok();
         let uses = self.thread_uses(start, end);
         if let (Some(info), Some(times)) = (&self.info, self.profile.kernel_times_mut()) {

@@ -31,7 +31,7 @@ pub(super) struct Model {
     is_typing: bool,
     is_paused: bool,
     pub(super) shows_help: bool,
-    /// The path of opened methods: a method, then a caller of it, then a caller of that one, and so on.
+    /// The method whose callers were opened first, then its caller whose callers were opened, and so on.
     path: Vec<PathMethod>,
     /// The table shown.
     pub(super) table: ViewTable,
@@ -48,7 +48,7 @@ pub(super) struct Model {
     is_done: bool,
 }
 
-/// A method with its callers shown.
+/// A method whose callers are shown.
 #[derive(Debug)]
 struct PathMethod {
     /// The runtime's name, by which it is found again in the next interval.
@@ -159,7 +159,7 @@ impl Model {
         self.shown().map(view::summary).unwrap_or_default()
     }
 
-    /// The subject of the table: the views, or the method with the callers that it shows.
+    /// The subject of the table: the views, or the method whose callers it shows.
     pub(super) fn heading(&self) -> String {
         if self.view == View::Methods && !self.path.is_empty() {
             let names: Vec<_> = self.path.iter().rev().map(|it| it.title.as_str()).collect();

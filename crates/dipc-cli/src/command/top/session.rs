@@ -46,7 +46,7 @@ pub(super) struct Features {
     pub(super) samples: bool,
     pub(super) allocations: bool,
     /// True if the kernel's account has the times of threads on a processor, runnable and waiting: then the
-    /// samples do not include waiting threads.
+    /// samples show none of those that wait.
     pub(super) thread_uses: bool,
 }
 

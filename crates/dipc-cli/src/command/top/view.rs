@@ -17,7 +17,7 @@ use crate::render::{units, width};
 const MAX_ROWS: usize = 1000;
 /// Minimum number of samples from which methods have shares.
 const MIN_SAMPLES: u64 = 5;
-/// Maximum number of columns kept of a string: more than any screen has.
+/// The largest number of columns kept of a text: more than any screen has.
 const WIDEST: usize = 500;
 
 /// The subject of a table.
@@ -121,7 +121,7 @@ impl Choice<'_> {
     }
 }
 
-/// Builds the table of a view. `path` holds the methods with shown callers, by the runtime's names.
+/// Builds the table of a view. `path` holds the methods whose callers are shown, by the runtime's names.
 pub(super) fn table(history: &History, view: View, path: &[String], choice: Choice<'_>) -> ViewTable {
     let (profile, length) = match &history.latest {
         Some(interval) if !choice.since_start => (&interval.profile, interval.length),
@@ -259,7 +259,7 @@ fn collection_table(history: &History, choice: Choice<'_>) -> ViewTable {
         ];
         choice.matches(&name).then(|| ViewRow::of_text(cells, &name))
     };
-    // A list of individual collections lacks sums, so the most recent ones are always shown.
+    // A list of individual collections has no sums, so the most recent ones are always shown.
     let rows = history.collections.iter().filter_map(row).collect();
     ViewTable {
         head: vec!["NUMBER", "GEN", "PAUSED", "BEFORE", "AFTER", "PROMOTED"],

@@ -122,7 +122,7 @@ impl RecordingSettings {
     }
 }
 
-/// Returns the only process of a name, whatever it runs, if any.
+/// Returns the only process of a name, whatever it runs; `None` if there is none.
 ///
 /// # Errors
 /// If there are several.

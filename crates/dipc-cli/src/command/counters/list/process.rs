@@ -44,7 +44,7 @@ pub(super) fn run(args: &ListArgs) -> Outcome {
     // Kept to the end: no runtime may wait forever, and commands for this one go through the port.
     let _watcher = source.port.take().map(PortWatcher::resuming);
     let result = listen(args, &source, &interrupts);
-    // The process was started only to be queried.
+    // It was started only to be queried.
     child.iter_mut().for_each(Child::kill);
     let list = result?;
     match args.format {
@@ -261,7 +261,7 @@ impl CounterList {
         listed.collect()
     }
 
-    /// Reports the missing parts of the list, and returns the exit code.
+    /// Reports what is missing from the list, and returns the exit code.
     fn report(&self) -> Outcome {
         if self.left_out > 0 {
             messages::warning(format_args!("{} counters are left out", units::count(self.left_out)));

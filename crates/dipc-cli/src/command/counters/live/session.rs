@@ -176,7 +176,7 @@ impl<C> Delivery<'_, C> {
         self.met.get_or_insert_with(|| title + &found.what);
     }
 
-    /// Returns the exit code of the command; `exit` is the sessions' exit code.
+    /// Returns the exit code of the command; `exit` is that of its sessions.
     fn outcome(&mut self, exit: Exit, has_condition: bool) -> Outcome {
         self.failure.take().map_or(Ok(()), Err)?;
         if let Some(met) = &self.met {
@@ -249,7 +249,7 @@ impl<C: SampleConsumer> Samples<'_, '_, C> {
 }
 
 impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
-    /// Delivers the samples that have arrived; at the end of the stream, also the held-back ones.
+    /// Delivers what has arrived; at the end of the stream, also what was held back.
     fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
         self.begin(reader);
         let args = self.shared.args;

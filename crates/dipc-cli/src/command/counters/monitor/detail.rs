@@ -12,7 +12,7 @@ use crate::render::{units, width};
 const BUCKETS: usize = 8;
 /// The width of the largest bar.
 const BAR: usize = 30;
-/// Maximum number of columns kept of a string.
+/// The largest number of columns kept of a text.
 const WIDEST: usize = 500;
 
 /// The last value of a series.

@@ -19,7 +19,7 @@ use crate::render::{units, width};
 /// The number of values kept of a series for its trend.
 const HISTORY: usize = 120;
 
-/// Maximum number of columns kept of a label: more than any screen has.
+/// The largest number of columns kept of a label: more than any screen has.
 const WIDEST_LABEL: usize = 500;
 
 /// The order of the rows of a provider.
@@ -60,7 +60,7 @@ pub(super) struct Number {
     /// The name, followed by only the values of the tags.
     short_label: String,
     unit: String,
-    /// Rank in the order by importance.
+    /// Its rank in the order by importance.
     rank: usize,
     /// The process and the series that it belongs to.
     of: (usize, SeriesId),
@@ -153,7 +153,7 @@ type Key = (SeriesId, usize);
 /// The state of the screen.
 #[derive(Debug)]
 pub(super) struct Model {
-    /// The processes, keyed by number.
+    /// The processes by their numbers.
     processes: BTreeMap<usize, ShownProcess>,
     /// The time of the last sample.
     time: String,
@@ -313,7 +313,7 @@ impl Model {
         rows
     }
 
-    /// Returns the rank of a provider, which is compared before the name.
+    /// Returns the rank of a provider, which comes before the order by name.
     fn group_rank(&self, provider: &str) -> usize {
         usize::from(self.order == Order::Importance && provider != RUNTIME)
     }

@@ -27,15 +27,15 @@ const HELP: &str = "\
  q, ctrl-c    quit
  ?            close this";
 
-/// Minimum column widths. Wider values get more room: a number without its first digits is a different
+/// The least widths of columns. Wider values get more room: a number without its first digits is a different
 /// number.
 const VALUE: u16 = 15;
 const CHANGE: u16 = 14;
 const NAME: u16 = 16;
-/// Minimum width of a process's values next to other processes', and minimum width of names there.
+/// The least width of a process's values beside those of others, and the least width of names there.
 const PROCESS: u16 = 16;
 const MIN_NAME_WIDTH: u16 = 28;
-/// Minimum screen width at which a trend is shown.
+/// The least screen width at which a trend is shown.
 const WIDTH_WITH_TREND: u16 = 60;
 
 /// Draws the whole screen.

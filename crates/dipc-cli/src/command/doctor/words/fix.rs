@@ -55,7 +55,7 @@ pub(super) fn fix(fix: &Fix) -> String {
     }
 }
 
-/// Returns the words for an action without parameters.
+/// Returns the words for an action that has no parameters.
 fn fixed(fix: &Fix) -> Option<&'static str> {
     Some(match fix {
         Fix::RunAsUser { uid: None } => "run dipc as root, or as the user of the process",

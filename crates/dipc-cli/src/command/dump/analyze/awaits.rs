@@ -54,8 +54,8 @@ pub(crate) fn print(analysis: &Analysis<'_>, args: &AsyncArgs, format: Format) -
     Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
 }
 
-/// The threads with stacks that refer to the events of chains, keyed by the events' addresses. Among several
-/// threads it is unknown which one waits.
+/// The threads whose stacks refer to the events of chains, by the events' addresses. Of several threads it is
+/// not known which one waits.
 fn waiting_threads<'a>(analysis: &'a Analysis<'_>, chains: &AwaitChains) -> HashMap<u64, &'a ManagedThread> {
     let nodes = chains.groups.iter().flat_map(|group| &group.nodes);
     let events: Vec<_> =
@@ -74,7 +74,7 @@ fn waiting_threads<'a>(analysis: &'a Analysis<'_>, chains: &AwaitChains) -> Hash
     found.into_iter().filter_map(|(event, thread)| Some((event, thread?))).collect()
 }
 
-/// Strings for the objects of chains.
+/// The texts of the objects of chains.
 struct Texts<'a> {
     analysis: &'a Analysis<'a>,
     threads: HashMap<u64, &'a ManagedThread>,
@@ -212,7 +212,7 @@ pub(crate) fn starvation(chains: &AwaitChains) -> Option<String> {
     })
 }
 
-/// Sentences about the missing parts.
+/// Sentences about what is missing.
 fn missing(chains: &AwaitChains) -> Vec<&'static str> {
     let mut missing = Vec::new();
     if chains.is_truncated {
@@ -236,7 +236,7 @@ struct Report {
     elapsed_delays: u64,
     complete: bool,
     missing: Vec<&'static str>,
-    /// Equal chains once, in descending order of their number.
+    /// Equal chains once, those of which there are most first.
     groups: Vec<GroupReport>,
 }
 

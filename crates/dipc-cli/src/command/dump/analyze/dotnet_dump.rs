@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::names;
 use crate::exit::Failure;
 
-/// The separator between the words of a command that was given in words.
+/// The character between the words of a command that came as words.
 pub(super) const SEPARATOR: char = '\u{1f}';
 
 /// Commands that lead to a view.
@@ -268,7 +268,7 @@ struct Line<'w> {
     own: Vec<String>,
 }
 
-/// Flags of dotnet-dump that may begin with two dashes, except the views' own flags.
+/// Flags of dotnet-dump that may begin with two dashes, without those that views have.
 const WITH_TWO_DASHES: [&str; 9] = [
     "--all",
     "--coalesce",

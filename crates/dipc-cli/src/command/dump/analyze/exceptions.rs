@@ -13,7 +13,7 @@ use crate::inspect::core_text::{FrameText, type_text};
 use crate::render::escape::escape_controls;
 use crate::render::{output, units, width};
 
-/// Prints the exception at an address, or the threads' exceptions.
+/// Prints the exception at an address, or those of the threads.
 pub(super) fn print(analysis: &Analysis<'_>, address: Option<u64>, format: Format) -> Result<(), Failure> {
     if let Some(address) = address {
         let list = analysis.exceptions_at(address);
@@ -70,7 +70,7 @@ pub(super) fn doubt(thread: &ManagedThread, width: Option<usize>) -> String {
     line.map_or_else(String::new, |line| width::wrapped(&line, width))
 }
 
-/// The exceptions of a thread, except causes of another: code that throws in a handler has both.
+/// The exceptions of a thread that are not a cause of another one of it: who throws in a handler has both.
 pub(super) fn outermost(thread: &ManagedThread) -> impl Iterator<Item = (ExceptionState, &[ExceptionText])> {
     let addresses = |list: &[ExceptionText], first: usize| -> Vec<u64> {
         list.iter().skip(first).map(|text| text.exception.address).collect()
@@ -89,7 +89,7 @@ pub(super) fn outermost(thread: &ManagedThread) -> impl Iterator<Item = (Excepti
     shown.map(|(_, (state, list))| (*state, &**list))
 }
 
-/// Limits for the output about an exception.
+/// Limits of what is shown of an exception.
 pub(super) struct Limits {
     /// Exceptions: it and its causes.
     pub(super) exceptions: usize,
@@ -103,7 +103,7 @@ impl Limits {
     const NONE: Self = Self { exceptions: usize::MAX, frames: usize::MAX, cause_frames: usize::MAX };
 }
 
-/// The first frames of an exception, and the first frame of the user's code.
+/// The first frames of an exception, and the first one of the user's code.
 fn first_frames(frames: &[FrameText], most: usize, room: usize) -> String {
     let user_frame = frames.iter().position(|frame| frame.is_user_code);
     let mut text = String::new();
@@ -204,7 +204,7 @@ struct Report<'r> {
     /// True if exceptions of threads are known in this version of the runtime.
     known: bool,
     exceptions: Vec<Row<'r>>,
-    /// The threads with exceptions that could not be read.
+    /// The threads whose exceptions could not be read.
     unknown: Vec<UnknownRow<'r>>,
 }
 
@@ -229,7 +229,7 @@ pub(super) struct Row<'r> {
 #[derive(Debug, Serialize)]
 struct ExceptionReport<'r> {
     address: String,
-    /// True if the object at the address was seen to be an exception: null if the dump lacks its types.
+    /// Whether the object at the address was seen to be an exception: null if the dump lacks its types.
     is_exception: Option<bool>,
     r#type: Option<&'r str>,
     message: Option<&'r str>,
@@ -240,7 +240,7 @@ struct ExceptionReport<'r> {
     /// The index in the chain of the exception that it is a cause of: several are of an AggregateException.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause_of: Option<usize>,
-    /// The frames that the exception passed, starting with the throwing one.
+    /// The frames that it passed, the one that threw it first.
     frames: Vec<FrameReport<'r>>,
 }
 

@@ -15,7 +15,7 @@ use crate::render::units;
 
 /// Maximum number of objects of a heap to compute retained sizes of for an overview: about a second.
 const MAX_OBJECTS: u64 = 2_000_000;
-/// The number of types that are shown with their retained objects.
+/// The number of types that are shown with what they retain.
 const HOLDERS: usize = 4;
 
 /// Reads the heap; a failure if the dump does not have it.
@@ -153,7 +153,7 @@ pub(super) struct HeapRow {
     missing_bytes: u64,
     /// True if a collection was moving objects: some can be missing or counted twice.
     moving: bool,
-    /// In descending order of bytes.
+    /// Those with the most bytes first.
     types: Vec<TypeRow>,
 }
 
@@ -185,7 +185,7 @@ pub(super) fn heap_row(heap: &HeapStatistics) -> HeapRow {
     }
 }
 
-/// A type with the objects that it retains, as JSON.
+/// A type with what it retains, as JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct HolderRow {
     name: String,

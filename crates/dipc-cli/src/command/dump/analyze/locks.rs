@@ -127,7 +127,7 @@ fn thread_label(analysis: &Analysis<'_>, index: usize) -> String {
     analysis.threads.get(index).map_or_else(String::new, label)
 }
 
-/// A held lock other than a monitor, and the threads that wait for it.
+/// A held lock that is no monitor, and the threads that wait for it.
 fn held_text(analysis: &Analysis<'_>, waits: &Waits, lock: &HeldLock) -> String {
     let label = |index: usize| analysis.threads.get(index).map_or_else(String::new, label_with_method);
     let holders: Vec<_> = lock.owners.iter().map(|index| label(*index)).collect();
@@ -143,7 +143,7 @@ fn held_text(analysis: &Analysis<'_>, waits: &Waits, lock: &HeldLock) -> String 
     line
 }
 
-/// The objects that threads wait for and that have unknown holders, by address.
+/// The objects that threads wait for and whose holders are not known, by address.
 fn without_holders(waits: &Waits) -> BTreeMap<u64, WaitedFor> {
     let unknown = waits.iter().filter(|(_, wait)| wait.kind.holder_unknown().is_some());
     unknown.map(|(_, wait)| (wait.object, wait.kind)).collect()
@@ -322,7 +322,7 @@ impl Report {
                 object: monitors.at(wait.monitor).map(|monitor| format!("{:#x}", monitor.object)),
             })
         });
-        // Waits for objects other than monitors.
+        // Those for other objects than monitors.
         let of_others = waits.iter().filter(|(_, wait)| wait.kind != WaitedFor::Monitor);
         let of_others = of_others.filter_map(|(index, wait)| {
             let object = Some(format!("{:#x}", wait.object));

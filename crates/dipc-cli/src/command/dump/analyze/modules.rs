@@ -12,7 +12,7 @@ use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 
 pub(super) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
-    // The types of objects lead to modules that lack code of their own.
+    // The types of objects lead to modules that have no code of their own.
     let _ = analysis.names.heap_statistics();
     let modules = analysis.names.known_modules();
     match format {

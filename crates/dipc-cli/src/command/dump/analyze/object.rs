@@ -20,9 +20,9 @@ use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns, heading};
 use crate::render::{output, units};
 
-/// The default number of elements of an array, and of hundreds of characters of a string.
+/// The default number of elements of an array, and of hundreds of characters of a text.
 const ELEMENTS: u32 = 30;
-/// Characters of a string for each element of an array.
+/// Characters of a text for each element of an array.
 const CHARACTERS: u32 = 100;
 /// The steps of a path at each end.
 const STEPS: usize = 20;
@@ -67,7 +67,7 @@ enum Holders {
     Path(Vec<Option<String>>),
     /// Nothing keeps it alive, or it is reached in a way that is not known.
     Unreachable,
-    /// The heap does not contain the object.
+    /// It is not among the objects of the heap.
     NotInHeap,
 }
 
@@ -165,7 +165,7 @@ struct Report {
     bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// Length of a string.
+    /// Of a text.
     #[serde(skip_serializing_if = "Option::is_none")]
     length: Option<u32>,
     /// Of an array.

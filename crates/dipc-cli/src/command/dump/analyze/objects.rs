@@ -18,7 +18,7 @@ use crate::render::{output, units};
 
 /// The default number of objects that are shown.
 const OBJECTS: usize = 30;
-/// Maximum number of characters of a string in a table.
+/// The most characters of a text in a table.
 const PREVIEW: u32 = 120;
 
 #[derive(Debug, Args)]
@@ -161,7 +161,7 @@ fn text(names: &Names<'_>, list: &List) -> String {
     text
 }
 
-/// The beginning of a string, or the number of elements of an array.
+/// The beginning of a text, or the number of elements of an array.
 fn content(names: &Names<'_>, object: &HeapObject) -> String {
     if names.is_string(object.type_handle) {
         let is_cut = names.length(object) > PREVIEW;
@@ -190,7 +190,7 @@ struct Row {
     address: String,
     r#type: String,
     bytes: u64,
-    /// Length of a string or an array.
+    /// Of a text or an array.
     #[serde(skip_serializing_if = "Option::is_none")]
     length: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]

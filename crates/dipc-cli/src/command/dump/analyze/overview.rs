@@ -25,19 +25,19 @@ use crate::render::{output, units, width};
 
 /// The number of types that are shown.
 const TYPES: usize = 6;
-/// Maximum number of lines of the stack of a thread that died.
+/// The most lines of the stack of a thread that died.
 const STACK_LINES: usize = 14;
-/// Maximum number of exceptions shown with causes, and of frames of the outermost one and of each cause.
+/// The most exceptions with causes that are shown, and the most frames of the outermost one and of each cause.
 const EXCEPTIONS: exceptions::Limits = exceptions::Limits { exceptions: 6, frames: 5, cause_frames: 2 };
-/// Maximum number of threads shown with exceptions.
+/// The most threads whose exceptions are shown.
 const THREADS: usize = 3;
-/// Maximum number of groups of threads, and of frames of each.
+/// The most groups of threads, and the most frames of each.
 const GROUPS: usize = 5;
 const GROUP_FRAMES: usize = 2;
-/// Maximum number of names of threads of a group.
+/// The most names of threads of a group.
 const LABELS: usize = 6;
 
-/// Prints the overview of a core dump, or the remaining facts if it lacks the runtime's data.
+/// Prints what a core dump has, or what is left of one that lacks the runtime's data.
 pub(super) fn show(source: &Source, written: Option<String>, format: Format) -> Outcome {
     let lacking = |failure: Failure| match (source.core(), core_advice::shortfall(source)) {
         (Some(core), Some(reason)) => {
@@ -84,7 +84,7 @@ impl<'a> Facts<'a> {
         Self { death: death::of(analysis), waits, heap, holders, chains, missing }
     }
 
-    /// The threads that are shown first: the thread that died, and threads that throw or handle an exception.
+    /// The threads that are shown first: the one that died, and those that throw or handle an exception.
     fn shown_first(&self, analysis: &'a Analysis<'_>) -> Vec<&'a ManagedThread> {
         let died = self.death.as_ref().and_then(|death| death.thread);
         let throws = |thread: &&ManagedThread| {
@@ -94,7 +94,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns sentences about the missing parts.
+/// Returns sentences about what is missing.
 fn missing(
     analysis: &Analysis<'_>,
     monitors: &clr_dump::Monitors,
@@ -236,8 +236,8 @@ fn limited(lines: &str, user_line: Option<&str>) -> String {
     text
 }
 
-/// The threads that were not shown yet, grouped by equal stacks, largest groups first, with the innermost
-/// frames of each.
+/// The threads that were not shown yet, by equal stacks, those of most threads first, with the innermost frames of
+/// each.
 fn groups(analysis: &Analysis<'_>, shown: &[&ManagedThread], width: Option<usize>) -> String {
     let is_new = |group: &Vec<Shape<'_>>| {
         group.iter().any(|thread| shown.iter().all(|other| other.thread.os_id != thread.tid))
@@ -267,7 +267,7 @@ fn groups(analysis: &Analysis<'_>, shown: &[&ManagedThread], width: Option<usize
     text
 }
 
-/// The innermost frames of a thread, and the innermost frame of the program's own code.
+/// The innermost frames of a thread, and the innermost one of the program's own code.
 fn innermost(thread: &Shape<'_>, width: Option<usize>) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(2).max(1));
     let frames: Vec<_> = thread.frames.iter().filter(|frame| frame.is_managed()).collect();

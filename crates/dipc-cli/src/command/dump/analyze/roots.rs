@@ -153,7 +153,7 @@ fn statics_text(
 #[derive(Debug, Serialize)]
 struct Statics {
     fields: usize,
-    /// Types with static fields that are not read: they can be unloaded.
+    /// Types whose static fields are not read: they can be unloaded.
     unread_types: usize,
     rows: Vec<StaticRow>,
 }

@@ -51,7 +51,7 @@ pub(super) struct Shape<'t> {
     pub(super) frames: &'t [FrameText],
 }
 
-/// The threads with frames or with missing frames, grouped by equal stacks, in the order of the threads.
+/// The threads that have frames or whose frames are missing, by equal stacks, in the order of the threads.
 pub(super) fn groups<'t>(analysis: &'t Analysis<'_>, shown: Shown) -> Vec<Vec<Shape<'t>>> {
     let natives = if shown == Shown::Managed { &[] } else { &*analysis.native_threads };
     let managed = analysis.threads.iter().map(|thread| Shape {
@@ -240,7 +240,7 @@ pub(super) fn fitted(frame: &FrameText, room: usize) -> String {
     width::cut(&name, room)
 }
 
-/// The name of a frame without its namespace, or the known facts about an unnamed frame.
+/// The name of a frame without its namespace, or what is known without a name.
 pub(super) fn name(frame: &FrameText) -> String {
     let offset = if let FrameKind::Native { offset } = frame.kind { offset } else { None };
     match (&frame.name, &frame.module, frame.token) {

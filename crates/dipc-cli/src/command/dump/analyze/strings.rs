@@ -1,4 +1,4 @@
-//! `dipc dump analyze CORE strings`: the strings of the heap.
+//! `dipc dump analyze CORE strings`: the texts of the heap.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -16,11 +16,11 @@ use crate::inspect::core_value::quoted;
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 
-/// The default number of strings that are shown.
+/// The default number of texts that are shown.
 const TEXTS: usize = 30;
 /// Maximum number of characters of a string to compare.
 const MAX_LENGTH: u32 = 4096;
-/// Maximum number of characters of a string in a table.
+/// The most characters of a text in a table.
 const WIDEST: usize = 200;
 /// Maximum number of distinct strings, and of their bytes: further ones are only counted.
 const MAX_TEXTS: usize = 1 << 20;
@@ -53,13 +53,13 @@ pub(super) fn print(
     Ok(if walk.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
 }
 
-/// The distinct strings.
+/// The texts, each once.
 struct Strings<'n> {
     names: &'n Names<'n>,
     pattern: Option<Pattern>,
     /// By the text and its length.
     texts: HashMap<(String, u32), Amount>,
-    /// Bytes of the strings that are kept.
+    /// Bytes of the texts that are kept.
     kept: usize,
     all: u64,
     found: u64,
@@ -156,10 +156,10 @@ impl HeapVisitor for Strings<'_> {
 #[derive(Debug, Serialize)]
 struct Report {
     strings: u64,
-    /// Number of strings that contain the pattern.
+    /// Those that contain the pattern.
     matching: u64,
     bytes: u64,
-    /// Number of distinct strings.
+    /// Different texts.
     different: u64,
     /// Bytes that would be free with each text once.
     duplicate_bytes: u64,
@@ -175,7 +175,7 @@ struct Row {
     objects: u64,
     bytes: u64,
     length: u32,
-    /// True if the string is longer than its shown part; only that part is compared.
+    /// True if the text is longer than what is shown, which alone is compared.
     cut: bool,
     text: String,
     example: String,
@@ -219,7 +219,7 @@ impl Report {
     }
 }
 
-/// The beginning of a string in quotes.
+/// The beginning of a text in quotes.
 fn shortened(text: &str, is_cut: bool) -> String {
     match text.char_indices().nth(WIDEST) {
         Some((end, _)) => quoted(&text[..end], true),

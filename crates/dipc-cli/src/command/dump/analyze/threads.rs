@@ -8,7 +8,7 @@ use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::render::output;
 use crate::render::table::{Align, Columns};
 
-/// Prints the threads; with `live` only threads that have started and not ended.
+/// Prints the threads; with `live` without those that have ended or not started.
 pub(super) fn print(analysis: &Analysis<'_>, live: bool, format: Format) -> Result<(), Failure> {
     let threads: Vec<_> = analysis.threads.iter().filter(|of| !live || of.thread.os_id != 0).collect();
     match format {

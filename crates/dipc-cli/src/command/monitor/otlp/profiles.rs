@@ -22,9 +22,9 @@ use crate::render::messages;
 const EVERY: Duration = Duration::from_secs(60);
 /// The time for which a process is sampled for a profile.
 const SAMPLED: Duration = Duration::from_secs(10);
-/// Number of processes sampled at once: with more than 20 processes, profiles are less frequent.
+/// The processes that are sampled at once: with more than 20 of them, profiles come less often.
 const AT_ONCE: usize = 4;
-/// The time between checks for processes that are due.
+/// The time between looks for processes whose time has come.
 const LOOK: Duration = Duration::from_secs(1);
 /// The time between two reads of the kernel's samples.
 const TICK: Duration = Duration::from_millis(100);
@@ -116,7 +116,7 @@ impl Shared {
             let now = Instant::now();
             let mut due: Vec<_> = lock(&self.processes).values().cloned().collect();
             due.retain(|it| !it.is_refused.load(Ordering::Relaxed) && *lock(&it.next) <= now);
-            // Processes that have waited longest are first.
+            // Those that have waited longest come first.
             due.sort_by_key(|it| *lock(&it.next));
             due.truncate(AT_ONCE);
             thread::scope(|scope| {
@@ -160,7 +160,7 @@ impl Shared {
         })?;
         let is_new = !profiled.is_known.swap(true, Ordering::Relaxed);
         let mut samples = match LiveSamples::start(pid, LIVE_FREQUENCY, is_new) {
-            // The process has ended meanwhile.
+            // It has ended meanwhile.
             Err(_) if process.has_ended() => return Ok(None),
             started => started?,
         };
@@ -178,7 +178,7 @@ impl Shared {
         samples.finish(|event| builder.add(event));
         let target = process.target();
         if !target.is_native_aot().unwrap_or(false) {
-            // Without the list, methods are unnamed; the process may have ended.
+            // Without its list, methods have no names; the process may have ended.
             let _ = for_each_method(target, || self.end.is_over(), |event| builder.code_mut().add(event));
         }
         let (mut profile, _) = builder.finish(None).map_err(|error| Failure::new(Exit::Failed, error))?;

@@ -45,7 +45,7 @@ pub(super) struct Summary {
     pub(super) program: Option<String>,
     /// The version of the runtime, if the recording has it.
     pub(super) runtime: Option<String>,
-    /// The start in RFC 3339; `None` if the recording lacks a calendar time.
+    /// The start in RFC 3339; `None` if the recording has no calendar time.
     pub(super) start: Option<String>,
     /// The time from the start to the last event; in a part of a session, the time of the part.
     pub(super) duration_ns: u64,
@@ -58,14 +58,14 @@ pub(super) struct Summary {
     pub(super) sampling: Option<String>,
     pub(super) lost_is_lower_bound: bool,
     pub(super) truncated: bool,
-    /// The memory of the process, from its counters; `None` without counters, and for several processes.
+    /// The memory of the process by its counters; `None` without them, and of several processes.
     pub(super) memory: Option<MemoryUse>,
 }
 
 /// The reports of a recording.
 pub(super) struct OverviewData {
     pub(super) summary: Summary,
-    /// The end of the process, if its description is next to the recording.
+    /// The end of the process, if it lies beside the recording.
     pub(super) crash: Option<CrashNote>,
     /// True if threads were sampled.
     pub(super) has_samples: bool,
@@ -88,7 +88,7 @@ pub(super) struct OverviewData {
     pub(super) processor_time: Vec<(CodeOrigin, u64)>,
     /// The part of the time of working threads in which they may actually have been waiting.
     pub(super) unverified: u64,
-    /// The part of blocked time in which threads were runnable but not on a processor.
+    /// The part of blocked time in which threads were runnable but had no processor.
     pub(super) without_processor: u64,
 }
 
@@ -198,16 +198,15 @@ impl KindReports {
 struct OfSomeKinds {
     /// The time metric that the recording supports.
     metric: Metric,
-    /// True for kinds of events that are needed.
+    /// Whether events of a kind are needed.
     needed: MetadataMap<bool>,
     reports: KindReports,
     profile: ProfileBuilder,
-    /// Builders that find the user's methods that allocated, threw and waited for locks, from these events'
-    /// stacks.
+    /// By whose stacks the user's methods are found that allocated, threw and waited for locks.
     callers: [CallersBuilder; 3],
 }
 
-/// The metrics for which the findings name user methods.
+/// The metrics whose user's methods the findings name.
 pub(super) const METRICS_OF_CALLERS: [Metric; 3] = [Metric::Alloc, Metric::Exception, Metric::Contention];
 
 impl OfSomeKinds {
@@ -257,7 +256,7 @@ pub(super) fn profile_options(metric: Metric) -> Options {
 }
 
 /// Returns the events lost of samples and records of the kernel.
-/// The kernel's losses are counted on thread 0, which never runs.
+/// The kernel's losses are those of thread 0, which runs nothing.
 fn lost_samples(threads: &[Thread]) -> u64 {
     threads.iter().filter(|thread| thread.id() == ThreadId(0)).map(Thread::lost).sum()
 }
@@ -293,7 +292,7 @@ fn read_once(
     Ok(all.finish(read, origin))
 }
 
-/// Reads a file with two readers at the same time: one for the requests, the other for all else.
+/// Reads a file with two readers at the same time: one is for the requests, the other for all else.
 fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecording, Failure> {
     let (events, origin) = file.open()?.into_parts();
     let (events_of_kinds, origin_of_kinds) = file.open()?.into_parts();
@@ -461,7 +460,7 @@ impl Summary {
         Self {
             process_id: info.and_then(|info| info.process_id).or(process),
             processes: processes.len(),
-            // Programs without a runtime lack a command line.
+            // Programs without a runtime have no command line.
             program: program.or_else(|| process_name.filter(|name| !name.is_empty())),
             runtime,
             start: info.and_then(|info| start_time(info.start)).map(|start| start.to_string()),

@@ -72,7 +72,7 @@ const MIN_LOSS: f64 = 1.0;
 /// Minimum share of lock waits in a request's time to mention, in percent.
 const MIN_LOCK_SHARE: f64 = 10.0;
 
-/// The name of the finding on the end of the process, which lacks a report.
+/// The name of the finding on the end of the process, which has no report.
 const CRASH: &str = "crash";
 /// The share, in percent, from which pauses are a problem.
 const PAUSES: f64 = 10.0;
@@ -83,7 +83,7 @@ const STARVATION: Duration = Duration::from_millis(500);
 /// The number of waits of two or more threads for one lock from which they are a convoy, if they last [long
 /// enough](CONVOY_TIME).
 const CONVOY_WAITS: u64 = 100;
-/// Minimum share of a convoy's waits, in percent of the time of one thread.
+/// The least share of a convoy's waits, in percent of the time of one thread.
 const CONVOY_TIME: f64 = 10.0;
 
 /// Returns the findings, problems first. `command` is the overview's.
@@ -124,7 +124,7 @@ pub(super) fn of(gathered: &OverviewData, command: &str) -> Vec<Finding> {
     findings
 }
 
-/// The end of the process, from the description next to the recording.
+/// The end of the process, by what lies beside the recording.
 fn crash(gathered: &OverviewData) -> Option<Finding> {
     let note = gathered.crash.as_ref()?;
     let command = match &note.core {
@@ -237,7 +237,7 @@ fn shares(frames: &Frames, total: u64, methods: &[Share]) -> String {
     format!(": {list}{common}")
 }
 
-/// Returns methods that waited with their weights: the user's method, if the stack has one.
+/// Returns methods that waited with their weights: they are the user's, where one is on the stack.
 fn waiting_shares(waits: &[WaitingMethod]) -> Vec<Share> {
     waits.iter().map(|wait| Share { method: wait.method, caller: None, weight: wait.weight }).collect()
 }
@@ -462,7 +462,7 @@ fn processor_time(gathered: &OverviewData) -> Option<Finding> {
     })
 }
 
-/// Describes the time of threads that were ready but not running, by the kernel's samples.
+/// Describes the time of threads that could run and had no processor, by the kernel's samples.
 fn ready(gathered: &OverviewData, total: u64) -> Option<Finding> {
     let profile = &gathered.profile;
     let ready = profile.ready();

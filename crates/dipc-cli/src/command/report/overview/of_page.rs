@@ -16,8 +16,7 @@ use crate::inspect::recording::{Input, Origin};
 /// The number of findings on a page.
 const PAGE_FINDINGS: usize = 4;
 
-/// Returns the builder of the first findings of a recording, for a page that has a profile with these
-/// options.
+/// Returns the builder of the first findings of a recording, for a page whose profile has these options.
 pub(in crate::command::report) fn page_findings(
     file: &Path,
     info: Option<&TraceInfo>,
@@ -38,7 +37,7 @@ pub(in crate::command::report) fn page_findings(
     PageFindings { interest, others, builder: Box::new(builder) }
 }
 
-/// The interest in events of a kind, in addition to the profiles' events.
+/// The interest in events of a kind, besides those of profiles.
 fn interest(kind: &Metadata, has_spans: bool) -> Interest {
     let of_spans =
         if has_spans { Requests::interest(&RequestsOptions::default(), kind) } else { Interest::None };
@@ -47,7 +46,7 @@ fn interest(kind: &Metadata, has_spans: bool) -> Interest {
 
 struct PageFindingsBuilder {
     file: PathBuf,
-    /// True for kinds of events that the reports need.
+    /// Whether the reports need events of a kind.
     needed: MetadataMap<bool>,
     requests: Requests,
     reports: KindReports,

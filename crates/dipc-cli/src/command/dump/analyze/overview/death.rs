@@ -16,7 +16,7 @@ const SIGABRT: i32 = 6;
 const SENT_TO_THREAD: i32 = -6;
 /// A stack with fewer frames has not overflowed by a recursion.
 const DEEP: usize = 1000;
-/// Maximum number of bytes below the stack pointer of a stack that has overflowed.
+/// The most bytes below the stack pointer of a stack that has overflowed.
 const LEFT: u64 = 64 << 10;
 /// The code of `StackOverflowException`.
 const STACK_OVERFLOW: u32 = 0x8007_03e9;
@@ -39,9 +39,9 @@ pub(super) enum Cause {
     Unhandled,
     /// The core dump does not say which thread died, and this one alone throws or handles an exception.
     OnlyException,
-    /// The program called `Environment.FailFast`. The message is the only string that its frames refer to.
+    /// It called `Environment.FailFast`. The message is the one text that its frames refer to.
     FailFast(Option<String>),
-    /// The stack was used up, by that number of frames.
+    /// Its stack was used up, by that number of frames.
     StackOverflow(usize),
     /// A signal.
     Signal(i32),
@@ -114,8 +114,8 @@ fn known_cause(analysis: &Analysis<'_>, thread: &ManagedThread, is_own: bool) ->
     (is_own && thread.throws() && runtime_aborted(analysis, thread)).then_some(Cause::Unhandled)
 }
 
-/// Returns true if the process sent itself the signal of a core dump. createdump records neither a cause nor
-/// a sender for a signal that the runtime has raised.
+/// Returns true if the signal of a core dump came from the process. createdump records neither a cause nor a
+/// sender for one that the runtime has raised.
 fn is_sent_by_itself(core: &CoreFile) -> bool {
     core.signal().is_some_and(|signal| {
         let sender = signal.address & u64::from(u32::MAX);
@@ -128,7 +128,8 @@ fn is_sent_by_itself(core: &CoreFile) -> bool {
     })
 }
 
-/// Returns true if the first file of a thread's native frames after the system's libraries is the runtime's.
+/// Returns true if the first file of a thread's native frames after the system's libraries is that of the
+/// runtime.
 fn runtime_aborted(analysis: &Analysis<'_>, thread: &ManagedThread) -> bool {
     let is_system = |file: &str| {
         ["libc.", "libc-", "libpthread", "ld-", "libstdc++", "libgcc_s"]
@@ -156,8 +157,8 @@ fn fail_fast(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<Cause> {
     Some(Cause::FailFast(message))
 }
 
-/// The number of frames of a stack that has overflowed: a deep one that the runtime found to have, or that
-/// ends where memory ends.
+/// The number of frames of a stack that has overflowed: a deep one that the runtime found to have, or that ends
+/// where memory ends.
 fn overflow(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<usize> {
     let left_out = thread.stack.gaps.iter().map(|(_, gap)| match gap {
         Gap::LeftOut(count) => *count,

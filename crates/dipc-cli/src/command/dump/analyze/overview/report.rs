@@ -27,11 +27,11 @@ struct Facts {
     /// Bytes of memory that the headers promise and the file lacks.
     missing_bytes: Option<u64>,
     file_bytes: Option<u64>,
-    /// The length that the headers promise: a truncated file is shorter.
+    /// The length that the headers promise: a longer one is of a truncated file.
     promised_bytes: Option<u64>,
     /// Bytes of memory that limits of `dump --stream` left out.
     omitted_bytes: Option<u64>,
-    /// True if strings and buffers were removed by dump strip.
+    /// True if texts and buffers were removed by dump strip.
     stripped: bool,
 }
 

@@ -15,10 +15,10 @@ use crate::inspect::core_source::{Source, signalled_thread};
 use crate::render::table::heading;
 use crate::render::{output, units, width};
 
-/// Maximum number of threads that are shown.
+/// The most threads that are shown.
 const THREADS: usize = 12;
 
-/// Prints the remaining facts. `reason` says why the rest is missing.
+/// Prints what is left. `reason` says why the rest is missing.
 pub(super) fn print(
     source: &Source,
     core: &CoreFile,
