@@ -80,7 +80,7 @@
 //! nettrace-export = { version = "0.1", default-features = false, features = ["pprof"] }
 //! ```
 //!
-//! # What this crate does not do
+//! # Limitations
 //!
 //! It never opens a file or prints. It reads only symbols in the recording, and asks the caller's source for
 //! the lines of frames, if these are wanted: [`SourceLines`].

@@ -47,7 +47,7 @@ impl MemoryUse {
         Self { all, heap, is_dump: false }
     }
 
-    /// The same from counters; `None` if one of the values is missing.
+    /// Returns the memory use computed from counters; `None` if one of the values is missing.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturates")]
     pub(crate) fn of_counters(resident: f64, heap: f64) -> Option<Self> {
         (resident > 0.0 && heap > 0.0).then_some(Self::resident(resident as u64, heap as u64))

@@ -122,7 +122,7 @@ impl Recording {
         Self::read_header(source, name)
     }
 
-    /// Opens a recording next to the one that the user named. Others may have put something else in its
+    /// Opens a companion of the recording that the user named. Others may have put something else in its
     /// place, such as a pipe, which would be waited for.
     pub(crate) fn open_beside(path: &Path) -> Result<Self, Failure> {
         let file = dipc_transport::open_regular(path)

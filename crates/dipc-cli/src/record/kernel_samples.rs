@@ -87,9 +87,9 @@ pub(crate) const LIVE_FREQUENCY: u32 = 99;
 /// The activity of a thread at the time of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Activity {
-    /// It runs, or waits for a processor.
+    /// The thread runs, or waits for a processor.
     Running,
-    /// It waits in the kernel.
+    /// The thread waits in the kernel.
     Waiting {
         system_call: Option<u64>,
         /// The function of the kernel that waits.
@@ -104,7 +104,7 @@ pub(crate) enum Activity {
 /// A thread at the time of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ThreadSnapshot {
-    /// Its number as the process itself sees it.
+    /// Thread id as the process itself sees it.
     pub(crate) id: u64,
     pub(crate) activity: Activity,
 }

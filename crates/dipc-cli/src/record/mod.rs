@@ -4,7 +4,7 @@
 //!
 //! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
 //!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `notes`: remarks of dipc-collect in words.
-//!   `stopping_event`, `stream_stats`: its end and its figures. `absent_events`: what it lacks. `watch`: several
+//!   `stopping_event`, `stream_stats`: its end and its figures. `absent_events`: its gaps. `watch`: several
 //!   processes at once, with a session each.
 //! - `silence`: events that the end of another session has stopped, requested again.
 //! - `names`: names for recordings that end without a rundown.

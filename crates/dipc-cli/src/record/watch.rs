@@ -43,7 +43,7 @@ impl WatchedProcess {
 #[derive(Debug)]
 pub(crate) struct WatchOptions {
     pub(crate) sources: SourcesSelector,
-    /// True if several processes may run at once: each is announced, and a failure of one is a warning.
+    /// True if several processes may run at once: each is announced, and its failure is only a warning.
     pub(crate) may_be_many: bool,
     /// Maximum number of processes at once.
     pub(crate) most_processes: usize,

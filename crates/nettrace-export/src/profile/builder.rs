@@ -195,7 +195,7 @@ impl ProfileBuilder {
     ///
     /// In each interval between two of its rounds, a thread with more time of work than the kernel ran it
     /// counts as blocked for the rest, in the stacks that it had. For [`Metric::Cpu`] it takes the place of the
-    /// samples' own mark of managed code, which .NET 9 and early 10.0 do not have. It has no effect unless [idle
+    /// samples' own mark of managed code, which .NET 9 and early 10.0 lack. It has no effect unless [idle
     /// time](Options::idle) is distinguished, nor on metrics other than time.
     #[must_use]
     pub fn with_kernel_times(mut self, times: KernelTimes) -> Self {

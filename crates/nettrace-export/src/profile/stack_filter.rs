@@ -17,7 +17,7 @@ use crate::profile::pattern::Pattern;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackFilter {
-    /// Only stacks with a frame that matches one of these, from the first such frame on; all if empty.
+    /// Only stacks with a frame that matches any of these, from the first such frame on; all if empty.
     pub roots: Vec<Pattern>,
     /// Frames that match one of these disappear: their weight goes to their callers.
     pub hidden: Vec<Pattern>,

@@ -70,7 +70,7 @@ pub(super) struct NameSources<'m, 'l> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ThreadFacts {
     pub(super) process: Option<u64>,
-    /// True if the thread's name is one of the runtime's own threads.
+    /// True if the thread's name identifies it as one of the runtime's own.
     pub(super) is_of_runtime: bool,
 }
 
@@ -272,7 +272,7 @@ impl CachedStack {
 struct FrameTraits {
     is_root: bool,
     is_hidden: bool,
-    /// True if the function is one of the [functions that switch threads](kernel_wait::is_switch).
+    /// True if the function [switches threads](kernel_wait::is_switch).
     is_switch: bool,
     role: SchedulerFrame,
     awaits: AwaitFrame,

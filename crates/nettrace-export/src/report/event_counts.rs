@@ -75,7 +75,7 @@ pub struct EventCounts {
     rows: Vec<EventRow>,
     /// Indices of rows.
     by_kind: HashMap<Kind, usize>,
-    /// Row indices of events that are named by their kind, indexed by the recording's metadata.
+    /// Row indices of events named after their kind, indexed by the recording's metadata.
     by_metadata: MetadataMap<usize>,
     timeline: Timeline,
 }

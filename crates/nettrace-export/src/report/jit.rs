@@ -122,7 +122,7 @@ impl Jit {
         match view {
             ClrEvent::MethodJittingStarted(method) => {
                 let open = self.open.entry(key).or_default();
-                // Methods that failed to compile never end: the oldest one is no longer compiling.
+                // Methods that failed to compile never end: the oldest is no longer compiling.
                 if open.len() >= MAX_DEPTH {
                     open.remove(0);
                 }

@@ -48,7 +48,7 @@ pub(crate) struct SourceFinder {
 enum Search {
     /// No other process.
     Nothing { _watcher: Option<PortWatcher> },
-    /// The process of this name that replaces one that has ended.
+    /// The process of this name that replaces an ended one.
     Successor(String),
     /// The runtime that listens at an address after another has ended.
     Listener(Address),

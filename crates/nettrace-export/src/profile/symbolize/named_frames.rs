@@ -116,8 +116,8 @@ impl<'m> NamedFrames<'m> {
                 .any(|detail| self.csharp(frame, detail).is_some_and(|name| matches(&name.whole())))
     }
 
-    /// Marks code with a name that matches one of the patterns as the user's, and no other; without patterns
-    /// the code's own facts decide.
+    /// Marks exactly the code with a name that matches a pattern as the user's; without patterns the code's
+    /// own facts decide.
     pub(super) fn set_user_code(&mut self, patterns: &[Pattern]) {
         if patterns.is_empty() {
             return;
