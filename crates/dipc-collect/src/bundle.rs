@@ -21,7 +21,7 @@ const OFFSET_SIZE: usize = 8;
 const MAX_HOST_SIZE: u64 = 64 << 20;
 /// Maximum size of a list, in bytes.
 const MAX_LIST_SIZE: u64 = 16 << 20;
-/// The version of the list since .NET 6, whose entries have a compressed size.
+/// The version of the list since .NET 6, in which entries have a compressed size.
 const COMPRESSING_VERSION: u64 = 6;
 
 /// A single-file program with the list of its files.
@@ -89,7 +89,7 @@ fn list_offset(file: &mut impl Read) -> Option<u64> {
     }
 }
 
-/// Reads the entries of a list, without those that are not files of the program.
+/// Reads the entries of a list, without entries other than files of the program.
 fn entries(list: &[u8]) -> Option<HashMap<String, Entry>> {
     let mut list = Cursor(list);
     let version = list.number(4)?;
@@ -126,7 +126,7 @@ impl<'a> Cursor<'a> {
         Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// Reads a text after its length, which has one or two bytes: a path has at most 1,024.
+    /// Reads a string after its length, which has one or two bytes: a path has at most 1,024.
     fn text(&mut self) -> Option<&'a str> {
         let mut size = self.number(1)?;
         if size >= 0x80 {
