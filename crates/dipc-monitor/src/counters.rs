@@ -130,7 +130,7 @@ struct Decoder {
     number: u64,
     selection: Selection,
     counters: Counters,
-    /// The values that it left out, as far as they were counted.
+    /// Omitted values that were counted.
     left_out: u64,
 }
 
