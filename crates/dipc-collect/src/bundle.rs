@@ -142,7 +142,7 @@ mod tests {
 
     use super::{Bundle, MARKER};
 
-    /// A program of a host and of files, each of which is compressed or not.
+    /// A program of a host and of files, some of them compressed.
     fn program(files: &[(&str, &[u8], bool)]) -> Vec<u8> {
         // The marker lies across the end of a piece.
         let mut bytes = vec![0xcc; (1 << 20) - 20];

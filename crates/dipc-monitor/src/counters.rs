@@ -130,7 +130,7 @@ struct Decoder {
     number: u64,
     selection: Selection,
     counters: Counters,
-    /// Omitted values that were counted.
+    /// Number of omitted values counted so far.
     left_out: u64,
 }
 

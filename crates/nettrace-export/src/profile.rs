@@ -80,7 +80,7 @@ pub struct StackTotal {
     /// The stack; `None` if it is not to be shown.
     pub stack: Option<StackId>,
     /// The state of the thread; [`ThreadState::Working`] where that was not [asked](crate::Options::idle), or
-    /// is not known.
+    /// is unknown.
     pub state: ThreadState,
     /// The sum of its samples' weights.
     pub weight: u64,

@@ -312,7 +312,7 @@ fn add_types(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraph
         let is_array = names.is_array(id);
         builder.add_type(MemoryType { id, module_id, name: &name, whole_name: &whole_name, is_array });
     }
-    // Objects with static fields are of no module.
+    // Objects with static fields do not belong to a module.
     builder.add_module(0, "");
     for (id, module) in modules {
         builder.add_module(id, &module.path);

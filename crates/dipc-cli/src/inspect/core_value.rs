@@ -17,7 +17,7 @@ pub(crate) struct FieldText {
     pub(crate) value: String,
 }
 
-/// Returns fields in words; fields of structures one by one.
+/// Returns fields in words; fields of structures individually.
 pub(crate) fn field_texts(names: &Names<'_>, fields: &[FieldValue]) -> Vec<FieldText> {
     let mut texts = Vec::new();
     for field in fields {
@@ -119,7 +119,7 @@ pub(crate) fn value_text(value: &Value) -> String {
     }
 }
 
-/// A text in quotes, of which those inside are escaped.
+/// A string in quotes, with quotes in it escaped.
 pub(crate) fn quoted(text: &str, is_cut: bool) -> String {
     format!("\"{}{}\"", text.replace('"', "\\\""), if is_cut { "…" } else { "" })
 }

@@ -112,7 +112,7 @@ impl MemoryCounters {
         });
     }
 
-    /// Returns the memory by the last values; `None` if it is not known.
+    /// Returns the memory according to the last values; `None` if it is unknown.
     pub(crate) fn last(&self) -> Option<MemoryUse> {
         // .NET Core 3.1 and .NET 5 report the sizes of generations, but not the committed memory. Before the
         // first collection both are 0.

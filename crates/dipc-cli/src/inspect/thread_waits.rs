@@ -31,7 +31,7 @@ pub(crate) struct ThreadWait {
     pub(crate) kind: WaitedFor,
     /// The address of the object.
     pub(crate) object: u64,
-    /// The indexes of the threads that have to act; none if they are not known.
+    /// The indexes of the threads that have to act; empty if unknown.
     pub(crate) owners: Vec<usize>,
 }
 

@@ -3,10 +3,9 @@
 //! Runtimes list their methods only at the end of a session, so a process that is killed takes the names with
 //! it. A short session alongside the recording makes the runtime list them once, into a file that is kept
 //! only if the recording ends without such a list. Another session, with a stream that is discarded, makes
-//! the runtime
-//! report each method that it compiles from then on: the runtime does so only while some session requests the
-//! verbose level, and then reports to every session that requested the keyword, at any level. The recording
-//! itself requests only what the user asked for, and contains exactly what the runtime sent.
+//! the runtime report each method that it compiles from then on: the runtime does so only while some session
+//! requests the verbose level, and then reports to every session that requested the keyword, at any level.
+//! The recording itself requests only what the user asked for, and contains exactly what the runtime sent.
 
 use std::fs;
 use std::io::{self, Write as _};

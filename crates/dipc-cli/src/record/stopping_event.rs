@@ -11,7 +11,7 @@ pub(crate) struct StoppingEvent {
     pub(crate) provider: String,
     /// The name of the event; `None` for any event of the provider.
     pub(crate) name: Option<String>,
-    /// Fields and their values, all of which the event must have.
+    /// Fields and values that the event must all have.
     pub(crate) payload: Vec<PayloadField>,
 }
 
@@ -49,7 +49,7 @@ impl StoppingEvent {
     }
 }
 
-/// Returns the fields of an event in JSON; null if they are not known.
+/// Returns the fields of an event in JSON; null if they are unknown.
 fn fields_value(event: &Event<'_>) -> Value {
     let mut out = b"{\"name\":null".to_vec();
     push_fields_member(&mut out, event);

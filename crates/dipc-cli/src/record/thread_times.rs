@@ -19,7 +19,7 @@ use file::AccountFile;
 
 /// The time between two rounds in a recorded account.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The number of written bytes after each of which the time between two rounds doubles.
+/// Each time this number of bytes is written, the time between two rounds doubles.
 const BYTES_PER_PERIOD: u64 = 8 << 20;
 /// The rounds of a live account take at most one part in this many of the time.
 const SHARE: u32 = 50;

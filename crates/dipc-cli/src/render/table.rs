@@ -18,7 +18,7 @@ pub(crate) fn heading(text: &str) -> String {
 pub(crate) struct Columns {
     table: Table,
     headings: Vec<String>,
-    /// True if the last column is text, of which a part is better than nothing.
+    /// True if the last column is text that may be cut.
     ends_in_text: bool,
 }
 

@@ -72,13 +72,13 @@ pub enum Verdict {
     Worse,
     /// Less of them.
     Better,
-    /// More or fewer requests, calls or operations, beyond noise: which of these is worse is not known.
+    /// More or fewer requests, calls or operations, beyond noise: neither is known to be worse.
     Different,
     /// No difference that is of interest lies within the interval.
     Same,
     /// Noise may explain the difference, and may hide a relevant one.
     Undecided,
-    /// Not judged: there are too few events, or the noise is not known.
+    /// Not judged: there are too few events, or the noise is unknown.
     Unknown,
 }
 
@@ -116,9 +116,9 @@ pub struct Change {
     /// The new one.
     pub new: Side,
     /// The interval of the difference of the values, with 95 % confidence for each difference alone; `None`
-    /// if the noise is not known.
+    /// if the noise is unknown.
     pub interval: Option<Interval>,
-    /// The probability of such a difference by chance; `None` if the noise is not known.
+    /// The probability of such a difference by chance; `None` if the noise is unknown.
     pub probability: Option<f64>,
     /// The same, adjusted for the number of tested differences; `None` for differences that were not tested.
     pub adjusted_probability: Option<f64>,
@@ -132,7 +132,7 @@ pub struct Change {
     /// The level of the test within its comparison.
     #[serde(skip)]
     level: f64,
-    /// The difference below which it is of no interest.
+    /// Smaller differences are irrelevant.
     #[serde(skip)]
     limit: f64,
 }
@@ -190,7 +190,7 @@ impl Change {
     }
 }
 
-/// A kind of which only one side has events: it may not have been recorded on the other.
+/// A kind with events on only one side: it may not have been recorded on the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OneSided {
@@ -236,7 +236,7 @@ pub struct Comparison {
     /// The units of each side: runs, or stretches of runs.
     pub units: [usize; 2],
     /// The part of the time in which threads could run that they spent without a processor, of each side;
-    /// `None` if the kernel's account of a recording is not known.
+    /// `None` if the kernel's account of a recording is unknown.
     pub queued: [Option<f64>; 2],
     /// The number of differences that were tested.
     pub tested: usize,
@@ -420,7 +420,7 @@ fn has_enough(change: &Change) -> bool {
     }
 }
 
-/// Returns the difference of the values below which it is of no interest.
+/// Returns the smallest relevant difference of the values.
 fn limit(change: &Change, options: &ComparisonOptions) -> f64 {
     let relative = options.least_change * change.base.value.unwrap_or(0.0);
     let per_second = |side: Side| side.per_second.unwrap_or(0.0);

@@ -195,7 +195,7 @@ fn quantile(units: &[UnitSums], draws: &Draws, options: EstimateOptions, share: 
         let count: f64 = sums.iter().sum();
         at_rank(&places, &sums, (count * share).ceil())
     });
-    // The standard error of the rank, and that of a place of which only the middle is known.
+    // The standard error of the rank, and the error of a place with only its middle known.
     let ranks = (count * share * (1.0 - share)).sqrt();
     let low = at_rank(&places, &all, (count * share - ranks).ceil().max(1.0))?;
     let high = at_rank(&places, &all, (count * share + ranks).ceil().min(count))?;

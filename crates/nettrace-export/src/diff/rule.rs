@@ -175,7 +175,7 @@ impl Rule {
     ///
     /// A change beyond the limit meets it only if it is not noise: its probability, times the number of
     /// changes that the rule is about and of `rules` applied together, is at most the [error
-    /// rate](super::ComparisonOptions::error_rate). If the noise is not known, the change alone decides. A
+    /// rate](super::ComparisonOptions::error_rate). If the noise is unknown, the change alone decides. A
     /// limit of the new value is a limit whatever the noise.
     #[allow(clippy::cast_precision_loss, reason = "small numbers")]
     pub fn apply<'c>(&self, comparison: &'c Comparison, rules: usize) -> RuleOutcome<'c> {
@@ -210,7 +210,7 @@ impl Rule {
         RuleOutcome { matched, met, undecided }
     }
 
-    /// Returns true if a change may be beyond the limit: where its noise is not known, if it is by itself.
+    /// Returns true if a change may be beyond the limit: if its noise is unknown, the change alone decides.
     fn may_be_beyond(&self, change: &Change, level: f64) -> bool {
         if matches!(self.limit, Limit::Value(_)) {
             return false;

@@ -19,7 +19,7 @@ const MIN_STRETCHES: usize = 5;
 pub enum Noise {
     /// The differences between the runs of a side.
     Runs,
-    /// The differences between stretches of a run. How runs differ from each other is not known.
+    /// The differences between stretches of a run. The differences between runs are unknown.
     Stretches,
     /// None: the recordings are too short.
     Unknown,

@@ -84,7 +84,7 @@ pub struct StackNode {
     /// The interval by which it was judged; all of a comparison hold together with the confidence that the
     /// error rate leaves.
     pub judged_interval: Option<Interval>,
-    /// The judgement. If the noise is not known, that of the difference alone.
+    /// The judgement. If the noise is unknown, it is based on the difference alone.
     pub verdict: Verdict,
 }
 
@@ -101,8 +101,7 @@ const BASIS: Basis = Basis::Share;
 
 impl StackComparison {
     /// Compares the stacks of two sides; `None` if either lacks stacks, or has stacks of another kind.
-    /// Without a
-    /// `basis`, values are shares.
+    /// Without a `basis`, values are shares.
     pub fn new(base: &[Run], new: &[Run], options: &ComparisonOptions, basis: Option<Basis>) -> Option<Self> {
         let options = options.with_basis(basis.unwrap_or(BASIS));
         let kind = base.first()?.stack_kind;

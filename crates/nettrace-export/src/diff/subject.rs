@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// Returns true if its events are samples, each of which stands for many.
+    /// Returns true if its events are samples, each representing many events.
     pub(super) const fn is_sampled(self) -> bool {
         matches!(
             self,

@@ -22,7 +22,7 @@ pub(super) struct Test {
 }
 
 impl Test {
-    /// Tests estimates of this many units each; `None` if the error of either is not known.
+    /// Tests estimates of this many units each; `None` if the error of either is unknown.
     pub(super) fn new(estimates: [Estimate; 2], units: [usize; 2], allowed: f64) -> Option<Self> {
         let [base, new] = estimates;
         let mut test = Self {
@@ -64,7 +64,7 @@ impl Test {
         Interval::around(self.difference, self.distance(outside))
     }
 
-    /// Judges the difference at a level. Differences below `limit` are of no interest.
+    /// Judges the difference at a level. Differences below `limit` are irrelevant.
     ///
     /// A difference is a finding if its interval does not contain 0, and the same if no difference within the
     /// interval is of interest.

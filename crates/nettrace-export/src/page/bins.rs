@@ -21,7 +21,7 @@ impl Default for BinWidth {
 }
 
 impl BinWidth {
-    /// The narrowest bins of which [`MAX_BINS`] reach up to a time.
+    /// The narrowest bins such that [`MAX_BINS`] of them reach up to a time.
     pub(super) fn up_to(end: RelativeTime) -> Self {
         let mut width = Self::default();
         while width.bin(end) >= MAX_BINS {

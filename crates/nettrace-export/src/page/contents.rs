@@ -12,7 +12,7 @@ use crate::profile::read::{ProfileReader, ProfiledRecording};
 use crate::profile::selection::Selection;
 use crate::units;
 
-/// The metrics of a page for a recording without thread samples: the first of which it has events.
+/// The metrics of a page for a recording without thread samples: the first one with events is used.
 pub const OTHER_METRICS: [Metric; 4] = [Metric::Alloc, Metric::Contention, Metric::Wait, Metric::Exception];
 
 /// Returns the options of a page's profile. Without a metric it has the time of threads; if the recording has

@@ -98,7 +98,7 @@ fn inclusive(profile: &Profile) -> Vec<u64> {
 
 /// The form of the data.
 struct Layout {
-    /// `None` where it is not known when samples were.
+    /// `None` if the times of samples are unknown.
     bins: Option<BinWidth>,
     width: BinWidth,
     /// Nanoseconds, bytes or things in a unit of weight.

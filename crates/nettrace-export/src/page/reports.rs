@@ -157,7 +157,7 @@ impl PageReports {
         widths.into_iter().fold(self.requests.width(), BinWidth::max)
     }
 
-    /// Ends unfinished items, and returns the collections one by one.
+    /// Ends unfinished items, and returns the collections individually.
     pub(super) fn finish(&mut self) -> Vec<Collection> {
         self.requests.finish();
         self.curves.finish();

@@ -182,9 +182,8 @@ impl Frames {
     }
 
     /// Returns true if the frame belongs to the machinery of `await` and tasks and not to the program:
-    /// builders of
-    /// `async` methods, awaiters, continuations, the queue of the thread pool. Frames that wait for a task do
-    /// not count.
+    /// builders of `async` methods, awaiters, continuations, the queue of the thread pool. Frames that wait
+    /// for a task do not count.
     pub fn is_async_plumbing(&self, id: FrameId) -> bool {
         let (module, method) = self.full_parts(id);
         SchedulerFrame::is_async_plumbing(module, method)

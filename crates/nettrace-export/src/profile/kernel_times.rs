@@ -119,7 +119,7 @@ impl Life {
         Some(self.readings.get(after.checked_sub(1)?)?.time)
     }
 
-    /// Returns the time between a round and the next; `None` where that is not known.
+    /// Returns the time between a round and the next; `None` if it is unknown.
     fn between(&self, round: usize) -> Option<ThreadTime> {
         let next = round.checked_add(1)?;
         if self.end.is_some_and(|end| end <= next) {
@@ -256,7 +256,7 @@ impl KernelTimes {
         self.readings = self.threads.values().flatten().map(|life| life.readings.len()).sum();
     }
 
-    /// Returns the time of a thread between a round and the next; `None` where that is not known.
+    /// Returns the time of a thread between a round and the next; `None` if it is unknown.
     fn between(&self, thread: u64, round: usize) -> Option<ThreadTime> {
         let lives = self.threads.get(&thread)?;
         // A number that two threads had in that time says nothing of either.

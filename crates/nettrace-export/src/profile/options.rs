@@ -90,10 +90,10 @@ pub struct CausalGrouping {
     /// Stacks show the calls as written, as `await` joins them.
     ///
     /// - A stack begins with the last `async` method on it that continues after an `await`: its callers there
-    /// only completed the awaited operation. Below it are the methods that await it, if events of tasks were
-    /// recorded (`TplEventSource`, keywords 0x28 or 0x3): methods on the stack when it first awaited, or when
-    /// it last did. From .NET 11 on the runtime's asynchronous profiler has them
-    /// (`AsyncProfilerEventSource`): its events are used where a recording is opened twice, as
+    ///   only completed the awaited operation. Below it are the methods that await it, if events of tasks
+    ///   were recorded (`TplEventSource`, keywords 0x28 or 0x3): methods on the stack when it first awaited,
+    ///   or when it last did. From .NET 11 on the runtime's asynchronous profiler has them
+    ///   (`AsyncProfilerEventSource`): its events are used where a recording is opened twice, as
     ///   [`ProfileReader::read_file`](crate::ProfileReader::read_file) and [`profile`](fn@crate::profile) do,
     ///   unless work is grouped by tasks or requests as well.
     /// - An `async` method is one frame with the method that starts it. Frames of the builders, the tasks and

@@ -54,8 +54,7 @@ impl AllocationsReport {
 }
 
 /// Gathers allocation ticks, which the runtime sends every 100 KB or so: runtime keyword `GC` (1) at level
-/// verbose; or,
-/// without them, sampled allocations (.NET 10, keyword `AllocationSampling`).
+/// verbose; or, without them, sampled allocations (.NET 10, keyword `AllocationSampling`).
 ///
 /// ```no_run
 /// use nettrace_export::{nettrace::Reader, report::{Allocations, read_kinds}};

@@ -86,7 +86,7 @@ fn histogram(buckets: &[u64; 65]) -> Vec<Bucket> {
 const PRECISION: usize = 6;
 const PARTS: usize = 1 << PRECISION;
 
-/// Durations of which there may be very many: counted by length, in 30 KB.
+/// Any number of durations, counted by length, in 30 KB.
 ///
 /// ```
 /// use std::time::Duration;

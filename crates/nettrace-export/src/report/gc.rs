@@ -104,7 +104,7 @@ pub struct GcReport {
     pub pause_percent: f64,
     /// The durations of pauses, for whichever collections.
     pub pauses: Distribution,
-    /// The pauses one by one, in the order in which they ended.
+    /// The individual pauses, in the order in which they ended.
     pub pause_list: Vec<GcPause>,
     /// Maximum heap size after a collection.
     pub peak_after_bytes: u64,

@@ -31,7 +31,7 @@ use thread_parts::{KnownThreadParts, MeasuredThreadParts, ThreadTimes};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RequestsOptions {
-    /// The number of requests to list one by one, the slowest first; at most 1,000.
+    /// The number of requests to list individually, the slowest first; at most 1,000.
     pub slowest: usize,
     /// Only spans with such a name: the route, path or address, or `Provider/Task`.
     pub name: Option<Pattern>,
@@ -291,7 +291,7 @@ struct Row {
 /// The number of distinct rows, and of statuses of a row.
 const MAX_ROWS: usize = 1 << 11;
 const MAX_STATUSES: usize = 64;
-/// The requests that are listed one by one.
+/// The requests that are listed individually.
 const MAX_SLOWEST: usize = 1000;
 /// Maximum duration that percentiles distinguish from longer ones: twelve days.
 const MAX_DURATION: u64 = 1 << 50;

@@ -19,7 +19,7 @@ pub struct SessionCost {
 
 /// The name of the runtime's threads for sessions: the server of the diagnostic port, and one for each session.
 const SESSION_THREADS: &str = ".NET EventPipe";
-/// The beginning of the name of the compiling thread, of which Linux keeps 15 characters.
+/// The beginning of the compiling thread's name; Linux keeps 15 characters of it.
 const COMPILER: &str = ".NET Tiered Com";
 /// Methods of EventSources that work for sessions.
 const CALLBACKS: [&str; 2] = [

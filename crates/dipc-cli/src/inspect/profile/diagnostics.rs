@@ -119,7 +119,7 @@ pub(in crate::inspect) fn no_causality(file: &Path, missing: CausalGrouping, exi
     )))
 }
 
-/// Says that callers of continuations are not known, if a recording lacks the events about them.
+/// Notes that callers of continuations are unknown, if a recording lacks the events about them.
 pub(in crate::inspect) fn note_of_unknown_callers(missing: CausalGrouping) {
     if missing.awaits {
         messages::note(

@@ -21,7 +21,7 @@ use crate::render::output_file::OutputFile;
 
 /// The data missing from a recording of a crash.
 const MISSING: &str = "the events of its last 100 ms or so: the runtime had not sent them";
-/// The same if the cause is not known.
+/// The same, for a crash with an unknown cause.
 const MISSING_WITH_CAUSE: &str = "the events of its last 100 ms or so, and with them the exception that may have ended it: the runtime had not sent them";
 
 /// Maximum wait for the end of a program after the end of its stream: it may write a core dump.
@@ -33,7 +33,7 @@ const CORE: Duration = CREATEDUMP_LIMIT;
 pub(crate) struct CrashSources {
     pid: Option<u32>,
     child: Option<ChildEnd>,
-    /// `None` if the environment of the process is not known.
+    /// `None` if the environment of the process is unknown.
     dumps: Option<RuntimeFiles>,
     /// `None` if the system does not say.
     kernel: Option<KernelCore>,

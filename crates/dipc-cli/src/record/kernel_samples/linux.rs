@@ -453,8 +453,8 @@ pub(crate) fn snapshot(
     Ok(threads)
 }
 
-/// Maximum number of samples a second of the whole machine, of which other processes' samples are dropped: a
-/// process pays 2 % for a thousand a second of each of its threads, and this one for all of them.
+/// Maximum number of samples a second of the whole machine; samples of other processes are dropped: a process
+/// pays 2 % for a thousand a second of each of its threads, and this one for all of them.
 const MAX_MACHINE_RATE: u64 = 16_000;
 
 impl SampleSettings {

@@ -96,7 +96,7 @@ struct Curve {
     points: BTreeMap<u32, Point>,
 }
 
-/// The values of a bin, of which there is at least one.
+/// The values of a bin, which has at least one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Point {
     count: u64,

@@ -61,7 +61,7 @@ struct Found {
     /// Nanoseconds, by row and part.
     parts: Cells,
     slowest: Vec<Slow>,
-    /// Calls that are part of no request.
+    /// Calls outside of any request.
     slowest_calls: Vec<Slow>,
     /// The calls of requests that have not ended.
     calls: HashMap<SpanId, Vec<Call>>,

@@ -159,12 +159,12 @@ fn is_weighed(metric: Metric, metadata: &Metadata, options: &Options) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct EventInterests {
     map: MetadataMap<EventInterest>,
-    /// True if code is of no interest.
+    /// True if events about code are ignored.
     are_without_code: bool,
 }
 
 impl EventInterests {
-    /// Leaves code out, of which another builder takes care.
+    /// Ignores events about code, which another builder processes.
     pub(super) const fn leave_out_code(&mut self) {
         self.are_without_code = true;
     }

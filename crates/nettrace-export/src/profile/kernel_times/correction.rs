@@ -77,12 +77,12 @@ pub(in crate::profile) struct Correction<'c> {
     asleep: Vec<Option<Asleep>>,
     /// By total, that of its time asleep.
     partners: Vec<Option<TotalIndex>>,
-    /// By interval, the time of threads that the kernel's account does not have, as the samples and as the
-    /// kernel have it.
+    /// By interval, the time of threads that the kernel's account lacks, as the samples and as the kernel
+    /// have it.
     others: Vec<(u64, Option<u64>)>,
     selection: &'c Selection,
     carries: HashMap<u64, Carry>,
-    /// The time of working threads of which the kernel's account does not say whether they ran.
+    /// The time of working threads that may or may not have run, by the kernel's account.
     pub(in crate::profile) unverified: u64,
     /// The time that was taken from working threads in which they were ready but not running.
     pub(in crate::profile) queued: u64,

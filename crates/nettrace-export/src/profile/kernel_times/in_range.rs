@@ -21,7 +21,7 @@ pub struct ThreadUse {
 
 impl KernelTimes {
     /// Returns the times of each thread between two times of a recording, in the order of the threads'
-    /// numbers. Threads of which no two readings are known are left out.
+    /// numbers. Threads without two known readings are left out.
     ///
     /// An interval between two readings that lies partly in the range counts with that part. A thread that
     /// began between two readings waited for an unknown time before the second, which is left out.

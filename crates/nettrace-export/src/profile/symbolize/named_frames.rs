@@ -108,7 +108,7 @@ impl<'m> NamedFrames<'m> {
         }
     }
 
-    /// Returns true if a frame has a name of which `matches` holds: the runtime's or one in C#.
+    /// Returns true if `matches` holds for a name of a frame: the runtime's or a C# name.
     pub(super) fn has_name(&self, frame: FrameId, matches: impl Fn(&str) -> bool) -> bool {
         matches(self.frames.name(frame))
             || [Detail::Short, Detail::Qualified]

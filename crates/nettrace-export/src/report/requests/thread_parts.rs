@@ -181,9 +181,9 @@ impl MeasuredThreadParts {
         }
     }
 
-    /// Returns the parts that the recording has events for, if any. `on_thread` is the time
-    /// that threads had for the requests, if that is known, and `total` their duration. Each moment counts once:
-    /// samples and the clock of waits differ.
+    /// Returns the parts that the recording has events for, if any. `on_thread` is the time that threads had
+    /// for the requests, if that is known, and `total` their duration. Each moment counts once: samples and
+    /// the clock of waits differ.
     pub(crate) fn known(
         self,
         known: KnownThreadParts,
