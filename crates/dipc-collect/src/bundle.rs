@@ -97,7 +97,7 @@ fn entries(list: &[u8]) -> Option<HashMap<String, Entry>> {
     let count = list.number(4)?;
     let _id = list.text()?;
     if version >= 2 {
-        // Of the dependencies and the settings offset and size, and flags.
+        // Offset and size of the dependencies and of the settings, and flags.
         list.take(5 * 8)?;
     }
     let mut entries = HashMap::new();

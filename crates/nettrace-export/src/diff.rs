@@ -1,4 +1,4 @@
-//! Comparison of recordings: what became slower, allocates more or waits longer, told apart from noise.
+//! Comparison of recordings: finds what became slower, allocates more or waits longer, beyond noise.
 //!
 //! ```no_run
 //! use nettrace_export::diff::{Comparison, ComparisonOptions, RunBuilder, Verdict};

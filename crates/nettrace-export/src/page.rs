@@ -38,14 +38,14 @@ const BODY: &str = include_str!("page/assets/body.html");
 /// The style sheet of a page, for pages of other things that are to look like it: `header` with `#heading`
 /// and `#tools`, `#about`, `#tabs`, tables.
 pub const STYLE: &str = include_str!("page/assets/page.css");
-/// Scripts of a page for pages of other things, which have the elements `#theme` and `#search`: numbers, what
-/// all pages have, and tables.
+/// Scripts of a page for pages of other things, which have the elements `#theme` and `#search`: numbers, the
+/// parts common to all pages, and tables.
 pub const SHARED_SCRIPTS: [&str; 3] = [
     include_str!("page/assets/units.js"),
     include_str!("page/assets/shell.js"),
     include_str!("page/assets/table.js"),
 ];
-/// Classic scripts, in this order: each may use what those before it declare.
+/// Classic scripts, in this order: each may use declarations of earlier ones.
 const SCRIPTS: [&str; 13] = [
     SHARED_SCRIPTS[0],
     SHARED_SCRIPTS[1],

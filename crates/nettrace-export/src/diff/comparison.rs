@@ -1,4 +1,4 @@
-//! The differences between two sides, each told apart from noise.
+//! The differences between two sides, distinguished from noise.
 
 use std::collections::BTreeSet;
 
@@ -49,10 +49,10 @@ impl ComparisonOptions {
     }
 }
 
-/// The share of all of a kind from which a method or type is tested, and the share by which it must differ to
-/// be a finding.
+/// Minimum share of a kind's total for a method or type to be tested, and minimum difference in share for a
+/// finding.
 pub(super) const MIN_SHARE: f64 = 0.005;
-/// The share of time by which pauses, or waits of all threads, must differ.
+/// Minimum difference of pauses, or of waits of all threads, as a share of time.
 const MIN_TIME: f64 = 0.001;
 /// The events or samples, of both sides, from which an amount or a number is tested.
 pub(super) const MIN_EVENTS: f64 = 20.0;
@@ -122,7 +122,7 @@ pub struct Change {
     pub probability: Option<f64>,
     /// The same, adjusted for the number of tested differences; `None` for differences that were not tested.
     pub adjusted_probability: Option<f64>,
-    /// The interval of the difference by which it was judged: all of a comparison hold together with the
+    /// The interval of the difference that the judgement used: all of a comparison hold together with the
     /// confidence that the [error rate](ComparisonOptions::error_rate) leaves. `None` if it was not tested.
     pub judged_interval: Option<Interval>,
     /// The judgement.
@@ -326,7 +326,7 @@ fn sort(changes: &mut [Change]) {
     changes.sort_by(|a, b| {
         let key = |change: &Change| (change.subject.kind, !change.subject.is_all(), !change.is_finding());
         let size = |change: &Change| {
-            // The numbers of a route stay together. Of amounts, the change of the whole counts.
+            // The numbers of a route stay together. For amounts, the change of the whole counts.
             if a.subject.kind.is_spans() { 0.0 } else { change.difference().unwrap_or(0.0).abs() }
         };
         key(a)

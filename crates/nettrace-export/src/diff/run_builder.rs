@@ -37,7 +37,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Of this part of a recording.
+    /// Creates a builder for this part of a recording.
     pub fn new(selection: Selection) -> Self {
         Self { selection, kernel_times: None }
     }
@@ -294,7 +294,7 @@ fn add_profile(
     end: RelativeTime,
 ) -> CallTree {
     let mut weights = weights_by_slice(series, profile, end);
-    // Of a sampler that may not see the kernel, the account has time that the samples do not.
+    // If a sampler may not see the kernel, the account has time that the samples lack.
     let sees_kernel = || {
         let mut frames = profile.frames.iter();
         frames.any(|(frame, _)| profile.frames.kind(frame) == KERNEL)

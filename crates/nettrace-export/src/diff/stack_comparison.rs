@@ -58,8 +58,8 @@ pub struct StackComparison {
     pub options: ComparisonOptions,
     /// The source of the noise.
     pub noise: Noise,
-    /// The number of differences that were tested. A stack with a single caller that weighs as much is one
-    /// with it.
+    /// The number of differences that were tested. A stack and its single caller with the same weight count
+    /// once.
     pub tested: usize,
     /// Callers precede their callees; the first node is the root of all stacks.
     pub nodes: Vec<StackNode>,
@@ -81,7 +81,7 @@ pub struct StackNode {
     pub interval: Option<Interval>,
     /// The probability of such a difference by chance, adjusted for the number of tests.
     pub adjusted_probability: Option<f64>,
-    /// The interval by which it was judged; all of a comparison hold together with the confidence that the
+    /// The interval that the judgement used; all of a comparison hold together with the confidence that the
     /// error rate leaves.
     pub judged_interval: Option<Interval>,
     /// The judgement. If the noise is unknown, it is based on the difference alone.

@@ -237,7 +237,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// The change in a word, where it is a finding: for those who do not tell the colours apart.
+/// The change in a word, if it is a finding: for readers who cannot distinguish the colours.
 pub(super) fn change(node: &StackNode) -> String {
     match node.relative_change() {
         Some(change) if change <= -1.0 => "gone".to_owned(),

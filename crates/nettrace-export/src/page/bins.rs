@@ -5,8 +5,8 @@ use nettrace::RelativeTime;
 /// Bins that a recording is divided into, at most: more than a screen has columns.
 pub(super) const MAX_BINS: u32 = 5000;
 
-/// The width of bins: 1 ms, 2 ms, 10 ms, 20 ms, 100 ms and so on. Each is a multiple of those before it, so
-/// that counts in narrow bins can be added to those in wide ones.
+/// The width of bins: 1 ms, 2 ms, 10 ms, 20 ms, 100 ms and so on. Each is a multiple of the narrower ones, so
+/// counts in narrow bins can be added to counts in wide ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct BinWidth {
     /// A power of ten.

@@ -363,8 +363,8 @@ pub(super) fn shown_stack(profile: &Profile, total: &StackTotal) -> Option<(Stac
     Some((stack, state))
 }
 
-/// The key by which samples are summed up: stack and state. Totals with stacks that became equal by leaving
-/// out frames share a key.
+/// The key of a sum of samples: stack and state. Totals with stacks that became equal by leaving out frames
+/// share a key.
 struct SampleKeys {
     /// By total; `u32::MAX` if it is not shown.
     of_total: Vec<u32>,

@@ -44,7 +44,7 @@ pub struct PageReports {
     samples: Cells,
     requests: Requests,
     curves: Curves,
-    /// True if there are events of tasks, by which stacks of awaits are told.
+    /// True if there are events of tasks, which stacks of awaits are derived from.
     has_tasks: bool,
     /// True if CPU time is shown first, and waits are shown on request.
     is_cpu_first: bool,
@@ -52,7 +52,7 @@ pub struct PageReports {
     of_tasks: MetadataMap<bool>,
 }
 
-/// The provider of events of tasks, and the event by which each EventSource describes itself.
+/// The provider of events of tasks, and the event in which each EventSource describes itself.
 const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 const MANIFEST: u32 = 0xfffe;
 
@@ -71,7 +71,7 @@ const MAX_TYPES: usize = 500;
 const MAX_LENGTH: usize = 300;
 /// Collections that are listed.
 const MAX_COLLECTIONS: usize = 10_000;
-/// The name of those above a limit.
+/// The name of the row for everything above a limit.
 const OTHERS: &str = "(others)";
 
 impl PageReports {

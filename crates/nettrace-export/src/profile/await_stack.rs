@@ -109,8 +109,8 @@ pub(crate) struct AwaitStack<F> {
 impl<F: Copy> AwaitStack<F> {
     /// Folds a stack, which is leaf first. `method` returns the name of a frame without module and line.
     ///
-    /// - The stack begins with the last body that continues after an `await`: its callers only completed what
-    ///   it awaited, and ran it.
+    /// - The stack begins with the last body that continues after an `await`: its callers only completed the
+    ///   awaited operation, and ran it.
     /// - A method that starts its own body is one frame with it: the body.
     /// - Plumbing is left out up to the last frame of the program. What follows stays: the weight of a stack
     ///   stays that of the same method.

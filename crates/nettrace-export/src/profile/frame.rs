@@ -232,7 +232,7 @@ impl Frames {
     }
 
     /// Makes the native code of a single-file program the runtime's: the file of such a program contains the
-    /// runtime, and nothing of it has a name. Programs that load the runtime, and those without managed code,
+    /// runtime, and all of it is unnamed. Programs that load the runtime, and programs without managed code,
     /// stay as they are.
     pub(crate) fn find_runtime_in_program(&mut self) {
         let module = |id| self.full_parts(id).0;

@@ -17,8 +17,7 @@ const MAX_READINGS: usize = 1 << 22;
 const MAX_NAMES: usize = 1 << 16;
 /// Characters of a name that are kept: the kernel's have 15.
 const MAX_NAME_LENGTH: usize = 64;
-/// The time by which the kernel's account of a running thread lags, at most: it is updated at each tick of
-/// the scheduler.
+/// Maximum lag of the kernel's account of a running thread: it is updated at each tick of the scheduler.
 const LAG: u64 = 10_000_000;
 
 /// The processor time of a process's threads, in rounds: each round looks at all threads.

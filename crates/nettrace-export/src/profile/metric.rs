@@ -25,7 +25,7 @@ pub enum Metric {
     Cpu,
     /// Time in which threads were off the processors, by the kernel's samples: waiting, or ready to run.
     OffCpu,
-    /// Allocated bytes, by the allocator's periodic events, or by those for sampled objects.
+    /// Allocated bytes, from the allocator's periodic events, or from the events of sampled objects.
     Alloc,
     /// Time in which threads waited for a lock that another one had.
     Contention,

@@ -89,8 +89,8 @@ impl PauseLeaves {
         leaf != Some(self.absent)
     }
 
-    /// The leaf of a pause in the time of a sample with the leaf `leaf`, of the thread that collects or one
-    /// that is stopped.
+    /// The leaf of a pause in the time of a sample with the leaf `leaf`, of the collecting thread or a
+    /// stopped one.
     pub(crate) fn of(self, leaf: Option<FrameId>, collects: bool) -> FrameId {
         match leaf {
             _ if collects => self.collects,

@@ -44,7 +44,7 @@ pub fn ready_methods(profile: &Profile) -> Vec<WaitingMethod> {
     methods_of(profile, |total| total.state == ThreadState::Ready)
 }
 
-/// The methods that allocated, those with the most bytes first, in the same way. The profile has
+/// The methods that allocated, in descending order of bytes, in the same way. The profile has
 /// [allocated bytes](crate::Metric::Alloc).
 pub fn allocating_methods(profile: &Profile) -> Vec<WaitingMethod> {
     methods_of(profile, |_| true)
@@ -334,7 +334,7 @@ const TASK_WAITS: [&str; 3] = [
     "System.Threading.Tasks.Task.Wait",
 ];
 
-/// Returns the starvation of the process in which it lasted the longest; `None` without starvation.
+/// Returns the starvation of the process with the longest starvation; `None` without starvation.
 ///
 /// The profile must be of thread time without [idle](crate::Options::idle) time, with
 /// [tracks](crate::Options::tracks).

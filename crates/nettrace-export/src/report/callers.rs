@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 pub struct CallerRow {
     /// The caller; `None` where the method is the first frame of the stack.
     pub frame: Option<FrameId>,
-    /// The weight of the samples in which it called the method.
+    /// The weight of the samples with a call from this caller to the method.
     pub weight: u64,
 }
 

@@ -161,7 +161,7 @@ mod tests {
             (&[(1, Some(2)), (2, None)], &[]),
             (&[(1, Some(1))], &[]),
             (&[(2, Some(1)), (1, Some(2))], &[&[1, 2]]),
-            // Two wait for those in the circle.
+            // Two wait for members of the circle.
             (&[(9, Some(8)), (8, Some(3)), (3, Some(2)), (1, Some(3)), (2, Some(1))], &[&[1, 3, 2]]),
             (&[(1, Some(2)), (2, Some(1)), (5, Some(4)), (4, Some(5)), (6, Some(1))], &[&[1, 2], &[4, 5]]),
             (&[(1, Some(2)), (2, Some(3)), (3, Some(4))], &[]),

@@ -24,7 +24,7 @@ pub struct TopRow {
     pub line: Option<(String, u32)>,
     /// True if it is a process, or everything, rather than code.
     pub is_root: bool,
-    /// The weight of samples in which it is the leaf.
+    /// The weight of samples with the frame at the leaf.
     pub exclusive: u64,
     /// The weight of samples with the frame in their stack, counted once however often it is there.
     pub inclusive: u64,

@@ -62,7 +62,7 @@ pub struct TopMethod {
     /// The line in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The weight of samples in which it is the leaf.
+    /// The weight of samples with the method at the leaf.
     pub exclusive: u64,
     /// The weight of samples with the frame in their stack.
     pub inclusive: u64,

@@ -45,7 +45,7 @@ const MAX_CALLS: usize = 16;
 pub(super) struct Requests {
     spans: Spans,
     thread_times: ThreadTimes<SpanId>,
-    /// True if there are samples of threads, by which sleep and I/O are told.
+    /// True if there are samples of threads, which sleep and I/O are derived from.
     has_samples: bool,
     found: Found,
 }

@@ -9,7 +9,7 @@ use crate::profile::causality::states_context;
 use crate::profile::metric::Metric;
 use crate::profile::options::{Options, Order};
 
-/// The uses of a kind of event, as bits, and the provider by which it is decoded.
+/// The uses of a kind of event, as bits, and the provider that decodes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventInterest {
     uses: u16,

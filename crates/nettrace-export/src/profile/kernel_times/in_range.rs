@@ -15,7 +15,7 @@ pub struct ThreadUse {
     pub ran: u64,
     /// Nanoseconds during which it was runnable without a processor.
     pub queued: u64,
-    /// Nanoseconds of the rest, in which it waited.
+    /// Nanoseconds of the rest, spent waiting.
     pub waited: u64,
 }
 
@@ -82,7 +82,7 @@ impl KernelTimes {
 struct Sum {
     ran: u64,
     queued: u64,
-    /// Nanoseconds in which it existed.
+    /// Nanoseconds for which the thread existed.
     existed: u64,
 }
 

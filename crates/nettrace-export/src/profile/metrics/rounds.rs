@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_a_round_lacks_is_absent_from_its_start() {
-        // Thread 2 is in the rounds at 0 and 10, not in those at 20 and 30.
+        // Thread 2 is in the rounds at 0 and 10, not in the rounds at 20 and 30.
         let samples =
             [(0, 1), (1, 2), (10, 1), (11, 2), (20, 1), (21, 3), (30, 1), (31, 3), (40, 1), (41, 2), (50, 1)];
         assert_eq!(absences(&samples), [(41, 2, 20)]);

@@ -16,8 +16,8 @@ use crate::profile::pseudo_frames;
 /// sampler that lacks the thread, and the thread is absent from there to its next sample; and from a
 /// contention's start to its end the thread is blocked.
 ///
-/// From the first of a thread's samples of the kernel on, those alone count: they have all of its time, which
-/// would count twice.
+/// From the first of a thread's samples of the kernel on, only the kernel's samples count: they have all of
+/// its time, which would count twice.
 #[derive(Debug)]
 pub(super) struct ThreadTime {
     /// By thread.

@@ -77,7 +77,7 @@ pub(crate) struct ThreadTimes<K> {
 pub(crate) struct KnownThreadParts {
     cpu: bool,
     locks: bool,
-    /// Samples of threads, by which sleep and I/O are told.
+    /// True if there are samples of threads, which sleep and I/O are derived from.
     samples: bool,
 }
 
