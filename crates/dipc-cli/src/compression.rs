@@ -1,4 +1,4 @@
-//! Compressed files: their formats, by their first bytes, and the streams of their content.
+//! Compressed files: detection of their formats, and the streams of their content.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Write};
@@ -24,7 +24,7 @@ pub(crate) enum OutputCompression {
     Gzip,
 }
 
-/// The most memory that a reader of xz may take: the largest dictionary of its presets, and the rest.
+/// Maximum memory of a reader of xz: the largest dictionary of its presets, and the rest.
 const XZ_MEMORY_KIB: u32 = 80 << 10;
 
 impl Compression {

@@ -1,4 +1,4 @@
-//! Durations on the command line and in texts for people.
+//! Durations on the command line and in output for people.
 
 use std::time::Duration;
 

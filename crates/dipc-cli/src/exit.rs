@@ -26,7 +26,7 @@ pub(crate) enum Exit {
     EventsLost,
     /// Done, and a condition of `--fail-if` is met.
     ConditionMet,
-    /// Done; the code is that of the program that was started for it.
+    /// Done; the code is the exit code of the program that was started for it.
     Program(u8),
 }
 
@@ -58,7 +58,7 @@ impl Exit {
     }
 
     /// Returns the exit code of a command that started a program which ended with `code`: the program's,
-    /// unless the command has one of its own.
+    /// unless the command has its own.
     pub(crate) fn or_program(self, code: Option<u8>) -> Self {
         match (self, code) {
             (Self::Done, Some(code)) => Self::Program(code),

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 /// Maximum size of an answer to read, in bytes.
 const MAX_ANSWER_SIZE: usize = 64 << 10;
-/// The largest part of an answer that is shown.
+/// Maximum part of an answer that is shown.
 const SHOWN: usize = 200;
 
 /// The address of a receiver.
@@ -97,7 +97,7 @@ impl Endpoint {
         let exchange = async move {
             let response = sender.send_request(request).await?;
             let (head, body) = response.into_parts();
-            // A longer answer is not one that dipc needs.
+            // Needed answers are never longer.
             let body = Limited::new(body, MAX_ANSWER_SIZE).collect().await;
             let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
             Ok::<_, hyper::Error>(Answer { status: head.status, headers: head.headers, body })
@@ -173,13 +173,13 @@ pub(crate) fn parse_attribute(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The name of this machine; empty if it has none.
+/// The name of this machine; empty if it is unknown.
 #[cfg(unix)]
 pub(crate) fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// The name of this machine; empty if it has none.
+/// The name of this machine; empty if it is unknown.
 #[cfg(not(unix))]
 pub(crate) fn host_name() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()

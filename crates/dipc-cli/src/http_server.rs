@@ -128,7 +128,7 @@ async fn accept<S: Site>(listener: TcpListener, site: Arc<SiteService<S>>, free:
 /// A connection that was accepted.
 struct Connection {
     since: Instant,
-    /// Whether its request has arrived.
+    /// True once the connection's request has arrived.
     has_asked: Arc<AtomicBool>,
     task: tokio::task::JoinHandle<()>,
 }

@@ -16,10 +16,9 @@ use crate::exit::{Exit, Failure};
 /// sends SIGHUP from the kernel and from the shell, `timeout` signals its child and its process group, and
 /// keys bounce.
 const ONE_ACTION: Duration = Duration::from_secs(1);
-/// The request at which the program ends at once: even the second had no effect, so it is stuck, perhaps in a
-/// write.
+/// The request at which the program ends at once: even the second failed, so it is stuck, perhaps in a write.
 const LAST_REQUEST: usize = 3;
-/// The longest wait between checks for a request.
+/// Maximum wait between checks for a request.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The user's requests to end, since this was created.
@@ -180,7 +179,7 @@ impl Interrupts {
         self.with(|state| state.on_exit = Some(Box::new(end)));
     }
 
-    /// Computes something whose partial result is useless: the next request ends the program at once.
+    /// Runs a computation with a useless partial result: the next request ends the program at once.
     pub(crate) fn while_computing<T>(&self, compute: impl FnOnce() -> T) -> T {
         self.with(|state| state.last_request = LAST_REQUEST.min(state.requests.count + 1));
         let computed = compute();
@@ -198,7 +197,7 @@ impl Interrupts {
         self.with(|state| state.requests.count)
     }
 
-    /// Waits for this time, or until a request to end comes. Returns whether one has come.
+    /// Waits for this time, or until a request to end arrives. Returns true if one has arrived.
     pub(crate) fn wait(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
         loop {
@@ -210,7 +209,7 @@ impl Interrupts {
         }
     }
 
-    /// Returns true if the terminal is gone, so that no further request can come.
+    /// Returns true if the terminal is gone: it cannot send further requests.
     pub(crate) fn hung_up(&self) -> bool {
         self.with(|state| state.requests.hung_up)
     }
@@ -289,7 +288,7 @@ fn is_readable_in_foreground() -> bool {
     let time = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
     let is_readable =
         poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&time)).is_ok_and(|count| count > 0);
-    // An error is that of a terminal without job control.
+    // An error means a terminal without job control.
     is_readable
         && rustix::termios::tcgetpgrp(&input).map_or(true, |group| group == rustix::process::getpgrp())
 }

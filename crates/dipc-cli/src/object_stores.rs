@@ -67,17 +67,17 @@ pub(crate) async fn send(
     outcome
 }
 
-/// The client of stores, which bounds what they answer: a server may answer without end, and `object_store` keeps
-/// lists and errors in memory.
+/// The client of stores, which bounds their answers: a server may answer without end, and `object_store`
+/// keeps lists and errors in memory.
 ///
-/// It sends the query of a request exactly as it was signed. `object_store` signs a space as `%20`, and sends it
-/// as `+`. Amazon reads both as a space; some other servers check the signature against what they received, and
-/// refuse to list any folder whose name contains a space.
+/// It sends the query of a request exactly as it was signed. `object_store` signs a space as `%20`, and sends
+/// it as `+`. Amazon reads both as a space; some other servers check the signature against the received
+/// query, and refuse to list any folder with a space in its name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StoreConnector(Arc<AtomicU64>);
 
 impl StoreConnector {
-    /// Begins an operation, whose answers may have [`MAX_ANSWERS`] bytes in all.
+    /// Begins an operation with answers of at most [`MAX_ANSWERS`] bytes in all.
     pub(crate) fn begin(&self) {
         self.0.store(0, Ordering::Relaxed);
     }

@@ -19,8 +19,8 @@ pub(crate) enum TimePoint {
 
 /// Parses a point in time: a duration that [`duration::parse`] accepts, or an RFC 3339 time.
 ///
-/// A calendar time without a zone is refused: recordings are read on machines other than those that made
-/// them.
+/// A calendar time without a zone is rejected: a recording may be read on another machine than it was made
+/// on.
 pub(crate) fn parse(text: &str) -> Result<TimePoint, String> {
     const EXAMPLE: &str = "2026-11-21T09:02:44Z";
     let text = text.trim();

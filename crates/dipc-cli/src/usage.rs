@@ -28,7 +28,8 @@ const ALTERNATIVES: &[(&str, &str)] = &[
 /// Commands that only read files.
 const READERS: &[&str] = &["stat", "convert", "view", "report", "edit", "merge", "repair"];
 
-/// Parses a command line. `--pid` is the process wherever there is no recording of which it could choose one.
+/// Parses a command line. `--pid` is the process, unless there is a recording from which it could select a
+/// process.
 pub(crate) fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(words).or_else(|error| match with_process_id(words) {
         Some(words)
@@ -43,7 +44,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     })
 }
 
-/// Returns the command line with `--process-id` in place of `--pid`; `None` if it has none.
+/// Returns the command line with `--process-id` in place of `--pid`; `None` without `--pid`.
 fn with_process_id(words: &[OsString]) -> Option<Vec<OsString>> {
     let mut is_found = false;
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
@@ -270,7 +271,7 @@ mod tests {
                 }
             }
         }
-        // In a recording, it chooses one of the processes.
+        // In a recording, it selects a process.
         let words = ["dipc", "events", "a.nettrace", "--pid", "7"].map(OsString::from);
         let Events(events) = parse(&words).unwrap().command else { panic!("{words:?}") };
         assert_eq!(events.filter.pid, [7]);

@@ -21,7 +21,7 @@ const OFFSET_SIZE: usize = 8;
 const MAX_HOST_SIZE: u64 = 64 << 20;
 /// Maximum size of a list, in bytes.
 const MAX_LIST_SIZE: u64 = 16 << 20;
-/// The version of the list since .NET 6, whose entries have a compressed size.
+/// The version of the list since .NET 6, in which entries have a compressed size.
 const COMPRESSING_VERSION: u64 = 6;
 
 /// A single-file program with the list of its files.
@@ -89,7 +89,7 @@ fn list_offset(file: &mut impl Read) -> Option<u64> {
     }
 }
 
-/// Reads the entries of a list, without those that are not files of the program.
+/// Reads the entries of a list, without entries other than files of the program.
 fn entries(list: &[u8]) -> Option<HashMap<String, Entry>> {
     let mut list = Cursor(list);
     let version = list.number(4)?;
@@ -97,7 +97,7 @@ fn entries(list: &[u8]) -> Option<HashMap<String, Entry>> {
     let count = list.number(4)?;
     let _id = list.text()?;
     if version >= 2 {
-        // Of the dependencies and the settings offset and size, and flags.
+        // Offset and size of the dependencies and of the settings, and flags.
         list.take(5 * 8)?;
     }
     let mut entries = HashMap::new();
@@ -126,7 +126,7 @@ impl<'a> Cursor<'a> {
         Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// Reads a text after its length, which has one or two bytes: a path has at most 1,024.
+    /// Reads a string after its length, which has one or two bytes: a path has at most 1,024.
     fn text(&mut self) -> Option<&'a str> {
         let mut size = self.number(1)?;
         if size >= 0x80 {
@@ -142,7 +142,7 @@ mod tests {
 
     use super::{Bundle, MARKER};
 
-    /// A program of a host and of files, each of which is compressed or not.
+    /// A program of a host and of files, some of them compressed.
     fn program(files: &[(&str, &[u8], bool)]) -> Vec<u8> {
         // The marker lies across the end of a piece.
         let mut bytes = vec![0xcc; (1 << 20) - 20];

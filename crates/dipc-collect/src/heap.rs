@@ -39,7 +39,7 @@ pub fn read(
     (ReceivedHeap { reader, builder }, end)
 }
 
-/// The events of a heap, as far as they have arrived.
+/// The received events of a heap.
 #[derive(Debug)]
 pub struct ReceivedHeap {
     reader: LiveReader,
@@ -55,7 +55,7 @@ impl ReceivedHeap {
     /// Builds the graph. Names of static fields and of nested types are read from `modules`.
     ///
     /// # Errors
-    /// [`HeapError`] if the stream has no heap.
+    /// [`HeapError`] if the stream lacks a heap.
     pub fn finish(self, target: &Target, modules: &mut ModuleTypes) -> Result<HeapGraph, HeapError> {
         let lost = self.reader.events().loss().total();
         self.builder.finish_with(lost, |path| modules.read(path)).map_err(|error| {
@@ -87,7 +87,7 @@ pub enum HeapError {
     NotSent(gcdump::Error),
 }
 
-/// A heap whose events arrive.
+/// A heap with events that are still arriving.
 struct LiveHeap {
     reader: LiveReader,
     builder: HeapGraphBuilder,

@@ -1,7 +1,7 @@
-//! What can be collected of a running .NET process, each once.
+//! Collection of artifacts from running .NET processes.
 //!
 //! **Use it** in an agent that records, or takes heaps, and reports progress in its own way. **Not for** single
-//! commands of the protocol (`dipc-client`), nor for reading what was collected (`nettrace`, `gcdump`).
+//! commands of the protocol (`dipc-client`), nor for reading the collected data (`nettrace`, `gcdump`).
 //!
 //! - [`stream`]: the stream of one session, until a limit, the caller or the runtime ends it.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.

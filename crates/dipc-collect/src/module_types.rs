@@ -50,7 +50,7 @@ impl ModuleTypes {
         Self { files, program: OnceCell::new(), left: MAX_TOTAL_SIZE }
     }
 
-    /// Returns the types of the module with this path, in the order of their tokens. `None` if it has no
+    /// Returns the types of the module with this path, in the order of their tokens. `None` if it lacks a
     /// readable file, like a module generated at run time, or if too much was already read.
     pub fn read(&mut self, path: &str) -> Option<Vec<DefinedType>> {
         let path = Path::new(path);
@@ -80,7 +80,7 @@ impl ModuleTypes {
         Some(bytes)
     }
 
-    /// Reads the module from the single-file program, whose files have paths in the program's folder.
+    /// Reads the module from the single-file program. Its bundled files have paths in the program's folder.
     fn bundled(&mut self, path: &Path) -> Option<Vec<u8>> {
         let limit = self.limit();
         let Files::Process(view) = &self.files else { return None };

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Limits on what is kept. The newest entry stays in any case.
+/// Limits on kept entries. The newest entry stays in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct Retention {
@@ -27,14 +27,14 @@ pub struct Retention {
 pub struct Kept<T> {
     /// The entry. Entries of one age are removed in their order.
     pub entry: T,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
     /// The time since it was written.
     pub age: Duration,
 }
 
 impl Retention {
-    /// Returns true if there is no limit.
+    /// Returns true if nothing is limited.
     pub const fn is_none(&self) -> bool {
         self.files.is_none() && self.bytes.is_none() && self.age.is_none() && self.free.is_none()
     }

@@ -100,7 +100,7 @@ pub trait Consumer {
     /// The consumer's own.
     fn end(&mut self) -> Result<(), Self::Error>;
 
-    /// Returns true once the consumer has what it needs, which stops the session.
+    /// Returns true once the consumer is satisfied, which stops the session.
     fn is_satisfied(&self) -> bool;
 
     /// Returns true if the stream ended as runtimes end it.
@@ -161,8 +161,8 @@ impl StreamEnd {
 /// Passes the stream of a session to `consumer` until it ends, and returns how it ended. Blocks.
 ///
 /// The session is stopped when one of the limits is reached, or when the consumer is satisfied; the rest that
-/// the runtime sends then is read as well. In every case the session no longer runs in the process afterwards,
-/// as far as the process can be reached.
+/// the runtime sends then is read as well. In every case the session no longer runs in the process
+/// afterwards, unless the process is unreachable.
 ///
 /// # Errors
 /// Errors of the consumer. Every other ending is a result.
@@ -300,7 +300,7 @@ pub enum Piece<'b> {
 /// [`Ending::Whole`].
 ///
 /// # Errors
-/// Those of `take`.
+/// Returns the errors of `take`.
 pub fn read<E>(
     session: Session,
     limits: &Limits,

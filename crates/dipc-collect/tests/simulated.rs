@@ -15,7 +15,7 @@ use dipc_collect::{ModuleTypes, StopSignal, heap};
 use dipc_sim::{Builder, Fault, Runtime, Version};
 use tempfile::TempDir;
 
-/// A runtime whose sessions are a recording of a heap.
+/// A runtime with sessions that replay a recording of a heap.
 fn runtime() -> Builder {
     Runtime::builder().version(Version::NET9).replay(testdata::bytes("gcdump/recordings/net10.nettrace.xz"))
 }
@@ -94,7 +94,7 @@ fn a_cancelled_collection_does_not_wait_for_the_rest() {
         let end = read(runtime, &Limits::new(stop.clone()), || false).1;
         assert!(matches!(end.ending, Ending::Abandoned), "{end:?}");
     }
-    // A user who interrupts while a session ends by its duration does not wait either.
+    // A user who interrupts a session that is ending after its duration does not wait either.
     let stop = StopSignal::new();
     let limits = Limits::new(stop.clone()).with_duration(Some(Duration::ZERO)).with_final_stop();
     let interrupt = || {

@@ -204,7 +204,7 @@ impl Tokens {
         self.api_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if there are no tokens, and an API key was never set.
+    /// Returns true without tokens if an API key was never set.
     pub fn is_empty(&self) -> bool {
         self.list().is_empty() && self.added.is_empty() && matches!(*self.api_key(), ApiKeyState::Unset)
     }

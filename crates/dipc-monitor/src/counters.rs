@@ -130,7 +130,7 @@ struct Decoder {
     number: u64,
     selection: Selection,
     counters: Counters,
-    /// The values that it left out, as far as they were counted.
+    /// Number of omitted values counted so far.
     left_out: u64,
 }
 

@@ -159,8 +159,8 @@ impl Drop for FilteredSession {
     }
 }
 
-/// Returns true for a provider with a filter, explicit or implied by its lack of arguments. EventCounters and
-/// Meters count their sessions.
+/// Returns true for a provider with a filter, either explicit or implied because it lacks arguments.
+/// EventCounters and Meters count their sessions.
 fn is_filtered(provider: &FilteredProviderConfig) -> bool {
     let provider = &provider.provider;
     let is_counted = provider.arguments.starts_with("EventCounterIntervalSec=")

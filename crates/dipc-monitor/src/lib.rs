@@ -8,7 +8,7 @@
 //! use dipc_monitor::{Monitor, MonitorConfig};
 //!
 //! # fn main() -> Result<(), dipc_monitor::MonitorError> {
-//! // Processes come and go; sessions and requests that begin later are of those in the table.
+//! // Processes start and end; sessions and requests that begin later are for the processes in the table.
 //! let monitor = Monitor::start(MonitorConfig::default(), Vec::new())?;
 //! std::thread::sleep(std::time::Duration::from_secs(10));
 //! for process in monitor.processes() {

@@ -102,7 +102,7 @@ impl MetricsConfig {
 /// use clr_counters::prometheus::{Format, NameStyle};
 /// use dipc_monitor::{Metrics, MetricsConfig};
 ///
-/// // Among the observers of a `Monitor`; this has no processes so far.
+/// // Among the observers of a `Monitor`; this one is still without processes.
 /// let metrics = Metrics::new(MetricsConfig::new(NameStyle::OpenTelemetry));
 /// let text = String::from_utf8(metrics.encode(Format::Text, &[]))?;
 /// assert!(text.contains("dipc_series 0"), "{text}");

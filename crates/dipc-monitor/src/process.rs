@@ -159,7 +159,7 @@ impl Watched {
         self.system
     }
 
-    /// The state that keeps the process from answering, as far as the system shows it.
+    /// The state that keeps the process from answering, if the system shows it.
     pub fn obstacle(&self) -> Option<ProcessState> {
         let state = dipc_transport::process_state(self.system_pid()?).ok()?;
         state.is_unresponsive().then_some(state)

@@ -1,6 +1,6 @@
-//! Benches of making a profile of a recording, and of writing it.
+//! Benchmarks of profile building and of profile writing.
 //!
-//! Recordings are those of `testdata`.
+//! The recordings are in `testdata`.
 
 #[path = "../../nettrace/tests/reference/files.rs"]
 #[expect(dead_code, reason = "tests use more of it")]

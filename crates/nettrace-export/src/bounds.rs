@@ -22,19 +22,19 @@ const JOINED_STACKS_PER_PLACE: usize = 64;
 /// Frames that are named for each stack that may be kept.
 const LOOKUPS_PER_STACK: u64 = 8;
 
-/// The largest output for a number of recorded bytes: 64 MB, and 2,048 bytes for each.
+/// Maximum output for a number of recorded bytes: 64 MB, plus 2,048 bytes for each.
 pub const fn most_output(recorded: u64) -> u64 {
     recorded.saturating_mul(OUTPUT_PER_BYTE).saturating_add(FREE_OUTPUT)
 }
 
-/// The largest number of stacks for a number of frames of address stacks and of places where they were seen.
+/// Maximum number of stacks for a number of frames of address stacks and of places where they were seen.
 pub(crate) fn most_stacks(places: usize, is_joined: bool) -> u32 {
     let each = if is_joined { JOINED_STACKS_PER_PLACE } else { STACKS_PER_PLACE };
     let most = places.saturating_mul(each).saturating_add(FREE_STACKS).min(1 << 26);
     u32::try_from(most).unwrap_or(1 << 26)
 }
 
-/// The largest number of named frames for a limit of stacks.
+/// Maximum number of named frames for a limit of stacks.
 pub(crate) fn most_lookups(stacks: u32) -> u64 {
     u64::from(stacks).saturating_mul(LOOKUPS_PER_STACK)
 }

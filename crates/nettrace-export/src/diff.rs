@@ -1,4 +1,4 @@
-//! Comparison of recordings: what became slower, allocates more or waits longer, told apart from noise.
+//! Comparison of recordings: finds what became slower, allocates more or waits longer, beyond noise.
 //!
 //! ```no_run
 //! use nettrace_export::diff::{Comparison, ComparisonOptions, RunBuilder, Verdict};
@@ -26,12 +26,12 @@
 //! of a comparison are the runs if each side has two or more, else at most 20 stretches of each run.
 //!
 //! A side's value is a ratio of sums over its units, such as the CPU time of a method per second, or a
-//! percentile of all durations. Its standard error is that of a bootstrap over the units, with fixed random
-//! numbers, enlarged by the correlation of stretches with their neighbours, and no less than what the number
-//! of samples or of requests allows. The difference of the sides is compared with its standard error by
-//! Student's t distribution, with Welch's degrees of freedom. The probabilities of all differences that were
-//! tested are adjusted together by Holm's method, so that the chance of any false alarm in a comparison is at
-//! most [`ComparisonOptions::error_rate`].
+//! percentile of all durations. Its standard error is the standard error of a bootstrap over the units, with
+//! fixed random numbers, enlarged by the correlation of stretches with their neighbours, and no less than
+//! what the number of samples or of requests allows. The difference of the sides is compared with its
+//! standard error by Student's t distribution, with Welch's degrees of freedom. The probabilities of all
+//! differences that were tested are adjusted together by Holm's method, so that the chance of any false alarm
+//! in a comparison is at most [`ComparisonOptions::error_rate`].
 //!
 //! Stretches of one run do not show how runs differ from each other: caches, code layout, neighbours on the
 //! machine. For such a comparison [`ComparisonOptions::allowance`] is part of the noise. It is a convention,

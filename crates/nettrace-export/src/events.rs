@@ -1,4 +1,4 @@
-//! Events one by one: as JSON objects for programs, as columns for people.
+//! Single events: as JSON objects for programs, as columns for people.
 //!
 //! Nothing here allocates for each event. No text can steer a terminal: control characters are escaped as
 //! JSON escapes them.

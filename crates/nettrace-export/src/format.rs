@@ -176,8 +176,8 @@ fn frames_of_totals(profile: &Profile) -> u64 {
 /// ```
 ///
 /// # Errors
-/// Those of `out`, and [`TooLarge`] if the result, or the memory to make it, would be larger than
-/// [`most_output`] of [`Profile::recorded_bytes`].
+/// Returns the errors of `out`, and [`TooLarge`] if the result, or the memory to make it, would be larger
+/// than [`most_output`] of [`Profile::recorded_bytes`].
 pub fn write(
     profile: &Profile,
     format: Format,

@@ -22,7 +22,7 @@
 //!
 //! # Event by event
 //!
-//! [`ProfileBuilder`] takes events from wherever they come, such as a live session.
+//! [`ProfileBuilder`] takes events from any source, such as a live session.
 //!
 //! ```no_run
 //! use nettrace_export::{Metric, Options, ProfileBuilder};
@@ -60,9 +60,9 @@
 //! # Time of threads
 //!
 //! Every few milliseconds the sampler records the stack of each managed thread. A sample counts from its time
-//! until the thread's next one; time has no other source. A thread's last sample counts nothing, because its
-//! duration is unknown. A sample only shows whether a thread was in managed code: native code, system calls
-//! and waits look alike.
+//! until the thread's next one; no other event contributes time. A thread's last sample counts nothing,
+//! because its duration is unknown. A sample only shows whether a thread was in managed code: native code,
+//! system calls and waits look alike.
 //!
 //! # Tasks and requests
 //!
@@ -80,10 +80,10 @@
 //! nettrace-export = { version = "0.1", default-features = false, features = ["pprof"] }
 //! ```
 //!
-//! # What this crate does not do
+//! # Limitations
 //!
-//! It opens no file and prints nothing; it reads no symbols that are not in the recording, but asks the
-//! caller's source for the lines of frames, if these are wanted: [`SourceLines`].
+//! It never opens a file or prints. It reads only symbols in the recording, and asks the caller's source for
+//! the lines of frames, if these are wanted: [`SourceLines`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -38,14 +38,14 @@ const BODY: &str = include_str!("page/assets/body.html");
 /// The style sheet of a page, for pages of other things that are to look like it: `header` with `#heading`
 /// and `#tools`, `#about`, `#tabs`, tables.
 pub const STYLE: &str = include_str!("page/assets/page.css");
-/// Scripts of a page for pages of other things, which have the elements `#theme` and `#search`: numbers, what
-/// all pages have, and tables.
+/// Scripts of a page for pages of other things, which have the elements `#theme` and `#search`: numbers, the
+/// parts common to all pages, and tables.
 pub const SHARED_SCRIPTS: [&str; 3] = [
     include_str!("page/assets/units.js"),
     include_str!("page/assets/shell.js"),
     include_str!("page/assets/table.js"),
 ];
-/// Classic scripts, in this order: each may use what those before it declare.
+/// Classic scripts, in this order: each may use declarations of earlier ones.
 const SCRIPTS: [&str; 13] = [
     SHARED_SCRIPTS[0],
     SHARED_SCRIPTS[1],
@@ -70,7 +70,7 @@ const PLOT_LICENCE: &str = include_str!("page/vendor/uplot/LICENSE");
 const BUDGET: u64 = 5_000_000;
 
 /// Returns the style sheets that a page can have, as they are between their tags. A document with a content
-/// security policy that opens pages allows them by their hashes.
+/// security policy that opens pages allows the hashes of these.
 pub fn inline_styles() -> [String; 2] {
     [STYLE, PLOT_STYLE].map(|style| format!("\n{style}"))
 }
@@ -163,8 +163,8 @@ impl<'a> Page<'a> {
     /// Writes the page.
     ///
     /// # Errors
-    /// Those of `out`, and [`TooLarge`](crate::TooLarge) if the parts that cannot be coarsened take more than
-    /// the budget.
+    /// Returns the errors of `out`, and [`TooLarge`](crate::TooLarge) if the parts that cannot be coarsened
+    /// take more than the budget.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let has_time = self.has_reports() || self.profile.threads.iter().any(|thread| thread.track.is_some());
         let own = SCRIPTS.iter().chain(&[STYLE, HEAD, BODY]).map(|text| text.len()).sum::<usize>();

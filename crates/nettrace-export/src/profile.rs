@@ -45,9 +45,9 @@ pub use sum::ProfileSum;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Process {
-    /// Its number.
+    /// Process id.
     pub id: u64,
-    /// Its program's name, if the recording says so.
+    /// Name of the program, if the recording has it.
     pub name: Option<String>,
     /// The frame of the process, as dotnet-trace writes it: `Process64 NAME (ID) Args: ARGUMENTS`.
     pub frame: String,
@@ -57,15 +57,15 @@ pub struct Process {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Thread {
-    /// Its process.
+    /// The thread's process.
     pub process: ProcessIndex,
-    /// Its number.
+    /// Thread id.
     pub id: u64,
-    /// Its name, where the recording or the kernel's account of threads has it.
+    /// Thread name, if the recording or the kernel's account of threads has it.
     pub name: Option<String>,
-    /// Its role in the runtime, if events report it.
+    /// Role in the runtime, if events report it.
     pub role: Option<ThreadRole>,
-    /// The frame that stands for it: `Thread (ID)`, followed by its name or by its role in the runtime.
+    /// The pseudo-frame of the thread: `Thread (ID)`, followed by its name or by its role in the runtime.
     pub frame: String,
     /// The thread's samples in the order of time; `None` where only [`Profile::stack_totals`] were wanted.
     pub track: Option<Track>,
@@ -80,7 +80,7 @@ pub struct StackTotal {
     /// The stack; `None` if it is not to be shown.
     pub stack: Option<StackId>,
     /// The state of the thread; [`ThreadState::Working`] where that was not [asked](crate::Options::idle), or
-    /// is not known.
+    /// is unknown.
     pub state: ThreadState,
     /// The sum of its samples' weights.
     pub weight: u64,
@@ -145,7 +145,7 @@ impl Profile {
         self.processes.get(thread.process.index())
     }
 
-    /// A total whose stack is shown.
+    /// Returns a total and its shown stack; `None` if the stack is hidden.
     pub fn shown(&self, total: TotalIndex) -> Option<(&StackTotal, StackId)> {
         let total = self.stack_totals.get(total.index())?;
         Some((total, total.stack?))
@@ -177,13 +177,14 @@ impl Profile {
         self.weight_where(|total| total.state == ThreadState::Idle)
     }
 
-    /// Returns the weight shown of threads that waited in the midst of work, or had no processor, where [idle
+    /// Returns the shown weight of threads that waited in the midst of work, or for a processor, where [idle
     /// time](crate::Options::idle) is left out.
     pub fn blocked(&self) -> u64 {
         self.weight_where(|total| total.state.is_held_up() && total.stack.is_some())
     }
 
-    /// Returns the part of [that](Self::blocked) in which threads had no processor, by the kernel's samples.
+    /// Returns the part of [`blocked`](Self::blocked) in which threads were ready to run, but not on a
+    /// processor, by the kernel's samples.
     pub fn ready(&self) -> u64 {
         self.weight_where(|total| total.state == ThreadState::Ready && total.stack.is_some())
     }

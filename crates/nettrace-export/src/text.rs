@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use clr_events::is_control;
 
-/// A JSON string. It escapes only the characters that require it and those that control a terminal: Perfetto
-/// shows `\u003c` literally.
+/// A JSON string. Only characters that require it and characters that control a terminal are escaped:
+/// Perfetto shows `\u003c` literally.
 pub(crate) fn json_string(out: &mut dyn Write, text: &str) -> io::Result<()> {
     quoted(out, text, |c| matches!(c, '"' | '\\') || is_control(c))
 }

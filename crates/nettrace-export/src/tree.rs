@@ -23,7 +23,7 @@ pub(crate) struct Node {
     pub(crate) inclusive: u64,
 }
 
-/// Callers come before those that they call; the first node is the root.
+/// Callers precede their callees; the first node is the root.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) nodes: Vec<Node>,

@@ -11,7 +11,7 @@ pub struct WriteOptions<'a> {
     /// True if threads stay apart in the formats that show no time, each thread being the first frame of its
     /// stacks.
     pub by_thread: bool,
-    /// True if cells of CSV that a spreadsheet would take for a formula, those that begin with `=`, `+`, `-`
+    /// True if cells of CSV that a spreadsheet would take for a formula, beginning with `=`, `+`, `-`
     /// or `@`, get an apostrophe in front. Programs that read the CSV would see it, so it is only for
     /// spreadsheets.
     pub for_spreadsheets: bool,

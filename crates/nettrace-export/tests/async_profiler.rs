@@ -1,5 +1,5 @@
-//! Stacks as the awaits have them, by the asynchronous profiler of .NET 11. No such runtime has been at hand:
-//! the buffers are written by its published layout.
+//! Stacks as the awaits have them, from the asynchronous profiler of .NET 11. Without such a runtime at hand,
+//! the buffers are written in its published layout.
 
 use std::collections::BTreeMap;
 
@@ -223,12 +223,12 @@ fn state_machines_are_below_their_awaiters() {
     let whole = ["Main", "Handle", "Read", "Parse"];
     assert_eq!(seen, expected(&[(&whole, 200), (&whole[..3], 100), (&whole[2..], 50)]));
     assert_eq!(left_out, 0);
-    // Without awaits the stacks are those of the thread, which are read once.
+    // Without awaits the stacks are the thread's own, which are read once.
     let (plain, _) = read(&recording, false);
     assert_eq!(plain, expected(&[(&["MoveNext", "Read", "Parse"], 250), (&["MoveNext", "Read"], 100)]));
 }
 
-/// Methods that the runtime suspends have no state machine: its wrapper runs them.
+/// Methods that the runtime suspends lack a state machine: its wrapper runs them.
 #[test]
 fn resumed_methods_are_below_their_awaiters() {
     let events = [

@@ -87,7 +87,7 @@ impl Recording {
     }
 }
 
-/// A stack whose root is another method at each sample.
+/// A stack with another method as its root at each sample.
 fn root_changes(samples: u32) -> Vec<u8> {
     let frames: Vec<u64> = (0..DEPTH).map(|frame| BASE + 16 * frame).collect();
     let mut recording = Recording::new(&frames);
@@ -124,7 +124,7 @@ fn read(recording: &[u8], tracks: bool) -> (Profile, Omissions) {
     builder.finish(events.events().info()).expect("time order")
 }
 
-/// The most memory that the process has ever held, in bytes.
+/// Peak memory of the process, in bytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -175,8 +175,8 @@ const FORMATS: [Format; 9] = [
 /// One test, since it measures the memory of the whole process.
 #[test]
 fn memory_and_results_are_bounded_by_the_recording() {
-    // 64 MB, and 32 bytes for each that was recorded. 20,000 samples whose every frame is another stack would
-    // take 600 MB.
+    // 64 MB, and 32 bytes for each that was recorded. 20,000 samples, each frame of which starts another
+    // stack, would take 600 MB.
     let recording = root_changes(20_000);
     let before = peak();
     let (profile, missing) = read(&recording, false);

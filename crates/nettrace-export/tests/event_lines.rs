@@ -6,7 +6,7 @@ use nettrace_export::events::{JsonLines, LineContent, TableLines};
 use nettrace_synth::v6::Trace;
 use nettrace_synth::{self as synth, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload};
 
-/// A recording of an event with an array of objects, whose only field has a name of 20,000 letters.
+/// A recording of an event with an array of objects with one field each; its name has 20,000 letters.
 fn long_names(elements: usize) -> Vec<u8> {
     let element = Type::Object(vec![Field::new(&"n".repeat(20_000), Type::Byte)]);
     let fields = vec![Field::new("Items", Type::Array(Box::new(element)))];

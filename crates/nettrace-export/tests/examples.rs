@@ -18,6 +18,6 @@ fn a_flame_graph_shows_allocated_types() {
     fs::write(&recording, bytes).expect("a file");
     flame_graph::flame_graph(&recording, &page).expect("a page");
     let page = fs::read_to_string(page).expect("a page");
-    // Its data is compressed: the beginning of gzip, in base64.
+    // The page's data is compressed: the beginning of gzip, in base64.
     assert!(page.contains("id=\"data\">H4sI") && page.ends_with("</html>\n"), "{} bytes", page.len());
 }

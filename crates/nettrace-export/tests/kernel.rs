@@ -1,6 +1,6 @@
 //! The kernel's samples of a real process: time on and off the processors.
 //!
-//! The workload was told to sleep 120 and 100 ms, and to compute until 250 ms had passed by its own clock.
+//! The workload was told to sleep 120 and 100 ms, and to compute until 250 ms of its own clock had passed.
 
 #[path = "../../nettrace/tests/reference/files.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
@@ -34,7 +34,7 @@ fn working(metric: Metric) -> Options {
 }
 
 /// The sums of the fields of the kernel's events, by the other decoder: samples, milliseconds on the
-/// processors, nanoseconds off them, and the part of those that was preempted.
+/// processors, nanoseconds off them, and the preempted part of the latter.
 fn recorded(bytes: &[u8]) -> [u64; 4] {
     let mut sums = [0; 4];
     let mut reader = SliceReader::new(bytes).expect("a recording");
@@ -174,7 +174,7 @@ fn a_method_lasts_as_long_as_its_program_says() {
     assert!(spin.abs_diff(250_000_000) <= 2_500_000, "{spin}");
     let sleep = inclusive(&wall, "!System.Threading.Thread.Sleep(");
     assert!((220_000_000..222_200_000).contains(&sleep), "{sleep}");
-    // The sleeping method of the program waited, and the computing one had no processor.
+    // The sleeping method of the program waited, and the computing one was preempted.
     let name = |frame| wall.frames.full_name(frame).to_owned();
     let wait = blocked_methods(&wall)[0];
     let (method, weight) = (wait.method, wait.weight);
@@ -310,7 +310,7 @@ fn every_sample_counts_for_one_kind_of_code() {
     let cpu = profile(&bytes, working(Metric::Cpu));
     let by_origin: BTreeMap<_, _> = processor_time(&cpu, &pauses).into_iter().collect();
     assert_eq!(by_origin.values().sum::<u64>(), cpu.total());
-    // The collector has no symbols: its samples are those of native code in the six pauses.
+    // The collector lacks symbols: its samples are the samples of native code in the six pauses.
     assert!(!processor_time(&cpu, &[]).iter().any(|(origin, _)| *origin == CodeOrigin::Gc));
     assert!(by_origin[&CodeOrigin::Gc] > 0, "{by_origin:?}");
     let compiling: u64 = inclusive(&cpu, "libclrjit.so!");

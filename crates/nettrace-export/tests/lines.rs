@@ -26,7 +26,7 @@ fn recording() -> Vec<u8> {
     files::bytes_of(&files::testdata().join("workload/lines/Lines.nettrace.xz"))
 }
 
-/// The weights of stacks by their names, and the outcomes of lines.
+/// The weights of stacks, keyed by names, and the outcomes of lines.
 fn folded(bytes: &[u8], options: Options, lines: bool) -> (String, LineCounts) {
     let mut events = nettrace::SliceReader::new(bytes).unwrap();
     let mut builder = ProfileBuilder::new(options.with_lines(lines));

@@ -12,7 +12,7 @@ const METHODS: [(&str, &str, &str, &str, &str); 10] = [
     ("N.C", "Over", "void  (class A.X)", "N.C.Over(class A.X)", "N.C.Over(A.X)"),
     ("N.C", "Over", "void  (class B.X)", "N.C.Over(class B.X)", "N.C.Over(B.X)"),
     ("N.C", "Under", "void  (class B.X)", "N.C.Under(class B.X)", "N.C.Under(X)"),
-    // Overloads, whose bodies have no parameters.
+    // Overloads: bodies lack their parameters.
     ("N.C+<Run>d__7", "MoveNext", "instance void  ()", "N.C+<Run>d__7.MoveNext()", "N.C.Run [async d__7]"),
     ("N.C+<Run>d__8", "MoveNext", "instance void  ()", "N.C+<Run>d__8.MoveNext()", "N.C.Run [async d__8]"),
     ("N.C+<Go>d__9", "MoveNext", "instance void  ()", "N.C+<Go>d__9.MoveNext()", "N.C.Go [async]"),

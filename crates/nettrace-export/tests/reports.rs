@@ -58,7 +58,7 @@ fn a_wait_for_a_lock_lasts_as_long_as_the_runtime_says() {
     let recording = recording(&[
         (CONTENTION_START, 2, 10_000, &START),
         (CONTENTION_STOP, 1, 15_000, &stop(2500.75)),
-        // It began before the recording.
+        // The contention began before the recording.
         (CONTENTION_STOP, 1, 20_000, &stop(700.0)),
     ]);
     let report = contention(&recording);
@@ -185,7 +185,7 @@ fn jitting(method_id: u64) -> [Value; 8] {
     [id, module, token, il_size, text(), text(), text(), Value::UInt16(9)]
 }
 
-/// A method whose flags say that it was compiled.
+/// A method with flags that say that it was compiled.
 fn compiled(method_id: u64) -> [Value; 10] {
     let text = || Value::string16("");
     let ids = [Value::UInt64(method_id), Value::UInt64(1), Value::UInt64(0x1000)];
@@ -229,7 +229,7 @@ fn the_duration_of_compiling_may_be_unknown() {
 #[test]
 fn a_method_that_could_not_be_compiled_hides_no_other() {
     let recording = recording(&[
-        // This one has no end, nor has one within another.
+        // This one never ends, nor does a nested one.
         (JITTING_STARTED, 1, 1_000, &jitting(1)),
         (JITTING_STARTED, 1, 10_000, &jitting(2)),
         (JITTING_STARTED, 1, 11_000, &jitting(3)),

@@ -45,7 +45,7 @@ struct Recording {
     events: Vec<Event>,
 }
 
-/// Where and when an event is written.
+/// The place and time of an event.
 #[derive(Clone, Copy)]
 struct At<'a> {
     /// Microseconds.
@@ -299,7 +299,7 @@ fn requests_are_paired_by_their_activity() {
     assert_eq!((a.count, a.errors, a.role), (2, 0, SpanRole::Server));
     assert_eq!((a.latencies.total, a.latencies.max), (micros(300), micros(200)));
     assert_eq!((b.count, b.latencies.p50, b.latencies.max), (1, micros(800), micros(800)));
-    // The one whose requests took longest together comes first.
+    // The route with the longest total time is first.
     assert_eq!(report.rows[0].name, "GET /b");
     assert!((a.per_second - 2.0 / 0.000_95).abs() < 0.01, "{}", a.per_second);
     assert_eq!((a.implied, a.cut_by_end, report.left_out), (0, 0, 0));
@@ -430,11 +430,11 @@ fn a_stop_ends_the_spans_of_its_thread_but_not_parallel_ones() {
     let mut recording = Recording::default();
     recording
         .request_start(at(100, 1, &[1, 1]), "/")
-        // It runs on on another thread, and ends after the request.
+        // The call goes on on another thread, and ends after the request.
         .call_start(at(150, 1, &[1, 1, 1]), "/beside")
         .related(&[1, 1])
         .request_start(at(160, 2, &[1, 2]), "/other")
-        // Its Stop is missing.
+        // The call's Stop is missing.
         .call_start(at(200, 1, &[1, 1, 2]), "/within")
         .related(&[1, 1])
         .request_stop(at(300, 1, &[1, 1]))
@@ -698,12 +698,12 @@ fn the_time_of_a_request_is_where_it_went() {
         .task_event(at(600, 3, &[]), 18, &[2])
         // The thread of the pool has nothing more to do.
         .event(at(600, 3, &[]), (RUNTIME, 57, "", None), &[])
-        // Without the request, whose work has ended: it waits.
+        // Without the request, which has finished its work: it waits.
         .request_stop(at(800, 4, request));
     let report = recording.report();
-    // On a thread: 100 to 200, 400 to 420, 500 to 600 by what was queued and what goes on; in the call 200 to
-    // 400 without the pause; in the queue from 420, because the thread that queued it worked until then;
-    // waiting from 600.
+    // On a thread: 100 to 200, 400 to 420, 500 to 600 from queued and continued work; in the call 200 to 400
+    // without the pause; in the queue from 420, because the thread that queued it worked until then; waiting
+    // from 600.
     assert_eq!(parts(row(&report, "GET /")), [Some(220), Some(20), Some(180), Some(80), Some(200)]);
     assert_eq!(row(&report, "https://example.org/x").parts, None);
 }

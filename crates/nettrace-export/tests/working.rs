@@ -269,7 +269,7 @@ fn time_that_the_kernel_sampled_does_not_count_by_the_runtimes_samples_as_well()
 fn processor_time_is_the_time_that_samples_stand_for() {
     let mut recording = Recording::new();
     let value = |milliseconds: u64| payload(&[Value::UInt64(milliseconds)]);
-    // The runtime's sampler knows nothing of processors, and does not count beside the kernel.
+    // The runtime's sampler is unaware of processors, and does not count if the kernel samples.
     recording.samples(7, 0, 200, TRANSFER, MANAGED).samples(9, 0, 200, TRANSFER, MANAGED);
     for time in 1..=10 {
         recording.event(ON_CPU, 7, time * 10 * MS, HOT, value(10));
@@ -509,7 +509,7 @@ fn contention_events_make_a_thread_blocked_without_the_kernel() {
     recording.samples(7, 0, 101, TRANSFER, EXTERNAL).samples(8, 0, 101, HOT, EXTERNAL);
     let half = MS / 2;
     recording.contention(7, 20 * MS + half, 80 * MS + half);
-    // A thread that has no samples has no time.
+    // A thread without samples does not get time.
     recording.contention(99, 20 * MS, 80 * MS);
     let bytes = recording.finish();
     for metric in [Metric::Wall, Metric::Cpu] {

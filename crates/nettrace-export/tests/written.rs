@@ -128,7 +128,7 @@ fn code_in_the_place_of_other_code_keeps_its_name() {
     assert_eq!(exclusive_weights(&profile), expected);
     assert!(missing.unresolved.is_empty());
 
-    // Those who read it in one call need not know.
+    // Readers in one call need not know.
     assert_eq!(read_as_file(&recording), (expected.to_vec(), 2));
     let options = Options::new(Metric::Wall).with_kinds(false);
     // Bytes before the recording are not part of it.
@@ -168,7 +168,7 @@ fn exclusive_weights(profile: &Profile) -> Vec<(String, u64)> {
     rows.map(|row| (row.frame.rsplit('.').next().unwrap_or_default().to_owned(), row.exclusive)).collect()
 }
 
-/// A thread without managed frames has no samples: its previous stack does not show its work.
+/// A thread without managed frames is not sampled: its previous stack does not show its work.
 #[test]
 fn a_thread_that_the_sampler_no_longer_finds_is_idle() {
     let mut trace = trace();

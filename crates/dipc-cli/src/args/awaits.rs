@@ -16,7 +16,7 @@ pub(crate) struct AwaitArgs {
 }
 
 impl AwaitArgs {
-    /// Returns a grouping with that of the argument.
+    /// Returns a grouping with the argument's grouping added.
     pub(crate) const fn grouping(self, others: CausalGrouping) -> CausalGrouping {
         others.with_awaits(self.awaits)
     }

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use clap::builder::Resettable;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
-/// The arguments or subcommands of a command, which are defined when the command is used: to define those of
-/// all commands takes as long as everything else that `dipc ps` does.
+/// The arguments or subcommands of a command, which are defined when the command is used: defining all
+/// commands' arguments takes as long as everything else that `dipc ps` does.
 #[derive(Debug)]
 pub(crate) struct Deferred<T>(T);
 

@@ -334,7 +334,7 @@ impl GroupingArg {
     }
 }
 
-/// Returns the name of a group of objects, or a placeholder if it has none.
+/// Returns the name of a group of objects, or a placeholder for unnamed groups.
 pub(crate) fn or_none(name: &str) -> &str {
     if name.is_empty() { "(none)" } else { name }
 }

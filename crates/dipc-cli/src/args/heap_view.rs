@@ -65,7 +65,7 @@ impl MemoryFormat {
 }
 
 impl HeapViewArgs {
-    /// Prints a heap. `title` is that of a page.
+    /// Prints a heap. `title` is the page's title.
     pub(crate) fn show(&self, heap: &Heap, title: &str, format: MemoryFormat) -> Result<(), Failure> {
         let graph = &heap.graph;
         let report = match format {

@@ -1,4 +1,4 @@
-//! Arguments that select the process whose events are recorded.
+//! Arguments that select the process to record.
 
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::process::target::{TargetSelector, parse_address};
 use crate::record::source::SourceSelector;
 
-/// The arguments of [`SourceArgs`] that name a source. A command takes one of them.
+/// The arguments of [`SourceArgs`] that name a source; mutually exclusive.
 pub(crate) const SOURCES: [&str; 6] =
     ["process_id", "name", "endpoint", "diagnostic_port", "command", "dsrouter"];
 

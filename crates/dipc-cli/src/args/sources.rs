@@ -11,7 +11,7 @@ use crate::args::target::ReachArgs;
 use crate::exit::Failure;
 use crate::record::source::{SourceSelector, SourcesSelector};
 
-/// The arguments of which at least one is required. `--all` goes with a name, or alone.
+/// Arguments that select processes; at least one is required. `--all` goes with a name, or alone.
 const NEEDED: [&str; 7] =
     ["process_ids", "name", "endpoint", "diagnostic_port", "command", "dsrouter", "all"];
 /// The arguments of which a command takes at most one.

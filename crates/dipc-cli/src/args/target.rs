@@ -13,7 +13,7 @@ use crate::exit::Failure;
 use crate::inspect::core_source::Source;
 use crate::process::target::{FoundTarget, TargetSelector};
 
-/// The arguments of [`TargetArgs`] that name a process. A command takes one of them.
+/// The arguments of [`TargetArgs`] that name a process; mutually exclusive.
 pub(crate) const TARGETS: [&str; 3] = ["process_id", "name", "endpoint"];
 
 /// The selection of a process.
@@ -58,7 +58,7 @@ impl TargetArgs {
     }
 }
 
-/// The process that one of the three arguments names.
+/// Returns the process named with one of the three arguments.
 pub(crate) fn selector(
     process_id: Option<u32>,
     name: Option<&String>,

@@ -1,4 +1,4 @@
-//! Missing parts of core dumps, and advice for taking one that has them.
+//! Missing parts of core dumps, and advice for taking a complete one.
 
 use clr_dump::{CopiedContent, CopyNote};
 

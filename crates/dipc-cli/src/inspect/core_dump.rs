@@ -27,7 +27,7 @@ pub(crate) struct Analysis<'s> {
     pub(crate) runtime: &'s Runtime,
     pub(crate) names: Names<'s>,
     symbols: NativeSymbols,
-    /// The texts of frames by their address and whether it is a return address: stacks share most frames.
+    /// Frames as text, by address and whether it is a return address: stacks share most frames.
     texts: RefCell<HashMap<(u64, bool), FrameText>>,
     pub(crate) threads: Vec<ManagedThread>,
     /// The threads that have registers and that the runtime does not know.
@@ -49,7 +49,7 @@ pub(crate) struct ManagedThread {
     pub(crate) frames: Vec<FrameText>,
     /// The exceptions that it handles or has thrown last, each with its causes.
     pub(crate) exceptions: Vec<(ExceptionState, Vec<ExceptionText>)>,
-    /// The reason why what is known of them is incomplete or uncertain.
+    /// The reason why the exceptions are incomplete or uncertain.
     pub(crate) exceptions_doubt: Option<String>,
     /// The monitors that it waits for, the innermost first.
     pub(crate) waits: Vec<MonitorWait>,
@@ -76,8 +76,8 @@ impl<'s> Analysis<'s> {
         Self::with_registers(source, runtime, &registers, || {})
     }
 
-    /// The same with the registers of threads by their ids. `walked` is called once the stacks are walked;
-    /// names are read later.
+    /// Like `new`, with the registers of threads, keyed by thread id. `walked` is called once the stacks are
+    /// walked; names are read later.
     pub(crate) fn with_registers(
         source: &'s Source,
         runtime: &'s Runtime,
@@ -159,7 +159,7 @@ impl<'s> Analysis<'s> {
             return (Vec::new(), Some(format!("its exceptions are not known: {missing}")));
         }
         if read.is_uncertain && self.source.pid().is_some() {
-            // They are already others.
+            // The exceptions have changed.
             return (
                 Vec::new(),
                 Some("its exceptions are not known: they changed, or were moved, in each attempt".to_owned()),
@@ -206,7 +206,7 @@ impl<'s> Analysis<'s> {
         let address = frame.position.lookup_address(frame.ip);
         let image = self.runtime.native_image(self.source.memory(), address);
         let text = native_frame_text(frame, image.as_deref(), &self.symbols);
-        // Code that the compiler has made has no name but a symbol.
+        // Compiler-generated code is unnamed but for a symbol.
         if frame.code.is_some() {
             return FrameText { name: text.name, ..frame_text(frame.ip, None) };
         }
@@ -264,7 +264,8 @@ pub(crate) fn touch(memory: &dyn Memory, files: &[MappedFile], registers: &[(u64
     names.known_modules();
 }
 
-/// The threads of a core dump with native frames only: the runtime's data is missing, or there is no runtime.
+/// The threads of a core dump with native frames only: the runtime's data is missing, or the process ran
+/// without a runtime.
 pub(crate) fn native_threads(core: &CoreFile) -> Vec<NativeThread> {
     let (images, symbols) = (NativeImages::new(core.files()), NativeSymbols::new(None));
     let thread = |thread: &CoreThread| {

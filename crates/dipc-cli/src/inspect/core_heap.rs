@@ -142,7 +142,7 @@ pub(crate) fn check(source: &Source, bytes: u64, walk: &HeapWalk) -> Result<(), 
     Ok(())
 }
 
-/// The sentence about a heap whose objects a collection was moving.
+/// The sentence about a heap that was dumped during a collection that moved objects.
 pub(crate) fn moving(source: &Source, missing: u64) -> String {
     let when = if source.pid().is_some() {
         "A collection moves objects at this moment"
@@ -170,7 +170,7 @@ struct Reader {
     types: BTreeSet<u64>,
     /// The last types that were not among these.
     recent_types: [u64; 8],
-    /// Words of stacks, in rising order, as the objects come.
+    /// Words of stacks, in ascending order like the objects.
     words: std::iter::Peekable<std::vec::IntoIter<u64>>,
     /// Objects that words of stacks point into.
     on_stacks: Vec<u64>,
@@ -219,8 +219,8 @@ impl HeapVisitor for Reader {
     }
 }
 
-/// The words of all stacks that can be addresses of objects, in rising order, and the number of threads whose
-/// stacks could not be searched.
+/// The words of all stacks that can be addresses of objects, in rising order, and the number of threads with
+/// stacks that could not be searched.
 fn stack_words(analysis: &Analysis<'_>) -> (Vec<u64>, u64) {
     let mut words = Vec::new();
     let mut without = 0;
@@ -230,7 +230,7 @@ fn stack_words(analysis: &Analysis<'_>) -> (Vec<u64>, u64) {
             Ok(found) => words.extend(found),
             Err(_) => without += 1,
         }
-        // It runs managed code, in which only registers say where its frames are.
+        // The thread runs managed code, in which only registers locate its frames.
         if registers.is_none() && of.thread.is_cooperative {
             without += 1;
         }
@@ -312,7 +312,7 @@ fn add_types(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraph
         let is_array = names.is_array(id);
         builder.add_type(MemoryType { id, module_id, name: &name, whole_name: &whole_name, is_array });
     }
-    // Objects with static fields are of no module.
+    // Objects with static fields do not belong to a module.
     builder.add_module(0, "");
     for (id, module) in modules {
         builder.add_module(id, &module.path);

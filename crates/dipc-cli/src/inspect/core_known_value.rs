@@ -32,7 +32,7 @@ pub(crate) fn known_text(type_name: &str, fields: &[FieldValue]) -> Option<Strin
     })
 }
 
-/// The value in a `Nullable`, which is [`Value::Null`] if it has none; `None` of other types.
+/// The value in a `Nullable`, [`Value::Null`] if it is empty; `None` for other types.
 pub(crate) fn nullable<'v>(type_name: &str, fields: &'v [FieldValue]) -> Option<&'v Value> {
     if !type_name.starts_with("System.Nullable`1[") {
         return None;

@@ -110,7 +110,7 @@ impl Source {
         })
     }
 
-    /// The exit code: a truncated core was read as far as it goes.
+    /// The exit code: a truncated core was read up to its end.
     pub(crate) fn exit(&self) -> Exit {
         match self.core() {
             Some(core) if core.is_truncated() => Exit::Incomplete,
@@ -141,7 +141,8 @@ fn is_open_stream(path: &Path) -> bool {
     path.as_os_str() == "-" || (is_descriptor && path.metadata().is_ok_and(|file| !file.is_file()))
 }
 
-/// Fails for a program that was compiled ahead of time, whose runtime does not say what a view is about.
+/// Fails for a program that was compiled ahead of time, because its runtime does not describe the view's
+/// subject.
 pub(crate) fn check_described(runtime: &Runtime, what: &str) -> Result<(), Failure> {
     if !runtime.is_native_aot() {
         return Ok(());
@@ -153,7 +154,7 @@ pub(crate) fn check_described(runtime: &Runtime, what: &str) -> Result<(), Failu
     .with_help("of such programs threads, stacks, exceptions, modules, heap, paths, objects, strings and handles are known"))
 }
 
-/// Returns true if a file is a core dump, by its first bytes. A pipe is not looked into.
+/// Returns true if the first bytes of a file identify a core dump. Pipes are not read.
 pub(crate) fn is_core(path: &Path) -> bool {
     const TYPE: usize = 16;
     const CORE: u8 = 4;

@@ -15,7 +15,7 @@ pub(crate) struct FrameText {
     /// The file of the module.
     pub(crate) module: Option<String>,
     pub(crate) token: Option<u32>,
-    /// True if the method was made in memory, and has no name.
+    /// True if the method was made in memory, without a name.
     pub(crate) is_dynamic: bool,
     /// True if the method belongs to another assembly than the framework's.
     pub(crate) is_user_code: bool,
@@ -101,7 +101,7 @@ fn is_user_assembly(file_name: &str, path: &str) -> bool {
     !name.is_empty() && !is_framework(name, path)
 }
 
-/// The C# name of a method with its namespace; `None` if it has no name.
+/// The C# name of a method with its namespace; `None` for unnamed methods.
 pub(crate) fn method_text(method: &Method) -> Option<String> {
     frame_text(0, Some(method)).name.map(|name| name.text)
 }

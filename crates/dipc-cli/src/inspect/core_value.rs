@@ -11,13 +11,13 @@ const MAX_ELEMENTS: usize = 16;
 
 /// A field in words.
 pub(crate) struct FieldText {
-    /// Its name, after those of the structures that it is in.
+    /// Name of the field, after the names of its enclosing structures.
     pub(crate) name: String,
     pub(crate) type_name: String,
     pub(crate) value: String,
 }
 
-/// Returns fields in words; those of structures one by one.
+/// Returns fields in words; fields of structures individually.
 pub(crate) fn field_texts(names: &Names<'_>, fields: &[FieldValue]) -> Vec<FieldText> {
     let mut texts = Vec::new();
     for field in fields {
@@ -119,7 +119,7 @@ pub(crate) fn value_text(value: &Value) -> String {
     }
 }
 
-/// A text in quotes, of which those inside are escaped.
+/// A string in quotes, with quotes in it escaped.
 pub(crate) fn quoted(text: &str, is_cut: bool) -> String {
     format!("\"{}{}\"", text.replace('"', "\\\""), if is_cut { "…" } else { "" })
 }
@@ -139,7 +139,7 @@ fn special(number: f64) -> Option<&'static str> {
     }
 }
 
-/// A number as JSON, which lacks those that have a name.
+/// A number as JSON; numbers that JSON lacks are written by name.
 fn float(number: f64) -> JsonValue {
     special(number).map_or(JsonValue::Float(number), |name| JsonValue::Text(name.to_owned()))
 }
@@ -174,7 +174,7 @@ pub(crate) enum JsonValue {
     },
     Enumeration {
         number: i64,
-        /// None if the number has no name.
+        /// `None` for ordinary numbers.
         name: Option<String>,
     },
     Buffer {

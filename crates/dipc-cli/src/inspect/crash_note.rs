@@ -1,4 +1,4 @@
-//! The description of a crash beside a recording: `app.nettrace.crash.txt` for `app.nettrace`.
+//! The description of a crash next to a recording: `app.nettrace.crash.txt` for `app.nettrace`.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -40,7 +40,7 @@ pub(crate) fn add_fact(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "{name:<NAME$}: {}", escape_controls(value));
 }
 
-/// Adds the cause, which comes first.
+/// Adds the cause as the first line.
 pub(crate) fn add_cause(text: &mut String, cause: &str, details: &[String]) {
     add_fact(text, CAUSE, cause);
     for line in details {
@@ -49,7 +49,7 @@ pub(crate) fn add_cause(text: &mut String, cause: &str, details: &[String]) {
 }
 
 impl CrashNote {
-    /// Reads the description beside a recording; `None` if there is none.
+    /// Reads the description next to a recording, if any.
     pub(crate) fn beside(recording: &Path) -> Option<Self> {
         let path = std::path::absolute(crash_path(recording, ".crash.txt")).ok()?;
         let mut text = String::new();

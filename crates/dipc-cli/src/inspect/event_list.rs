@@ -147,7 +147,7 @@ fn show<O: Ordered + Send>(mut readings: Vec<Reading<'_, O>>, writer: &mut Write
     reading.finish()
 }
 
-/// Reads a whole recording for the names in it. Warnings about damage come from the second reading.
+/// Reads a whole recording for the names in it. The second reading reports warnings about damage.
 fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failure> {
     if !file.is_file() && file.exists() || file.as_os_str() == "-" {
         let what = format!("symbols: {}: it has to be read twice, which only a file can be", file.display());
@@ -160,7 +160,7 @@ fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failu
     Ok(code.symbolizer())
 }
 
-/// A list of events that is written while they arrive, in time order as far as possible without waiting.
+/// A list of events that is written while they arrive, in time order within the limits of not waiting.
 pub(crate) struct LiveList<'o> {
     filter: Filter,
     formatter: Formatter<'static>,

@@ -50,7 +50,7 @@ pub(crate) struct Export<'a> {
     /// The recording; `-` is standard input.
     pub(crate) file: &'a Path,
     pub(crate) format: ExportFormat,
-    /// The path of the result: `-` is standard output, `None` a file beside the recording.
+    /// The path of the result: `-` is standard output, `None` a file next to the recording.
     pub(crate) output: Option<&'a Path>,
     pub(crate) metric: Option<Metric>,
     pub(crate) profile: ProfileOptions,
@@ -63,7 +63,7 @@ pub(crate) struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    /// The export of a recording to a file beside it, without further options.
+    /// The export of a recording to a file next to it, without further options.
     pub(crate) fn beside(file: &'a Path, format: ExportFormat, names: NameForm) -> Self {
         Self {
             file,
@@ -128,7 +128,7 @@ impl<'a> Export<'a> {
         Ok((exit, path))
     }
 
-    /// Reads the recording for a page. Findings are those of the whole of it.
+    /// Reads the recording for a page. Findings are for the whole recording.
     fn read_page(&self) -> Result<RecordingPage, Failure> {
         let is_whole = self.profile.selection.is_all() && !self.profile.changes_stacks();
         page::read(self.file, &self.profile, self.metric, self.findings.filter(|_| is_whole))
@@ -207,7 +207,7 @@ impl<'a> Export<'a> {
     }
 }
 
-/// The path of an export beside its recording.
+/// The path of an export next to its recording.
 pub(crate) fn sibling_path(recording: &Path, format: ExportFormat) -> Result<PathBuf, Failure> {
     let path = recording.with_extension(format.extension());
     if path == recording {

@@ -9,9 +9,9 @@ use nettrace_edit::{EventMatch, Miss};
 use crate::duration;
 use crate::render::{messages, units};
 
-/// The most names that are suggested.
+/// Maximum number of suggested names.
 const PROPOSED: usize = 5;
-/// The least similarity, out of 1, at which one name is suggested for another.
+/// Minimum similarity, out of 1, at which one name is suggested for another.
 const ALIKE: f64 = 0.8;
 
 /// Warns of filter values that matched nothing.

@@ -1,4 +1,4 @@
-//! Heaps from recordings and `.gcdump` files, and what is missing from them.
+//! Heaps from recordings and `.gcdump` files, and their missing parts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::inspect::memory_use::MemoryUse;
 use crate::inspect::recording::{Recording, is_gcdump};
 use crate::render::{messages, units};
 
-/// A heap, and the exit code for what is missing from it.
+/// A heap, and the exit code for its missing parts.
 pub(crate) struct Heap {
     pub(crate) graph: HeapGraph,
     /// The memory around it; `None` if the source does not have it.
@@ -24,7 +24,7 @@ pub(crate) struct Heap {
 /// The graph that is made of the events of a recording.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GraphOfEvents {
-    /// The process whose heap it is; that of the first dump if `None`.
+    /// The process with the heap; the process of the first dump if `None`.
     pub(crate) pid: Option<u64>,
     /// True if keys of dependent handles reference their values.
     pub(crate) dependent_edges: bool,
@@ -128,7 +128,7 @@ pub(crate) enum GraphSource {
     Memory,
 }
 
-/// Reports what is missing from a graph. Returns the exit code for it.
+/// Reports the missing parts of a graph. Returns the exit code for them.
 pub(crate) fn warn_of_missing(of: &Completeness, source: GraphSource) -> Exit {
     let say = |count: u64, what: &str| {
         if count > 0 {
@@ -213,7 +213,7 @@ pub(crate) fn warn_of_missing(of: &Completeness, source: GraphSource) -> Exit {
     if of.is_complete() { Exit::Done } else { Exit::Incomplete }
 }
 
-/// Returns sentences about what is missing from a graph.
+/// Returns sentences about the missing parts of a graph.
 pub(crate) fn missing_in_words(of: &Completeness) -> Vec<String> {
     let mut notes = Vec::new();
     if of.is_cut {

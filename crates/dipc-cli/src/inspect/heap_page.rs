@@ -24,7 +24,7 @@ const BODY: &str = include_str!("heap_page/assets/body.html");
 const OWN_STYLE: &str = include_str!("heap_page/assets/page.css");
 const SCRIPT: &str = include_str!("heap_page/assets/page.js");
 
-/// The most bytes of a page.
+/// Maximum size of a page in bytes.
 pub(crate) const BUDGET: usize = 5_000_000;
 /// Maximum number of nodes to build of the dominator tree by types, and of nodes of a page.
 pub(crate) const MAX_TREE_NODES: usize = 1 << 20;
@@ -34,10 +34,10 @@ const MAX_TYPES: usize = 5_000;
 const MAX_TYPES_WITH_PATHS: usize = 200;
 /// Maximum number of objects to visit for paths: each type visits all objects.
 const MAX_PATH_VISITS: u64 = 200_000_000;
-/// The most paths of a type, and the most steps of a path.
+/// Maximum number of paths of a type, and of steps of a path.
 const PATHS: usize = 3;
 const STEPS: usize = 50;
-/// The largest number of columns kept of a name.
+/// Maximum number of columns kept of a name.
 const WIDEST: usize = 500;
 
 /// The data of a page.
@@ -110,7 +110,7 @@ impl<'g> HeapPage<'g> {
         let mut parts = 1;
         let data = loop {
             let data = self.data(parts)?;
-            // A thousandth leaves only a few numbers and names, whose length is limited.
+            // A thousandth leaves only a few numbers and names of limited length.
             if own + data.len() <= BUDGET || parts >= 1000 {
                 break data;
             }
@@ -153,7 +153,7 @@ impl<'g> HeapPage<'g> {
     fn nodes(&self, most: usize, names: &mut IndexSet<String>) -> (Vec<u64>, usize) {
         let all = self.tree.nodes();
         let mut order: Vec<usize> = (0..all.len()).filter(|index| all[*index].retained_bytes > 0).collect();
-        // The holder of a node retains at least as much and comes first.
+        // The holder of a node retains at least as much and precedes it.
         order.sort_by_key(|index| (Reverse(all[*index].retained_bytes), *index));
         let left_out = order.len().saturating_sub(most.max(1));
         order.truncate(most.max(1));
@@ -250,7 +250,7 @@ fn intern(names: &mut IndexSet<String>, name: &str) -> usize {
     names.insert_full(text(name)).0
 }
 
-/// A text whose bidirectional controls do not affect the text around it.
+/// A string with bidirectional controls kept from affecting the text around it.
 fn text(name: &str) -> String {
     escape_controls(width::prefix(name, WIDEST)).into_owned()
 }

@@ -70,7 +70,7 @@ pub(crate) struct PdbLines {
 /// and documents the parts of their names.
 #[derive(Debug, Clone, Copy)]
 struct Budget {
-    /// For sequence points; those of all methods of a large program take some ten million.
+    /// For sequence points; a large program's methods take some ten million.
     points: usize,
     /// For names of source files.
     names: usize,

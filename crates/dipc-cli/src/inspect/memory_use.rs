@@ -47,13 +47,13 @@ impl MemoryUse {
         Self { all, heap, is_dump: false }
     }
 
-    /// The same of counters; `None` if one of them has no value.
+    /// Returns the memory use computed from counters; `None` if one of the values is missing.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturates")]
     pub(crate) fn of_counters(resident: f64, heap: f64) -> Option<Self> {
         (resident > 0.0 && heap > 0.0).then_some(Self::resident(resident as u64, heap as u64))
     }
 
-    /// Returns the memory of what is analyzed; `None` if it is not known.
+    /// Returns the memory of the analyzed process or dump; `None` if it is unknown.
     pub(crate) fn of_source(source: &Source, heap: u64) -> Option<Self> {
         match (source.core(), source.pid()) {
             (Some(core), _) => Some(Self { all: core.memory_bytes(), heap, is_dump: true }),
@@ -83,7 +83,7 @@ pub(crate) struct MemoryCounters {
     resident: f64,
     committed: Option<f64>,
     used: f64,
-    /// The sizes of generations after the last collection, with what is free in them.
+    /// The sizes of generations after the last collection, including free space.
     generations: [Option<f64>; 5],
 }
 
@@ -112,10 +112,10 @@ impl MemoryCounters {
         });
     }
 
-    /// Returns the memory by the last values; `None` if it is not known.
+    /// Returns the memory according to the last values; `None` if it is unknown.
     pub(crate) fn last(&self) -> Option<MemoryUse> {
-        // .NET Core 3.1 and .NET 5 do not say what is committed, but what generations take. Before the first
-        // collection both are 0.
+        // .NET Core 3.1 and .NET 5 report the sizes of generations, but not the committed memory. Before the
+        // first collection both are 0.
         let generations = self.generations.iter().flatten().copied().reduce(|sum, size| sum + size);
         MemoryUse::of_counters(self.resident, self.committed.or(generations)?.max(self.used))
     }

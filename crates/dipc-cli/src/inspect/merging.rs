@@ -49,7 +49,7 @@ impl Merging {
         let mut mapping_ids = MappingIds::new(origins.len());
         let failed = |(source, error): (usize, nettrace::Error)| origins[source].failed(&error);
         while let Some((source, event)) = order.next(merger).map_err(failed)? {
-            // The merged recording is not the part that one of its sources is.
+            // A source may be a part of a recording; the merged recording is not.
             if RecordedRange::of(&event).is_some() {
                 continue;
             }

@@ -2,18 +2,18 @@
 //!
 //! # Modules
 //!
-//! - `recording`, `names`, `thread_times`: a recording and the files beside it, whose names follow one rule
+//! - `recording`, `names`, `thread_times`: a recording and the files next to it, which are named by one rule
 //!   (`names::path_beside`). `time_range`: dates as times from the start.
 //! - `event_list`: lists of events, by readers that take turns. `filter`: messages about filters. `stat`,
 //!   `symbols`, `lines` (which finds PDBs).
 //! - `profile`, with `diagnostics` for recordings that lack its events. `needs`: those events.
 //!   `thread_stacks`: the first samples of each thread. `export`, `page`: files for other programs, and the
 //!   page.
-//! - `crash_note`: the description of a crash beside a recording.
+//! - `crash_note`: the description of a crash next to a recording.
 //! - `run`: recordings as the sides of a comparison.
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
 //!   `memory_use`: memory that is not managed.
-//! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts.
+//! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced strings.
 //!   `merging`: many recordings merged into one.
 //! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`: what
 //!   they lack. `core_dump`, `core_text`: their threads. `thread_waits`: deadlocks. `core_heap`, `core_value`, `core_known_value`: their objects.

@@ -1,4 +1,4 @@
-//! Names of methods beside a recording, which `dipc trace` keeps if the recording ended without a rundown.
+//! Names of methods next to a recording, which `dipc trace` keeps if the recording ended without a rundown.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ use crate::render::{messages, shell};
 /// belong to different runs.
 const MAX_START_DIFFERENCE: u64 = 60;
 
-/// The kinds of companion recordings beside others.
+/// The kinds of companion recordings.
 const KINDS: [&str; 2] = ["names", "threads"];
 
 /// Returns the path of the companion recording of this kind: `app.names.nettrace` for `app.nettrace`, and
-/// `app.1.names.nettrace` for `app.1`, distinct from that of `app.2`.
+/// `app.1.names.nettrace` for `app.1`, distinct from the path for `app.2`.
 pub(crate) fn path_beside(recording: &Path, kind: &str) -> PathBuf {
     let is_usual = recording.extension().is_some_and(|extension| extension == "nettrace");
     let name = if is_usual { recording.file_stem() } else { recording.file_name() };
@@ -63,14 +63,14 @@ fn header(recording: &Path) -> Option<TraceInfo> {
     Recording::open_beside(recording).ok()?.events.info().cloned()
 }
 
-/// The names beside a recording: a recording of its own, in which the runtime lists the methods that were
-/// there soon after the other began.
+/// The names next to a recording: a recording of its own, in which the runtime lists the methods that existed
+/// soon after the other began.
 #[derive(Debug)]
 pub(crate) struct Names(PathBuf);
 
 impl Names {
-    /// Returns the names of a recording, and prints a note that they are used; `None` if there are none, or
-    /// they are of another process.
+    /// Returns the names of a recording, and prints a note that they are used; `None` if they are missing or
+    /// of another process.
     pub(crate) fn find(recording: &Path) -> Option<Self> {
         let names = Self::of(recording)?;
         messages::note(format_args!(
@@ -133,7 +133,7 @@ fn add_code_of(recording: Recording, code: &mut CodeMap) -> Result<(), Failure> 
     events.for_each(|event| code.add(&event)).map_err(|error| origin.failed(&error))
 }
 
-/// Returns a function that adds the code known from beside a recording, if any. It warns if that cannot be
+/// Returns a function that adds the code known from a companion recording, if any. It warns if that cannot be
 /// read.
 pub(crate) fn code_beside(recording: &Path) -> impl FnMut(&mut CodeMap) + use<> {
     let names = Names::find(recording);

@@ -8,10 +8,10 @@ use clr_dump::NativeImage;
 /// Maximum number of images to keep symbols of.
 const MAX_TABLES: usize = 256;
 
-/// The symbols of images whose files are on this machine, with the same build id.
+/// The symbols of images that have files on this machine, with the same build id.
 #[derive(Debug, Default)]
 pub(crate) struct NativeSymbols {
-    /// The process in whose file system paths are looked up; `None` for a core dump.
+    /// The process with the file system in which paths are looked up; `None` for a core dump.
     pid: Option<u32>,
     tables: RefCell<HashMap<u64, Option<Table>>>,
 }

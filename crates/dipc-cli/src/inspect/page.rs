@@ -24,7 +24,7 @@ use crate::render::messages;
 pub(crate) struct RecordingPage {
     pub(crate) profile: Profile,
     pub(crate) reports: PageReports,
-    /// Sentences about what is missing from the page.
+    /// Sentences about the missing parts of the page.
     pub(crate) notes: Vec<String>,
     /// The facts to know first.
     pub(crate) findings: Vec<PageFinding>,
@@ -33,7 +33,8 @@ pub(crate) struct RecordingPage {
 
 /// The facts of a recording to know first, found in the reading of its page.
 pub(crate) struct PageFindings {
-    /// The interest in events of a kind, in a recording with or without spans, besides those of profiles.
+    /// The interest in events of a kind, in a recording with or without spans, in addition to the profiles'
+    /// events.
     pub(crate) interest: fn(&Metadata, bool) -> Interest,
     /// The profiles of the same reading that they need.
     pub(crate) others: Vec<Options>,
@@ -53,7 +54,7 @@ pub(crate) trait FindingsBuilder {
     ) -> (ProfiledRecording<Input>, Vec<PageFinding>);
 }
 
-/// Returns the facts of a recording with this header, for a page whose profile has these options.
+/// Returns the facts of a recording with this header, for a page that has a profile with these options.
 pub(crate) type FindingsOf = fn(&Path, Option<&TraceInfo>, &Options) -> PageFindings;
 
 /// Reads a recording in time order. Findings are of thread time, if no other metric is wanted.

@@ -41,7 +41,7 @@ pub(crate) struct ProfileOptions {
     pub(crate) charges_gc_pauses: bool,
     /// Methods that wait for work, besides the known ones.
     pub(crate) waits_for_work: Vec<Pattern>,
-    /// The methods that are the user's; empty for those of all assemblies but the framework's.
+    /// The methods that are the user's; empty for the methods of all assemblies but the framework's.
     pub(crate) user_code: Vec<Pattern>,
     /// True if waits for locks end in a frame for the lock.
     pub(crate) locks: bool,
@@ -101,7 +101,7 @@ pub(crate) struct ProfileRequest {
     pub(crate) tracks: bool,
     /// True to record which time was spent in managed code.
     pub(crate) kinds: bool,
-    /// True to include the stacks of idle threads, distinguished only by their state.
+    /// True to include the stacks of idle threads, distinguished only by state.
     pub(crate) idle_stacks: bool,
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct RecordingProfile {
     pub(crate) profile: Profile,
     /// The part of the weight of working threads in which they may actually have been waiting.
     pub(crate) unverified: u64,
-    /// The part of blocked time in which threads were runnable but had no processor.
+    /// The part of blocked time in which threads were runnable but not on a processor.
     pub(crate) without_processor: u64,
     /// The weight of blocked threads; `None` if it is not distinguished or is left out: in metrics other than
     /// thread time, and with idle time.
@@ -128,8 +128,8 @@ pub(crate) fn is_worth_saying(unverified: u64, total: u64) -> bool {
     units::share(unverified, total) >= MIN_UNVERIFIED
 }
 
-/// Returns the waiting part of a profile in words, and what the profile leaves out of it; `None` if that was
-/// not requested, or there is none.
+/// Returns the waiting part of a profile in words, and the profile's omissions; `None` if that was not
+/// requested, or is empty.
 pub(crate) fn waiting(read: &RecordingProfile) -> Option<String> {
     let profile = &read.profile;
     let parts = [
@@ -152,7 +152,7 @@ pub(crate) fn waiting(read: &RecordingProfile) -> Option<String> {
 }
 
 /// Returns the profile of an ended stream with the header `info`, and the part of it in which working threads
-/// may have been waiting. Reports what it leaves out.
+/// may have been waiting. Reports its omissions.
 pub(crate) fn finish(builder: ProfileBuilder, info: Option<&TraceInfo>) -> Result<(Profile, u64), Failure> {
     let (profile, omissions) = builder.finish(info).map_err(|error| Failure::new(Exit::Failed, error))?;
     warn_of_omissions(&omissions);
@@ -184,7 +184,7 @@ fn read_silently(
     }
     let mut add_code = code_beside(file);
     reader = reader.with_code(&mut add_code).with_kernel_times(kernel_times_beside(file));
-    // Those of the last reading: the first one may end early.
+    // The criteria of the last reading: the first one may end early.
     let criteria = RefCell::new(TrackedCriteria::new(options.criteria()));
     if criteria.borrow().is_empty() {
         reader = reader.with_interest(|_| Interest::None);

@@ -80,7 +80,7 @@ impl Read for Input {
     }
 }
 
-/// A recording whose header has been read.
+/// A recording after its header was read.
 pub(crate) struct Recording {
     pub(crate) events: Reader<Input>,
     count: Arc<AtomicU64>,
@@ -97,7 +97,7 @@ pub(crate) fn suggest_process(failure: Failure, path: &Path, error: &io::Error) 
     }
 }
 
-/// Whether a recording is, or was, standard input.
+/// True if a recording is, or was, standard input.
 static STDIN_IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 impl Recording {
@@ -122,8 +122,8 @@ impl Recording {
         Self::read_header(source, name)
     }
 
-    /// Opens a recording beside the one that the user named. Others may have put something else in its place, such
-    /// as a pipe, which would be waited for.
+    /// Opens a companion of the recording that the user named. Others may have put something else in its
+    /// place, such as a pipe, which would be waited for.
     pub(crate) fn open_beside(path: &Path) -> Result<Self, Failure> {
         let file = dipc_transport::open_regular(path)
             .map_err(|error| Failure::new(Exit::Failed, format_args!("open: {}: {error}", path.display())))?;

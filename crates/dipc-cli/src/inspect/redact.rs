@@ -1,10 +1,10 @@
-//! Messages about replaced texts.
+//! Messages about replaced strings.
 
 use nettrace_edit::Redactor;
 
 use crate::render::messages;
 
-/// Reports what was replaced and what could not be read; `unread` says what happened to the latter.
+/// Reports the replaced and the unreadable fields; `unread` says what happened to the latter.
 pub(crate) fn report(redactor: &Redactor, unread: &str) {
     for (field, count) in redactor.replaced() {
         messages::note(format_args!("Redacted       : {field}, {count} texts"));

@@ -15,7 +15,7 @@ use crate::render::destination::Destination;
 use crate::render::output_file::{NameOrigin, is_same_file};
 use crate::render::{messages, output};
 
-/// A recording whose events are added to another one of the same process.
+/// A recording with events that are added to another recording of the same process.
 pub(crate) struct AddedRecording<'a> {
     pub(crate) path: &'a Path,
     /// The name for messages.
@@ -40,9 +40,9 @@ pub(crate) struct Rewritten {
 }
 
 impl Rewrite {
-    /// Opens the recording, and creates the output, which must not be one of the inputs. Events of `added`,
-    /// which must be of the same process, can be appended later. The version defaults to that of the
-    /// recording.
+    /// Opens the recording, and creates the output, which must differ from the inputs. Events of `added`,
+    /// which must be of the same process, can be appended later. The version defaults to the recording's
+    /// version.
     pub(crate) fn open(
         file: &Path,
         added: Option<&AddedRecording<'_>>,
@@ -148,7 +148,7 @@ fn check_process(added: &AddedRecording<'_>, own: &TraceInfo) -> Result<(), Fail
     Err(Failure::new(Exit::Failed, what).with_help("addresses have other names in another process"))
 }
 
-/// Creates the output, which must not be one of the inputs.
+/// Creates the output, which must differ from the inputs.
 pub(crate) fn create_output(
     files: &[impl AsRef<Path>],
     output: &Path,
@@ -163,7 +163,7 @@ pub(crate) fn create_output(
     Destination::create(Some(output), origin)
 }
 
-/// Refuses an output that is one of the inputs.
+/// Rejects an output that is also an input.
 pub(crate) fn refuse_input(files: &[impl AsRef<Path>], output: &Path) -> Result<(), Failure> {
     if files.iter().any(|file| is_same_file(file.as_ref(), output)) {
         return Err(Failure::usage(format_args!("{}: it would be overwritten", output.display()))

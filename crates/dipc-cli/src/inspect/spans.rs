@@ -1,4 +1,4 @@
-//! Whether a recording may have requests and other spans.
+//! Detection of recordings that may have requests and other spans.
 
 use clr_activity::Spans;
 use nettrace::{Format, Ticks};

@@ -26,7 +26,7 @@ pub(crate) struct Stat {
     pointer_size: u8,
     process_id: Option<u64>,
     processors: Option<u32>,
-    /// The start in RFC 3339; `None` if the recording's header has no calendar time.
+    /// The start in RFC 3339; `None` if the recording's header lacks a calendar time.
     start: Option<String>,
     /// The time from the start to the last event.
     duration_ns: i64,
@@ -83,11 +83,11 @@ impl Count {
     }
 }
 
-/// Maximum number of event names, other than those of their kinds, to count separately: payloads choose some
-/// of them.
+/// Maximum number of event names to count separately that differ from their kind's: payloads choose some of
+/// them.
 const MAX_RENAMED: usize = 4096;
 
-/// Maximum number of threads that count at the same time: one of them also searches the blocks for all.
+/// Maximum number of threads that count at the same time; one thread also searches the blocks for all.
 const MAX_THREADS: usize = 8;
 
 /// The counts taken while a recording is read; names are looked up at its end.
@@ -95,7 +95,7 @@ const MAX_THREADS: usize = 8;
 struct Counts {
     /// The counts of each kind.
     kinds: MetadataMap<Count>,
-    /// Events whose name or version differs from that of their kind, by metadata index, version and name.
+    /// Events with a name or version that differs from their kind's, by metadata index, version and name.
     renamed: BTreeMap<(usize, u32, String), Count>,
     last: Option<i64>,
 }

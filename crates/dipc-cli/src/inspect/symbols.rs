@@ -10,7 +10,7 @@ use nettrace_export::{LineCounts, push_name};
 
 use crate::inspect::lines::PdbLines;
 
-/// A cache of names, each of which is formatted once.
+/// A cache of names, which are formatted once each.
 #[derive(Debug)]
 pub(crate) struct Symbols<'m> {
     names: Symbolizer<'m>,

@@ -24,7 +24,7 @@ pub(crate) struct ThreadStacks {
     threads: Vec<ThreadSamples>,
     /// Unfinished lock waits, and the threads that wait for one another.
     locks: ContentionReport,
-    /// True if threads that are at work by their stacks may actually have been waiting.
+    /// True if threads at work according to their stacks may actually have been waiting.
     is_unverified: bool,
 }
 
@@ -129,12 +129,12 @@ impl ThreadStacks {
         self.profile.process_of(thread).filter(|_| has_many).map(|process| process.id)
     }
 
-    /// Unfinished lock waits, as far as events show them, and the deadlocks among them.
+    /// Unfinished lock waits that events show, and the deadlocks among them.
     pub(crate) const fn locks(&self) -> &ContentionReport {
         &self.locks
     }
 
-    /// Returns true if threads that are at work by their stacks may actually have been waiting.
+    /// Returns true if threads at work according to their stacks may actually have been waiting.
     pub(crate) const fn is_unverified(&self) -> bool {
         self.is_unverified
     }

@@ -1,5 +1,5 @@
-//! The kernel's accounting of threads beside a recording, which `dipc trace` keeps for a process whose
-//! threads it samples.
+//! The kernel's accounting of threads next to a recording, which `dipc trace` keeps for a process if it
+//! samples its threads.
 
 use std::fs;
 use std::io;
@@ -22,7 +22,7 @@ pub(crate) fn threads_path(recording: &Path) -> PathBuf {
     path_beside(recording, "threads")
 }
 
-/// Returns the account beside a recording; `None` if it is missing, or of another process.
+/// Returns the account next to a recording; `None` if it is missing, or of another process.
 pub(crate) fn kernel_times_beside(recording: &Path) -> Option<KernelTimes> {
     let path = account_beside(recording)?;
     let (mut events, origin) = Recording::open_beside(&path).map_err(messages::warning).ok()?.into_parts();

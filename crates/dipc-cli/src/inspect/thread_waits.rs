@@ -16,7 +16,7 @@ const LOCK: &str = "System.Threading.Lock";
 const READER_WRITER_LOCK: &str = "System.Threading.ReaderWriterLockSlim";
 const MUTEX: &str = "System.Threading.Mutex";
 const SEMAPHORE: &str = "System.Threading.Semaphore";
-/// What a mutex refers to, and a thread that waits for it.
+/// The class that a mutex refers to, as does a thread that waits for the mutex.
 const WAIT_HANDLE: &str = "Microsoft.Win32.SafeHandles.SafeWaitHandle";
 const SEMAPHORE_SLIM: &str = "System.Threading.SemaphoreSlim";
 const THREAD: &str = "System.Threading.Thread";
@@ -31,7 +31,7 @@ pub(crate) struct ThreadWait {
     pub(crate) kind: WaitedFor,
     /// The address of the object.
     pub(crate) object: u64,
-    /// The indexes of the threads that have to act; none if they are not known.
+    /// The indexes of the threads that have to act; empty if unknown.
     pub(crate) owners: Vec<usize>,
 }
 
@@ -43,9 +43,9 @@ pub(crate) enum WaitedFor {
     Lock,
     /// `ReaderWriterLockSlim`.
     ReaderWriterLock,
-    /// `Mutex`, whose holder is not in managed memory.
+    /// `Mutex`; its holder is not recorded in managed memory.
     Mutex,
-    /// `SemaphoreSlim` or `Semaphore`, which have no holders.
+    /// `SemaphoreSlim` or `Semaphore`, which lack holders.
     Semaphore,
     /// The end of a thread (`Thread.Join`).
     Thread,
@@ -102,7 +102,7 @@ impl WaitedFor {
     }
 }
 
-/// The waits of all threads, by their indexes.
+/// The waits of all threads, indexed by thread.
 pub(crate) struct Waits {
     waits: Vec<Option<ThreadWait>>,
 }
@@ -271,7 +271,7 @@ impl Finder<'_> {
         Some(ThreadWait { kind, object, owners })
     }
 
-    /// The wait for a mutex or a semaphore, whose holders are not known.
+    /// The wait for a mutex or a semaphore, with unknown holders.
     fn wait_for_handle(&self, words: &[u64]) -> Option<ThreadWait> {
         words.iter().find_map(|word| {
             let kind = handle_kind(&self.names.object_type(*word)?)?;
@@ -279,7 +279,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The threads that hold a lock, other than the waiter; `None` if there are none.
+    /// The threads that hold a lock, other than the waiter; `None` without holders.
     fn holders(&self, waiter: usize, lock: u64, kind: WaitedFor) -> Option<Vec<usize>> {
         if kind == WaitedFor::Lock {
             let id = self.number(lock, "_owningThreadId").filter(|id| *id != 0)?;
@@ -294,7 +294,7 @@ impl Finder<'_> {
         writers.or_else(|| self.readers(waiter, lock))
     }
 
-    /// The other threads with managed ids; `None` if there are none.
+    /// The other threads with managed ids; `None` without any.
     fn owners(&self, waiter: usize, ids: impl IntoIterator<Item = u64>) -> Option<Vec<usize>> {
         let index = |id: u64| {
             let is_of = |of: &ManagedThread| id != 0 && u64::from(of.thread.managed_id) == id;
@@ -339,7 +339,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Adds the threads that run the tasks which others wait for, and those in whose context tasks go on.
+    /// Adds the threads that run the tasks which others wait for, and the threads with the context in which
+    /// tasks go on.
     fn add_runners(&self, waits: &mut [Option<ThreadWait>]) {
         let tasks: BTreeSet<u64> = waits
             .iter()
@@ -367,7 +368,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The tasks whose delegates a thread runs: they are on the stack of the methods that call these.
+    /// The tasks with delegates that a thread runs: they are on the stack of the methods that call these.
     fn running_tasks(&self, thread: &ManagedThread) -> Vec<u64> {
         let frames = &thread.stack.frames;
         let calls = |text: &FrameText| {
@@ -447,14 +448,14 @@ impl HeapVisitor for Continuations<'_> {
     }
 }
 
-/// A held lock that is no monitor.
+/// A held lock other than a monitor.
 pub(crate) struct HeldLock {
     pub(crate) object: u64,
     /// The indexes of the threads that hold it.
     pub(crate) owners: Vec<usize>,
 }
 
-/// Finds the held locks of the heap that are no monitors; none where the heap cannot be read.
+/// Finds the held locks of the heap other than monitors; empty if the heap cannot be read.
 pub(crate) fn held_locks(analysis: &Analysis<'_>) -> Vec<HeldLock> {
     let mut found = Objects { names: &analysis.names, kind_of: lock_kind, found: Vec::new() };
     if analysis.names.walk_heap(&mut found).is_err() {
@@ -468,7 +469,7 @@ pub(crate) fn held_locks(analysis: &Analysis<'_>) -> Vec<HeldLock> {
     found.found.into_iter().filter_map(held).collect()
 }
 
-/// The kind of a lock by its type.
+/// Returns the kind of a lock, given its type.
 fn lock_kind(type_name: &str) -> Option<WaitedFor> {
     match type_name {
         LOCK => Some(WaitedFor::Lock),
@@ -477,7 +478,7 @@ fn lock_kind(type_name: &str) -> Option<WaitedFor> {
     }
 }
 
-/// The kind of a mutex or a semaphore by its type.
+/// Returns the kind of a mutex or a semaphore, given its type.
 fn handle_kind(type_name: &str) -> Option<WaitedFor> {
     match type_name {
         MUTEX => Some(WaitedFor::Mutex),

@@ -24,11 +24,11 @@ impl TimeRange {
         [self.from, self.to].iter().any(|point| matches!(point, Some(TimePoint::At(_))))
     }
 
-    /// Returns beginning and end relative to the start of a recording, whose header is read if there are
+    /// Returns beginning and end relative to the start of a recording. Its header is read if there are
     /// calendar times.
     ///
     /// In that case, fails if the recording is not a file, because it could be read only once, or if its
-    /// header has no calendar time.
+    /// header lacks a calendar time.
     pub(crate) fn resolve(
         self,
         file: &Path,

@@ -1,4 +1,4 @@
-//! Compressed core dumps, and those of pipes, unpacked into a file without a name.
+//! Core dumps that are compressed or read from pipes, unpacked into a file without a name.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
@@ -63,8 +63,8 @@ fn content(path: &Path, mut file: File) -> Result<File, Failure> {
     Ok(unpacked)
 }
 
-/// Copies what is read into a file without a name, as far as there is room. `packed` is the file that the content
-/// is unpacked from.
+/// Copies the content into a file without a name, up to the available room. `packed` is the file that the
+/// content is unpacked from.
 fn copy(path: &Path, content: impl Read, packed: Option<File>) -> Result<(File, Unpacked), Failure> {
     let failed = |error: io::Error| Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
     let most = free_bytes().saturating_sub(RESERVE);
@@ -127,7 +127,7 @@ enum End {
     /// The compressed data ends early or is damaged.
     Damaged(io::Error),
     TooLarge,
-    /// The first bytes are neither those of an ELF file nor of a format of compression.
+    /// The first bytes are neither an ELF header nor a known compression format's.
     NotACore,
     /// There is more content than such a file can have.
     Inflated,
@@ -138,7 +138,7 @@ struct Limits {
     /// Bytes that take room.
     most: u64,
     most_bytes: u64,
-    /// The compressed file, whose position says how much of it was read.
+    /// The compressed file; its position shows how much of it was read.
     packed: Option<File>,
     start: Instant,
 }

@@ -7,7 +7,7 @@ use clr_counters::otlp::Request;
 
 /// Maximum number of bytes in the queue.
 pub(super) const MAX_BYTES: usize = 16 << 20;
-/// The shortest and longest wait before a request is sent again.
+/// Minimum and maximum wait before a request is sent again.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 

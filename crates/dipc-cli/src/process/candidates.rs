@@ -12,7 +12,7 @@ const MAX_CANDIDATES: usize = 10;
 const WIDTH: usize = 120;
 
 /// Returns the name of the program that a process runs. For `dotnet`, the name of many processes on a
-/// machine, it is that of the assembly.
+/// machine, it is the name of the assembly.
 pub(crate) fn application_name(pid: u32, name: &str) -> String {
     let assembly = (name == "dotnet").then(|| dipc_doctor::entry_assembly(pid)).flatten();
     assembly.unwrap_or_else(|| name.to_owned())

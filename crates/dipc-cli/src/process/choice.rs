@@ -12,7 +12,7 @@ const ATTEMPTS: usize = 3;
 /// Maximum length of a line of input, in bytes.
 const MAX_LENGTH: u64 = 1000;
 
-/// Lists the reachable processes, and reads which one is meant. `None` if input or output is not a terminal,
+/// Lists the reachable processes, and reads the user's choice. `None` if input or output is not a terminal,
 /// without any process, or without an answer.
 pub(crate) fn choose() -> Option<u32> {
     if !io::stdin().is_terminal() || width::of_output().is_none() || width::of_errors().is_none() {

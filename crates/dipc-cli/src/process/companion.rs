@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus};
 
 use crate::exit::{Exit, Failure, Outcome};
 
-/// Returns the path of a program: beside this one, else in a folder of `PATH`.
+/// Returns the path of a program: in this program's folder, else in a folder of `PATH`.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let file = format!("{name}{}", env::consts::EXE_SUFFIX);
     let beside = env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned()));

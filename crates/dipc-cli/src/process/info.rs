@@ -31,7 +31,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Asks the runtime behind an endpoint. Facts that it does not report are taken from the system.
+    /// Queries the runtime at an endpoint. Facts that it does not report are taken from the system.
     pub(crate) fn ask(endpoint: &Endpoint, timeout: Duration) -> Self {
         let target = Target::from_endpoint(endpoint).with_timeouts(timeouts(timeout));
         let mut process = Self {
@@ -53,8 +53,8 @@ impl Process {
         process
     }
 
-    /// Asks the runtime at an address that the user named. `pid` is that of its process, if it is on this
-    /// machine: a runtime whose command line does not fit a message is described by the system.
+    /// Asks the runtime at an address that the user named. `pid` is the runtime's process, if it is on this
+    /// machine: a runtime with a command line too long for a message is described by the system.
     pub(crate) fn ask_target(target: &Target, pid: Option<u32>) -> Result<Self, Error> {
         let mut process = Self { endpoint: target.address().to_string(), ..Self::default() };
         match (target.info(), pid) {
@@ -69,8 +69,8 @@ impl Process {
         Ok(process)
     }
 
-    /// Fills in the facts that the runtime has not reported: .NET Core 3.1 reports none, .NET 5 no version, and
-    /// a hung runtime, or one whose command line does not fit a message, nothing.
+    /// Fills in the facts that the runtime has not reported: .NET Core 3.1 reports none, .NET 5 no version,
+    /// and a hung runtime, or a runtime with a command line too long for a message, nothing.
     fn fill_from_system(&mut self, pid: u32) {
         if self.error.is_some() {
             self.command_line = Some(command_line(pid)).filter(|line| !line.is_empty());

@@ -6,8 +6,8 @@
 //! - `candidates`, `choice`: processes that the user may have meant, as text and at a terminal.
 //! - `query`, `info`, `table`: requests to many runtimes at the same time, their facts, and the table of
 //!   `ps`.
-//! - `peer`: the process behind an address.
-//! - `companion`: programs beside this one, such as `dipc-fleet`.
+//! - `peer`: the process at an address.
+//! - `companion`: companion programs in this program's folder, such as `dipc-fleet`.
 
 pub(crate) mod candidates;
 pub(crate) mod choice;

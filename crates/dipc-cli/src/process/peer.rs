@@ -1,11 +1,11 @@
-//! The process behind an address that the user named.
+//! The process at an address that the user named.
 
 use dipc_client::{ProcessView, Target};
 use dipc_transport::{Connection, Deadline, PeerCheck, SocketName, start_key};
 
 use crate::exit::{Exit, Failure};
 
-/// Returns the process of a runtime: `pid` if it is known, else the one that listens at its address.
+/// Returns the process of a runtime: `pid` if it is known, else the process that listens at its address.
 ///
 /// # Errors
 /// If the address does not show the process, or the process is not visible from here.

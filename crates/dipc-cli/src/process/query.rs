@@ -10,8 +10,8 @@ use dipc_transport::Endpoint;
 
 use crate::process::info::Process;
 
-/// The most runtimes queried at the same time. Each takes a thread and a few descriptors, of which most
-/// processes may have 1,024.
+/// Maximum number of runtimes queried at the same time. Each takes a thread and a few of the 1,024
+/// descriptors that most processes may have.
 const AT_ONCE: usize = 128;
 /// Minimum time for a runtime's answer, even if hung runtimes took all of the time before.
 const MIN_ANSWER_TIME: Duration = Duration::from_millis(250);

@@ -1,5 +1,4 @@
-//! A socket given by its folder or by a pattern, because images without a shell have nothing to expand
-//! patterns.
+//! A socket given as its folder or as a pattern, because images without a shell cannot expand patterns.
 
 use std::fs;
 use std::io;
@@ -17,12 +16,12 @@ const RUNTIMES: &str = "dotnet-diagnostic-*-socket";
 /// Maximum number of sockets to probe for a listener, and to name in a message.
 const MAX_SOCKETS: usize = 16;
 
-/// The time limit for probing one of several sockets.
+/// Time limit for probing each of several sockets.
 const ANSWER: Duration = Duration::from_millis(500);
 
 /// Returns the one socket that `path` stands for: the path itself, the runtime's socket in a folder, or the
-/// one whose file name matches the pattern in the last part. If there are several, those without a listener
-/// do not count: a killed program leaves its socket behind.
+/// socket with a file name that matches the pattern in the last part. If there are several, sockets without a
+/// listener do not count: a killed program leaves its socket.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, Failure> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let (folder, glob) = if path.is_dir() {
@@ -153,7 +152,7 @@ mod tests {
         assert_eq!(failure.exit, Exit::NotReachable);
         assert!(failure.message.ends_with(": no socket of that name: dotnet-*-socket"), "{failure}");
         assert_eq!(refusal(Path::new("/nonexistent/*")).exit, Exit::NotReachable);
-        // A name without a pattern is left to the connection, whose error says more.
+        // A name without a pattern is left to the connection, which reports a better error.
         assert_eq!(resolve(Path::new("/nonexistent/x")).unwrap(), Path::new("/nonexistent/x"));
     }
 }

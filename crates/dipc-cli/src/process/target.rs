@@ -49,7 +49,7 @@ pub(crate) fn parse_address(text: &str, reach: TcpReach) -> Result<Address, Fail
     Address::parse(text, reach).map_err(|error| Failure::usage(error).with_help("--any-host allows it"))
 }
 
-/// Parses the address of a runtime that the user wrote; a socket may also be given by its folder, or by a
+/// Parses the address of a runtime that the user wrote; a socket may also be given as its folder, or as a
 /// pattern of its name.
 pub(crate) fn parse_endpoint(text: &str, reach: TcpReach) -> Result<Address, Failure> {
     let address = parse_address(text, reach)?;
@@ -67,7 +67,7 @@ fn found(endpoint: Endpoint) -> (Target, Option<Endpoint>) {
 const LOOKUP: Duration = Duration::from_secs(2);
 
 /// The endpoints of the processes with that name, or else of those with an entry assembly of that name.
-/// `lookup` is the time limit for querying runtimes whose command lines do not show it.
+/// `lookup` is the time limit for querying runtimes with command lines that do not show it.
 pub(crate) fn endpoints_of_name(name: &str, lookup: Option<Duration>) -> Vec<Endpoint> {
     let endpoints = dipc_transport::discover().endpoints;
     let select = |is_it: &dyn Fn(&Endpoint) -> bool| -> Vec<_> {

@@ -1,5 +1,5 @@
-//! Events that a session asked for, and of which none occurred. Recordings do not say what was asked for; the
-//! program that made one knows.
+//! Events that a session requested, but that did not occur. Recordings do not show the request; only the
+//! program that recorded them knows it.
 
 use clr_activity::Spans;
 use clr_events::{EventSet, sets};
@@ -12,7 +12,7 @@ struct ReportedEvents {
     /// The name of the report.
     report: &'static str,
     what: &'static str,
-    /// Whether a session with this provider has them.
+    /// Returns true if a session with this provider requests them.
     are_asked_for: fn(&ProviderConfig) -> bool,
     contain: fn(&Metadata) -> bool,
 }
@@ -80,7 +80,7 @@ fn has(set: &EventSet, kind: &Metadata) -> bool {
     set.contains(kind)
 }
 
-/// Events that a session asked for, and of which its whole stream has none.
+/// Events that a session requested, but that are missing from its whole stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AbsentEvents {
     /// The names of the reports of them.
@@ -89,8 +89,8 @@ pub(crate) struct AbsentEvents {
 }
 
 impl AbsentEvents {
-    /// Returns those of a session with these providers. A stream describes each kind of event before the first
-    /// of the kind.
+    /// Returns the absent events of a session with these providers. A stream describes each kind of event
+    /// before the first of the kind.
     pub(crate) fn new(providers: &[ProviderConfig], kinds: &[Metadata]) -> Self {
         let is_absent = |events: &&ReportedEvents| {
             providers.iter().any(events.are_asked_for) && !kinds.iter().any(events.contain)
@@ -102,7 +102,7 @@ impl AbsentEvents {
         }
     }
 
-    /// Returns them in words; `None` if there are none.
+    /// Returns the absent events in words; `None` if nothing is absent.
     pub(crate) fn in_words(&self) -> Option<String> {
         (!self.what.is_empty()).then(|| self.what.join(", "))
     }

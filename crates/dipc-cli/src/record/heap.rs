@@ -23,8 +23,7 @@ const SECOND_TRY: Duration = Duration::from_secs(1);
 pub(crate) struct HeapRequest {
     /// The size of the runtime's buffer, into which the whole dump has to fit.
     pub(crate) buffer_mb: u32,
-    /// The limit for the runtime's answer, which comes when the collection is over, and for its silence
-    /// afterwards.
+    /// The limit for the runtime's answer, which follows the collection, and for its silence afterwards.
     pub(crate) timeout: Duration,
     pub(crate) graph: GraphOfEvents,
     pub(crate) interrupts: Interrupts,
@@ -78,7 +77,7 @@ impl HeapRequest {
     }
 
     /// Resumes a process that was started for the dump. A process that waits at its start for another tool
-    /// has no heap yet.
+    /// lacks a heap.
     pub(crate) fn resume(source: &Source) -> Result<(), Failure> {
         if source.port.is_some() {
             resume(&source.target);
@@ -104,7 +103,7 @@ impl HeapRequest {
     }
 }
 
-/// The failure of a session without a dump, with the reason as far as it is known.
+/// The failure of a session without a dump, with the reason if known.
 fn no_dump(error: &HeapError) -> Failure {
     let failure = |exit| Failure::new(exit, error);
     match error {

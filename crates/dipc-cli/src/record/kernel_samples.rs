@@ -1,4 +1,4 @@
-//! The kernel's samples of a process, first kept beside its recording and then merged into it.
+//! The kernel's samples of a process, first kept next to its recording and then merged into it.
 
 use std::fmt;
 use std::fs::File;
@@ -46,7 +46,8 @@ impl SamplerChoice {
     /// itself, for a stated reason unless the user asked for it.
     ///
     /// # Errors
-    /// If the user asked for the kernel's samples, or the program has no sampler, and they are not available.
+    /// Fails if the kernel's samples are not available, but the user asked for them or the program lacks a
+    /// sampler.
     pub(crate) fn start(
         self,
         pid: Result<u32, Failure>,
@@ -74,7 +75,7 @@ impl SamplerChoice {
     }
 }
 
-/// Makes a profile one of processor time, even if no thread of the process ran.
+/// Marks a profile as processor time, even if no thread of the process ran.
 pub(crate) fn into_processor_time(profile: &mut Profile) {
     profile.metric = Metric::Cpu;
     profile.measure = Measure::CPU_TIME;
@@ -86,9 +87,9 @@ pub(crate) const LIVE_FREQUENCY: u32 = 99;
 /// The activity of a thread at the time of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Activity {
-    /// It runs, or waits for a processor.
+    /// The thread runs, or waits for a processor.
     Running,
-    /// It waits in the kernel.
+    /// The thread waits in the kernel.
     Waiting {
         system_call: Option<u64>,
         /// The function of the kernel that waits.
@@ -103,7 +104,7 @@ pub(crate) enum Activity {
 /// A thread at the time of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ThreadSnapshot {
-    /// Its number as the process itself sees it.
+    /// Thread id as the process itself sees it.
     pub(crate) id: u64,
     pub(crate) activity: Activity,
 }

@@ -17,7 +17,7 @@ pub(crate) trait EventConsumer {
     /// Takes the events that are ready. With `is_end`, no more follow.
     fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure>;
 
-    /// Returns true if it has what it wanted, so that the session is stopped.
+    /// Returns true if the consumer is satisfied, so the session is stopped.
     fn is_satisfied(&self) -> bool {
         false
     }

@@ -4,16 +4,16 @@
 //!
 //! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
 //!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `notes`: remarks of dipc-collect in words.
-//!   `stopping_event`, `stream_stats`: its end and its figures. `absent_events`: what it lacks. `watch`: several
+//!   `stopping_event`, `stream_stats`: its end and its figures. `absent_events`: its gaps. `watch`: several
 //!   processes at once, with a session each.
 //! - `silence`: events that the end of another session has stopped, requested again.
 //! - `names`: names for recordings that end without a rundown.
-//! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file beside the
+//! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file next to the
 //!   recording or to a live reader. `kernel_samples`: the kernel's samples, merged into the recording.
 //! - `process_core`: core dumps of processes, read from outside.
 //! - `flight`: `segment` (recordings in memory or in files), `ring`, `names_store` and `method_lists` (what
 //!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
-//!   (facts beside it), `rotation` (one file after another).
+//!   (facts next to it), `rotation` (one file after another).
 
 pub(crate) mod absent_events;
 pub(crate) mod flight;

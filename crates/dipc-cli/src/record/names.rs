@@ -1,11 +1,11 @@
 //! Names of methods for a recording that may end before the runtime lists them.
 //!
 //! Runtimes list their methods only at the end of a session, so a process that is killed takes the names with
-//! it. A short session beside the recording makes the runtime list them once, into a file that is kept only
-//! if the recording ends without such a list. Another session, whose stream is discarded, makes the runtime
-//! report each method that it compiles from then on: the runtime does so only while some session requests the
-//! verbose level, and then reports to every session that requested the keyword, at any level. The recording
-//! itself requests only what the user asked for, and contains exactly what the runtime sent.
+//! it. A short session alongside the recording makes the runtime list them once, into a file that is kept
+//! only if the recording ends without such a list. Another session, with a stream that is discarded, makes
+//! the runtime report each method that it compiles from then on: the runtime does so only while some session
+//! requests the verbose level, and then reports to every session that requested the keyword, at any level.
+//! The recording itself requests only what the user asked for, and contains exactly what the runtime sent.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -31,11 +31,11 @@ use crate::render::output_file::OutputFile;
 pub(crate) const ANSWER: Duration = Duration::from_secs(5);
 /// The time limit for the list of methods.
 const LIST: Duration = Duration::from_secs(30);
-/// The time from the start of a program to its list: by then, most of what it needs has been loaded.
+/// Time from the start of a program to its list: by then, most of the code that it needs has been loaded.
 const AFTER_START: Duration = Duration::from_secs(3);
-/// The longest wait between checks for the end of the recording.
+/// Maximum wait between checks for the end of the recording.
 const TICK: Duration = Duration::from_millis(100);
-/// The longest wait for the sessions to end after the recording has ended.
+/// Maximum wait for the sessions to end after the recording has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Passes the methods that the runtime lists to `add`, until `is_over` says so. Damage in the list loses
@@ -64,16 +64,16 @@ pub(crate) fn for_each_method(
 /// The outcome of the list.
 #[derive(Debug)]
 enum List {
-    /// It is in the file.
+    /// The file has the list.
     Done,
-    /// The process has no methods to list.
+    /// The process lacks methods to list.
     Nothing,
     /// The recording ended before the list was complete.
     Late,
     Failed(Error),
 }
 
-/// The sessions beside a recording.
+/// The sessions that run alongside a recording.
 #[derive(Debug)]
 pub(crate) struct NamesRecorder {
     files: NamesFiles,
@@ -103,8 +103,8 @@ impl NamesFiles {
 }
 
 impl NamesRecorder {
-    /// Starts the sessions for a recording whose names are to be kept beside it. A program that `is_starting`
-    /// has nothing to list yet: the list is taken later, but the session that reports methods runs when this
+    /// Starts the sessions for a recording with names to be kept next to it. A program that `is_starting` has
+    /// nothing to list yet: the list is taken later, but the session that reports methods runs when this
     /// returns.
     pub(crate) fn start(target: &Target, selection: &Selection, recording: &Path, is_starting: bool) -> Self {
         let files = NamesFiles { recording: recording.to_owned(), names: names_path(recording) };
@@ -128,7 +128,7 @@ impl NamesRecorder {
         Self { files, over, thread }
     }
 
-    /// Ends the sessions. The file stays if the recording has no list of its own.
+    /// Ends the sessions. The file stays if the recording lacks its own list.
     pub(crate) fn finish(self, is_needed: bool) {
         self.over.store(true, Ordering::Release);
         let deadline = Instant::now() + PATIENCE;

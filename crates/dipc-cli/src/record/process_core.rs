@@ -20,7 +20,7 @@ use crate::inspect::core_dump::touch;
 use crate::render::output_file::{NameOrigin, OutputFile, is_device};
 use crate::render::{output, units};
 
-/// The longest wait for the threads of a process to stop.
+/// Maximum wait for the threads of a process to stop.
 const STOP: Duration = Duration::from_secs(2);
 
 /// Bytes that are surely copied in a second: a process with more is taken to reach the limit of time.
@@ -52,9 +52,9 @@ impl CoreKind {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CoreSettings {
     pub(crate) kind: CoreKind,
-    /// The longest time for which the process is stopped.
+    /// Maximum time for which the process is stopped.
     pub(crate) pause: Duration,
-    /// The most bytes of memory that are copied.
+    /// Maximum number of bytes of memory to copy.
     pub(crate) most_bytes: Option<u64>,
     pub(crate) compression: OutputCompression,
 }
@@ -71,7 +71,7 @@ pub(crate) struct WrittenCore {
 }
 
 impl WrittenCore {
-    /// Its amounts in words.
+    /// The copied amounts in words.
     pub(crate) fn amounts(&self) -> String {
         let CopiedCore { memory_bytes, copied_bytes, unreadable_bytes, .. } = self.copied;
         let mut text = format!(
@@ -141,7 +141,7 @@ pub(crate) fn copy(
     let failed =
         |error: clr_dump::Error| Failure::new(Exit::Failed, format_args!("dump: process {pid}: {error}"));
     let memory = ProcessMemory::open(pid).map_err(failed)?;
-    // The thread that a signal is for comes first: debuggers show it.
+    // The thread that received the signal is first: debuggers show it.
     let mut threads: Vec<&StoppedThread> = process.threads().iter().collect();
     threads.sort_by_key(|thread| (thread.signal == 0, thread.tid));
     let registers: Vec<(u64, Option<Registers>)> = threads

@@ -21,10 +21,10 @@ use crate::render::messages;
 
 pub(crate) use dipc_collect::stream::Consumer;
 
-/// The time limit for an answer of a process whose stream ended early.
+/// Time limit for a process to answer after its stream ended early.
 const ANSWER: Duration = Duration::from_secs(1);
 
-/// The limits of a session, one of which ends it.
+/// The limits of a session; reaching any of them ends it.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     /// The process on this machine, if it is known.
@@ -135,7 +135,7 @@ impl Consumer for Recording<'_> {
 }
 
 impl RecordingResult {
-    /// One line on what was recorded. `bytes` is the size of the file if more than the stream is in it.
+    /// One line on the recording. `bytes` is the size of the file if it has more than the stream.
     pub(crate) fn summary(&self, output: &dyn fmt::Display, bytes: Option<u64>) -> String {
         let events = self.stats.events();
         format!(
@@ -152,8 +152,8 @@ impl RecordingResult {
         self.end.is_whole()
     }
 
-    /// Returns the events that a session with these providers asked for, and of which it has none. They are not
-    /// known if the stream is not whole, or events were lost.
+    /// Returns the events that a session with these providers requested, but that its stream lacks. They are
+    /// unknown if the stream is not whole, or events were lost.
     pub(crate) fn absent_events(&self, providers: &[ProviderConfig]) -> AbsentEvents {
         if !self.is_whole() || !self.stats.is_whole() || self.stats.lost() > 0 {
             return AbsentEvents::default();
@@ -173,7 +173,7 @@ impl RecordingResult {
         Ok(or_lost(exit, &self.stats, fail_on_loss))
     }
 
-    /// Prints what is wrong inside the stream, and returns the exit code: its end was explained.
+    /// Prints the damage inside the stream, and returns the exit code: its end was explained.
     pub(crate) fn report_inside(self, fail_on_loss: bool) -> Exit {
         or_lost(self.stats.report_damage(), &self.stats, fail_on_loss)
     }
@@ -217,7 +217,7 @@ impl StreamEnd {
         match target.clone().with_timeouts(timeouts(ANSWER)).answers() {
             true => Cause::Disconnect,
             false if is_local => Cause::Crash,
-            // It may be unreachable.
+            // The process may be unreachable.
             false => Cause::Unknown,
         }
     }

@@ -13,8 +13,8 @@ use crate::exit::Failure;
 use crate::render::table::{Align, Columns};
 use crate::render::{messages, width};
 
-/// The start of arguments that filter log messages: without arguments, the logging library sends those of all
-/// loggers.
+/// The start of arguments that filter log messages: without arguments, the logging library sends all loggers'
+/// messages.
 const LOG_FILTER: &str = "FilterSpecs=";
 
 /// The provider that samples the stacks of threads.
@@ -49,12 +49,12 @@ impl SelectionRequest {
 }
 
 impl SelectionRequest {
-    /// Returns true if one of the profiles has the kernel sample threads where it may.
+    /// Returns true if one of the profiles prefers the kernel's samples where they are permitted.
     pub(crate) fn prefers_kernel_samples(&self) -> bool {
         self.profiles.iter().any(|profile| is_for_kernel_samples(profile))
     }
 
-    /// Returns true if the user named the runtime's sampler, by its provider or a profile other than `cpu`
+    /// Returns true if the user named the runtime's sampler, as its provider or in a profile other than `cpu`
     /// and `all`, which take it only if the kernel permits no samples.
     pub(crate) fn names_sampler(&self) -> bool {
         let is_it = |name: &str| name.eq_ignore_ascii_case(SAMPLE_PROFILER);
@@ -262,7 +262,7 @@ impl Selection {
     }
 
     fn table(&self) -> String {
-        // The widths are those of dotnet-trace, where the longest names touch the next column.
+        // The widths are dotnet-trace's, where the longest names touch the next column.
         let longest = self.providers.iter().map(|(config, _)| config.name.chars().count()).max();
         let width = longest.map_or(0, |longest| longest + 1).max(40);
         let mut text = format!("{:<width$}{:<20}{:<20}Enabled By\n", "Provider Name", "Keywords", "Level");

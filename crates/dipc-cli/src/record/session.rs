@@ -12,7 +12,7 @@ use crate::process::info::timeouts;
 use crate::record::selection::Selection;
 use crate::render::messages;
 
-/// The longest wait between checks for an interrupt.
+/// Maximum wait between checks for an interrupt.
 const TICK: Duration = Duration::from_millis(50);
 /// The time limit for the answer to an interrupted session request.
 const ABANDON: Duration = Duration::from_millis(500);
@@ -40,8 +40,8 @@ pub(crate) fn warn_without_sampler(target: &Target, selection: &Selection) {
     }
 }
 
-/// Returns whether the process is a NativeAOT program, which has no sampler. Waits a second for the answer at
-/// most.
+/// Returns true if the process is a NativeAOT program, which lacks a sampler. Waits a second for the answer
+/// at most.
 pub(crate) fn is_native_aot(target: &Target) -> Result<bool, Error> {
     let timeouts = timeouts(target.timeouts().request.min(SAMPLER_TIMEOUT));
     target.clone().with_timeouts(timeouts).is_native_aot()
@@ -65,7 +65,7 @@ pub(crate) fn start_unless(
 ) -> Result<Session, Failure> {
     let (sender, answer) = mpsc::channel();
     let (target, collect) = (target.clone(), collect.clone());
-    // A session that is no longer received is dropped there, which stops it.
+    // A session without a receiver is dropped there, which stops it.
     thread::spawn(move || drop(sender.send(start(&target, collect))));
     loop {
         match answer.recv_timeout(TICK) {
@@ -114,7 +114,7 @@ pub(crate) fn resume(target: &Target) {
     });
 }
 
-/// Resumes a runtime that has connected to the port of the one that is watched.
+/// Resumes a runtime that has connected to the port of the watched one.
 pub(crate) fn resume_other(runtime: &PortRuntime) {
     messages::detail(format_args!("Resumed another runtime at the port: {runtime:?}"));
     resume(&runtime.target());

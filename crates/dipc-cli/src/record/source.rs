@@ -1,4 +1,5 @@
-//! Sources of a recording: a running process, one that connects to a port, or one that dipc starts.
+//! Sources of a recording: a running process, a process that connects to a port, or a program that dipc
+//! starts.
 
 mod child;
 mod finder;
@@ -23,7 +24,7 @@ pub(crate) use child::{Child, ChildEnd, EndStatus};
 pub(crate) use finder::{SourceFinder, SourcesSelector};
 pub(crate) use port_watcher::PortWatcher;
 
-/// The longest wait between checks for the other reasons to end.
+/// Maximum wait between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The source that the user named.
@@ -121,8 +122,7 @@ impl Source {
         }
     }
 
-    /// Starts a program, whose process `spawn` starts, and waits for its runtime until `is_over` returns
-    /// true.
+    /// Starts a program through `spawn`, and waits for its runtime until `is_over` returns true.
     pub(crate) fn start(
         command: &[OsString],
         show_io: bool,

@@ -11,7 +11,7 @@ pub(crate) struct StoppingEvent {
     pub(crate) provider: String,
     /// The name of the event; `None` for any event of the provider.
     pub(crate) name: Option<String>,
-    /// Fields and their values, all of which the event must have.
+    /// Fields and values that the event must all have.
     pub(crate) payload: Vec<PayloadField>,
 }
 
@@ -23,8 +23,8 @@ pub(crate) struct PayloadField {
 }
 
 impl StoppingEvent {
-    /// Whether the event ends the recording. Names match in any case, fields and values exactly, except
-    /// `True` and `true`.
+    /// Returns true if the event ends the recording. Names match in any case, fields and values exactly,
+    /// except `True` and `true`.
     fn matches(&self, event: &Event<'_>) -> bool {
         self.provider.eq_ignore_ascii_case(event.provider())
             && self.name.as_ref().is_none_or(|name| event_name(event).matches(name))
@@ -49,7 +49,7 @@ impl StoppingEvent {
     }
 }
 
-/// Returns the fields of an event in JSON; null if they are not known.
+/// Returns the fields of an event in JSON; null if they are unknown.
 fn fields_value(event: &Event<'_>) -> Value {
     let mut out = b"{\"name\":null".to_vec();
     push_fields_member(&mut out, event);

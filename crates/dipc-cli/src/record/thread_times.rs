@@ -1,7 +1,7 @@
 //! The kernel's accounting of a process's threads, read while they are sampled.
 //!
 //! A sample of a thread does not show whether the thread ran; `/proc` does. The account of a recording is
-//! kept beside it, in a recording of its own, so that the recording remains exactly what the runtime sent.
+//! kept next to it, in a recording of its own, so that the recording remains exactly what the runtime sent.
 
 mod file;
 
@@ -19,11 +19,11 @@ use file::AccountFile;
 
 /// The time between two rounds in a recorded account.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The number of written bytes after each of which the time between two rounds doubles.
+/// Each time this number of bytes is written, the time between two rounds doubles.
 const BYTES_PER_PERIOD: u64 = 8 << 20;
 /// The rounds of a live account take at most one part in this many of the time.
 const SHARE: u32 = 50;
-/// The longest wait for a round later than the last sample.
+/// Maximum wait for a round later than the last sample.
 const LAST_ROUND: Duration = Duration::from_secs(1);
 /// Maximum number of pending rounds.
 const MAX_WAITING: usize = 64;
@@ -73,7 +73,7 @@ fn monotonic() -> Option<u64> {
     None
 }
 
-/// A process whose first round was read, before its session begins.
+/// A process after its first round, before its session begins.
 #[derive(Debug)]
 pub(crate) struct AccountStart {
     reader: RoundReader,
@@ -143,7 +143,7 @@ impl AccountRecorder {
     }
 }
 
-/// The account of a process whose stream is read while it arrives.
+/// The account of a process with a stream that is read while it arrives.
 #[derive(Debug)]
 pub(crate) struct LiveThreadTimes {
     rounds: Receiver<Round>,

@@ -14,7 +14,7 @@ use crate::record::source::{Child, Source, SourceFinder, SourcesSelector};
 use crate::render::escape::escape_controls;
 use crate::render::messages;
 
-/// The longest wait between two flushes of the view, and between checks for the other reasons to end.
+/// Maximum wait between two flushes of the view, and between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(50);
 /// The number of events that may wait for the view; beyond it, sessions wait.
 const WAITING: usize = 16;
@@ -22,14 +22,14 @@ const WAITING: usize = 16;
 /// A process that is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WatchedProcess {
-    /// Its number among the watched processes, from 0.
+    /// Index among the watched processes, from 0.
     pub(crate) number: usize,
     pub(crate) name: Option<String>,
     pub(crate) pid: Option<u32>,
 }
 
 impl WatchedProcess {
-    /// Its name and pid for people: `web (4711)`.
+    /// Name and pid for people: `web (4711)`.
     pub(crate) fn title(&self) -> String {
         let name = escape_controls(self.name.as_deref().unwrap_or("process"));
         match self.pid {
@@ -43,9 +43,9 @@ impl WatchedProcess {
 #[derive(Debug)]
 pub(crate) struct WatchOptions {
     pub(crate) sources: SourcesSelector,
-    /// True if there may be several processes at once: each is announced, and a failure of one is a warning.
+    /// True if several processes may run at once: each is announced, and its failure is only a warning.
     pub(crate) may_be_many: bool,
-    /// The largest number of processes at once.
+    /// Maximum number of processes at once.
     pub(crate) most_processes: usize,
     /// True if a process takes the number of an ended one with its name.
     pub(crate) reuses_numbers: bool,
@@ -136,7 +136,7 @@ pub(crate) struct SessionEnd {
     pub(crate) is_unasked: bool,
 }
 
-/// The view of all sessions. All calls come from one thread.
+/// The view of all sessions. All calls are made from one thread.
 pub(crate) trait WatchView<E> {
     /// Takes an event of a session.
     fn receive(&mut self, event: E) -> Result<(), Failure>;
@@ -210,7 +210,7 @@ struct Watch<'w, 'i, S> {
     options: &'w WatchOptions,
     limits: &'w SharedLimits<'i>,
     session: &'w S,
-    /// The processes by their numbers.
+    /// The processes, indexed by their numbers.
     places: Vec<Place>,
     /// The time until which a process may restart, if none is left.
     deadline: Option<Instant>,
@@ -266,7 +266,7 @@ impl<'w, S: WatchSession> Watch<'w, '_, S> {
                     return Ok(());
                 }
             } else if is_idle && !self.may_restart(finder) {
-                // One may have arrived as the last one ended.
+                // A process may have arrived as the last one ended.
                 sources = finder.poll(false)?;
                 if sources.is_empty() {
                     return Ok(());
@@ -277,12 +277,12 @@ impl<'w, S: WatchSession> Watch<'w, '_, S> {
         }
     }
 
-    /// The number of processes whose sessions run.
+    /// The number of processes with running sessions.
     fn running(&self) -> usize {
         self.places.iter().filter(|place| place.runs).count()
     }
 
-    /// Whether to keep waiting for a process although none is left.
+    /// Returns true to keep waiting for a process although none is left.
     fn may_restart(&mut self, finder: &SourceFinder) -> bool {
         let Some(patience) = self.options.reconnect.filter(|_| finder.may_find_more()) else {
             return false;

@@ -30,7 +30,7 @@ struct WritingThread {
     thread: JoinHandle<(Destination, io::Result<()>)>,
 }
 
-/// The most buffers that may wait to be written.
+/// Maximum number of buffers that wait to be written.
 const WAITING: usize = 3;
 
 impl BackgroundWriter {
@@ -92,7 +92,7 @@ impl BackgroundWriter {
     }
 }
 
-/// Writes what was queued even if an error ends the work on the rest.
+/// Writes the queued buffers even if an error ends the work on the rest.
 impl Drop for BackgroundWriter {
     fn drop(&mut self) {
         let _ = self.stop();
@@ -117,7 +117,7 @@ fn write_all(
             return (out, Err(error));
         }
         buffer.clear();
-        // The last buffer has no receiver.
+        // The last buffer is not received.
         let _ = back.send(buffer);
     }
     (out, Ok(()))

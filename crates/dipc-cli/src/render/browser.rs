@@ -12,7 +12,7 @@ use crate::render::messages;
 const OPENER: &[&str] = if cfg!(target_os = "macos") {
     &["open"]
 } else if cfg!(windows) {
-    // Its first argument in quotes is the title of a window.
+    // `start` takes its first quoted argument as the title of a window.
     &["cmd", "/c", "start", ""]
 } else {
     &["xdg-open"]

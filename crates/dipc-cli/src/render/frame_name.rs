@@ -44,7 +44,7 @@ impl FrameName {
     }
 
     /// Returns the name shortened to `room` columns. Names in C# lose their parameters first, then type
-    /// arguments, then their end. Others lose their end, but are left to the caller if they have no source
+    /// arguments, then their end. Others lose their end, but are left to the caller if they lack a source
     /// line. The line always stays.
     pub(crate) fn fit(&self, room: usize) -> String {
         let room = room.saturating_sub(self.line.width());

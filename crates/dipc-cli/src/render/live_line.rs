@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::render::messages;
 use crate::render::width;
 
-/// The least time between two updates of the line.
+/// Minimum time between two updates of the line.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// The width of a terminal that does not report one.

@@ -77,7 +77,7 @@ impl Page {
         }
     }
 
-    /// Adds the target of a link whose text does not show it.
+    /// Adds the target of a link if its text does not show it.
     fn end_link(&mut self) {
         let Some(target) = self.link.take() else { return };
         let chapter = target.split('#').next().unwrap_or_default();

@@ -32,7 +32,7 @@ pub(crate) fn set_verbosity(verbosity: Verbosity) {
     VERBOSITY.store(verbosity as u8, Ordering::Relaxed);
 }
 
-/// Whether messages have the time of day: those of services.
+/// True if messages show the time of day, as services' messages do.
 static HAS_TIMES: AtomicBool = AtomicBool::new(false);
 
 /// Begins each further message with the time of day, except for errors that end the program.

@@ -14,13 +14,13 @@ use crate::render::staged_file::{StagedFile, folder_of, follow, take_over};
 
 /// Maximum number of names to try for a file that gets a new name.
 const MAX_NAMES: u32 = 1000;
-/// The number of attempts to open a path whose file is concurrently removed.
+/// The number of attempts to open a path if its file is concurrently removed.
 const ATTEMPTS: usize = 8;
 
 /// An output file. A device or a pipe is written directly.
 ///
 /// A stream is written to its final place: [`open`](Self::open), [`create_new`](Self::create_new). A result
-/// is [written beside](Self::beside) its final place, and gets its name once it is whole.
+/// is [written next to](Self::beside) its final place, and gets its name once it is whole.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     /// The open file; `None` after it was closed.
@@ -89,7 +89,7 @@ impl OutputFile {
         Self { file: Some(file), path, created, pending: None }
     }
 
-    /// Creates a file beside `path`, which is renamed to `path` when it is [closed](Self::close). Otherwise
+    /// Creates a file next to `path`, which is renamed to `path` when it is [closed](Self::close). Otherwise
     /// nothing is left of it, and an existing file with that name stays. An existing file with several names,
     /// or with an owner that the new file cannot have, is written in place.
     ///
@@ -153,7 +153,7 @@ impl OutputFile {
             return Ok(());
         }
         let Some(file) = &self.file else { return Ok(()) };
-        // A pipe or a device has no content to empty.
+        // A pipe or a device does not need truncation.
         let Some(metadata) = file.metadata().ok().filter(Metadata::is_file) else { return Ok(()) };
         note_overwritten(&self.path, &metadata);
         file.set_len(0).map_err(|error| {

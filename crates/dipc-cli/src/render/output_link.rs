@@ -9,8 +9,8 @@ use crate::render::staged_file::{folder_of, follow};
 /// Maximum number of links to follow in a path, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// Prints a note if the user has named a link. Fails for one that another user may have planted: the kernel does
-/// not follow these either, unless `fs.protected_symlinks` is off.
+/// Prints a note if the user has named a link. Fails for a link that another user may have planted: the
+/// kernel does not follow these either, unless `fs.protected_symlinks` is off.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
     #[cfg(unix)]
     if let Some(link) = links(path).find(|link| is_planted(link)) {
@@ -21,7 +21,7 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
         )
         .with_help("anyone may create links there: name the file that is meant, or another folder"));
     }
-    // Those of devices and of standard output are as good as their names.
+    // Links to devices and to standard output are as good as the targets' own names.
     if let Some(to) = follow(path).filter(|to| to != path) {
         messages::note(format_args!("Link           : {} leads to {}", path.display(), to.display()));
     }

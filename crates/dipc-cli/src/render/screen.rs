@@ -129,7 +129,7 @@ pub(crate) fn draw_box(frame: &mut Frame<'_>, text: &str, width: u16) {
     frame.render_widget(Paragraph::new(Text::from(text)).style(style), place);
 }
 
-/// Returns the end of a text that fits in `width` columns: names share their beginnings.
+/// Returns the end of a string that fits in `width` columns: names share their beginnings.
 pub(crate) fn end_of(text: &str, width: usize) -> Cow<'_, str> {
     if text.width() <= width {
         return Cow::Borrowed(text);

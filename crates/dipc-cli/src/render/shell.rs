@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clr_events::is_control;
 
-/// Returns a text as one literal shell word, quoted if necessary. Control characters are written as numeric
+/// Returns a string as one literal shell word, quoted if necessary. Control characters are written as numeric
 /// escapes, which bash, zsh and ksh understand, so that none reaches the terminal.
 pub(crate) fn word(text: &str) -> Cow<'_, str> {
     let is_plain =

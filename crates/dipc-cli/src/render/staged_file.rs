@@ -9,16 +9,16 @@ use tempfile::TempPath;
 /// Maximum number of links to follow in a path, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// A file without its final name. Dropping it removes what was written.
+/// A file without its final name. Dropping it removes the file.
 #[derive(Debug)]
 pub(crate) struct StagedFile(Stage);
 
 #[derive(Debug)]
 enum Stage {
-    /// It has no name at all, so that it disappears however the program ends.
+    /// The file is unnamed, so it disappears however the program ends.
     #[cfg(target_os = "linux")]
     Unnamed(File),
-    /// It has a unique name. The open file is held elsewhere.
+    /// The file has a unique name. The open file is held elsewhere.
     Named(TempPath),
 }
 
@@ -67,7 +67,7 @@ impl StagedFile {
 /// Renames a file to an unused name.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] if the name is taken, and those of renaming. The file keeps its name
+/// [`io::ErrorKind::AlreadyExists`] if the name is taken, and the errors of renaming. The file keeps its name
 /// then.
 pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
@@ -107,7 +107,7 @@ pub(crate) fn follow(path: &Path) -> Option<PathBuf> {
 }
 
 /// Gives a file the permissions and the owner of the file that it replaces. Returns true if that succeeded
-/// and the replaced file has no other names, which would keep the old content.
+/// and the replaced file lacks other names, which would keep the old content.
 #[cfg(unix)]
 pub(crate) fn take_over(file: &File, replaced: &File) -> bool {
     use std::os::unix::fs::{MetadataExt as _, fchown};

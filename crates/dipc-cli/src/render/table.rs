@@ -18,7 +18,7 @@ pub(crate) fn heading(text: &str) -> String {
 pub(crate) struct Columns {
     table: Table,
     headings: Vec<String>,
-    /// True if the last column is text, of which a part is better than nothing.
+    /// True if the last column is text that may be cut.
     ends_in_text: bool,
 }
 
@@ -90,8 +90,8 @@ impl Columns {
         text
     }
 
-    /// Returns the columns to leave out, from left to right. The first one stays, and so does a text column
-    /// at the end.
+    /// Returns the columns to leave out, from left to right. The first column stays, and so does a text
+    /// column at the end.
     fn without_room(&self, width: usize, spare: &[&str]) -> Vec<usize> {
         let last = self.headings.len() - 1;
         let mut takes: Vec<_> = self.table.column_max_content_widths().into_iter().map(usize::from).collect();

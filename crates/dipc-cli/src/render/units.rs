@@ -62,8 +62,8 @@ fn scaled_by(value: f64, scale: f64, write: impl Fn(u64) -> String, per_second: 
     format!("{sign}{}{per_second}", write(size as u64))
 }
 
-/// Formats a time since the beginning of a recording: `61.250 s`. Those of a column compare digit by digit, which
-/// times with [three digits](time) do not.
+/// Formats a time since the beginning of a recording: `61.250 s`. Such times in a column compare digit by
+/// digit, which times with [three digits](time) do not.
 pub(crate) fn moment(since_start: Duration) -> String {
     format!("{:.3} s", since_start.as_secs_f64())
 }
@@ -80,7 +80,7 @@ pub(crate) fn short_percent(share: f64) -> String {
     format!("{digits}%")
 }
 
-/// Returns the name of a signal by which programs end, by its number on Linux.
+/// Returns the name of a signal that ends programs, given its number on Linux.
 pub(crate) const fn signal_name(number: i32) -> Option<&'static str> {
     Some(match number {
         1 => "SIGHUP",

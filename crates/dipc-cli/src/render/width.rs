@@ -42,8 +42,8 @@ pub(crate) fn cut(line: &str, width: usize) -> String {
     prefix(line, width.saturating_sub(1)).to_owned() + "…"
 }
 
-/// Returns the longest prefix of a text that fits in `width` columns. Grapheme clusters, such as a letter and
-/// its accents, are not split.
+/// Returns the longest prefix of a string that fits in `width` columns. Grapheme clusters, such as a letter
+/// and its accents, are not split.
 pub(crate) fn prefix(text: &str, width: usize) -> &str {
     let mut room = width;
     let mut end = 0;
@@ -85,7 +85,7 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>) -> String {
     wrapped
 }
 
-/// Returns the words of a text in lines of this width. A longer word has a line of its own.
+/// Splits a string into lines of this width at word boundaries. A longer word has a line of its own.
 pub(crate) fn filled(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

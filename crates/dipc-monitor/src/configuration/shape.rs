@@ -24,7 +24,7 @@ pub(crate) enum Shape {
     Uri,
     /// A GUID.
     Guid,
-    /// One of the names, in any case.
+    /// Any of the names, in any case.
     Enum(&'static [&'static str]),
     /// Some of the names, separated by commas.
     Flags(&'static [&'static str]),

@@ -29,7 +29,7 @@ pub enum Evidence {
         seen: u64,
         /// The requests that count.
         counted: u64,
-        /// The largest number of counted requests within the window.
+        /// Maximum number of counted requests within the window.
         most: u64,
     },
     /// The trigger compares values of a counter.

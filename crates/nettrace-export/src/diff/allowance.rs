@@ -17,7 +17,8 @@ pub(super) struct Allowance {
     basis: Basis,
     /// The part of every value.
     relative: f64,
-    /// The difference between the parts of the time in which threads could run and had no processor.
+    /// The difference between the sides in the part of the time that threads could run but had to wait for a
+    /// processor.
     queued: f64,
     /// The difference between the kernel's parts of CPU time.
     kernel: f64,
@@ -56,8 +57,8 @@ impl Allowance {
         self.noise != Noise::Runs
     }
 
-    /// Returns it for a value of the base, or of the new side if the base has none. `kernel` is the part of
-    /// the value of each side that was in the kernel.
+    /// Returns the allowance for a value of the base, or of the new side if the base lacks it. `kernel` is
+    /// the part of the value of each side that was in the kernel.
     fn of(&self, kind: Kind, statistic: Statistic, value: f64, kernel: [f64; 2]) -> f64 {
         if self.noise != Noise::Stretches {
             return 0.0;

@@ -10,13 +10,13 @@ pub(super) const MAX_NODES: usize = 1 << 14;
 /// Maximum number of frames of a stack: further frames count for their callers.
 pub(super) const MAX_DEPTH: usize = 512;
 
-/// Stacks of names as a tree. Callers come before those that they call; node 0 is the root.
+/// Stacks of names as a tree. Callers precede their callees; node 0 is the root.
 #[derive(Debug, Clone)]
 pub(super) struct CallTree {
     names: IndexSet<Box<str>, DefaultHashBuilder>,
     nodes: Vec<CallNode>,
     places: HashMap<(u32, u32), u32>,
-    /// The most nodes below the root.
+    /// Maximum number of nodes below the root.
     most: usize,
     /// The amount of a typical sample.
     pub(super) typical: f64,
@@ -59,7 +59,7 @@ impl CallTree {
         self.names.get_index(node.name as usize).filter(|_| !is_root).map_or("", |name| name)
     }
 
-    /// Returns true if there is no stack with a weight.
+    /// Returns true if no stack has a weight.
     pub(super) fn is_empty(&self) -> bool {
         self.nodes.iter().all(|node| node.own.is_empty())
     }
@@ -84,7 +84,7 @@ impl CallTree {
         node
     }
 
-    /// Adds an amount to a stack. Slices come in their order.
+    /// Adds an amount to a stack. Calls must be in the order of the slices.
     pub(super) fn add(&mut self, node: u32, slice: usize, amount: f64) {
         let (Some(node), Ok(slice)) = (self.nodes.get_mut(node as usize), u32::try_from(slice)) else {
             return;

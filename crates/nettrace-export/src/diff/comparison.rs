@@ -1,4 +1,4 @@
-//! The differences between two sides, and what is noise.
+//! The differences between two sides, distinguished from noise.
 
 use std::collections::BTreeSet;
 
@@ -49,10 +49,10 @@ impl ComparisonOptions {
     }
 }
 
-/// The share of all of a kind from which a method or type is tested, and the share by which it must differ to
-/// be a finding.
+/// Minimum share of a kind's total for a method or type to be tested, and minimum difference in share for a
+/// finding.
 pub(super) const MIN_SHARE: f64 = 0.005;
-/// The share of time by which pauses, or waits of all threads, must differ.
+/// Minimum difference of pauses, or of waits of all threads, as a share of time.
 const MIN_TIME: f64 = 0.001;
 /// The events or samples, of both sides, from which an amount or a number is tested.
 pub(super) const MIN_EVENTS: f64 = 20.0;
@@ -72,13 +72,13 @@ pub enum Verdict {
     Worse,
     /// Less of them.
     Better,
-    /// More or fewer requests, calls or operations, beyond noise: which of these is worse is not known.
+    /// More or fewer requests, calls or operations, beyond noise: neither is known to be worse.
     Different,
     /// No difference that is of interest lies within the interval.
     Same,
-    /// Noise may explain the difference, and may hide one that is of interest.
+    /// Noise may explain the difference, and may hide a relevant one.
     Undecided,
-    /// Not judged: there are too few events, or the noise is not known.
+    /// Not judged: there are too few events, or the noise is unknown.
     Unknown,
 }
 
@@ -86,11 +86,11 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Side {
-    /// The value; `None` if there is none, such as the median of no durations.
+    /// The value; `None` if it is undefined, such as the median of no durations.
     pub value: Option<f64>,
     /// The same amount for each second, whatever the basis; `None` for durations.
     pub per_second: Option<f64>,
-    /// The share of all of the kind; `None` for durations, and where it has no meaning.
+    /// The share of the kind's total; `None` for durations, and where a share is meaningless.
     pub share: Option<f64>,
     /// The number of events or samples.
     pub count: f64,
@@ -116,13 +116,13 @@ pub struct Change {
     /// The new one.
     pub new: Side,
     /// The interval of the difference of the values, with 95 % confidence for each difference alone; `None`
-    /// if the noise is not known.
+    /// if the noise is unknown.
     pub interval: Option<Interval>,
-    /// The probability of such a difference by chance; `None` if the noise is not known.
+    /// The probability of such a difference by chance; `None` if the noise is unknown.
     pub probability: Option<f64>,
-    /// The same, adjusted for the number of differences that were tested; `None` for those that were not.
+    /// The same, adjusted for the number of tested differences; `None` for differences that were not tested.
     pub adjusted_probability: Option<f64>,
-    /// The interval of the difference by which it was judged: all of a comparison hold together with the
+    /// The interval of the difference that the judgement used: all of a comparison hold together with the
     /// confidence that the [error rate](ComparisonOptions::error_rate) leaves. `None` if it was not tested.
     pub judged_interval: Option<Interval>,
     /// The judgement.
@@ -132,7 +132,7 @@ pub struct Change {
     /// The level of the test within its comparison.
     #[serde(skip)]
     level: f64,
-    /// The difference below which it is of no interest.
+    /// Smaller differences are irrelevant.
     #[serde(skip)]
     limit: f64,
 }
@@ -190,7 +190,7 @@ impl Change {
     }
 }
 
-/// A kind of which only one side has events: it may not have been recorded on the other.
+/// A kind with events on only one side: it may not have been recorded on the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OneSided {
@@ -236,7 +236,7 @@ pub struct Comparison {
     /// The units of each side: runs, or stretches of runs.
     pub units: [usize; 2],
     /// The part of the time in which threads could run that they spent without a processor, of each side;
-    /// `None` if the kernel's account of a recording is not known.
+    /// `None` if the kernel's account of a recording is unknown.
     pub queued: [Option<f64>; 2],
     /// The number of differences that were tested.
     pub tested: usize,
@@ -279,7 +279,7 @@ impl Comparison {
         let mut one_sided = Vec::new();
         let mut changes = Vec::new();
         let mut family = Family::default();
-        // The sum of all allocating methods is that of all types.
+        // The sum of all allocating methods equals the sum of all types.
         let is_twice = |subject: &&&Subject| subject.is_all() && subject.kind == Kind::AllocatingMethods;
         for subject in subjects.iter().filter(|subject| !is_twice(subject)) {
             match (has(base, subject.kind), has(new, subject.kind)) {
@@ -326,7 +326,7 @@ fn sort(changes: &mut [Change]) {
     changes.sort_by(|a, b| {
         let key = |change: &Change| (change.subject.kind, !change.subject.is_all(), !change.is_finding());
         let size = |change: &Change| {
-            // The numbers of a route stay together. Of amounts, the change of the whole counts.
+            // The numbers of a route stay together. For amounts, the change of the whole counts.
             if a.subject.kind.is_spans() { 0.0 } else { change.difference().unwrap_or(0.0).abs() }
         };
         key(a)
@@ -420,7 +420,7 @@ fn has_enough(change: &Change) -> bool {
     }
 }
 
-/// Returns the difference of the values below which it is of no interest.
+/// Returns the smallest relevant difference of the values.
 fn limit(change: &Change, options: &ComparisonOptions) -> f64 {
     let relative = options.least_change * change.base.value.unwrap_or(0.0);
     let per_second = |side: Side| side.per_second.unwrap_or(0.0);

@@ -37,7 +37,7 @@ pub(super) struct UnitSums {
     pub(super) base: f64,
 }
 
-/// A value and what is known about its error.
+/// A value and its known error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Estimate {
     pub(super) value: f64,
@@ -93,14 +93,14 @@ pub(super) struct EstimateOptions {
     pub(super) statistic: Statistic,
     /// True if each event stands for many.
     pub(super) is_sampled: bool,
-    /// The square of a typical event's amount, for a side that has none.
+    /// The square of a typical event's amount, for a side without events.
     pub(super) typical_square: f64,
     /// True if units are neighbours in time.
     pub(super) are_stretches: bool,
 }
 
-/// Returns the value of a statistic over the units of a side; `None` if it has none, such as a percentile of
-/// no durations.
+/// Returns the value of a statistic over the units of a side; `None` if it is undefined, such as a percentile
+/// of no durations.
 pub(super) fn estimate(units: &[UnitSums], draws: &Draws, options: EstimateOptions) -> Option<Estimate> {
     match options.statistic {
         Statistic::Amount => {
@@ -195,7 +195,7 @@ fn quantile(units: &[UnitSums], draws: &Draws, options: EstimateOptions, share: 
         let count: f64 = sums.iter().sum();
         at_rank(&places, &sums, (count * share).ceil())
     });
-    // The standard error of the rank, and that of a place of which only the middle is known.
+    // The standard error of the rank, and the error of a place with only its middle known.
     let ranks = (count * share * (1.0 - share)).sqrt();
     let low = at_rank(&places, &all, (count * share - ranks).ceil().max(1.0))?;
     let high = at_rank(&places, &all, (count * share + ranks).ceil().min(count))?;
@@ -230,7 +230,7 @@ fn finish(
 ) -> Estimate {
     let units = residuals.len() as f64;
     let correlation = if options.are_stretches { neighbour_correlation(residuals) } else { 0.0 };
-    // A sum of values that depend on their neighbours varies as that of fewer independent ones.
+    // A sum of values that depend on their neighbours varies like a sum of fewer independent values.
     let inflation = (1.0 + correlation) / (1.0 - correlation);
     let degrees = (units / inflation - 1.0).max(1.0);
     let variance = variance.map(|variance| (variance * inflation).max(least));
@@ -247,7 +247,7 @@ fn neighbour_correlation(values: &[f64]) -> f64 {
         return 0.0;
     }
     let pairs: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
-    // It is too low by this much in short series.
+    // In short series the estimate is too low by this much.
     (pairs / all + 1.0 / count).clamp(0.0, 0.9)
 }
 

@@ -11,7 +11,7 @@ use crate::diff::subject::{Kind, Subject};
 const SECOND_VIEW_WEIGHT: f64 = 0.25;
 
 /// The tests of a comparison. Changes with the same numbers in all units, such as of a method that calls
-/// nothing or of one that does nothing but call another, are one test.
+/// nothing or of a method that only calls another, are one test.
 #[derive(Debug, Default)]
 pub(super) struct Family {
     members: Vec<Member>,

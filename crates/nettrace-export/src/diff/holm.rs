@@ -18,8 +18,8 @@ pub(super) struct Adjusted {
     pub(super) level: f64,
 }
 
-/// Adjusts the probabilities of a family of comparisons: if those of at most `rate` are accepted as
-/// differences, the chance that any of these is none is at most `rate`, however they depend on each other.
+/// Adjusts the probabilities of a family of comparisons: if comparisons of at most `rate` are accepted as
+/// differences, the chance that any of them is noise is at most `rate`, however they depend on each other.
 ///
 /// # Source
 /// Holm: A simple sequentially rejective multiple test procedure (1979), with the weights of its section 4.
@@ -27,7 +27,7 @@ pub(super) fn adjust(members: &[Member], rate: f64) -> Vec<Adjusted> {
     let ratio = |index: usize| members[index].probability / members[index].weight;
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by(|a, b| ratio(*b).total_cmp(&ratio(*a)));
-    // The weights of a member and of those after it, the largest ratio first.
+    // The weights of a member and of later members, the largest ratio first.
     let mut sum = 0.0;
     let mut steps = Vec::with_capacity(members.len());
     for index in order {

@@ -33,16 +33,16 @@ const NO_DURATION: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PprofError {
-    /// It cannot be decompressed.
+    /// The file cannot be decompressed.
     Gzip,
-    /// The message at this offset, after decompression, is not one of a profile.
+    /// The message at this offset, after decompression, is not part of a valid profile.
     Malformed {
         /// The offset of the message's field.
         offset: usize,
     },
-    /// It has more bytes, strings, functions or locations than are read.
+    /// The profile exceeds the limits for bytes, strings, functions or locations.
     TooLarge,
-    /// It has no types of values, or a number that refers to nothing.
+    /// The profile lacks types of values, or a number in it refers to nothing.
     NoValues,
 }
 
@@ -67,16 +67,15 @@ pub fn is_pprof(beginning: &[u8]) -> bool {
 }
 
 impl Run {
-    /// Reads a profile of pprof, compressed or not. Its amounts are of one moment: only several profiles a
-    /// side show what is noise.
+    /// Reads a profile of pprof, compressed or not. Its amounts are of one moment: noise is measurable only
+    /// with several profiles a side.
     ///
-    /// Of its values those of `default_sample_type` count, or else the last ones: nanoseconds and counts as
-    /// CPU time of functions, bytes as allocations by function or by type, the delay of a block or mutex
+    /// The values of `default_sample_type` count, or else the last ones: nanoseconds and counts as
     /// profile as blocked time. Samples with the label `kind` that this crate gives to blocked threads are
     /// not CPU time.
     ///
     /// # Errors
-    /// Those of a file that is not a profile, or is larger than 256 MB after decompression.
+    /// Fails if the file is not a profile, or is larger than 256 MB after decompression.
     pub fn of_pprof(bytes: &[u8]) -> Result<Self, PprofError> {
         let mut decompressed = Vec::new();
         let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
@@ -162,7 +161,7 @@ impl<'b> Fields<'b> {
 struct Tables<'b> {
     types: Vec<ValueType>,
     strings: Vec<&'b [u8]>,
-    /// The name of each function, by its id.
+    /// Function names, by function id.
     functions: HashMap<u64, i64>,
     /// The functions of each location, the innermost first.
     locations: HashMap<u64, Vec<u64>>,

@@ -3,8 +3,8 @@
 /// SplitMix64.
 ///
 /// # Source
-/// Steele, Lea, Flood: Fast splittable pseudorandom number generators (2014); the constants are those of
-/// Java's `SplittableRandom`.
+/// Steele, Lea, Flood: Fast splittable pseudorandom number generators (2014); the constants are from Java's
+/// `SplittableRandom`.
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 

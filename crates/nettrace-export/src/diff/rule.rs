@@ -72,12 +72,11 @@ impl std::error::Error for RuleError {}
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RuleOutcome<'c> {
-    /// The changes that the rule is about. If there are none, its subject is in neither recording.
+    /// The changes that the rule is about. If empty, neither recording has the rule's subject.
     pub matched: Vec<&'c Change>,
-    /// Those that meet it.
+    /// Changes that meet the rule.
     pub met: Vec<&'c Change>,
-    /// Those of which it is not known whether they meet it: noise may explain the change, or may hide one
-    /// beyond the limit.
+    /// Changes that may meet the rule: noise may explain the change, or may hide one beyond the limit.
     pub undecided: Vec<&'c Change>,
 }
 
@@ -122,7 +121,7 @@ impl std::str::FromStr for Rule {
                 names.join(", ")
             )));
         };
-        // Pauses and waits have no names; 'gc p99' says which of them.
+        // Pauses and waits are unnamed; 'gc p99' says which of them.
         let (kinds, subject): (&'static [Kind], _) = match subject.to_ascii_lowercase().as_str() {
             "gc" | "gc-pauses" if statistic.is_duration() => (&[Kind::GcPauses], ""),
             "lock-waits" if statistic.is_duration() => (&[Kind::LockWaits], ""),
@@ -176,7 +175,7 @@ impl Rule {
     ///
     /// A change beyond the limit meets it only if it is not noise: its probability, times the number of
     /// changes that the rule is about and of `rules` applied together, is at most the [error
-    /// rate](super::ComparisonOptions::error_rate). If the noise is not known, the change alone decides. A
+    /// rate](super::ComparisonOptions::error_rate). If the noise is unknown, the change alone decides. A
     /// limit of the new value is a limit whatever the noise.
     #[allow(clippy::cast_precision_loss, reason = "small numbers")]
     pub fn apply<'c>(&self, comparison: &'c Comparison, rules: usize) -> RuleOutcome<'c> {
@@ -187,7 +186,7 @@ impl Rule {
         let has_name = |change: &&&Change| {
             [&*change.subject.name, change.name()].iter().any(|name| name.eq_ignore_ascii_case(&self.subject))
         };
-        // The very name, or else those that have it as a part.
+        // The exact name, or else the names that contain it.
         let mut matched: Vec<_> = of_kind.iter().filter(has_name).copied().collect();
         if matched.is_empty() && !self.subject.is_empty() {
             let pattern = Pattern::new(&self.subject);
@@ -211,7 +210,7 @@ impl Rule {
         RuleOutcome { matched, met, undecided }
     }
 
-    /// Returns true if a change may be beyond the limit: where its noise is not known, if it is by itself.
+    /// Returns true if a change may be beyond the limit: if its noise is unknown, the change alone decides.
     fn may_be_beyond(&self, change: &Change, level: f64) -> bool {
         if matches!(self.limit, Limit::Value(_)) {
             return false;

@@ -22,7 +22,7 @@ pub struct Run {
     /// The unit of the amounts of [`Kind::Cpu`]: time, or samples where the kernel's sampler recorded these.
     pub cpu_unit: Unit,
     /// The part of the time in which threads could run that they spent without a processor, by the kernel's
-    /// account; `None` if the recording has none.
+    /// account; `None` if the recording lacks that account.
     pub queued: Option<f64>,
     /// The seconds of each slice.
     pub(super) seconds: Vec<f64>,

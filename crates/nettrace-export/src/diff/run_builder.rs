@@ -37,7 +37,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Of this part of a recording.
+    /// Creates a builder for this part of a recording.
     pub fn new(selection: Selection) -> Self {
         Self { selection, kernel_times: None }
     }
@@ -64,7 +64,7 @@ pub struct RunBuilder {
     /// The begin of waits for locks that have not ended.
     waits: HashMap<(Option<u64>, ThreadId), RelativeTime>,
     series: SeriesTable,
-    /// Allocations that .NET 10 sampled, used if there are no allocation ticks.
+    /// Allocations that .NET 10 sampled, used in the absence of allocation ticks.
     sampled_allocations: SeriesTable,
     csharp: BTreeMap<String, String>,
     event_types: MetadataMap<EventType>,
@@ -73,10 +73,10 @@ pub struct RunBuilder {
     end: RelativeTime,
 }
 
-/// A distinction of events by their metadata.
+/// The type of an event, from its metadata.
 #[derive(Debug, Clone, Copy)]
 struct EventType {
-    /// True if they are of the rundown, which comes when the session is over.
+    /// True for events of the rundown, which follows the end of the session.
     is_rundown: bool,
     /// True if they are the kernel's samples of running threads.
     is_kernel_sample: bool,
@@ -267,7 +267,7 @@ fn seconds(duration: Duration, slice: Duration) -> Vec<f64> {
     seconds
 }
 
-/// Adds a span that has ended. Of a server's spans in each other the outer one is the request.
+/// Adds a span that has ended. Among nested spans of a server the outer one is the request.
 fn add_span(series: &mut SeriesTable, span: &Span<'_>) {
     if span.end != SpanEnd::Stopped {
         return;
@@ -284,7 +284,7 @@ fn add_span(series: &mut SeriesTable, span: &Span<'_>) {
     series.add(kind, &name, end, of_duration(span.duration));
 }
 
-/// Adds the time of methods: the stacks of each slice are added up as those of a whole profile are. `account`
+/// Adds the time of methods: the stacks of each slice are added up as in a whole profile. `account`
 /// is the processor time of the process, if samples are the kernel's.
 fn add_profile(
     series: &mut SeriesTable,
@@ -294,7 +294,7 @@ fn add_profile(
     end: RelativeTime,
 ) -> CallTree {
     let mut weights = weights_by_slice(series, profile, end);
-    // Of a sampler that may not see the kernel, the account has time that the samples do not.
+    // If a sampler may not see the kernel, the account has time that the samples lack.
     let sees_kernel = || {
         let mut frames = profile.frames.iter();
         frames.any(|(frame, _)| profile.frames.kind(frame) == KERNEL)
@@ -450,7 +450,7 @@ fn scale_to(account: u64, profile: &Profile, weights: &mut HashMap<(usize, usize
     let sampled = weights.iter().filter(|((_, total), _)| works(*total)).map(|(_, weight)| *weight);
     let sampled = sampled.fold(0, u64::saturating_add);
     let factor = float(account) / float(sampled);
-    // Beyond that the samples are not those of the account.
+    // Beyond that, the samples do not match the account.
     if !(0.5..=2.0).contains(&factor) {
         return;
     }

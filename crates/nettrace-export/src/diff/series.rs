@@ -10,7 +10,7 @@ use crate::diff::subject::{Kind, Subject};
 
 /// Maximum number of slices of a recording: with more, two become one.
 const MAX_SLICES: usize = 64;
-/// The length of a slice of a short recording. Shorter ones would depend on those beside them.
+/// Slice length of a short recording. Shorter slices would depend on their neighbours.
 const MIN_SLICE: Duration = Duration::from_secs(1);
 /// Maximum number of subjects of a kind; the rest is `(others)`.
 const MAX_SUBJECTS: usize = 1 << 13;
@@ -76,7 +76,8 @@ impl SeriesTable {
         self.cells
     }
 
-    /// Lengthens the slices until a time is in one of the last allowed, and returns the index of its slice.
+    /// Lengthens the slices until a time is within the maximum number of slices, and returns its slice's
+    /// index.
     pub(super) fn slice_of(&mut self, time: RelativeTime) -> usize {
         let since = time.saturating_duration_since(self.start);
         while since.as_nanos() / self.slice.as_nanos().max(1) >= MAX_SLICES as u128 {

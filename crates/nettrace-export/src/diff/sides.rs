@@ -19,7 +19,7 @@ const MIN_STRETCHES: usize = 5;
 pub enum Noise {
     /// The differences between the runs of a side.
     Runs,
-    /// The differences between stretches of a run. How runs differ from each other is not known.
+    /// The differences between stretches of a run. The differences between runs are unknown.
     Stretches,
     /// None: the recordings are too short.
     Unknown,
@@ -35,7 +35,7 @@ pub(super) struct SideUnits<'r> {
 }
 
 impl<'r> SideUnits<'r> {
-    /// Returns the units of both sides, with what they show of noise.
+    /// Returns the units of both sides, and the noise estimated from them.
     pub(super) fn of(base: &'r [Run], new: &'r [Run]) -> ([Self; 2], Noise) {
         let by_run = base.len() >= MIN_RUNS && new.len() >= MIN_RUNS;
         let sides = [Self::new(base, by_run, 0), Self::new(new, by_run, 1)];

@@ -58,10 +58,10 @@ pub struct StackComparison {
     pub options: ComparisonOptions,
     /// The source of the noise.
     pub noise: Noise,
-    /// The number of differences that were tested. A stack with a single caller that weighs as much is one
-    /// with it.
+    /// The number of differences that were tested. A stack and its single caller with the same weight count
+    /// once.
     pub tested: usize,
-    /// Callers come before those that they call; the first node is the root of all stacks.
+    /// Callers precede their callees; the first node is the root of all stacks.
     pub nodes: Vec<StackNode>,
 }
 
@@ -81,15 +81,15 @@ pub struct StackNode {
     pub interval: Option<Interval>,
     /// The probability of such a difference by chance, adjusted for the number of tests.
     pub adjusted_probability: Option<f64>,
-    /// The interval by which it was judged; all of a comparison hold together with the confidence that the
+    /// The interval that the judgement used; all of a comparison hold together with the confidence that the
     /// error rate leaves.
     pub judged_interval: Option<Interval>,
-    /// The judgement. If the noise is not known, that of the difference alone.
+    /// The judgement. If the noise is unknown, it is based on the difference alone.
     pub verdict: Verdict,
 }
 
 impl StackNode {
-    /// The difference, relative to the base; `None` if the base has none of it.
+    /// The difference, relative to the base; `None` if the base lacks the stack.
     pub fn relative_change(&self) -> Option<f64> {
         let [base, new] = self.values;
         (base > 0.0).then(|| (new - base) / base)
@@ -100,8 +100,8 @@ impl StackNode {
 const BASIS: Basis = Basis::Share;
 
 impl StackComparison {
-    /// Compares the stacks of two sides; `None` if either has no stacks, or of another kind. Without a
-    /// `basis`, values are shares.
+    /// Compares the stacks of two sides; `None` if either lacks stacks, or has stacks of another kind.
+    /// Without a `basis`, values are shares.
     pub fn new(base: &[Run], new: &[Run], options: &ComparisonOptions, basis: Option<Basis>) -> Option<Self> {
         let options = options.with_basis(basis.unwrap_or(BASIS));
         let kind = base.first()?.stack_kind;
@@ -274,8 +274,7 @@ impl Compared<'_> {
         self.amounts.iter().all(|side| side.of(node) == side.of(parent))
     }
 
-    /// Returns a node, judged by its difference alone, its test, and the difference below which it is of no
-    /// interest.
+    /// Returns a node, judged by its difference alone, its test, and the smallest difference of interest.
     fn node(&self, index: usize, parent: usize, name: &str) -> (StackNode, Option<Test>, f64) {
         let amounts = [0, 1].map(|side: usize| self.amounts[side].sum(index));
         let shares = [0, 1].map(|side: usize| match self.whole[side].amount {

@@ -26,7 +26,7 @@ impl Picture<'_> {
     /// Writes a page with the picture, which loads nothing and can be read without its script.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write_page(&self, out: &mut dyn Write) -> io::Result<()> {
         write!(
             out,
@@ -50,7 +50,7 @@ impl Picture<'_> {
     }
 }
 
-/// Writes the findings, those that make up most of the sum first.
+/// Writes the findings, largest share of the sum first.
 fn write_findings(comparison: &StackComparison, out: &mut dyn Write) -> io::Result<()> {
     let is_finding = |node: &&StackNode| matches!(node.verdict, Verdict::Worse | Verdict::Better);
     let mut found: Vec<_> = comparison.nodes.iter().filter(is_finding).collect();

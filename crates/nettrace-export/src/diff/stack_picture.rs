@@ -19,10 +19,10 @@ const TOP: usize = 62;
 /// Frames narrower than this are left out, with all that they call.
 const MIN_WIDTH: f64 = 0.3;
 
-/// The least relative change of each step of colour.
+/// Minimum relative change of each colour step.
 const STEPS: [f64; 4] = [0.0, 0.15, 0.4, 1.0];
 
-/// Colours in light and dark: of worse and better by step, of noise, of what was not judged.
+/// Colours in light and dark: of worse and better by step, of noise, of unjudged frames.
 const STYLE: &str = "\
 .diff{--w1:#fbdcd2;--w2:#f7b9a5;--w3:#f29578;--w4:#ec7350;--b1:#d6e6fa;--b2:#b0cff5;--b3:#8ab7ee;--b4:#669fe6;\
 --n:#e2e4e8;--u:#f0f1f3;--ink:#15181d;--back:#fff}
@@ -95,7 +95,7 @@ impl<'a> Picture<'a> {
     /// Writes it as SVG.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let graphs = [true, false].map(|is_new| (is_new, places(self.comparison, is_new)));
         let rows =
@@ -237,7 +237,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// The change in a word, where it is a finding: for those who do not tell the colours apart.
+/// The change in a word, if it is a finding: for readers who cannot distinguish the colours.
 pub(super) fn change(node: &StackNode) -> String {
     match node.relative_change() {
         Some(change) if change <= -1.0 => "gone".to_owned(),
@@ -259,7 +259,7 @@ fn class(node: &StackNode) -> String {
         return if node.verdict == Verdict::Unknown { "u" } else { "n" }.to_owned();
     }
     let change = node.relative_change().map_or(f64::INFINITY, f64::abs);
-    // Half as much is as far as twice as much.
+    // A halved time counts as large a change as a doubled one.
     let change = if node.verdict == Verdict::Better { change / (1.0 - change).max(1e-9) } else { change };
     let step = STEPS.iter().filter(|step| change >= **step).count().max(1);
     format!("{}{step}", if node.verdict == Verdict::Worse { 'w' } else { 'b' })

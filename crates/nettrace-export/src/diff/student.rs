@@ -1,7 +1,7 @@
 //! Student's t distribution.
 
 /// Returns the probability that a value of the distribution is at least as far from 0 as `t`, on either side.
-/// 1 if there are no degrees of freedom.
+/// 1 without degrees of freedom.
 pub(super) fn two_sided(t: f64, degrees: f64) -> f64 {
     if t.is_nan() || degrees.is_nan() || degrees <= 0.0 {
         return 1.0;
@@ -29,7 +29,7 @@ pub(super) fn critical(probability: f64, degrees: f64) -> f64 {
     high
 }
 
-/// The regularized incomplete beta function, by its continued fraction.
+/// The regularized incomplete beta function, computed as a continued fraction.
 ///
 /// # Source
 /// NIST Digital Library of Mathematical Functions, 8.17.22.

@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// Returns true if its events are samples, each of which stands for many.
+    /// Returns true if its events are samples, each representing many events.
     pub(super) const fn is_sampled(self) -> bool {
         matches!(
             self,
@@ -75,12 +75,12 @@ impl Kind {
         )
     }
 
-    /// Returns true if its amounts are those of another kind, divided in another way.
+    /// Returns true if the amounts repeat another kind's amounts, divided in another way.
     pub(super) const fn is_second_view(self) -> bool {
         matches!(self, Self::CpuInclusive | Self::AllocatingMethods)
     }
 
-    /// Returns true if its subjects are spans, whose number depends on the load.
+    /// Returns true if the subjects are spans: their number depends on the load.
     pub const fn is_spans(self) -> bool {
         matches!(self, Self::Requests | Self::Calls | Self::Operations)
     }
@@ -126,7 +126,7 @@ pub enum Statistic {
     Mean,
     /// The median duration.
     P50,
-    /// The duration that one of a hundred exceeds.
+    /// The 99th percentile: one duration in a hundred exceeds it.
     P99,
 }
 

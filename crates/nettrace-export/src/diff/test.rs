@@ -22,7 +22,7 @@ pub(super) struct Test {
 }
 
 impl Test {
-    /// Tests estimates of this many units each; `None` if the error of either is not known.
+    /// Tests estimates of this many units each; `None` if the error of either is unknown.
     pub(super) fn new(estimates: [Estimate; 2], units: [usize; 2], allowed: f64) -> Option<Self> {
         let [base, new] = estimates;
         let mut test = Self {
@@ -64,7 +64,7 @@ impl Test {
         Interval::around(self.difference, self.distance(outside))
     }
 
-    /// Judges the difference at a level. Differences below `limit` are of no interest.
+    /// Judges the difference at a level. Differences below `limit` are irrelevant.
     ///
     /// A difference is a finding if its interval does not contain 0, and the same if no difference within the
     /// interval is of interest.
@@ -78,8 +78,8 @@ impl Test {
         if size + distance < limit { Verdict::Same } else { Verdict::Undecided }
     }
 
-    /// Returns how many units each side needs for a judgement, if they are as those that there are: of ten
-    /// such comparisons, eight would have one. `None` if more than 1,000 are needed.
+    /// Returns the number of units that each side needs for a judgement, if more units resemble the existing
+    /// ones: of ten such comparisons, eight would have one. `None` if more than 1,000 are needed.
     pub(super) fn deciding_units(&self, level: f64, limit: f64) -> Option<usize> {
         let size = self.difference.abs();
         let decides = |count: &usize| {
@@ -100,7 +100,7 @@ impl Test {
         count.filter(|count| *count <= MAX_UNITS)
     }
 
-    /// The test with as many units a side, which vary as much as those that there are.
+    /// The test with as many units a side, with the variance of the existing units.
     #[allow(clippy::cast_precision_loss, reason = "small numbers")]
     fn with_units(&self, count: usize) -> Self {
         let factor = |side: usize| self.units[side].max(1) as f64 / count as f64;
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(verdict(0.0, 1.0), Verdict::Same);
         assert_eq!(verdict(59.0, 10.0), Verdict::Worse);
         assert_eq!(verdict(-59.0, 10.0), Verdict::Better);
-        // It differs, by less or by more than is of interest.
+        // The sides differ, by less or by more than the limit.
         assert_eq!(verdict(4.0, 0.5), Verdict::Undecided);
         assert_eq!(verdict(3.0, 0.5), Verdict::Same);
     }

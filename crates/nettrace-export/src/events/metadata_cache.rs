@@ -1,4 +1,4 @@
-//! The cache of texts that all events with the same metadata share.
+//! A cache of the strings that all events with the same metadata share.
 
 use clr_events::is_named_by_kind;
 use nettrace::{Event, Label, MetadataMap};

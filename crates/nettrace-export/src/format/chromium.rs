@@ -75,7 +75,7 @@ impl Lines<'_> {
         decimal(self.out, nanoseconds, MICROSECOND)
     }
 
-    /// Some readers look for the end of a frame by its name.
+    /// Some readers match the end of a frame to its name.
     fn name(&mut self, node: StackId) -> io::Result<()> {
         self.out.write_all(b",\"cat\":\"sampleEvent\",\"name\":")?;
         json_string(self.out, frame_name(self.profile, node))

@@ -52,7 +52,7 @@ pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn 
     Ok(())
 }
 
-/// Appends a frame between quotes: RFC 4180 doubles those within.
+/// Appends a frame between quotes: RFC 4180 doubles quotes in it.
 fn quoted(text: &mut Vec<u8>, name: &str) -> io::Result<()> {
     one_line(text, &name.replace('"', "\"\""), ';')
 }

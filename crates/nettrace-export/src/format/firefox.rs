@@ -73,7 +73,7 @@ struct Categories {
 }
 
 impl Categories {
-    /// Adds those of native code, of which the profile has some.
+    /// Adds the tables of native code, if the profile has any.
     fn native(profile: &Profile, output: &mut Out) -> Self {
         let other = CategoryPairHandle::from(CategoryHandle::OTHER);
         let mut category = |name, color, is_of: fn(CodeOrigin) -> bool| {

@@ -15,13 +15,13 @@ pub(super) enum Change {
     Begin,
     /// A frame is called.
     Open(StackId),
-    /// It returns.
+    /// The frame returns.
     Close(StackId),
     /// The state of the thread is unknown from here on.
     End,
 }
 
-/// Returns the depth of each node, by its index.
+/// Returns the depth of each node, indexed by node.
 pub(super) fn depths(stacks: &StackTree<FrameId>) -> Vec<u32> {
     let mut depths = vec![0u32; stacks.len() + 1];
     for stack in stacks.stacks() {

@@ -96,7 +96,7 @@ fn message(profile: &Profile) -> Out {
     out
 }
 
-/// Returns the name of the values: the one that profiles of other programs have, if there is one.
+/// Returns the name of the values: the name in other programs' profiles, if they have one.
 fn value_name(measure: Measure) -> &'static str {
     if measure == Measure::CPU_TIME { "cpu" } else { measure.name }
 }
@@ -105,7 +105,7 @@ fn sample(profile: &Profile, total: &StackTotal, strings: &mut Strings) -> Optio
     let (stack, kind) = without_kind(profile, total.stack?);
     let number = |key: i64, number: u64| Label { key, text: 0, number: signed(number) };
     let mut label = Vec::new();
-    // Profiles that are not of a recording have no threads.
+    // Profiles that were not built from a recording lack threads.
     if let Some(thread) = profile.threads.get(total.thread.index()) {
         let process = profile.process_of(thread).map_or(0, |process| process.id);
         let mut text =

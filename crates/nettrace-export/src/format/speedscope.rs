@@ -42,7 +42,7 @@ fn has_anything(profile: &Profile, thread: &Thread) -> bool {
     thread.track.as_ref().is_some_and(|track| track.iter().any(|span| profile.shown(span.total).is_some()))
 }
 
-/// The frames of methods, then those between, then those of processes, then those of threads.
+/// The frames of methods, then of causes in between, then of processes, then of threads.
 fn frames(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let methods = profile.frames.iter().map(|(id, name)| (name, profile.frames.line(id)));
     let processes = profile.processes.iter().map(|process| &*process.frame);

@@ -1,5 +1,5 @@
-//! A flame graph as a picture: rectangles as wide as their frames weigh, the root at the bottom. It has no
-//! script.
+//! A flame graph as a picture without a script: rectangles as wide as their frames weigh, the root at the
+//! bottom.
 
 use std::io::{self, Write};
 
@@ -82,8 +82,8 @@ fn places(profile: &Profile, tree: &Tree) -> Vec<Option<Place>> {
     if let Some(root) = places.first_mut().filter(|_| total > 0) {
         *root = Some(Place { left: 0.0, width: WIDTH, row: 0 });
     }
-    // Callers come before those that they call, so that the place of a parent is known. `left` is that of the
-    // next sibling.
+    // Callers precede their callees, so the position of a parent is known. `left` is the position of the next
+    // sibling.
     let (mut siblings_of, mut left) = (None, 0.0);
     for index in order {
         let Some(node) = tree.nodes.get(index) else { continue };

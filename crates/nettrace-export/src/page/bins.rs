@@ -5,8 +5,8 @@ use nettrace::RelativeTime;
 /// Bins that a recording is divided into, at most: more than a screen has columns.
 pub(super) const MAX_BINS: u32 = 5000;
 
-/// The width of bins: 1 ms, 2 ms, 10 ms, 20 ms, 100 ms and so on. Each is a multiple of those before it, so
-/// that counts in narrow bins can be added to those in wide ones.
+/// The width of bins: 1 ms, 2 ms, 10 ms, 20 ms, 100 ms and so on. Each is a multiple of the narrower ones, so
+/// counts in narrow bins can be added to counts in wide ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct BinWidth {
     /// A power of ten.
@@ -21,7 +21,7 @@ impl Default for BinWidth {
 }
 
 impl BinWidth {
-    /// The narrowest bins of which [`MAX_BINS`] reach up to a time.
+    /// The narrowest bins such that [`MAX_BINS`] of them reach up to a time.
     pub(super) fn up_to(end: RelativeTime) -> Self {
         let mut width = Self::default();
         while width.bin(end) >= MAX_BINS {
@@ -43,7 +43,7 @@ impl BinWidth {
         if self.is_twice { self.tens.saturating_mul(2) } else { self.tens }
     }
 
-    /// The number of narrower bins in one of these.
+    /// Returns the number of narrower bins in a bin of this width.
     pub(super) fn count_of(self, narrower: Self) -> u32 {
         u32::try_from(self.nanoseconds() / narrower.nanoseconds()).unwrap_or(u32::MAX).max(1)
     }

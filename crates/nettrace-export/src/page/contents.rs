@@ -12,7 +12,7 @@ use crate::profile::read::{ProfileReader, ProfiledRecording};
 use crate::profile::selection::Selection;
 use crate::units;
 
-/// The metrics of a page for a recording without thread samples: the first of which it has events.
+/// The metrics of a page for a recording without thread samples: the first one with events is used.
 pub const OTHER_METRICS: [Metric; 4] = [Metric::Alloc, Metric::Contention, Metric::Wait, Metric::Exception];
 
 /// Returns the options of a page's profile. Without a metric it has the time of threads; if the recording has
@@ -34,7 +34,7 @@ pub struct PageContents<R> {
 }
 
 impl<R> PageContents<R> {
-    /// The contents with another profile, such as one that was looked at meanwhile.
+    /// The contents with another profile, such as one that was displayed meanwhile.
     pub const fn new(read: ProfiledRecording<R>, reports: PageReports) -> Self {
         Self { read, reports }
     }
@@ -47,8 +47,9 @@ impl<R> PageContents<R> {
 
 impl<R: Read> PageContents<R> {
     /// Reads a recording in time order. `each` is called with every event if there is a selection, and
-    /// otherwise with those that are needed or of `interest`. `has_spans` is false if no kind of event of the recording [starts
-    /// or stops a span](clr_activity::Spans::is_start_or_stop): then fewer events are needed.
+    /// otherwise with events that are needed or of `interest`. `has_spans` is false if no kind of event of
+    /// the recording [starts or stops a span](clr_activity::Spans::is_start_or_stop): then fewer events are
+    /// needed.
     ///
     /// # Errors
     /// If reading failed.
@@ -120,6 +121,6 @@ impl<R: Read> PageContents<R> {
     }
 }
 
-/// Describes time known only from samples that do not tell running from waiting: those of .NET 9 and early
-/// 10.0, and of native code.
+/// Describes time known only from samples that do not distinguish running from waiting: all samples of .NET 9
+/// and early 10.0, and all samples of native code.
 pub const RUNNING_OR_WAITING: &str = "of it running or waiting, which these samples do not tell apart";

@@ -85,7 +85,7 @@ fn end(profile: &Profile) -> RelativeTime {
 /// Returns the weight of each stack with all that it called, by [`StackId::index`].
 fn inclusive(profile: &Profile) -> Vec<u64> {
     let mut weights = profile.exclusive();
-    // Callers come before those that they call.
+    // Callers precede their callees.
     for stack in profile.stacks.stacks().rev() {
         let weight = weights.get(stack.index()).copied().unwrap_or(0);
         let caller = profile.stacks.caller(stack).and_then(|caller| weights.get_mut(caller.index()));
@@ -98,7 +98,7 @@ fn inclusive(profile: &Profile) -> Vec<u64> {
 
 /// The form of the data.
 struct Layout {
-    /// `None` where it is not known when samples were.
+    /// `None` if the times of samples are unknown.
     bins: Option<BinWidth>,
     width: BinWidth,
     /// Nanoseconds, bytes or things in a unit of weight.
@@ -208,7 +208,7 @@ fn write_json(page: &Page<'_>, layout: &Layout, out: &mut dyn Write) -> io::Resu
     write!(out, "}}")
 }
 
-/// Returns the weight of idle threads whose stacks the profile does not have.
+/// Returns the weight of idle threads with stacks that the profile leaves out.
 fn idle_left_out(profile: &Profile) -> u64 {
     let idle = profile.stack_totals.iter().filter(|total| total.state == ThreadState::Idle);
     idle.filter(|total| total.stack.is_none()).map(|total| total.weight).fold(0, u64::saturating_add)
@@ -363,8 +363,8 @@ pub(super) fn shown_stack(profile: &Profile, total: &StackTotal) -> Option<(Stac
     Some((stack, state))
 }
 
-/// The key by which samples are summed up: stack and state. Totals whose stacks became one by leaving out
-/// frames have one key.
+/// The key of a sum of samples: stack and state. Totals with stacks that became equal by leaving out frames
+/// share a key.
 struct SampleKeys {
     /// By total; `u32::MAX` if it is not shown.
     of_total: Vec<u32>,

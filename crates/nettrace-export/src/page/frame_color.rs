@@ -5,7 +5,7 @@ use clr_events::code::CodeOrigin;
 use crate::profile::frame::{FrameId, Frames};
 use crate::profile::frame_kind::FrameKind;
 
-/// The colour of a frame. The numbers are those of the page's scripts.
+/// The colour of a frame. The page's scripts use the same numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrameColor {
     /// The program's own code and that of its packages.

@@ -1,4 +1,4 @@
-//! The events of a recording beside its samples, by time.
+//! A recording's events other than samples, by time.
 
 mod cells;
 mod curves;
@@ -44,15 +44,15 @@ pub struct PageReports {
     samples: Cells,
     requests: Requests,
     curves: Curves,
-    /// True if there are events of tasks, by which stacks of awaits are told.
+    /// True if there are events of tasks, which stacks of awaits are derived from.
     has_tasks: bool,
-    /// True if CPU time comes first, and waits are shown on request.
+    /// True if CPU time is shown first, and waits are shown on request.
     is_cpu_first: bool,
-    /// Whether events of a kind are such events.
+    /// True for kinds of events of tasks.
     of_tasks: MetadataMap<bool>,
 }
 
-/// The provider of events of tasks, and the event by which each EventSource describes itself.
+/// The provider of events of tasks, and the event in which each EventSource describes itself.
 const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 const MANIFEST: u32 = 0xfffe;
 
@@ -71,7 +71,7 @@ const MAX_TYPES: usize = 500;
 const MAX_LENGTH: usize = 300;
 /// Collections that are listed.
 const MAX_COLLECTIONS: usize = 10_000;
-/// The name of those above a limit.
+/// The name of the row for everything above a limit.
 const OTHERS: &str = "(others)";
 
 impl PageReports {
@@ -94,7 +94,7 @@ impl PageReports {
         self.requests.extend_to(time);
     }
 
-    /// Adds an event. Events must come in the order of time.
+    /// Adds an event. Events must be in time order.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
         let now = event.relative_time().max(RelativeTime::START);
@@ -157,7 +157,7 @@ impl PageReports {
         widths.into_iter().fold(self.requests.width(), BinWidth::max)
     }
 
-    /// Ends unfinished items, and returns the collections one by one.
+    /// Ends unfinished items, and returns the collections individually.
     pub(super) fn finish(&mut self) -> Vec<Collection> {
         self.requests.finish();
         self.curves.finish();
@@ -199,8 +199,8 @@ impl PageReports {
     }
 }
 
-/// Writes ten values for each collection, as it began; if there are too many, of those that paused the
-/// program the longest.
+/// Writes ten values for each collection, in the order of their beginnings; if there are too many, only the
+/// collections with the longest pauses.
 fn write_collections(all: &[Collection], out: &mut dyn Write) -> io::Result<()> {
     let mut listed: Vec<_> = all.iter().collect();
     if listed.len() > MAX_COLLECTIONS {
@@ -242,7 +242,7 @@ fn is_in(event: &Event<'_>, wanted: &[&EventSet]) -> bool {
     wanted.iter().any(|set| set.contains(event.metadata()))
 }
 
-/// Returns the beginning of a text.
+/// Returns the beginning of a string.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_LENGTH) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

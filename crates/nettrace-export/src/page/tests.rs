@@ -37,7 +37,7 @@ pub(crate) fn page_data(page: &str) -> String {
     json
 }
 
-/// An hour of threads whose stacks change at a fixed interval, out of a thousand stacks of 24 frames.
+/// An hour of threads with stacks that change at a fixed interval, out of a thousand stacks of 24 frames.
 fn busy_hour(thread_count: u32, milliseconds: u64) -> Profile {
     let mut seed = 88_172_645_463_325_252u64;
     let mut random = move |below: u64| {

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use crate::text::json_string;
 use clr_events::is_control;
 
-/// Writes a JSON string whose text shows characters that would steer a display, as `\u202e`.
+/// Writes a JSON string with characters that would control a display escaped, such as `\u202e`.
 pub(super) fn text(out: &mut dyn Write, text: &str) -> io::Result<()> {
     json_string(out, &visible(text))
 }

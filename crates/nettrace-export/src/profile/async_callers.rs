@@ -1,6 +1,6 @@
 //! The `async` methods that await the work of a thread, by the runtime's asynchronous profiler.
 //!
-//! Its events arrive later than the samples that they are about, so that a recording is read twice: once to
+//! These events arrive later than the samples that they are about, so a recording is read twice: once to
 //! collect them, and once to use them.
 
 use clr_activity::{AsyncModel, AsyncStacks, AsyncStacksBuilder};
@@ -10,7 +10,7 @@ use nettrace::Event;
 
 use crate::profile::address_stacks::AddressStacks;
 
-/// Methods whose addresses are kept: some 50 MB.
+/// Maximum number of methods with addresses that are kept: some 50 MB.
 const MAX_METHODS: usize = 1 << 20;
 
 /// The id of a method in a process.
@@ -70,7 +70,7 @@ pub(super) struct AsyncCallerStacks(HashMap<(Option<u64>, StackId, AsyncModel), 
 
 impl AsyncCallers {
     /// Returns the operation that the event's thread ran, as a stack of addresses: a method's caller is the
-    /// one that awaits it. Methods that are not known are left out.
+    /// method that awaits it. Unknown methods are left out.
     pub(super) fn of(
         &self,
         event: &Event<'_>,

@@ -9,13 +9,13 @@ use crate::profile::scheduler_frame::SchedulerFrame;
 pub(crate) enum AwaitFrame {
     /// The body of an `async` method, or of an iterator.
     Body,
-    /// It starts a body on behalf of the method that was called.
+    /// The method starts a body on behalf of the called method.
     Starts,
-    /// It continues a body: its own callers completed what was awaited.
+    /// The method continues a body: its own callers completed the awaited operation.
     Continues,
-    /// It continues a method that the runtime suspended (runtime async).
+    /// The method continues a method that the runtime suspended (runtime async).
     Resumes,
-    /// It is another part of how tasks and `await` work.
+    /// Any other method of the machinery of tasks and `await`.
     Plumbing,
     /// The first method of a thread.
     ThreadStart,
@@ -24,8 +24,8 @@ pub(crate) enum AwaitFrame {
     Ordinary,
 }
 
-/// Methods of the class library that call the body of an `async` method when what it awaited has completed,
-/// or into which such methods are compiled.
+/// Methods of the class library that call the body of an `async` method when the awaited operation has
+/// completed, or into which such methods are compiled.
 ///
 /// # Source
 /// `AsyncTaskMethodBuilderT.cs`, `PoolingAsyncValueTaskMethodBuilderT.cs`, `AsyncMethodBuilderCore.cs`,
@@ -55,7 +55,7 @@ const RESUMES: [&str; 2] = ["ContinuationWrapper.Continuation_Wrapper_", ".Dispa
 /// The stub between these and the method.
 const RESUME_STUB: &str = "IL_STUB_AsyncResume";
 
-/// The beginnings of the classes of builders, whose `Start` starts a body.
+/// Prefixes of builder classes with a `Start` method that starts a body.
 const BUILDERS: [&str; 2] = ["Runtime.CompilerServices.Async", "Runtime.CompilerServices.PoolingAsync"];
 
 impl AwaitFrame {
@@ -101,16 +101,16 @@ impl AwaitFrame {
 pub(crate) struct AwaitStack<F> {
     /// The frames, root first.
     pub(crate) frames: Vec<F>,
-    /// True if the root is a body that continues after an `await`: its callers are those that await it, and
-    /// not on the stack.
+    /// True if the root is a body that continues after an `await`: the methods that await it are its callers,
+    /// and are not on the stack.
     pub(crate) is_continued: bool,
 }
 
 impl<F: Copy> AwaitStack<F> {
     /// Folds a stack, which is leaf first. `method` returns the name of a frame without module and line.
     ///
-    /// - The stack begins with the last body that continues after an `await`: its callers only completed what
-    ///   it awaited, and ran it.
+    /// - The stack begins with the last body that continues after an `await`: its callers only completed the
+    ///   awaited operation, and ran it.
     /// - A method that starts its own body is one frame with it: the body.
     /// - Plumbing is left out up to the last frame of the program. What follows stays: the weight of a stack
     ///   stays that of the same method.

@@ -33,13 +33,13 @@ use gc_pauses::GcPauses;
 use process::Processes;
 use threads::Threads;
 
-/// Builds a profile from a recording's events. Requires all of them, since those that name code may come
+/// Builds a profile from a recording's events. Requires all of them, since events that name code may occur
 /// anywhere.
 ///
 /// # Memory
 /// Memory grows only with new content: 16 to 30 bytes for each frame of each new stack, 40 for each stack of
-/// each thread, some 100 for each method, and, with [tracks](Options::tracks), about 5 for each sample whose
-/// stack differs from that of the thread's previous sample.
+/// each thread, some 100 for each method, and, with [tracks](Options::tracks), about 5 for each sample with a
+/// stack that differs from the thread's previous sample.
 ///
 /// ```
 /// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
@@ -86,7 +86,7 @@ pub struct ProfileBuilder {
     contexts: Contexts,
     async_callers: AsyncCallersBuilder,
     kernel_times: Option<KernelTimes>,
-    /// Events that belong together came in another order than they happened.
+    /// Events that belong together were not in the order in which they happened.
     goes_back: bool,
     /// The time of the last event.
     end: RelativeTime,
@@ -106,24 +106,24 @@ pub struct Omissions {
     pub unresolved: Vec<(UnresolvedReason, u64)>,
     /// Frames of stacks that were left out, because there were more than are kept.
     pub frames: u64,
-    /// Methods whose names are longer than [`MAX_NAME_LENGTH`](crate::MAX_NAME_LENGTH), and were cut.
+    /// Methods with names longer than [`MAX_NAME_LENGTH`](crate::MAX_NAME_LENGTH), which were cut.
     pub long_names: u64,
     /// Events about code that were left out because their number exceeded the limit.
     pub code: u64,
     /// Creators of tasks that were left out, because they lay deeper or were more than is followed.
     pub causes: u64,
-    /// The groupings of [`Options::grouping`] for which the recording has no events. Without those of awaits,
-    /// a continuation has no callers.
+    /// The groupings of [`Options::grouping`] that the recording lacks events for. Without events of awaits,
+    /// a continuation's callers are unknown.
     pub grouping: CausalGrouping,
-    /// The samples behind thread time. If hardly any is of managed code, [`Metric::Cpu`] lacks the time that
-    /// ran: .NET 9 and early 10.0 mark all samples as other code (dotnet/runtime issue 123996).
+    /// The samples that thread time is computed from. If hardly any is of managed code, [`Metric::Cpu`] lacks
+    /// the time that ran: .NET 9 and early 10.0 mark all samples as other code (dotnet/runtime issue 123996).
     pub samples: Samples,
     /// The time of working threads that were not in managed code according to the samples, without an
     /// [account of the kernel](KernelTimes) that shows whether they ran: they may have waited. .NET 9 and
-    /// early 10.0 mark all samples so; locks of .NET 8 and 9 have no frame, nor do waits that were compiled
+    /// early 10.0 mark all samples so; locks of .NET 8 and 9 lack a frame, as do waits that were compiled
     /// into their callers.
     pub unverified: u64,
-    /// The part of blocked time in which threads could run and had no processor, by the kernel's account.
+    /// The part of blocked time in which threads were ready but not running, by the kernel's account.
     pub without_processor: u64,
     /// The time of threads off the processors, by the kernel's samples, where CPU time is shown because [no
     /// metric](Options::metric) was requested.
@@ -195,7 +195,7 @@ impl ProfileBuilder {
     ///
     /// In each interval between two of its rounds, a thread with more time of work than the kernel ran it
     /// counts as blocked for the rest, in the stacks that it had. For [`Metric::Cpu`] it takes the place of the
-    /// samples' own mark of managed code, which .NET 9 and early 10.0 do not have. It has no effect unless [idle
+    /// samples' own mark of managed code, which .NET 9 and early 10.0 lack. It has no effect unless [idle
     /// time](Options::idle) is distinguished, nor on metrics other than time.
     #[must_use]
     pub fn with_kernel_times(mut self, times: KernelTimes) -> Self {
@@ -247,8 +247,7 @@ impl ProfileBuilder {
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
         self.end = self.end.max(event.relative_time());
-        // Most events have no use. The event is copied only where it has: a reference would force every event
-        // into memory.
+        // Most events are unused. Only used ones are copied: a reference would force every event into memory.
         if self.interests.is_used(event.metadata_index()) {
             self.take_in(*event);
         }
@@ -306,7 +305,7 @@ impl ProfileBuilder {
         } else if let Some(thread) = self.threads.known(event) {
             thread
         } else {
-            // Threads without samples have no time. In the order of the file the samples may follow.
+            // Threads without samples do not get time. In file order the samples may follow.
             self.goes_back = true;
             return;
         };
@@ -383,10 +382,10 @@ impl ProfileBuilder {
         outcome.map(|()| (profile, omissions))
     }
 
-    /// The same, with the code that another builder has by then.
+    /// Finishes like [`finish`](Self::finish), with the code that another builder has by then.
     ///
     /// # Errors
-    /// Those of [`finish`](Self::finish).
+    /// Returns the errors of [`finish`](Self::finish).
     pub fn finish_with_code_of(
         mut self,
         info: Option<&TraceInfo>,
@@ -403,10 +402,10 @@ impl ProfileBuilder {
     ///
     /// A thread's last sample before the call weighs nothing, as at the end of a recording, and no cause is
     /// followed across the call. A wait that has not ended counts in each interval for its part of it. Memory
-    /// is that of an interval, and of the code.
+    /// is bounded by an interval, and the code.
     ///
     /// # Errors
-    /// Those of [`finish`](Self::finish). The added events are dropped then, too.
+    /// Returns the errors of [`finish`](Self::finish). The added events are dropped then, too.
     pub fn take(&mut self, info: Option<&TraceInfo>) -> Result<(Profile, Omissions), NeedsTimeOrder> {
         let mut open = self.sampler.open_waits();
         if open.len() > MAX_ROLES {
@@ -448,7 +447,7 @@ impl ProfileBuilder {
     /// [wanted](Options::lines).
     ///
     /// # Errors
-    /// Those of [`finish`](Self::finish).
+    /// Returns the errors of [`finish`](Self::finish).
     pub fn finish_with_lines(
         mut self,
         info: Option<&TraceInfo>,
@@ -466,8 +465,8 @@ impl ProfileBuilder {
         totals.map(|(_, sum)| sum.weight).fold(0, u64::saturating_add)
     }
 
-    /// Returns the time of the events that were added since the last call of [`take`](Self::take), as far as
-    /// it is selected.
+    /// Returns the selected part of the time of the events that were added since the last call of
+    /// [`take`](Self::take).
     fn duration(&self) -> Duration {
         let Selection { from, to, .. } = &self.options.selection;
         let start = from.map_or(self.begin, |from| from.max(self.begin));

@@ -41,7 +41,7 @@ pub(super) fn states_context(metadata: &Metadata, grouping: CausalGrouping) -> b
 ///
 /// # Memory
 /// The numbers of pending tasks, begun requests, causes and contexts are bounded. Beyond that, the oldest are
-/// dropped, or samples have no context.
+/// dropped, or samples get no context.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     grouping: CausalGrouping,
@@ -161,13 +161,13 @@ impl Contexts {
         self.left_out.saturating_add(self.causes.left_out()).saturating_add(async_callers)
     }
 
-    /// Returns true if events say who awaits whom. .NET Core 3.1 has no asynchronous operations, only
+    /// Returns true if events say who awaits whom. .NET Core 3.1 lacks asynchronous operations and has only
     /// continuations.
     pub(super) const fn links_awaits(&self) -> bool {
         self.has_continuations || self.tasks.had_operations() || self.async_callers.is_some()
     }
 
-    /// Whether there were tasks, requests, and awaits.
+    /// Returns true for each of tasks, requests and awaits that was found.
     pub(super) const fn found(&self) -> CausalGrouping {
         CausalGrouping {
             tasks: self.tasks.were_met(),

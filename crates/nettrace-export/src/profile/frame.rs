@@ -14,7 +14,7 @@ use crate::profile::scheduler_frame::SchedulerFrame;
 pub struct FrameId(pub u32);
 
 /// The names of frames, each once: `Module!Namespace.Type.Method(parameters)`, or the name of a pseudo-frame.
-/// Where lines are known, each line of a method is a frame, with the line after the method:
+/// If lines are known, each line of a method is a frame, with the line after the method:
 /// `Module!Type.Method() (File.cs:12)`.
 ///
 /// Names are in the [requested form](crate::Options::names); frames without a C# name have the runtime's.
@@ -150,7 +150,7 @@ impl Frames {
         self.csharp_text(id).map_or_else(|| self.full_name(id), |csharp| &csharp.text)
     }
 
-    /// The C# name without module and namespace; `None` if the frame has no C# name, or if such names were
+    /// The C# name without module and namespace; `None` if the frame lacks a C# name, or if such names were
     /// not requested.
     pub fn short_name(&self, id: FrameId) -> Option<&str> {
         let csharp = self.csharp_text(id)?;
@@ -172,7 +172,7 @@ impl Frames {
         self.lines.get(&id).and_then(|line| name.get(..line.method)).unwrap_or(name)
     }
 
-    /// The `async` method or iterator whose state machine the frame runs, with its module and without
+    /// The `async` method or iterator with the state machine that the frame runs, with its module and without
     /// parameters: `App!Program.Round` for ``App!Program+<Round>d__7.MoveNext()``. `None` for all other
     /// frames.
     pub fn state_machine_method(&self, id: FrameId) -> Option<String> {
@@ -181,9 +181,9 @@ impl Frames {
         Some(if module.is_empty() { name } else { format!("{module}!{name}") })
     }
 
-    /// Whether the frame belongs to the machinery of `await` and tasks and not to the program: builders of
-    /// `async` methods, awaiters, continuations, the queue of the thread pool. Frames that wait for a task do
-    /// not count.
+    /// Returns true if the frame belongs to the machinery of `await` and tasks and not to the program:
+    /// builders of `async` methods, awaiters, continuations, the queue of the thread pool. Frames that wait
+    /// for a task do not count.
     pub fn is_async_plumbing(&self, id: FrameId) -> bool {
         let (module, method) = self.full_parts(id);
         SchedulerFrame::is_async_plumbing(module, method)
@@ -211,7 +211,7 @@ impl Frames {
         }
     }
 
-    /// Returns true if the frame has a name. The name of code without one is `Module!?`, or `?!?`.
+    /// Returns true if the frame is named. Unnamed code is written as `Module!?`, or `?!?`.
     pub fn is_named(&self, id: FrameId) -> bool {
         self.info(id).is_named
     }
@@ -222,8 +222,8 @@ impl Frames {
         !info.is_named && self.full_name(id).get(..info.module) == Some("?")
     }
 
-    /// Returns the name of unnamed code by its file: `[libcoreclr.so]`. `None` for other frames, and where the
-    /// file is not known.
+    /// Returns unnamed code in the form of its file: `[libcoreclr.so]`. `None` for other frames, and if the
+    /// file is unknown.
     pub(crate) fn file_name(&self, id: FrameId) -> Option<Box<str>> {
         let info = self.info(id);
         let file = self.full_name(id).get(..info.module).filter(|file| *file != "?" && !file.is_empty())?;
@@ -232,7 +232,7 @@ impl Frames {
     }
 
     /// Makes the native code of a single-file program the runtime's: the file of such a program contains the
-    /// runtime, and nothing of it has a name. Programs that load the runtime, and those without managed code,
+    /// runtime, and all of it is unnamed. Programs that load the runtime, and programs without managed code,
     /// stay as they are.
     pub(crate) fn find_runtime_in_program(&mut self) {
         let module = |id| self.full_parts(id).0;
@@ -259,7 +259,7 @@ impl Frames {
         }
     }
 
-    /// Gives frames names in C#, by their numbers.
+    /// Gives frames their C# names, in the order of their numbers.
     pub(crate) fn set_csharp_names(&mut self, names: Vec<Option<CSharpText>>) {
         self.csharp = names;
     }
@@ -314,7 +314,7 @@ impl Frames {
     }
 }
 
-/// Returns the index of a text, which is added if it is new.
+/// Returns the index of a string, which is added if it is new.
 fn intern(texts: &mut IndexSet<Box<str>, DefaultHashBuilder>, text: &str) -> usize {
     match texts.get_index_of(text) {
         Some(index) => index,
@@ -322,7 +322,7 @@ fn intern(texts: &mut IndexSet<Box<str>, DefaultHashBuilder>, text: &str) -> usi
     }
 }
 
-/// Frames come from stacks of a recording, whose bytes would not fit any memory before their number
+/// Frames are from stacks of a recording, which would exceed any memory before the number of frames
 /// overflows.
 fn frame_id(index: usize) -> FrameId {
     debug_assert!(u32::try_from(index).is_ok(), "more frames than numbers");
@@ -409,7 +409,7 @@ mod tests {
             [of_file, vdso, unknown, named].map(|id| frames.name(id)),
             ["[libcoreclr.so]", "[vdso]", "?!?", "libc.so.6!malloc"]
         );
-        // Its parts are the same as before.
+        // The parts are unchanged.
         assert_eq!(frames.parts(of_file), ("libcoreclr.so", "?"));
         assert_eq!(frames.parts(vdso), ("[vdso]", "?"));
         assert_eq!(frames.full_name(of_file), "libcoreclr.so!?");

@@ -43,7 +43,7 @@ impl FrameInfo {
     pub(crate) const PSEUDO: Self =
         Self { kind: FrameKind::Pseudo, is_named: true, is_user_code: false, module: 0 };
 
-    /// The facts about code whose name begins with its module, or with `?` without one.
+    /// The facts about code with a name that begins with its module, or with `?` without one.
     pub(crate) fn of_code(code: &Code<'_>, module: &str) -> Self {
         Self {
             kind: FrameKind::Code(code.origin()),

@@ -12,7 +12,7 @@ macro_rules! indices {
                 self.0 as usize
             }
 
-            /// The index of an element of a table, whose memory ends before its indices do.
+            /// The index of an element of a table. A table exhausts memory before its indices overflow.
             pub(crate) fn of(index: usize) -> Self {
                 debug_assert!(u32::try_from(index).is_ok(), "more elements than indices");
                 Self(u32::try_from(index).unwrap_or(u32::MAX))

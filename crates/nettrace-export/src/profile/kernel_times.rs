@@ -17,8 +17,7 @@ const MAX_READINGS: usize = 1 << 22;
 const MAX_NAMES: usize = 1 << 16;
 /// Characters of a name that are kept: the kernel's have 15.
 const MAX_NAME_LENGTH: usize = 64;
-/// The time by which the kernel's account of a running thread lags, at most: it is updated at each tick of
-/// the scheduler.
+/// Maximum lag of the kernel's account of a running thread: it is updated at each tick of the scheduler.
 const LAG: u64 = 10_000_000;
 
 /// The processor time of a process's threads, in rounds: each round looks at all threads.
@@ -99,7 +98,7 @@ struct Reading {
     time: ThreadTime,
 }
 
-/// Processor time, and time in which a thread could run and had no processor; in nanoseconds.
+/// Processor time, and time that a thread was ready to run but not on a processor; in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct ThreadTime {
     ran: u64,
@@ -119,7 +118,7 @@ impl Life {
         Some(self.readings.get(after.checked_sub(1)?)?.time)
     }
 
-    /// Returns the time between a round and the next; `None` where that is not known.
+    /// Returns the time between a round and the next; `None` if it is unknown.
     fn between(&self, round: usize) -> Option<ThreadTime> {
         let next = round.checked_add(1)?;
         if self.end.is_some_and(|end| end <= next) {
@@ -256,7 +255,7 @@ impl KernelTimes {
         self.readings = self.threads.values().flatten().map(|life| life.readings.len()).sum();
     }
 
-    /// Returns the time of a thread between a round and the next; `None` where that is not known.
+    /// Returns the time of a thread between a round and the next; `None` if it is unknown.
     fn between(&self, thread: u64, round: usize) -> Option<ThreadTime> {
         let lives = self.threads.get(&thread)?;
         // A number that two threads had in that time says nothing of either.
@@ -279,7 +278,7 @@ impl KernelTimes {
     }
 }
 
-/// Returns the last of the three texts at the end of an event of a thread's time: state, wait channel and
+/// Returns the last of the three strings at the end of an event of a thread's time: state, wait channel and
 /// name.
 fn name_of(texts: &[u8]) -> Option<String> {
     let mut units = texts.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit));

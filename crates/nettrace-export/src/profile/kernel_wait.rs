@@ -120,15 +120,15 @@ const WHOLE_SWITCHES: [&str; 8] = [
     "x64_sys_call",
 ];
 
-/// Returns the function of the kernel that a frame is, by its module and name, without the suffix of a part
-/// that the compiler split off.
+/// Returns the kernel function of a frame, given its module and name, without the suffix of a part that the
+/// compiler split off.
 fn function<'n>((module, name): (&str, &'n str)) -> Option<&'n str> {
     let (function, _) = name.split_once('.').unwrap_or((name, ""));
     (module == KERNEL).then_some(function)
 }
 
-/// Returns true if a frame, by its module and name, is a function by which every thread leaves a processor:
-/// it says nothing of the wait.
+/// Returns true if a frame, given its module and name, is a function through which every thread leaves a
+/// processor: it says nothing about the wait.
 pub(crate) fn is_switch(frame: (&str, &str)) -> bool {
     function(frame).is_some_and(|function| {
         WHOLE_SWITCHES.contains(&function) || SWITCHES.iter().any(|start| function.starts_with(start))
@@ -136,7 +136,7 @@ pub(crate) fn is_switch(frame: (&str, &str)) -> bool {
 }
 
 impl KernelWait {
-    /// Returns the kind of wait of a frame, by its module and name; `None` for other functions.
+    /// Returns the kind of wait of a frame, given its module and name; `None` for other functions.
     pub(crate) fn of(frame: (&str, &str)) -> Option<Self> {
         let function = function(frame)?;
         let is_it = |starts: &[&str]| starts.iter().any(|start| function.starts_with(start));

@@ -44,7 +44,7 @@ impl fmt::Display for SourceLine<'_> {
 /// assert_eq!(SourceLine::new("/src/Cart.cs", 12).to_string(), "Cart.cs:12");
 /// ```
 pub trait SourceLines: Send {
-    /// The line that the IL of a method came from, at an offset in bytes; `None` if that is not known.
+    /// Returns the source line of a method's IL, at an offset in bytes; `None` if it is unknown.
     fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>>;
 }
 
@@ -54,17 +54,17 @@ pub trait SourceLines: Send {
 pub struct LineCounts {
     /// The line is known.
     pub found: u64,
-    /// The recording has the IL offset of the code, but the source of symbols has no line for it.
+    /// The recording maps the code to an IL offset, but the source of symbols lacks a line for it.
     pub without_line: u64,
-    /// The recording does not map the code to IL. Runtimes do so only for jitted code; native code has no IL.
+    /// The recording does not map the code to IL. Runtimes do so only for jitted code; native code lacks IL.
     pub without_il: u64,
 }
 
 impl LineCounts {
-    /// The line of a frame of a stack, whose code is `code`; the outcome is counted.
+    /// Returns the line of a frame of a stack, given the frame's `code`; the outcome is counted.
     ///
     /// The address of a thread is where it continues after a call, or after it was stopped. Its current work
-    /// precedes that and may come from another line, so the code before the address is looked up.
+    /// precedes that and may be on another line, so the code before the address is looked up.
     pub fn find<'l>(
         &mut self,
         lines: &'l mut dyn SourceLines,

@@ -18,7 +18,7 @@ impl Unit {
         matches!(self, Self::Nanoseconds)
     }
 
-    /// Its name in the formats that have one.
+    /// The measure's name in formats that name it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nanoseconds => "nanoseconds",
@@ -27,7 +27,7 @@ impl Unit {
         }
     }
 
-    /// Its symbol, in JSON: `ns`, `bytes` or `count`.
+    /// The measure's symbol, in JSON: `ns`, `bytes` or `count`.
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Nanoseconds => "ns",

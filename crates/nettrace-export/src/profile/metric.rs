@@ -23,10 +23,9 @@ pub enum Metric {
     /// Time of threads in managed code; in recordings with the kernel's samples (V6) the
     /// [time on the processors](Measure::CPU_TIME) by these.
     Cpu,
-    /// Time in which threads were off the processors, by the kernel's samples: they waited, or had no
-    /// processor.
+    /// Time in which threads were off the processors, by the kernel's samples: waiting, or ready to run.
     OffCpu,
-    /// Allocated bytes, by the allocator's periodic events, or by those for sampled objects.
+    /// Allocated bytes, from the allocator's periodic events, or from the events of sampled objects.
     Alloc,
     /// Time in which threads waited for a lock that another one had.
     Contention,
@@ -36,16 +35,16 @@ pub enum Metric {
     Wait,
     /// Time in which the collector had stopped all threads, on the thread that stopped them.
     Gc,
-    /// The metric of a profile that a program [builds itself](crate::StackProfileBuilder); recordings have no
+    /// The metric of a profile that a program [builds itself](crate::StackProfileBuilder); recordings lack
     /// events of it.
     Other,
 }
 
 impl Metric {
-    /// Returns the metric for views that show CPU time and waits apart, CPU time first:
-    /// [`Wall`](Self::Wall), whose [states](clr_events::ThreadState) distinguish them. In recordings of a whole
-    /// machine, waits are those of every idle program, and only what ran counts: [`Cpu`](Self::Cpu). Merged recordings of
-    /// processes list these in the header: `ProcessIds`.
+    /// Returns the metric for views that show CPU time and waits apart, CPU time first: [`Wall`](Self::Wall),
+    /// with [states](clr_events::ThreadState) that distinguish them. In recordings of a whole machine, every
+    /// idle program waits, so only running time counts: [`Cpu`](Self::Cpu). Merged recordings of processes
+    /// list these in the header: `ProcessIds`.
     ///
     /// Views of one kind of time use [`Options::metric`](crate::Options::metric) without a value instead, which
     /// is CPU time wherever a recording has it.

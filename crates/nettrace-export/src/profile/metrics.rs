@@ -83,13 +83,14 @@ pub(crate) struct PauseLeaves {
 }
 
 impl PauseLeaves {
-    /// Returns true if a thread whose sample has this leaf had managed frames: a pause interrupts no others.
+    /// Returns true if a thread with a sample with this leaf had managed frames: a pause interrupts only such
+    /// threads.
     pub(crate) fn is_in_code(self, leaf: Option<FrameId>) -> bool {
         leaf != Some(self.absent)
     }
 
-    /// The leaf of a pause in the time of a sample with the leaf `leaf`, of the thread that collects or one
-    /// that is stopped.
+    /// The leaf of a pause in the time of a sample with the leaf `leaf`, of the collecting thread or a
+    /// stopped one.
     pub(crate) fn of(self, leaf: Option<FrameId>, collects: bool) -> FrameId {
         match leaf {
             _ if collects => self.collects,
@@ -99,7 +100,7 @@ impl PauseLeaves {
     }
 }
 
-/// A sample whose weight is not known yet.
+/// A sample with a weight that is still unknown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingSample {
     pub(crate) start: RelativeTime,
@@ -150,7 +151,7 @@ pub(crate) struct OpenWait {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SampleEvent<'s, 'e> {
     pub(crate) event: &'s Event<'e>,
-    /// The decoded event; `None` if it has no view, or is cut.
+    /// The decoded event; `None` if it lacks a view, or is cut.
     pub(crate) view: Option<&'s ClrEvent<'e>>,
     pub(crate) thread: u32,
     /// The kind of the kernel's sample that the event is, if it is one.
@@ -162,7 +163,7 @@ pub(crate) struct SampleEvent<'s, 'e> {
 /// An event, with its thread, context and the tables of stacks.
 pub(crate) struct SampleContext<'s, 'e> {
     pub(crate) event: &'s Event<'e>,
-    /// The decoded event; `None` if it has no view, or is cut.
+    /// The decoded event; `None` if it lacks a view, or is cut.
     pub(crate) view: Option<&'s ClrEvent<'e>>,
     pub(crate) thread: u32,
     pub(crate) generation: u32,
@@ -212,7 +213,7 @@ pub(crate) struct Leaves(Frames);
 
 impl Leaves {
     const MAX_NAMES: usize = 1 << 17;
-    /// The longest name in bytes: with the mark of a cut name it is still short enough for a frame.
+    /// Maximum length of a name in bytes: with the mark of a cut name it is still short enough for a frame.
     const MAX_LEN: usize = MAX_NAME_LENGTH - '…'.len_utf8();
 
     pub(crate) fn intern(&mut self, name: &str) -> FrameId {
@@ -344,7 +345,7 @@ impl Sampler {
         }
     }
 
-    /// Counts all samples of threads, also those that are not marked as managed code.
+    /// Counts all samples of threads, including samples outside managed code.
     pub(crate) fn count_all_samples(&mut self) {
         if let MetricState::ThreadTime(time) = &mut self.state {
             time.count_all_samples();

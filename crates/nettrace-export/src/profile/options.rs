@@ -27,7 +27,7 @@ pub struct Options {
     /// True if [`Metric::Wall`] has the time in which threads waited for work, as dotnet-trace has it.
     /// Without it, the rest distinguishes blocked threads from working ones:
     /// [`ThreadState`](clr_events::ThreadState). Time in which the sampler did not find a thread is idle,
-    /// too, with [`Metric::Cpu`] as well: the thread had no managed frames.
+    /// too, with [`Metric::Cpu`] as well: the thread was without managed frames.
     pub idle: bool,
     /// True if stacks of threads that waited for work are kept where [idle](Self::idle) time is left out.
     /// Only their [state](crate::StackTotal::state) distinguishes them then, and
@@ -63,7 +63,7 @@ pub struct Options {
     pub order: Order,
 }
 
-/// Grouping of stacks by their cause, as frames above them. Requires [`Order::Time`].
+/// Grouping of stacks under their causes, as frames above them. Requires [`Order::Time`].
 ///
 /// ```
 /// use nettrace_export::{CausalGrouping, Metric, Options};
@@ -87,12 +87,12 @@ pub struct CausalGrouping {
     /// with the text of its event, below the enclosing activity; or below
     /// [`NO_REQUEST`](crate::pseudo_frames::NO_REQUEST).
     pub requests: bool,
-    /// Stacks are those of the calls that were written, as `await` joins them.
+    /// Stacks show the calls as written, as `await` joins them.
     ///
     /// - A stack begins with the last `async` method on it that continues after an `await`: its callers there
-    ///   only completed what it awaited. Below it come the methods that await it, if events of tasks were
-    ///   recorded (`TplEventSource`, keywords 0x28 or 0x3): those that were on the stack when it first
-    ///   awaited, or when it last did. From .NET 11 on the runtime's asynchronous profiler has them
+    ///   only completed the awaited operation. Below it are the methods that await it, if events of tasks
+    ///   were recorded (`TplEventSource`, keywords 0x28 or 0x3): methods on the stack when it first awaited,
+    ///   or when it last did. From .NET 11 on the runtime's asynchronous profiler has them
     ///   (`AsyncProfilerEventSource`): its events are used where a recording is opened twice, as
     ///   [`ProfileReader::read_file`](crate::ProfileReader::read_file) and [`profile`](fn@crate::profile) do,
     ///   unless work is grouped by tasks or requests as well.

@@ -26,14 +26,14 @@ impl std::fmt::Display for Pattern {
 }
 
 impl Pattern {
-    /// The pattern of a text.
+    /// Parses a pattern.
     pub fn new(text: &str) -> Self {
         let (text, at_start) = text.strip_prefix('^').map_or((text, false), |rest| (rest, true));
         let (text, at_end) = text.strip_suffix('$').map_or((text, false), |rest| (rest, true));
         Self { parts: text.split('*').map(str::to_lowercase).collect(), at_start, at_end }
     }
 
-    /// Returns true if a name is one of those that are meant.
+    /// Returns true if a name matches the pattern.
     pub fn matches(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let mut rest = name.as_str();

@@ -16,7 +16,7 @@ use crate::profile::options::{NeedsTimeOrder, Options, Order};
 
 /// Reads a recording and builds its profile.
 ///
-/// It is read from the current position of `recording`: in [file order](Order::File), and if that leaves a
+/// Reading starts at the current position of `recording`: in [file order](Order::File), and if that leaves a
 /// question open, again in [time order](Order::Time). [`Options::order`] is ignored.
 ///
 /// ```
@@ -94,7 +94,7 @@ type InterestOf = dyn Fn(&Metadata) -> Interest + Send + Sync;
 pub struct ProfiledRecording<R> {
     /// The profile.
     pub profile: Profile,
-    /// Its omissions.
+    /// The profile's omissions.
     pub omissions: Omissions,
     /// The [others](ProfileReader::with_others) of the same reading, with their omissions.
     pub others: Vec<(Profile, Omissions)>,
@@ -120,7 +120,7 @@ impl<'l> ProfileReader<'l> {
         }
     }
 
-    /// Limits the events for which `each` is called to those of interest and to those that the profile needs:
+    /// Limits the events for which `each` is called to events of interest and events that the profile needs:
     /// others are not brought into time order.
     #[must_use]
     pub fn with_interest(self, interest: impl Fn(&Metadata) -> Interest + Send + Sync + 'static) -> Self {
@@ -177,7 +177,7 @@ impl<'l> ProfileReader<'l> {
     /// interest](Self::with_interest), of both readings; the first one ends when it is known not to suffice.
     ///
     /// # Errors
-    /// Those of `open`, and if reading failed.
+    /// Returns the errors of `open`, and of reading.
     pub fn read_file<R: Read, E: From<Error>>(
         mut self,
         mut open: impl FnMut() -> Result<Reader<R>, E>,
@@ -192,7 +192,7 @@ impl<'l> ProfileReader<'l> {
         Ok(self.read(open()?, each)?)
     }
 
-    /// Returns true if file order may be enough: causes are known only in time order. Awaits may have none.
+    /// Returns true if file order may be enough: causes are known only in time order. Awaits may lack causes.
     const fn may_use_file_order(&self) -> bool {
         !self.options.grouping.tasks && !self.options.grouping.requests
     }

@@ -37,7 +37,7 @@ pub(crate) struct RequestStacks<K> {
     has_samples: bool,
 }
 
-/// A distinction of events by their metadata.
+/// The kind of an event, from its metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EventKind {
     Code,

@@ -3,17 +3,17 @@
 /// The role of a method in the scheduling of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::profile) enum SchedulerFrame {
-    /// Its callee is the work.
+    /// The method calls the work.
     Runs,
-    /// The same, called by one that [`Runs`](Self::Runs).
+    /// The method calls the work, and is called by a method that [`Runs`](Self::Runs).
     Invokes,
     /// A thread of the pool begins with it.
     Waits,
-    /// It takes work from the pool's queue: threads of the pool without it are idle.
+    /// The method takes work from the pool's queue: threads of the pool without it are idle.
     Dispatches,
-    /// It is asked to have work done.
+    /// The method schedules work.
     Schedules,
-    /// It is part of how an `await` works, or says so in an event.
+    /// The method is part of the machinery of `await`, or says so in an event.
     Plumbing,
     Ordinary,
 }
@@ -53,7 +53,7 @@ impl SchedulerFrame {
     /// The role of a method of this module.
     ///
     /// # Source
-    /// The prefixes are TraceEvent's (ActivityComputer); those of the pool are
+    /// The prefixes are TraceEvent's (ActivityComputer); the pool's prefixes are
     /// `PortableThreadPool.WorkerThread.cs` and `ThreadPoolWorkQueue.cs` of dotnet/runtime.
     pub(in crate::profile) fn of(module: &str, method: &str) -> Self {
         if !Self::is_core_library(module) {

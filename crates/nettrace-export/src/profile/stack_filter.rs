@@ -17,9 +17,9 @@ use crate::profile::pattern::Pattern;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackFilter {
-    /// Only stacks with a frame that one of these matches, from the first such frame on; all if empty.
+    /// Only stacks with a frame that matches any of these, from the first such frame on; all if empty.
     pub roots: Vec<Pattern>,
-    /// Frames that one of these matches disappear: their weight goes to their callers.
+    /// Frames that match one of these disappear: their weight goes to their callers.
     pub hidden: Vec<Pattern>,
     /// A frame that calls itself is one.
     pub fold_recursion: bool,

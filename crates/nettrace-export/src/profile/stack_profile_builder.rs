@@ -22,7 +22,7 @@ const MAX_NAMES: usize = 1 << 22;
 /// A builder of profiles from samples of any metric: stacks of names, each with a weight, a thread and a
 /// time.
 ///
-/// Processes and threads are those that samples or names refer to, in the order in which they are met. Stacks
+/// Processes and threads are listed in the order in which samples or names first refer to them. Stacks
 /// are cut after 1,024 frames from the root, names after 2,048 bytes.
 ///
 /// ```
@@ -60,7 +60,7 @@ pub struct StackProfileBuilder {
 }
 
 impl StackProfileBuilder {
-    /// Begins a profile whose weights have this name and unit.
+    /// Begins a profile with weights of this name and unit.
     pub fn new(measure: Measure) -> Self {
         let profile = Profile {
             metric: Metric::Other,
@@ -112,8 +112,8 @@ impl StackProfileBuilder {
     /// Adds a sample of a thread: its time, its weight in the unit of the measure, and its stack, root first.
     ///
     /// If weights are time, a sample lasts as long as its weight, from `start` on, which is at least
-    /// [`RelativeTime::START`]. Samples of a thread may come in any order; one that begins before the
-    /// previous one has ended is shown after it.
+    /// [`RelativeTime::START`]. Samples of a thread may be added in any order; a sample that begins before
+    /// the previous one has ended is shown after it.
     pub fn add_sample<N: AsRef<str>>(
         &mut self,
         process: u64,

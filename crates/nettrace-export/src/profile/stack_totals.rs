@@ -10,7 +10,7 @@ use crate::profile::frame::FrameId;
 use crate::profile::index::TotalIndex;
 use crate::profile::metrics::Sample;
 
-/// The key by which samples are summed up.
+/// The key of a sum of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct StackKey {
     pub(super) thread: u32,

@@ -13,7 +13,7 @@ use crate::profile::{Profile, StackTotal, Thread};
 /// Bytes of all names of frames.
 const NAME_BYTES: usize = 32 << 20;
 
-/// The sum of profiles of a metric, such as those of the intervals of a [live
+/// The sum of profiles of a metric, such as the profiles of the intervals of a [live
 /// session](crate::ProfileBuilder::take).
 ///
 /// Threads are put together, and times are not kept.
@@ -85,9 +85,9 @@ impl ProfileSum {
         }
         let frames: Vec<FrameId> = other.frames.ids().map(|frame| self.frame(&other.frames, frame)).collect();
         let sum = &mut self.profile;
-        // Callers come before those that they call.
+        // Callers precede their callees.
         let mut stacks = vec![StackId::EMPTY; other.stacks.len() + 1];
-        // Whether a stack has all of its frames.
+        // True for stacks with all of their frames.
         let mut is_whole = vec![true; other.stacks.len() + 1];
         for stack in other.stacks.stacks() {
             let (Some(frame), Some(caller)) = (other.stacks.leaf(stack), other.stacks.caller(stack)) else {

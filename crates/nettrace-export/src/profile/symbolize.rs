@@ -34,7 +34,7 @@ use causal_stacks::CausalStacks;
 use memo::Memo;
 use named_frames::{NamedFrames, csharp_name};
 
-/// Stacks with names, and counts of those that have none.
+/// Stacks with names, and counts of unnamed frames.
 pub(super) struct SymbolizedStacks {
     pub(super) frames: Frames,
     pub(super) stacks: StackTree<FrameId>,
@@ -44,14 +44,15 @@ pub(super) struct SymbolizedStacks {
     pub(super) lines: LineCounts,
     /// Frames that were left out, because there were more stacks than are kept.
     pub(super) left_out: u64,
-    /// Methods whose names were cut.
+    /// Methods with names that were cut.
     pub(super) long_names: u64,
     /// True if an address of a stack had different code at different times.
     pub(super) is_ambiguous: bool,
-    /// The time of threads that work by their stacks and were in no managed code: they may as well wait.
+    /// The time of threads that work according to their stacks, but outside managed code: they may be
+    /// waiting.
     pub(super) unverified: u64,
-    /// By total, its replacement while its thread sleeps by the kernel's account; `None` for those of threads
-    /// that do not work.
+    /// By total, its replacement while its thread sleeps by the kernel's account; `None` for totals of
+    /// threads that do not work.
     pub(super) asleep: Vec<Option<Asleep>>,
     /// The methods of [`Options::waits_for_work`] that no thread waited in, by index.
     pub(super) unmatched_waits: Vec<usize>,
@@ -69,11 +70,11 @@ pub(super) struct NameSources<'m, 'l> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ThreadFacts {
     pub(super) process: Option<u64>,
-    /// True if it is one of the runtime's own, by its name.
+    /// True if the thread's name identifies it as one of the runtime's own.
     pub(super) is_of_runtime: bool,
 }
 
-/// Converts the stacks of `totals`. `threads` are by their numbers.
+/// Converts the stacks of `totals`. `threads` are indexed by their numbers.
 pub(super) fn symbolize(
     sources: NameSources<'_, '_>,
     options: &Options,
@@ -87,7 +88,7 @@ pub(super) fn symbolize(
     let most_stacks = bounds::most_stacks(places, options.grouping.any());
     let mut symbolizer =
         StackSymbolizer::new(options, contexts, addresses.tree(), sources, threads, most_stacks);
-    // Stacks of one process and generation come together: an address means the same in all of them.
+    // Stacks of one process and generation are consecutive: an address means the same in all of them.
     let mut order: Vec<_> = totals.iter().map(|(key, sum)| (key, sum.time)).enumerate().collect();
     let epoch =
         |symbolizer: &StackSymbolizer<'_, '_, '_>, key: &StackKey| (symbolizer.process(key), key.generation);
@@ -200,8 +201,8 @@ struct StackSymbolizer<'a, 'm, 'l> {
     left_out: u64,
 }
 
-/// Returns whether the first and the last code at an address are the same, so that it had no other code
-/// between them.
+/// Returns true if the first and the last code at an address are the same: then no other code was at the
+/// address between them.
 fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
     match (first, last) {
         (Code::Method(first), Code::Method(last)) => {
@@ -218,7 +219,7 @@ fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
 /// The number of managed frames, from the leaf on, to search for the owner of a wait: a wait has fewer of its
 /// own.
 const MAX_WAIT_FRAMES: usize = 32;
-/// The same with the native frames and those of the kernel, which the kernel's samples have above them.
+/// The same limit including native and kernel frames, which the kernel's samples have above the managed ones.
 const MAX_SEARCHED_FRAMES: usize = 128;
 
 /// Returns the meaning of a frame's code for waits.
@@ -271,7 +272,7 @@ impl CachedStack {
 struct FrameTraits {
     is_root: bool,
     is_hidden: bool,
-    /// True if it is one of the [functions that switch threads](kernel_wait::is_switch).
+    /// True if the function [switches threads](kernel_wait::is_switch).
     is_switch: bool,
     role: SchedulerFrame,
     awaits: AwaitFrame,
@@ -346,7 +347,7 @@ impl StackSymbolizer<'_, '_, '_> {
         }
         let leaf = key.leaf.map(|leaf| sampler.leaf_name(leaf));
         let leaf = leaf.as_deref();
-        // The kernel's samples of running threads have no leaf, or this one.
+        // The kernel's samples of running threads are without a leaf, or have this one.
         let is_on_cpu = leaf == Some(pseudo_frames::ON_CPU);
         let tells_waits = !self.options.idle && leaf.is_some() && !is_on_cpu;
         let state = match leaf {
@@ -354,7 +355,7 @@ impl StackSymbolizer<'_, '_, '_> {
             Some(pseudo_frames::CONTENDED) => ThreadState::Blocked,
             Some(pseudo_frames::GC_PAUSE) => ThreadState::Working,
             _ if !tells_waits => ThreadState::Working,
-            // Its switch was lost, or the kernel permitted no stacks of switches.
+            // The switch was lost, or the kernel denied stacks of switches.
             Some(pseudo_frames::OFF_CPU) if stack == StackId::EMPTY && self.is_of_runtime(key) => {
                 ThreadState::Idle
             }
@@ -374,7 +375,7 @@ impl StackSymbolizer<'_, '_, '_> {
         let is_stopped = matches!(leaf, Some(pseudo_frames::STOPPED | pseudo_frames::STOPPED_UNMANAGED))
             && state == ThreadState::Working;
         let is_pause = is_stopped || leaf == Some(pseudo_frames::GC_PAUSE);
-        // The kernel's account has no time of threads that are stopped.
+        // The kernel's account lacks the time of stopped threads.
         let state =
             if is_stopped && (is_wall || self.has_kernel_times) { ThreadState::Blocked } else { state };
         let stack_in = |symbolizer: &mut Self, state| match state {
@@ -406,7 +407,7 @@ impl StackSymbolizer<'_, '_, '_> {
         }
         if state == ThreadState::Working && tells_waits && self.has_kernel_times {
             let state = ThreadState::of_asleep(self.wait_frames(key, time));
-            // A hidden stack has no state.
+            // A hidden stack is without a state.
             let state = if known.has_begun { state } else { ThreadState::Working };
             shown.asleep = Some(Asleep { stack: stack_in(self, state), state, is_managed });
         } else if !known.has_begun {
@@ -432,7 +433,7 @@ impl StackSymbolizer<'_, '_, '_> {
     }
 
     /// Returns a stack off the processors without the functions at its leaf that switched threads: all such
-    /// stacks have them. One of nothing else stays.
+    /// stacks have them. A stack of nothing else stays.
     fn without_switch(&mut self, stack: StackId) -> StackId {
         let mut at = stack;
         while self.stacks.leaf(at).is_some_and(|leaf| self.traits(leaf).is_switch) {
@@ -522,7 +523,7 @@ impl StackSymbolizer<'_, '_, '_> {
             let cut = self.stacks.cut();
             known = self.push(known, frame);
             if self.stacks.cut() > cut {
-                // Its callees do not fit either.
+                // The callees do not fit either.
                 self.left_out = self.left_out.saturating_add(missing.len() as u64);
                 break;
             }

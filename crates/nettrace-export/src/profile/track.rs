@@ -8,18 +8,18 @@ use crate::profile::index::TotalIndex;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Span {
-    /// Its beginning.
+    /// Start of the span.
     pub start: RelativeTime,
     /// The weight; the duration where weights are time.
     pub weight: u64,
     /// The number of samples in it.
     pub samples: u64,
-    /// Its stack.
+    /// The stack's total.
     pub total: TotalIndex,
 }
 
 impl Span {
-    /// Its end.
+    /// Returns the end of the span.
     pub(crate) const fn end(&self, is_time: bool) -> RelativeTime {
         let weight = if is_time { self.weight } else { 0 };
         RelativeTime::from_nanos(self.start.as_nanos().saturating_add_unsigned(weight))
@@ -43,7 +43,7 @@ impl Track {
         Self { bytes: Vec::new(), open: None, before: (RelativeTime::START, TotalIndex(0)), is_time }
     }
 
-    /// Appends a span. One that begins before the last one ended is moved after it.
+    /// Appends a span. A span that begins before the last one ended is moved after it.
     pub fn push(&mut self, span: Span) {
         if let Some(open) = &mut self.open {
             let end = open.end(self.is_time);
@@ -75,7 +75,7 @@ impl Track {
         self.before = (span.end(self.is_time), span.total);
     }
 
-    /// Returns true if it has no spans.
+    /// Returns true if the track is empty.
     pub const fn is_empty(&self) -> bool {
         self.open.is_none()
     }

@@ -10,14 +10,14 @@ use crate::report::timeline::Timeline;
 use crate::report::type_table::{TypeTable, csharp_type};
 use crate::report::user_caller::UserCallerName;
 
-/// A type whose objects were allocated.
+/// A type with allocated objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TypeRow {
-    /// Its name.
+    /// Name of the type.
     #[serde(rename = "type")]
     pub name: String,
-    /// Its name in C#.
+    /// The type's name in C#.
     pub csharp: String,
     /// Bytes that are put down to it: for each event all that was allocated since the event before.
     pub bytes: u64,
@@ -25,7 +25,7 @@ pub struct TypeRow {
     pub samples: u64,
     /// The bytes of large objects, which are included.
     pub large_bytes: u64,
-    /// The largest object that was named; 0 if the recording does not say.
+    /// Size of the largest named object; 0 if the recording does not say.
     pub largest_object_bytes: u64,
     /// The user's method that allocated most of it, directly or not, if it was looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,8 +53,8 @@ impl AllocationsReport {
     }
 }
 
-/// Gathers allocation ticks, which come every 100 KB or so: runtime keyword `GC` (1) at level verbose; or,
-/// without them, sampled allocations (.NET 10, keyword `AllocationSampling`).
+/// Gathers allocation ticks, which the runtime sends every 100 KB or so: runtime keyword `GC` (1) at level
+/// verbose; or, without them, sampled allocations (.NET 10, keyword `AllocationSampling`).
 ///
 /// ```no_run
 /// use nettrace_export::{nettrace::Reader, report::{Allocations, read_kinds}};

@@ -1,4 +1,4 @@
-//! Blocked time: the methods that waited, and the thread pool whose workers all did.
+//! Blocked time: the methods that waited, and a thread pool with all workers blocked.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -22,11 +22,11 @@ use crate::report::nanoseconds;
 #[non_exhaustive]
 pub struct WaitingMethod {
     /// The user's own method next to the wait, because the methods of the class library only implement the
-    /// wait; without one, the method at the leaf, but that of the program or a library before those of the C
-    /// library and the kernel. Pauses of the garbage collector are [their
+    /// wait; without one, the method at the leaf, with the program's and libraries' methods preferred to the
+    /// C library's and the kernel's. Pauses of the garbage collector are [their
     /// own](crate::pseudo_frames::GC_PAUSE).
     pub method: FrameId,
-    /// The framework's method that it called to wait; `None` if the wait has no frame of its own.
+    /// The framework's method that it called to wait; `None` if the wait is without a frame of its own.
     pub called: Option<FrameId>,
     /// The time.
     pub weight: u64,
@@ -39,12 +39,12 @@ pub fn blocked_methods(profile: &Profile) -> Vec<WaitingMethod> {
     methods_of(profile, |total| total.state == ThreadState::Blocked)
 }
 
-/// The methods in which threads could run and had no processor: of the kernel's samples.
+/// The methods in which threads were ready but not running, from the kernel's samples.
 pub fn ready_methods(profile: &Profile) -> Vec<WaitingMethod> {
     methods_of(profile, |total| total.state == ThreadState::Ready)
 }
 
-/// The methods that allocated, those with the most bytes first, in the same way. The profile has
+/// The methods that allocated, in descending order of bytes, in the same way. The profile has
 /// [allocated bytes](crate::Metric::Alloc).
 pub fn allocating_methods(profile: &Profile) -> Vec<WaitingMethod> {
     methods_of(profile, |_| true)
@@ -103,11 +103,11 @@ pub struct BlockedPart {
     pub waits: Vec<(KernelWait, u64)>,
 }
 
-/// The time in which threads were blocked, by what it means.
+/// The time in which threads were blocked, by cause.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct BlockedTime {
-    /// Waits of threads that also worked: those that cost time.
+    /// Waits of threads that also worked: waits that cost time.
     pub in_work: BlockedPart,
     /// Sleeps, such as `Thread.Sleep`.
     pub asleep: BlockedPart,
@@ -254,7 +254,7 @@ fn waiting_method(profile: &Profile, stack: StackId) -> Option<FrameId> {
     found.or_else(|| all().find(|frame| !is_kernel(*frame))).or_else(|| all().next())
 }
 
-/// Returns true if a native module is one of the C and C++ libraries, or the loader.
+/// Returns true if a native module is a C or C++ library, or the loader.
 fn is_of_system(module: &str) -> bool {
     const SYSTEM: [&str; 8] =
         ["libc.", "libc-", "libpthread", "ld-", "libstdc++", "libgcc_s", "librt.", "[vdso]"];
@@ -299,12 +299,12 @@ fn kernel_wait(profile: &Profile, stack: StackId) -> Option<KernelWait> {
 pub struct Starvation {
     /// The process; `None` if the recording does not say.
     pub process: Option<u64>,
-    /// The most workers that were blocked at the same time.
+    /// Maximum number of workers that were blocked at the same time.
     pub workers: u32,
     /// The sum of the stretches.
     #[serde(rename = "total_ns", serialize_with = "nanoseconds::serialize")]
     pub total: Duration,
-    /// The longest stretch.
+    /// Duration of the longest stretch.
     #[serde(rename = "longest_ns", serialize_with = "nanoseconds::serialize")]
     pub longest: Duration,
     /// The time of its workers in which they were blocked.
@@ -315,7 +315,7 @@ pub struct Starvation {
     pub task_waits: Duration,
     /// The method that waited the longest.
     pub method: Option<String>,
-    /// Its part of `blocked`.
+    /// The method's part of `blocked`.
     #[serde(rename = "method_ns", serialize_with = "nanoseconds::serialize")]
     pub method_time: Duration,
 }
@@ -334,9 +334,9 @@ const TASK_WAITS: [&str; 3] = [
     "System.Threading.Tasks.Task.Wait",
 ];
 
-/// Returns the starvation of the process in which it lasted the longest; `None` without starvation.
+/// Returns the starvation of the process with the longest starvation; `None` without starvation.
 ///
-/// The profile is one of thread time without [idle](crate::Options::idle) time, with
+/// The profile must be of thread time without [idle](crate::Options::idle) time, with
 /// [tracks](crate::Options::tracks).
 pub fn starvation(profile: &Profile, processors: Option<u32>) -> Option<Starvation> {
     let has = |stack: StackId, methods: &[&str]| {
@@ -487,11 +487,11 @@ mod tests {
         let profile = profile(&[
             (0, Working, 1, &["App!P.Work()"]),
             (0, Blocked, 2, &["App!P.Work()", WAIT]),
-            // A wait that spins is no sleep.
+            // A wait that spins does not sleep.
             (0, Blocked, 4, &["App!P.Work()", &task, &spin, &sleep]),
             (1, Blocked, 8, &["App!P.Sleeper()", &sleep]),
             (2, Blocked, 16, &["App!P.Idle()", WAIT]),
-            // It waited elsewhere, and so did something in between.
+            // The thread waited elsewhere, as did another in between.
             (3, Blocked, 32, &["App!P.Take()", WAIT]),
             (3, Blocked, 64, &["App!P.Put()", WAIT]),
         ]);

@@ -11,7 +11,7 @@ use crate::tree::{self, Name, Tree};
 /// A call tree.
 #[derive(Debug)]
 pub struct CallTree<'p> {
-    /// Callers come before their callees; the first one is the root, which is not a frame.
+    /// Callers precede their callees; the first node is the root, which is not a frame.
     nodes: Vec<Node<'p>>,
 }
 
@@ -30,7 +30,7 @@ struct Node<'p> {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct CallNode<'a> {
-    /// Its whole name.
+    /// The frame's full name.
     pub name: &'a str,
     /// The frame of the profile; `None` for a thread.
     pub frame: Option<FrameId>,
@@ -42,7 +42,7 @@ pub struct CallNode<'a> {
     pub inclusive: u64,
     /// The number of frames shown with the same caller, itself included.
     pub siblings: usize,
-    /// It is the last of these.
+    /// The node is the last of its siblings.
     pub is_last: bool,
 }
 
@@ -109,8 +109,8 @@ impl CallTree<'_> {
         self.len() == 0
     }
 
-    /// Shows the `most` frames that weigh most and at least `least`, callers before those that they call,
-    /// heaviest first, each with how many frames are above it.
+    /// Shows the `most` frames that weigh most and at least `least`, callers before their callees, heaviest
+    /// first, each with the number of frames above it.
     pub fn walk<'a>(&'a self, most: usize, least: u64, mut each: impl FnMut(usize, CallNode<'a>)) {
         let chosen = self.choose(most, least);
         let is_chosen = |index: &usize| chosen.get(*index).copied().unwrap_or(false);

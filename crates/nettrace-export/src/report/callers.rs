@@ -12,14 +12,14 @@ use hashbrown::HashMap;
 pub struct CallerRow {
     /// The caller; `None` where the method is the first frame of the stack.
     pub frame: Option<FrameId>,
-    /// The weight of the samples in which it called the method.
+    /// The weight of the samples with a call from this caller to the method.
     pub weight: u64,
 }
 
-/// The callers of a method, heaviest first. `path` is the method, then the caller whose own callers are
-/// wanted, and so on; an empty path has no callers.
+/// The callers of a method, heaviest first. `path` is the method, then the caller to expand, and so on; an
+/// empty path returns none.
 ///
-/// With `exclusive` those samples count in which the method is the leaf. A method that calls itself counts as
+/// With `exclusive` only samples with the method at the leaf count. A method that calls itself counts as
 /// one frame, and of several places on a stack that match the outermost counts.
 ///
 /// ```

@@ -27,7 +27,7 @@ pub struct LockRow {
     /// The sum of the waits.
     #[serde(rename = "total_ns", serialize_with = "nanoseconds::serialize")]
     pub total: Duration,
-    /// The longest wait.
+    /// Duration of the longest wait.
     #[serde(rename = "max_ns", serialize_with = "nanoseconds::serialize")]
     pub max: Duration,
     /// The number of threads that waited.
@@ -49,8 +49,8 @@ pub struct ContentionReport {
     pub timeline: Timeline,
     /// By lock, the longest sum first.
     pub locks: Vec<LockRow>,
-    /// Waits that had not ended when the recording did, the longest first; of very many those of some
-    /// threads.
+    /// Waits that had not ended when the recording did, the longest first; if there are very many, only some
+    /// threads' waits.
     pub unfinished_waits: Vec<LockWait>,
     /// Threads that wait for one another.
     pub deadlocks: Vec<Deadlock>,
@@ -62,7 +62,7 @@ impl ContentionReport {
         self.waits.count == 0 && self.unfinished == 0
     }
 
-    /// Names threads whose names the recording does not have, by process and thread.
+    /// Names threads that are unnamed in the recording, given process and thread.
     pub fn name_threads(&mut self, name: impl Fn(Option<u64>, u64) -> Option<String>) {
         for wait in &mut self.unfinished_waits {
             wait.name = wait.name.take().or_else(|| name(wait.pid, wait.tid));

@@ -24,7 +24,7 @@ pub struct Distribution {
     /// 99 of 100 are at most so long.
     #[serde(rename = "p99_ns", serialize_with = "nanoseconds::serialize")]
     pub p99: Duration,
-    /// The longest.
+    /// Maximum duration.
     #[serde(rename = "max_ns", serialize_with = "nanoseconds::serialize")]
     pub max: Duration,
     /// Counts by duration, without empty buckets at either end.
@@ -86,7 +86,7 @@ fn histogram(buckets: &[u64; 65]) -> Vec<Bucket> {
 const PRECISION: usize = 6;
 const PARTS: usize = 1 << PRECISION;
 
-/// Durations of which there may be very many: counted by length, in 30 KB.
+/// Any number of durations, counted by length, in 30 KB.
 ///
 /// ```
 /// use std::time::Duration;

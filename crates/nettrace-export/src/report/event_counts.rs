@@ -15,11 +15,11 @@ use crate::report::timeline::Timeline;
 pub struct EventRow {
     /// The name of its provider.
     pub provider: String,
-    /// Its id within the provider.
+    /// Event id within the provider.
     pub id: u32,
-    /// Its version.
+    /// Event version.
     pub version: u32,
-    /// Its [name](event_name).
+    /// Event [name](event_name).
     pub name: String,
     /// The number of events.
     pub count: u64,
@@ -75,7 +75,7 @@ pub struct EventCounts {
     rows: Vec<EventRow>,
     /// Indices of rows.
     by_kind: HashMap<Kind, usize>,
-    /// Indices of the rows of events that are named by their kind, by index of the recording's metadata.
+    /// Row indices of events named after their kind, indexed by the recording's metadata.
     by_metadata: MetadataMap<usize>,
     timeline: Timeline,
 }

@@ -14,10 +14,10 @@ use crate::report::user_caller::UserCallerName;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExceptionRow {
-    /// Its name.
+    /// Name of the type.
     #[serde(rename = "type")]
     pub name: String,
-    /// Its name in C#.
+    /// The type's name in C#.
     pub csharp: String,
     /// The number of throws.
     pub count: u64,
@@ -47,7 +47,7 @@ pub struct ExceptionsReport {
 }
 
 impl ExceptionsReport {
-    /// Returns true if it has no exceptions.
+    /// Returns true if the report is empty.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }

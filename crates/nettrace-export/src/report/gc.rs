@@ -17,9 +17,9 @@ use clr_activity::{Suspension, Suspensions};
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Collection {
-    /// Its process; `None` if the recording does not say.
+    /// The process of the collection; `None` if the recording does not say.
     pub process: Option<u64>,
-    /// Its number within the process.
+    /// Number of the collection within the process.
     pub number: u32,
     /// The generation that was collected, with all below it.
     pub generation: u32,
@@ -27,16 +27,16 @@ pub struct Collection {
     pub reason: String,
     /// `NonConcurrent`, `Background`, or `Foreground` for one within a background collection.
     pub kind: String,
-    /// Its beginning.
+    /// Start of the collection.
     #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
     pub start: RelativeTime,
-    /// The duration; `None` if the recording has no end of it.
+    /// The duration; `None` if the recording lacks the end.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Option<Duration>,
     /// The time that the program was suspended for it, suspending and resuming included. A background
     /// collection has two pauses, one at its beginning and one before its end. A collection of young
     /// generations in the first of these, ahead of it, has that time for its own. `None` if the recording, or
-    /// the part of it, has no end of a suspension for it.
+    /// the selected part of it, lacks an end of a suspension for it.
     #[serde(rename = "pause_ns", serialize_with = "nanoseconds::serialize")]
     pub pause: Option<Duration>,
     /// The number of suspensions for it.
@@ -60,16 +60,16 @@ pub struct Collection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct GcPause {
-    /// Its process; `None` if the recording does not say.
+    /// The paused process; `None` if the recording does not say.
     pub process: Option<u64>,
     /// The number of the collection that began first in it, or of the one in the background; `None` if there
     /// was neither.
     pub collection: Option<u32>,
-    /// Its beginning: the request to stop the threads, or the end of an earlier suspension that it waited
-    /// for.
+    /// Start of the pause: the request to stop the threads, or the end of an earlier suspension that it
+    /// waited for.
     #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
     pub start: RelativeTime,
-    /// Its duration.
+    /// Duration of the pause.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Duration,
     /// The part of that until all threads had stopped.
@@ -104,9 +104,9 @@ pub struct GcReport {
     pub pause_percent: f64,
     /// The durations of pauses, for whichever collections.
     pub pauses: Distribution,
-    /// The pauses one by one, in the order in which they ended.
+    /// The individual pauses, in the order in which they ended.
     pub pause_list: Vec<GcPause>,
-    /// The largest heap after a collection.
+    /// Maximum heap size after a collection.
     pub peak_after_bytes: u64,
     /// By generation, then all.
     pub generations: Vec<GenerationRow>,
@@ -115,7 +115,7 @@ pub struct GcReport {
 }
 
 impl GcReport {
-    /// Returns true if it has no collections.
+    /// Returns true if the report is empty.
     pub const fn is_empty(&self) -> bool {
         self.collections.is_empty()
     }
@@ -133,12 +133,12 @@ pub struct Collections {
     last: RelativeTime,
 }
 
-/// The collections of a process, identified by their index in the list.
+/// The collections of a process, as indices in the list.
 #[derive(Debug, Default)]
 struct Heap {
-    /// Those that have not ended, the innermost last.
+    /// Collections that have not ended, the innermost last.
     open: Vec<usize>,
-    /// The one that ended last.
+    /// The last collection that ended.
     ended: Option<usize>,
     /// The end of the last pause.
     resumed: RelativeTime,
@@ -259,7 +259,7 @@ impl Collections {
     }
 
     /// Returns the report of the collections and pauses that have ended since the last call, in which
-    /// `duration` passed; those that are open are in a later one.
+    /// `duration` passed; open ones are in a later report.
     pub fn take(&mut self, duration: Duration) -> GcReport {
         let mut done = Vec::new();
         let mut kept = Vec::new();
@@ -315,7 +315,7 @@ fn report(duration: Duration, pause_list: Vec<GcPause>, done: Vec<Collection>) -
 
 impl Heap {
     /// All threads run again. The pause belongs to the first collection that began in it, except the time of
-    /// those that interrupted this one, which began later and have ended. If none began in it, the pause
+    /// collections that interrupted it, which began later and have ended. If none began in it, the pause
     /// belongs to the background collection. Returns its index.
     fn resume(
         &mut self,

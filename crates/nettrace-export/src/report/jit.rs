@@ -20,9 +20,9 @@ use crate::report::timeline::Timeline;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MethodRow {
-    /// Its name as TraceEvent writes it, without the module.
+    /// Method name as TraceEvent writes it, without the module.
     pub method: String,
-    /// Its name in C#.
+    /// Method name in C#.
     pub csharp: String,
     /// The optimization tier.
     pub tier: String,
@@ -46,7 +46,7 @@ pub struct TierRow {
     pub tier: String,
     /// The number of methods.
     pub methods: u64,
-    /// The compile time of those that have one; `None` if none has.
+    /// The sum of the known compile times; `None` if all are unknown.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Option<Duration>,
     /// The size of the machine code in bytes.
@@ -59,7 +59,7 @@ pub struct TierRow {
 pub struct JitReport {
     /// The number of methods.
     pub methods: u64,
-    /// The compile time of those that have one; `None` if none has.
+    /// The sum of the known compile times; `None` if all are unknown.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Option<Duration>,
     /// The size of the IL in bytes, of the methods that have it; `None` if none has.
@@ -122,7 +122,7 @@ impl Jit {
         match view {
             ClrEvent::MethodJittingStarted(method) => {
                 let open = self.open.entry(key).or_default();
-                // Methods that could not be compiled have no end: the oldest one is not compiling any more.
+                // Methods that failed to compile never end: the oldest is no longer compiling.
                 if open.len() >= MAX_DEPTH {
                     open.remove(0);
                 }

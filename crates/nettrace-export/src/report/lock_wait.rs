@@ -18,7 +18,7 @@ pub struct LockWait {
     pub pid: Option<u64>,
     /// The thread that waits.
     pub tid: u64,
-    /// Its name, where it is known.
+    /// Thread name, if known.
     pub name: Option<String>,
     /// The runtime's number for the lock; 0 where it does not say (before .NET 7).
     pub lock: u64,
@@ -36,7 +36,7 @@ pub struct LockWait {
     pub from: Option<UserCallerName>,
 }
 
-/// A deadlock: threads each of which waits for a lock of the next, and the last for one of the first.
+/// A deadlock: each thread waits for a lock of the next, and the last waits for a lock of the first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Deadlock {
@@ -88,15 +88,15 @@ impl fmt::Display for Deadlock {
 
 /// Returns the deadlocks among waits, each once.
 ///
-/// The owners are those of the beginnings of the waits. Where a lock went from one owner to another while a
-/// thread waited for it, the second is not known.
+/// The owners are the owners at the beginnings of the waits. If a lock changed owners while a thread waited
+/// for it, the second owner is unknown.
 pub(super) fn deadlocks(waits: &[LockWait]) -> Vec<Deadlock> {
     let owners: HashMap<_, _> =
         waits.iter().filter_map(|wait| Some(((wait.pid, wait.tid), wait.owner_tid?))).collect();
     let names: HashMap<_, _> =
         waits.iter().map(|wait| ((wait.pid, wait.tid), wait.name.as_deref())).collect();
     let mut found: Vec<Deadlock> = Vec::new();
-    // By thread, the number of the walk that came by.
+    // By thread, the number of the last walk that visited it.
     let mut walks = HashMap::new();
     for (number, wait) in waits.iter().enumerate() {
         let mut tid = wait.tid;
@@ -161,7 +161,7 @@ mod tests {
             (&[(1, Some(2)), (2, None)], &[]),
             (&[(1, Some(1))], &[]),
             (&[(2, Some(1)), (1, Some(2))], &[&[1, 2]]),
-            // Two wait for those in the circle.
+            // Two wait for members of the circle.
             (&[(9, Some(8)), (8, Some(3)), (3, Some(2)), (1, Some(3)), (2, Some(1))], &[&[1, 3, 2]]),
             (&[(1, Some(2)), (2, Some(1)), (5, Some(4)), (4, Some(5)), (6, Some(1))], &[&[1, 2], &[4, 5]]),
             (&[(1, Some(2)), (2, Some(3)), (3, Some(4))], &[]),

@@ -15,10 +15,10 @@ use crate::report::gc::GcPause;
 /// Returns the weight of running threads by the code that ran, the heaviest first.
 ///
 /// That is the code at the leaf, but everything that the [JIT compiler](CodeOrigin::Jit) and the
-/// [collector](CodeOrigin::Gc) call counts as theirs. The collector has no symbols of its own in most
+/// [collector](CodeOrigin::Gc) call counts as theirs. The collector lacks symbols of its own in most
 /// runtimes, so native code that runs in a pause and the collector's own threads are the collector's, too.
 ///
-/// The profile is one of the kernel's samples, with [tracks](crate::Options::tracks).
+/// The profile must be built from the kernel's samples, with [tracks](crate::Options::tracks).
 pub fn processor_time(profile: &Profile, pauses: &[GcPause]) -> Vec<(CodeOrigin, u64)> {
     let mut pauses_by_process: HashMap<Option<u64>, Vec<(RelativeTime, RelativeTime)>> = HashMap::new();
     for pause in pauses {
@@ -69,7 +69,7 @@ fn pauses_of<'p>(
     pauses.get(&process).or_else(|| pauses.get(&None)).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the origin of a total by its stack; `None` if the thread did not run.
+/// Returns the origin of a total, from its stack; `None` if the thread did not run.
 fn origin(profile: &Profile, total: &StackTotal) -> Option<CodeOrigin> {
     let stack = total.stack.filter(|_| total.state == ThreadState::Working)?;
     Some(of_stack(profile, stack))

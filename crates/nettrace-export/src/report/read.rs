@@ -4,8 +4,8 @@ use std::io::Read;
 
 use nettrace::{Error, Event, Interest, Metadata, ReadSource, Reader, TimeOrder};
 
-/// Passes all events of a recording to `each` in the order that reports need, which is that of time, and
-/// returns the reader at the end of the recording.
+/// Passes all events of a recording to `each` in time order, as reports need, and returns the reader at the
+/// end of the recording.
 ///
 /// # Errors
 /// If reading failed.
@@ -15,7 +15,7 @@ pub fn read<R: Read>(recording: Reader<R>, mut each: impl FnMut(&Event<'_>)) -> 
     Ok(events.into_events())
 }
 
-/// Passes the events of some kinds to `each`, in the same order: those for which `is_needed` is true, such as
+/// Passes the events of some kinds to `each`, in the same order: kinds for which `is_needed` is true, such as
 /// [`Contention::needs`](crate::report::Contention::needs). Where they are few it takes half the time of
 /// [`read`].
 ///

@@ -31,7 +31,7 @@ use thread_parts::{KnownThreadParts, MeasuredThreadParts, ThreadTimes};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RequestsOptions {
-    /// The number of requests to list one by one, the slowest first; at most 1,000.
+    /// The number of requests to list individually, the slowest first; at most 1,000.
     pub slowest: usize,
     /// Only spans with such a name: the route, path or address, or `Provider/Task`.
     pub name: Option<Pattern>,
@@ -107,7 +107,7 @@ pub struct Latencies {
     /// 99 of 100 are at most so long.
     #[serde(rename = "p99_ns", serialize_with = "nanoseconds::serialize")]
     pub p99: Duration,
-    /// The longest.
+    /// Maximum duration.
     #[serde(rename = "max_ns", serialize_with = "nanoseconds::serialize")]
     pub max: Duration,
 }
@@ -135,13 +135,14 @@ pub struct SpanRow {
     pub errors: u64,
     /// By status, most first.
     pub statuses: Vec<StatusRow>,
-    /// Their durations.
+    /// Durations of the spans.
     pub latencies: Latencies,
     /// The time of the requests among them, by the work done; `None` without requests, or if it is unknown.
     pub parts: Option<TimeParts>,
-    /// The parts of their time on threads; `None` without requests, or if the recording has no events of these.
+    /// The parts of their time on threads; `None` without requests, or if the recording lacks events of the
+    /// parts.
     pub thread_parts: Option<ThreadParts>,
-    /// Spans whose end another event reports. They are not in the numbers above.
+    /// Spans with an end that another event reports. They are not in the numbers above.
     pub implied: u64,
     /// Spans that had not ended when the recording did. They are not in the numbers above.
     pub cut_by_end: u64,
@@ -157,11 +158,11 @@ pub struct SlowSpan {
     pub task: String,
     /// The route, path or address.
     pub name: String,
-    /// Its process; `None` if the recording does not say.
+    /// The request's process; `None` if the recording does not say.
     pub process: Option<u64>,
     /// The activity, as a path: `/#4711/1/2/`.
     pub activity: Option<String>,
-    /// Its beginning.
+    /// Start of the request.
     #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
     pub start: RelativeTime,
     /// The time until its end, or until the recording's.
@@ -175,9 +176,9 @@ pub struct SlowSpan {
     pub is_error: bool,
     /// The error's text, if an event has one.
     pub error: Option<String>,
-    /// Its time by the work done.
+    /// The request's time by the work done.
     pub parts: Option<TimeParts>,
-    /// The parts of its time on threads; `None` if the recording has no events of these.
+    /// The parts of the request's time on threads; `None` if the recording lacks events of the parts.
     pub thread_parts: Option<ThreadParts>,
     /// Samples of its threads.
     pub samples: u64,
@@ -189,7 +190,7 @@ pub struct SlowSpan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SlowStack {
-    /// The time that threads had it, by their samples.
+    /// The time that threads spent with this stack, from their samples.
     #[serde(rename = "time_ns", serialize_with = "nanoseconds::serialize")]
     pub time: Duration,
     /// The number of samples.
@@ -290,7 +291,7 @@ struct Row {
 /// The number of distinct rows, and of statuses of a row.
 const MAX_ROWS: usize = 1 << 11;
 const MAX_STATUSES: usize = 64;
-/// The requests that are listed one by one.
+/// The requests that are listed individually.
 const MAX_SLOWEST: usize = 1000;
 /// Maximum duration that percentiles distinguish from longer ones: twelve days.
 const MAX_DURATION: u64 = 1 << 50;
@@ -300,7 +301,7 @@ const OTHERS: &str = "(others)";
 impl Default for Row {
     fn default() -> Self {
         Self {
-            // Two digits are one of the numbers that it takes.
+            // Two digits are a valid precision.
             durations: Histogram::new(2).unwrap_or_else(|_| unreachable!("a precision of 0 to 5 digits")),
             example: None,
             total: Duration::ZERO,
@@ -514,7 +515,7 @@ impl Finished {
             .or_insert_with(|| Row { example: is_template.then(|| span.name.to_owned()), ..Row::default() })
     }
 
-    /// Keeps a span if it is one of the slowest.
+    /// Keeps a span if it is among the slowest.
     fn add_slow(
         &mut self,
         span: &Span<'_>,
@@ -576,7 +577,7 @@ impl Row {
         self.errors = self.errors.saturating_add(u64::from(span.is_error));
         self.total = self.total.saturating_add(span.duration);
         self.max = self.max.max(span.duration);
-        // It grows on demand; longer durations than it can count do not occur.
+        // The histogram grows on demand; longer durations than it can count do not occur.
         let nanoseconds = nanoseconds::saturating(span.duration).min(MAX_DURATION);
         let _ = self.durations.record(nanoseconds);
         let status = span.status.map(str::to_owned);
@@ -587,7 +588,7 @@ impl Row {
         if let Some(parts) = &span.parts {
             self.parts.get_or_insert_default().add(parts);
             self.thread_parts.add(thread_parts);
-            // Addresses are those of one process.
+            // All addresses are of one process.
             let process = *self.process.get_or_insert(span.process);
             if process == span.process {
                 self.samples.add(samples);

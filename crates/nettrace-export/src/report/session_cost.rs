@@ -12,14 +12,14 @@ pub struct SessionCost {
     /// Time of the runtime's own threads for sessions, and of methods that enable or disable EventSources and
     /// that write their events.
     pub session: u64,
-    /// Time of the thread that compiles methods again that were called often. Those that a session's beginning
-    /// calls are among them.
+    /// Time of the thread that recompiles frequently called methods, including methods called at the
+    /// beginning of a session.
     pub compilation: u64,
 }
 
 /// The name of the runtime's threads for sessions: the server of the diagnostic port, and one for each session.
 const SESSION_THREADS: &str = ".NET EventPipe";
-/// The beginning of the name of the compiling thread, of which Linux keeps 15 characters.
+/// The beginning of the compiling thread's name; Linux keeps 15 characters of it.
 const COMPILER: &str = ".NET Tiered Com";
 /// Methods of EventSources that work for sessions.
 const CALLBACKS: [&str; 2] = [

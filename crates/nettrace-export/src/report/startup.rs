@@ -18,7 +18,7 @@ use crate::report::timeline::Timeline;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Step {
-    /// Its time.
+    /// Time of the event.
     #[serde(rename = "time_ns", serialize_with = "nanoseconds::serialize")]
     pub time: RelativeTime,
     /// The name of the step.
@@ -29,8 +29,8 @@ pub struct Step {
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct StartupReport {
-    /// The process of the command line and the version: in recordings of several the first that says it.
-    /// `None` if the recording has no numbers of processes.
+    /// The process of the command line and the version: in recordings of several, the first process that
+    /// reports them. `None` if the recording lacks process ids.
     pub process: Option<u64>,
     /// The program's command line, if the recording says so.
     pub command_line: Option<String>,
@@ -72,12 +72,12 @@ pub struct Startup {
     compiling: HashMap<(Option<u64>, ThreadId), Vec<Compilation>>,
     /// By process.
     versions: HashMap<Option<u64>, String>,
-    /// The process whose command line is reported, and so its version.
+    /// The process with the reported command line and version.
     named: Option<NamedProcess>,
     has_any: bool,
 }
 
-/// A process; `None` if the recording has no numbers of processes.
+/// A process; `None` if the recording lacks process ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct NamedProcess(Option<u64>);
 
@@ -87,7 +87,7 @@ enum Kind {
     Type,
 }
 
-/// A method that is being compiled. One that cannot be compiled has no end.
+/// A method that is being compiled. A method that cannot be compiled never ends.
 #[derive(Debug, Clone, Copy)]
 struct Compilation {
     method_id: u64,
@@ -178,7 +178,7 @@ impl Startup {
             }
             ClrEvent::MethodJittingStarted(method) => {
                 let compiling = self.compiling.entry((event.process_id(), event.thread_id())).or_default();
-                // With that many, the oldest is one that could not be compiled.
+                // With that many, the oldest is a method that could not be compiled.
                 if compiling.len() >= MAX_DEPTH {
                     compiling.remove(0);
                 }

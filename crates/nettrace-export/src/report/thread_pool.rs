@@ -36,7 +36,7 @@ pub struct ThreadPoolReport {
     pub started: u64,
     /// Worker threads that stopped.
     pub stopped: u64,
-    /// The least and the most that the pool may have, if the recording says so.
+    /// Minimum and maximum number of threads of the pool, if the recording says so.
     pub limits: Option<(u16, u16)>,
     /// The changes of the number of threads by reason, most frequent first.
     pub adjustments: Vec<ReasonRow>,

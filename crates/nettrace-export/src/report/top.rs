@@ -1,4 +1,4 @@
-//! Methods by their weight, alone and with their callees.
+//! Methods with their weights, alone and with their callees.
 
 use clr_events::StackId;
 use hashbrown::HashMap;
@@ -24,9 +24,9 @@ pub struct TopRow {
     pub line: Option<(String, u32)>,
     /// True if it is a process, or everything, rather than code.
     pub is_root: bool,
-    /// The weight of samples in which it is the leaf.
+    /// The weight of samples with the frame at the leaf.
     pub exclusive: u64,
-    /// The weight of samples in whose stack it is, counted once however often.
+    /// The weight of samples with the frame in their stack, counted once however often it is there.
     pub inclusive: u64,
     /// The part of `inclusive` in which the thread was [blocked](clr_events::ThreadState::Blocked) or
     /// [ready](clr_events::ThreadState::Ready); 0 unless [idle time](crate::Options::idle) is left out.
@@ -63,9 +63,8 @@ impl TopRow {
     }
 }
 
-/// All frames of a profile, in no order that means anything, with those that TraceEvent puts above every
-/// stack: `ROOT`, the process, `(Non-Activities)` and `Threads`. Samples without frames weigh on the last of
-/// them.
+/// All frames of a profile, in arbitrary order, with the frames that TraceEvent puts above every stack:
+/// `ROOT`, the process, `(Non-Activities)` and `Threads`. Samples without frames weigh on the last of them.
 ///
 /// The profile should be one without [kinds](crate::Options::kinds), which would be the leaf of everything.
 ///
@@ -160,7 +159,7 @@ fn by_frame(profile: &Profile) -> (Vec<FrameWeights>, CallersByFrame, CallersByF
 
 /// Adds the weights of all that a stack called to its own.
 fn with_callees(profile: &Profile, mut weights: Vec<u64>) -> Vec<u64> {
-    // Callers come before those that they call.
+    // Callers precede their callees.
     for stack in profile.stacks.stacks().rev() {
         let weight = weights.get(stack.index()).copied().unwrap_or(0);
         let caller = profile.stacks.caller(stack).and_then(|caller| weights.get_mut(caller.index()));

@@ -1,4 +1,4 @@
-//! Methods by their weight, as JSON has them.
+//! Methods with their weights, in the form of the JSON output.
 
 use serde::Serialize;
 
@@ -62,9 +62,9 @@ pub struct TopMethod {
     /// The line in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The weight of samples in which it is the leaf.
+    /// The weight of samples with the method at the leaf.
     pub exclusive: u64,
-    /// The weight of samples in whose stack it is.
+    /// The weight of samples with the frame in their stack.
     pub inclusive: u64,
     /// The blocked part of `inclusive`; present if `total` has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ pub struct TopMethod {
     /// `blocked` in percent of the total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_percent: Option<f64>,
-    /// The user's method that leads to most of `exclusive`, if this one is not the user's.
+    /// The user's method that leads to most of `exclusive`, if this method is not the user's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exclusive_from: Option<UserCallerName>,
     /// The same of `inclusive`.
@@ -89,7 +89,7 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Sorts rows by weight, alone or with callees, the highest first; those of the same weight by name.
+/// Sorts rows by weight, alone or with callees, the highest first; rows of the same weight by name.
 pub fn sort_top(rows: &mut [TopRow], is_inclusive: bool) {
     let key = |row: &TopRow| if is_inclusive { row.inclusive } else { row.exclusive };
     rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));

@@ -24,7 +24,7 @@ pub(crate) struct NearestUserFrames(Vec<Option<FrameId>>);
 impl NearestUserFrames {
     pub(crate) fn new(profile: &Profile) -> Self {
         let mut nearest = vec![None; profile.stacks.len().saturating_add(1)];
-        // Callers come before those that they call.
+        // Callers precede their callees.
         for stack in profile.stacks.stacks() {
             let leaf = profile.stacks.leaf(stack).filter(|leaf| profile.frames.is_user_code(*leaf));
             let inherited = || {
@@ -78,9 +78,9 @@ impl UserCallers {
 pub struct UserCallerName {
     /// The name of the user's method as TraceEvent writes it.
     pub frame: String,
-    /// Its name in C# form.
+    /// Method name in C# form.
     pub csharp: String,
-    /// Its name in C# form without module and namespace, as tables show it.
+    /// Method name in C# form without module and namespace, as tables show it.
     #[serde(skip)]
     pub short: String,
     /// The part of the weight that it leads to.
@@ -100,7 +100,7 @@ impl UserCallerName {
 }
 
 /// Returns the user's methods that lead to the subjects at the leaves of stacks, such as allocated types: for
-/// each subject, by its full name, the heaviest one.
+/// each subject, keyed by full name, the heaviest one.
 pub fn user_callers(profile: &Profile) -> std::collections::HashMap<String, UserCallerName> {
     let nearest = NearestUserFrames::new(profile);
     let mut callers = UserCallers::default();

@@ -1,4 +1,4 @@
-//! Comparisons of recordings of a simulated service: what was planted is found, and nothing else.
+//! Comparisons of recordings of a simulated service: exactly the planted changes are found.
 #![allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -72,7 +72,7 @@ fn a_tenth_more_is_found_between_runs_and_nothing_else() {
     assert!(interval.low < planted && planted < interval.high, "{interval:?} {planted}");
 }
 
-/// The simulated jobs come at random, so that the time of a method varies by some percent from one recording
+/// The simulated jobs arrive at random, so the time of a method varies by some percent from one recording
 /// of 20 s to the next. 60 s at a sample each millisecond have enough of them.
 #[test]
 fn a_slower_method_is_found_between_runs_of_a_minute() {
@@ -144,7 +144,7 @@ fn recordings_that_are_too_short_are_not_judged() {
     assert!(change(&comparison, Kind::Cpu, "Price", Statistic::Amount).relative_change().is_some());
 }
 
-/// The sums of a run are those of the events, whatever the slices.
+/// The sums of a run equal the sums of the events, whatever the slices.
 #[test]
 fn amounts_match_the_recording() {
     let run = [Program::new(5, 20).run()];

@@ -128,7 +128,7 @@ fn several_profiles_a_side_tell_noise_apart() {
     assert_eq!(names, ["", "main.main", "main.load", "main.parse", "main.main"]);
 }
 
-/// What this crate writes it reads: names with modules, weights, bytes by type.
+/// This crate reads its own output: names with modules, weights, bytes by type.
 #[test]
 fn written_profiles_are_read() {
     let written = |name, unit, stacks: &[(&[&str], u64)]| {
@@ -162,7 +162,7 @@ fn rejects_files_other_than_profiles() {
     assert_eq!(Run::of_pprof(b"\x1f\x8bnothing").unwrap_err(), PprofError::Gzip);
     assert_eq!(Run::of_pprof(b"\x0a\xff").unwrap_err(), PprofError::Malformed { offset: 0 });
     let whole = go_profile(&FUNCTIONS, &[(&[3, 2, 1], 1, 1), (&[9, 0, u64::MAX], 1, 1)], SECOND);
-    // Numbers of locations that are not there are no frames.
+    // Numbers of missing locations are not frames.
     assert!(Run::of_pprof(&whole).is_ok());
     // Each part of it is read or refused.
     let read = (0..whole.len()).filter(|end| Run::of_pprof(&whole[..*end]).is_ok()).count();

@@ -49,7 +49,7 @@ pub(crate) struct Program {
     pub(crate) orders_allocated: f64,
 }
 
-/// Random numbers: xorshift64*, another generator than that of the code under test.
+/// Random numbers: xorshift64*, a different generator than the code under test uses.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -127,7 +127,7 @@ impl Program {
         };
         let mut arrival = 0.0;
         while at < end {
-            // Jobs come when they do, however long those before them take: the load stays the same.
+            // Jobs arrive independently of how long earlier ones take: the load stays the same.
             arrival += random.exponential(28.0);
             at = f64::max(at, arrival);
             period(JOBS.len(), EXTERNAL, at, events);

@@ -100,7 +100,7 @@ fn a_slower_stack_is_found_and_equal_programs_are_grey() {
     assert_eq!(comparison.noise, Noise::Runs);
     let found = findings(&comparison);
     assert!(found.iter().any(|(name, verdict)| name.starts_with("Price") && *verdict == Verdict::Worse));
-    // Those that call it take longer, too.
+    // Its callers take longer, too.
     let is_planted =
         |name: &str| ["Price", "Handle", "WorkerThreadStart", ""].iter().any(|it| name.starts_with(it));
     assert!(found.iter().all(|(name, verdict)| is_planted(name) && *verdict == Verdict::Worse), "{found:?}");
@@ -170,7 +170,7 @@ fn each_graph_has_the_width_and_the_frames_of_its_side() {
         graph.split(" y=\"").skip(1).filter_map(|y| y.split('"').next()?.parse().ok()).collect();
     assert!(rows[1..].iter().take(20).all(|y| *y >= rows[1]), "{rows:?}");
     assert_eq!(all.0.lines().count(), 4, "{all:?}");
-    // One that ran twice as long: the change in words, and in colour if it is beyond the noise.
+    // A frame that ran twice as long: the change in words, and in colour if it is beyond the noise.
     assert!(of("Price").0.contains('+'), "{:?}", of("Price"));
     let same = runs(1..3, |it| it);
     let grey = self::svg(&compare(&same, &same, None));

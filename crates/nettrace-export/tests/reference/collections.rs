@@ -40,7 +40,7 @@ impl Line {
     }
 }
 
-/// Its lines, in time order.
+/// The lines of the reference, in time order.
 fn lines_of(reference: &[u8]) -> Vec<Line> {
     let lines = reference.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let mut lines: Vec<_> = lines
@@ -77,9 +77,10 @@ fn pauses_of(lines: &[Line]) -> Vec<(i64, i64, i64)> {
     pauses
 }
 
-/// How long and how often each collection paused the program, and how long that took to begin, by these
-/// definitions: a pause is that of the first collection that begins in it, or else of the one that goes on
-/// meanwhile; what else begins in it has its own time of it, from its beginning to its end.
+/// How long and how often each collection paused the program, and how long that took to begin, with these
+/// definitions: a pause belongs to the first collection that begins in it, or else to the one that goes on
+/// meanwhile; other collections that begin in it count their own part of it, from their beginning to their
+/// end.
 fn paused(lines: &[Line], collections: &[(i64, i64)]) -> Vec<(i64, u32, i64)> {
     let mut paused = vec![(0, 0, 0); collections.len()];
     for (start, end, stopped) in pauses_of(lines) {

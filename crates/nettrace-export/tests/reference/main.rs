@@ -1,4 +1,4 @@
-//! This crate's results for recordings, compared with those of others.
+//! This crate's results for recordings, compared with other programs' results.
 //!
 //! `testdata/reference/net10-sample.topn.tsv.xz` was computed by a program that shares nothing with this
 //! crate, from another reader's events and stacks. Where `DIPC_SHARED` names the directory of the larger

@@ -1,4 +1,4 @@
-//! Reports of the kinds of events that they need, against those of all events.
+//! Reports built from the kinds of events that they need, compared with reports built from all events.
 
 use clr_activity::Spans;
 use nettrace::{Event, Interest, Metadata, Reader, RelativeTime};
@@ -24,7 +24,7 @@ struct Report<T> {
 }
 
 impl<T> Report<T> {
-    /// Makes it of all events, and of those that it needs, and returns how many these are.
+    /// Builds the report from all events, and from the needed ones, and returns the number of the latter.
     fn check(&self, recording: &[u8], file: &str, end: impl Fn(&mut T, RelativeTime)) -> u64 {
         let reader = || Reader::new(recording).expect("a recording").with_lookahead();
         let mut of_all = (self.new)();

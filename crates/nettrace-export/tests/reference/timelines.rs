@@ -109,7 +109,7 @@ fn compare(name: &str, ours: &Totals, theirs: &Totals) {
     println!("{name}: {} totals, largest difference {worst:.6} ms", theirs.len());
 }
 
-/// The frames for everything are drawn by one of our formats and both of theirs.
+/// The frames for everything are drawn in one of our formats and both of theirs.
 fn is_code(frame: &str) -> bool {
     !(frame.starts_with("Process64 ")
         || frame.starts_with("Thread (")

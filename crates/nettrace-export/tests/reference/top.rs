@@ -10,8 +10,7 @@ use nettrace_export::{Metric, Options};
 
 use crate::{bytes_of, comparable, profile_of, shared, testdata};
 
-/// Inclusive and exclusive percent by name. The process is the only one whose name the other program does not
-/// know.
+/// Inclusive and exclusive percent by name. The other program does not know the name of the process.
 type Shares = BTreeMap<String, (f64, f64)>;
 
 fn key(name: &str) -> String {
@@ -120,7 +119,7 @@ fn rows_of(table: &str) -> Vec<(String, f64, f64)> {
     rows.into_iter().map(|(name, one, two)| (name.trim_end().to_owned(), one, two)).collect()
 }
 
-/// How long dotnet-trace takes the last sample of a thread to have lasted, in milliseconds, and the names of
+/// The duration that dotnet-trace assumes for the last sample of a thread, in milliseconds, and the names of
 /// its frames.
 ///
 /// At a recording's end the runtime describes its process, on the thread that began it; dotnet-trace takes
@@ -192,7 +191,7 @@ fn rows_of_dotnet_trace_are_ours_and_one_false_interval() {
                 let difference = (ours.0 * 100.0 / total - inclusive)
                     .abs()
                     .max((ours.1 * 100.0 / total - exclusive).abs());
-                // They show two digits.
+                // The reference shows two digits.
                 assert!(difference < 0.0055, "{name}: {frame}: {difference}");
                 worst = worst.max(difference);
             }

@@ -55,8 +55,8 @@ fn owners_of_waits_can_be_added() {
     let before = profile(name, without_idle());
     let after = profile(name, without_idle().with_waits_for_work(vec![Pattern::new("workload!")]));
     assert_eq!(after.blocked(), 0, "all that blocks is the program's own");
-    // A wait that was compiled into the method has no frame: samples outside managed code whose leaf is the
-    // program's.
+    // A wait that was compiled into the method lacks a frame: such samples are outside managed code with the
+    // program's own leaf.
     let compiled_in = before.stack_totals.iter().filter(|total| {
         let mut frames = total.stack.into_iter().flat_map(|stack| before.stacks.frames(stack));
         let mut name = || frames.next().map_or("", |frame| before.frames.name(frame));

@@ -9,7 +9,7 @@ use crate::inspect::recording::start_time;
 /// The calendar times of a recording.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
-    /// The start; the Unix epoch if the recording's header has no calendar time.
+    /// The start; the Unix epoch if the recording's header lacks a calendar time.
     start: Timestamp,
     zone: TimeZone,
 }

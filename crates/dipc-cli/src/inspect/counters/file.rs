@@ -84,7 +84,7 @@ impl<W: Write> CounterFile<W> {
         Ok(())
     }
 
-    /// Flushes what was written, for its readers.
+    /// Flushes the written samples, for readers of the file.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::inspect::counters::origin::CounterOrigin;
 use crate::render::units;
 
-/// The members of a line of `--format jsonl`: the same in each, null where the sample has none.
+/// The members of a line of `--format jsonl`: the same in each, null if the sample lacks the member.
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'s> {
     time: String,
@@ -59,7 +59,7 @@ pub(super) struct Line<'s> {
     buckets: Option<&'s [i64]>,
 }
 
-/// Writes a number; those that JSON cannot have are strings, as in the fields of events.
+/// Writes a number; numbers that JSON lacks are strings, as in the fields of events.
 #[allow(clippy::ref_option, reason = "the signature that serde calls")]
 fn number<S: Serializer>(number: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
     match number {

@@ -34,8 +34,8 @@ struct AspectSummary {
 impl Summary {
     pub(crate) fn add(&mut self, sample: &Sample<'_>) {
         let index = sample.id.0 as usize;
-        // Series arrive in the order of their numbers, except that one whose first value was held back may
-        // arrive later.
+        // Series arrive in the order of their numbers, except that a series with a first value that was held
+        // back may arrive later.
         while self.rows.len() <= index {
             self.rows.push(SeriesSummary { series: sample.series.clone(), shown: Vec::new() });
         }

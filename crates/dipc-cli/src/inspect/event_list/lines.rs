@@ -23,7 +23,7 @@ pub(super) enum Formatter<'s> {
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     text: Vec<u8>,
-    /// The least number of bytes that the events take in the recording, which bounds the output.
+    /// A lower bound of the bytes that the events take in the recording, which bounds the output.
     recorded: u64,
 }
 
@@ -108,7 +108,7 @@ impl<'o> Writer<'o> {
         if lines.text.is_empty() {
             return Ok(());
         }
-        // The first object has no comma before it.
+        // The first object is not preceded by a comma.
         let is_first = !std::mem::replace(&mut self.any, true);
         let skipped = usize::from(is_first && self.format == ListFormat::Json);
         self.append(&lines.text[skipped..])?;

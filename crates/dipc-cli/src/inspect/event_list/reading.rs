@@ -109,7 +109,7 @@ impl<O: Ordered> Reading<'_, O> {
                 *state = State::Over;
                 return;
             }
-            // It is not an event of the process.
+            // Not an event of the process.
             if !filter.admits(&event) || RecordedRange::of(&event).is_some() {
                 return;
             }

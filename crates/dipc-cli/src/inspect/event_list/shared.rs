@@ -16,8 +16,8 @@ use crate::processors::no_thread;
 
 /// Maximum number of readers: each one repeats some work.
 pub(super) const MAX_READERS: usize = 8;
-/// The least number of events in a turn: enough that turns cost little, few enough that the lines of a turn
-/// can be held until those before are written.
+/// Minimum number of events in a turn: enough that turns cost little, few enough that the lines of a turn can
+/// be held until the lines before are written.
 const TURN: u64 = 1024;
 /// The number of a reader's messages that may wait to be written.
 const WAITING: usize = 32;

@@ -68,7 +68,7 @@ impl Search {
         Self { folders: folders.to_vec(), left: MAX_TOTAL_SIZE, budget: BUDGET }
     }
 
-    /// Returns the PDB of a module, unpacked; `None`, with a message, without one of the same build.
+    /// Returns the PDB of a module, unpacked; `None`, with a message, if no PDB is of the same build.
     pub(super) fn find(&mut self, module: &Module<'_>) -> Option<Vec<u8>> {
         if self.budget.is_spent() {
             return None;
@@ -117,8 +117,8 @@ impl Search {
         None
     }
 
-    /// The candidate files, likeliest first: in the user's folders, beside the module, embedded in it, at the
-    /// path of its build.
+    /// The candidate files, likeliest first: in the user's folders, next to the module, embedded in it, at
+    /// the path of its build.
     fn candidates(&self, module: &Module<'_>, guid: Uuid) -> Vec<Candidate> {
         let built = last_part(module.pdb_path());
         let name = if built.is_empty() { format!("{}.pdb", module.name()) } else { built.to_owned() };
@@ -159,7 +159,7 @@ impl Search {
         })
     }
 
-    /// Returns the PDB embedded in a module; `None` if the file does not exist or has none.
+    /// Returns the PDB embedded in a module; `None` if the file does not exist or lacks one.
     fn embedded(&mut self, module: &Candidate) -> Result<Option<Vec<u8>>, String> {
         let Some(image) = self.read(module)? else { return Ok(None) };
         let image = Image::parse(&image).map_err(|error| error.to_string())?;

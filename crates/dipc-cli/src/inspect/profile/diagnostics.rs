@@ -56,7 +56,7 @@ pub(super) enum Share {
 }
 
 /// A program that does any work is in managed code in at least one of this many samples. Runtimes that mark
-/// no samples as managed may still mark the first one of a thread.
+/// no samples as managed may still mark a thread's first sample.
 const SEEN_IN_ONE_OF: u64 = 100;
 
 const FAULT: &str = ".NET 9 and early 10.0 mark none (a fault of theirs: dotnet/runtime#123996)";
@@ -119,7 +119,7 @@ pub(in crate::inspect) fn no_causality(file: &Path, missing: CausalGrouping, exi
     )))
 }
 
-/// Says that callers of continuations are not known, if a recording lacks the events about them.
+/// Notes that callers of continuations are unknown, if a recording lacks the events about them.
 pub(in crate::inspect) fn note_of_unknown_callers(missing: CausalGrouping) {
     if missing.awaits {
         messages::note(
@@ -142,7 +142,7 @@ pub(in crate::inspect) fn warn_of_unmatched_waits(waits: &[Pattern], omissions: 
     }
 }
 
-/// Warns of what was left out of a profile.
+/// Warns of the omissions of a profile.
 pub(in crate::inspect) fn warn_of_omissions(missing: &Omissions) {
     for (why, addresses) in &missing.unresolved {
         let text = format_args!("{addresses} addresses have no name: {why}");

@@ -62,7 +62,7 @@ impl ConditionWatch {
             self.evaluator.event(&event, &mut each);
         }
         self.silence.check(self.condition.has_requests(), || {
-            // Its Meters have a client name of their own.
+            // The condition's Meters have a client name of their own.
             let mut requests = self.condition.requests();
             requests.retain(|request| !request.arguments.is_empty());
             SessionConfig::new(requests).with_rundown(Rundown::Off).with_buffer_mb(BUFFER_MB)

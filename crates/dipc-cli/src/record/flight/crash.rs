@@ -21,19 +21,19 @@ use crate::render::output_file::OutputFile;
 
 /// The data missing from a recording of a crash.
 const MISSING: &str = "the events of its last 100 ms or so: the runtime had not sent them";
-/// The same if the cause is not known.
+/// The same, for a crash with an unknown cause.
 const MISSING_WITH_CAUSE: &str = "the events of its last 100 ms or so, and with them the exception that may have ended it: the runtime had not sent them";
 
-/// The longest wait for the end of a program whose stream has ended: it may write a core dump.
+/// Maximum wait for the end of a program after the end of its stream: it may write a core dump.
 const END: Duration = Duration::from_secs(10);
-/// The longest wait for the end of a program that writes a core dump with heaps.
+/// Maximum wait for the end of a program that writes a core dump with heaps.
 const CORE: Duration = CREATEDUMP_LIMIT;
 
 /// The sources of facts about a crash, determined before it happens.
 pub(crate) struct CrashSources {
     pid: Option<u32>,
     child: Option<ChildEnd>,
-    /// `None` if the environment of the process is not known.
+    /// `None` if the environment of the process is unknown.
     dumps: Option<RuntimeFiles>,
     /// `None` if the system does not say.
     kernel: Option<KernelCore>,
@@ -53,7 +53,7 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    /// Prints what there is, and what is missing.
+    /// Prints the available and the missing parts.
     pub(crate) fn print(&self) {
         if let Some(core) = &self.core {
             messages::note(format_args!("Core dump      : {}", core.display()));
@@ -88,7 +88,7 @@ impl CrashSources {
         self.child.is_some()
     }
 
-    /// Waits for the end of the process, whose stream has ended, and returns it in words.
+    /// Waits for the end of a process after the end of its stream, and returns it in words.
     pub(crate) fn await_end(&mut self) -> String {
         let dumps_itself = matches!(self.core, Some(CrashCore::Runtime { .. }));
         // The runtime ends once its dump is written.
@@ -106,9 +106,9 @@ impl CrashSources {
         end_in_words(self.status, self.oom_kills.new_kills())
     }
 
-    /// Prints how the process ended, and writes it to a file beside the recording, with the other known facts.
-    /// `end` is what [`await_end`](Self::await_end) returned, and `reason` that of a snapshot. Fails if the file
-    /// cannot be written.
+    /// Prints how the process ended, and writes it to a file next to the recording, with the other known
+    /// facts. `end` is the result of [`await_end`](Self::await_end), and `reason` the snapshot's reason.
+    /// Fails if the file cannot be written.
     pub(crate) fn describe(
         &mut self,
         recording: &Path,
@@ -142,8 +142,8 @@ impl CrashSources {
         Ok(Description { path, core: files.core, missing })
     }
 
-    /// Gives the core dump that was asked for, and what belongs to it, names beside the recording. What fails
-    /// is a warning: the rest is still written.
+    /// Puts the requested core dump, and the files that belong to it, next to the recording. Failures are
+    /// warnings: the rest is still written.
     fn collect(&mut self, recording: &Path) -> CoreFiles {
         let mut files = CoreFiles::default();
         let core_path = crash_path(recording, ".core");

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::record::source::EndStatus;
 use crate::render::units;
 
-/// The most lines that follow the cause.
+/// Maximum number of lines that follow the cause.
 const DETAILS: usize = 8;
 /// The beginnings of the runtime's messages about its end.
 const MESSAGES: [(&str, &str); 5] = [
@@ -57,7 +57,7 @@ impl Cause {
     }
 }
 
-/// Returns true if a line is the heading of the thread that died, not of one that handles an exception.
+/// Returns true if a line is the heading of the thread that died, not of a thread that handles an exception.
 fn is_of_dead_thread(line: &str) -> bool {
     line.starts_with("Thread ") && line.contains(": ") && !line.ends_with(": throws or handles an exception")
 }

@@ -16,7 +16,7 @@ use crate::render::{messages, shell, units};
 
 /// Maximum number of bytes of an overview to inspect.
 const MAX_TEXT_SIZE: u64 = 1 << 20;
-/// The longest time for the overview of a core dump.
+/// Maximum time for the overview of a core dump.
 const OVERVIEW: Duration = Duration::from_secs(120);
 
 /// The prefixes of the runtime's variables.
@@ -26,7 +26,7 @@ const PREFIXES: [&str; 2] = ["DOTNET_", "COMPlus_"];
 pub(super) enum CrashCore {
     /// The runtime writes it, as its environment says.
     Runtime {
-        /// True if the variables are those of [`dump_variables`]: the files then get the names of the bundle.
+        /// True if the variables were set by [`dump_variables`]: the files then get the names of the bundle.
         has_our_names: bool,
     },
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -67,8 +67,8 @@ pub(crate) fn dump_variables(output: &Path) -> Result<Vec<(String, OsString)>, F
 }
 
 impl CrashCore {
-    /// Prepares the core dump of a process. A process that can be neither told nor traced has none, which a
-    /// warning says. `is_told` if its environment asks for a core dump.
+    /// Prepares the core dump of a process. A process that can be neither told nor traced gets no core dump,
+    /// which a warning says. `is_told` if its environment asks for a core dump.
     pub(super) fn prepare(pid: Option<u32>, is_told: bool, dump: &CrashDump) -> Option<Self> {
         let Some(pid) = pid else {
             messages::warning("--dump-on: the process at this address has no process id here: no core dump");
@@ -107,8 +107,8 @@ pub(super) fn adopt(file: PathBuf, name: &Path) -> PathBuf {
     file
 }
 
-/// Writes the overview of a core dump beside it. It runs as a program of its own: a core dump of a crash is
-/// the last thing to rely on. Returns its path and its beginning.
+/// Writes the overview of a core dump next to it. It runs as a separate program: analyzing a core dump of a
+/// crash may fail in any way. Returns its path and its beginning.
 pub(super) fn write_overview(core: &Path, path: &Path) -> Result<(PathBuf, String), Failure> {
     let failed = |why: &dyn std::fmt::Display| {
         Failure::new(Exit::Failed, format_args!("overview of {}: {why}", core.display()))
@@ -165,9 +165,9 @@ pub(super) mod watch {
     use crate::render::output_file::unused_names;
     use crate::render::staged_file::StagedFile;
 
-    /// The longest time for the core dump of a process that is about to end.
+    /// Maximum time for the core dump of a process that is about to end.
     const LIMIT: Duration = Duration::from_secs(60);
-    /// The longest wait for the threads of a process that is about to end.
+    /// Maximum wait for the threads of a process that is about to end.
     const STOP: Duration = Duration::from_secs(5);
 
     /// A thread that traces a process.
@@ -226,7 +226,7 @@ pub(super) mod watch {
             }
         }
 
-        /// Names the core dump; `None` if there is none.
+        /// Names the core dump, if any.
         pub(in crate::record::flight) fn name(&mut self, path: &Path) -> Result<Option<PathBuf>, Failure> {
             let Some(mut core) = std::mem::replace(&mut self.core, Ok(None))? else { return Ok(None) };
             for candidate in unused_names(path) {

@@ -68,8 +68,8 @@ impl RotatingRecorder {
 
     /// Ends the file, and begins the next one.
     fn turn(&mut self) -> Result<(), Failure> {
-        // The old file is finished first, because there may be no room for the next: then this one is whole,
-        // and surplus ones are already removed.
+        // The old file is finished first, because the disk may be too full for the next: then this one is
+        // whole, and surplus ones are already removed.
         self.finish_file(true)?;
         self.begin()
     }
@@ -193,7 +193,7 @@ mod tests {
     use crate::record::flight::method_lists::MethodLists;
     use crate::record::flight::test_stream::TestStream;
 
-    /// A recorder whose files are `0`, `1` and so on in a folder.
+    /// A recorder with files named `0`, `1` and so on in a folder.
     fn recorder(folder: &Path, size: u64, retention: Retention) -> RotatingRecorder {
         let (folder, number) = (folder.to_owned(), Mutex::new(0));
         let file_name = Box::new(move || {

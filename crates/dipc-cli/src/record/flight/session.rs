@@ -25,7 +25,7 @@ use crate::render::escape::escape_controls;
 use crate::render::messages;
 use crate::render::units;
 
-/// The longest wait for a list of methods requested for a snapshot.
+/// Maximum wait for a list of methods requested for a snapshot.
 const LIST: Duration = Duration::from_secs(3);
 /// The words of a condition for a crash, which say more once the end of the process is known.
 const CRASHED: &str = "the process crashed or was killed";
@@ -231,8 +231,8 @@ impl FlightRecorder {
         }
     }
 
-    /// Prints how the process ended, before the line of its snapshot, and writes the known facts to a file beside
-    /// it.
+    /// Prints how the process ended, before the line of its snapshot, and writes the known facts to a file
+    /// next to the snapshot.
     fn describe_crash(&mut self, outcome: Result<Written, Failure>, end: &str) {
         let described = match (&outcome, &mut self.crash) {
             (Ok(written), Some(sources)) => {
@@ -327,7 +327,7 @@ impl FlightRecorder {
     }
 }
 
-/// Ends a ring whose files cannot grow. Its content can still be written elsewhere.
+/// Ends a ring after its files failed to grow. Its content can still be written elsewhere.
 fn end_ring(ring: &mut Ring, error: &Error) -> Result<Failure, Failure> {
     let Error::Write(nettrace_writer::Error::Io { error: reason, .. }) = error else {
         return Err(cannot_keep(error));
@@ -343,7 +343,7 @@ fn end_ring(ring: &mut Ring, error: &Error) -> Result<Failure, Failure> {
 }
 
 impl FlightSettings {
-    /// Refuses a path that is not a folder, or whose disk has no room for the ring.
+    /// Rejects a path that is not a folder, or on a disk without room for the ring.
     pub(crate) fn check_storage(&self) -> Result<(), Failure> {
         let Storage::Folder(folder) = &self.storage else { return Ok(()) };
         if !folder.is_dir() {
@@ -454,7 +454,7 @@ mod tests {
     use super::*;
     use crate::record::flight::test_stream::TestStream;
 
-    /// A recorder whose snapshots are `a`, `a_2` and so on in a folder.
+    /// A recorder with snapshots named `a`, `a_2` and so on in a folder.
     fn recorder(folder: &Path, triggers: TriggerSettings) -> FlightRecorder {
         let settings = FlightSettings {
             capacity: Capacity { time: None, bytes: 1 << 20 },

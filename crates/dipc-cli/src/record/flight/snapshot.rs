@@ -16,7 +16,7 @@ pub(super) struct SnapshotFile {
     pub(super) snapshot: Snapshot,
     /// The runtime's list of its methods, as it sent it.
     pub(super) list: Option<Segment>,
-    /// The file's name; if it is taken, a similar one is used.
+    /// File name; if it is taken, a similar one is used.
     pub(super) path: PathBuf,
     pub(super) reason: String,
 }
@@ -81,7 +81,7 @@ pub(super) fn partial(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Refuses a path in whose folder nothing can be written, before there is anything to write.
+/// Rejects a path in an unwritable folder before a snapshot is due.
 pub(crate) fn check_output(path: &Path) -> Result<(), Failure> {
     OutputFile::create_new(&partial(path)).map(OutputFile::discard)
 }

@@ -1,4 +1,4 @@
-//! A session's stream whose records are kept, in whichever form: the state that the recorders share.
+//! A session's stream with records that are kept, in any form: the state that the recorders share.
 
 use std::path::PathBuf;
 use std::time::Duration;

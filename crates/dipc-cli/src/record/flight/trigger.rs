@@ -8,7 +8,7 @@ pub(crate) struct TriggerSettings {
     pub(crate) condition: Option<clr_conditions::Condition>,
     /// The time that is still recorded after the reason.
     pub(crate) after: Duration,
-    /// The least time between two snapshots caused by the condition.
+    /// Minimum time between two snapshots caused by the condition.
     pub(crate) interval: Duration,
     /// The number of snapshots after which the recording ends.
     pub(crate) most: Option<usize>,
@@ -24,7 +24,7 @@ pub(super) struct Reason {
     horizon: Option<i64>,
 }
 
-/// The longest wait for events up to the horizon. Runtimes send their events every 100 ms; an idle one sends
+/// Maximum wait for events up to the horizon. Runtimes send their events every 100 ms; an idle one sends
 /// nothing.
 const FLUSH: Duration = Duration::from_secs(1);
 
@@ -71,14 +71,14 @@ fn unix_milliseconds(after: Duration) -> Option<i64> {
 /// The origin of a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The user, whose requests no interval delays.
+    /// The user; no interval delays these requests.
     User,
     Condition,
 }
 
 impl Triggers {
-    /// Adds a reason. One that arrives while another is waiting is ignored, as is a condition that is met
-    /// again too early.
+    /// Adds a reason. A reason that arrives while another is waiting is ignored, as is a condition that is
+    /// met again too early.
     pub(super) fn add(&mut self, text: String, origin: Origin, settings: &TriggerSettings, now: Instant) {
         let is_over = settings.most.is_some_and(|most| self.count >= most);
         let is_early = origin == Origin::Condition
@@ -92,8 +92,7 @@ impl Triggers {
         self.waiting = Some(Reason { text, due: now + settings.after, horizon });
     }
 
-    /// Takes the reason whose time has come, or, at the end of the stream, the waiting one. Its snapshot
-    /// begins.
+    /// Takes the reason that is due, or, at the end of the stream, the waiting one. Its snapshot begins.
     ///
     /// If events up to a time are wanted, the reason waits until the runtime has sent them.
     pub(super) fn take(&mut self, is_end: bool, now: Instant, arrival: Arrival) -> Option<Reason> {

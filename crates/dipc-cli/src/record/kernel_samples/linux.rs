@@ -31,13 +31,13 @@ use crate::render::messages;
 use crate::render::output_file::{NameOrigin, OutputFile};
 use crate::render::staged_file::StagedFile;
 
-/// The longest time between two reads of the buffers.
+/// Maximum time between two reads of the buffers.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// The same for samples that are shown while they are taken.
 const LIVE_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of pieces of live samples that wait for a reader.
 const MAX_PIECES: usize = 64;
-/// The longest wait for the last piece of live samples.
+/// Maximum wait for the last piece of live samples.
 const LAST_PIECE: Duration = Duration::from_secs(5);
 
 /// A sampler that writes its samples into a file.
@@ -135,9 +135,9 @@ fn not_opened(error: &linux_sampler::Error) -> Failure {
 enum Begin {
     /// The process runs.
     Running,
-    /// It runs, and was sampled before.
+    /// The process runs, and was sampled before.
     Again,
-    /// It has not begun its program.
+    /// The process has not begun its program.
     Starting,
 }
 
@@ -155,7 +155,7 @@ const MAX_RATE_WITH_DEEP_STACKS: u32 = 1000;
 const FEW_STACK_BYTES: u32 = 512;
 
 impl OpenSampler {
-    /// Opens the kernel's events of a process. Warns of what is missing, unless they were opened before.
+    /// Opens the kernel's events of a process. Warns of missing parts, unless they were opened before.
     fn open(pid: u32, settings: SampleSettings, begin: Begin) -> Result<Self, Failure> {
         let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
         let mut config = SamplerConfig::new(Scope::Processes(vec![pid]));
@@ -337,7 +337,7 @@ impl LiveSamples {
                 }
             }
         }
-        // Before its header, a stream has no events to release.
+        // Before its header, a stream cannot release events.
         if self.reader.info().is_none() {
             return;
         }
@@ -388,8 +388,8 @@ fn send(opened: &mut OpenSampler, pieces: &SyncSender<Vec<u8>>, stop: &AtomicBoo
 /// The samples of a running thread per second of a snapshot.
 const SNAPSHOT_FREQUENCY: u32 = 997;
 
-/// Samples the running threads of a process for a moment, then reads the stacks of those that wait. `add`
-/// takes each event, and whether it is of the waiting threads.
+/// Samples the running threads of a process for a moment, then reads the stacks of waiting threads. `add`
+/// takes each event, and whether it is of a waiting thread.
 pub(crate) fn snapshot(
     pid: u32,
     duration: Duration,
@@ -453,8 +453,8 @@ pub(crate) fn snapshot(
     Ok(threads)
 }
 
-/// Maximum number of samples a second of the whole machine, of which those of other processes are dropped: a
-/// process pays 2 % for a thousand a second of each of its threads, and this one for all of them.
+/// Maximum number of samples a second of the whole machine; samples of other processes are dropped: a process
+/// pays 2 % for a thousand a second of each of its threads, and this one for all of them.
 const MAX_MACHINE_RATE: u64 = 16_000;
 
 impl SampleSettings {

@@ -41,7 +41,7 @@ const MAX_ERRORS: usize = 16 << 10;
 /// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndStatus {
-    /// It exited with a code.
+    /// The program exited with a code.
     Code(i32),
     /// A signal ended it.
     Signal(i32),
@@ -150,7 +150,7 @@ impl Child {
         .with_help("is it a .NET program, of .NET 5 or later, and are its diagnostics enabled?")
     }
 
-    /// Ends it, and the programs that it has started, except those that left its process group.
+    /// Ends the program, and the programs that it has started, except those in other process groups.
     pub(crate) fn kill(&mut self) {
         lock(&self.process).kill();
     }
@@ -165,7 +165,7 @@ impl Child {
     /// when the terminal is gone.
     pub(crate) fn wait(mut self, interrupts: &Interrupts) -> Result<u8, Failure> {
         let (started, mut told) = (Instant::now(), false);
-        // The first request ended the recording, if it came before.
+        // The first request, if any, ended the recording.
         let heeded = interrupts.count().min(1);
         loop {
             if let Some(code) = self.try_code()? {
@@ -280,7 +280,7 @@ fn code(status: ExitStatus) -> u8 {
 mod tests {
     use super::*;
 
-    /// It may hang, and is not in a group of its own if the program uses the terminal.
+    /// Such a program may hang, and is not in a group of its own if the program uses the terminal.
     #[test]
     fn a_createdump_of_a_program_ends_with_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -290,7 +290,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.arg("-c").arg("\"$0\"; exit").arg(&createdump).stdin(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // It would end at the end of its input.
+        // The program would end at the end of its input.
         let input = child.stdin.take();
         let state = |pid| dipc_transport::process_state(pid).unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! The search for any number of sources, including those that appear later.
+//! The search for any number of sources, including later ones.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -33,8 +33,7 @@ pub(crate) enum SourcesSelector {
     Port(Address),
 }
 
-/// The search for sources: [`open`](Self::open) finds the first, [`poll`](Self::poll) those that appear
-/// later.
+/// The search for sources: [`open`](Self::open) finds the first, [`poll`](Self::poll) later ones.
 #[derive(Debug)]
 pub(crate) struct SourceFinder {
     search: Search,
@@ -49,7 +48,7 @@ pub(crate) struct SourceFinder {
 enum Search {
     /// No other process.
     Nothing { _watcher: Option<PortWatcher> },
-    /// The process of this name that takes the place of one that has ended.
+    /// The process of this name that replaces an ended one.
     Successor(String),
     /// The runtime that listens at an address after another has ended.
     Listener(Address),
@@ -63,7 +62,7 @@ impl SourceFinder {
     /// Finds the existing processes, or waits for the first that connects.
     ///
     /// # Errors
-    /// If no process is found, or one of several pids has no endpoint.
+    /// Fails if no process is found, or if one among several pids lacks an endpoint.
     pub(crate) fn open(
         selector: &SourcesSelector,
         timeout: Duration,
@@ -144,7 +143,8 @@ impl Search {
         }
     }
 
-    /// Searches once. `lookup` is the time limit for querying runtimes whose names are not otherwise visible.
+    /// Searches once. `lookup` is the time limit for querying runtimes with names that are not otherwise
+    /// visible.
     fn look(&mut self, timeout: Duration, lookup: Option<Duration>) -> Result<Vec<Source>, Failure> {
         match self {
             Self::Nothing { .. } | Self::Port { .. } => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! Runtimes that connect to a port while another one is recorded, above all those of programs that the
+//! Runtimes that connect to a port while another one is recorded, above all the runtimes of programs that the
 //! recorded program starts. None of them may wait forever.
 
 use std::sync::Arc;

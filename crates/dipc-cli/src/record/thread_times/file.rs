@@ -127,7 +127,7 @@ fn new_file(path: &Path) -> Result<OutputFile, Failure> {
     Ok(file)
 }
 
-/// The kinds of events, whose numbers the events refer to.
+/// The kinds of events, with the numbers that the events refer to.
 fn kinds() -> [Metadata; 3] {
     let kind = |event_id, name: &str, fields: &[(&str, Type)]| Metadata {
         id: event_id,

@@ -15,9 +15,9 @@ use crate::page::text::text;
 const MAX_CURVES: usize = 64;
 /// The points of a curve: its bins get wider before there are more.
 const MAX_POINTS: usize = 600;
-/// Series whose values are read.
+/// Maximum number of series to read.
 const MAX_SERIES: usize = 4096;
-/// Curves that are shown at first where a recording has none of [`FEATURED`].
+/// Number of curves shown at first if a recording lacks all of [`FEATURED`].
 const MIN_SHOWN: usize = 6;
 
 /// A number of a counter that is shown before all others.
@@ -61,7 +61,7 @@ const FEATURED: &[Featured] = &[
 /// The counters of a recording.
 #[derive(Debug)]
 pub(super) struct Curves {
-    /// Whether events of a kind have values of counters.
+    /// True for kinds of events with values of counters.
     of_counters: MetadataMap<bool>,
     counters: Counters,
     found: Found,
@@ -69,7 +69,7 @@ pub(super) struct Curves {
 
 #[derive(Debug, Default)]
 struct Found {
-    /// Those that rank first.
+    /// The highest-ranking curves.
     curves: BTreeMap<Rank, Curve>,
     /// By series, a bit for each of its numbers that had a value.
     seen: Vec<u8>,
@@ -96,7 +96,7 @@ struct Curve {
     points: BTreeMap<u32, Point>,
 }
 
-/// The values of a bin, of which there is at least one.
+/// The values of a bin, which has at least one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Point {
     count: u64,
@@ -140,8 +140,8 @@ impl Curves {
         self.found.curves.is_empty()
     }
 
-    /// Writes the curves in their order, each in bins that are not narrower than the page's; how many there
-    /// are with those that were left out; and the number of values of series that were not read.
+    /// Writes the curves in their order, each in bins that are not narrower than the page's; the number of
+    /// curves including the omitted ones; and the number of values of series that were not read.
     pub(super) fn write(&self, width: BinWidth, out: &mut dyn Write) -> io::Result<()> {
         let Found { curves, seen } = &self.found;
         let count: u32 = seen.iter().map(|aspects| aspects.count_ones()).sum();
@@ -188,7 +188,7 @@ impl Found {
         }
     }
 
-    /// Returns whether there is room for a curve, for which the last one may have to go. That one does not
+    /// Returns true if there is room for a curve, which may evict the last one. The evicted curve does not
     /// return: the limit of ranks only falls.
     fn make_room(&mut self, rank: Rank) -> bool {
         if self.curves.len() < MAX_CURVES {
@@ -281,7 +281,7 @@ fn add_to(points: &mut BTreeMap<u32, Point>, bin: u32, added: Point) {
         point.count = point.count.saturating_add(added.count);
         point.least = point.least.min(added.least);
         point.most = point.most.max(added.most);
-        // JSON has no infinity.
+        // JSON lacks infinity.
         point.sum = (point.sum + added.sum).clamp(f64::MIN, f64::MAX);
     };
     points.entry(bin).and_modify(add).or_insert(added);

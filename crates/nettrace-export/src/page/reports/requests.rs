@@ -35,17 +35,17 @@ const DURATIONS: u32 = 4096;
 /// Parts of a request's time.
 const PARTS: u32 = 5;
 
-/// Requests whose calls are kept until they end.
+/// Maximum number of requests with calls that are kept until the requests end.
 const MAX_WITH_CALLS: usize = 1 << 14;
 /// Calls that are kept of a request.
 const MAX_CALLS: usize = 16;
 
-/// The spans of a recording by their start.
+/// The spans of a recording, by start.
 #[derive(Debug)]
 pub(super) struct Requests {
     spans: Spans,
     thread_times: ThreadTimes<SpanId>,
-    /// True if there are samples of threads, by which sleep and I/O are told.
+    /// True if there are samples of threads, which sleep and I/O are derived from.
     has_samples: bool,
     found: Found,
 }
@@ -53,15 +53,15 @@ pub(super) struct Requests {
 #[derive(Debug, Default)]
 struct Found {
     rows: IndexMap<(SpanRole, String, String), Row, DefaultHashBuilder>,
-    /// Counts and errors, by role: for the time line, in bins as narrow as those of everything else.
+    /// Counts and errors, by role: for the time line, in bins as narrow as everything else's.
     roles: Cells,
-    /// Counts and errors, by row and duration. Routes have many durations: these bins, and those of the
+    /// Counts and errors, by row and duration. Routes have many durations: these bins, and the bins of the
     /// parts, may get wider than the page's.
     durations: Cells,
     /// Nanoseconds, by row and part.
     parts: Cells,
     slowest: Vec<Slow>,
-    /// Calls that are part of no request.
+    /// Calls outside of any request.
     slowest_calls: Vec<Slow>,
     /// The calls of requests that have not ended.
     calls: HashMap<SpanId, Vec<Call>>,
@@ -75,10 +75,10 @@ struct Call {
     duration: Duration,
 }
 
-/// The spans of one name, apart from those that are counted.
+/// The spans of one name, except their counts.
 #[derive(Debug, Default)]
 struct Row {
-    /// Spans whose end another event reports.
+    /// Spans with an end that another event reports.
     implied: u64,
     /// Spans that had not ended when the recording did.
     cut_by_end: u64,
@@ -299,7 +299,7 @@ impl Found {
 
     /// Keeps a call until its request ends.
     fn add_call(&mut self, row: usize, span: &Span<'_>) {
-        // Those of requests that ended before their calls are never taken.
+        // Calls of requests that ended before them are never taken.
         if self.calls.len() >= MAX_WITH_CALLS && !self.calls.contains_key(&span.request) {
             self.calls.clear();
         }
@@ -309,7 +309,7 @@ impl Found {
         }
     }
 
-    /// Keeps a span if it is one of the slowest.
+    /// Keeps a span if it is among the slowest.
     fn add_slow(&mut self, row: usize, span: &Span<'_>, calls: Vec<Call>, thread_parts: MeasuredThreadParts) {
         let list = if span.role == SpanRole::Outgoing { &mut self.slowest_calls } else { &mut self.slowest };
         let place = list.partition_point(|slow| slow.duration >= span.duration);
@@ -356,7 +356,7 @@ mod tests {
 
     use crate::page::reports::PageReports;
 
-    /// A request that has ended, by its number.
+    /// A request that has ended, with its number.
     fn request(number: u64, role: SpanRole, name: &str) -> Span<'_> {
         let mut request =
             Span::new(SpanId::new(number), role, "Microsoft.AspNetCore.Hosting", "Request", name);

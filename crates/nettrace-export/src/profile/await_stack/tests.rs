@@ -34,7 +34,7 @@ const COMPLETES: &str = "~Runtime.CompilerServices.AsyncTaskMethodBuilder`1[Syst
     ~Threading.Tasks.AwaitTaskContinuation.RunOrScheduleAction(class System.Action,bool)
     ~Runtime.CompilerServices.TaskAwaiter+<>c.<OutputWaitEtwEvents>b__12_0(class System.Action,class System.Threading.Tasks.Task)";
 
-/// The stacks are those of a recording of .NET 10, `net10-all`.
+/// The stacks are from a recording of .NET 10, `net10-all`.
 #[test]
 fn an_async_method_is_one_frame_and_its_continuation_begins_a_stack() {
     let activity = "workload!Program+<Activity>d__6.MoveNext()";
@@ -49,7 +49,7 @@ fn an_async_method_is_one_frame_and_its_continuation_begins_a_stack() {
     );
     assert_eq!(fold(&yielded), (folded.to_owned(), true));
     assert_eq!(fold(&format!("{yielded}\n{called}")), (format!("{folded} > {folded}"), true));
-    // The completed method is not a caller of the one that awaited it.
+    // The completed method is not a caller of its awaiter.
     let awaiting = format!("{yielded}\n{COMPLETES}\n{CONTINUED}\n{activity}\nworkload!Spin.Hot(int32)");
     assert_eq!(fold(&awaiting), (format!("{folded} > Spin.Hot(int32)"), true));
 }

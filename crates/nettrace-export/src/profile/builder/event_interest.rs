@@ -9,7 +9,7 @@ use crate::profile::causality::states_context;
 use crate::profile::metric::Metric;
 use crate::profile::options::{Options, Order};
 
-/// The uses of a kind of event, as bits, and the provider by which it is decoded.
+/// The uses of a kind of event, as bits, and the provider that decodes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventInterest {
     uses: u16,
@@ -78,7 +78,7 @@ impl EventInterest {
         Self { uses: decoded | plain | context, provider, kernel_sample }
     }
 
-    /// Decodes an event of this kind, once for all its uses; `None` if it has no view, is cut, or is not used
+    /// Decodes an event of this kind, once for all its uses; `None` if it is without a view, cut, or not used
     /// decoded.
     #[inline]
     pub(super) fn decode<'a>(self, event: &Event<'a>) -> Option<ClrEvent<'a>> {
@@ -159,12 +159,12 @@ fn is_weighed(metric: Metric, metadata: &Metadata, options: &Options) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct EventInterests {
     map: MetadataMap<EventInterest>,
-    /// True if code is of no interest.
+    /// True if events about code are ignored.
     are_without_code: bool,
 }
 
 impl EventInterests {
-    /// Leaves code out, of which another builder takes care.
+    /// Ignores events about code, which another builder processes.
     pub(super) const fn leave_out_code(&mut self) {
         self.are_without_code = true;
     }

@@ -21,7 +21,7 @@ struct Pause {
     by: ThreadId,
 }
 
-/// A sample of a thread; a pause in its time may come later in the recording.
+/// A sample of a thread; a pause within its time may follow later in the recording.
 #[derive(Debug)]
 struct HeldSample {
     process: Option<u64>,
@@ -49,8 +49,8 @@ pub(super) struct GcPauses {
 }
 
 impl GcPauses {
-    /// In file order, the samples that a runtime writes before it reaches the thread whose events report a
-    /// pause: some 100 ms of 650 threads.
+    /// In file order, the samples that a runtime writes before it reaches the thread with the events that
+    /// report a pause: some 100 ms of 650 threads.
     const MAX_HELD: usize = 1 << 16;
     /// Pauses past this number stay with the methods that they interrupted.
     const MAX_PAUSES: usize = 1 << 20;
@@ -68,8 +68,8 @@ impl GcPauses {
         }
     }
 
-    /// Returns true if a pause came after samples of its time were passed on, or pauses came in another order
-    /// than they happened.
+    /// Returns true if a pause arrived after samples of its time were passed on, or pauses arrived in another
+    /// order than they happened.
     pub(super) const fn is_late(&self) -> bool {
         self.is_late
     }

@@ -18,7 +18,7 @@ pub(super) struct Entry {
     /// V6: its name.
     pub(super) name: Option<String>,
     is_wanted: Option<bool>,
-    /// The times of its first and its last event, of those that weigh something.
+    /// The times of the first and the last event with a weight.
     first: RelativeTime,
     last: RelativeTime,
     pub(super) track: Option<Track>,
@@ -29,7 +29,7 @@ pub(super) struct Entry {
 pub(super) struct Threads {
     numbers: HashMap<Key, u32>,
     entries: Vec<Entry>,
-    /// The one of the event before.
+    /// The key and index of the previous event.
     last: Option<(Key, u32)>,
     /// The time of the newest event.
     newest: RelativeTime,

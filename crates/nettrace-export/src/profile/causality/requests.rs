@@ -52,8 +52,8 @@ impl Requests {
     pub(super) fn add(&mut self, event: &Event<'_>, step: Step, worker: &mut Worker) {
         let process = event.process_id();
         let Some(id) = event.activity() else {
-            // The code that begins and ends tasks runs outside of them: its lack of an activity does not mean
-            // that they have none.
+            // The code that begins and ends tasks runs outside of them: its lack of an activity says nothing
+            // about theirs.
             if !step.is_of_scheduler() {
                 worker.request = None;
             }
@@ -76,10 +76,10 @@ impl Requests {
             }
             _ => match self.innermost(process, id) {
                 Some(request) => worker.request = Some(request),
-                // The runtime has activities of its own, loading assemblies for one, within those of the
-                // program.
+                // The runtime has activities of its own, loading assemblies for one, within the program's
+                // activities.
                 None if Provider::of(event.metadata()) == Some(Provider::Runtime) => {}
-                // It began before the recording did.
+                // The activity began before the recording.
                 None => worker.request = None,
             },
         }

@@ -73,18 +73,18 @@ pub(in crate::profile) struct Correction<'c> {
     /// The times of rounds, from the recording's start.
     rounds: Vec<RelativeTime>,
     totals: &'c mut Vec<StackTotal>,
-    /// By total; `None` for those of threads that do not work.
+    /// By total; `None` for totals of threads that do not work.
     asleep: Vec<Option<Asleep>>,
     /// By total, that of its time asleep.
     partners: Vec<Option<TotalIndex>>,
-    /// By interval, the time of threads that the kernel's account does not have, as the samples and as the
-    /// kernel have it.
+    /// By interval, the time of threads that the kernel's account lacks, as the samples and as the kernel
+    /// have it.
     others: Vec<(u64, Option<u64>)>,
     selection: &'c Selection,
     carries: HashMap<u64, Carry>,
-    /// The time of working threads of which the kernel's account does not say whether they ran.
+    /// The time of working threads that may or may not have run, by the kernel's account.
     pub(in crate::profile) unverified: u64,
-    /// The time that was taken from working threads and in which they could run and had no processor.
+    /// The time that was taken from working threads in which they were ready but not running.
     pub(in crate::profile) queued: u64,
 }
 
@@ -230,7 +230,7 @@ impl<'c> Correction<'c> {
         track
     }
 
-    /// Returns the share of a thread whose time is not known in the time that no known thread had.
+    /// Returns the share of a thread with unknown time in the time that is left by the known threads.
     fn allowed_of_others(&self, interval: usize, worked: u64) -> u64 {
         let Some((sampled, Some(left))) = self.others.get(interval).copied() else { return u64::MAX };
         share(worked, left.saturating_add(LAG).min(sampled), sampled)

@@ -4,8 +4,8 @@ use nettrace::{RelativeTime, TraceInfo};
 
 use super::{KernelTimes, Life, ThreadTime};
 
-/// The times of a thread within a range, by the kernel's account. Their sum is the time that the thread
-/// existed in the range, as far as readings show it.
+/// The times of a thread within a range, by the kernel's account. Their sum is the time that readings show
+/// the thread to have existed in the range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadUse {
@@ -15,13 +15,13 @@ pub struct ThreadUse {
     pub ran: u64,
     /// Nanoseconds during which it was runnable without a processor.
     pub queued: u64,
-    /// Nanoseconds of the rest, in which it waited.
+    /// Nanoseconds of the rest, spent waiting.
     pub waited: u64,
 }
 
 impl KernelTimes {
     /// Returns the times of each thread between two times of a recording, in the order of the threads'
-    /// numbers. Threads of which no two readings are known are left out.
+    /// numbers. Threads without two known readings are left out.
     ///
     /// An interval between two readings that lies partly in the range counts with that part. A thread that
     /// began between two readings waited for an unknown time before the second, which is left out.
@@ -82,7 +82,7 @@ impl KernelTimes {
 struct Sum {
     ran: u64,
     queued: u64,
-    /// Nanoseconds in which it existed.
+    /// Nanoseconds for which the thread existed.
     existed: u64,
 }
 
@@ -100,7 +100,7 @@ impl Sum {
         if self.existed == 0 {
             return None;
         }
-        // The account lags, so that an interval may have some of the time before it.
+        // The account lags, so an interval may include some of the time before it.
         let ran = self.ran.min(self.existed);
         let queued = self.queued.min(self.existed.saturating_sub(ran));
         let waited = self.existed.saturating_sub(ran).saturating_sub(queued);
@@ -132,7 +132,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// The header of a recording whose clock counts nanoseconds from zero.
+    /// The header of a recording with a clock that counts nanoseconds from zero.
     fn info() -> TraceInfo {
         let header = TraceHeader { frequency: 1_000_000_000, sync_ticks: 0, ..TraceHeader::default() };
         let bytes = Trace::new(&header).finish();

@@ -19,10 +19,10 @@ pub(super) struct Allocations {
 const TICK: u8 = 1;
 /// An object that chance has chosen.
 const SAMPLED: u8 = 2;
-/// The objects of a type since the last one of it.
+/// The objects of a type since the last event of that type.
 const OF_TYPE: u8 = 3;
 
-/// Types whose names are kept.
+/// Maximum number of types with names that are kept.
 const MAX_NAMES: usize = 1 << 17;
 
 impl Allocations {
@@ -56,7 +56,7 @@ impl Allocations {
         }
     }
 
-    /// The name of a type that was known by its number alone.
+    /// Returns the name of a type that was known only as a number before.
     pub(super) fn late_name(&self, leaf: FrameId) -> Option<&str> {
         self.names.get(self.numbers.get(&leaf)?).map(String::as_str)
     }

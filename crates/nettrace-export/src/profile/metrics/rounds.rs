@@ -1,7 +1,7 @@
 //! Rounds of the sampler.
 //!
-//! About each millisecond the sampler stops all threads of its process and takes the stacks of those that
-//! have managed frames. A thread that is not among them runs no managed code: a finalizer that waits in the
+//! About each millisecond the sampler stops all threads of its process and takes the stacks of threads with
+//! managed frames. A thread that is not among them does not run managed code: a finalizer that waits in the
 //! runtime, a thread that has ended.
 
 use hashbrown::HashMap;
@@ -15,7 +15,7 @@ pub(super) struct Rounds {
     threads: Vec<Presence>,
 }
 
-/// The round that a process is in, as far as it is read.
+/// The current round of a process, possibly incomplete.
 #[derive(Debug)]
 struct Round {
     /// Rounds count from 1.
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_a_round_lacks_is_absent_from_its_start() {
-        // Thread 2 is in the rounds at 0 and 10, not in those at 20 and 30.
+        // Thread 2 is in the rounds at 0 and 10, not in the rounds at 20 and 30.
         let samples =
             [(0, 1), (1, 2), (10, 1), (11, 2), (20, 1), (21, 3), (30, 1), (31, 3), (40, 1), (41, 2), (50, 1)];
         assert_eq!(absences(&samples), [(41, 2, 20)]);

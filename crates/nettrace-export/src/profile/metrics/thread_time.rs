@@ -10,15 +10,14 @@ use crate::profile::metrics::rounds::Rounds;
 use crate::profile::metrics::{Leaves, PendingSample, Sample, SampleContext};
 use crate::profile::pseudo_frames;
 
-/// From a thread's sample to its next. The last sample of a thread weighs nothing: how long it held is not
-/// known.
+/// From a thread's sample to its next. The last sample of a thread weighs nothing: its duration is unknown.
 ///
-/// Where [idle time](crate::Options::idle) is distinguished, a sample holds until the first round of the
+/// If [idle time](crate::Options::idle) is distinguished, a sample holds until the first round of the
 /// sampler that lacks the thread, and the thread is absent from there to its next sample; and from a
 /// contention's start to its end the thread is blocked.
 ///
-/// From the first of a thread's samples of the kernel on, those alone count: they have all of its time, which
-/// would count twice.
+/// From the first of a thread's samples of the kernel on, only the kernel's samples count: they have all of
+/// its time, which would count twice.
 #[derive(Debug)]
 pub(super) struct ThreadTime {
     /// By thread.
@@ -79,14 +78,14 @@ struct OpenSample {
     contended_since: Option<RelativeTime>,
 }
 
-/// Whether a thread waits for a lock, by the events of contention.
+/// The state of a thread's wait for a lock, from the events of contention.
 #[derive(Debug, Clone, Copy, Default)]
 enum Contention {
     #[default]
     None,
-    /// It began to wait, and was not sampled since then.
+    /// The wait began, and the thread was not sampled since then.
     Begun,
-    /// It was sampled with this stack, which stays the same as long as it waits.
+    /// The thread was sampled with this stack, which stays the same as long as it waits.
     Sampled(StackId),
 }
 
@@ -94,7 +93,7 @@ enum Contention {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Samples {
-    /// Those in managed code.
+    /// Samples in managed code.
     pub managed: u64,
     /// All others: waiting, in native code, or unknown.
     pub other: u64,
@@ -181,8 +180,8 @@ impl ThreadTime {
         open.and_then(Option::take)
     }
 
-    /// A sample of the kernel: the time that it stands for. Where CPU time is wanted it replaces all other
-    /// samples of all threads, and has no leaf.
+    /// Adds the time that a sample of the kernel represents. For CPU time it replaces all other samples of
+    /// all threads, and lacks a leaf.
     fn kernel_sample(&self, sample: KernelSample, sample_context: &mut SampleContext<'_, '_>) -> Sample {
         match sample {
             // A part of a recording has the samples that were taken in it, whole.

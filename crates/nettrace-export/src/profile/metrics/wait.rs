@@ -7,8 +7,7 @@ use nettrace::RelativeTime;
 
 use crate::profile::metrics::{PendingSample, Sample, SampleContext};
 
-/// Waits of threads, for locks or for handles. One that had not ended when the recording did lasted as long
-/// as that.
+/// Waits of threads, for locks or for handles. An unfinished wait lasts until the end of the recording.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     /// By thread.
@@ -64,7 +63,7 @@ impl Waits {
         let begin = self.open.remove(&sample_context.thread);
         let now = sample_context.now();
         let Some(lasted) = measured else { return begin.map(|mark| mark.until(now, sample_context.thread)) };
-        // One that began before the recording has the stack of its end.
+        // A wait that began before the recording has the stack of its end.
         let mark = match begin {
             Some(mark) => mark,
             None if !lasted.is_zero() => sample_context.pending(None),

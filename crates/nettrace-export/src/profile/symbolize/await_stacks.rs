@@ -1,4 +1,4 @@
-//! Stacks as `await` has them, below the stacks of those that await.
+//! Stacks as `await` has them, below their awaiters' stacks.
 
 use hashbrown::HashMap;
 
@@ -88,8 +88,8 @@ impl StackSymbolizer<'_, '_, '_> {
         AwaitStack::fold(&roles, |frame| self.named.full_method(frame))
     }
 
-    /// Returns the callers of a method in a chain: those that await it. A chain without the method is not its
-    /// own.
+    /// Returns the callers of a method in a chain, which are its awaiters. A chain without the method belongs
+    /// to another.
     fn awaiting(&self, chain: StackId, body: FrameId) -> StackId {
         let chains = &self.causal_stacks.awaits.chains;
         let method = self.named.full_method(body);

@@ -23,7 +23,7 @@ pub(super) struct CausalStacks {
     caused: Vec<Caused>,
     /// The parts of stacks between two causes.
     parts: StackTree<FrameId>,
-    /// Those of stacks as `await` has them.
+    /// The chains of stacks as `await` has them.
     pub(super) awaits: AwaitChains,
 }
 
@@ -79,7 +79,7 @@ impl StackSymbolizer<'_, '_, '_> {
         known
     }
 
-    /// The stack of a context's cause; `None` if it has none. No deeper than causes are followed.
+    /// Returns the stack of a context's cause, if any. No deeper than causes are followed.
     fn cause(&mut self, context: Context, process: Option<u64>) -> Option<usize> {
         let key = (context.request, context.cause);
         if let Some(number) = self.causal_stacks.numbers.get(&key) {
@@ -99,7 +99,7 @@ impl StackSymbolizer<'_, '_, '_> {
         let mut above = std::iter::successors(by, |number| self.causal_stacks.caused.get(*number)?.by);
         let same = above
             .find(|number| self.causal_stacks.caused.get(*number).is_some_and(|caused| caused.part == part));
-        // Addresses differ and names do not, in loops whose first round another way led to.
+        // In a loop with a first round on another path, addresses differ and names do not.
         let number = same.unwrap_or_else(|| {
             let above =
                 by.and_then(|number| self.causal_stacks.caused.get(number)).map(|caused| caused.known);

@@ -43,7 +43,7 @@ impl<'m> NamedFrames<'m> {
         }
     }
 
-    /// The frame of a text other than a method.
+    /// Returns the frame of a string other than a method.
     pub(super) fn intern(&mut self, name: &dyn fmt::Display) -> FrameId {
         self.set(name);
         self.frames.intern_as(&self.text, FrameInfo::PSEUDO)
@@ -108,7 +108,7 @@ impl<'m> NamedFrames<'m> {
         }
     }
 
-    /// Returns true if a frame has a name of which `matches` holds: the runtime's or one in C#.
+    /// Returns true if `matches` holds for a name of a frame: the runtime's or a C# name.
     pub(super) fn has_name(&self, frame: FrameId, matches: impl Fn(&str) -> bool) -> bool {
         matches(self.frames.name(frame))
             || [Detail::Short, Detail::Qualified]
@@ -116,8 +116,8 @@ impl<'m> NamedFrames<'m> {
                 .any(|detail| self.csharp(frame, detail).is_some_and(|name| matches(&name.whole())))
     }
 
-    /// Makes code with a name that matches one of the patterns the user's, and no other; without patterns the
-    /// code's own facts decide.
+    /// Marks exactly the code with a name that matches a pattern as the user's; without patterns the code's
+    /// own facts decide.
     pub(super) fn set_user_code(&mut self, patterns: &[Pattern]) {
         if patterns.is_empty() {
             return;
@@ -130,7 +130,7 @@ impl<'m> NamedFrames<'m> {
         }
     }
 
-    /// Returns the C# name of a frame; `None` if it has none.
+    /// Returns the C# name of a frame, if any.
     fn csharp(&self, frame: FrameId, detail: Detail) -> Option<CSharpFrame<'_>> {
         let name = self.frames.name(frame);
         let (text, type_at) = match (self.sources.get(frame.0 as usize)?.as_ref()?, detail) {
@@ -208,7 +208,7 @@ impl CSharpFrame<'_> {
     }
 }
 
-/// Returns the frames whose names are those of other methods, too.
+/// Returns the frames with names that other methods share.
 fn ambiguous(frames: &Frames, names: &[Option<CSharpFrame<'_>>]) -> Vec<FrameId> {
     let shown = || frames.ids().zip(names).filter_map(|(frame, name)| Some((frame, name.as_ref()?)));
     // By name, the method; `None` once there are two.

@@ -41,7 +41,7 @@ fn segment_template(segment: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the replacement of a text that may differ from call to call.
+/// Returns the replacement of a string that may differ from call to call.
 fn placeholder(text: &str) -> Option<&'static str> {
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());

@@ -18,7 +18,7 @@ pub struct ThreadParts {
     /// The time on a processor, by the kernel's samples; `None` without these.
     #[serde(rename = "cpu_ns", serialize_with = "nanoseconds::serialize")]
     pub cpu: Option<Duration>,
-    /// Waits for locks; `None` if the recording has none of any thread.
+    /// Waits for locks; `None` if the recording lacks lock waits of any thread.
     #[serde(rename = "lock_wait_ns", serialize_with = "nanoseconds::serialize")]
     pub lock_wait: Option<Duration>,
     /// The number of these waits.
@@ -55,7 +55,7 @@ struct OpenWait<K> {
     owner: Option<u64>,
 }
 
-/// A distinction of events by their metadata.
+/// The kind of an event, from its metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     CpuSample,
@@ -77,7 +77,7 @@ pub(crate) struct ThreadTimes<K> {
 pub(crate) struct KnownThreadParts {
     cpu: bool,
     locks: bool,
-    /// Samples of threads, by which sleep and I/O are told.
+    /// True if there are samples of threads, which sleep and I/O are derived from.
     samples: bool,
 }
 
@@ -181,9 +181,9 @@ impl MeasuredThreadParts {
         }
     }
 
-    /// Returns the parts that the recording has events for; `None` if there are none. `on_thread` is the time
-    /// that threads had for the requests, if that is known, and `total` their duration. Each moment counts once:
-    /// samples and the clock of waits differ.
+    /// Returns the parts that the recording has events for, if any. `on_thread` is the time that threads had
+    /// for the requests, if that is known, and `total` their duration. Each moment counts once: samples and
+    /// the clock of waits differ.
     pub(crate) fn known(
         self,
         known: KnownThreadParts,

@@ -1,4 +1,4 @@
-//! Managed code for the unwinder of the kernel's samples: small methods of Tier 1 have no frame pointer, and
+//! Managed code for the unwinder of the kernel's samples: small methods of Tier 1 lack a frame pointer, and
 //! only the runtime has their unwind information.
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clr_dump::{Memory, MemoryResult, Missing, ProcessMemory, Runtime};
 use linux_sampler::{Registers, RuntimeUnwinder, SampledFrame};
 
-/// The time after which what was read is read again: methods are compiled and freed meanwhile.
+/// The time after which cached structures are read again: methods are compiled and freed meanwhile.
 const LIFETIME: Duration = Duration::from_secs(1);
 /// Maximum number of addresses to keep functions of.
 const MAX_ADDRESSES: usize = 1 << 16;
@@ -22,8 +22,8 @@ const MAX_SEARCHES: u32 = 10;
 /// The time between the first two searches; it doubles.
 const FIRST_DELAY: Duration = Duration::from_millis(50);
 
-/// Unwinds the managed code of a process by the runtime's own structures. Does nothing for runtimes whose
-/// structures are not known.
+/// Unwinds the managed code of a process with the runtime's own structures. Does nothing for runtimes with
+/// unknown structures.
 #[derive(Debug)]
 pub(super) struct ManagedCode {
     pid: i32,

@@ -33,8 +33,8 @@ struct Window {
     request: usize,
 }
 
-/// Adds to requests the stacks that a profile of time has for them, and their sleep and I/O. Work is no such wait
-/// if the kernel sampled it.
+/// Adds to requests the stacks that a profile of time has for them, and their sleep and I/O. Work does not
+/// count as such a wait if the kernel sampled it.
 pub(super) fn seen_stacks(profile: &Profile, is_cpu_known: bool, requests: &mut [Slow]) {
     if !profile.measure.unit.is_time() {
         return;
@@ -43,7 +43,7 @@ pub(super) fn seen_stacks(profile: &Profile, is_cpu_known: bool, requests: &mut 
     let mut weights = HashMap::<(usize, StackId, u8), u64>::new();
     for thread in &profile.threads {
         let process = profile.processes.get(thread.process.index()).map(|process| process.id);
-        // Where a recording has one process, its events do not name it.
+        // In a recording of one process, its events do not name it.
         let keys = [process, None].map(|process| (process, thread.id));
         let Some(windows) = keys.iter().find_map(|key| windows.get(key)) else { continue };
         let Some(track) = thread.track.as_ref() else { continue };
