@@ -21,6 +21,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(15 * 60);
 /// The time for which a stream is still read after a failed stop: its process may be about to end.
 const FAILED_STOP: Duration = Duration::from_secs(5);
+/// Maximum time for the answer to a stop after the end of the stream.
+const STOP_ANSWER: Duration = Duration::from_secs(1);
 /// The default of [`Limits::with_silence`].
 const SILENCE: Duration = Duration::from_secs(30);
 
@@ -228,6 +230,9 @@ pub fn run<C: Consumer>(
             break Ending::Unstopped(error);
         }
     };
+    if let (Ending::Whole { .. }, Some(stop)) = (&ending, &stop) {
+        stop.await_answer();
+    }
     // Ends the session in the process if the stream has not ended.
     drop(session);
     Ok(StreamEnd { ending, elapsed: start.elapsed() })
@@ -276,6 +281,12 @@ impl Stop {
     fn take_error(&mut self) -> Option<Error> {
         self.look();
         self.error.take().map(|(_, error)| error)
+    }
+
+    /// Waits for the answer. Only then the runtime has told its EventSources that the session is over, and only
+    /// then filters that they lose so can be sent again.
+    fn await_answer(&self) {
+        let _ = self.answer.recv_timeout(STOP_ANSWER);
     }
 
     fn look(&mut self) {

@@ -372,6 +372,7 @@ fn check_exception(runtime: Runtime, prefix: &str, type_name: &Value) {
     assert_eq!(target.line(), format!("ready {}", target.pid()));
     target.send("");
     target.wait();
+    assert!(core.exists(), "no core: {}", target.state());
     let core = core.to_str().unwrap();
     let report = run(["dump", "analyze", core, "exceptions", "--format", "json"]).with_code(0).json();
     let exception = &report["exceptions"][0]["chain"][0];

@@ -135,7 +135,7 @@ impl Target {
     }
 
     /// Its state and exit status by the kernel, and what it has written to standard error.
-    fn state(&self) -> String {
+    pub(crate) fn state(&self) -> String {
         let stat = std::fs::read(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
         let stat = Stat::parse(&stat);
         let (state, status) = (stat.and_then(|stat| stat.state()), stat.and_then(|stat| stat.exit_status()));
