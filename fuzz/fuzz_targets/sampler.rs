@@ -18,14 +18,16 @@ mod image;
 mod kernel;
 #[path = "../../crates/linux-sampler/src/maps.rs"]
 mod maps;
+#[path = "../../crates/linux-sampler/src/native_unwind.rs"]
+mod native_unwind;
 #[path = "../../crates/linux-sampler/src/off_cpu.rs"]
 mod off_cpu;
 #[path = "../../crates/linux-sampler/src/record.rs"]
 mod record;
-#[path = "../../crates/linux-sampler/src/root.rs"]
-mod root;
 #[path = "../../crates/linux-sampler/src/runtime_code.rs"]
 mod runtime_code;
+#[path = "../../crates/linux-sampler/src/stack_base.rs"]
+mod stack_base;
 #[path = "../../crates/linux-sampler/src/sys.rs"]
 mod sys;
 #[path = "../../crates/linux-sampler/src/threads.rs"]

@@ -35,10 +35,9 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
         Some(words)
             if matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument) =>
         {
-            Cli::try_parse_from(words).or_else(|second| {
-                // The command takes no process.
-                Err(if second.kind() == ErrorKind::UnknownArgument { error } else { second })
-            })
+            // An unknown argument again: the command takes no process.
+            Cli::try_parse_from(words)
+                .map_err(|second| if second.kind() == ErrorKind::UnknownArgument { error } else { second })
         }
         _ => Err(error),
     })

@@ -26,19 +26,19 @@ fn fields(message: &str) -> Vec<&str> {
     message.split(['{', '}', '[', ']', '(', ')', ',']).map(str::trim).filter(|it| it.contains(": ")).collect()
 }
 
-fn resource() -> Option<Resource> {
+fn resource() -> Resource {
     let attributes = vec![
         KeyValue::new("string", "text"),
         KeyValue::new("bool", Value::BoolValue(true)),
         KeyValue::new("int", -7),
         KeyValue::new("double", Value::DoubleValue(1.5)),
     ];
-    Some(Resource { attributes })
+    Resource { attributes }
 }
 
-fn scope() -> Option<InstrumentationScope> {
+fn scope() -> InstrumentationScope {
     let attributes = vec![KeyValue::new("", "unnamed")];
-    Some(InstrumentationScope { version: "2.0".to_owned(), attributes, ..InstrumentationScope::new("scope") })
+    InstrumentationScope { version: "2.0".to_owned(), attributes, ..InstrumentationScope::new("scope") }
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn metrics_are_the_official_ones() {
         unit: "By".to_owned(),
         data: Some(data),
     });
-    let scope_metrics = vec![ScopeMetrics { scope: scope(), metrics: metrics.collect() }];
-    let resource_metrics = vec![ResourceMetrics { resource: resource(), scope_metrics }];
+    let scope_metrics = vec![ScopeMetrics { scope: Some(scope()), metrics: metrics.collect() }];
+    let resource_metrics = vec![ResourceMetrics { resource: Some(resource()), scope_metrics }];
     assert_official::<official::metrics::v1::ExportMetricsServiceRequest>(&ExportMetricsServiceRequest {
         resource_metrics,
     });
@@ -143,8 +143,8 @@ fn logs_are_the_official_ones() {
         observed_time_unix_nano: 35,
         event_name: "event".to_owned(),
     });
-    let scope_logs = vec![ScopeLogs { scope: scope(), log_records: log_records.collect() }];
-    let resource_logs = vec![ResourceLogs { resource: resource(), scope_logs }];
+    let scope_logs = vec![ScopeLogs { scope: Some(scope()), log_records: log_records.collect() }];
+    let resource_logs = vec![ResourceLogs { resource: Some(resource()), scope_logs }];
     assert_official::<official::logs::v1::ExportLogsServiceRequest>(&ExportLogsServiceRequest {
         resource_logs,
     });
@@ -186,8 +186,8 @@ fn spans_are_the_official_ones() {
         status: Some(Status { message: "message".to_owned(), code: code.into() }),
         flags: 49,
     });
-    let scope_spans = vec![ScopeSpans { scope: scope(), spans: spans.collect() }];
-    let resource_spans = vec![ResourceSpans { resource: resource(), scope_spans }];
+    let scope_spans = vec![ScopeSpans { scope: Some(scope()), spans: spans.collect() }];
+    let resource_spans = vec![ResourceSpans { resource: Some(resource()), scope_spans }];
     assert_official::<official::trace::v1::ExportTraceServiceRequest>(&ExportTraceServiceRequest {
         resource_spans,
     });
@@ -223,10 +223,10 @@ fn profiles_are_the_official_ones() {
         attribute_table: vec![KeyValueAndUnit { key_strindex: 68, value: Some("value".into()) }],
         stack_table: vec![Stack { location_indices: vec![69] }],
     };
-    let scope_profiles = vec![ScopeProfiles { scope: scope(), profiles: vec![profile] }];
+    let scope_profiles = vec![ScopeProfiles { scope: Some(scope()), profiles: vec![profile] }];
     assert_official::<official::profiles::v1development::ExportProfilesServiceRequest>(
         &ExportProfilesServiceRequest {
-            resource_profiles: vec![ResourceProfiles { resource: resource(), scope_profiles }],
+            resource_profiles: vec![ResourceProfiles { resource: Some(resource()), scope_profiles }],
             dictionary: Some(dictionary),
         },
     );

@@ -49,6 +49,7 @@ pub(crate) struct CounterSelectionArgs {
     /// A provider is an EventSource or a Meter; if it is both, the Meter's values are shown.
     /// EventCounters\NAME and Meter\NAME select one of the two. A name with a comma, a semicolon or brackets stands
     /// in quotes: '"Shop,Berlin"["a;b"]'.
+    #[allow(clippy::doc_link_with_quotes, reason = "an example for command lines")]
     #[arg(long, value_name = "LIST", value_parser = parse_selection)]
     counters: Option<Selection>,
 }

@@ -28,6 +28,7 @@ pub(crate) struct MemoryUse {
 impl Serialize for MemoryUse {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
+        #[allow(clippy::struct_field_names, reason = "the fields of the JSON object")]
         struct Json {
             /// Null of a core dump.
             resident_bytes: Option<u64>,

@@ -223,7 +223,9 @@ impl<'l> ProfileReader<'l> {
                 let _ = events.try_for_each(|event| {
                     each(&event);
                     builder.add(&event);
-                    builders.iter_mut().for_each(|other| other.add(&event));
+                    for other in &mut builders {
+                        other.add(&event);
+                    }
                     if may_end_early && builder.needs_time_order() {
                         return ControlFlow::Break(());
                     }
@@ -240,7 +242,9 @@ impl<'l> ProfileReader<'l> {
                 in_time_order.for_each(|event| {
                     each(&event);
                     builder.add(&event);
-                    builders.iter_mut().for_each(|other| other.add(&event));
+                    for other in &mut builders {
+                        other.add(&event);
+                    }
                 })?;
                 last_time = in_time_order.last_time();
                 counts = in_time_order.counts().collect();

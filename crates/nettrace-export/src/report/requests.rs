@@ -282,11 +282,15 @@ struct Row {
     parts: Option<MeasuredParts>,
     thread_parts: MeasuredThreadParts,
     /// The process of the samples.
-    process: Option<Option<u64>>,
+    process: Option<RowProcess>,
     samples: RequestSamples,
     implied: u64,
     cut_by_end: u64,
 }
+
+/// The process of the first span of a row, if the recording names processes.
+#[derive(Debug, Clone, Copy)]
+struct RowProcess(Option<u64>);
 
 /// The number of distinct rows, and of statuses of a row.
 const MAX_ROWS: usize = 1 << 11;
@@ -376,8 +380,9 @@ impl Requests {
         let known = (self.spans.known(), self.thread_times.known(has_samples));
         let Finished { rows, mut slowest, slowest_calls } = std::mem::take(&mut self.finished);
         let mut rows: Vec<_> = rows.into_iter().collect();
-        let samples =
-            rows.iter_mut().map(|(_, row)| (row.process.flatten(), std::mem::take(&mut row.samples)));
+        let samples = rows
+            .iter_mut()
+            .map(|(_, row)| (row.process.and_then(|process| process.0), std::mem::take(&mut row.samples)));
         let waits = self.waits_of(&samples.collect::<Vec<_>>());
         let rows = rows.into_iter().zip(waits);
         let mut rows: Vec<_> =
@@ -589,8 +594,8 @@ impl Row {
             self.parts.get_or_insert_default().add(parts);
             self.thread_parts.add(thread_parts);
             // All addresses are of one process.
-            let process = *self.process.get_or_insert(span.process);
-            if process == span.process {
+            let process = *self.process.get_or_insert(RowProcess(span.process));
+            if process.0 == span.process {
                 self.samples.add(samples);
             }
         }

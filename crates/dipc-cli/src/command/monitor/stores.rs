@@ -421,8 +421,9 @@ mod tests {
 
     fn endless(stream: &mut dyn io::Write, status: &str) -> io::Result<()> {
         write!(stream, "HTTP/1.1 {status}\r\nconnection: close\r\n\r\n")?;
+        let piece = vec![b'x'; 1 << 16];
         loop {
-            stream.write_all(&[b'x'; 1 << 16])?;
+            stream.write_all(&piece)?;
         }
     }
 

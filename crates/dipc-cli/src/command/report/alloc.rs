@@ -19,7 +19,7 @@ pub(super) fn run(file: &Path, with: &WithUserCode<NamedReadingArgs>) -> Outcome
     let mut allocations = Allocations::default();
     let (ReadPart { exit, .. }, callers) =
         with.read_kinds(file, &args.reading, (Allocations::needs, Metric::Alloc), |event| {
-            allocations.add(event)
+            allocations.add(event);
         })?;
     let mut report = allocations.finish();
     report.types.iter_mut().for_each(|row| row.from = callers.of_subject(&row.name));

@@ -23,7 +23,7 @@ pub(super) fn run(file: &Path, with: &WithUserCode<NamedReadingArgs>) -> Outcome
     let mut exceptions = Exceptions::default();
     let (ReadPart { exit, .. }, callers) =
         with.read_kinds(file, &args.reading, (Exceptions::needs, Metric::Exception), |event| {
-            exceptions.add(event)
+            exceptions.add(event);
         })?;
     let mut report = exceptions.finish();
     report.types.iter_mut().for_each(|row| row.from = callers.of_subject(&row.name));

@@ -257,8 +257,8 @@ mod tests {
         };
         assert_eq!(split(100), [Some(30), Some(50), Some(15), Some(5)]);
         assert_eq!(split(90), [Some(30), Some(50), Some(10), Some(0)], "each moment counts once");
-        let samples = KnownThreadParts { cpu: false, locks: false, samples: true };
-        let parts = measured.known(samples, (Some(ms(100)), ms(500)), sampled).unwrap();
+        let without_kernel = KnownThreadParts { cpu: false, locks: false, samples: true };
+        let parts = measured.known(without_kernel, (Some(ms(100)), ms(500)), sampled).unwrap();
         assert_eq!((parts.cpu, parts.sleep, parts.other_wait), (None, Some(ms(50)), None));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use clr_conditions::{Evaluator, Match};
+use clr_conditions::{Condition, Evaluator, Match};
 use clr_counters::{Counters, Notice, ProviderRequest, Sample, SessionSettings, SharedSettings, Thinning};
 use dipc_client::{LiveReader, Rundown, SessionConfig, Target};
 use nettrace::RelativeTime;
@@ -306,7 +306,7 @@ impl<C: SampleConsumer> Readings<'_, '_, C> {
     /// Requests counters again that have fallen silent.
     fn check_silence(&mut self) {
         let args = self.shared.args;
-        let needs_requests = args.until.as_ref().is_some_and(|condition| condition.has_requests());
+        let needs_requests = args.until.as_ref().is_some_and(Condition::has_requests);
         // A client of the shared session must not have two sessions.
         let settings = &self.settings;
         self.silence.check(needs_requests, || config(args.requests(&settings.clone().with_unique_client())));

@@ -69,13 +69,12 @@ impl FindingsBuilder for PageFindingsBuilder {
         let callers = METRICS_OF_CALLERS
             .map(|_| others.next().map(|(profile, _)| Callers::of(&profile)).unwrap_or_default());
         let mut page = read.profile;
-        let (profile, omissions, shown_or_page) = match others.next() {
-            Some((own, omissions)) => (own, omissions, Err(page)),
-            None => {
-                let shown = page.stack_totals.clone();
-                page.leave_out_idle();
-                (page, read.omissions.clone(), Ok(shown))
-            }
+        let (profile, omissions, shown_or_page) = if let Some((own, omissions)) = others.next() {
+            (own, omissions, Err(page))
+        } else {
+            let shown = page.stack_totals.clone();
+            page.leave_out_idle();
+            (page, read.omissions.clone(), Ok(shown))
         };
         let last = read.last_time.unwrap_or_default();
         self.requests.extend_to(last);

@@ -128,8 +128,8 @@ impl FolderBelow {
         let mut here = rustix::fs::open(folder, flags, Mode::empty())?;
         for part in below {
             if creates {
-                let created = rustix::fs::mkdirat(&here, part, Mode::from_raw_mode(0o777));
-                unless_it_exists(created.map_err(io::Error::from))?;
+                let made = rustix::fs::mkdirat(&here, part, Mode::from_raw_mode(0o777));
+                unless_it_exists(made.map_err(io::Error::from))?;
             }
             here = rustix::fs::openat(&here, part, flags | OFlags::NOFOLLOW, Mode::empty())?;
         }
