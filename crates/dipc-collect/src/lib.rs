@@ -1,7 +1,7 @@
 //! Collection of artifacts from running .NET processes.
 //!
-//! **Use it** in an agent that records, or takes heaps, and reports progress in its own way. **Not for** single
-//! commands of the protocol (`dipc-client`), nor for reading the collected data (`nettrace`, `gcdump`).
+//! **Use it** to record, or to take heaps, in an agent with messages of its own. **Not for** single commands of
+//! the protocol (`dipc-client`), nor for reading the collected files (`nettrace`, `gcdump`).
 //!
 //! - [`stream`]: the stream of one session, until a limit, the caller or the runtime ends it.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.

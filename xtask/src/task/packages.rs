@@ -292,7 +292,7 @@ mod tests {
             let readme = fs::read_to_string(package.folder.join("README.md")).unwrap();
             assert_eq!(readme_faults(&package.metadata, &readme), [""; 0], "{}", package.name);
             let Ok(front) = fs::read_to_string(package.folder.join("src/lib.rs")) else { continue };
-            // Names of private modules mean nothing to users: ARCHITECTURE.md has them.
+            // Names of private modules mean nothing to users: docs/modules.md has them.
             let text = front.replace("\n//!", "");
             let parts = ["**Use it** to ", "**Not for** ", " Features: ", "Rust 1.89 or later."];
             let is_complete = parts.iter().all(|part| text.contains(part)) && !text.contains(" # Modules");
