@@ -26,10 +26,10 @@ const SETTINGS: &str = "settings.json";
 /// use dipc_monitor::configuration::{Configuration, ConfigurationSources};
 /// use std::time::Duration;
 ///
-/// let file = "[GlobalCounter]\nIntervalSeconds = 10\n";
+/// let file = r#"{ "GlobalCounter": { "IntervalSeconds": 10 } }"#;
 /// let variable = ("DotnetMonitor_GlobalCounter__IntervalSeconds".to_owned(), "2".to_owned());
 /// // Later sources override earlier ones.
-/// let sources = ConfigurationSources::new().with_toml("monitor.toml", file).with_environment([variable]);
+/// let sources = ConfigurationSources::new().with_text("monitor.json", file).with_environment([variable]);
 /// let checked = Configuration::read(&sources);
 /// assert_eq!(checked.configuration.global_counter.interval, Duration::from_secs(2));
 /// ```
