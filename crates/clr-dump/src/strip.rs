@@ -18,15 +18,12 @@ use crate::kept::{CHUNK, Kept, Recorder};
 use crate::memory::{Memory, offset};
 use crate::names::Names;
 use crate::regions::HeapLayout;
-use crate::registers::Registers;
 use crate::root::stack_range;
 use crate::runtime::Runtime;
 
 /// Words of registers and stacks below this are kept: they are not addresses, and too small to contain a
 /// string.
 const SMALL: u64 = 1 << 16;
-/// Maximum size of a stack to search for numbers, in bytes.
-const MAX_STACK_SIZE: u64 = 64 << 20;
 /// Maximum number of bytes of notes to read.
 const MAX_NOTES: u64 = 256 << 20;
 
@@ -122,16 +119,10 @@ impl<'c> StrippedCore<'c> {
         let contents = {
             let runtime = Runtime::find(&recorder, core.files())?;
             let names = Names::new(&recorder, &runtime);
-            read_threads(core, &recorder, &names);
+            read_threads(core, &recorder, &names, numbers);
             let contents = read_heap(core, &recorder, &names, numbers);
             for module in names.known_modules() {
                 drop_texts(&recorder, &module);
-            }
-            if numbers == Numbers::Removed {
-                // Last: further readings of a stack would keep its words again.
-                for thread in core.threads() {
-                    leave_out_stack_numbers(core, &recorder, thread.registers.as_ref());
-                }
             }
             contents
         };
@@ -198,7 +189,7 @@ fn present(core: &CoreFile, regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
 
 /// Reads all data that the views of threads, stacks, exceptions and monitors read, and the addresses on
 /// stacks.
-fn read_threads(core: &CoreFile, recorder: &Recorder<'_>, names: &Names<'_>) {
+fn read_threads(core: &CoreFile, recorder: &Recorder<'_>, names: &Names<'_>, numbers: Numbers) {
     let runtime = names.runtime();
     let managed = runtime.threads(recorder).unwrap_or_default();
     for thread in core.threads() {
@@ -226,14 +217,14 @@ fn read_threads(core: &CoreFile, recorder: &Recorder<'_>, names: &Names<'_>) {
                 names.exception_method(frame);
             }
         }
-        keep_addresses(core, recorder, stack_range(thread, &stack, registers));
+        keep_addresses(core, recorder, stack_range(thread, &stack, registers), numbers);
     }
     runtime.monitors(recorder);
     names.known_modules();
 }
 
-/// Keeps the words of a stack that are addresses of memory.
-fn keep_addresses(core: &CoreFile, recorder: &Recorder<'_>, range: Option<Range<u64>>) {
+/// Keeps the words of a stack that are addresses of memory. Registers that were saved there can have numbers.
+fn keep_addresses(core: &CoreFile, recorder: &Recorder<'_>, range: Option<Range<u64>>, numbers: Numbers) {
     let Some(range) = range else { return };
     let memory: &dyn Memory = core;
     let mut at = range.start & !7;
@@ -241,34 +232,14 @@ fn keep_addresses(core: &CoreFile, recorder: &Recorder<'_>, range: Option<Range<
         let Ok(word) = memory.u64(at) else { break };
         if core.present(word, 1).next().is_some() {
             recorder.keep(at, 8);
+        } else if numbers == Numbers::Removed && !core.is_mapped(word) {
+            for (part, half) in [(at, word & u64::from(u32::MAX)), (offset(at, 4), word >> 32)] {
+                if half >= SMALL {
+                    recorder.leave_out(part, 4);
+                }
+            }
         }
         at = at.saturating_add(8);
-    }
-}
-
-/// Drops the numbers on the stack of a thread, managed or not, from its stack pointer on. Registers that were
-/// saved there can have them.
-fn leave_out_stack_numbers(core: &CoreFile, recorder: &Recorder<'_>, registers: Option<&Registers>) {
-    let Some(registers) = registers else { return };
-    let Some((start, size)) = core.present(registers.sp & !7, MAX_STACK_SIZE).next() else { return };
-    let memory: &dyn Memory = core;
-    for at in (start..start.saturating_add(size)).step_by(8) {
-        let Ok(word) = memory.u64(at) else { return };
-        if core.present(word, 1).next().is_none() {
-            leave_out_number(core, recorder, at, word);
-        }
-    }
-}
-
-/// Drops a word that is not an address in the core dump, except small parts of it.
-fn leave_out_number(core: &CoreFile, recorder: &Recorder<'_>, at: u64, word: u64) {
-    if core.is_mapped(word) {
-        return;
-    }
-    for (part, half) in [(at, word & u64::from(u32::MAX)), (offset(at, 4), word >> 32)] {
-        if half >= SMALL {
-            recorder.leave_out(part, 4);
-        }
     }
 }
 

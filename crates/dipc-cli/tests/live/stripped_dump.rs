@@ -129,10 +129,7 @@ fn check_without_numbers(core: &str, with_numbers: &str, has_heap: bool, secrets
     let copy = format!("{with_numbers}.numbers");
     run(["dump", "strip", core, "--no-numbers", "-o", &copy]).with_code(0);
     let bytes = fs::read(&copy).unwrap();
-    let (numbers, texts) = (found(&bytes, &NUMBERS), found(&bytes, secrets));
-    let place = bytes.windows(4).position(|part| part == b"ASDF").unwrap_or_default();
-    let around = bytes.get(place.saturating_sub(64)..bytes.len().min(place + 64)).unwrap_or_default();
-    assert_eq!((numbers, texts), (vec![], vec![]), "{copy}: at {place:#x}: {}", around.escape_ascii());
+    assert_eq!((found(&bytes, &NUMBERS), found(&bytes, secrets)), (vec![], vec![]), "{copy}");
     drop(bytes);
     assert_same_views(core, &copy);
     let overview = run(["dump", "analyze", &copy]).with_code(0).text();
