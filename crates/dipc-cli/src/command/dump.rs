@@ -94,10 +94,6 @@ enum DumpCommand {
     /// What is left: numbers in fields, such as of type long, Guid, decimal and DateTime, in boxes, in elements of
     /// arrays that also have references, and captured by lambdas; static numbers; constants and attributes in the
     /// metadata of assemblies; names of types and members; paths of mapped files.
-    ///
-    /// With --no-numbers these numbers are zero, too. What is left then: lengths of strings and arrays, counts of the
-    /// framework's collections, addresses (and numbers that happen to be one), fields of exceptions, delegates and the
-    /// framework's threads, locks, tasks and timers, states of async methods; constants, attributes, names and paths.
     Strip(strip::StripArgs),
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::program::{Running, dipc, run};
 use crate::runtime::{Runtime, mcp_server, program_of_10};
 use crate::streamed_dump::trace_a_crash;
-use crate::workload::{Target, Workload};
+use crate::workload::{Target, Workload, crash};
 
 const ELF: &[u8] = b"\x7fELF";
 
@@ -368,11 +368,7 @@ fn check_exception(runtime: Runtime, prefix: &str, type_name: &Value) {
     let variable = |name: &str| format!("{prefix}_Dbg{name}");
     program.arg("unhandled").env(variable("EnableMiniDump"), "1").env(variable("MiniDumpType"), "1");
     program.env(variable("MiniDumpName"), &core);
-    let mut target = Target::start(program);
-    assert_eq!(target.line(), format!("ready {}", target.pid()));
-    target.send("");
-    target.wait();
-    assert!(core.exists(), "no core: {}", target.state());
+    crash(&mut program, &core);
     let core = core.to_str().unwrap();
     let report = run(["dump", "analyze", core, "exceptions", "--format", "json"]).with_code(0).json();
     let exception = &report["exceptions"][0]["chain"][0];

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::program::run;
 use crate::runtime::Runtime;
-use crate::workload::Target;
+use crate::workload::{Target, crash};
 
 /// The overview of a program that has crashed, as text and as JSON.
 struct Overview {
@@ -24,10 +24,7 @@ impl Overview {
         let variable = |name: &str| format!("{prefix}_Dbg{name}");
         program.arg(mode).env(variable("EnableMiniDump"), "1").env(variable("MiniDumpType"), "2");
         program.env(variable("MiniDumpName"), &core).envs(variables.iter().copied());
-        let mut target = Target::start(program);
-        assert!(target.line().starts_with("ready "));
-        target.send("");
-        target.wait();
+        crash(&mut program, &core);
         let core = core.to_str().unwrap();
         let text = run(["dump", "analyze", core]).with_code(0).text();
         let json = run(["dump", "analyze", core, "--format", "json"]).with_code(0).json();

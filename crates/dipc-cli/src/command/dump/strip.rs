@@ -25,10 +25,6 @@ pub(super) struct StripArgs {
     /// Path of the copy
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "privacy")]
     output: Option<PathBuf>,
-    /// Remove the numbers of the program, too: only lengths, counts, addresses, and what the views of threads, locks,
-    /// exceptions and async methods read are left
-    #[arg(long)]
-    no_numbers: bool,
     /// Show what the core dump discloses of the program; without -o nothing is written
     #[arg(long)]
     privacy: bool,
@@ -45,9 +41,7 @@ pub(super) fn run(args: &StripArgs) -> Outcome {
     };
     // The failure of a runtime that cannot be read has its help.
     source.runtime()?;
-    let stripped =
-        if args.no_numbers { StrippedCore::without_numbers(core) } else { StrippedCore::new(core) };
-    let stripped = stripped.map_err(failed)?;
+    let stripped = StrippedCore::new(core).map_err(failed)?;
     let written = args.output.as_ref().map(|path| write(&stripped, &args.core, path)).transpose()?;
     let report = Report::new(core, &stripped, args.output.as_deref().zip(written));
     match args.format {
