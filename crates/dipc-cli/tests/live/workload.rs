@@ -30,14 +30,16 @@ pub(crate) fn await_providers(runtime: Runtime) {
 /// Lets a program that is ready crash with a core dump. createdump of 3.1.23 leaves none in one of some twenty crashes
 /// on a loaded machine: then the program is started again.
 pub(crate) fn crash(program: &mut Command, core: &Path) {
-    let mut states = Vec::new();
+    // Kept to the end: the program has the temporary folder of the first one.
+    let mut crashed: Vec<Target> = Vec::new();
     while !core.exists() {
-        assert!(states.len() < 4, "no core: {states:#?}");
+        let states = || crashed.iter().map(Target::state).collect::<Vec<_>>();
+        assert!(crashed.len() < 4, "no core: {:#?}", states());
         let mut target = Target::spawn(program);
         assert!(target.line().starts_with("ready "));
         target.send("");
         target.wait();
-        states.push(target.state());
+        crashed.push(target);
     }
 }
 
