@@ -88,12 +88,12 @@ fn after_help() -> String {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done, nothing missing
-  1  failed for a reason that no other code names
+  1  failed for another reason
   2  wrong usage
   3  no such process or endpoint, or not reachable
   4  the runtime refused
   5  timed out
-  6  done, but the input was cut or damaged; its whole parts were used
+  6  done, but the input was cut or damaged; its intact parts were used
   7  events were lost and --fail-on-loss was given
   8  a condition of --fail-if is met";
 
@@ -141,19 +141,19 @@ pub(crate) enum Command {
     Trace(Deferred<TraceArgs>),
     /// Record everything about a process at once: CPU, waits, allocations, locks, requests; ends in one page
     ///
-    /// The kernel samples threads and their waits where it may, and otherwise the runtime samples itself; the
-    /// line Samples says which and why. The recording is that of trace --profile all --cpu --off-cpu, so that
-    /// every other command reads it. The page and an overview show it.
+    /// The kernel samples threads and their waits where permitted; otherwise the runtime samples itself. The
+    /// line Samples shows which, and why. The recording is the same as with trace --profile all --cpu
+    /// --off-cpu, so every other command reads it. Its results are shown as a page and an overview.
     Profile(Deferred<ProfileArgs>),
-    /// Listen on a diagnostic port, and show which runtimes connect and go
+    /// Listen on a diagnostic port, and show the runtimes that connect and disconnect
     Ports(Deferred<PortsArgs>),
     /// Watch all .NET processes: their counters for Prometheus, and traces, dumps, heaps and logs over HTTP
     ///
-    /// The routes are those of dotnet-monitor. Only this machine can connect by default, with the rights of
-    /// this program: --token-file asks for tokens, and other addresses need them.
+    /// Serves the routes of dotnet-monitor. By default only this machine can connect, with the rights of this
+    /// program. --token-file requires tokens; addresses that other machines can reach need them.
     ///
-    /// A process has at most one session for its counters, whoever reads them; other sessions run while
-    /// someone asks for them. No process is left suspended.
+    /// A process has at most one session for its counters, however many clients read them; other sessions run
+    /// only while requested. No process is left suspended.
     Monitor(Deferred<MonitorArgs>),
     /// Write a core dump of a .NET process
     Dump(Deferred<DumpArgs>),
@@ -174,18 +174,16 @@ pub(crate) enum Command {
     Stat(Deferred<StatArgs>),
     /// Print the events of a recording, or of a process as they happen
     ///
-    /// Without FILE, the events of a process are shown as they happen, until Ctrl-C. Unless --providers,
-    /// --profile or --clrevents ask for others, these are the runtime's own of collections, exceptions, waits
-    /// for locks, loaded assemblies and the thread pool, at the informational level: no samples, and no line
-    /// for each method that is compiled. Only the events that the filters show are requested: --provider
-    /// requests no other provider, and --event GC/AllocationTick only the keyword and the level of that
-    /// event.
+    /// Without FILE, shows the events of a process as they happen, until Ctrl-C. The default selection is the
+    /// runtime's own events for collections, exceptions, lock waits, loaded assemblies and the thread pool,
+    /// at the informational level, without samples and compiled methods; --providers, --profile or
+    /// --clrevents select others. Filters also narrow the request: --provider requests no other provider, and
+    /// --event GC/AllocationTick only that event's keyword and level.
     ///
-    /// An event of .NET 3.1 to 10 is shown 0.1 to 0.2 seconds after it happened: runtimes send their events
-    /// every 0.1 seconds.
+    /// Events of .NET 3.1 to 10 appear 0.1 to 0.2 seconds late: runtimes send their events every 0.1 seconds.
     ///
-    /// The runtime is not asked to list its methods (rundown): stacks are addresses, with --stacks.
-    /// Recordings of dipc trace have the names.
+    /// The runtime does not list its methods (rundown), so --stacks shows addresses. Recordings by dipc trace
+    /// have the names.
     Events(Deferred<EventsArgs>),
     /// Show the stacks of all threads, of a process now or of a recording at its start
     Stack(Deferred<StackArgs>),
@@ -195,66 +193,66 @@ pub(crate) enum Command {
     Convert(Deferred<ConvertArgs>),
     /// Serve the page of a recording to a browser on this machine; nothing is written
     ///
-    /// The page is that of convert -f html, with less summed up: it may be ten times as large. It is at
-    /// 127.0.0.1, at a path that only the printed address has, until Ctrl-C.
+    /// Serves the page of convert -f html with finer detail, up to ten times as large. The page is available
+    /// until Ctrl-C on 127.0.0.1, at a secret path: use the printed address.
     View(Deferred<ViewArgs>),
     /// Show reports of a recording: hot methods, collections, allocations and more
     Report(Deferred<ReportArgs>),
     /// Compare recordings: what became slower, allocates more or waits longer, told apart from noise
     ///
-    /// Methods, requests by route, allocated types, exceptions, collections and waits of BASE and NEW are
-    /// compared: a finding is a change of at least 5 % that is not explained by how much the numbers vary.
-    /// With two or more recordings a side (--base A1 A2 A3 --new B1 B2 B3) they vary from run to run; five a
-    /// side find a tenth. With one a side they vary over stretches of its time, of a second or more, which
-    /// does not show how runs differ: 3 % are allowed for that.
+    /// Compares methods, requests by route, allocated types, exceptions, collections and waits of BASE and
+    /// NEW. A finding is a change of at least 5 % that the numbers' own variation does not explain. With two
+    /// or more recordings per side (--base A1 A2 A3 --new B1 B2 B3), the variation between runs counts; five
+    /// per side detect a change of a tenth. With one per side, the variation over stretches of a second or
+    /// more counts, which does not show how runs differ: 3 % are allowed for that.
     ///
-    /// All differences that are tested are adjusted together, so that the chance of any false finding is at
-    /// most 1 % if the noise is all there. Files of heaps (.gcdump) are compared as gcdump diff does.
+    /// All tested differences are adjusted together: the chance of any false finding is at most 1 % if the
+    /// recordings show all of the noise. Heaps (.gcdump) are compared as by gcdump diff.
     Diff(Deferred<DiffArgs>),
     /// Write a part of a recording as a recording: a time range, some events, some threads
     ///
-    /// Whatever is left out, the events that name the rest are kept: methods, modules, types, processes,
-    /// roles of threads. So are the samples and waits around the time range that reach into it, so that a
-    /// report of the new recording with the same --from and --to is the same as for the old one.
+    /// Events that name others are always kept: methods, modules, types, processes, roles of threads. Samples
+    /// and waits that reach into the time range are kept, too, so that a report with the same --from and --to
+    /// is the same for both recordings.
     ///
-    /// Losses in the part that is kept remain losses; events that are left out do not count as losses.
+    /// Losses in the kept part remain losses; events that are left out do not count as losses.
     Edit(Deferred<EditArgs>),
     /// Write several recordings, of one machine or of many, as one
     ///
-    /// The new recording has version 6, its events are in time order, and processes stay distinct: --pid
-    /// selects among them. A process with the id of another one gets a new id. The parts of one recording, as
-    /// edit writes them, become one process again, and what several parts share, such as names, is written
-    /// once.
+    /// The new recording has version 6 and its events in time order. Processes stay distinct, and --pid
+    /// selects among them; a process with the id of another one gets a new id. The parts of one recording, as
+    /// edit writes them, become one process again, and data that several parts share, such as names, is
+    /// written once.
     ///
-    /// Recordings of one machine share a clock. Others are aligned by the start of each recording, a time of
-    /// day to the millisecond, and by its own clock; they are no more exact than the clocks of the machines.
-    /// The list shows which case applies.
+    /// Recordings of one machine share a clock. Others are aligned by their start times, a time of day to the
+    /// millisecond, and by their own clocks; their alignment is only as exact as the machines' clocks. The
+    /// list shows which case applies.
     Merge(Deferred<MergeArgs>),
     /// Write the intact parts of a cut or damaged recording as a recording that other programs read
     ///
-    /// Every whole event is kept, and sequence points are restored. Damaged parts are listed. The exit code
-    /// is 6 if there was damage, 0 if there was none.
+    /// Keeps every whole event, restores sequence points, and lists damaged parts. The exit code is 6 if
+    /// anything was damaged, otherwise 0.
     Repair(Deferred<RepairArgs>),
     /// Write recordings as tables that DuckDB, DataFusion, Spark and others read: Parquet files
     ///
-    /// The directory gets one file per table for all recordings of a date and a service:
-    /// TABLE/date=DATE/service=NAME/SHARD.parquet. Files appear when all of a shard are complete. Recordings
-    /// already there are not exported again, so that an interrupted export continues where it stopped, and
-    /// the same recordings give the same files.
+    /// Writes one file per table for all recordings of a date and a service:
+    /// TABLE/date=DATE/service=NAME/SHARD.parquet. The files of a shard appear when all of them are complete.
+    /// Recordings that were exported before are skipped, so an interrupted export continues where it stopped,
+    /// and the same recordings give the same files.
     ///
-    /// Each event is one row, of events or of samples, or is counted in recordings.left_out: without
-    /// --rundown, those by which the runtime lists its methods. Damaged recordings are exported as far as
-    /// they are intact.
+    /// Each event is one row of events or samples, or is counted in recordings.left_out: without --rundown,
+    /// the events by which the runtime lists its methods. The intact parts of damaged recordings are
+    /// exported.
     ///
-    /// The writer is in dipc-fleet, an extended build of this program. dipc starts it from its own folder or
-    /// one of PATH.
+    /// The writer is part of dipc-fleet, an extended build of this program, which dipc starts from its own
+    /// folder or from PATH.
     Export(Deferred<ExportArgs>),
     /// Send profiles of a process, repeatedly, or of recordings to Pyroscope, Parca or OpenTelemetry
     Push(Deferred<PushArgs>),
     /// Try conditions for snapshots on recordings
     #[command(subcommand, disable_help_subcommand = true)]
     Rules(Deferred<RulesCommand>),
-    /// Print the views of exported tables as SQL: top_methods, inclusive, requests, gc_pauses, allocations,
+    /// Print the views over exported tables as SQL: top_methods, inclusive, requests, gc_pauses, allocations,
     /// exceptions, compare
     Schema(Deferred<SchemaArgs>),
     /// Run a query over exported tables with the installed DuckDB: dipc sql data 'SELECT * FROM top_methods
@@ -268,21 +266,21 @@ pub(crate) enum Command {
     /// Show the contents of a process's heap, what keeps them alive, and what grows: .gcdump files
     #[command(subcommand, disable_help_subcommand = true, name = "gcdump")]
     GcDump(Deferred<GcDumpCommand>),
-    /// Show the heap of a process by its memory, without a collection: it is stopped for a stated time, or
-    /// not at all
+    /// Show the heap of a process from its memory, without a collection: the process stops for a stated time,
+    /// or not at all
     ///
-    /// The report is that of dipc gcdump report, for .NET 8, 9, 10, 3.1.23 and NativeAOT 8 and 9 on x86-64 Linux.
-    /// Objects that nothing refers to and that no collection has removed yet are in it. It needs the rights
-    /// of a debugger: the same user, or CAP_SYS_PTRACE.
+    /// Shows the report of dipc gcdump report, for .NET 8, 9, 10, 3.1.23 and NativeAOT 8 and 9 on x86-64
+    /// Linux. Unreferenced objects that no collection has removed yet are included. Needs the rights of a
+    /// debugger: the same user, or CAP_SYS_PTRACE.
     Heap(Deferred<HeapArgs>),
     /// Show held locks, the threads that wait for one another, and deadlocks, of a process or a core dump
     ///
-    /// Monitors, System.Threading.Lock, ReaderWriterLockSlim, Thread.Join and Task.Wait are told apart. It is the view
-    /// 'locks' of dipc dump analyze, and needs the rights of a debugger.
+    /// Distinguishes monitors, System.Threading.Lock, ReaderWriterLockSlim, Thread.Join and Task.Wait. Same
+    /// as the view 'locks' of dipc dump analyze. Needs the rights of a debugger.
     Locks(Deferred<LocksArgs>),
-    /// Show the async methods that have not ended: what each waits for, of a process or a core dump
+    /// Show the async methods that have not ended and what each waits for, of a process or a core dump
     ///
-    /// It is the view 'async' of dipc dump analyze, and needs the rights of a debugger.
+    /// Same as the view 'async' of dipc dump analyze. Needs the rights of a debugger.
     Async(Deferred<AsyncChainsArgs>),
     /// List the profiles that `trace --profile` accepts
     ListProfiles(Deferred<ListProfilesArgs>),

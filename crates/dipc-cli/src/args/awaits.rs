@@ -6,11 +6,11 @@ use nettrace_export::CausalGrouping;
 /// Whether stacks are shown as `await` has them.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct AwaitArgs {
-    /// Show stacks as the awaits have them: one frame for an async method, none for the machinery that runs
-    /// it, and a continuation below the methods that await it
+    /// Show stacks in await order: one frame per async method, without the machinery that runs it, and each
+    /// continuation below the methods that await it
     ///
-    /// Who awaits is known from events of tasks: dipc trace --profile async (of .NET Core 3.1: tasks) records
-    /// them beside its other profiles. Without them, a continuation begins its stack.
+    /// Task events show who awaits: dipc trace --profile async (on .NET Core 3.1: tasks) records them along
+    /// with its other profiles. Without them, a continuation starts its own stack.
     #[arg(long = "async")]
     pub(crate) awaits: bool,
 }

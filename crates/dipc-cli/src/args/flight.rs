@@ -22,37 +22,36 @@ const MIN_BYTES: u64 = 1 << 20;
 #[derive(Debug, Clone, Default, Args)]
 #[group(skip)]
 pub(crate) struct FlightArgs {
-    /// Keep the last events in memory, limited by time or size, and write them when something happens: 60s,
-    /// 256MB or 60s,1GB
+    /// Keep the last events in memory, limited by time or size, and write them on demand or on a condition:
+    /// 60s, 256MB or 60s,1GB
     ///
-    /// A flight recorder: only snapshots are written, each a whole recording with the names of its methods,
-    /// even after kill -9. One is written when Ctrl-\ or SIGUSR1 asks for it, when --snapshot-on is met, and
-    /// when the process crashes; when the process or the recording ends normally, only without --snapshot-on
-    /// (and if there is none yet).
+    /// A flight recorder: only snapshots are written, each a whole recording with its method names, even
+    /// after kill -9. A snapshot is written on Ctrl-\ or SIGUSR1, when --snapshot-on is met, and when the
+    /// process crashes. A normal end of the process or the recording writes one only without --snapshot-on,
+    /// and only if no snapshot has been written yet.
     ///
-    /// At least the given time is kept, and at most an eighth more, unless it takes more than 256 MiB, or
-    /// than the size after the comma: then less is kept, and the snapshot's line says so. In addition, memory
-    /// holds names of methods, at most 64 MiB, and, while a snapshot is being written, what is dropped
-    /// meanwhile.
+    /// Keeps at least the given time, and at most an eighth more. If that takes more than 256 MiB, or the
+    /// size after the comma, less is kept, and the snapshot's line says so. Memory also holds up to 64 MiB of
+    /// method names and, during the writing of a snapshot, the events dropped meanwhile.
     #[arg(long, value_name = "TIME|SIZE", value_parser = parse_capacity, conflicts_with_all = ["format", "rotate"])]
     pub(crate) keep: Option<Capacity>,
     /// Keep the ring in files in this folder instead of memory, for rings of many gigabytes
     ///
-    /// The files have no names and disappear with dipc, however it ends. The disk must have room for the ring
-    /// and a quarter more.
+    /// The files are unnamed and disappear with dipc, however it ends. The disk needs room for the ring plus
+    /// a quarter.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "keep")]
     pub(crate) keep_in: Option<PathBuf>,
-    /// Continue in a new file when one reaches this size: 100MB. Each is a whole recording with the names of
-    /// its methods
+    /// Continue in a new file when the current one reaches this size: 100MB. Each file is a whole recording
+    /// with its method names
     ///
-    /// A file is called NAME.partial until it is complete. The list of methods and the names from earlier
-    /// files add to the size.
+    /// A file is named NAME.partial until it is complete. The method list and the names from earlier files
+    /// add to the size.
     #[arg(long, value_name = "SIZE", value_parser = parse_file_size, conflicts_with = "format")]
     pub(crate) rotate: Option<u64>,
-    /// Write a snapshot when this is met: 'exception System.TimeoutException or gc pause > 200ms'
+    /// Write a snapshot when this condition is met: 'exception System.TimeoutException or gc pause > 200ms'
     ///
-    /// Parts are joined with and, or and parentheses. The parts of an 'and' must occur within 10 seconds, or
-    /// as given by 'within 30s' after it.
+    /// Combine parts with and, or and parentheses. The parts of an 'and' must occur within 10 seconds of each
+    /// other; append 'within 30s' for another limit.
     ///
     /// exception TYPE,…  is thrown; TYPE may have *, and without a namespace matches any{n}
     /// event PROVIDER/EVENT FIELD > VALUE, FIELD = VALUE  occurs, with such fields{n}
@@ -64,21 +63,21 @@ pub(crate) struct FlightArgs {
     /// The events that the condition needs are recorded too.
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition, requires = "keep")]
     pub(crate) snapshot_on: Option<Condition>,
-    /// Also write a core dump when this happens, beside the snapshot, with an overview of it
+    /// Also write a core dump when this happens, next to the snapshot, with an overview of the dump
     ///
-    /// A program after -- is told to dump itself (DOTNET_DbgEnableMiniDump and so on), with a crash report. A
-    /// running process cannot be told any more: dipc traces it, and copies its memory when a signal is about
-    /// to end it (Linux); no debugger can then be attached to it. Not for kill -9. Without
+    /// A program started after -- dumps itself (DOTNET_DbgEnableMiniDump and related variables), with a crash
+    /// report. A process that is already running is traced instead, and its memory is copied when a signal is
+    /// about to end it (Linux); meanwhile no debugger can attach to it. kill -9 leaves no dump. Without
     /// --keep, the last 60 s are kept.
     #[arg(long, value_enum, value_name = "EVENT", conflicts_with_all = ["format", "rotate"])]
     pub(crate) dump_on: Option<DumpEvent>,
-    /// Continue recording for this time after the reason for a snapshot
+    /// Continue recording for this time after the event that triggers a snapshot
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "keep")]
     pub(crate) after: Option<Duration>,
     /// Stop after this many snapshots
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "keep")]
     pub(crate) max_snapshots: Option<u32>,
-    /// The least time between two snapshots of --snapshot-on
+    /// Minimum time between two snapshots of --snapshot-on
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     pub(crate) snapshot_interval: Duration,
     /// Remove the oldest file of this run when there are more than this many

@@ -21,7 +21,7 @@ pub(crate) enum ConvertFormat {
     /// A page that shows the recording over time: threads, pauses, requests, exceptions, flame graph and
     /// tables of any part of it; opens in any browser, loads nothing
     Html,
-    /// For <https://www.speedscope.app>: a flame graph over time, a profile for each thread
+    /// For <https://www.speedscope.app>: a flame graph over time, one profile per thread
     Speedscope,
     /// Trace events, for chrome://tracing and <https://ui.perfetto.dev>
     Chromium,

@@ -30,14 +30,14 @@ const MAX_NAMES: usize = 32 << 20;
 #[group(skip)]
 #[command(group = ArgGroup::new("objects").required(true).args(["type", "object"]))]
 pub(crate) struct HeapPathsArgs {
-    /// The type, by its name in either form, or else all types whose names contain this text; '*' stands for
+    /// The type with this name, in either form, or else all types with this text in their name; '*' matches
     /// any text
     #[arg(id = "type", long, value_name = "TYPE")]
     of: Option<String>,
     /// The object at this address, in hexadecimal
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     object: Option<u64>,
-    /// Number of paths to show, those to the most bytes first
+    /// Number of paths to show, starting with those to the most bytes
     #[arg(long = "rows", alias = "head", value_name = "N", default_value_t = PATHS)]
     head: usize,
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub(crate) struct HeapReportArgs {
     /// Number of groups to show [default: 30 in a table, else all]
     #[arg(long = "rows", alias = "head", value_name = "N")]
     pub(crate) head: Option<usize>,
-    /// Leave out retained sizes, whose computation takes 36 bytes per object and 4 per reference
+    /// Leave out retained sizes, which take 36 bytes of memory per object and 4 per reference to compute
     #[arg(long)]
     pub(crate) no_retained: bool,
     #[command(flatten)]
@@ -44,7 +44,7 @@ enum SortArg {
     Bytes,
     /// The number of objects
     Objects,
-    /// Bytes that would be free without all objects of the group
+    /// Bytes that would be freed if all objects of the group were gone
     Retained,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum ReportFormat {
     Json,
     /// For spreadsheets: one line per group
     Csv,
-    /// The text of dotnet-gcdump report, whose sizes are those of each type's first object
+    /// The output of dotnet-gcdump report, which takes each type's sizes from its first object
     #[value(alias = "heapstat")]
     DotnetGcdump,
 }
@@ -296,12 +296,12 @@ impl<'a> JsonReport<'a> {
 /// The property by which objects are grouped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupingArg {
-    /// Their type
+    /// By type
     #[default]
     Type,
-    /// The module of their type
+    /// By the type's module
     Module,
-    /// The namespace of their type
+    /// By the type's namespace
     Namespace,
 }
 

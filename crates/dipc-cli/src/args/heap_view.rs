@@ -21,8 +21,8 @@ use crate::render::output_file::NameOrigin;
 pub(crate) struct HeapViewArgs {
     #[command(flatten)]
     report: HeapReportArgs,
-    /// Stop the process while its heap is read, for this time at most. Otherwise it runs on: objects can be
-    /// missing that it allocates or a collection moves meanwhile
+    /// Stop the process while its heap is read, for at most this time. By default it keeps running, and
+    /// objects that it allocates or a collection moves meanwhile can be missing
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub(crate) stop: Option<Duration>,
     /// Path of the page for --format html [default: standard output]
@@ -38,7 +38,7 @@ pub(crate) enum MemoryFormat {
     Table,
     /// For programs
     Json,
-    /// For spreadsheets, of a heap: one line per group
+    /// For spreadsheets, for heaps only: one line per group
     Csv,
     /// A page about a heap with treemap, dominator tree, types and paths from roots; opens in any browser,
     /// loads nothing

@@ -9,11 +9,11 @@ use crate::inspect::lines::LineOptions;
 /// Whether frames have source lines, and where these come from.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct LineArgs {
-    /// Show the source line of each frame of jitted code whose portable PDB is in or beside its module, or
-    /// where it was built
+    /// Show the source line of each frame of jitted code with a portable PDB: embedded in its module, next to
+    /// it, or where the module was built
     #[arg(long)]
     pub(crate) lines: bool,
-    /// A folder with PDBs, or with modules that embed theirs, to search first; implies --lines; may be given
+    /// Folder to search first, with PDBs or with modules that embed them; implies --lines; may be given
     /// several times
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) symbol_path: Vec<PathBuf>,

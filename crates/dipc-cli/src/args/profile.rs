@@ -24,24 +24,24 @@ pub(crate) struct ProfileArgs {
     /// Only this process, in recordings of many; may be given several times
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u64>,
-    /// Only stacks with a frame whose name, in either form, contains this text, from that frame on; '*'
-    /// stands for any text; may be given several times
+    /// Only stacks with a frame that has this text in its name, in either form, from that frame on; '*'
+    /// matches any text; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) root: Vec<String>,
-    /// Leave out frames whose name, in either form, contains this text; their weight goes to their callers;
-    /// may be given several times
+    /// Leave out frames with this text in their name, in either form; their weight goes to their callers; may
+    /// be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) hide: Vec<String>,
-    /// Include the time in which threads waited for work, as dotnet-trace does
+    /// Include the time that threads spent waiting for work, as dotnet-trace does
     #[arg(long)]
     pub(crate) idle: bool,
-    /// Treat threads that wait in a method whose name, in either form, contains this text as waiting for
-    /// work, like those of the pool; may be given several times
+    /// Treat waits in methods with this text in their name, in either form, as waiting for work, like the
+    /// pool's own waits; may be given several times
     #[arg(long, value_name = "TEXT", conflicts_with = "idle")]
     pub(crate) wait: Vec<String>,
     #[command(flatten)]
     pub(crate) user_code: UserCodeArgs,
-    /// Leave out the time in which threads were blocked in the middle of work
+    /// Leave out the time that threads spent blocked in the middle of work
     #[arg(long, conflicts_with = "idle")]
     pub(crate) no_blocked: bool,
     /// Charge GC pauses to the methods that they interrupted, without the frame 'GC pause'
@@ -55,7 +55,7 @@ pub(crate) struct ProfileArgs {
     /// Show the work of tasks below the stack that created the task
     #[arg(long, conflicts_with = "awaits")]
     pub(crate) by_task: bool,
-    /// Show everything below the request, or other activity of an EventSource, that it was done for
+    /// Group stacks below the request, or other EventSource activity, that they worked for
     #[arg(long)]
     pub(crate) by_request: bool,
     #[command(flatten)]
@@ -67,10 +67,11 @@ pub(crate) struct ProfileArgs {
 /// The metric of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MetricArg {
-    /// Time of managed code, from the sampler; time on the processors, from the kernel, where a recording
-    /// has its samples
+    /// Time of managed code, from the runtime's sampler; time on the processors if the recording has samples
+    /// by the kernel
     Cpu,
-    /// Time in which threads were off the processors, from the kernel: they waited, or had no processor
+    /// Time that threads spent off the processors, from the kernel: waiting, or ready to run without a
+    /// processor
     OffCpu,
     /// Time of threads at work or blocked, from the sampler, or from the kernel on and off the processors;
     /// with --idle also of those that wait for work

@@ -40,7 +40,7 @@ impl ProcessIds for OneProcess {
 #[derive(Debug, Clone, Default, Args)]
 #[group(skip)]
 pub(crate) struct ManyProcesses {
-    /// The process id; several are separated by commas, and get a file each, with the id in its name
+    /// The process id, or several separated by commas; each gets its own file, with the id in its name
     #[arg(id = "process_id", short, long = "process-id", alias = "pid", value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
     pub(crate) process_ids: Vec<u32>,
 }
@@ -60,20 +60,20 @@ pub(crate) struct SourceArgs<P: ProcessIds = OneProcess> {
     /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]
     pub(crate) name: Option<String>,
-    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or
+    /// The process's diagnostic socket, as a sidecar sees it: its path, its folder, a pattern with '*', or
     /// 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     pub(crate) endpoint: Option<String>,
-    /// A port that the runtime connects to, or, with ',connect', one that it listens on: a path, or
+    /// A port that the runtime connects to, or with ',connect' a port that it listens on: a path, or
     /// 127.0.0.1:PORT
     #[arg(long, visible_alias = "dport", value_name = "ADDRESS[,listen|connect]")]
     pub(crate) diagnostic_port: Option<PortChoice>,
-    /// The platform that dotnet-trace would start dotnet-dsrouter for
+    /// Platform for which dotnet-trace would start dotnet-dsrouter
     #[arg(long, hide = true, value_name = "PLATFORM")]
     pub(crate) dsrouter: Option<String>,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
-    /// A program to start and record from its first moment; dipc exits with its exit code
+    /// A program to start and record from its first moment; dipc exits with the program's exit code
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -22,7 +22,7 @@ const ONE_OF: [&str; 6] = ["process_ids", "name", "endpoint", "diagnostic_port",
 #[command(group = ArgGroup::new("sources").required(true).multiple(true).args(NEEDED))]
 #[command(group = ArgGroup::new("one_source").args(ONE_OF))]
 pub(crate) struct SourcesArgs {
-    /// The process id; several are separated by commas
+    /// The process id, or several separated by commas
     #[arg(id = "process_ids", short, long = "process-id", alias = "pid", value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
     process_ids: Vec<u32>,
     /// The name of the process, or else of its entry assembly
@@ -31,20 +31,20 @@ pub(crate) struct SourcesArgs {
     /// All processes with that name, or, without --name, all reachable ones, including those that start later
     #[arg(long, conflicts_with_all = ["process_ids", "endpoint", "diagnostic_port", "command", "dsrouter"])]
     all: bool,
-    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or
+    /// The process's diagnostic socket, as a sidecar sees it: its path, its folder, a pattern with '*', or
     /// 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     endpoint: Option<String>,
-    /// A port that runtimes connect to, all of which are watched, or, with ',connect', one that a runtime
+    /// A port that runtimes connect to, where each one is watched, or with ',connect' a port that a runtime
     /// listens on: a path, or 127.0.0.1:PORT
     #[arg(long, visible_alias = "dport", value_name = "ADDRESS[,listen|connect]")]
     diagnostic_port: Option<PortChoice>,
-    /// The platform that dotnet-counters would start dotnet-dsrouter for
+    /// Platform for which dotnet-counters would start dotnet-dsrouter
     #[arg(long, hide = true, value_name = "PLATFORM")]
     dsrouter: Option<String>,
     #[command(flatten)]
     reach: ReachArgs,
-    /// A program to start and watch from its first moment; dipc exits with its exit code
+    /// A program to start and watch from its first moment; dipc exits with the program's exit code
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -10,13 +10,13 @@ use crate::render::messages;
 /// The event that ends the session.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoppingArgs {
-    /// Stop at an event of this provider, which must be among those that are recorded
+    /// Stop at an event of this provider, which must be one of the recorded providers
     #[arg(id = "stopping_event_provider_name", long = "stopping-event-provider-name", value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) provider: Option<String>,
     /// Stop only at an event of this name, as dipc events shows it: GC/Start
     #[arg(id = "stopping_event_event_name", long = "stopping-event-event-name", value_name = "NAME", requires = "stopping_event_provider_name", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) event: Option<String>,
-    /// Stop only at an event with these fields, values as dipc events shows them: Depth:2,Reason:Induced
+    /// Stop only at an event with these field values, as dipc events shows them: Depth:2,Reason:Induced
     #[arg(
         id = "stopping_event_payload_filter",
         long = "stopping-event-payload-filter",

@@ -26,7 +26,7 @@ pub(crate) struct TargetArgs {
     /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]
     pub(crate) name: Option<String>,
-    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or
+    /// The process's diagnostic socket, as a sidecar sees it: its path, its folder, a pattern with '*', or
     /// 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     pub(crate) endpoint: Option<String>,

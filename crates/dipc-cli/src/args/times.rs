@@ -9,11 +9,10 @@ use crate::time_point::{self, TimePoint};
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[group(skip)]
 pub(crate) struct TimeArgs {
-    /// Only what happened at or after this time: from the recording's start, as 30s, or with a date, as
-    /// 2026-11-21T09:02:44Z
+    /// Start of the time range: since the recording's start, as 30s, or with a date, as 2026-11-21T09:02:44Z
     #[arg(long, value_name = "TIME", value_parser = time_point::parse)]
     pub(crate) from: Option<TimePoint>,
-    /// Only what happened before this time
+    /// End of the time range, which is not part of it
     #[arg(long, value_name = "TIME", value_parser = time_point::parse)]
     pub(crate) to: Option<TimePoint>,
 }

@@ -6,8 +6,8 @@ use nettrace_export::Pattern;
 /// The methods that are named next to the framework's.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct UserCodeArgs {
-    /// Treat methods whose name, in either form, contains this text as the program's own, and no others;
-    /// may be given several times [default: methods of all assemblies but .NET's]
+    /// Treat only methods with this text in their name, in either form, as the program's own; may be given
+    /// several times [default: methods of all assemblies except .NET's]
     #[arg(long, value_name = "TEXT")]
     pub(crate) user_code: Vec<String>,
 }

@@ -19,10 +19,10 @@ pub(crate) struct AsyncChainsArgs {
     core: Option<PathBuf>,
     #[command(flatten)]
     target: TargetArgs,
-    /// Only chains with a method or a type whose name contains this text; '*' stands for any text
+    /// Only chains with this text in the name of a method or type; '*' matches any text
     #[arg(long = "type", value_name = "TYPE")]
     of: Option<String>,
-    /// Number of chains to show, equal ones counted once [default: 30 in a table, else all]
+    /// Number of chains to show, counting equal chains once [default: 30 in a table, else all]
     #[arg(long = "rows", alias = "head", value_name = "N")]
     head: Option<usize>,
     /// Format of the output

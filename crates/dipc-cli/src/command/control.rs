@@ -26,7 +26,7 @@ pub(crate) struct SetEnvArgs {
     /// Remove this variable; may be given several times
     #[arg(short, long, value_name = "NAME")]
     pub(crate) unset: Vec<String>,
-    /// Send it even if it is known to end this runtime
+    /// Send the command even if it is known to end this runtime
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -45,7 +45,8 @@ pub(crate) struct StartupHookArgs {
     /// The assembly, as the target sees its files; its StartupHook.Initialize() is run
     #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) path: String,
-    /// Send it to a running runtime, or even if the file is not visible: a runtime that cannot load it ends
+    /// Send the command even to a running runtime, or if the file is not visible: a runtime that cannot load
+    /// it ends
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -88,10 +89,10 @@ pub(crate) enum PerfMapCommand {
     On {
         #[command(flatten)]
         request: RequestArgs,
-        /// Which files
+        /// Files to write
         #[arg(long = "type", value_enum, default_value_t)]
         kind: PerfMapKind,
-        /// Send it even if it is known to end this runtime
+        /// Send the command even if it is known to end this runtime
         #[arg(long)]
         force: bool,
     },

@@ -26,7 +26,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) by: Option<MetricArg>,
     #[command(flatten)]
     pub(crate) profile: ProfileArgs,
-    /// Separate threads in formats that show no time: each is the first frame of its stacks
+    /// Separate threads in formats that show no time: each thread is the first frame of its stacks
     #[arg(long)]
     pub(crate) by_thread: bool,
     /// Put an apostrophe before csv cells that begin with =, +, - or @, which a spreadsheet would take for

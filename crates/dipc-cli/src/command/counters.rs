@@ -22,7 +22,7 @@ pub(crate) enum CountersCommand {
     Collect(collect::CollectArgs),
     /// Show the counters of a recording, or turn them into a file
     Read(read::ReadArgs),
-    /// List the counters built into .NET, or those of a process
+    /// List the counters built into .NET, or the counters of a process
     List(list::ListArgs),
     /// Serve the counters of a process to Prometheus
     Serve(serve::ServeArgs),
@@ -44,11 +44,11 @@ pub(crate) fn run(command: &CountersCommand) -> Outcome {
 /// The selection of counters.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CounterSelectionArgs {
-    /// Only these: 'PROVIDER,PROVIDER[COUNTER,…],…'; '*' stands for any text
+    /// Only these counters: 'PROVIDER,PROVIDER[COUNTER,…],…'; '*' matches any text
     ///
     /// A provider is an EventSource or a Meter; if it is both, the Meter's values are shown.
-    /// EventCounters\NAME and Meter\NAME select one of the two. A name with a comma, a semicolon or brackets stands
-    /// in quotes: '"Shop,Berlin"["a;b"]'.
+    /// EventCounters\NAME and Meter\NAME select one of the two. Quote names that contain a comma, a semicolon
+    /// or brackets: '"Shop,Berlin"["a;b"]'.
     #[allow(clippy::doc_link_with_quotes, reason = "an example for command lines")]
     #[arg(long, value_name = "LIST", value_parser = parse_selection)]
     counters: Option<Selection>,
@@ -60,7 +60,7 @@ enum HistogramKind {
     /// Quantiles of the last interval, with the count and sum of all measurements
     #[default]
     Summary,
-    /// Buckets of exponential width, for .NET 10 and later; for earlier ones, as summary
+    /// Buckets of exponential width, for .NET 10 and later; summaries for earlier versions
     Exponential,
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoRuntimeArgs {
-    /// The folder of its socket
+    /// Folder of the runtime's socket
     folder: PathBuf,
 }
 

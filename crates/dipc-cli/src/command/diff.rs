@@ -34,7 +34,7 @@ use crate::time_point::{self, TimePoint};
     after_help = AFTER_HELP
 )]
 pub(crate) struct DiffArgs {
-    /// The recording, or profile of pprof, to compare with
+    /// The recording or pprof profile to compare with
     #[arg(value_name = "BASE", value_hint = ValueHint::FilePath, requires = "new_file",
           required_unless_present = "base")]
     base_file: Option<PathBuf>,
@@ -48,27 +48,27 @@ pub(crate) struct DiffArgs {
     /// The recordings that may be slower, in place of NEW
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath, requires = "base")]
     new: Vec<PathBuf>,
-    /// Unit of work that amounts refer to [default: second, of flame graphs share]
+    /// Unit of work that amounts refer to [default: second; for flame graphs, share]
     #[arg(long, value_enum)]
     per: Option<BasisArg>,
-    /// Smallest change that is a finding
+    /// Minimum change that counts as a finding
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = parse_percent)]
     min_change: f64,
-    /// End with exit code 8 if this is so, such as 'GET /orders p99 > +20%'; may be given several times
+    /// Exit with 8 if this condition is met, such as 'GET /orders p99 > +20%'; may be given several times
     #[arg(long, value_name = "CONDITION", value_parser = parse_rule)]
     fail_if: Vec<Rule>,
-    /// Number of rows of each table [default: 20, with --format json and --all all]
+    /// Number of rows of each table [default: 20; all with --format json and --all]
     #[arg(short, long = "rows", alias = "number", value_name = "N")]
     number: Option<usize>,
-    /// Show all differences, also those that are not findings
+    /// Show all differences, not only findings
     #[arg(long)]
     all: bool,
     #[command(flatten)]
     times: TimeArgs,
-    /// Only what happened at or after this time of NEW, in place of --from
+    /// Start of the time range in NEW, in place of --from
     #[arg(long, value_name = "TIME", value_parser = time_point::parse)]
     new_from: Option<TimePoint>,
-    /// Only what happened before this time of NEW, in place of --to
+    /// End of the time range in NEW, in place of --to
     #[arg(long, value_name = "TIME", value_parser = time_point::parse)]
     new_to: Option<TimePoint>,
     /// Only this process, in recordings of many; may be given several times
@@ -79,7 +79,7 @@ pub(crate) struct DiffArgs {
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     format: DiffFormat,
-    /// Path of a flame graph; '-' is standard output, which is the default
+    /// Path of a flame graph; '-' is standard output, the default
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
@@ -95,13 +95,13 @@ A change beyond the limit meets its condition if noise does not explain it.";
 /// The unit of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum BasisArg {
-    /// A second: for a service under the same load on both sides
+    /// Per second: for a service under the same load on both sides
     Second,
-    /// A request that was served: for loads that differ
+    /// Per served request: for different loads
     Request,
-    /// A recording: for programs that do the same work in each
+    /// Per recording: for programs that do the same work each time
     Run,
-    /// The sum: the share of a method of all CPU time, of a type of all bytes
+    /// Share of the sum: a method's share of all CPU time, a type's share of all bytes
     Share,
 }
 
@@ -128,7 +128,7 @@ enum DiffFormat {
     Markdown,
     /// A differential flame graph as a page
     Html,
-    /// The same as a picture
+    /// A differential flame graph as a picture
     Svg,
 }
 

@@ -53,13 +53,13 @@ struct CollectArgs {
     /// Content of the dump
     #[arg(long = "type", value_enum, ignore_case = true, default_value_t)]
     kind: DumpKind,
-    /// Let the target log on its own console
+    /// Let the target write a log on its own console
     #[arg(long)]
     diag: bool,
-    /// Write a crash report beside the dump
+    /// Write a crash report next to the dump
     #[arg(long)]
     crashreport: bool,
-    /// Request it even if the runtime becomes unreachable afterwards
+    /// Request the dump even if the runtime becomes unreachable afterwards
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -75,25 +75,26 @@ struct CollectArgs {
 /// The commands about written dumps.
 #[derive(Debug, Subcommand)]
 enum DumpCommand {
-    /// Write a dump, as without this word: for compatibility with dotnet-dump
+    /// Write a dump, the default: for compatibility with dotnet-dump
     #[command(hide = true)]
     Collect(CollectArgs),
-    /// Show what is in a core dump, or in the memory of a process, with no .NET installed
+    /// Show the contents of a core dump or of a process's memory, with no .NET installed
     ///
-    /// A process is read while it runs, without stopping it and without its runtime: threads that run at that
-    /// moment are not shown as they are. .NET 8, 9, 10 and 3.1.23, and NativeAOT of .NET 8 and 9, on x86-64
-    /// Linux.
+    /// Reads a process while it runs, without stopping it and without the help of its runtime: threads that
+    /// are running at that moment may be shown incorrectly. Supports .NET 8, 9, 10 and 3.1.23, and NativeAOT
+    /// of .NET 8 and 9, on x86-64 Linux.
     Analyze(analyze::AnalyzeArgs),
-    /// Copy a core dump without the texts and buffers of the program, to pass it on
+    /// Copy a core dump without the program's strings and buffers, to pass it on
     ///
-    /// The copy has what 'dump analyze' reads: threads, stacks, types, objects with their sizes and
-    /// references, locks and async methods. All other memory is zero: the characters of strings, the elements
-    /// of arrays of bytes, characters and numbers, 'fixed' buffers and inline arrays, the environment, the command
-    /// line, native memory, and what stacks and registers have but addresses and small numbers.
+    /// The copy keeps the data that 'dump analyze' reads: threads, stacks, types, objects with their sizes
+    /// and references, locks and async methods. All other memory is zeroed: the characters of strings, the
+    /// elements of arrays of bytes, characters and numbers, 'fixed' buffers and inline arrays, the
+    /// environment, the command line, native memory, and everything in stacks and registers except addresses
+    /// and small numbers.
     ///
-    /// What is left: numbers in fields, such as of type long, Guid, decimal and DateTime, in boxes, in elements of
-    /// arrays that also have references, and captured by lambdas; static numbers; constants and attributes in the
-    /// metadata of assemblies; names of types and members; paths of mapped files.
+    /// What remains: numbers in fields (such as long, Guid, decimal and DateTime), in boxes, in array
+    /// elements that also have references, and captured by lambdas; static numbers; constants and attributes
+    /// in the metadata of assemblies; names of types and members; paths of mapped files.
     Strip(strip::StripArgs),
 }
 
@@ -103,7 +104,7 @@ pub(crate) enum DumpKind {
     /// All memory, with the images of modules
     #[default]
     Full,
-    /// Modules, threads, stacks, exceptions, handles, and all memory but images
+    /// Modules, threads, stacks, exceptions, handles, and all memory except images
     Heap,
     /// Modules, threads, exceptions, stacks
     Mini,

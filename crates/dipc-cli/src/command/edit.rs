@@ -42,10 +42,10 @@ pub(crate) struct EditArgs {
     times: TimeArgs,
     #[command(flatten)]
     around: AroundArgs,
-    /// Only events of this provider; '*' stands for any text; may be given several times
+    /// Only events of this provider; '*' matches any text; may be given several times
     #[arg(long, value_name = "NAME")]
     provider: Vec<String>,
-    /// Only events of this name or number; '*' stands for any text; may be given several times
+    /// Only events of this name or number; '*' matches any text; may be given several times
     #[arg(long, value_name = "NAME|ID")]
     event: Vec<String>,
     /// Only events of this thread; may be given several times
@@ -54,16 +54,16 @@ pub(crate) struct EditArgs {
     /// Only events of this process, in recordings of many; may be given several times
     #[arg(long, value_name = "PID", value_delimiter = ',')]
     pid: Vec<u64>,
-    /// Only events of this activity, and of those within it: an id, as dipc events shows it, or a path, as
-    /// dipc report FILE requests does; may be given several times
+    /// Only events of this activity and of the activities within it: an id, as in dipc events, or a path, as
+    /// in dipc report FILE requests; may be given several times
     ///
-    /// The events of the activity itself, and everything that happened on a thread while it worked for it:
-    /// samples, allocations, exceptions. A thread is known to work for an activity by the events of tasks, as
-    /// in dipc report FILE requests. Pauses of the garbage collector during it are kept, too, and so are the
-    /// times when its threads did other work. Reads the file twice.
+    /// Keeps the events of the activity itself, and everything that happened on a thread working for it:
+    /// samples, allocations, exceptions. Task events show which threads work for an activity, as in dipc
+    /// report FILE requests. Pauses of the garbage collector during the activity are kept, too, and the times
+    /// when its threads did other work. Reads the file twice.
     #[arg(long, value_name = "ID|PATH", value_parser = parse_activity)]
     activity: Vec<ActivityPattern>,
-    /// Only events of requests whose route, path, address or kind contains this text, as in dipc report FILE
+    /// Only events of requests with this text in their route, path, address or kind, as in dipc report FILE
     /// requests --name; may be given several times; reads the file twice
     #[arg(long, value_name = "TEXT")]
     request: Vec<String>,
@@ -73,19 +73,19 @@ pub(crate) struct EditArgs {
     /// Only the last N of these events in time order; reads the file twice
     #[arg(long, value_name = "N")]
     tail: Option<usize>,
-    /// With --from or --to: take names of methods only from the lists at the end of a recording, so that all
-    /// blocks of events outside that time are skipped; methods unloaded before the end have no names
+    /// With --from or --to: take method names only from the lists at the end of a recording, and skip all
+    /// blocks of events outside that time; methods unloaded before the end have no names
     #[arg(long)]
     listed_names: bool,
-    /// Replace texts by as many letters: command-lines, paths, user-names, exception-messages, sql, urls, or
-    /// Provider/Event.field with '*' for any text; may be given several times
+    /// Replace text with the same number of letters: command-lines, paths, user-names, exception-messages,
+    /// sql, urls, or Provider/Event.field, where '*' matches any text; may be given several times
     ///
-    /// Classes go by the names of fields. Equal texts become equal letters within one run, unless
+    /// Classes are recognized by field names. Within one run, equal strings become equal letters, unless
     /// --redact-with says otherwise. Replaced fields are listed, and so are events with undescribed fields,
     /// which stay unchanged.
     #[arg(long, value_name = "CLASS|FIELD", value_delimiter = ',')]
     redact: Vec<Redaction>,
-    /// Letters that replace texts
+    /// Letters to replace text with
     #[arg(long, value_name = "LETTERS", value_enum, default_value_t, requires = "redact")]
     redact_with: LettersArg,
     /// Write parts of this length in time, OUT.001 and so on, each a whole recording with names
@@ -97,7 +97,7 @@ pub(crate) struct EditArgs {
     /// Leave out the stacks of events
     #[arg(long)]
     drop_stacks: bool,
-    /// Write this version of the format [default: that of the recording, at least 4]
+    /// Write this version of the format [default: the recording's version, at least 4]
     #[arg(long, value_name = "VERSION", value_enum)]
     upgrade: Option<VersionArg>,
     /// Format of the result: json prints an object with counts
@@ -108,10 +108,10 @@ pub(crate) struct EditArgs {
 /// The letters that replace texts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum LettersArg {
-    /// From a hash of the text, with a key that exists only in this run: equal texts stay equal
+    /// From a hash of the string, with a key that exists only in this run: equal strings stay equal
     #[default]
     Hash,
-    /// An x for each letter: only the length is left
+    /// An x for each letter: only the length remains
     X,
 }
 

@@ -40,9 +40,8 @@ pub(crate) struct EventsArgs {
     pub(crate) stacks: bool,
     /// Show the stack of each event, as names; reads the file twice, since most names are at its end
     ///
-    /// A recording has each stack once and may refer to it with every event. Nothing more is written, and the
-    /// exit code is 1, once there are 64 MB and 2,048 bytes for each byte of the events; names longer than
-    /// 2,048 bytes are cut.
+    /// A recording has each stack once and may refer to it from every event. Output ends with exit code 1
+    /// after 64 MB plus 2,048 bytes for each byte of the events; names longer than 2,048 bytes are cut.
     #[arg(long)]
     pub(crate) symbols: bool,
     #[command(flatten)]
@@ -57,10 +56,10 @@ pub(crate) struct EventsArgs {
 /// The filters of the events to show.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FilterArgs {
-    /// Only events of this provider; '*' stands for any text; may be given several times
+    /// Only events of this provider; '*' matches any text; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Vec<String>,
-    /// Only events of this name or number; '*' stands for any text; may be given several times
+    /// Only events of this name or number; '*' matches any text; may be given several times
     #[arg(long, value_name = "NAME|ID")]
     pub(crate) event: Vec<String>,
     /// Only events of this thread; may be given several times

@@ -19,26 +19,26 @@ pub(crate) struct ExportArgs {
     /// The recordings
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "files_from")]
     pub(crate) file: Vec<PathBuf>,
-    /// The directory of the tables, which is created if needed; or s3://BUCKET/FOLDER, gs://BUCKET/FOLDER,
+    /// The directory of the tables, created if missing; or s3://BUCKET/FOLDER, gs://BUCKET/FOLDER,
     /// az://CONTAINER/FOLDER
     #[arg(long, value_name = "DIR|URL", value_hint = ValueHint::DirPath)]
     pub(crate) to: PathBuf,
     /// Also export the recordings that this file lists, one per line; '-' is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub(crate) files_from: Option<PathBuf>,
-    /// A label of the recordings: service=shop, version=1.4, pod=shop-7; may be given several times. Others
-    /// are read from FILE.json beside each recording
+    /// A label of the recordings: service=shop, version=1.4, pod=shop-7; may be given several times. Further
+    /// labels are read from FILE.json next to each recording
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_label)]
     pub(crate) label: Vec<(String, String)>,
     /// Also write rows for the events by which the runtime lists its methods at the end of a recording
     #[arg(long)]
     pub(crate) rundown: bool,
     /// Leave out values that may hold secrets: fields, payloads, messages of exceptions, tags of counters,
-    /// command lines, promoted texts
+    /// command lines, promoted strings
     #[arg(long)]
     pub(crate) drop_fields: bool,
-    /// Replace the texts of a class (command-lines, paths, user-names, exception-messages, sql, urls) or of a
-    /// field (Provider/Event.field, with * for any text). Each letter becomes an x; may be given several
+    /// Replace the text of a class (command-lines, paths, user-names, exception-messages, sql, urls) or of a
+    /// field (Provider/Event.field, where * matches any text). Each letter becomes an x; may be given several
     /// times
     #[arg(long, value_name = "CLASS|FIELD")]
     pub(crate) redact: Vec<Redaction>,
@@ -47,7 +47,8 @@ pub(crate) struct ExportArgs {
     /// several times
     #[arg(long, value_name = "FIELD[:TYPE]")]
     pub(crate) promote: Vec<PromotedColumn>,
-    /// Number of shards written at the same time, each in some 50 MB of memory [default: one per processor]
+    /// Number of shards written at the same time, each taking some 50 MB of memory [default: one per
+    /// processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
     /// Format of the summary

@@ -22,7 +22,7 @@ use crate::exit::Outcome;
 pub(crate) enum GcDumpCommand {
     /// Write the heap of a process to a .gcdump file
     ///
-    /// The runtime collects all generations and then sends every object: this pauses the process, for 0.1 s
+    /// The runtime collects all generations and then sends every object, which pauses the process for 0.1 s
     /// per million objects. The file has dotnet-gcdump's format; PerfView and Visual Studio open it.
     Collect(collect::CollectArgs),
     /// Show the contents of a heap by type, module or namespace, with retained sizes

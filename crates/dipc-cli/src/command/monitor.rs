@@ -51,104 +51,104 @@ pub(crate) struct MonitorArgs {
     /// Addresses to listen at, separated by semicolons: http://127.0.0.1:PORT, https://+:PORT, unix:PATH
     #[arg(short, long, value_name = "URLS", value_delimiter = ';', default_value = "http://127.0.0.1:52323")]
     urls: Vec<ListenAddress>,
-    /// Addresses at which only /metrics answers [default: http://127.0.0.1:52325]
+    /// Addresses that serve only /metrics [default: http://127.0.0.1:52325]
     #[arg(long = "metricUrls", alias = "metric-urls", value_name = "URLS", value_delimiter = ';')]
     metric_urls: Vec<ListenAddress>,
-    /// Whether to have counters of all processes at /metrics, for which each has a session [default: true]
+    /// Whether to serve the counters of all processes at /metrics, with a session for each [default: true]
     #[arg(short, long, value_name = "BOOL", action = ArgAction::Set)]
     metrics: Option<bool>,
     /// The names of the metrics
     #[arg(long, value_enum, default_value_t)]
     names: MetricNames,
-    /// The counters at /metrics, as in 'dipc counters' [default: those of .NET and ASP.NET Core]
+    /// The counters at /metrics, as in 'dipc counters' [default: the counters of .NET and ASP.NET Core]
     #[arg(long, value_name = "LIST")]
     counters: Option<String>,
     /// Seconds between values of counters [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = duration::parse_seconds)]
     refresh_interval: Option<Duration>,
-    /// File with the configuration of dotnet-monitor, in JSON, whose collection rules are run
+    /// Configuration file of dotnet-monitor, in JSON, with the collection rules to run
     ///
-    /// Comments are allowed. Beyond dotnet-monitor, there are the trigger Condition, of any event, crash, exit
-    /// or counter, and the action CollectSnapshot.
-    /// Its metrics, counters, diagnostic port and default process apply where no option here says otherwise.
-    /// 'dipc monitor check' says what is not supported; a rule that cannot be run is refused at the start. A
-    /// changed file is read again, and all of them at SIGHUP; rules that are the same go on.
+    /// Comments are allowed. In addition to dotnet-monitor's, there are the trigger Condition, for any event,
+    /// crash, exit or counter, and the action CollectSnapshot. The file's metrics, counters, diagnostic port
+    /// and default process apply unless an option here overrides them. 'dipc monitor check' shows what is not
+    /// supported; a rule that cannot run is refused at the start. A changed file is read again, and SIGHUP
+    /// reads all files again; unchanged rules continue.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     configuration_file_path: Option<PathBuf>,
     /// Read the configuration of the system, as dotnet-monitor does: /etc/dotnet-monitor, DOTNETMONITOR_…
     #[arg(long)]
     system: bool,
-    /// Directory of the artifacts that were promised to egress providers [default: in the user's state]
+    /// Directory of artifacts that wait for their egress provider [default: in the user's state directory]
     ///
     /// A request with egressProvider is answered at once. Its artifact arrives even if the monitor ends
-    /// before: the next one with this directory goes on.
+    /// before: the next monitor with this directory continues.
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     queue: Option<PathBuf>,
     #[command(flatten)]
     artifacts: ArtifactArgs,
-    /// Address of a diagnostic port to create, which runtimes connect to: the path of a socket
+    /// Path of the socket of a diagnostic port to create, for runtimes to connect to
     ///
-    /// Runtimes with DOTNET_DiagnosticPorts=PATH connect to it, and are watched from their beginning; those
-    /// that wait there are resumed.
+    /// Runtimes with DOTNET_DiagnosticPorts=PATH connect to it and are watched from their start; suspended
+    /// runtimes are resumed.
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     diagnostic_port: Option<String>,
     #[command(flatten)]
     reach: ReachArgs,
     /// Watch only processes with this: ProcessName=shop, CommandLine~=--prod, ProcessId=7
     ///
-    /// KEY=VALUE compares the whole text, KEY~=VALUE a part, both in any case. Keys are ProcessId,
-    /// ProcessName, CommandLine and ManagedEntryPointAssemblyName. Given several times, all must match.
+    /// KEY=VALUE compares the whole value, KEY~=VALUE a part, both ignoring case. Keys are ProcessId,
+    /// ProcessName, CommandLine and ManagedEntryPointAssemblyName. If given several times, all must match.
     #[arg(long = "filter", value_name = "KEY=VALUE", value_parser = parse_filter)]
     filters: Vec<Filter>,
     /// Watch only processes whose diagnostic sockets are in this program's TMPDIR [default: in any]
     ///
-    /// Processes are found by the system's list of them, wherever their sockets are: TMPDIR alone narrows nothing.
-    /// Others are not connected to.
+    /// Processes are found in the system's process list, wherever their sockets are: setting TMPDIR alone
+    /// narrows nothing. With this option, the monitor does not connect to other processes.
     #[arg(long)]
     own_tmpdir: bool,
-    /// The process that requests without pid, uid and name are about, in the same form
+    /// The process for requests without pid, uid and name, in the form of --filter
     #[arg(long = "default-process", value_name = "KEY=VALUE", value_parser = parse_filter)]
     default_process: Vec<Filter>,
     #[command(flatten)]
     tls: TlsArgs,
-    /// File with the tokens that clients have to send, a line each: SCOPES TOKEN
+    /// File with the tokens that clients have to send, one per line: SCOPES TOKEN
     ///
     /// The scopes are read, metrics, artifacts and admin, separated by commas. A token may be replaced by
-    /// sha256: and its hash. Clients send 'Authorization: Bearer TOKEN'. A changed file is read again, and
-    /// at SIGHUP.
+    /// sha256: and its hash. Clients send 'Authorization: Bearer TOKEN'. The file is read again when it
+    /// changes and on SIGHUP.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     token_file: Option<PathBuf>,
-    /// Make a token for this run, with all scopes, and print it on standard error
+    /// Generate a token for this run, with all scopes, and print it on standard error
     #[arg(long, visible_alias = "temp-apikey")]
     temp_api_key: bool,
-    /// Let everyone who can connect do everything, from other machines, too
+    /// Let every client do everything, including clients on other machines
     #[arg(long, conflicts_with_all = ["token_file", "temp_api_key"])]
     no_auth: bool,
     #[command(flatten)]
     black_box: BlackBoxArgs,
-    /// Refuse to send artifacts as answers to requests
+    /// Refuse to send artifacts in responses
     #[arg(long)]
     no_http_egress: bool,
     #[command(flatten)]
     otlp: OtlpArgs,
-    /// End when standard input is closed
+    /// Exit when standard input is closed
     #[arg(long)]
     exit_on_stdin_disconnect: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum MonitorCommand {
-    /// Check a configuration of dotnet-monitor, and show the rules that it has
+    /// Check a configuration of dotnet-monitor, and show its rules
     Check(CheckArgs),
 }
 
 /// The names of the metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum MetricNames {
-    /// For Meters as in OpenTelemetry, for EventCounters with their provider, in base units
+    /// As in OpenTelemetry for Meters, with the provider for EventCounters, in base units
     #[default]
     Opentelemetry,
-    /// As in dotnet-monitor: counters are gauges of an interval
+    /// As in dotnet-monitor: each counter is a gauge over the interval
     DotnetMonitor,
 }
 

@@ -37,11 +37,11 @@ const BUFFER_MB: u32 = 256;
 pub(crate) struct ProfileArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs<ManyProcesses>,
-    /// Path of the result or of its recording, which lies beside it [default:
-    /// APPNAME_PID_yyyyMMdd_HHmmss.nettrace, .html]
+    /// Path of the result, or of the recording next to it [default: APPNAME_PID_yyyyMMdd_HHmmss.nettrace,
+    /// .html]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Format of the result: that of convert; nettrace for the recording alone
+    /// Format of the result, as for convert; nettrace for the recording alone
     #[arg(short, long, value_enum, ignore_case = true, default_value = "html")]
     pub(crate) format: ConvertFormat,
     /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss [default: until Ctrl-C or the end of the
@@ -51,10 +51,10 @@ pub(crate) struct ProfileArgs {
     /// Open the page in the browser
     #[arg(long)]
     pub(crate) open: bool,
-    /// Record one file after the other, each of this time with its own page: 1h
+    /// Record one file after another, each for this time and with its own page: 1h
     ///
-    /// Between two files nothing is recorded for the moment in which the runtime lists its methods. The
-    /// limits on files count a recording with its page and what lies beside it as one.
+    /// Nothing is recorded while the runtime lists its methods between two files. The limits on files count a
+    /// recording, its page and the files next to it as one.
     #[arg(long = "loop", value_name = "TIME", value_parser = parse_round, conflicts_with_all = ["command", "diagnostic_port"])]
     pub(crate) round: Option<Duration>,
     /// Remove the oldest recording of this run when there are more than this many
@@ -66,12 +66,12 @@ pub(crate) struct ProfileArgs {
     /// Remove recordings of this run that are older than this whenever another is written
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "round")]
     pub(crate) keep_age: Option<Duration>,
-    /// Also record each task, await and item of the thread pool: how long requests were queued
+    /// Also record each task, await and item of the thread pool: shows how long requests were queued
     ///
-    /// An event for each makes a program of many small tasks much slower: 80 µs a task were measured.
+    /// The events slow down a program of many small tasks: 80 µs per task were measured.
     #[arg(long)]
     pub(crate) tasks: bool,
-    /// Samples of a thread for each second that it runs, by the kernel [default: 997]
+    /// Samples by the kernel for each second that a thread runs [default: 997]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) frequency: Option<u32>,
     /// Let the started program use this terminal; Ctrl-C then reaches it too

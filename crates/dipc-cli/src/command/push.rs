@@ -44,7 +44,7 @@ use crate::render::{messages, units};
 #[command(group = ArgGroup::new("source").required(true).arg("files").args(TARGETS))]
 #[command(group = ArgGroup::new("server").required(true).args(["pyroscope", "parca", "otlp"]))]
 pub(crate) struct PushArgs {
-    /// The recordings whose profiles are sent once
+    /// Recordings to send the profiles of, once
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -58,10 +58,10 @@ pub(crate) struct PushArgs {
     /// The OpenTelemetry collector, http://HOST:PORT[/PATH]; without a path /v1development/profiles
     #[arg(long, value_name = "URL", value_parser = |text: &str| Endpoint::parse(text, OTLP_PATH))]
     otlp: Option<Endpoint>,
-    /// The name of the service [default: that of the process, or of the file]
+    /// The name of the service [default: the name of the process or file]
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
-    /// A label of the profiles, version=1.4 for example; may be repeated
+    /// A label of the profiles, such as version=1.4; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_label)]
     label: Vec<(String, String)>,
     /// A header of the requests; may be repeated
@@ -70,19 +70,19 @@ pub(crate) struct PushArgs {
     /// The sampler of processes
     ///
     /// The kernel takes 99 samples for each second that a thread runs, of managed, native and kernel code,
-    /// and stops no thread for them: the profile is of processor time. If it does not permit that (dipc
-    /// doctor says why), the runtime samples itself, and a warning says so: the profile is of the time of
-    /// threads at work or blocked, as with --by wall.
+    /// without stopping threads: a profile of processor time. If the kernel does not permit that (dipc doctor
+    /// shows why), the runtime samples itself, with a warning: a profile of the time that threads were
+    /// working or blocked, as with --by wall.
     #[arg(long, value_enum, default_value_t, conflicts_with = "files")]
     sampler: SamplerChoice,
     /// Metric of the profiles; cpu or wall for a process
     #[arg(long = "by", value_name = "METRIC", value_enum)]
     metric: Option<MetricArg>,
-    /// Time between the beginnings of two profiles of a process
+    /// Time from the start of one profile of a process to the start of the next
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse, conflicts_with = "files")]
     every: Duration,
-    /// Time for which a process is sampled for a profile; for the rest of the time it is left alone [default:
-    /// 10s, or that of --every]
+    /// Time for which a process is sampled for each profile; it is left alone for the rest of --every
+    /// [default: 10s, at most --every]
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "files")]
     duration: Option<Duration>,
     /// Stop after this many profiles [default: with the process, or at Ctrl-C]
@@ -101,13 +101,13 @@ pub(crate) struct PushArgs {
 #[derive(Debug, Args)]
 #[group(skip)]
 struct ProcessesArgs {
-    /// A process id; may be given several times, for all of them at the same time
+    /// A process id; may be given several times, to profile all of them at the same time
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
     process_id: Vec<u32>,
-    /// The name of the processes, or else of their entry assemblies: all that run at the start
+    /// The name of the processes, or else of their entry assemblies; takes all that run at the start
     #[arg(short, long, value_name = "NAME", conflicts_with = "process_id", add = ArgValueCandidates::new(candidates::names))]
     name: Option<String>,
-    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or
+    /// The process's diagnostic socket, as a sidecar sees it: its path, its folder, a pattern with '*', or
     /// 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["process_id", "name"], value_hint = ValueHint::FilePath)]
     endpoint: Option<String>,

@@ -29,12 +29,12 @@ pub(crate) struct RepairArgs {
     /// Path of the new recording
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// Add the methods, modules and threads that another recording of the same process lists, or the process
-    /// itself while it runs
+    /// Add the methods, modules and threads listed by another recording of the same process, or by the
+    /// process itself while it runs
     ///
-    /// A file is read; otherwise a number is a process id. The process is made to list its methods, as at the
-    /// end of a recording. By default the names that dipc trace left beside the recording are added
-    /// (RECORDING.names.nettrace), if there are any.
+    /// Takes a file, or else a process id. The process is made to list its methods, as at the end of a
+    /// recording. By default the names that dipc trace left next to the recording are added
+    /// (RECORDING.names.nettrace), if any.
     #[arg(long, value_name = "FILE|PID", value_hint = ValueHint::FilePath)]
     names_from: Option<PathBuf>,
     /// Format of the list of damage

@@ -19,16 +19,17 @@ use crate::exit::Outcome;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RulesCommand {
-    /// Show when the rules of a configuration would have fired in a recording, or a condition been met
+    /// Show when the rules of a configuration would have fired in a recording, or a condition would have been
+    /// met
     ///
-    /// The configuration is that of dipc monitor: dotnet-monitor's, in JSON, or a part of it, such as a rule.
-    /// Rules begin with the recording and are tested whatever their filters say. Their actions take
-    /// the time that they collect for. For each rule that does not fire, the table says what its trigger has
-    /// seen. --snapshot-on tests a condition of dipc trace in place of rules.
+    /// Takes the same configuration as dipc monitor: dotnet-monitor's JSON, or a part of it, such as a rule.
+    /// Rules start with the recording and are tested regardless of their filters. Their actions take the time
+    /// for which they collect. For each rule that does not fire, the table shows what its trigger has seen.
+    /// --snapshot-on tests a condition of dipc trace instead of rules.
     ///
-    /// The exit code is 1 if no rule fires, or the condition is never met, and 2 if the configuration has
-    /// errors. A recording whose stream ends early may come from a crash or a lost connection, and a complete
-    /// one does not say why it ended. --end states the reason.
+    /// The exit code is 1 if no rule fires or the condition is never met, and 2 if the configuration has
+    /// errors. A recording that ends early may be from a crash or a lost connection, and a complete one does
+    /// not record why it ended: --end states the reason.
     Test(TestArgs),
 }
 
@@ -38,19 +39,19 @@ pub(crate) struct TestArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// The configuration with the rules, as dotnet-monitor has it
+    /// The configuration with the rules, in dotnet-monitor's form
     #[arg(value_hint = ValueHint::FilePath, group = "tested")]
     configuration: Option<PathBuf>,
     /// Test only the rule with this name; may be repeated
     #[arg(long = "rule", value_name = "NAME", conflicts_with = "snapshot_on")]
     rules: Vec<String>,
-    /// Have the actions of an execution take this time [default: the time that they collect for]
+    /// Duration of the actions of an execution [default: the time for which they collect]
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "snapshot_on")]
     actions_take: Option<Duration>,
-    /// The condition, as dipc trace --snapshot-on takes it
+    /// The condition, as for dipc trace --snapshot-on
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition, group = "tested")]
     snapshot_on: Option<Condition>,
-    /// The least time between two snapshots
+    /// Minimum time between two snapshots
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     snapshot_interval: Duration,
     /// Assume this reason for the end of the recording
@@ -59,7 +60,7 @@ pub(crate) struct TestArgs {
     /// Format of the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Number of rows to show at most; matches that are too early for a snapshot share a row
+    /// Maximum number of rows to show; matches that are too early for a snapshot share a row
     #[arg(short = 'n', long = "rows", alias = "number", value_name = "N", default_value_t = 100)]
     number: usize,
 }
@@ -69,9 +70,9 @@ pub(crate) struct TestArgs {
 enum EndArg {
     /// The process ended
     Exit,
-    /// It crashed
+    /// The process crashed
     Crash,
-    /// The connection to it was lost
+    /// The connection to the process was lost
     Disconnect,
 }
 

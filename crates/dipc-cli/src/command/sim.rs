@@ -16,11 +16,11 @@ use crate::render::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// The folder of the socket [default: that of runtimes, $TMPDIR or /tmp]
+    /// Folder of the socket [default: as for runtimes, $TMPDIR or /tmp]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "connect")]
     pub(crate) dir: Option<PathBuf>,
-    /// Connect to a port that a tool listens on, instead of listening; the runtime waits to be resumed unless
-    /// ',nosuspend' follows
+    /// Connect to a port that a tool listens on, instead of listening; append ',nosuspend' if the runtime
+    /// should not wait to be resumed
     #[arg(long, value_name = "ADDRESS[,nosuspend]", conflicts_with = "suspend")]
     pub(crate) connect: Option<PortConfig>,
     /// Wait at the start to be resumed
@@ -29,7 +29,7 @@ pub(crate) struct SimArgs {
     /// Number of runtimes, with one pid and different keys
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: u32,
-    /// The recording that each session gets
+    /// Recording to send to each session
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "rate")]
     pub(crate) replay: Option<PathBuf>,
     /// Speed as a multiple of the recorded one, or 'max' for no delays [default: 1]
@@ -44,7 +44,8 @@ pub(crate) struct SimArgs {
     /// Version of .NET: 3.1, 6, 8, 9, 10, 11 or nativeaot-9
     #[arg(long, value_name = "VERSION", default_value = "10")]
     pub(crate) version: Version,
-    /// Misbehave in this way, on all requests, those of a command or the nth; may be given several times
+    /// Misbehave in this way on all requests, on the requests of one command, or on the nth; may be given
+    /// several times
     #[arg(long, value_name = "NAME[@COMMAND][#N]")]
     pub(crate) fault: Vec<ScopedFault>,
     /// List the ways to misbehave

@@ -31,7 +31,7 @@ enum RowFormat {
     Table,
     /// An array of objects
     Json,
-    /// With a line of headings
+    /// Comma-separated, with a header line
     Csv,
 }
 

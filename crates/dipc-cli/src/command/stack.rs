@@ -24,39 +24,38 @@ use crate::render::messages;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").required(true).arg("file").args(TARGETS))]
 pub(crate) struct StackArgs {
-    /// The recording whose first sample of each thread is shown; '-' is standard input
+    /// Recording to show the first sample of each thread of; '-' is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
     #[command(flatten)]
     process: TargetArgs,
-    /// Number of samples of each thread, about one per millisecond: more than one shows where threads spend
+    /// Number of samples of each thread, about one per millisecond; more than one shows where threads spend
     /// most of their time
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     count: u64,
     /// Show the stacks repeatedly, at this interval, until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "file")]
     watch: Option<Duration>,
-    /// Show native and kernel frames beside managed ones, of all threads of the process, and say which
+    /// Show native and kernel frames along with managed ones, for all threads of the process, and which
     /// threads run and which wait in the kernel, and where (Linux)
     ///
-    /// Running threads are sampled by the kernel for 50 ms, and the stacks of waiting ones are read from the
-    /// memory of the process: no thread is stopped. NativeAOT programs and programs without .NET (by -p) have
-    /// such stacks, too. It needs the rights of a debugger: the same user, or CAP_SYS_PTRACE.
+    /// The kernel samples running threads for 50 ms, and the stacks of waiting threads are read from the
+    /// process's memory: no thread is stopped. Also works for NativeAOT programs, and for programs without
+    /// .NET (by -p). Needs the rights of a debugger: the same user, or CAP_SYS_PTRACE.
     #[arg(long, conflicts_with_all = ["file", "count", "by_task"])]
     native: bool,
-    /// Read the stacks from the memory of the process, without a session: all threads at once, with IL stubs
-    /// and threads that have no sample (.NET 8, 9, 10, 3.1.23 and NativeAOT 8 and 9, Linux
-    /// on x86-64)
+    /// Read the stacks from the process's memory, without a session: all threads at once, including IL stubs
+    /// and threads without samples (.NET 8, 9, 10, 3.1.23 and NativeAOT 8 and 9, Linux on x86-64)
     ///
-    /// Without --stop the process runs on, and threads in managed code have no innermost frames. It needs the
-    /// rights of a debugger: the same user, or CAP_SYS_PTRACE.
+    /// Without --stop the process keeps running, and threads in managed code lack their innermost frames.
+    /// Needs the rights of a debugger: the same user, or CAP_SYS_PTRACE.
     #[arg(long, conflicts_with_all = ["file", "count", "by_task", "awaits"])]
     exact: bool,
     /// With --exact: stop the process while its stacks are walked, for at most this time
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "exact")]
     stop: Option<Duration>,
-    /// Show, below the work of a task, the stack that created it: the chain of awaits. For a process, only
-    /// tasks created while it was sampled are known: a --count of some hundreds shows most
+    /// Show below the work of a task the stack that created it: the chain of awaits. For a process, only
+    /// tasks created during the sampling are known; a --count of several hundred shows most of them
     #[arg(long, conflicts_with = "awaits")]
     by_task: bool,
     #[command(flatten)]

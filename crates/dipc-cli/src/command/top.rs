@@ -32,18 +32,18 @@ use session::{SessionEvent, TopSession};
 pub(crate) struct TopArgs {
     #[command(flatten)]
     sources: SourcesArgs,
-    /// Seconds of an interval: 0.1 at least
+    /// Seconds per interval, at least 0.1
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = duration::parse_seconds)]
     refresh_interval: Duration,
-    /// Show allocated types, too; costs one event for about every 100 KB that the program allocates
+    /// Show allocated types, too; costs one event per 100 KB or so that the program allocates
     #[arg(long)]
     alloc: bool,
     /// The sampler of running methods and threads
     ///
     /// The kernel takes 99 samples for each second that a thread runs, of managed, native and kernel code,
-    /// and stops no thread for them; its account of threads shows those that wait. If it does not permit
-    /// samples (dipc doctor says why), the runtime samples itself, and a warning says so: that distinguishes
-    /// blocked threads from those that wait for work, and costs the process more.
+    /// without stopping threads; its accounting shows the waiting threads. If the kernel does not permit
+    /// samples (dipc doctor shows why), the runtime samples itself, with a warning: this distinguishes
+    /// blocked threads from threads that wait for work, but costs the process more.
     #[arg(long, value_enum, default_value_t)]
     sampler: SamplerChoice,
     /// Order of the methods
@@ -55,7 +55,7 @@ pub(crate) struct TopArgs {
     /// Stop after this time
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
-    /// Number of methods, threads and types that lines show [default: 10, with --format jsonl 100]
+    /// Number of methods, threads and types to print [default: 10; 100 with --format jsonl]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// Print lines for each interval, as when standard output is not a terminal
@@ -82,11 +82,11 @@ pub(crate) struct TopArgs {
 /// The order of methods.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum MethodOrder {
-    /// By the time in which a method itself ran
+    /// By the time that a method itself ran
     #[default]
     #[value(name = "self")]
     Exclusive,
-    /// By the time in which a method was on the stack
+    /// By the time that a method was on the stack
     #[value(name = "total")]
     Inclusive,
 }

@@ -37,7 +37,7 @@ pub(crate) enum SamplerChoice {
     Auto,
     /// The kernel: the time of running threads, with native and kernel frames (Linux)
     Kernel,
-    /// The runtime: stops all threads for each sample
+    /// The runtime, which stops all threads for each sample
     Runtime,
 }
 

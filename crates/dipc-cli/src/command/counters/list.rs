@@ -21,8 +21,8 @@ use crate::render::table::{Align, Columns, heading};
 pub(crate) struct ListArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// The program's own EventSources: 'NAME,NAME'; all Meters are listed, but only the EventCounters of .NET
-    /// and of the EventSources named here
+    /// EventSources of the program: 'NAME,NAME'; lists all Meters, but EventCounters only of .NET and of the
+    /// EventSources named here
     #[arg(long, value_name = "LIST", value_parser = super::parse_selection, requires = "source")]
     counters: Option<Selection>,
     /// Time limit for each of the runtime's answers

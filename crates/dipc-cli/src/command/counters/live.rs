@@ -24,29 +24,29 @@ pub(super) struct LiveArgs {
     sources: SourcesArgs,
     #[command(flatten)]
     selection: CounterSelectionArgs,
-    /// Seconds between values: 0.1 at least
+    /// Seconds between values, at least 0.1
     ///
-    /// A process has one interval for its EventCounters: the shortest that any session asks for.
+    /// A process has one interval for its EventCounters: the shortest one that any session requests.
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = duration::parse_seconds)]
     pub(super) refresh_interval: Duration,
-    /// The largest number of histograms that the runtime keeps for Meters
+    /// Maximum number of histograms that the runtime keeps for Meters
     #[arg(long = "maxHistograms", alias = "max-histograms", value_name = "N", default_value_t = 10)]
     max_histograms: u32,
-    /// The largest number of time series that the runtime keeps for Meters
+    /// Maximum number of time series that the runtime keeps for Meters
     #[arg(long = "maxTimeSeries", alias = "max-time-series", value_name = "N", default_value_t = 1000)]
     max_time_series: u32,
     /// Stop after this time
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
-    /// Stop when a process meets this condition: 'cpu-usage > 80'; exit with 5 if none ever did
+    /// Stop when a process meets this condition: 'cpu-usage > 80'; exit with 5 if the condition is never met
     ///
-    /// A condition is that of dipc trace --snapshot-on, 'cpu-usage > 80 or gc pause > 200ms' for example.
-    /// A counter is PROVIDER/COUNTER:NUMBER, where PROVIDER/ may be left out and NUMBER is value, rate (per
-    /// second), count, sum or p95. NUMBER defaults to the one that the table shows first.
+    /// Takes the same conditions as dipc trace --snapshot-on, such as 'cpu-usage > 80 or gc pause > 200ms'. A
+    /// counter is PROVIDER/COUNTER:NUMBER, where PROVIDER/ may be left out and NUMBER is value, rate (per
+    /// second), count, sum or p95. NUMBER defaults to the number that the table shows first.
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition)]
     until: Option<Condition>,
-    /// Wait this long for a process to start again after the last one has ended: with the same name, or at
-    /// the same endpoint or port
+    /// Wait this long for a process to start again after the last one has ended: a process with the same
+    /// name, or at the same endpoint or port
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with_all = ["process_ids", "command"])]
     reconnect: Option<Duration>,
     /// Time limit for each of the runtime's answers, and for its silence after the stop

@@ -29,9 +29,9 @@ pub(crate) struct MonitorArgs {
     /// Print one line per value, as when standard output is not a terminal
     #[arg(long)]
     plain: bool,
-    /// Ask for histograms with buckets of exponential width instead of three quantiles: .NET 10 and later
+    /// Request histograms with buckets of exponential width instead of three quantiles: .NET 10 and later
     ///
-    /// They count from the session's start. Any quantile can be computed from them, as the upper bound of its
+    /// Such histograms accumulate from the session's start, and give any quantile, as the upper bound of its
     /// bucket.
     #[arg(long)]
     exponential_histograms: bool,

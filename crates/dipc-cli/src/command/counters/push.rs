@@ -25,7 +25,7 @@ pub(crate) struct PushArgs {
     /// The collector, http://HOST:PORT[/PATH]; without a path /v1/metrics
     #[arg(long, value_name = "URL", value_parser = parse_endpoint)]
     otlp: Endpoint,
-    /// The time between two requests
+    /// Time between two requests
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_interval)]
     interval: Duration,
     /// The period over which sums and histograms accumulate
@@ -37,10 +37,10 @@ pub(crate) struct PushArgs {
     /// A header of the requests; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_header)]
     header: Vec<(HeaderName, HeaderValue)>,
-    /// An attribute of the resource, service.name=shop for example; may be repeated
+    /// An attribute of the resource, such as service.name=shop; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_attribute)]
     resource: Vec<(String, String)>,
-    /// The largest number of series that are kept; values of others are only counted
+    /// Maximum number of series; values of further series are only counted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_series: u32,
 }

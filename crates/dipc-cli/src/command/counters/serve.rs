@@ -32,7 +32,7 @@ pub(crate) struct ServeArgs {
     /// The form of histograms
     #[arg(long, value_enum, default_value_t)]
     histograms: HistogramKind,
-    /// The largest number of series that are kept; values of others are only counted
+    /// Maximum number of series; values of further series are only counted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_series: u32,
 }
@@ -40,10 +40,10 @@ pub(crate) struct ServeArgs {
 /// The names of the metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Names {
-    /// For Meters as in OpenTelemetry, for EventCounters with their provider, in base units
+    /// As in OpenTelemetry for Meters, with the provider for EventCounters, in base units
     #[default]
     Opentelemetry,
-    /// As in dotnet-monitor: counters are gauges of an interval
+    /// As in dotnet-monitor: each counter is a gauge over the interval
     DotnetMonitor,
 }
 

@@ -45,7 +45,8 @@ pub(crate) struct AnalyzeArgs {
     core: Option<PathBuf>,
     #[command(flatten)]
     target: TargetArgs,
-    /// Format of the output: table or json; of the view 'heap' also csv, a line per group, and html, a page
+    /// Format of the output: table or json; for the view 'heap' also csv, one line per group, and html, a
+    /// page
     #[arg(
         id = "memory_format",
         long = "format",
@@ -56,7 +57,7 @@ pub(crate) struct AnalyzeArgs {
         global = true
     )]
     format: MemoryFormat,
-    /// Show a view, or what a command of dotnet-dump shows, such as 'clrstack -all'; can be repeated
+    /// Show a view, or run a command of dotnet-dump, such as 'clrstack -all'; can be repeated
     #[arg(short, long = "command", value_name = "COMMAND")]
     commands: Vec<String>,
     #[command(subcommand)]
@@ -88,17 +89,17 @@ enum View {
     Paths(HeapPathsArgs),
     /// List the objects of a type
     Objects(ObjectsArgs),
-    /// Show an object: its fields with their values, its elements or its text, and what keeps it alive
+    /// Show an object: the values of its fields, its elements or its characters, and what keeps it alive
     Object(ObjectArgs),
-    /// Show the strings of the heap, each text once, with their number and bytes
+    /// Show the distinct strings of the heap, with their number and bytes
     Strings(StringsArgs),
     /// Show the static fields of types with their values
     Statics(StaticsArgs),
-    /// Show the handles by which code outside the heap holds objects
+    /// Show the handles that keep objects alive for code outside the heap
     Handles(HandlesArgs),
     /// Show held monitors, the threads that wait for them, and deadlocks
     Locks,
-    /// Show the async methods that have not ended: what each waits for, and what waits for it
+    /// Show the async methods that have not ended, what each waits for, and what waits for it
     Async(AsyncArgs),
     /// Commands of dotnet-dump
     #[command(external_subcommand)]
@@ -109,7 +110,7 @@ enum View {
 
 #[derive(Debug, Args)]
 struct StacksArgs {
-    /// Show native frames beside managed ones, and the threads that have never run managed code
+    /// Show native frames along with managed ones, and the threads that have never run managed code
     #[arg(long)]
     native: bool,
 }
@@ -129,7 +130,7 @@ struct ThreadsArgs {
 
 #[derive(Debug, Args)]
 struct ExceptionsArgs {
-    /// The address of an exception, in hexadecimal [default: those of threads]
+    /// The address of an exception, in hexadecimal [default: the exceptions of all threads]
     #[arg(value_name = "ADDRESS", value_parser = parse_address)]
     address: Option<u64>,
 }

@@ -13,28 +13,28 @@ use crate::{duration, size};
 /// Arguments of core dumps that dipc writes itself.
 #[derive(Debug, Clone, Args)]
 pub(super) struct StreamArgs {
-    /// Read the process's memory from outside and write the dump here, not on the target's filesystem; with
-    /// -o - to standard output
+    /// Read the process's memory from outside and write the dump here, not on the target's filesystem; -o -
+    /// writes to standard output
     ///
-    /// For containers without disk, runtimes without createdump, and programs of any kind. It takes the
-    /// permission to trace the process. The process is stopped while its memory is copied, and runs on even
-    /// if dipc is killed. Linux only.
+    /// For containers without a disk, runtimes without createdump, and programs of any kind. Needs permission
+    /// to trace the process. The process is stopped while its memory is copied, and continues even if dipc is
+    /// killed. Linux only.
     #[arg(long, conflicts_with_all = ["diag", "crashreport", "force"])]
     pub(super) stream: bool,
-    /// The longest time for which the process is stopped; memory that was not copied by then is left out, the
-    /// largest parts first
+    /// Maximum time for which the process is stopped; memory not copied by then is left out, the largest
+    /// parts first
     ///
-    /// Stacks, and what 'dump analyze' reads of threads, are copied before all other memory. To stop the
-    /// threads and to read their registers can take a few milliseconds more.
+    /// Stacks, and the data of threads that 'dump analyze' reads, are copied before all other memory.
+    /// Stopping the threads and reading their registers can take a few milliseconds more.
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s", requires = "stream")]
     pub(super) pause: Duration,
-    /// The most memory that is copied; the largest parts are left out
+    /// Maximum amount of memory to copy; the largest parts are left out
     ///
-    /// Stacks, and what 'dump analyze' reads of threads, come first: 5MB suffice for most programs. The heap
-    /// comes last.
+    /// Stacks, and the data of threads that 'dump analyze' reads, are copied first, and the heap last: 5MB
+    /// suffice for most programs.
     #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "stream")]
     pub(super) max_size: Option<u64>,
-    /// Compress the dump [default: gzip for a name that ends in .gz, else none]
+    /// Compress the dump [default: gzip if the name ends in .gz, else none]
     #[arg(long, value_enum, value_name = "FORMAT", requires = "stream")]
     pub(super) compress: Option<OutputCompression>,
 }

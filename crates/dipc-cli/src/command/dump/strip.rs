@@ -25,7 +25,7 @@ pub(super) struct StripArgs {
     /// Path of the copy
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "privacy")]
     output: Option<PathBuf>,
-    /// Show what the core dump discloses of the program; without -o nothing is written
+    /// Show what the core dump discloses about the program; without -o nothing is written
     #[arg(long)]
     privacy: bool,
     /// Format of the output

@@ -21,17 +21,17 @@ pub(super) struct AroundArgs {
     /// file twice
     ///
     /// 'event PROVIDER/EVENT FIELD > VALUE', 'exception TYPE', 'gc pause > 200ms', 'request status >= 500',
-    /// 'crash' and others, joined with and and or. dipc rules test FILE --snapshot-on CONDITION lists when it
-    /// was met.
+    /// 'crash' and others, joined with 'and' and 'or'. dipc rules test FILE --snapshot-on CONDITION lists the
+    /// matches.
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition, conflicts_with_all = ["from", "to"])]
     around: Option<Condition>,
-    /// The Nth time that the condition of --around was met
+    /// Use the Nth match of --around
     #[arg(long, value_name = "N", default_value_t = 1, requires = "around", value_parser = clap::value_parser!(u64).range(1..))]
     occurrence: u64,
-    /// The time before it
+    /// Time to keep before the match
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s", requires = "around")]
     before: Duration,
-    /// The time after it
+    /// Time to keep after the match
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s", requires = "around")]
     after: Duration,
 }

@@ -29,8 +29,7 @@ pub(super) struct DumpArgs {
     /// Dump the heap after this time [default: at once; for a program started by dipc, after 1s]
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     after: Option<Duration>,
-    /// Size of the buffer in the process, in megabytes, into which the whole dump has to fit: 48 bytes per
-    /// object
+    /// Size of the buffer in the process, in megabytes; the whole dump has to fit, at 48 bytes per object
     #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     buffersize: u32,
     /// Time limit for the collection, and for the runtime's silence afterwards; a dump that keeps arriving
@@ -47,8 +46,8 @@ pub(super) struct DumpArgs {
 /// The treatment of dependent handles.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(super) struct DependentArgs {
-    /// Let the keys of a ConditionalWeakTable hold their values, which else are roots, as in dotnet-gcdump; not
-    /// for .gcdump files, which lack the keys
+    /// Let the keys of a ConditionalWeakTable hold their values; by default the values are roots, as in
+    /// dotnet-gcdump. Not for .gcdump files, which lack the keys
     #[arg(long = "dependent-edges")]
     edges: bool,
 }

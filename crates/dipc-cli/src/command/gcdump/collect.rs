@@ -17,7 +17,7 @@ use crate::render::{messages, units};
 pub(crate) struct CollectArgs {
     #[command(flatten)]
     dump: DumpArgs,
-    /// Path of the file; .gcdump is added if it is missing; '-' is standard output [default:
+    /// Path of the file; .gcdump is added if missing; '-' is standard output [default:
     /// yyyyMMdd_HHmmss_PID.gcdump]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,

@@ -30,8 +30,8 @@ pub(crate) struct ConvertArgs {
     /// Format of the result
     #[arg(short, long, value_enum, default_value_t)]
     format: HeapFileFormat,
-    /// Path of the result; the format's extension is added if it is missing; '-' is standard output [default:
-    /// the name of the input with that extension]
+    /// Path of the result; the format's extension is added if missing; '-' is standard output [default: the
+    /// input's name with that extension]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct ConvertArgs {
 /// A format of heaps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum HeapFileFormat {
-    /// dotnet-gcdump's, which PerfView and Visual Studio open, too
+    /// For PerfView and Visual Studio: the format of dotnet-gcdump
     #[default]
     Gcdump,
     /// A page with treemap, dominator tree, types and paths from roots; opens in any browser, loads nothing

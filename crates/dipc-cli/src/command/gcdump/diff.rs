@@ -43,8 +43,8 @@ pub(crate) struct DiffArgs {
     /// Property that objects are grouped by
     #[arg(long, value_enum, default_value_t)]
     by: GroupingArg,
-    /// Number of groups to show, those that grew the most and, in a table, those that shrank the most
-    /// [default: 30 in a table, else all]
+    /// Number of groups to show, of the groups that grew the most and, in a table, of the groups that shrank
+    /// the most [default: 30 in a table, else all]
     #[arg(long = "rows", alias = "head", value_name = "N")]
     head: Option<usize>,
     /// Leave out retained sizes

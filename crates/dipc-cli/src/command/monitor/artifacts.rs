@@ -12,8 +12,8 @@ use crate::{duration, size};
 pub(super) struct ArtifactArgs {
     /// Remove the oldest artifact of an egress directory when there are more than this many
     ///
-    /// These limits are for each directory of Egress:FileSystem, and apply whenever an artifact arrives.
-    /// Only artifacts that came with such a limit are counted and removed; the newest stays.
+    /// The limits apply to each directory of Egress:FileSystem whenever an artifact arrives. Only artifacts
+    /// that arrived under such a limit are counted and removed; the newest stays.
     #[arg(long, value_name = "N")]
     keep_artifacts: Option<usize>,
     /// Remove the oldest artifacts of an egress directory when their total size is larger

@@ -17,17 +17,17 @@ const BUNDLES_BYTES: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
 pub(super) struct BlackBoxArgs {
-    /// Time for which the events of each process are kept in memory; 0s keeps nothing
+    /// Keep the last events of each process in memory for this time; 0s keeps nothing
     ///
-    /// Exceptions, garbage collections, changes of the thread pool, and log records from warnings up: 32 MB
-    /// of a process at most, and 128 MB of all. When a process crashes or is killed, they go into a bundle.
-    /// /snapshot returns them at any time.
+    /// Keeps exceptions, garbage collections, changes of the thread pool, and log records of warnings and
+    /// above: at most 32 MB per process and 128 MB in total. When a process crashes or is killed, they go
+    /// into a bundle. /snapshot returns them at any time.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
     keep: Duration,
-    /// Directory of the bundles of crashes [default: that of the user's state, or $STATE_DIRECTORY]
+    /// Directory of the bundles of crashes [default: $STATE_DIRECTORY, else the user's state directory]
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     bundles: Option<PathBuf>,
-    /// The most bundles; the oldest are removed
+    /// Maximum number of bundles; the oldest are removed
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     keep_bundles: usize,
 }

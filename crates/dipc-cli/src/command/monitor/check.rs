@@ -20,10 +20,10 @@ use crate::render::table::{Align, Columns};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The configuration: JSON as dotnet-monitor has it, or a part of one, as a rule
+    /// The configuration in dotnet-monitor's JSON, or a part of one, such as a rule
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Merge it with the settings of the system, as dotnet-monitor does
+    /// Merge the file with the settings of the system, as dotnet-monitor does
     #[arg(long)]
     system: bool,
     /// Format of the result

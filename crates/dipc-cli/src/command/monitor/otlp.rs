@@ -22,35 +22,34 @@ use crate::render::messages;
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct OtlpArgs {
-    /// The OpenTelemetry collector that gets metrics, log records and spans, http://HOST:PORT[/PATH]
+    /// The OpenTelemetry collector for metrics, log records and spans, http://HOST:PORT[/PATH]
     ///
-    /// The requests go to /v1/metrics, /v1/logs, /v1/traces and /v1development/profiles below it. Applications are not changed:
-    /// records are those of Microsoft.Extensions.Logging, spans those of ASP.NET Core, HttpClient and
-    /// ActivitySources, with the ids that the application gives them.
+    /// Requests go to /v1/metrics, /v1/logs, /v1/traces and /v1development/profiles below it. Applications
+    /// need no changes: log records are from Microsoft.Extensions.Logging, and spans from ASP.NET Core,
+    /// HttpClient and ActivitySources, with the application's ids.
     #[arg(long, value_name = "URL", value_parser = Collector::parse)]
     otlp: Option<Collector>,
-    /// The signals for the collector: all but profiles by default
+    /// Signals to send [default: all except profiles]
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',', requires = "otlp", default_values_t = [Signal::Metrics, Signal::Logs, Signal::Traces])]
     otlp_signals: Vec<Signal>,
     /// A header of the requests; may be repeated
     #[arg(long, value_name = "NAME=VALUE", requires = "otlp", value_parser = parse_header)]
     otlp_header: Vec<(HeaderName, HeaderValue)>,
-    /// An attribute of all resources, deployment.environment.name=test for example; may be repeated
+    /// An attribute of all resources, such as deployment.environment.name=test; may be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "otlp", value_parser = parse_attribute)]
     otlp_attribute: Vec<(String, String)>,
-    /// The log records: app, LEVEL or CATEGORY:LEVEL, separated by commas
+    /// Log records to send: app, LEVEL or CATEGORY:LEVEL, separated by commas
     ///
-    /// They are filtered in the application. 'app' stands for the filters that the application has for
-    /// itself, LEVEL for the records of this level and above of all categories, CATEGORY:LEVEL for those of
-    /// one, and of those whose names it begins. The levels are Trace, Debug, Information, Warning, Error,
-    /// Critical and None.
+    /// Records are filtered in the application. 'app' selects by the application's own filters, LEVEL selects
+    /// the records of this level and above from all categories, and CATEGORY:LEVEL from one category and the
+    /// categories below it. The levels are Trace, Debug, Information, Warning, Error, Critical and None.
     #[arg(long, value_name = "LIST", requires = "otlp", default_value = "app", value_parser = parse_logs)]
     otlp_logs: LogsRequest,
-    /// The ActivitySources whose spans are sent, besides ASP.NET Core and HttpClient, separated by commas; *
+    /// ActivitySources with spans to send, in addition to ASP.NET Core and HttpClient, separated by commas; *
     /// for all
     #[arg(long, value_name = "LIST", requires = "otlp", value_delimiter = ',', default_value = "*", value_parser = parse_source)]
     otlp_sources: Vec<String>,
-    /// The share of traces that are sent, from 0 to 1; the id of a trace decides
+    /// Share of traces to send, from 0 to 1, chosen by trace id
     #[arg(long, value_name = "RATIO", requires = "otlp", default_value = "1", value_parser = parse_ratio)]
     otlp_sample: SamplingRatio,
 }
@@ -58,7 +57,7 @@ pub(super) struct OtlpArgs {
 /// A kind of data that a collector receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Signal {
-    /// The counters that /metrics has
+    /// The counters at /metrics
     Metrics,
     /// Log records
     Logs,

@@ -20,13 +20,13 @@ use crate::render::messages;
 
 #[derive(Debug, Args)]
 pub(super) struct TlsArgs {
-    /// File with the certificate of https addresses in PEM, and the intermediate ones after it
+    /// PEM file with the certificate of https addresses, followed by the intermediate certificates
     ///
-    /// This is in dipc-fleet. The files are read again when they change, and at SIGHUP: later connections
-    /// have the new certificate.
+    /// Part of dipc-fleet. The files are read again when they change and on SIGHUP: later connections get the
+    /// new certificate.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// File with the private key of the certificate in PEM
+    /// PEM file with the private key of the certificate
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 }

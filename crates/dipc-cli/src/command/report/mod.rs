@@ -33,13 +33,13 @@ use reading::{NamedReadingArgs, ReadingArgs, WithUserCode};
     subcommand_value_name = "REPORT",
     subcommand_help_heading = "Reports",
     disable_help_subcommand = true,
-    after_help = "Each report has options of its own: dipc report FILE topN --help lists -n, --by, --from and more.\nThe overview names what the recording lacks; with -v it has the commands that record it."
+    after_help = "Each report has options of its own: dipc report FILE topN --help lists -n, --by, --from and more.\nThe overview shows what the recording lacks, and with -v the commands to record it."
 )]
 pub(crate) struct ReportArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Format of the overview; that of a report goes after the name of the report
+    /// Format of the overview; for a report, give the format after its name
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
     #[command(flatten)]
@@ -55,9 +55,9 @@ pub(crate) enum Report {
     TopN(topn::TopNArgs),
     /// The call tree
     Stacks(stacks::StacksArgs),
-    /// Requests and calls: how many, how long, and where their time went
+    /// Requests and calls: their number, durations, and where their time went
     Requests(requests::RequestsArgs),
-    /// Garbage collections: why, how long, sizes before and after
+    /// Garbage collections: reason, duration, sizes before and after
     Gc(WithUserCode<ReadingArgs>),
     /// Allocated types
     Alloc(WithUserCode<NamedReadingArgs>),
@@ -69,7 +69,7 @@ pub(crate) enum Report {
     Threadpool(ReadingArgs),
     /// The events of the program's start
     Startup(ReadingArgs),
-    /// Methods that were compiled
+    /// Compiled methods
     Jit(NamedReadingArgs),
     /// Kinds of events over time
     Events(ReadingArgs),

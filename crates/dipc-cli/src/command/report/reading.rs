@@ -26,7 +26,7 @@ use crate::render::width;
 /// The part of a recording to read, and the form of the output.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReadingArgs {
-    /// Number of rows to show [default: 20, with --format json and for gc all]
+    /// Number of rows to show [default: 20; all with --format json and for gc]
     #[arg(short, long = "rows", alias = "number", value_name = "N")]
     number: Option<usize>,
     /// Format of the output

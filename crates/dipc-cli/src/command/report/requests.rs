@@ -30,7 +30,7 @@ pub(crate) struct RequestsArgs {
     /// List the N slowest requests individually, with the stacks of their threads
     #[arg(long, value_name = "N", default_value_t = 0)]
     slowest: usize,
-    /// Only spans whose route, path, address or kind contains this text; '*' stands for any text
+    /// Only spans with this text in their route, path, address or kind; '*' matches any text
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
     #[command(flatten)]

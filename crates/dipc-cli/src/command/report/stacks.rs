@@ -20,7 +20,7 @@ use crate::render::{output, table, units, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct StacksArgs {
-    /// Number of frames to show, heaviest first [default: 60, with --format json all]
+    /// Number of frames to show, heaviest first [default: 60; all with --format json]
     #[arg(short, long = "rows", alias = "number", value_name = "N")]
     number: Option<usize>,
     /// Leave out frames that weigh less than this share, in percent

@@ -22,17 +22,17 @@ use crate::render::{messages, output, units, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct TopNArgs {
-    /// Number of methods to show [default: 5, with --format json all]
+    /// Number of methods to show [default: 5; all with --format json]
     #[arg(short, long = "rows", alias = "number", value_name = "N")]
     number: Option<usize>,
-    /// Order by the time in which a method was on the stack, not only at its leaf
+    /// Order by the time that a method was anywhere on the stack, not only at its leaf
     #[arg(long)]
     inclusive: bool,
-    /// Only the time in which threads were blocked, by the program's own method that waited rather than the
-    /// class library's methods that implement the wait
+    /// Only the time that threads were blocked, by the program's own waiting method rather than the class
+    /// library's methods that implement the wait
     #[arg(long, conflicts_with_all = ["idle", "no_blocked", "inclusive", "by"])]
     blocked: bool,
-    /// Leave out what the process did for the recording's own session, and compilation in the background
+    /// Leave out the process's work for the recording's own session, and background compilation
     #[arg(long, conflicts_with = "idle")]
     no_session: bool,
     /// Metric of the profile

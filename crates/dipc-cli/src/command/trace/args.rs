@@ -34,7 +34,8 @@ pub(crate) struct TraceArgs {
     pub(crate) output: Option<PathBuf>,
     /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss
     ///
-    /// The time begins with the session; with --cpu -- COMMAND and a program without .NET, with its start.
+    /// The time starts with the session, or, with --cpu -- COMMAND and a program without .NET, when the
+    /// program starts.
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub(crate) duration: Option<Duration>,
     #[command(flatten)]
@@ -45,76 +46,76 @@ pub(crate) struct TraceArgs {
     /// Policy when the buffer is full; waiting needs .NET 11
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     pub(crate) buffering_mode: Buffering,
-    /// Whether the runtime lists methods and modules at the end, which names of stack frames need
+    /// Whether the runtime lists methods and modules at the end, needed to name stack frames
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) rundown: Option<bool>,
     /// Do not save the names of methods in case the process dies
     ///
-    /// Runtimes list their methods at the end of a recording. So that a recording that ends with its process
-    /// (kill -9, a crash) has names anyway, a second session makes the runtime list them as soon as the first
-    /// one runs, into NAME.names.nettrace beside NAME.nettrace. The file is removed when the recording ends
-    /// normally; otherwise it stays, and the commands that read the recording use it. For a recording with
-    /// the keyword jit, such as the default one, a third session makes the runtime report each method that it
-    /// compiles from then on; other recordings lack the names of those. Precompiled methods that first run
-    /// later have none. The recording itself requests nothing more.
+    /// Runtimes list their methods at the end of a recording. For recordings that end with their process
+    /// (kill -9, a crash), a second session makes the runtime list its methods as soon as the first one runs,
+    /// into NAME.names.nettrace next to NAME.nettrace. The file is removed when the recording ends normally;
+    /// otherwise it stays, and the commands that read the recording use it. For a recording with the keyword
+    /// jit, such as the default one, a third session makes the runtime report each method that it compiles
+    /// from then on; other recordings lack those names. Precompiled methods that first run later have no
+    /// names. The recording itself requests nothing more.
     ///
     /// The list cost a small program of .NET 9 20 ms of processor time and 0.3 MB, and a server of .NET 10
     /// with 10,000 methods 140 ms and 4.6 MB. There is no list with -o -, with --rundown false, with profiles
-    /// that need no names and for NativeAOT. For a program that is started suspended, it is taken after 3
+    /// that need no names, or for NativeAOT. For a program started suspended, the list is taken after 3
     /// seconds.
     #[arg(long)]
     pub(crate) no_names: bool,
-    /// Do not save the kernel's accounting of threads beside the recording (OUTPUT.threads.nettrace), by
-    /// which commands distinguish running threads from waiting ones
+    /// Do not save the kernel's accounting of threads next to the recording (OUTPUT.threads.nettrace), which
+    /// distinguishes running threads from waiting ones
     ///
     /// Samples do not show whether a thread ran. On Linux the processor time of each thread is read at the
-    /// start, at the end and once a second, and kept in a recording of its own: OUTPUT.nettrace is what the
-    /// runtime sent. Without it, lock waits on .NET 8 and 9, and waits that were compiled into their callers,
-    /// may count as work. There is none with -o -, with --keep and --rotate, without samples of threads, and
-    /// for processes whose threads this one may not see.
+    /// start, at the end and once a second, and kept in a separate recording; OUTPUT.nettrace has only what
+    /// the runtime sent. Without this accounting, lock waits on .NET 8 and 9, and waits that were compiled
+    /// into their callers, may count as work. It is missing with -o -, with --keep and --rotate, without
+    /// samples of threads, and for processes with threads that dipc may not see.
     #[arg(long)]
     pub(crate) no_thread_times: bool,
     /// Whether to resume a runtime that waits at its start once the session runs
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value = "true", default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) resume_runtime: bool,
-    /// Have the kernel sample running threads, too, with native and kernel frames, instead of the runtime's
-    /// sampler (Linux)
+    /// Let the kernel sample running threads, with native and kernel frames, instead of the runtime's sampler
+    /// (Linux)
     ///
-    /// Samples show where a thread ran, not where it waited, and stop no thread: 997 for each second that a
-    /// thread runs cost it 2 %, 99 next to nothing. They become part of the recording, which then has format
-    /// V6; dipc report FILE topN --by cpu and PerfView show them. Programs without .NET are sampled as well.
-    /// With -- COMMAND, the program is sampled from its first instruction on.
+    /// Samples show where a thread ran, not where it waited, and do not stop threads: 997 samples per second
+    /// cost a running thread 2 %, 99 next to nothing. They become part of the recording, which then has
+    /// format V6; dipc report FILE topN --by cpu and PerfView show them. Programs without .NET are sampled as
+    /// well. With -- COMMAND, the program is sampled from its first instruction on.
     ///
-    /// Where it is permitted (root, CAP_PERFMON or kernel.perf_event_paranoid of at most 0) and the machine
-    /// has no more than 16,000 samples a second, each processor samples whatever runs, and the samples of
-    /// other processes are dropped: threads that live for milliseconds are seen as well. The line Samples
-    /// says so.
+    /// Where permitted (root, CAP_PERFMON or kernel.perf_event_paranoid of at most 0), and if the machine has
+    /// at most 16,000 samples a second, each processor samples whatever runs, and samples of other processes
+    /// are dropped: this shows even threads that live for milliseconds. The line Samples shows the kind of
+    /// sampling.
     ///
-    /// --profile cpu samples by whatever the machine permits, and says which it took and why; dipc doctor -p
-    /// PID says it before.
+    /// --profile cpu takes whichever kind of sampling the machine permits, and shows which and why; dipc
+    /// doctor -p PID shows it beforehand.
     #[arg(long)]
     pub(crate) cpu: bool,
-    /// Have the kernel record when threads are off the processors, with the stack at which they left (Linux)
+    /// Let the kernel record when threads are off the processors, with the stacks at which they left (Linux)
     #[arg(long)]
     pub(crate) off_cpu: bool,
-    /// Samples of a thread for each second that it runs, with --cpu, --profile cpu or all [default: 997]
+    /// Samples for each second that a thread runs, with --cpu or --profile cpu or all [default: 997]
     ///
-    /// Frequencies in step with the kernel's ticks, such as 1000 and 100, are lowered a little: samples of a
-    /// busy machine would be of the same moments of each thread's turn.
+    /// Frequencies in step with the kernel's ticks, such as 1000 and 100, are lowered a little: on a busy
+    /// machine they would always sample the same moment of each thread's time slice.
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) frequency: Option<u32>,
     #[command(flatten)]
     pub(crate) stopping: StoppingArgs,
     #[command(flatten)]
     pub(crate) flight: FlightArgs,
-    /// Also record every other .NET process that connects to the port or that the program starts, each in its
-    /// own file
+    /// Also record every other .NET process that connects to the port or is started by the program, each in
+    /// its own file
     #[arg(long)]
     pub(crate) follow: bool,
     /// Let the started program use this terminal; Ctrl-C then reaches it too
     #[arg(long, requires = "command")]
     pub(crate) show_child_io: bool,
-    /// Also convert the recording to this format, in a file beside it; see convert
+    /// Also convert the recording to this format, in a file next to it; see convert
     #[arg(long, value_enum, ignore_case = true)]
     pub(crate) format: Option<ConvertFormat>,
     #[command(flatten)]

@@ -19,7 +19,7 @@ use crate::render::escape::escape_output;
 pub(crate) enum CounterFormat {
     /// As dotnet-counters writes it: one line per value
     Csv,
-    /// The same, with fields that have commas in quotes: RFC 4180
+    /// The same, with quotes around fields that contain commas: RFC 4180
     StrictCsv,
     /// As dotnet-counters writes it: one object
     Json,

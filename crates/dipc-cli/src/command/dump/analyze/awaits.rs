@@ -26,10 +26,10 @@ const MAX_LINES: usize = 100;
 
 #[derive(Debug, Args)]
 pub(crate) struct AsyncArgs {
-    /// Only chains with a method or a type whose name contains this text; '*' stands for any text
+    /// Only chains with this text in the name of a method or type; '*' matches any text
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) of: Option<String>,
-    /// Number of chains to show, equal ones counted once [default: 30 in a table, else all]
+    /// Number of chains to show, counting equal chains once [default: 30 in a table, else all]
     #[arg(short = 'n', long = "rows", alias = "head", value_name = "N")]
     pub(crate) head: Option<usize>,
 }

@@ -32,10 +32,10 @@ pub(super) struct ObjectArgs {
     /// The address of the object, in hexadecimal
     #[arg(value_name = "ADDRESS", value_parser = parse_address)]
     address: u64,
-    /// Number of elements of an array to show, and of hundreds of characters of a text
+    /// Number of array elements to show, or of hundreds of characters of a string
     #[arg(short = 'n', long = "rows", alias = "head", value_name = "N", default_value_t = ELEMENTS)]
     head: u32,
-    /// Leave out what keeps it alive, for which the whole heap is read
+    /// Leave out what keeps the object alive, which takes a read of the whole heap
     #[arg(long)]
     pub(super) no_path: bool,
 }

@@ -23,8 +23,8 @@ const PREVIEW: u32 = 120;
 
 #[derive(Debug, Args)]
 pub(super) struct ObjectsArgs {
-    /// The type, by its name in C# or as the runtime writes it, or else all types whose names contain this
-    /// text; '*' stands for any text
+    /// The type with this name, in C# or as the runtime writes it, or else all types with this text in their
+    /// name; '*' matches any text
     #[arg(long = "type", value_name = "TYPE")]
     of: String,
     /// Number of objects to show

@@ -23,7 +23,7 @@ const ROWS: usize = 100;
 
 #[derive(Debug, Args)]
 pub(super) struct StaticsArgs {
-    /// Only fields of types whose names contain this text; '*' stands for any text
+    /// Only fields of types with this text in their name; '*' matches any text
     #[arg(long = "type", value_name = "TYPE")]
     of: Option<String>,
     /// Number of fields to show [default: 100 in a table, else all]

@@ -28,10 +28,10 @@ const MAX_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct StringsArgs {
-    /// Only texts that contain this one, ignoring case; '*' stands for any text
+    /// Only strings that contain this text, ignoring case; '*' matches any text
     #[arg(long, value_name = "PATTERN")]
     grep: Option<String>,
-    /// Number of texts to show, those with the most bytes first
+    /// Number of strings to show, starting with the most bytes
     #[arg(short = 'n', long = "rows", alias = "head", value_name = "N", default_value_t = TEXTS)]
     head: usize,
 }
