@@ -57,7 +57,7 @@ pub(crate) struct Cli {
 /// command.
 const FIRST_SCREEN: &str = "\
 Record, inspect and read .NET processes, with no .NET installed.
-Usage: dipc COMMAND …        dipc help COMMAND says what it does; --version
+Usage: dipc COMMAND …        dipc help COMMAND explains it; --version
 
   What runs here?                   dipc ps            Not found: dipc doctor
   Everything about it, on one page  dipc profile -p PID
@@ -70,7 +70,7 @@ Usage: dipc COMMAND …        dipc help COMMAND says what it does; --version
   What became slower?               dipc diff BASE NEW
   Watch all processes               dipc monitor
 
-All commands, a line each: dipc help commands
+All commands, one per line: dipc help commands
   Process    ps info env doctor resume set-env startup-hook profiler perfmap
   Live       top stack locks async heap events counters monitor ports push
   Record     trace profile dump gcdump list-profiles

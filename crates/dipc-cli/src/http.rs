@@ -52,7 +52,7 @@ impl Endpoint {
         match uri.scheme_str() {
             Some("http") => {}
             Some("https") => {
-                return Err("dipc has no TLS: push to a collector on this machine, http://127.0.0.1:PORT, which passes on what it gets".into());
+                return Err("dipc has no TLS: push to a collector on this machine, http://127.0.0.1:PORT, which forwards what it receives".into());
             }
             _ => return Err("http://HOST:PORT is expected".into()),
         }

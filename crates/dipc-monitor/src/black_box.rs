@@ -122,7 +122,7 @@ impl fmt::Display for BlackBoxMessage {
             }
             BlackBoxEvent::Crashed { reason, bundle: None } => write!(f, "{reason}"),
             BlackBoxEvent::BundleFailed(error) => write!(f, "it has crashed; its bundle: {error}"),
-            BlackBoxEvent::SessionFailed(error) => write!(f, "nothing is kept of it: {error}"),
+            BlackBoxEvent::SessionFailed(error) => write!(f, "its events are not kept: {error}"),
         }
     }
 }

@@ -70,7 +70,7 @@ impl FilteredSources {
         let times = if state.count == 1 { "once".to_owned() } else { format!("{} times", state.count) };
         match state.renewal.as_ref()?.state() {
             RenewalState::Failed(error) => Some(format!(
-                "Another session has ended, so that the process no longer reports these events; they could not be requested again: {error}."
+                "Another session has ended, and the process no longer reports these events; they could not be requested again: {error}."
             )),
             RenewalState::Starting => {
                 Some("Another session has ended, and these events are being requested again.".to_owned())

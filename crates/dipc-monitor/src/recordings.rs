@@ -170,7 +170,7 @@ impl Recording {
     /// # Errors
     /// If the file system fails, or it is not a regular file any more.
     pub(crate) fn open(&self) -> io::Result<File> {
-        let gone = || io::Error::new(io::ErrorKind::NotFound, "it is not there any more");
+        let gone = || io::Error::new(io::ErrorKind::NotFound, "it no longer exists");
         ListedFile::find(&self.directory, &self.note.name).ok_or_else(gone)?.open()
     }
 

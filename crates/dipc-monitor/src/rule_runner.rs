@@ -126,7 +126,7 @@ impl fmt::Display for RuleEvent {
             }
             Self::SessionFailed(error) => write!(f, "no session for the trigger: {error}"),
             Self::ValueUnknown(value) => {
-                write!(f, "{value} is not known, so that this part of the condition is not met")
+                write!(f, "{value} is unknown: this part of the condition is not met")
             }
         }
     }

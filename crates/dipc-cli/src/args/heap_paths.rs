@@ -89,7 +89,7 @@ impl HeapPathsArgs {
         if paths.count == 0 && paths.unreachable == 0 {
             return Err(Failure::new(
                 Exit::Failed,
-                format_args!("--type {of}: the heap has no object of such a type"),
+                format_args!("--type {of}: the heap has no object of a matching type"),
             )
             .with_help("dipc gcdump report lists the types"));
         }

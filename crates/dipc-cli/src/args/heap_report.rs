@@ -172,7 +172,7 @@ pub(crate) fn warn_of_inexact(report: &HeapReport) {
     let count = report.rows.iter().filter(|row| row.retains_more).count();
     if count > 0 {
         messages::warning(format_args!(
-            "retained bytes of {} groups are sums of what each object retains alone: the heap has too many groups for exact ones",
+            "retained bytes of {} groups are sums over single objects: the heap has too many groups for exact values",
             units::count(count as u64)
         ));
         messages::help("--by module and --by namespace have fewer groups");

@@ -61,7 +61,7 @@ fn parse_profile(name: &str) -> Result<&'static Profile, String> {
         } else {
             ""
         };
-        format!("unknown profile{successor}; known are {}", names.join(", "))
+        format!("unknown profile{successor}; the profiles are {}", names.join(", "))
     })
 }
 
@@ -69,7 +69,7 @@ fn parse_clr_keywords(text: &str) -> Result<Keywords, String> {
     text.split(['+', ',']).map(str::trim).try_fold(Keywords::NONE, |all, name| {
         dipc_client::clr_keyword(name).map(|keyword| all | keyword).ok_or_else(|| {
             let names: Vec<_> = dipc_client::CLR_KEYWORDS.iter().map(|&(name, _)| name).collect();
-            format!("'{name}' is not a keyword of the runtime; known are {}", names.join(", "))
+            format!("'{name}' is not a keyword of the runtime; the keywords are {}", names.join(", "))
         })
     })
 }

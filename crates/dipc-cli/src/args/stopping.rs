@@ -33,7 +33,7 @@ impl StoppingArgs {
         let event = self.event()?;
         if !selection.has_provider(&event.provider) {
             messages::warning(format_args!(
-                "the stopping event cannot occur: provider {} is not among those that are recorded",
+                "the stopping event cannot occur: provider {} is not recorded",
                 event.provider
             ));
         }

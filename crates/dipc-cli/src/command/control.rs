@@ -173,7 +173,9 @@ fn resume_at_port(pid: u32, address: &str, timeout: Duration) -> Result<(), Fail
                         "resume: {address}: no process listened there, and the runtime did not connect"
                     ),
                 )
-                .with_help("the address of a process in a container lies in the container: run dipc there"));
+                .with_help(
+                    "the address of a process in a container is inside the container: run dipc there",
+                ));
             }
             Err(error) => return Err(error.into()),
         }
@@ -244,7 +246,7 @@ fn attach(AttachArgs { profiler, attach_timeout, client_data }: &AttachArgs) -> 
 
 fn startup_profiler(args: &ProfilerArgs) -> Outcome {
     target(&args.request, false)?.startup_profiler(args.guid, &args.path)?;
-    messages::detail("It is loaded when the runtime is resumed; one that already runs ignores it.");
+    messages::detail("It is loaded when the runtime is resumed; a runtime that already runs ignores it.");
     Ok(Exit::Done)
 }
 
@@ -272,8 +274,8 @@ fn failed(error: Error) -> Failure {
         return failure;
     }
     let help = match &failure.help {
-        Some(help) => format!("{help}; --force sends it all the same"),
-        None => "--force sends it all the same".into(),
+        Some(help) => format!("{help}; --force sends it anyway"),
+        None => "--force sends it anyway".into(),
     };
     failure.with_help(help)
 }

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     let profile = args.profile.options(&args.file)?;
     if format == ExportFormat::Events && (args.by.is_some() || profile.changes_stacks()) {
         return Err(Failure::usage(
-            "jsonl has events, not stacks: --by, --root, --hide, --fold-recursion, --async, --by-task and --by-request mean nothing to it",
+            "jsonl has events, not stacks: --by, --root, --hide, --fold-recursion, --async, --by-task and --by-request do not apply",
         ));
     }
     let export = Export {

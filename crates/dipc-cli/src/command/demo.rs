@@ -55,7 +55,7 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
     let pid = simulated.child.id();
 
     step(
-        "1. A simulated runtime is running: a process that a recording of .NET 10 speaks for. Real ones are found the same way.",
+        "1. A simulated runtime is running: a process that answers from a recording of .NET 10. Real runtimes are found the same way.",
         "dipc ps",
     )?;
     let all = dipc_transport::discover().endpoints;
@@ -118,7 +118,7 @@ pub(crate) fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String
         |it| escape_controls(&application_name(it.pid, &it.name)).into_owned(),
     );
     let kept = kept.map_or_else(
-        || ("dipc demo -o demo.nettrace".to_owned(), "the same, and the recording stays".to_owned()),
+        || ("dipc demo -o demo.nettrace".to_owned(), "the same, keeping the recording".to_owned()),
         |path| (format!("dipc events {} --head 20", shell::path(path)), "the events themselves".to_owned()),
     );
     let steps = [

@@ -169,7 +169,7 @@ impl DiffArgs {
             return Ok(None);
         }
         let ([base], [new]) = (base, new) else {
-            return Err(Failure::usage("diff: heaps are compared one with one"));
+            return Err(Failure::usage("diff: heaps are compared one against one"));
         };
         if !self.fail_if.is_empty() {
             return Err(Failure::usage("diff: --fail-if is for recordings: heaps have no noise to judge by"));
@@ -269,10 +269,11 @@ fn without_companions(files: &[PathBuf]) -> Vec<PathBuf> {
 /// Writes the differential flame graph of the stacks.
 fn write_picture(report: &Report<'_>, stacks: Option<&StackComparison>) -> Result<(), Failure> {
     let Some(stacks) = stacks else {
-        return Err(Failure::new(Exit::Failed, "diff: a side has no stacks of CPU time, or of another kind")
-            .with_help(
-                "record both with the sampler: dipc trace -p PID --profile dotnet-sampled-thread-time",
-            ));
+        return Err(Failure::new(
+            Exit::Failed,
+            "diff: one side has no stacks of CPU time, or stacks of another kind",
+        )
+        .with_help("record both with the sampler: dipc trace -p PID --profile dotnet-sampled-thread-time"));
     };
     let title = report.files.map(|files| match files {
         [file] => file.display().to_string(),
@@ -314,7 +315,7 @@ impl Report<'_> {
         }
         if !self.conditions.is_empty() && self.comparison.noise == Noise::Unknown {
             messages::warning(
-                "the recordings are too short to tell noise apart: conditions go by the difference alone",
+                "the recordings are too short to measure noise: conditions use the difference alone",
             );
         }
         Ok(if is_met { exit.join(Exit::ConditionMet) } else { exit })

@@ -180,7 +180,10 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 /// The path that is sent.
 fn target_path(path: PathBuf) -> Result<String, Failure> {
     path.into_os_string().into_string().map_err(|path| {
-        Failure::usage(format_args!("dump: {}: the path is not text, and cannot be sent", path.display()))
+        Failure::usage(format_args!(
+            "dump: {}: the path is not valid UTF-8, and cannot be sent",
+            path.display()
+        ))
     })
 }
 
@@ -286,13 +289,13 @@ fn failed(error: Error) -> Failure {
     };
     let failure = Failure::from(without_detail(error));
     match (help, refusal) {
-        (Some(help), _) if blocked => failure.with_help(format_args!("{help}; --force asks for it all the same")),
+        (Some(help), _) if blocked => failure.with_help(format_args!("{help}; --force requests it anyway")),
         (None, Some(true)) => failure.with_help(
-            "a program that was compiled ahead of time (NativeAOT) writes no dumps; of others, the path is the target's, and written by the target's \
-             user: does the folder exist there, and may it write?",
+            "a program that was compiled ahead of time (NativeAOT) writes no dumps; for others, the path is the target's, and written by the target's \
+             user: does the folder exist there, and may that user write to it?",
         ),
         (None, Some(false)) => failure.with_help(
-            "the path is the target's, and written by the target's user: does the folder exist there, and may it write?",
+            "the path is the target's, and written by the target's user: does the folder exist there, and may that user write to it?",
         ),
         _ => failure,
     }

@@ -334,7 +334,7 @@ impl EditArgs {
         let found = find_activities(&self.file, finder)?;
         if found.requests() == 0 && self.activity.is_empty() {
             return Err(Failure::new(Exit::Failed, "--request: the recording has no such request")
-                .with_help("dipc report FILE requests lists those that it has"));
+                .with_help("dipc report FILE requests lists its requests"));
         }
         if !self.request.is_empty() {
             messages::note(format_args!("Requests       : {}", found.requests()));
@@ -342,7 +342,7 @@ impl EditArgs {
         }
         if found.left_out() > 0 {
             messages::warning(format_args!(
-                "{} requests and stretches of the time of threads were left out, because there are more than are kept",
+                "{} requests and stretches of the time of threads were left out: there were too many",
                 found.left_out()
             ));
         }
@@ -362,7 +362,7 @@ impl EditArgs {
         let rewrite = rewrite.copy(slice)?;
         warn_of_misses(&slice.misses(rewrite.events()));
         if let Some(redactor) = slice.redactor() {
-            redact::report(redactor, "they are as they were");
+            redact::report(redactor, "they are unchanged");
         }
         let Rewritten { version, copied, events, origin } = rewrite.finish()?;
         let Copied { read, kept, bytes, .. } = copied;

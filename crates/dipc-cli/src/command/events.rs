@@ -123,7 +123,7 @@ pub(crate) fn run(args: &EventsArgs) -> Outcome {
     let Some(file) = &args.file else { return live::run(args) };
     if args.live.selection.request().is_some() || args.live.stopping.event().is_some() {
         return Err(Failure::usage(
-            "--providers, --profile, --clrevents and --stopping-event-… are for a process, and a recording has what it has",
+            "--providers, --profile, --clrevents and --stopping-event-… apply to a process, not to a recording",
         )
         .with_help("--provider and --event choose among the events of a recording"));
     }

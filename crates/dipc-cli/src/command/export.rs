@@ -79,7 +79,7 @@ pub(crate) fn run(_: &ExportArgs) -> Outcome {
     companion::run("dipc-fleet", std::env::args_os().skip(1)).unwrap_or_else(|| {
         Err(Failure::new(Exit::Failed, "export: this program was built without the writer of tables")
             .with_help(format_args!(
-                "put dipc-fleet beside it or into a folder of PATH: install.sh --fleet, {}or cargo install dipc-cli --features cloud",
+                "put dipc-fleet next to it or into a folder of PATH: install.sh --fleet, {}or cargo install dipc-cli --features cloud",
                 archive()
             )))
     })

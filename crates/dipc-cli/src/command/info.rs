@@ -27,7 +27,7 @@ pub(crate) fn run(args: &InfoArgs) -> Outcome {
     if let Some(error) = &process.error {
         messages::warning(format_args!("info: {error}"));
         messages::note(
-            "The command line is longer than a message: this is what the system shows. Other commands work.",
+            "The command line is longer than a message: this information is from the system. Other commands work.",
         );
     }
     if let Some(endpoint) = found.endpoint {

@@ -312,7 +312,7 @@ fn stop(
     for process in monitor.processes() {
         if let Some(state) = process.obstacle() {
             messages::note(format_args!(
-                "Cannot answer  : {} {state}; its sessions end when it runs on",
+                "Cannot answer  : {} {state}; its sessions end when it continues",
                 described(&process)
             ));
         }
@@ -345,9 +345,7 @@ fn queue(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<Egr
     }
     let usual = || Some(black_box::state_directory()?.join("queue"));
     let Some(directory) = args.queue.clone().or_else(usual) else {
-        messages::warning(
-            "no directory for promised artifacts is known, and requests with egressProvider fail",
-        );
+        messages::warning("no directory for queued artifacts is known: requests with egressProvider fail");
         messages::help("--queue names one");
         return Ok(None);
     };

@@ -263,8 +263,8 @@ fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
 fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
     let metric = args.metric.map(MetricArg::metric);
     if !matches!(metric, None | Some(Metric::Wall | Metric::Cpu)) {
-        return Err(Failure::usage("push: of a process the metrics are wall and cpu")
-            .with_help("dipc trace records what the others need, and dipc push FILE --by sends it"));
+        return Err(Failure::usage("push: for a process, the metrics are wall and cpu")
+            .with_help("dipc trace records the data for other metrics, and dipc push FILE --by sends it"));
     }
     if let Some(duration) = args.duration.filter(|duration| *duration > args.every) {
         return Err(Failure::usage(format_args!(
@@ -333,14 +333,14 @@ fn push_process(
     let mut choice = args.sampler;
     if metric == Some(Metric::Wall) && choice == SamplerChoice::Auto {
         messages::note(
-            "Samples        : by the runtime: the kernel's have no time of waiting threads (--by wall)",
+            "Samples        : by the runtime: the kernel's samples lack the time of waiting threads (--by wall)",
         );
         choice = SamplerChoice::Runtime;
     }
     if choice == SamplerChoice::Runtime && managed.is_none() {
         return Err(Failure::new(
             Exit::Refused,
-            "push: the process is a NativeAOT program, whose runtime has no sampler",
+            "push: the process is a NativeAOT program: its runtime has no sampler",
         )
         .with_help("--by cpu has the kernel sample it"));
     }
@@ -365,7 +365,7 @@ fn push_process(
         if profile.samples() > 0 {
             pusher.push(&profile, process.name.as_deref())?;
         } else {
-            messages::warning("no thread was seen at work: there is no profile to send");
+            messages::warning("no working thread was sampled: there is no profile to send");
         }
         if end.is_unasked {
             messages::note("Process ended.");
@@ -442,7 +442,7 @@ fn sample(
     let end = recorder::run(session, &mut stream, &limits)?;
     let LiveStream { reader, consumer } = stream;
     let inside =
-        stream_stats::report_damage(reader.events(), reader.unreadable(), "what could be read is sent");
+        stream_stats::report_damage(reader.events(), reader.unreadable(), "the readable part is sent");
     let is_unasked = end.is_unasked();
     let exit = end.report("a profile was sampled", "sent")?;
     let (profile, _) = profile::finish(consumer, reader.info())?;

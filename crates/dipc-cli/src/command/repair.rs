@@ -146,7 +146,9 @@ impl<'a> NameSource<'a> {
             Self::File(_) => {
                 "record the process again: dipc trace -p PID --duration 1s lists them at its end"
             }
-            Self::Process(..) => "a program that was compiled ahead of time (NativeAOT) has none to list",
+            Self::Process(..) => {
+                "a program that was compiled ahead of time (NativeAOT) has no methods to list"
+            }
         };
         Failure::new(Exit::Failed, format_args!("{}: it lists no methods", self.name())).with_help(help)
     }

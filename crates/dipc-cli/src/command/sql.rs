@@ -41,7 +41,7 @@ pub(crate) fn run(args: &SqlArgs) -> Outcome {
     if !is_address && !args.dir.join("recordings").is_dir() {
         return Err(Failure::new(
             Exit::Failed,
-            format_args!("sql: {}: no data set is there", args.dir.display()),
+            format_args!("sql: {}: there is no data set", args.dir.display()),
         )
         .with_help("dipc export FILE… --to DIR writes one"));
     }
@@ -55,8 +55,8 @@ pub(crate) fn run(args: &SqlArgs) -> Outcome {
     let views = views::views(Dialect::DuckDb, &args.dir.to_string_lossy(), &schema::promoted(&args.dir)?);
     arguments.push(format!("{views}\n{}", args.query).into());
     companion::run("duckdb", arguments).unwrap_or_else(|| {
-        Err(Failure::new(Exit::Failed, "sql: duckdb is in no folder of PATH").with_help(
-            "get it from https://duckdb.org/install, or have dipc schema DIR --dialect print the views for another engine",
+        Err(Failure::new(Exit::Failed, "sql: duckdb is not in PATH").with_help(
+            "get it from https://duckdb.org/install, or print the views for another engine: dipc schema DIR --dialect",
         ))
     })
 }

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &StackArgs) -> Outcome {
 /// Shows stacks with native frames.
 fn show_native(args: &StackArgs, interrupts: &Interrupts) -> Outcome {
     if args.format == StackFormat::DotnetStack {
-        return Err(Failure::usage("--native: the text of dotnet-stack has no native frames"));
+        return Err(Failure::usage("--native: the format of dotnet-stack has no native frames"));
     }
     let found = match (args.process.find(args.timeout), args.process.process_id) {
         (Err(failure), Some(pid)) if dipc_transport::process_name(pid).is_ok() => {

@@ -222,7 +222,7 @@ fn warn_of_patterns(condition: &Condition, selection: &Selection) {
     let names: Vec<_> = configs.iter().map(|config| &*config.name).collect();
     for provider in condition.unrequested_providers(&names) {
         messages::warning(format_args!(
-            "--snapshot-on: provider {provider}: runtimes take whole names, no patterns; name those that are meant with --providers"
+            "--snapshot-on: provider {provider}: runtimes take full names, not patterns; list the providers with --providers"
         ));
     }
 }
@@ -524,7 +524,7 @@ impl RecordingSettings {
         let exit = if has_crashed_as_asked {
             damage
         } else {
-            end.report("what was written was kept", "kept")?.join(damage)
+            end.report("the written part was kept", "kept")?.join(damage)
         };
         if let Some(failure) = failure {
             // The failure was reported when it happened.
@@ -613,7 +613,9 @@ impl RecordingSettings {
             if let Some(path) = sink.path().filter(|path| path.is_file()) {
                 start.record(path)
             } else {
-                messages::note("Thread times   : none: the kernel's account of threads lies beside a file");
+                messages::note(
+                    "Thread times   : none: the kernel's accounting of threads is kept next to a file",
+                );
                 None
             }
         });

@@ -46,7 +46,7 @@ pub(crate) fn unselected_help(unselected: &BTreeMap<String, BTreeSet<String>>) -
         format!("{provider}[{}{more}]", shown.join(","))
     };
     let lists: Vec<_> = unselected.iter().map(list).collect();
-    (!lists.is_empty()).then(|| format!("none of those that came was asked for: {}", lists.join(", ")))
+    (!lists.is_empty()).then(|| format!("none of the received counters was requested: {}", lists.join(", ")))
 }
 
 /// Returns the text of a notice, with its remedy.

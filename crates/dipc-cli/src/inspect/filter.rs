@@ -43,7 +43,7 @@ fn warning(miss: &Miss) -> String {
         }
         Miss::Times { from, to, last, .. } => match (from, to) {
             (Some(from), Some(to)) if from >= to => {
-                format!("--from {} --to {}: nothing lies between", given(*from), given(*to))
+                format!("--from {} --to {}: there is nothing in between", given(*from), given(*to))
             }
             (Some(from), _) if from > last => {
                 format!("--from {}: the recording has no event that late", given(*from))

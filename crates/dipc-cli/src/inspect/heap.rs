@@ -104,10 +104,10 @@ impl Heap {
                 .process_id()
                 .map_or_else(|| "an unknown process".to_owned(), |pid| format!("process {pid}"));
             messages::warning(format_args!(
-                "{}: heap dumps of several processes; this is that of {of}, which began first, and the others are of: {others}",
+                "{}: heap dumps of several processes; this is the dump of {of}, which began first; the others are of: {others}",
                 path.display()
             ));
-            messages::help("--pid PID reads that of another process");
+            messages::help("--pid PID reads the dump of another process");
         }
         let missing = warn_of_missing(graph.completeness(), GraphSource::Events);
         Ok(Self { graph, memory: None, exit: exit.join(missing) })
@@ -154,7 +154,7 @@ pub(crate) fn warn_of_missing(of: &Completeness, source: GraphSource) -> Exit {
     say(of.objects_without_references, "objects are shown without their references, which are unknown");
     say(of.unused_references, "references are of unknown objects, and were left out");
     say(of.repeated_objects, "objects arrived twice; the second was left out");
-    say(of.invalid_addresses, "addresses cannot be those of objects");
+    say(of.invalid_addresses, "addresses are not possible for objects");
     say(of.over_limit, "objects and references are more than a graph can hold, and were left out");
     say(of.invalid_events, "events end before their fields do");
     if of.objects_of_unknown_types > 0 {
@@ -187,7 +187,7 @@ pub(crate) fn warn_of_missing(of: &Completeness, source: GraphSource) -> Exit {
     if of.is_moving {
         messages::warning("a collection was moving objects: some can be missing or counted twice");
     }
-    say(of.missing_roots, "kinds of roots cannot be read: objects can seem to be held by nothing");
+    say(of.missing_roots, "kinds of roots cannot be read: objects can appear to be unreferenced");
     if of.conservative_roots > 0 {
         messages::note(format_args!(
             "Local variables: {} objects that words on stacks point into; not each is in use",

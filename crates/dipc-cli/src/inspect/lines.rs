@@ -41,16 +41,14 @@ impl LineOptions {
             return;
         }
         if counts.without_line == 0 {
-            messages::warning(
-                "no frame has a source line: the recording does not tell which IL its code was made of",
-            );
+            messages::warning("no frame has a source line: the recording does not map its code to IL");
             messages::help(
-                "runtimes tell it of jitted code: at the end, in the rundown (not with --rundown false), or at once, with \
+                "runtimes send the map for jitted code: at the end, in the rundown (not with --rundown false), or at once, with \
                  --clrevents jit+loader+jittedmethodiltonativemap --clreventlevel verbose",
             );
         } else {
             messages::warning("no frame has a source line: no PDB of a jitted method's module was found");
-            messages::help("--symbol-path DIR names a folder that has them; -v tells what was looked at");
+            messages::help("--symbol-path DIR names a folder that has them; -v shows which files were tried");
         }
     }
 }

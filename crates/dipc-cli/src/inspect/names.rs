@@ -74,7 +74,7 @@ impl Names {
     pub(crate) fn find(recording: &Path) -> Option<Self> {
         let names = Self::of(recording)?;
         messages::note(format_args!(
-            "Names          : {}, of methods that were there when the recording began",
+            "Names          : {}, of the methods present when the recording began",
             names.0.display()
         ));
         Some(names)

@@ -45,7 +45,7 @@ impl Pause {
         if let Some(stopped) = self.stopped.take_if(|stopped| stopped.elapsed() >= self.limit) {
             let time = stopped.resume();
             messages::warning(format_args!(
-                "--stop: after {} the process runs on, and what it changes meanwhile can be missing",
+                "--stop: after {} the process continues, and what it changes from then on can be missing",
                 units::time(time)
             ));
         }

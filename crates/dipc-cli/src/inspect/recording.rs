@@ -91,7 +91,7 @@ pub(crate) struct Recording {
 pub(crate) fn suggest_process(failure: Failure, path: &Path, error: &io::Error) -> Failure {
     match path.to_str().and_then(|name| name.parse::<u32>().ok()) {
         Some(pid) if error.kind() == io::ErrorKind::NotFound => failure.with_help(format_args!(
-            "{pid} is read as the name of a file; commands that take a process have it as -p {pid}"
+            "{pid} is read as the name of a file; commands for processes take it as -p {pid}"
         )),
         _ => failure,
     }
@@ -152,7 +152,7 @@ impl Recording {
                             format_args!("read: {name}: cut at offset {offset}, inside its header"),
                         )
                         .with_help(
-                            "it holds no event; the process may have ended as soon as the recording began",
+                            "it contains no events; the process may have ended as soon as the recording began",
                         )
                     }
                     error => cannot_read(&name, &error),
@@ -253,7 +253,7 @@ fn cannot_read(name: &str, error: &nettrace::Error) -> Failure {
     let failure = Failure::new(Exit::Failed, format_args!("read: {name}: {error}"));
     match error {
         nettrace::Error::Empty => {
-            failure.with_help("the program that recorded it may have ended before the first byte came")
+            failure.with_help("the program that recorded it may have ended before the first byte arrived")
         }
         nettrace::Error::BadHeader { .. } if is_gcdump(Path::new(name)) => failure.with_help(format_args!(
             "it is a .gcdump file: dipc gcdump report {}",

@@ -7,7 +7,7 @@ use crate::render::messages;
 /// Reports the replaced and the unreadable fields; `unread` says what happened to the latter.
 pub(crate) fn report(redactor: &Redactor, unread: &str) {
     for (field, count) in redactor.replaced() {
-        messages::note(format_args!("Redacted       : {field}, {count} texts"));
+        messages::note(format_args!("Redacted       : {field}, {count} strings"));
     }
     if redactor.replaced().is_empty() {
         messages::warning("--redact: no text of these classes and fields was found");
@@ -18,6 +18,6 @@ pub(crate) fn report(redactor: &Redactor, unread: &str) {
         ));
     }
     messages::note(
-        "Not looked at  : names of methods, types, threads and providers; texts in fields of other names",
+        "Not examined   : names of methods, types, threads and providers; strings in fields with other names",
     );
 }

@@ -86,7 +86,7 @@ fn copy_new(from: &Path, to: &Path) -> io::Result<()> {
 pub(crate) fn warn_if_left_behind(recording: &Path) {
     if let Some(path) = account_beside(recording) {
         messages::warning(format_args!(
-            "the kernel's account of threads in {} does not go into the new recording: it will not tell running threads from waiting ones as well",
+            "the kernel's account of threads in {} does not go into the new recording: it will distinguish running threads from waiting ones less well",
             path.display()
         ));
     }

@@ -92,7 +92,7 @@ fn start_of(file: &Path) -> Result<Timestamp, Failure> {
     // A device or a pipe would give its header only to this reader.
     if file.as_os_str() == "-" || std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(Failure::usage(
-            "--from and --to with a date need the start of the recording first, which only a file can tell",
+            "--from and --to with a date need the start of the recording first, which takes a file",
         )
         .with_help("give the time from the recording's start: 30s"));
     }

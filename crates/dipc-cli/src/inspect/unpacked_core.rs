@@ -96,7 +96,7 @@ fn copy(path: &Path, content: impl Read, packed: Option<File>) -> Result<(File, 
         }
         End::Whole => {}
         End::Damaged(error) => messages::warning(format_args!(
-            "{}: {error}: the dump is read as far as it was unpacked",
+            "{}: {error}: only the unpacked part of the dump is read",
             path.display()
         )),
         End::TooLarge => {

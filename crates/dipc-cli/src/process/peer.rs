@@ -19,7 +19,7 @@ fn listener(target: &Target) -> Result<u32, Failure> {
     let unknown = |reason: &str| {
         let message = format!("find: {address}: the process is not known: {reason}");
         Failure::new(Exit::NotReachable, message)
-            .with_help("where dipc sees the process, -p names it by its id")
+            .with_help("where dipc sees the process, -p selects it by its id")
     };
     let Some(path) = address.path() else { return Err(unknown("only a local socket shows it")) };
     let deadline = Deadline::after(target.timeouts().connect);

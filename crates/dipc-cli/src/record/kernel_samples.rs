@@ -232,7 +232,7 @@ impl fmt::Display for SampleSummary {
         }
         write!(f, ", {} lost", self.lost)?;
         if self.lost_stacks > 0 {
-            write!(f, ", {} stacks of waits left out, for which others stand", self.lost_stacks)?;
+            write!(f, ", {} stacks of waits left out, represented by others", self.lost_stacks)?;
         }
         if self.throttled > 0 {
             write!(f, ", throttled {} times", self.throttled)?;

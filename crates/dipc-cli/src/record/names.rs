@@ -144,7 +144,7 @@ impl NamesRecorder {
             }
             _ if !is_needed => {}
             Some(List::Done) => messages::note(format_args!(
-                "Names          : {} has those of methods that were there when the recording began; commands that read the recording find it",
+                "Names          : {} has the names of the methods present when the recording began; commands that read the recording find it",
                 self.files.names.display()
             )),
             Some(List::Nothing) => {}
@@ -153,7 +153,7 @@ impl NamesRecorder {
                     messages::detail(error);
                 }
                 messages::warning(
-                    "the recording ended before the runtime had listed its methods: those that were there when it began have no names",
+                    "the recording ended before the runtime had listed its methods: the methods present when it began have no names",
                 );
             }
         }

@@ -228,26 +228,26 @@ impl StreamEnd {
         match self.end.ending {
             Ending::Whole { asked: true } => Ok(Exit::Done),
             Ending::Whole { asked: false } => {
-                messages::note("The runtime ended the session by itself; the recording is whole.");
+                messages::note("The runtime ended the session by itself; the recording is complete.");
                 Ok(Exit::Done)
             }
             Ending::Cut(Some(error)) if error.kind() == ErrorKind::TimedOut => Err(error.into()),
             Ending::Cut(error) => {
                 let why = error.map(|error| format!(" ({})", Failure::from(error))).unwrap_or_default();
                 messages::warning(format_args!(
-                    "the stream ended in the middle{why}: the process has probably ended; what came before was {done}"
+                    "the stream ended in the middle{why}: the process has probably ended; everything received before was {done}"
                 ));
                 Ok(Exit::Incomplete)
             }
             Ending::Abandoned => {
                 messages::warning(format_args!(
-                    "stopped without waiting for the end of the stream; what came before was {done}"
+                    "stopped without waiting for the end of the stream; everything received before was {done}"
                 ));
                 Ok(Exit::Incomplete)
             }
             Ending::Unstopped(error) => {
                 messages::warning(format_args!(
-                    "the session could not be stopped ({error}), and was left; what came before was {done}"
+                    "the session could not be stopped ({error}), and was left; everything received before was {done}"
                 ));
                 Ok(Exit::Incomplete)
             }

@@ -102,18 +102,18 @@ impl Selection {
         for config in &explicit {
             if config.name.contains('*') {
                 messages::warning(format_args!(
-                    "provider {}: runtimes take whole names, no patterns; events of all providers cannot be asked for",
+                    "provider {}: runtimes take full names, not patterns; events of all providers cannot be requested",
                     config.name
                 ));
             } else if config.keywords.is_empty() && config.arguments.is_empty() {
                 let name = &config.name;
                 messages::warning(format_args!(
-                    "provider {name} is named without keywords: events that belong to one are left out; {name}:FFFFFFFFFFFFFFFF:5 asks for all"
+                    "provider {name} is named without keywords: events that belong to one are left out; {name}:FFFFFFFFFFFFFFFF:5 requests all"
                 ));
             }
             if uuid::Uuid::try_parse(&config.name).is_ok() {
                 messages::warning(format_args!(
-                    "provider {} looks like a GUID; providers go by their names",
+                    "provider {} looks like a GUID; providers are requested by name",
                     config.name
                 ));
             }
@@ -187,7 +187,7 @@ impl Selection {
                 }
             } else if !arguments.is_empty() && config.arguments != arguments {
                 messages::warning(format_args!(
-                    "{flag}: {name} has arguments of its own, which may not have what the condition needs: {arguments}"
+                    "{flag}: {name} has arguments of its own, which may lack what the condition needs: {arguments}"
                 ));
             }
         }

@@ -86,7 +86,7 @@ impl StreamStats {
 
     /// Warns of damage inside the stream. Returns the exit code for it. The recorder judges a cut.
     pub(crate) fn report_damage(&self) -> Exit {
-        report_damage(&self.decoder, self.unreadable.as_ref(), "its bytes were kept as they came")
+        report_damage(&self.decoder, self.unreadable.as_ref(), "its bytes were kept as received")
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
             Exit::Failed,
             format_args!("open output: {}: it is a link of another user in {folder}", link.display()),
         )
-        .with_help("anyone may create links there: name the file that is meant, or another folder"));
+        .with_help("anyone may create links there: name the intended file, or another folder"));
     }
     // Links to devices and to standard output are as good as the targets' own names.
     if let Some(to) = follow(path).filter(|to| to != path) {

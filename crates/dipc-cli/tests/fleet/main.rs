@@ -51,7 +51,7 @@ fn a_query_is_run_by_the_duckdb_that_is_installed() {
     };
     let output = sql(folder.path());
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no data set is there"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no data set"));
     std::fs::create_dir_all(data.join("recordings")).unwrap();
     let output = sql(folder.path());
     assert_eq!(output.status.code(), Some(1));

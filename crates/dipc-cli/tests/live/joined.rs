@@ -147,7 +147,7 @@ fn a_recording_of_net_core_3_1_says_if_it_does_not_tell_who_awaits() {
         let file = file.to_str().unwrap();
         let converted = run(["convert", file, "-f", "folded", "-o", "-", "--async"]).with_code(0);
         let is_said =
-            converted.stderr.contains("does not say who awaits whom") && converted.stderr.contains("tasks");
+            converted.stderr.contains("does not show who awaits whom") && converted.stderr.contains("tasks");
         assert_eq!(is_said, !is_told, "{profile}: {}", converted.stderr);
         let in_loop = folded(file, &["--async"]);
         let callers = total(&in_loop, &["Program.Round(", "Program.Loop [async]", "BurnInLoop("]);

@@ -161,7 +161,7 @@ fn reports_missing_and_mismatched_pdbs() {
     for (arguments, is_told) in [(&["--head", "100"][..], true), (&["--head", "0"], false)] {
         let events =
             run(["events", &file, "--lines"].into_iter().chain(arguments.iter().copied())).with_code(0);
-        let told = events.stderr.contains("warning: no frame has a source line: the recording does not tell");
+        let told = events.stderr.contains("warning: no frame has a source line: the recording does not map");
         assert_eq!(told, is_told, "{}", events.stderr);
     }
 }
@@ -219,7 +219,7 @@ fn net_9_0_without_rundown() {
 fn a_recording_without_il_maps_explains_how_to_make_one() {
     let Some((_, events)) = without_rundown("exception+loader+jit") else { return };
     assert_eq!(thrown(&events).concat(), Vec::<String>::new());
-    let expected = "warning: no frame has a source line: the recording does not tell which IL";
+    let expected = "warning: no frame has a source line: the recording does not map its code";
     assert!(
         events.stderr.contains(expected) && events.stderr.contains("jittedmethodiltonativemap"),
         "{}",

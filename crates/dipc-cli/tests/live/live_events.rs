@@ -213,7 +213,7 @@ fn a_process_that_is_killed_ends_the_events(runtime: Runtime) {
     workload.kill();
     let (code, said) = live.finish();
     assert_eq!(code, 6, "{said}");
-    assert!(said.contains("the process has probably ended; what came before was shown"), "{said}");
+    assert!(said.contains("the process has probably ended; everything received before was shown"), "{said}");
 }
 
 /// A reader that is gone is noticed although no event comes.

@@ -242,7 +242,7 @@ fn a_stopped_process_does_not_hold_up_the_end() {
     // It is stopped until then.
     let finished = running.finish().with_code(0);
     assert!(
-        finished.stderr.contains("is stopped by a signal; its sessions end when it runs on"),
+        finished.stderr.contains("is stopped by a signal; its sessions end when it continues"),
         "{}",
         finished.stderr
     );

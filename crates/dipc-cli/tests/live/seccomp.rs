@@ -1,4 +1,4 @@
-//! Commands under a seccomp filter that refuses `perf_event_open`, as the default one of containers does:
+//! Commands under a seccomp filter that refuses `perf_event_open`, as the default filter of containers does:
 //! each says why the kernel takes no samples, and what it does instead.
 
 use std::path::Path;

@@ -73,7 +73,7 @@ fn a_stopping_event_that_cannot_come_is_said() {
     let pid = workload.pid().to_string();
     let short = ["-p", &pid, "-o", "/dev/null", "--duration", "100ms", "--rundown:false"];
     let other = trace(&[&short[..], &["--stopping-event-provider-name", "Other"]].concat());
-    assert!(other.stderr.contains("provider Other is not among those"), "{}", other.stderr);
+    assert!(other.stderr.contains("provider Other is not recorded"), "{}", other.stderr);
     trace(&[&short[..], &["--stopping-event-event-name", "x"]].concat())
         .with_code(2)
         .assert_error_names(&["--stopping-event-provider-name"]);

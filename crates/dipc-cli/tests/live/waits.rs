@@ -84,7 +84,7 @@ fn check(runtime: Runtime, others: &[&str]) {
         ": held by: not known (a semaphore does not record which threads have entered it), 1 wait: ",
         " writer-1 holds\n",
         " (Thread.Join)\n",
-        "goes on in the SynchronizationContext of this thread",
+        "continues in the SynchronizationContext of this thread",
         // Each thread with its own method.
         "holder in ",
         ", 3 wait: ",

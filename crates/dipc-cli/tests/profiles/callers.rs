@@ -55,7 +55,7 @@ fn addresses_of_locks_come_with_the_way_to_their_type() {
     let (folder, file) = recording("net10-all.nettrace");
     let text = printed(folder.path(), &["report", file.to_str().unwrap(), "contention"]);
     assert_eq!(
-        text.matches("The type of a lock is not in recordings: dipc locks names it").count(),
+        text.matches("Recordings lack the types of locks: dipc locks shows them").count(),
         1,
         "{text}"
     );

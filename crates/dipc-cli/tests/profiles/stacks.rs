@@ -50,7 +50,9 @@ fn equal_stacks_are_shown_once_and_waits_for_locks_are_named() {
     assert!(!shown.contains("threads wait for locks"), "one thread alone is no deadlock: {shown}");
     // A thread in native code may run there or wait: nothing in this recording tells.
     assert!(
-        shown.contains(" working or waiting\nWhether threads outside managed code run or wait "),
+        shown.contains(
+            " working or waiting\nThese samples do not show whether threads outside managed code run or wait"
+        ),
         "{shown}"
     );
 

@@ -47,9 +47,9 @@ fn the_processes_of_other_heaps_are_named() {
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let (_, first) = messages("gcdump report both.nettrace");
-    assert!(first.contains("this is that of process 4242, which began first"), "{first}");
+    assert!(first.contains("this is the dump of process 4242, which began first"), "{first}");
     assert!(first.contains("the others are of: 19253"), "{first}");
-    assert!(first.contains("--pid PID reads that of another process"), "{first}");
+    assert!(first.contains("--pid PID reads the dump of another process"), "{first}");
     let (code, none) = messages("gcdump report both.nettrace --pid 5");
     assert_eq!(code, Some(1), "{none}");
     assert!(none.contains("heap dumps of other processes: 4242, 19253"), "{none}");

@@ -175,7 +175,7 @@ fn times_that_cannot_be_known_are_refused() {
     refused("events in.nettrace --from 2026-01-02T03:04:08", 2, "without a zone");
     refused("edit in.nettrace -o out.nettrace --to 2026-01-02", 2, "without a zone");
     refused("report in.nettrace gc --from 2026-01-32T03:04:08Z", 2, "not a date");
-    refused("events - --from 2026-01-02T03:04:08Z", 2, "which only a file can tell");
+    refused("events - --from 2026-01-02T03:04:08Z", 2, "which takes a file");
     refused("edit in.nettrace -o out.nettrace --from 4s --to 2026-01-02T03:04:08Z", 2, "not after --from");
     refused("events -p 1 --from 2026-01-02T03:04:08Z", 2, "are for recordings");
     // A header of zeros has no time of day.

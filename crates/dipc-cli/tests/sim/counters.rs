@@ -46,7 +46,7 @@ fn a_mistyped_counter_lists_the_received_counters() {
         let finished = dipc(&[command, &counters].concat()).output().unwrap();
         let stderr = String::from_utf8(finished.stderr).unwrap();
         assert_eq!(finished.status.code(), Some(1), "{stderr}");
-        assert!(stderr.contains("\nhelp: none of those that came was asked for: "), "{stderr}");
+        assert!(stderr.contains("\nhelp: none of the received counters was requested: "), "{stderr}");
         assert!(stderr.contains("System.Runtime["), "{stderr}");
     }
 }

@@ -218,7 +218,7 @@ fn a_provider_that_cannot_be_asked_for_is_warned_about() {
         let arguments = ["--keep", "2MB", "--snapshot-on", condition, "--duration", "100ms"];
         let (code, messages) = keep(&sim, folder.path(), &arguments);
         assert_eq!(code, Some(0), "{messages}");
-        let warning = "provider Nobody-*: runtimes take whole names";
+        let warning = "provider Nobody-*: runtimes take full names";
         assert_eq!(messages.contains(warning), is_warned, "{condition}: {messages}");
         assert_eq!(messages.contains("no patterns"), is_warned, "{condition}: {messages}");
     }

@@ -96,7 +96,7 @@ fn has_ended(folder: &Path) -> bool {
 #[test]
 fn a_program_that_was_started_ends_with_a_failure() {
     for (arguments, message) in [
-        (&["paths", "--type", "Nosuch"][..], "no object of such a type"),
+        (&["paths", "--type", "Nosuch"][..], "no object of a matching type"),
         (&["collect", "-o", "/nosuch/x"], "open output"),
     ] {
         let folder = tempfile::tempdir().unwrap();

@@ -28,10 +28,10 @@ pub enum JwtError {
     #[error("it is not a signed JSON Web Token")]
     Form,
     /// Signed with another algorithm than the key's, or not at all.
-    #[error("its algorithm is not that of the configured key")]
+    #[error("its algorithm does not match the configured key")]
     Algorithm,
     /// The configured key has not signed it.
-    #[error("its signature is not of the configured key")]
+    #[error("its signature does not match the configured key")]
     Signature,
     /// Expired, or without an expiry.
     #[error("it has expired, or has no expiry")]
@@ -43,7 +43,7 @@ pub enum JwtError {
     #[error("it is for another audience")]
     Audience,
     /// Issued by another issuer.
-    #[error("it is of another issuer")]
+    #[error("it is from another issuer")]
     Issuer,
     /// Issued for another subject.
     #[error("it has another subject")]

@@ -7,11 +7,11 @@ use crate::process::Watched;
 
 pub(super) fn collect(process: &Watched, sink: &mut dyn ArtifactSink) -> Result<(), ArtifactError> {
     let Some(last_seconds) = process.last_seconds.get() else {
-        let text = "nothing is kept of processes: start without --keep 0s";
+        let text = "no events are kept: start without --keep 0s";
         return Err(ArtifactError::Unsupported(text.to_owned()));
     };
     let snapshot = last_seconds.snapshot().ok_or_else(|| {
-        ArtifactError::Failed("nothing is kept of the process: its session has not begun".to_owned())
+        ArtifactError::Failed("no events of the process are kept: its session has not begun".to_owned())
     })?;
     let snapshot = snapshot.map_err(|error| ArtifactError::Failed(error.to_string()))?;
     begin(sink)?;

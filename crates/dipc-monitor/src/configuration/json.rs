@@ -66,7 +66,7 @@ pub(crate) fn merge(text: &str, source: u32, root: &mut Node, findings: &mut Fin
             let is_cut = error.kind().to_string().starts_with("Unterminated");
             let help = is_cut.then(|| {
                 let Location { line, column, .. } = lines.location(text.len());
-                format!("it begins here, and the text ends before its end, at line {line}, column {column}")
+                format!("it begins here, and the file ends before it does, at line {line}, column {column}")
             });
             findings.error(location, "", format!("not JSON: {}", error.kind()), help);
             return;

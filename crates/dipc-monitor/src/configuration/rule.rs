@@ -490,6 +490,6 @@ fn check_placeholders(
         }
     });
     for (name, help) in faults {
-        settings.error(findings, format!("$({name}) stands for nothing"), Some(help));
+        settings.error(findings, format!("$({name}) is not a placeholder"), Some(help));
     }
 }

@@ -308,7 +308,7 @@ impl EgressQueue {
     fn upload(&self, job: &Job, file: &Path) -> io::Result<PathBuf> {
         let provider = lock(&self.0.providers).get(&job.provider).cloned();
         let Some(EgressProvider::Store(store)) = provider else {
-            let what = format!("the configuration has no store '{}' any more", job.provider);
+            let what = format!("the configuration no longer has the store '{}'", job.provider);
             return Err(io::Error::new(io::ErrorKind::NotFound, what));
         };
         let client = self.0.stores.get().ok_or(io::ErrorKind::Unsupported)?;

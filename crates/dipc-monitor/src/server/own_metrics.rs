@@ -15,7 +15,7 @@ impl Health<'_> {
                 "Time since the server started.",
                 number(self.uptime_seconds),
             ),
-            gauge("dipc_monitor_processes", "Processes that are watched.", size(self.processes.watched)),
+            gauge("dipc_monitor_processes", "Watched processes.", size(self.processes.watched)),
             gauge(
                 "dipc_monitor_processes_unanswered",
                 "Processes that were found and have not answered.",
@@ -63,7 +63,7 @@ impl Health<'_> {
         let OperationCounts { succeeded, failed, cancelled, .. } = self.operations;
         let ended = [("succeeded", succeeded), ("failed", failed), ("cancelled", cancelled)];
         metrics.extend(ended.map(|(result, count)| {
-            counter("dipc_monitor_operations_ended", "Artifacts by their result.", number(count))
+            counter("dipc_monitor_operations_ended", "Artifacts by result.", number(count))
                 .with_label("result", result)
         }));
         metrics.extend(self.queued_artifacts.map(|count| {

@@ -244,7 +244,7 @@ impl Service {
             Some(_) => Err(Problem::bad_request(format!(
                 "{count} processes match: name one by pid, uid or name; /processes lists them"
             ))),
-            None => Err(Problem::bad_request("no process matches: /processes lists those that are watched")),
+            None => Err(Problem::bad_request("no process matches: /processes lists the watched processes")),
         }
     }
 
@@ -416,6 +416,8 @@ async fn body(request: Request<Incoming>) -> Result<Vec<u8>, Problem> {
             let detail = format!("the body is cut, or longer than {MAX_BODY_SIZE} bytes");
             Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "Content Too Large", detail))
         }
-        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "Request Timeout", "the body did not come")),
+        Err(_) => {
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "Request Timeout", "the body did not arrive"))
+        }
     }
 }

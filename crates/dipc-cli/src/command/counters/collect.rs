@@ -36,9 +36,9 @@ pub(crate) fn run(args: &CollectArgs) -> Outcome {
     let is_one_each = args.live.may_be_many() && args.format != CounterFormat::Jsonl;
     if is_one_each && is_standard_output {
         return Err(Failure::usage(
-            "--output -: there may be several processes, and csv and json files have one each",
+            "--output -: there may be several processes, and csv and json files hold one process each",
         )
-        .with_help("--format jsonl has all in one, a process's name in each line"));
+        .with_help("--format jsonl writes all processes, with the process's name in each line"));
     }
     let out = match &args.output {
         _ if is_one_each => None,

@@ -106,10 +106,7 @@ pub(crate) fn run(args: &ReadArgs) -> Outcome {
         out.discard();
         let failure = Failure::new(
             exit.or_failed(),
-            format_args!(
-                "{}: the recording has no values of the counters that were asked for",
-                args.file.display()
-            ),
+            format_args!("{}: the recording has no values of the requested counters", args.file.display()),
         );
         return Err(match unselected_help(counters.unselected()) {
             Some(help) => failure.with_help(help),

@@ -135,13 +135,13 @@ pub(super) fn deciding(change: &Change, report: &Report<'_>) -> String {
     let comparison = report.comparison;
     let units = comparison.units[0].max(comparison.units[1]).max(1);
     match (change.deciding_units(), comparison.noise) {
-        (Some(needed), Noise::Runs) => format!("{needed} recordings a side"),
+        (Some(needed), Noise::Runs) => format!("{needed} recordings per side"),
         (Some(needed), _) => {
             let seconds = report.seconds[0].max(report.seconds[1]) / units as f64 * needed as f64;
             format!("{} a side", units::time(Duration::from_secs_f64(seconds.round().clamp(0.0, 1e9))))
         }
-        (None, Noise::Runs) => "more than 1,000 recordings a side".to_owned(),
-        (None, _) => "several recordings a side".to_owned(),
+        (None, Noise::Runs) => "more than 1,000 recordings per side".to_owned(),
+        (None, _) => "several recordings per side".to_owned(),
     }
 }
 
@@ -199,8 +199,8 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
     let noise = match comparison.noise {
         Noise::Runs => format!("by {} and {} recordings", comparison.units[0], comparison.units[1]),
         Noise::Stretches => format!(
-            "by {} and {} stretches of time, and {allowance} for what differs from run to run, which one recording \
-             a side does not show",
+            "by {} and {} stretches of time, and {allowance} for differences between runs, which one recording \
+             per side does not show",
             comparison.units[0], comparison.units[1]
         ),
         _ => "not known: recordings of 5 s or more, or two of each side, are needed".to_owned(),
@@ -253,8 +253,8 @@ pub(super) fn summary(report: &Report<'_>) -> String {
     let rest = match (same, undecided) {
         (0, 0) => String::new(),
         (_, 0) => format!(" {same} are the same."),
-        (0, _) => format!(" Of {undecided} changes, these recordings cannot tell."),
-        _ => format!(" {same} are the same; of {undecided}, these recordings cannot tell."),
+        (0, _) => format!(" These recordings cannot decide {undecided} changes."),
+        _ => format!(" {same} are the same; these recordings cannot decide {undecided}."),
     };
     let tested = units::counted(comparison.tested as u64, "test", "tests");
     format!("{found}, by {tested}.{rest} Ranges hold for all rows together with {sure} confidence.")

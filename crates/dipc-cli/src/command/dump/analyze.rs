@@ -208,7 +208,7 @@ fn with_shortfall(failure: Failure, source: &Source) -> Failure {
     match core_advice::shortfall(source) {
         Some(reason) if failure.exit == Exit::Failed && lacks_threads() => {
             Failure::new(Exit::Incomplete, format_args!("dump analyze: {reason}, and the view needs more"))
-                .with_help("dump analyze CORE without a view shows what is left: program, signal, threads")
+                .with_help("dump analyze CORE without a view shows the rest: program, signal, threads")
         }
         _ => failure,
     }

@@ -57,7 +57,7 @@ pub(super) fn run(args: &CollectArgs) -> Outcome {
         DumpKind::Mini => CoreKind::Mini,
         DumpKind::Triage => {
             return Err(Failure::usage("dump: --type triage: only the runtime can leave out personal data")
-                .with_help("--type mini is as small, but has the texts of the process; without --stream the runtime writes a triage dump"));
+                .with_help("--type mini is as small, but has the strings of the process; without --stream the runtime writes a triage dump"));
         }
     };
     let pid = match args.target.process_id {
@@ -69,7 +69,7 @@ pub(super) fn run(args: &CollectArgs) -> Outcome {
     })?;
     let is_standard_output = args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
     if is_standard_output && args.format == Format::Json {
-        return Err(Failure::usage("dump: --format json: standard output takes the dump"));
+        return Err(Failure::usage("dump: --format json: the dump goes to standard output"));
     }
     let path = args.output.clone().unwrap_or_else(|| {
         let extension = match args.stream.compress {

@@ -27,7 +27,7 @@ const MAX_DELAY: Duration = Duration::from_millis(500);
 pub(super) fn run(args: &EventsArgs) -> Outcome {
     if args.filter.times.range().has_dates() {
         return Err(Failure::usage("--from and --to with a date are for recordings")
-            .with_help("those of a process count from the session's start: 30s"));
+            .with_help("for a process, times count from the session's start: 30s"));
     }
     let list = args.list(Path::new("-"))?;
     if list.symbols || list.lines.are_wanted {
@@ -40,7 +40,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     }
     if !list.in_time_order {
         return Err(Failure::usage(format_args!(
-            "--order {:?}: events of a process come in time order",
+            "--order {:?}: events of a process are shown in time order",
             Order::File
         )));
     }
@@ -128,7 +128,7 @@ impl LiveEvents<'_> {
         if events.loss().total() > 0 {
             stream_stats::warn_of_loss(&lost);
         }
-        let done = "what could be read was shown";
+        let done = "the readable part was shown";
         let inside = stream_stats::report_damage(events, reader.unreadable(), done);
         Ok(end.report(&format!("{shown} events were shown"), "shown")?.join(inside))
     }

@@ -24,10 +24,12 @@ pub(super) fn selection(request: &SelectionRequest, criteria: &Criteria) -> Resu
     if selection.retain(|name| criteria.admits_provider(name)) {
         Ok(selection)
     } else if request.is_some() {
-        Err(Failure::usage("--provider: it admits none of the providers that are asked for"))
+        Err(Failure::usage("--provider: it matches none of the requested providers"))
     } else {
-        Err(Failure::usage("--provider: runtimes take whole names, and the pattern does not match the runtime's own provider")
-            .with_help("--providers asks for others, such as System.Net.Http:FFFFFFFFFFFFFFFF:5"))
+        Err(Failure::usage(
+            "--provider: runtimes take full names, and the pattern does not match the runtime's own provider",
+        )
+        .with_help("--providers requests others, such as System.Net.Http:FFFFFFFFFFFFFFFF:5"))
     }
 }
 

@@ -158,7 +158,7 @@ fn dataset(to: &Path, options: Options) -> Result<Dataset, Failure> {
     return Ok(Dataset::stored(std::sync::Arc::new(super::store::Bucket::open(address)?), options));
     #[cfg(not(feature = "cloud"))]
     Err(Failure::new(Exit::Failed, format_args!("--to: {address}: this program was built without object stores"))
-        .with_help("that of a release has them, or cargo install dipc-cli --features cloud; --to DIR writes into a directory"))
+        .with_help("the program of a release has them, or cargo install dipc-cli --features cloud; --to DIR writes into a directory"))
 }
 
 fn promotion_failed(error: &Error) -> Failure {
@@ -264,7 +264,7 @@ impl Summary {
             self.damages = self.damages.saturating_add(counts.damages);
             let name = input.path.display();
             if counts.is_truncated {
-                messages::warning(format_args!("{name}: cut; the whole part was exported"));
+                messages::warning(format_args!("{name}: cut; the intact part was exported"));
             }
             if counts.damages > 0 {
                 messages::warning(format_args!("{name}: damaged in {} places", counts.damages));

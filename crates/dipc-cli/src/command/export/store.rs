@@ -89,7 +89,8 @@ impl Bucket {
         object_stores::install_ciphers();
         let connector = StoreConnector::default();
         let store = build(kind, bucket, connector.clone()).map_err(|error| {
-            wrong(&reason(&error)).with_help(format!("the environment says who asks: {}", kind.keys()))
+            wrong(&reason(&error))
+                .with_help(format!("the environment provides the credentials: {}", kind.keys()))
         })?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| wrong(&error))?;
@@ -121,7 +122,7 @@ impl Bucket {
         } else if reason.contains(" 404 ") {
             "check the names of the bucket and of the server: a bucket is not made here".to_owned()
         } else {
-            "run the same again once the store answers: it goes on where it was".to_owned()
+            "run the same command again when the store answers: it continues where it stopped".to_owned()
         };
         Error::Store {
             place: format!("{}/{name}", self.address),

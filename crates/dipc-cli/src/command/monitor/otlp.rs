@@ -122,7 +122,7 @@ fn parse_source(text: &str) -> Result<String, String> {
     if TracesConfig::is_valid_source(text) {
         Ok(text.to_owned())
     } else {
-        Err("the name of an ActivitySource has no '\"', '/', ':', '+' and ';'".to_owned())
+        Err("the name of an ActivitySource cannot contain '\"', '/', ':', '+' and ';'".to_owned())
     }
 }
 

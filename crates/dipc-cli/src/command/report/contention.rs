@@ -19,7 +19,7 @@ pub(super) const NEEDS: Needs =
 
 /// The events have the addresses of the lock and of its object, and no type.
 const TYPES_OF_LOCKS: &str =
-    "The type of a lock is not in recordings: dipc locks names it, of a process or a core dump.";
+    "Recordings lack the types of locks: dipc locks shows them, for a process or a core dump.";
 
 pub(super) fn run(file: &Path, with: &WithUserCode<ReadingArgs>) -> Outcome {
     let args = &with.args;
@@ -99,7 +99,7 @@ fn table(report: &ContentionReport, rows: usize) -> String {
         let _ = writeln!(text, "Waits: {}", charts::summary(&report.waits));
     }
     if report.unfinished > 0 {
-        let _ = writeln!(text, "Waits that had not ended when the recording did: {}", report.unfinished);
+        let _ = writeln!(text, "Waits still open at the end of the recording: {}", report.unfinished);
         text.push_str(&unfinished(report, rows));
     }
     if report.locks.iter().any(|row| row.lock != 0) || !report.unfinished_waits.is_empty() {

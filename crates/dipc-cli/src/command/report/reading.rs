@@ -267,16 +267,16 @@ impl ReadingArgs {
     ) -> Outcome {
         let Some(mut report) = report else {
             let exit = exit.or_failed();
-            let where_ = if self.selects_events() {
-                "the part of the recording that was asked for"
-            } else {
-                "the recording"
-            };
+            let where_ =
+                if self.selects_events() { "the requested part of the recording" } else { "the recording" };
             return Err(Failure::new(
                 exit,
                 format_args!("{}: {where_} has no {}", file.display(), needs.what),
             )
-            .with_help(format_args!("record them: {}; if they were, there was none", needs.command)));
+            .with_help(format_args!(
+                "record them: {}; if they were recorded, there were none",
+                needs.command
+            )));
         };
         match self.format {
             Format::Json => {

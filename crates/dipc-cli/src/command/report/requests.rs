@@ -272,7 +272,7 @@ fn slow(number: usize, span: &SlowSpan, tree: &str) -> String {
     let mut text =
         table::heading(&format!("{number}. {}  {}", units::time(span.duration), escape_controls(&name)));
     let end = match span.end {
-        SpanEnd::RecordingEnd => "; it had not ended when the recording did",
+        SpanEnd::RecordingEnd => "; it was still running at the end of the recording",
         SpanEnd::Implied => "; it ended without a Stop event",
         _ => "",
     };
@@ -378,11 +378,11 @@ fn notes(report: &RequestsReport) -> String {
     let sum = |of: fn(&SpanRow) -> u64| report.rows.iter().map(of).fold(0, u64::saturating_add);
     let cut = sum(|row| row.cut_by_end);
     if cut > 0 {
-        let _ = writeln!(text, "{cut} had not ended when the recording did; they are not in these numbers.");
+        let _ = writeln!(text, "Not in these numbers: {cut} still running at the end of the recording.");
     }
     let implied = sum(|row| row.implied);
     if implied > 0 {
-        let _ = writeln!(text, "{implied} ended without a Stop event; they are not in these numbers.");
+        let _ = writeln!(text, "Not in these numbers: {implied} that ended without a Stop event.");
     }
     let began_before = report.sources.iter().map(|source| source.cut_by_start).fold(0, u64::saturating_add);
     if began_before > 0 {

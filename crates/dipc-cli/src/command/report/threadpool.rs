@@ -115,8 +115,7 @@ fn table(report: &ThreadPoolReport, rows: usize) -> String {
         text.push_str(&charts::histogram("Time in the queue", &report.queue));
     } else {
         text.push_str(
-            "\nHow long work waited is not recorded. .NET Core 3.1 says it with --clrevents threading --clreventlevel verbose; \
-             .NET 8 and later say it of requests: --profile aspnet and dipc report FILE requests\n",
+            "\nHow long work waited is not recorded. .NET Core 3.1 records it with --clrevents threading --clreventlevel verbose; .NET 8 and later record it for requests: --profile aspnet and dipc report FILE requests\n",
         );
     }
     if report.started > 0 {

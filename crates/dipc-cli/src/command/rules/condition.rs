@@ -49,7 +49,7 @@ pub(super) fn run(test: &ConditionTest<'_>) -> Outcome {
         |name: &str| events.metadata().iter().any(|kind| kind.provider().eq_ignore_ascii_case(name));
     for name in test.condition.missing_providers(is_recorded) {
         messages::warning(format_args!(
-            "the recording has no event of {name}, which a session for this condition asks for"
+            "the recording has no event of {name}, which a session for this condition requests"
         ));
     }
     let exit = origin.report_damage(&events);

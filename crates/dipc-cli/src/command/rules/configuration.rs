@@ -60,7 +60,7 @@ pub(super) fn run(test: &ConfigurationTest<'_>) -> Outcome {
         .collect();
     for result in results.iter().filter(|result| !result.missing.is_empty()) {
         messages::warning(format_args!(
-            "rule {}: the recording has no event of {}, which a monitor asks for",
+            "rule {}: the recording has no event of {}, which a monitor requests",
             escape_controls(&result.rule.name),
             escape_controls(&result.missing.join(" or "))
         ));

@@ -52,7 +52,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
     if target.is_native_aot().unwrap_or(false) {
         return Err(Failure::new(
             Exit::Refused,
-            "stack: the process is a NativeAOT program, whose runtime has no sampler",
+            "stack: the process is a NativeAOT program: its runtime has no sampler",
         )
         .with_help(
             "dipc stack --native shows its stacks, with the names that its file exports; gdb -p PID -batch -ex 'thread apply all bt' has more where its symbols (.dbg) are at hand",
@@ -87,7 +87,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
         let end = recorder::run(session, &mut stream, &limits)?;
         let LiveStream { reader, consumer } = stream;
         let inside =
-            stream_stats::report_damage(reader.events(), reader.unreadable(), "what could be read was shown");
+            stream_stats::report_damage(reader.events(), reader.unreadable(), "the readable part was shown");
         let exit = end.report("stacks were read", "read")?;
         let stacks = consumer.finish(reader.info(), args.count)?;
         if !stacks.threads().is_empty() {
@@ -101,6 +101,6 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
         duration *= 10;
     }
     Err(Failure::new(Exit::Failed, "stack: the sampler found no thread with managed frames").with_help(
-        "a process that is suspended at its start has none before dipc resume; dipc doctor -p PID says more",
+        "a process that is suspended at its start has no managed frames before dipc resume; dipc doctor -p PID shows more",
     ))
 }

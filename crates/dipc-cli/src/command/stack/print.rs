@@ -106,7 +106,7 @@ fn waits_for_lock(frames: &Frames, stack: &[FrameId]) -> bool {
 }
 
 /// The explanation of threads in an unknown state.
-const CANNOT_TELL: &str = "Whether threads outside managed code run or wait is not in these samples; the runtime of .NET 9 and early 10.0 puts all threads there. dipc trace keeps the kernel's account beside a recording\n";
+const CANNOT_TELL: &str = "These samples do not show whether threads outside managed code run or wait; the runtime of .NET 9 and early 10.0 puts all threads there. dipc trace keeps the kernel's accounting next to a recording\n";
 
 /// The line between the work of a task and the stack that created it.
 const CREATED_BY: &str = "[created by]";
@@ -232,7 +232,7 @@ fn table(
     }
     let waiting = waiting_for_locks.len();
     if waiting > 1 && locks.unfinished_waits.is_empty() {
-        text.push_str(&width::wrapped(&format!("{waiting} threads wait for locks: if these stacks stay as they are, look for one that holds what another waits for\n"), width));
+        text.push_str(&width::wrapped(&format!("{waiting} threads wait for locks: if these stacks do not change, look for a thread that holds what another waits for\n"), width));
     }
     text
 }

@@ -183,9 +183,9 @@ impl Model {
             (Some(history), View::Types) if !history.features.allocations => {
                 "allocated types are shown with dipc top --alloc"
             }
-            (Some(_), _) if !self.filter.is_empty() => "nothing has the text of the filter: esc shows all",
+            (Some(_), _) if !self.filter.is_empty() => "nothing matches the filter: esc shows all",
             (Some(history), View::Methods) if history.latest.is_some() => {
-                "no thread worked, but for what waits for work"
+                "no thread worked, except those that wait for work"
             }
             (Some(history), _) if history.latest.is_some() => "none in this time",
             _ => "",

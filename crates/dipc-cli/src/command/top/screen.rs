@@ -24,10 +24,10 @@ const HELP: &str = "\
  enter        the callers of the method; again, of the caller; esc goes back
  s            methods and callers by self time or by total time
  a            everything since the start, or the last interval
- /            show only rows with a text; esc shows all
- left, right  another process, where there are several
- w            write all that was seen as a flame graph
- p            pause, and go on
+ /            show only rows that contain a text; esc shows all
+ left, right  another process, if there are several
+ w            write a flame graph of all samples
+ p            pause or resume
  q, ctrl-c    quit
  ?            close this
 

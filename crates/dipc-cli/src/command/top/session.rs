@@ -86,7 +86,7 @@ impl WatchSession for TopSession<'_> {
                 None => ("methods and threads are not shown", ""),
             };
             messages::warning(format_args!(
-                "{}: a NativeAOT program, whose runtime has no sampler: {missing}",
+                "{}: a NativeAOT program without a sampler: {missing}",
                 process.title()
             ));
             messages::help(format_args!(
@@ -247,7 +247,7 @@ fn report(reader: &LiveReader, end: recorder::StreamEnd) -> Result<SessionEnd, F
     if events.loss().total() > 0 {
         stream_stats::warn_of_loss(&stream_stats::lost_in_words(events.loss()));
     }
-    let inside = stream_stats::report_damage(events, reader.unreadable(), "what could be read was used");
+    let inside = stream_stats::report_damage(events, reader.unreadable(), "the readable part was used");
     let is_unasked = end.is_unasked();
     // Here, the end of the process is expected.
     let exit = if is_unasked { inside } else { end.report("the process was watched", "shown")? };

@@ -133,7 +133,7 @@ impl TraceArgs {
     pub(crate) fn kernel_samples(&self) -> Result<Option<SampleSettings>, Failure> {
         let is_in_profile = self.selection.request().prefers_kernel_samples();
         if self.frequency.is_some() && !self.cpu && !is_in_profile {
-            return Err(Failure::usage("--frequency is that of the kernel's samples: add --cpu"));
+            return Err(Failure::usage("--frequency applies to the kernel's samples: add --cpu"));
         }
         if self.flight.settings().is_some() || self.flight.rotate.is_some() {
             if self.cpu || self.off_cpu {

@@ -89,7 +89,7 @@ impl Search {
         let name = module.name();
         let (guid, _) = module.pdb();
         let Some(guid) = Some(guid).filter(|guid| !guid.is_nil()).or_else(|| self.guid_of(module)) else {
-            messages::detail(format_args!("{name}: no source lines: it does not say which PDB is its own"));
+            messages::detail(format_args!("{name}: no source lines: it does not name its PDB"));
             return None;
         };
         let mut why = Vec::new();

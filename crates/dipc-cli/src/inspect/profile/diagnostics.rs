@@ -13,9 +13,9 @@ use crate::render::messages;
 pub(in crate::inspect) fn no_samples(file: &Path, metric: Metric, are_filtered: bool, exit: Exit) -> Failure {
     let Needs { what, command } = needs(metric);
     if are_filtered {
-        Failure::new(exit, format_args!("{}: the filters leave nothing of its {what}", file.display()))
+        Failure::new(exit, format_args!("{}: the filters exclude all of its {what}", file.display()))
             .with_help(format_args!(
-                "leave out --from, --to, --tid, --pid or --root; if there are none at all: {command}"
+                "leave out --from, --to, --tid, --pid or --root; if the recording has none at all: {command}"
             ))
     } else {
         Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()))
@@ -73,7 +73,9 @@ impl Share {
     /// Suggests how to see only managed code, if the samples distinguish it from waits.
     pub(super) fn propose_cpu(self) {
         if matches!(self, Self::Some) {
-            messages::note("The samples tell managed code from all else: --by cpu shows it alone.");
+            messages::note(
+                "The samples distinguish managed code from everything else: --by cpu shows only managed code.",
+            );
         }
     }
 
@@ -123,7 +125,7 @@ pub(in crate::inspect) fn no_causality(file: &Path, missing: CausalGrouping, exi
 pub(in crate::inspect) fn note_of_unknown_callers(missing: CausalGrouping) {
     if missing.awaits {
         messages::note(
-            "--async: the recording does not say who awaits whom, so that a method begins its stack after an await. \
+            "--async: the recording does not show who awaits whom: after an await, a method begins its own stack. \
              dipc trace --profile async records it, and on .NET Core 3.1, which does not have these events, \
              --profile tasks",
         );
@@ -137,7 +139,7 @@ pub(in crate::inspect) fn warn_of_unmatched_waits(waits: &[Pattern], omissions: 
     }
     for wait in omissions.unmatched_waits.iter().filter_map(|index| waits.get(*index)) {
         messages::warning(format_args!(
-            "--wait {wait}: no thread waited in a method whose name has this text: the names on stacks are those of dipc report FILE stacks"
+            "--wait {wait}: no thread waited in a method with this text in its name; dipc report FILE stacks shows the names"
         ));
     }
 }
@@ -153,7 +155,7 @@ pub(in crate::inspect) fn warn_of_omissions(missing: &Omissions) {
         messages::warning(text);
         if !messages::is_quiet() {
             messages::help(
-                "a runtime lists its methods when a recording is stopped; beside one that ends with its process dipc trace leaves their names in a file",
+                "a runtime lists its methods when a recording is stopped; for one that ends with its process, dipc trace leaves their names in a file next to it",
             );
         }
     }

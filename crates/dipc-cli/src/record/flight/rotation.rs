@@ -117,7 +117,7 @@ impl RotatingRecorder {
         self.stream.read_lists();
         self.finish_file(!end.is_whole())?;
         let stream = &self.stream;
-        let damage = stream.report("files have what could be read");
+        let damage = stream.report("files have the readable part");
         Ok(FlightSummary {
             text: format!(
                 "Recorded {} events, {} lost, in {}; {} file{} written",

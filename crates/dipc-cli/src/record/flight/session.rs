@@ -205,7 +205,7 @@ impl FlightRecorder {
                 let suppressed = self.triggers.take_suppressed();
                 if suppressed > 0 {
                     messages::detail(format_args!(
-                        "{suppressed} further reasons for a snapshot since the last one made none"
+                        "{suppressed} further reasons for a snapshot since the last one wrote none"
                     ));
                 }
                 self.stream.add_file(written.path, written.bytes);
@@ -308,7 +308,7 @@ impl FlightRecorder {
             }
         }
         let stream = &self.stream;
-        let damage = stream.report("snapshots have what could be read");
+        let damage = stream.report("snapshots have the readable part");
         Ok(FlightSummary {
             text: format!(
                 "Watched {} event{}, {} lost, for {}; {} snapshot{} written",
@@ -432,7 +432,7 @@ impl std::fmt::Display for Written {
         }
         write!(f, ": {}", escape_controls(&self.reason))?;
         if self.is_cut_short {
-            f.write_str("; the time that was asked for had more than the bytes of --keep")?;
+            f.write_str("; the requested time had more than the bytes of --keep")?;
         }
         if self.names_left_out > 0 {
             write!(f, "; {} events with names found no room", self.names_left_out)?;

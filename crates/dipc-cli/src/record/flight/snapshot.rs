@@ -124,7 +124,7 @@ pub(super) fn check_room(path: &Path, bytes: u64) -> Result<(), Failure> {
     Err(Failure::new(
         Exit::Failed,
         format_args!(
-            "write: {}: {bytes} bytes are needed beside {RESERVE} that are left to other programs, and {free} are free",
+            "write: {}: {bytes} bytes are needed in addition to {RESERVE} for other programs, and {free} are free",
             folder.display()
         ),
     )

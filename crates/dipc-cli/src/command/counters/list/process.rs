@@ -272,7 +272,7 @@ impl CounterList {
             ));
         }
         if self.providers.is_empty() {
-            return Err(Failure::new(Exit::Failed, "counters: the process named none"));
+            return Err(Failure::new(Exit::Failed, "counters: the process listed none"));
         }
         Ok(if self.holder.is_some() { Exit::Refused } else { Exit::Done })
     }

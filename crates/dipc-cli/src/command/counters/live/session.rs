@@ -184,13 +184,13 @@ impl<C> Delivery<'_, C> {
             return Ok(self.exit);
         }
         if has_condition {
-            return Err(Failure::new(Exit::TimedOut, "counters: --until: it has not been met"));
+            return Err(Failure::new(Exit::TimedOut, "counters: --until: the condition was not met"));
         }
         if self.count == 0 && matches!(exit, Exit::Done) {
             let exit = if self.is_refused { Exit::Refused } else { Exit::Failed };
             let help = unselected_help(&self.unselected);
-            return Err(Failure::new(exit, "counters: no value came").with_help(help.as_deref().unwrap_or(
-                "values come once every --refresh-interval; dipc counters list names what .NET has, --counters asks for more",
+            return Err(Failure::new(exit, "counters: no values arrived").with_help(help.as_deref().unwrap_or(
+                "values arrive once every --refresh-interval; dipc counters list shows the counters of .NET, and --counters requests others",
             )));
         }
         Ok(exit)
@@ -345,7 +345,7 @@ impl<C: SampleConsumer> Readings<'_, '_, C> {
         if events.loss().total() > 0 {
             stream_stats::warn_of_loss(&lost);
         }
-        let inside = stream_stats::report_damage(events, reader.unreadable(), "what could be read was used");
+        let inside = stream_stats::report_damage(events, reader.unreadable(), "the readable part was used");
         let is_unasked = end.is_unasked();
         let mut exit = inside;
         // With --reconnect, the end of a process is expected.

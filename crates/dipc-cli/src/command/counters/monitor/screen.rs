@@ -17,13 +17,13 @@ use crate::render::width::cut;
 /// The keys and their actions.
 const HELP: &str = "\
  up, down     choose a row          page up, page down, home, end too
- enter, d     all that the row's last value has; esc closes it
+ enter, d     all details of the row's last value; esc closes it
  space        fold the provider     f  all of them
- /            show only rows with a text; esc shows all
+ /            show only rows that contain a text; esc shows all
  s            order by importance, name, value or change
  c            processes in columns, or one after the other
- left, right  other processes, if not all have room
- p            pause, and go on
+ left, right  other processes, if not all fit
+ p            pause or resume
  q, ctrl-c    quit
  ?            close this";
 

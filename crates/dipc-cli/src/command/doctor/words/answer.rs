@@ -14,8 +14,7 @@ pub(super) fn answer(evidence: &AnswerEvidence) -> Words {
         AnswerEvidence::Refused { error, after } => {
             let milliseconds = after.as_secs_f64() * 1000.0;
             Words::new(format!("it answered in {milliseconds:.1} ms, with an error: {error}")).because(
-                "its command line is longer than a message: all other commands work, and dipc takes what the runtime \
-                 cannot say from the system",
+                "its command line is longer than a message: all other commands work, and dipc takes the missing information from the system",
             )
         }
         AnswerEvidence::TimedOut { error, reason } => timed_out(Words::new(error.to_string()), *reason),
@@ -36,8 +35,7 @@ fn timed_out(words: Words, reason: TimeoutReason) -> Words {
              or swapped",
         ),
         TimeoutReason::OtherClients { connections } => words.because(format!(
-            "the runtime serves one client at a time; {connections} other connection{} to its socket {} open, and one that \
-             says nothing, or a command that takes long, holds up all others",
+            "the runtime serves one client at a time; {connections} other connection{} to its socket {} open, and a silent client or a long command holds up all others",
             if connections == 1 { "" } else { "s" },
             if connections == 1 { "is" } else { "are" },
         )),

@@ -32,7 +32,7 @@ pub(super) fn fix(fix: &Fix) -> String {
         Fix::UseEndpoint { path, is_cut } => {
             let endpoint = format!("use --endpoint {} instead of the pid", shell::path(path));
             if *is_cut {
-                format!("{endpoint} (dipc info tells whose it is), or start it with a shorter TMPDIR")
+                format!("{endpoint} (dipc info shows its process), or start it with a shorter TMPDIR")
             } else {
                 endpoint
             }
@@ -73,7 +73,7 @@ fn fixed(fix: &Fix) -> Option<&'static str> {
         Fix::RunOnDotNet => "run the program on .NET",
         Fix::UpgradeRuntime => "run the program on a newer runtime",
         Fix::ResumeFromPort => "resume it from there",
-        Fix::SetTmpdir => "set TMPDIR to that of the processes",
+        Fix::SetTmpdir => "set TMPDIR to the folder of the processes",
         Fix::RemoveFile { is_foreign: true } => {
             "remove the file as its owner or as root, and start the process again"
         }

@@ -10,7 +10,7 @@ pub(super) fn runtime(evidence: &RuntimeEvidence) -> Words {
     match evidence {
         RuntimeEvidence::Found { kind, version, path } => loaded(*kind, &with_space(version), path),
         RuntimeEvidence::SocketOnly { version } => Words::new(format!(
-            "it has a diagnostic socket, and nothing in it that is known as a runtime{}",
+            "it has a diagnostic socket, but no known runtime{}",
             with_space(version)
         )),
         RuntimeEvidence::NotFound => Words::new("no .NET runtime is in it").because(
@@ -55,7 +55,7 @@ pub(super) fn version(version: &str, support: VersionSupport) -> Words {
         VersionSupport::Partial => old().because(
             "it does not know startup-hook and perfmap, and cannot choose the keywords of a rundown",
         ),
-        VersionSupport::Full => Words::new(format!(".NET {version} knows what dipc asks for")),
+        VersionSupport::Full => Words::new(format!(".NET {version} supports everything that dipc requests")),
         other => Words::new(format!(".NET {version}: {other:?}")),
     }
 }

@@ -3,7 +3,7 @@ use dipc_doctor::{SamplingEvidence, SamplingExtent, SamplingObstacle};
 use super::Words;
 
 pub(super) fn sampling(evidence: &SamplingEvidence) -> Words {
-    let names = if evidence.has_kernel_names { "" } else { ", whose functions have no names" };
+    let names = if evidence.has_kernel_names { "" } else { ", without function names" };
     let seen = match evidence.extent {
         SamplingExtent::Everything => {
             format!("the kernel may sample it, with time in the kernel{names}: {}", reason(evidence))
@@ -51,7 +51,7 @@ fn cause(obstacle: &SamplingObstacle, evidence: &SamplingEvidence) -> String {
             None => "the process is of another user, and dipc lacks CAP_PERFMON".to_owned(),
         },
         SamplingObstacle::Seccomp => {
-            "a seccomp filter refuses the call, as the default one of containers does".to_owned()
+            "a seccomp filter refuses the call, as the default filter of containers does".to_owned()
         }
         SamplingObstacle::NotBuilt => "this kernel has no performance events".to_owned(),
         _ => "none of the settings that dipc knows".to_owned(),

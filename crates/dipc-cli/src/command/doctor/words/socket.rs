@@ -14,8 +14,7 @@ pub(super) fn socket(evidence: &SocketEvidence) -> Words {
             let words = Words::new(error.to_string());
             match &**error {
                 Error::ForeignSocket { .. } => words.because(
-                    "somebody else put a socket where that of this process belongs, perhaps to be sent what is meant for \
-                     it; dipc sends nothing there",
+                    "someone else put a socket in the place of this process's socket, perhaps to intercept its messages; dipc sends nothing there",
                 ),
                 Error::NotASocket { .. } => {
                     words.because("a file with the name of its socket is in the way")
@@ -48,7 +47,7 @@ fn missing(reason: &MissingSocketReason) -> String {
         MissingSocketReason::Disabled { setting } => format!("{setting} switches it off"),
         MissingSocketReason::PathTooLong { length, limit } => too_long(*length, *limit),
         MissingSocketReason::NoFolder { path } => {
-            format!("the folder {} does not exist, or not any more", path.display())
+            format!("the folder {} does not exist, or no longer does", path.display())
         }
         MissingSocketReason::ReadOnly { path, mount } => {
             format!("{} is in a read-only file system (mounted at {mount})", path.display())
@@ -69,18 +68,18 @@ fn too_long(length: usize, limit: usize) -> String {
 pub(super) fn stale(evidence: &StaleSocketsEvidence) -> Words {
     match evidence {
         StaleSocketsEvidence::SamePid { count, folder } => Words::new(format!(
-            "{count} older socket{} with its pid in {}, left behind by processes that had it before",
+            "{count} older socket{} with its pid in {}, left behind by earlier processes with that pid",
             if *count == 1 { "" } else { "s" },
             folder.display()
         ))
-        .because("dipc goes by the start time in the name, and does not take them for this process's"),
+        .because(
+            "dipc checks the start time in the name, and does not confuse them with this process's socket",
+        ),
         StaleSocketsEvidence::Ended { count, example } => Words::new(format!(
             "sockets of processes that have ended: {count}, such as {}",
             example.display()
         ))
-        .because(
-            "a runtime that crashes or is killed leaves its socket behind; dipc does not take them for anything",
-        ),
+        .because("a runtime that crashes or is killed leaves its socket behind; dipc ignores such sockets"),
         other => Words::unknown(other),
     }
 }

@@ -208,7 +208,7 @@ pub(crate) fn starvation(chains: &AwaitChains) -> Option<String> {
     let count = elapsed_delays(chains);
     let delays = units::counted(count, "delay has elapsed and waits", "delays have elapsed and wait");
     (count > 0).then(|| {
-        format!("{delays} for a thread of the pool: all of its threads are busy or blocked (starvation); the stacks show by what")
+        format!("{delays} for a thread of the pool: all of its threads are busy or blocked (starvation); the stacks show the cause")
     })
 }
 

@@ -129,22 +129,19 @@ fn of_threads(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
         "pe" | "printexception" | "exceptions" => {
             line.check(&[
                 ("-nested", AS_EVER),
-                (
-                    "-lines",
-                    "lines of the source are not shown; dipc stack -p PID --lines shows those of a process",
-                ),
+                ("-lines", "source lines are not shown; dipc stack -p PID --lines shows them for a process"),
                 ("-ccw", "there is no COM on Linux"),
             ])?;
             line.check_values(1)?;
             line.view("exceptions", line.address())
         }
         "syncblk" | "locks" => {
-            line.check(&[("-all", "monitors are shown that are held or waited for; the others are not")])?;
+            line.check(&[("-all", "only monitors that are held or waited for are shown")])?;
             line.check_values(0)?;
             line.view("locks", None)
         }
         "lm" | "clrmodules" | "modules" => {
-            const ALL: &str = "all modules are shown, one a line, with address, size and path";
+            const ALL: &str = "all modules are shown, one per line, with address, size and path";
             line.check(&[("-verbose", ALL), ("-name", ALL), ("-segment", ALL)])?;
             line.check_values(0)?;
             line.view("modules", None)
@@ -181,7 +178,7 @@ fn of_objects(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
                 ("-all", AS_EVER),
                 (
                     "-nostacks",
-                    "each path begins with the kind of its root: leave out those of local variables",
+                    "each path begins with the kind of its root: leave out the paths of local variables",
                 ),
             ])?;
             line.check_values(1)?;
@@ -191,7 +188,7 @@ fn of_objects(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
         }
         "dumpasync" | "async" => {
             const TYPES: &str =
-                "dump analyze CORE objects --type TYPE lists objects, with Task those of tasks";
+                "dump analyze CORE objects --type TYPE lists objects, and --type Task the tasks";
             line.check(&[
                 ("-type", AS_EVER),
                 ("-coalesce", AS_EVER),
@@ -228,7 +225,7 @@ const OF_HEAP: [(&str, &str); 11] = [
     ("-mt", "dump analyze CORE objects --type TYPE lists the objects of a type, by its name"),
     ("-min", SIZES),
     ("-max", SIZES),
-    ("-gen", "generations are not shown; dipc report FILE gc has their sizes, of a recording"),
+    ("-gen", "generations are not shown; dipc report FILE gc shows their sizes in a recording"),
     ("-live", UNREACHED),
     ("-dead", UNREACHED),
     ("-thinlock", "dump analyze CORE locks shows the monitors that are held"),

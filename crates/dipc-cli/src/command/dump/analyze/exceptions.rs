@@ -175,11 +175,9 @@ fn line(text: &ExceptionText) -> String {
     let at = exception.address;
     let mut line = match (&exception.type_name, exception.identity) {
         (_, Identity::Other) => {
-            return format!(
-                "an exception that is not known: there is none at {at:#x}, to which the thread refers"
-            );
+            return format!("an unknown exception: the thread refers to {at:#x}, where there is none");
         }
-        (None, _) => format!("an exception whose type is not in the dump, at {at:#x}"),
+        (None, _) => format!("an exception of a type that is not in the dump, at {at:#x}"),
         (Some(name), _) => type_text(Some(name), at),
     };
     match &exception.message {

@@ -122,7 +122,8 @@ pub(super) fn holders_text(holders: Option<&Holders>) -> String {
     match holders {
         None => String::new(),
         Some(Holders::TooMany) => {
-            "What types retain: dump analyze CORE heap --sort retained (not computed here of so many objects)\n".to_owned()
+            "Retained sizes: dump analyze CORE heap --sort retained (not computed here for so many objects)\n"
+                .to_owned()
         }
         Some(Holders::Rows(rows)) => {
             let mut columns = Columns::new([

@@ -80,7 +80,7 @@ fn incomplete(monitors: &Monitors, heap: Option<&HeapStatistics>) -> String {
     let mut text = String::new();
     if monitors.is_incomplete {
         text.push_str(
-            "A part of the monitors is not in the dump: one with heaps has them (dipc dump --type heap)\n",
+            "Some monitors are not in the dump: a dump with heaps has them (dipc dump --type heap)\n",
         );
     }
     if heap.is_none_or(|heap| !heap.gaps.is_empty()) {
@@ -111,7 +111,7 @@ fn wait_text(analysis: &Analysis<'_>, thread: usize, wait: &ThreadWait, owner: u
         WaitedFor::Thread => format!("thread {method} waits for the end of thread {owner} (Thread.Join)"),
         WaitedFor::Task => format!("thread {method} waits for {object}, which thread {owner} runs"),
         WaitedFor::TaskInContext => format!(
-            "thread {method} waits for {object}, which goes on in the SynchronizationContext of this thread"
+            "thread {method} waits for {object}, which continues in the SynchronizationContext of this thread"
         ),
         WaitedFor::Monitor
         | WaitedFor::Lock

@@ -18,7 +18,7 @@ const COMMANDS: [(&str, &str); 38] = [
         "dump analyze CORE statics --type TYPE shows static fields, and object ADDRESS the fields of an object",
     ),
     ("dumpconcurrentdictionary", "dump analyze CORE object ADDRESS shows its fields"),
-    ("dumpexceptions", "dump analyze CORE objects --type Exception lists those of the heap"),
+    ("dumpexceptions", "dump analyze CORE objects --type Exception lists the exceptions of the heap"),
     ("dumpgcdata", "dipc report gc shows the collections of a recording"),
     ("dumpmd", "dump analyze CORE stacks --format json has module and token of each method"),
     ("dumpmodule", "dump analyze CORE modules lists the modules"),
@@ -52,7 +52,7 @@ const COMMANDS: [(&str, &str); 38] = [
         "traverseheap",
         "dump analyze CORE heap --format json has the heap by type, and --format html its graph",
     ),
-    ("verifyheap", "dump analyze CORE heap says what of the heap cannot be read"),
+    ("verifyheap", "dump analyze CORE heap shows how much of the heap cannot be read"),
     ("verifyobj", "dump analyze CORE object ADDRESS shows an object, or says that there is none"),
 ];
 

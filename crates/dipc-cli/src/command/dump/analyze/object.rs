@@ -142,8 +142,10 @@ fn text(
                 let _ = writeln!(text, "    {step}");
             }
         }
-        Some(Holders::Unreachable) => text.push_str("\nNo root that is known leads to it\n"),
-        Some(Holders::NotInHeap) => text.push_str("\nIt is not in the heap: a copy, or of an earlier heap\n"),
+        Some(Holders::Unreachable) => text.push_str("\nNo known root leads to it\n"),
+        Some(Holders::NotInHeap) => {
+            text.push_str("\nIt is not in the heap: a copy, or from an earlier heap\n")
+        }
     }
     text
 }

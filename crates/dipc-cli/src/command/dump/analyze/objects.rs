@@ -44,7 +44,7 @@ pub(super) fn print(
     if chosen.is_empty() {
         return Err(Failure::new(
             Exit::Failed,
-            format_args!("--type {}: the heap has no object of such a type", args.of),
+            format_args!("--type {}: the heap has no object of a matching type", args.of),
         )
         .with_help("the view 'heap' lists the types"));
     }

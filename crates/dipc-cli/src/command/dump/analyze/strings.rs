@@ -194,7 +194,7 @@ impl Report {
         );
         if self.not_compared > 0 {
             let _ =
-                writeln!(text, "{} were not compared: they are too many", units::count(self.not_compared));
+                writeln!(text, "{} were not compared: there are too many", units::count(self.not_compared));
         }
         if self.unreadable > 0 {
             let _ = writeln!(text, "{} cannot be read", units::count(self.unreadable));

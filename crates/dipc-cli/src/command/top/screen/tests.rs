@@ -187,7 +187,7 @@ fn keys_sort_filter_pause_and_quit() {
     press(&mut model, &[KeyCode::Char('w')]);
     assert!(model.take_flame_graph_request() && !model.take_flame_graph_request());
     press(&mut model, &[KeyCode::Char('?')]);
-    assert!(drawn(&mut model, 80, 24).iter().any(|line| line.contains("write all that was seen")));
+    assert!(drawn(&mut model, 80, 24).iter().any(|line| line.contains("write a flame graph")));
     for (width, height) in [(1, 1), (5, 3), (20, 5)] {
         drawn(&mut model, width, height);
     }

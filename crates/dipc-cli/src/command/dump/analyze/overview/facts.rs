@@ -30,12 +30,12 @@ pub(super) fn text(source: &Source, runtime: Option<&Runtime>, written: Option<&
             fact(
                 "Stripped",
                 &format!(
-                    "texts, buffers{numbers} and native memory were removed, and are shown as zeros or as missing"
+                    "strings, buffers{numbers} and native memory were removed, and are shown as zeros or as missing"
                 ),
             );
         }
         if let Some(truncation) = source.truncation() {
-            fact("Cut", &format!("the file was truncated, and is read as far as it goes: {truncation}"));
+            fact("Cut", &format!("the file is truncated; the part that is there was read: {truncation}"));
         }
         if let Some(limits) = core_advice::limits(source) {
             fact("Left out", &limits);
@@ -50,7 +50,7 @@ pub(super) fn text(source: &Source, runtime: Option<&Runtime>, written: Option<&
             fact("Names", "none: the form of its metadata is not known in this version");
         }
     } else if !runtime.is_measured() {
-        fact("Layout", "that of its major version: this build was not measured, and has passed the checks");
+        fact("Layout", "as of its major version: this build was not measured, but passed the checks");
     }
     text
 }

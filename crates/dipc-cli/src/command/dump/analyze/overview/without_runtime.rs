@@ -63,7 +63,7 @@ fn text(
     text.push('\n');
     text.push_str(&heading("Missing"));
     let missing = format!(
-        "{reason}. The runtime's data is in the part that is missing: managed frames, exceptions, locks and heap are not known; {}\n",
+        "{reason}. The runtime's data is in the missing part: managed frames, exceptions, locks and heap are not known; {}\n",
         core_advice::better(source)
     );
     text.push_str(&width::wrapped(&missing, width));
