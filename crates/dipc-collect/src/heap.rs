@@ -1,11 +1,14 @@
 //! A heap, from a session that makes the runtime collect.
 
+use std::convert::Infallible;
+
 use dipc_client::{BufferMode, LiveReader, OptionalFeature, Rundown, Session, SessionConfig, Target};
 use gcdump::{HeapGraph, HeapGraphBuilder};
 
+use crate::live_stream::{EventConsumer, LiveStream};
 use crate::module_types::ModuleTypes;
 use crate::observer::Observer;
-use crate::stream::{self, Consumer, Limits, StreamEnd};
+use crate::stream::{self, Limits, StreamEnd};
 
 /// Returns the configuration of a session that makes the runtime collect and send its heap. The buffer has to
 /// hold the whole heap in runtimes that do not wait when it is full.
@@ -33,9 +36,10 @@ pub fn read(
     // The runtime collects before it answers, or before it handles the stop; .NET Core 3.1 sends nothing until
     // then. A runtime that waits when its buffer is full is stopped when the heap has ended.
     let stops_at_once = session.dropped_features().contains(&OptionalFeature::BlockWhenFull);
-    let mut heap = LiveHeap { reader: LiveReader::in_whole_order(), builder, stops_at_once };
-    let Ok(end) = stream::run(session, &mut heap, limits, observer);
-    let LiveHeap { reader, builder, .. } = heap;
+    let heap = LiveHeap { builder, stops_at_once };
+    let mut stream = LiveStream::new(LiveReader::in_whole_order(), heap);
+    let Ok(end) = stream::run(session, &mut stream, limits, observer);
+    let (reader, LiveHeap { builder, .. }) = stream.into_parts();
     (ReceivedHeap { reader, builder }, end)
 }
 
@@ -89,46 +93,20 @@ pub enum HeapError {
 
 /// A heap with events that are still arriving.
 struct LiveHeap {
-    reader: LiveReader,
     builder: HeapGraphBuilder,
     /// True if the session is stopped as soon as it runs.
     stops_at_once: bool,
 }
 
-impl LiveHeap {
-    fn add_events(&mut self) {
-        let Self { reader, builder, .. } = self;
-        reader.for_each(|event| builder.add(event));
-    }
-}
+impl EventConsumer for LiveHeap {
+    type Error = Infallible;
 
-impl Consumer for LiveHeap {
-    type Error = std::convert::Infallible;
-
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
-        self.reader.feed(bytes);
-        self.add_events();
-        Ok(())
-    }
-
-    fn pause(&mut self) -> Result<(), Self::Error> {
-        self.reader.release();
-        self.add_events();
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), Self::Error> {
-        self.reader.end_of_input();
-        self.add_events();
+    fn read(&mut self, reader: &mut LiveReader, _: bool) -> Result<(), Infallible> {
+        reader.for_each(|event| self.builder.add(event));
         Ok(())
     }
 
     fn is_satisfied(&self) -> bool {
-        // An unreadable stream yields no more events.
-        self.stops_at_once || self.builder.has_ended() || self.reader.unreadable().is_some()
-    }
-
-    fn is_whole(&self) -> bool {
-        self.reader.is_whole()
+        self.stops_at_once || self.builder.has_ended()
     }
 }

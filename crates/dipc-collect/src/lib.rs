@@ -4,6 +4,7 @@
 //! the protocol (`dipc-client`), nor for reading the collected files (`nettrace`, `gcdump`).
 //!
 //! - [`stream`]: the stream of one session, until a limit, the caller or the runtime ends it.
+//! - [`live_stream`]: the events of that stream while they arrive.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`Retention`]: limits on the files that are kept.
@@ -36,6 +37,7 @@
 mod bundle;
 mod dump_watch;
 pub mod heap;
+pub mod live_stream;
 mod module_types;
 mod observer;
 mod retention;
