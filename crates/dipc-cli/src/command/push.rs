@@ -435,13 +435,7 @@ fn sample(
         reader.for_each(|event| builder.add(event));
         Ok(false)
     });
-    let limits = Limits {
-        address: runtime.address().clone(),
-        pid: None,
-        duration: Some(args.duration()),
-        silence: args.timeout,
-        interrupts: interrupts.clone(),
-    };
+    let limits = Limits::new(runtime, None, args.timeout, interrupts).with_duration(Some(args.duration()));
     let end = recorder::run(session, &mut stream, &limits)?;
     let (reader, _) = stream.into_parts();
     let inside =

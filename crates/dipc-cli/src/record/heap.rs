@@ -55,14 +55,8 @@ impl HeapRequest {
         let config = heap::session_config(self.buffer_mb);
         let session = start_unless_interrupted(&source.target, &config, &self.interrupts)?;
         messages::detail(format_args!("Session        : {} by {}", session.id(), session.command()));
-        let limits = Limits {
-            address: source.target.address().clone(),
-            pid: source.pid,
-            duration: None,
-            silence: self.timeout,
-            interrupts: self.interrupts.clone(),
-        };
-        let (heap, end) = heap::read(session, self.graph.builder(), &limits.of_stream(), &mut Messages);
+        let limits = Limits::new(&source.target, source.pid, self.timeout, &self.interrupts);
+        let (heap, end) = heap::read(session, self.graph.builder(), &limits.stream, &mut Messages);
         let objects = heap.object_count();
         let exit =
             limits.end(end).report(&format!("{} objects came", units::count(objects as u64)), "used")?;

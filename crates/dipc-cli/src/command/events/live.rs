@@ -85,14 +85,9 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
         is_start_said: false,
     };
     let mut stream = LiveStream::new(LiveReader::new(MAX_DELAY), events);
-    let limits = Limits {
-        address: source.target.address().clone(),
-        pid: source.pid,
-        // As with trace, a duration of zero means no limit.
-        duration: live.duration.filter(|duration| !duration.is_zero()),
-        silence: timeout,
-        interrupts: interrupts.clone(),
-    };
+    // As with trace, a duration of zero means no limit.
+    let duration = live.duration.filter(|duration| !duration.is_zero());
+    let limits = Limits::new(&source.target, source.pid, timeout, &interrupts).with_duration(duration);
     let exit = recorder::run(session, &mut stream, &limits);
     let (reader, mut events) = stream.into_parts();
     let exit = exit.and_then(|end| events.report(&reader, end));

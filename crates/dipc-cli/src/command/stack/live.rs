@@ -78,13 +78,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
             reader.for_each(|event| stacks.add(event));
             Ok(false)
         });
-        let limits = Limits {
-            address: target.address().clone(),
-            pid,
-            duration: Some(duration),
-            silence: args.timeout,
-            interrupts: interrupts.clone(),
-        };
+        let limits = Limits::new(target, pid, args.timeout, interrupts).with_duration(Some(duration));
         let end = recorder::run(session, &mut stream, &limits)?;
         let (reader, _) = stream.into_parts();
         let inside =

@@ -70,13 +70,7 @@ fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<C
         if is_first {
             resume(&source.target);
         }
-        let limits = Limits {
-            address: source.target.address().clone(),
-            pid: source.pid,
-            duration: None,
-            silence: args.timeout,
-            interrupts: interrupts.clone(),
-        };
+        let limits = Limits::new(&source.target, source.pid, args.timeout, interrupts);
         let listener = Listener {
             list: CounterList::default(),
             client: settings.client.clone(),
