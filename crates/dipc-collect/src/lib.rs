@@ -3,8 +3,9 @@
 //! **Use it** to record, or to take heaps, in an agent with messages of its own. **Not for** single commands of
 //! the protocol (`dipc-client`), nor for reading the collected files (`nettrace`, `gcdump`).
 //!
-//! - [`stream`]: the stream of one session, until a limit, the caller or the runtime ends it.
-//! - [`live_stream`]: the events of that stream while they arrive.
+//! - [`session`]: the start of a session, which can be given up.
+//! - [`stream`]: its stream, until a limit, the caller or the runtime ends it.
+//! - [`live_stream`]: the events of the stream while they arrive.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`Retention`]: limits on the files that are kept.
@@ -41,6 +42,7 @@ pub mod live_stream;
 mod module_types;
 mod observer;
 mod retention;
+pub mod session;
 mod stop;
 pub mod stream;
 

@@ -21,6 +21,8 @@ pub enum Note {
         /// The time for which it has run at least.
         limit: Duration,
     },
+    /// A session without a rundown began: the runtime cannot choose the keywords of its rundown.
+    RundownLeftOut,
 }
 
 impl Observer for () {
