@@ -19,15 +19,16 @@
 //!
 //! ```no_run
 //! use dipc_client::Target;
+//! use dipc_collect::heap::{self, HeapRequest};
 //! use dipc_collect::stream::Limits;
-//! use dipc_collect::{ModuleTypes, StopSignal, heap};
+//! use dipc_collect::{ModuleTypes, StopSignal};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let target = Target::from_pid(1234)?;
-//!     let session = target.start_session(&heap::session_config(1024))?;
 //!     let limits = Limits::new(StopSignal::new()).with_pid(target.pid());
-//!     let (received, _end) = heap::read(session, gcdump::HeapGraphBuilder::new(), &limits, &mut ());
-//!     let graph = received.finish(&target, &mut ModuleTypes::of(target.pid()))?;
+//!     let mut modules = ModuleTypes::of(target.pid());
+//!     let heap = heap::collect(&target, &HeapRequest::new(1024), &mut modules, &limits, &mut ())?;
+//!     let graph = heap.graph?;
 //!     println!("{} objects", graph.object_count());
 //!     Ok(())
 //! }

@@ -72,6 +72,11 @@ impl Limits {
         self
     }
 
+    /// The signal that stops the session.
+    pub const fn stop_signal(&self) -> &StopSignal {
+        &self.stop
+    }
+
     /// The time after which the session is stopped.
     pub const fn duration(&self) -> Option<Duration> {
         self.duration

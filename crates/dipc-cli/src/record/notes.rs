@@ -17,6 +17,12 @@ impl Observer for Messages {
             Note::RundownLeftOut => messages::note(
                 "The runtime cannot choose the keywords of its rundown: recording without rundown.",
             ),
+            Note::SessionStarted { id, command } => {
+                messages::detail(format_args!("Session        : {id} by {command}"));
+            }
+            Note::NothingCollected { .. } => messages::note(
+                "Waiting        : the runtime collected nothing; if it is still starting, it will now",
+            ),
             _ => {}
         }
     }
