@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use dipc_client::{Providers, SessionConfig, Target};
+use dipc_collect::heap::{self, HeapRequest};
 use dipc_collect::stream::{self, Limits, Piece};
-use dipc_collect::{ModuleTypes, StopSignal, heap};
+use dipc_collect::{ModuleTypes, StopSignal};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
@@ -26,9 +27,9 @@ pub(crate) fn collect(
     out: &mut dyn Write,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let limits = Limits::new(StopSignal::new()).with_pid(target.pid());
-    let session = target.start_session(&heap::session_config(1024))?;
-    let (received, _) = heap::read(session, gcdump::HeapGraphBuilder::new(), &limits, &mut ());
-    let graph = received.finish(target, &mut ModuleTypes::of(target.pid()))?;
+    let mut modules = ModuleTypes::of(target.pid());
+    let heap = heap::collect(target, &HeapRequest::new(1024), &mut modules, &limits, &mut ())?;
+    let graph = heap.graph?;
     gcdump::file::write(&graph, File::create(folder.join("heap.gcdump"))?)?;
     writeln!(out, "heap: {} objects", graph.object_count())?;
 

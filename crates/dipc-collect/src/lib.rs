@@ -3,7 +3,9 @@
 //! **Use it** to record, or to take heaps, in an agent with messages of its own. **Not for** single commands of
 //! the protocol (`dipc-client`), nor for reading the collected files (`nettrace`, `gcdump`).
 //!
-//! - [`stream`]: the stream of one session, until a limit, the caller or the runtime ends it.
+//! - [`session`]: the start of a session, which can be given up.
+//! - [`stream`]: its stream, until a limit, the caller or the runtime ends it.
+//! - [`live_stream`]: the events of the stream while they arrive.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`Retention`]: limits on the files that are kept.
@@ -17,15 +19,16 @@
 //!
 //! ```no_run
 //! use dipc_client::Target;
+//! use dipc_collect::heap::{self, HeapRequest};
 //! use dipc_collect::stream::Limits;
-//! use dipc_collect::{ModuleTypes, StopSignal, heap};
+//! use dipc_collect::{ModuleTypes, StopSignal};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let target = Target::from_pid(1234)?;
-//!     let session = target.start_session(&heap::session_config(1024))?;
 //!     let limits = Limits::new(StopSignal::new()).with_pid(target.pid());
-//!     let (received, _end) = heap::read(session, gcdump::HeapGraphBuilder::new(), &limits, &mut ());
-//!     let graph = received.finish(&target, &mut ModuleTypes::of(target.pid()))?;
+//!     let mut modules = ModuleTypes::of(target.pid());
+//!     let heap = heap::collect(&target, &HeapRequest::new(1024), &mut modules, &limits, &mut ())?;
+//!     let graph = heap.graph?;
 //!     println!("{} objects", graph.object_count());
 //!     Ok(())
 //! }
@@ -36,9 +39,11 @@
 mod bundle;
 mod dump_watch;
 pub mod heap;
+pub mod live_stream;
 mod module_types;
 mod observer;
 mod retention;
+pub mod session;
 mod stop;
 pub mod stream;
 

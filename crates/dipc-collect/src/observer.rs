@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use dipc_client::SessionId;
+
 /// The receiver of remarks while something is collected. Use `()` to ignore them.
 pub trait Observer {
     /// Takes a remark. Called between two reads: it must not block.
@@ -20,6 +22,20 @@ pub enum Note {
         createdump: u32,
         /// The time for which it has run at least.
         limit: Duration,
+    },
+    /// A session without a rundown began: the runtime cannot choose the keywords of its rundown.
+    RundownLeftOut,
+    /// A session began.
+    SessionStarted {
+        /// The runtime's id of the session.
+        id: SessionId,
+        /// The form of CollectTracing that the runtime accepted.
+        command: &'static str,
+    },
+    /// The runtime collected nothing, as one that is starting does: it is asked once more after `wait`.
+    NothingCollected {
+        /// The time until the next session.
+        wait: Duration,
     },
 }
 

@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Maximum wait between two looks at a signal.
+const TICK: Duration = Duration::from_millis(50);
 
 /// A request to end a collection. Clones share one state.
 ///
@@ -44,6 +49,18 @@ impl StopSignal {
         let next = |level: u8| Some(level.saturating_add(1).min(CANCELLED));
         // The closure always returns a level.
         let _ = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+    }
+
+    /// Waits for this time, or until the collection is stopped or cancelled. Returns true if it was.
+    pub fn wait(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if self.is_stopped() || left.is_zero() {
+                return self.is_stopped();
+            }
+            thread::sleep(left.min(TICK));
+        }
     }
 
     /// Returns true if the collection was stopped or cancelled.

@@ -72,6 +72,16 @@ impl Limits {
         self
     }
 
+    /// The signal that stops the session.
+    pub const fn stop_signal(&self) -> &StopSignal {
+        &self.stop
+    }
+
+    /// The time after which the session is stopped.
+    pub const fn duration(&self) -> Option<Duration> {
+        self.duration
+    }
+
     fn is_over(&self, start: Instant) -> bool {
         self.duration.is_some_and(|duration| start.elapsed() >= duration)
     }
@@ -149,11 +159,6 @@ pub enum Ending {
 }
 
 impl StreamEnd {
-    /// Creates the end of a stream that took no time.
-    pub const fn new(ending: Ending) -> Self {
-        Self { ending, elapsed: Duration::ZERO }
-    }
-
     /// Returns true if the runtime sent everything, including the end of the stream.
     pub const fn is_whole(&self) -> bool {
         matches!(self.ending, Ending::Whole { .. })

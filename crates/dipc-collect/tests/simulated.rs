@@ -10,9 +10,11 @@ use std::fs;
 use std::time::Duration;
 
 use dipc_client::{Level, ProviderConfig, Session, SessionConfig, Target};
+use dipc_collect::heap::{self, CollectedHeap, HeapError, HeapRequest};
+use dipc_collect::session::StartError;
 use dipc_collect::stream::{self, Ending, Limits, Piece, StreamEnd};
-use dipc_collect::{ModuleTypes, StopSignal, heap};
-use dipc_sim::{Builder, Fault, Runtime, Version};
+use dipc_collect::{ModuleTypes, Note, Observer, StopSignal};
+use dipc_sim::{Builder, CommandId, Fault, Runtime, ScopedFault, Version};
 use tempfile::TempDir;
 
 /// A runtime with sessions that replay a recording of a heap.
@@ -126,28 +128,75 @@ fn an_error_of_the_consumer_ends_the_session() {
     assert_eq!(error, "the disk is full");
 }
 
-#[test]
-fn a_heap_is_read_from_its_session() {
-    let simulation = Simulation::start(runtime());
-    let target = simulation.target();
-    let session = target.start_session(&heap::session_config(64)).unwrap();
-    let (received, end) = heap::read(session, gcdump::HeapGraphBuilder::new(), &unlimited(), &mut ());
-    assert!(end.is_whole(), "{end:?}");
-    let objects = received.object_count();
-    let graph = received.finish(&target, &mut ModuleTypes::of(None)).unwrap();
-    assert!(objects > 1000 && graph.object_count() as usize >= objects, "{objects}");
+/// Collects the heap of a runtime, and returns the notes meanwhile. `on_note` is called with each.
+fn collect_heap(runtime: Builder, limits: &Limits, on_note: impl Fn(&Note)) -> (CollectedHeap, Vec<Note>) {
+    struct Notes<F>(Vec<Note>, F);
+    impl<F: Fn(&Note)> Observer for Notes<F> {
+        fn note(&mut self, note: Note) {
+            self.1(&note);
+            self.0.push(note);
+        }
+    }
+    let simulation = Simulation::start(runtime);
+    let mut notes = Notes(Vec::new(), on_note);
+    let (request, mut modules) = (HeapRequest::new(64), ModuleTypes::of(None));
+    let heap = heap::collect(&simulation.target(), &request, &mut modules, limits, &mut notes).unwrap();
+    (heap, notes.0)
+}
+
+/// A runtime with sessions that have no heap.
+fn runtime_without_heap() -> Builder {
+    let runtime = Runtime::builder().version(Version::NET9).end_with_recording();
+    runtime.replay(testdata::bytes("traces/net10-exceptions.nettrace.xz"))
 }
 
 #[test]
-fn a_session_without_a_heap_says_so() {
-    let runtime = Runtime::builder().version(Version::NET9).end_with_recording();
-    let runtime = runtime.replay(testdata::bytes("traces/net10-all.nettrace.xz"));
-    let simulation = Simulation::start(runtime);
-    let target = simulation.target();
-    let session = target.start_session(&heap::session_config(64)).unwrap();
-    let (received, _) = heap::read(session, gcdump::HeapGraphBuilder::new(), &unlimited(), &mut ());
-    let error = received.finish(&target, &mut ModuleTypes::of(None)).unwrap_err();
-    assert!(error.to_string().starts_with("the runtime sent no heap dump: "), "{error}");
+fn a_heap_is_read_from_its_session() {
+    let (heap, notes) = collect_heap(runtime(), &unlimited(), |_| {});
+    assert!(heap.end.is_whole(), "{:?}", heap.end);
+    let graph = heap.graph.unwrap();
+    assert!(heap.object_count > 1000, "{}", heap.object_count);
+    assert!(graph.object_count() as usize >= heap.object_count, "{}", heap.object_count);
+    assert!(matches!(notes[..], [Note::SessionStarted { command: "CollectTracing4", .. }]), "{notes:?}");
+}
+
+#[test]
+fn a_runtime_that_is_starting_is_asked_once_more() {
+    // The stream of the first session ends after its header.
+    let first = ScopedFault::new(Fault::CloseInStream { after: 600 }).on(CommandId::COLLECT_TRACING_4).nth(1);
+    let (heap, notes) = collect_heap(runtime().scoped_fault(first), &unlimited(), |_| {});
+    assert!(heap.graph.is_ok() && heap.end.is_whole(), "{heap:?}");
+    assert!(matches!(notes[..], [_, Note::NothingCollected { .. }, _]), "{notes:?}");
+}
+
+#[test]
+fn a_runtime_that_collects_nothing_is_asked_twice() {
+    let (heap, notes) = collect_heap(runtime_without_heap(), &unlimited(), |_| {});
+    assert!(matches!(heap.graph, Err(HeapError::NothingCollected)), "{heap:?}");
+    assert_eq!(notes.len(), 3, "{notes:?}");
+}
+
+#[test]
+fn a_stop_ends_the_wait_for_a_runtime_that_is_starting() {
+    let stop = StopSignal::new();
+    let (heap, notes) = collect_heap(runtime_without_heap(), &Limits::new(stop.clone()), |note| {
+        if matches!(note, Note::NothingCollected { .. }) {
+            stop.stop();
+        }
+    });
+    assert!(matches!(heap.graph, Err(HeapError::Stopped)), "{heap:?}");
+    assert_eq!(notes.len(), 2, "{notes:?}");
+}
+
+#[test]
+fn a_session_that_is_not_answered_can_be_given_up() {
+    let simulation = Simulation::start(runtime().fault(Fault::NeverAnswer));
+    let stop = StopSignal::new();
+    stop.stop();
+    let (limits, mut modules) = (Limits::new(stop), ModuleTypes::of(None));
+    let request = HeapRequest::new(64);
+    let error = heap::collect(&simulation.target(), &request, &mut modules, &limits, &mut ()).unwrap_err();
+    assert!(matches!(error, StartError::Stopped), "{error}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use dipc_client::{DumpType, ErrorKind};
 use dipc_collect::StopSignal;
+use dipc_collect::session::StartError;
 use jiff::Timestamp;
 
 use crate::process::Watched;
@@ -156,6 +157,15 @@ pub enum ArtifactError {
     /// The collection was cancelled.
     #[error("the collection was cancelled")]
     Cancelled,
+}
+
+impl From<StartError> for ArtifactError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Failed(error) => Self::Client(error),
+            _ => Self::Cancelled,
+        }
+    }
 }
 
 impl ArtifactError {

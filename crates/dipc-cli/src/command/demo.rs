@@ -98,13 +98,8 @@ fn record(pid: u32, path: &Path) -> Outcome {
         .target
         .start_session(&SessionConfig::new(Selection::new(&SelectionRequest::default())?.configs()))?;
     sink.begin()?;
-    let limits = Limits {
-        address: found.target.address().clone(),
-        pid: None,
-        duration: Some(DURATION),
-        silence: TIMEOUT,
-        interrupts: Interrupts::watch()?,
-    };
+    let limits =
+        Limits::new(&found.target, None, TIMEOUT, &Interrupts::watch()?).with_duration(Some(DURATION));
     let recorded = recorder::record(session, &mut sink, &limits, None)?;
     messages::note(recorded.summary(&sink, None));
     recorded.report(false)

@@ -13,6 +13,7 @@ use clap::{ArgGroup, Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use clr_counters::otlp::rejected_points;
 use dipc_client::{LiveReader, SessionConfig, Target};
+use dipc_collect::live_stream::LiveStream;
 use hyper::header::{HeaderName, HeaderValue};
 use nettrace_export::{CausalGrouping, Format, Metric, Options, Profile, ProfileBuilder, WriteOptions};
 use tokio::runtime::Runtime;
@@ -32,7 +33,6 @@ use crate::process::candidates::application_name;
 use crate::process::peer::local_process;
 use crate::process::target::{FoundTarget, TargetSelector, endpoints_of_name};
 use crate::record::kernel_samples::{LiveSamples, SamplerChoice, into_processor_time};
-use crate::record::live_stream::LiveStream;
 use crate::record::names::for_each_method;
 use crate::record::recorder::{self, Limits};
 use crate::record::selection::sampler;
@@ -430,22 +430,19 @@ fn sample(
     let config = SessionConfig::new([sampler()]);
     let session = start_unless_interrupted(runtime, &config, interrupts)?;
     let options = args.profile_options(metric).with_kinds(true);
-    let mut stream =
-        LiveStream { reader: LiveReader::new(MAX_DELAY), consumer: ProfileBuilder::new(options) };
-    let limits = Limits {
-        address: runtime.address().clone(),
-        pid: None,
-        duration: Some(args.duration()),
-        silence: args.timeout,
-        interrupts: interrupts.clone(),
-    };
+    let mut builder = ProfileBuilder::new(options);
+    let mut stream = LiveStream::reading(LiveReader::new(MAX_DELAY), |reader| {
+        reader.for_each(|event| builder.add(event));
+        Ok(false)
+    });
+    let limits = Limits::new(runtime, None, args.timeout, interrupts).with_duration(Some(args.duration()));
     let end = recorder::run(session, &mut stream, &limits)?;
-    let LiveStream { reader, consumer } = stream;
+    let (reader, _) = stream.into_parts();
     let inside =
         stream_stats::report_damage(reader.events(), reader.unreadable(), "the readable part is sent");
     let is_unasked = end.is_unasked();
     let exit = end.report("a profile was sampled", "sent")?;
-    let (profile, _) = profile::finish(consumer, reader.info())?;
+    let (profile, _) = profile::finish(builder, reader.info())?;
     Ok((profile, SessionEnd { exit: exit.join(inside), is_unasked }))
 }
 

@@ -537,13 +537,7 @@ impl RecordingSettings {
     }
 
     fn limits(&self, source: &Source) -> Limits {
-        Limits {
-            address: source.target.address().clone(),
-            pid: source.pid,
-            duration: self.duration,
-            silence: self.timeout,
-            interrupts: self.interrupts.clone(),
-        }
+        Limits::new(&source.target, source.pid, self.timeout, &self.interrupts).with_duration(self.duration)
     }
 
     /// Returns true if the runtime lists its methods at the end.

@@ -3,7 +3,7 @@
 //! # Modules
 //!
 //! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
-//!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `notes`: remarks of dipc-collect in words.
+//!   a consumer: `sink` (a file), `heap`, `flight`, or the live events of dipc-collect. `notes`: remarks of dipc-collect in words.
 //!   `stopping_event`, `stream_stats`: its end and its figures. `absent_events`: its gaps. `watch`: several
 //!   processes at once, with a session each.
 //! - `silence`: events that the end of another session has stopped, requested again.
@@ -19,7 +19,6 @@ pub(crate) mod absent_events;
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;
-pub(crate) mod live_stream;
 pub(crate) mod names;
 pub(crate) mod notes;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -12,8 +12,18 @@ pub(crate) struct Messages;
 
 impl Observer for Messages {
     fn note(&mut self, note: Note) {
-        if let Note::CreatedumpRuns { pid, createdump, .. } = note {
-            warn_of_createdump(pid, createdump);
+        match note {
+            Note::CreatedumpRuns { pid, createdump, .. } => warn_of_createdump(pid, createdump),
+            Note::RundownLeftOut => messages::note(
+                "The runtime cannot choose the keywords of its rundown: recording without rundown.",
+            ),
+            Note::SessionStarted { id, command } => {
+                messages::detail(format_args!("Session        : {id} by {command}"));
+            }
+            Note::NothingCollected { .. } => messages::note(
+                "Waiting        : the runtime collected nothing; if it is still starting, it will now",
+            ),
+            _ => {}
         }
     }
 }

@@ -27,22 +27,17 @@ const ANSWER: Duration = Duration::from_secs(1);
 /// The limits of a session; reaching any of them ends it.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
-    /// The process on this machine, if it is known.
-    pub(crate) pid: Option<u32>,
     /// The address of the stream's runtime, for messages.
-    pub(crate) address: Address,
-    /// Stop after this time; without it the user stops.
-    pub(crate) duration: Option<Duration>,
-    /// The time limit for the silence of a stopped session.
-    pub(crate) silence: Duration,
-    pub(crate) interrupts: Interrupts,
+    address: Address,
+    pub(super) stream: stream::Limits,
 }
 
 /// The end of a session's stream.
 #[derive(Debug)]
 pub(crate) struct StreamEnd {
     address: Address,
-    end: stream::StreamEnd,
+    ending: Ending,
+    elapsed: Duration,
 }
 
 /// Passes the stream to `consumer` until it ends, the time is over, or the user or the consumer ends it. An
@@ -52,23 +47,29 @@ pub(crate) fn run<C: Consumer<Error = Failure>>(
     consumer: &mut C,
     limits: &Limits,
 ) -> Result<StreamEnd, Failure> {
-    let end = stream::run(session, consumer, &limits.of_stream(), &mut Messages)?;
+    let end = stream::run(session, consumer, &limits.stream, &mut Messages)?;
     Ok(limits.end(end))
 }
 
 impl Limits {
-    /// The limits of the stream.
-    pub(crate) fn of_stream(&self) -> stream::Limits {
-        stream::Limits::new(self.interrupts.stop_signal())
-            .with_pid(self.pid)
-            .with_duration(self.duration)
-            .with_silence(self.silence)
-            .with_final_stop()
+    /// Creates limits of a session of the target, without a duration: the user stops it. `pid` is its process on
+    /// this machine, if it is known, and `silence` the time limit for the silence of the stopped session.
+    pub(crate) fn new(target: &Target, pid: Option<u32>, silence: Duration, interrupts: &Interrupts) -> Self {
+        let stream = stream::Limits::new(interrupts.stop_signal());
+        Self {
+            address: target.address().clone(),
+            stream: stream.with_pid(pid).with_silence(silence).with_final_stop(),
+        }
+    }
+
+    /// Sets the time after which the session is stopped.
+    pub(crate) fn with_duration(self, duration: Option<Duration>) -> Self {
+        Self { stream: self.stream.with_duration(duration), ..self }
     }
 
     /// Adds to the end of a stream what messages need.
     pub(crate) fn end(&self, end: stream::StreamEnd) -> StreamEnd {
-        StreamEnd { address: self.address.clone(), end }
+        StreamEnd { address: self.address.clone(), ending: end.ending, elapsed: end.elapsed }
     }
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn record(
     limits: &Limits,
     stopping_event: Option<StoppingEvent>,
 ) -> Result<RecordingResult, Failure> {
-    let line = LiveLine::new(limits.duration);
+    let line = LiveLine::new(limits.stream.duration());
     let mut recording = Recording { sink, stats: StreamStats::new(stopping_event), line };
     let end = run(session, &mut recording, limits)?;
     let Recording { sink, stats, line } = recording;
@@ -191,17 +192,17 @@ fn or_lost(exit: Exit, stats: &StreamStats, fail_on_loss: bool) -> Exit {
 impl StreamEnd {
     /// The time from the first read to the end.
     pub(crate) const fn elapsed(&self) -> Duration {
-        self.end.elapsed
+        self.elapsed
     }
 
     /// Returns true if the runtime sent everything, including the end of the stream.
     pub(crate) const fn is_whole(&self) -> bool {
-        self.end.is_whole()
+        matches!(self.ending, Ending::Whole { .. })
     }
 
     /// Returns true if the stream ended by itself, most likely with its process.
     pub(crate) fn is_unasked(&self) -> bool {
-        match &self.end.ending {
+        match &self.ending {
             Ending::Whole { asked } => !asked,
             Ending::Cut(error) => error.as_ref().is_none_or(|error| error.kind() != ErrorKind::TimedOut),
             _ => false,
@@ -225,7 +226,7 @@ impl StreamEnd {
     /// Prints why the stream ended, unless it was asked to, and returns the exit code. `what` is the amount
     /// received before, such as "9 bytes were kept", and `done` what happened to it, such as "kept".
     pub(crate) fn report(self, what: &str, done: &str) -> Outcome {
-        match self.end.ending {
+        match self.ending {
             Ending::Whole { asked: true } => Ok(Exit::Done),
             Ending::Whole { asked: false } => {
                 messages::note("The runtime ended the session by itself; the recording is complete.");
@@ -273,13 +274,13 @@ fn timed_out(address: &Address, what: &str, after: Duration, stop_failed: Option
 
 #[cfg(test)]
 impl StreamEnd {
-    /// The end of a stream that the user abandoned.
-    pub(crate) fn abandoned(address: Address) -> Self {
-        Self { address, end: stream::StreamEnd::new(Ending::Abandoned) }
+    /// The end of a target's stream that the user abandoned.
+    pub(crate) fn abandoned(target: &Target) -> Self {
+        Self { address: target.address().clone(), ending: Ending::Abandoned, elapsed: Duration::ZERO }
     }
 
-    /// The end of a stream that the runtime has ended.
-    pub(crate) fn whole(address: Address) -> Self {
-        Self { address, end: stream::StreamEnd::new(Ending::Whole { asked: true }) }
+    /// The end of a target's stream that the runtime has ended.
+    pub(crate) fn whole(target: &Target) -> Self {
+        Self { ending: Ending::Whole { asked: true }, ..Self::abandoned(target) }
     }
 }

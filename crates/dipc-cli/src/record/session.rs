@@ -1,21 +1,17 @@
 //! The start of a session.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use dipc_client::{Error, OptionalFeature, PortRuntime, Rundown, Session, SessionConfig, Target};
+use dipc_client::{Error, PortRuntime, Session, SessionConfig, Target};
+use dipc_collect::session::{self, StartError};
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
+use crate::record::notes::Messages;
 use crate::record::selection::Selection;
 use crate::render::messages;
-
-/// Maximum wait between checks for an interrupt.
-const TICK: Duration = Duration::from_millis(50);
-/// The time limit for the answer to an interrupted session request.
-const ABANDON: Duration = Duration::from_millis(500);
 
 /// The time limit for asking whether there is a sampler. A recording does not depend on the answer.
 const SAMPLER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -63,37 +59,15 @@ pub(crate) fn start_unless(
     collect: &SessionConfig,
     is_over: impl Fn() -> bool,
 ) -> Result<Session, Failure> {
-    let (sender, answer) = mpsc::channel();
-    let (target, collect) = (target.clone(), collect.clone());
-    // A session without a receiver is dropped there, which stops it.
-    thread::spawn(move || drop(sender.send(start(&target, collect))));
-    loop {
-        match answer.recv_timeout(TICK) {
-            Ok(started) => return started.map_err(refused),
-            Err(RecvTimeoutError::Timeout) if !is_over() => {}
-            Err(_) => break,
-        }
-    }
-    // A runtime that answers at all does so at once, and its session must not outlive this program.
-    drop(answer.recv_timeout(ABANDON));
-    Err(Failure::new(Exit::Failed, "interrupted before the session began; nothing was recorded"))
+    session::start(target, collect, is_over, &mut Messages).map_err(not_started)
 }
 
-/// Starts the session. If the runtime cannot choose the keywords of its rundown, none is requested for a
-/// profile that needs only a few of them.
-fn start(target: &Target, collect: SessionConfig) -> Result<Session, Error> {
-    match target.start_session(&collect) {
-        Err(Error::UnsupportedOption { feature: OptionalFeature::RundownKeyword, .. }) => {
-            messages::note(
-                "The runtime cannot choose the keywords of its rundown: recording without rundown.",
-            );
-            target.start_session(&collect.with_rundown(Rundown::Off))
-        }
-        outcome => outcome,
-    }
-}
-
-fn refused(error: Error) -> Failure {
+/// The failure of a session that did not begin.
+pub(crate) fn not_started(error: StartError) -> Failure {
+    let error = match error {
+        StartError::Failed(error) => error,
+        _ => return Failure::new(Exit::Failed, "interrupted before the session began; nothing was recorded"),
+    };
     let is_refusal = matches!(error, Error::Refused { .. });
     let failure = Failure::from(error);
     if is_refusal {

@@ -93,13 +93,7 @@ impl<'i> SharedLimits<'i> {
     /// Returns the limits of a session that begins now. The duration counts from the first session.
     pub(crate) fn of_session(&self, source: &Source) -> Limits {
         self.begun().get_or_insert_with(Instant::now);
-        Limits {
-            address: source.target.address().clone(),
-            pid: source.pid,
-            duration: self.time_left(),
-            silence: self.timeout,
-            interrupts: self.interrupts.clone(),
-        }
+        Limits::new(&source.target, source.pid, self.timeout, self.interrupts).with_duration(self.time_left())
     }
 
     /// The time left; `None` without a limit.

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use dipc_client::Startup;
-use dipc_collect::heap::{self, HeapError};
+use dipc_collect::heap::{self, HeapError, HeapRequest};
 use dipc_collect::stream::Limits;
 use dipc_collect::{ModuleTypes, StopSignal};
-use gcdump::HeapGraphBuilder;
 
 use super::stream::require_end;
 use super::{ArtifactError, ArtifactSink, begin};
@@ -28,12 +27,13 @@ pub(super) fn collect(
     if matches!(target.startup(), Ok(Startup::Suspended)) {
         return Err(ArtifactError::Unsupported("the process waits at its start and has no heap yet".into()));
     }
-    let session = target.start_session(&heap::session_config(BUFFER_MB))?;
     let limits = Limits::new(stop.clone()).with_duration(Some(MAX_TIME)).with_pid(target.pid());
-    let (heap, end) = heap::read(session, HeapGraphBuilder::new(), &limits, &mut ());
-    require_end(end)?;
-    let graph = heap.finish(target, &mut ModuleTypes::of(target.pid())).map_err(|error| match error {
+    let mut modules = ModuleTypes::of(target.pid());
+    let heap = heap::collect(target, &HeapRequest::new(BUFFER_MB), &mut modules, &limits, &mut ())?;
+    require_end(heap.end)?;
+    let graph = heap.graph.map_err(|error| match error {
         HeapError::NativeAot => ArtifactError::Unsupported(error.to_string()),
+        HeapError::Stopped if stop.is_cancelled() => ArtifactError::Cancelled,
         error => ArtifactError::Failed(error.to_string()),
     })?;
     let writer = gcdump::file::Writer::new(&graph);

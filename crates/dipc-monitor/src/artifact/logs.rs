@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use clr_activity::LOGGING_PROVIDER;
 use dipc_client::{Keywords, Level, ProviderConfig};
-use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
+use dipc_client::{OptionalFeature, Rundown, SessionConfig};
 use dipc_collect::StopSignal;
 
-use super::stream::{self, Piece};
+use super::stream;
 use super::{ArtifactError, ArtifactSink, begin, write};
-use crate::live_session::MAX_DELAY;
 use crate::process::Watched;
 
 pub(crate) use record::{LogReader, LogRecord, Pairs, plain};
@@ -195,29 +194,20 @@ pub(super) fn collect(
     let _filtered = process.filtered_sources.enter(&config);
     let session = process.target().start_session(&config)?;
     begin(sink)?;
-    let mut reader = LiveReader::new(MAX_DELAY);
     let mut records = LogReader::default();
     let mut text = Vec::new();
-    let mut pass_on = |reader: &mut LiveReader, records: &mut LogReader| {
+    stream::read_events(session, request.duration, stop, |reader| {
         if let Some(info) = reader.info() {
             records.set_start(info);
         }
         let mut add = |record: &LogRecord<'_>| text::write(record, request.format, &mut text);
         reader.for_each(|event| records.add(event, &mut add));
-        let result = if text.is_empty() { Ok(()) } else { write(sink, &text) };
-        text.clear();
-        result
-    };
-    stream::read(session, request.duration, stop, |piece| {
-        match piece {
-            Piece::Bytes(bytes) => reader.feed(bytes),
-            Piece::Pause => reader.release(),
+        if !text.is_empty() {
+            write(sink, &text)?;
+            text.clear();
         }
-        pass_on(&mut reader, &mut records)?;
         Ok(false)
     })?;
-    reader.end_of_input();
-    pass_on(&mut reader, &mut records)?;
     records.finish(&mut |record| text::write(record, request.format, &mut text));
     write(sink, &text)
 }

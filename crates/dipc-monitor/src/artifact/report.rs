@@ -15,10 +15,9 @@ use nettrace_export::page::{self, Page, PageReports};
 use nettrace_export::report::{Requests, RequestsOptions};
 use nettrace_export::{Format, Metric, NameForm, Options, Profile, ProfileBuilder, WriteOptions};
 
-use super::stream::{self, Piece};
+use super::stream;
 use super::trace::{counters, provider};
 use super::{ArtifactError, ArtifactSink, begin, require_sampler, write};
-use crate::live_session::MAX_DELAY;
 use crate::process::Watched;
 use crate::request_provider::http_provider;
 
@@ -210,16 +209,8 @@ fn read(
     // Left after the end of the session.
     let _filtered = process.filtered_sources.enter(config);
     let session = process.target().start_session(config)?;
-    let mut reader = LiveReader::new(MAX_DELAY);
-    stream::read(session, duration, stop, |piece| {
-        match piece {
-            Piece::Bytes(bytes) => reader.feed(bytes),
-            Piece::Pause => reader.release(),
-        }
-        reader.for_each(|event| add(event));
+    stream::read_events(session, duration, stop, |reader| {
+        reader.for_each(&mut add);
         Ok(false)
-    })?;
-    reader.end_of_input();
-    reader.for_each(|event| add(event));
-    Ok(reader)
+    })
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use dipc_client::Session;
-use dipc_collect::StopSignal;
+use dipc_client::{LiveReader, Session};
 use dipc_collect::stream::{self, Ending, Limits, StreamEnd};
+use dipc_collect::{StopSignal, live_stream};
 
 use super::ArtifactError;
+use crate::live_session::MAX_DELAY;
 
 pub(super) use dipc_collect::stream::Piece;
 
@@ -23,6 +24,23 @@ pub(super) fn read(
 ) -> Result<(), ArtifactError> {
     let limits = Limits::new(stop.clone()).with_duration(duration);
     require_end(stream::read(session, &limits, take)?)
+}
+
+/// Passes the events of a stream to `read` until it ends, like [`read`], and returns their reader. `read` is called
+/// whenever there are events, and at the end, and returns true once it has enough.
+///
+/// # Errors
+/// If the runtime or `read` fails; [`ArtifactError::Cancelled`]. The session is stopped in any case.
+pub(super) fn read_events(
+    session: Session,
+    duration: Option<Duration>,
+    stop: &StopSignal,
+    read: impl FnMut(&mut LiveReader) -> Result<bool, ArtifactError>,
+) -> Result<LiveReader, ArtifactError> {
+    let limits = Limits::new(stop.clone()).with_duration(duration);
+    let (reader, end) = live_stream::read(session, LiveReader::new(MAX_DELAY), &limits, &mut (), read)?;
+    require_end(end)?;
+    Ok(reader)
 }
 
 /// Refuses a stream that did not end by itself or because it was stopped.

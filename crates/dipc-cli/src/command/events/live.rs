@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
+use dipc_collect::live_stream::{EventConsumer, LiveStream};
 
 use crate::command::events::{EventsArgs, Order, live_selection};
 use crate::exit::{Failure, Outcome};
 use crate::inspect::event_list::LiveList;
 use crate::inspect::recording::start_time;
 use crate::interrupt::Interrupts;
-use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::recorder::{self, Limits, StreamEnd};
 use crate::record::session::{resume, start_unless_interrupted, warn_without_sampler};
 use crate::record::source::{Child, PortWatcher, Source, SourceSelector};
@@ -84,17 +84,12 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
         stopped_by: None,
         is_start_said: false,
     };
-    let mut stream = LiveStream { reader: LiveReader::new(MAX_DELAY), consumer: events };
-    let limits = Limits {
-        address: source.target.address().clone(),
-        pid: source.pid,
-        // As with trace, a duration of zero means no limit.
-        duration: live.duration.filter(|duration| !duration.is_zero()),
-        silence: timeout,
-        interrupts: interrupts.clone(),
-    };
+    let mut stream = LiveStream::new(LiveReader::new(MAX_DELAY), events);
+    // As with trace, a duration of zero means no limit.
+    let duration = live.duration.filter(|duration| !duration.is_zero());
+    let limits = Limits::new(&source.target, source.pid, timeout, &interrupts).with_duration(duration);
     let exit = recorder::run(session, &mut stream, &limits);
-    let LiveStream { reader, consumer: mut events } = stream;
+    let (reader, mut events) = stream.into_parts();
     let exit = exit.and_then(|end| events.report(&reader, end));
     let code = child.map(|child| child.wait(&interrupts)).transpose();
     Ok(exit?.or_program(code?))
@@ -135,6 +130,8 @@ impl LiveEvents<'_> {
 }
 
 impl EventConsumer for LiveEvents<'_> {
+    type Error = Failure;
+
     fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
         if output::is_closed() {
             return Err(Failure::closed_output());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
+use dipc_collect::heap;
 use gcdump::{HeapGraph, file};
 
 use crate::args::source::{SOURCES, SourceArgs};
@@ -56,6 +57,12 @@ impl DependentArgs {
     pub(super) const fn graph(self, pid: Option<u64>) -> GraphOfEvents {
         GraphOfEvents { pid, dependent_edges: self.edges }
     }
+
+    /// The request for the heap of a process, with this size of the runtime's buffer.
+    const fn request(self, buffer_mb: u32) -> heap::HeapRequest {
+        let request = heap::HeapRequest::new(buffer_mb);
+        if self.edges { request.with_dependent_references() } else { request }
+    }
 }
 
 /// A time; a number alone is seconds, as in dotnet-gcdump.
@@ -81,9 +88,8 @@ impl DumpedProcess {
         source.announce();
         let child = source.child.take();
         let request = HeapRequest {
-            buffer_mb: args.buffersize,
+            heap: args.dependent.request(args.buffersize),
             timeout: args.timeout,
-            graph: args.dependent.graph(None),
             interrupts: interrupts.clone(),
         };
         let after = args.after.unwrap_or(if child.is_some() { AFTER_START } else { Duration::ZERO });

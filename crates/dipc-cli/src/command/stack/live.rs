@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dipc_client::{KernelThread, LiveReader, ProcessView, Profile, SessionConfig};
+use dipc_collect::live_stream::LiveStream;
 
 use crate::command::stack::memory::MemoryWaits;
 use crate::command::stack::{StackArgs, print};
@@ -10,7 +11,6 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::thread_stacks::{LiveThreadStacks, UNRELIABLE};
 use crate::interrupt::Interrupts;
 use crate::process::target::FoundTarget;
-use crate::record::live_stream::LiveStream;
 use crate::record::recorder::{self, Limits};
 use crate::record::selection::sampler;
 use crate::record::session::start_unless_interrupted;
@@ -73,23 +73,18 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
             thread.state = RUNNABLE;
         }
         let runnable = runnable(&kernel_threads);
-        let mut stream = LiveStream {
-            reader: LiveReader::new(MAX_DELAY),
-            consumer: LiveThreadStacks::new(args.stack_options(), account, runnable),
-        };
-        let limits = Limits {
-            address: target.address().clone(),
-            pid,
-            duration: Some(duration),
-            silence: args.timeout,
-            interrupts: interrupts.clone(),
-        };
+        let mut stacks = LiveThreadStacks::new(args.stack_options(), account, runnable);
+        let mut stream = LiveStream::reading(LiveReader::new(MAX_DELAY), |reader| {
+            reader.for_each(|event| stacks.add(event));
+            Ok(false)
+        });
+        let limits = Limits::new(target, pid, args.timeout, interrupts).with_duration(Some(duration));
         let end = recorder::run(session, &mut stream, &limits)?;
-        let LiveStream { reader, consumer } = stream;
+        let (reader, _) = stream.into_parts();
         let inside =
             stream_stats::report_damage(reader.events(), reader.unreadable(), "the readable part was shown");
         let exit = end.report("stacks were read", "read")?;
-        let stacks = consumer.finish(reader.info(), args.count)?;
+        let stacks = stacks.finish(reader.info(), args.count)?;
         if !stacks.threads().is_empty() {
             let waits = pid.and_then(MemoryWaits::read);
             print::print(args, &stacks, &kernel_threads, waits.as_ref())?;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use dipc_client::{
     LiveNames, LiveReader, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig, Startup,
 };
+use dipc_collect::live_stream::{EventConsumer, LiveStream};
 use dipc_wire::{Keywords, Level, ProviderConfig};
 use nettrace_export::CausalGrouping;
 
@@ -13,7 +14,6 @@ use crate::command::top::interval::{Interval, IntervalBuilder};
 use crate::exit::Failure;
 use crate::process::peer::local_process;
 use crate::record::kernel_samples::{LiveSamples, SamplerChoice};
-use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::names::live_names;
 use crate::record::recorder;
 use crate::record::session::{resume, start_unless};
@@ -121,9 +121,10 @@ impl WatchSession for TopSession<'_> {
             events,
             count: 0,
         };
-        let mut stream = LiveStream { reader: LiveReader::new(MAX_DELAY), consumer: intervals };
+        let mut stream = LiveStream::new(LiveReader::new(MAX_DELAY), intervals);
         let end = recorder::run(session, &mut stream, &limits)?;
-        report(&stream.reader, end)
+        let (reader, _) = stream.into_parts();
+        report(&reader, end)
     }
 }
 
@@ -175,6 +176,8 @@ struct Intervals<'s> {
 }
 
 impl EventConsumer for Intervals<'_> {
+    type Error = Failure;
+
     fn receive(&mut self, bytes: usize) {
         self.builder.add_bytes(bytes);
     }

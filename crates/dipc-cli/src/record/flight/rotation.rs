@@ -240,7 +240,7 @@ mod tests {
         }
         recorder.take(&stream.end()).unwrap();
         recorder.end().unwrap();
-        recorder.finish(&StreamEnd::whole(Target::from_path("/nowhere").address().clone())).unwrap();
+        recorder.finish(&StreamEnd::whole(&Target::from_path("/nowhere"))).unwrap();
         assert_eq!(names(folder.path()), ["0", "1"]);
         assert_eq!(payloads(&folder.path().join("0")), [5000]);
         assert_eq!(payloads(&folder.path().join("1")), [&[5000][..], &[100; 10]].concat());
@@ -276,10 +276,9 @@ mod tests {
     #[test]
     fn the_last_file_of_a_stream_without_its_end_has_the_list() {
         let target = Target::from_path("/nowhere");
-        for (end, expected) in [
-            (StreamEnd::abandoned(target.address().clone()), &[10, 77][..]),
-            (StreamEnd::whole(target.address().clone()), &[10]),
-        ] {
+        for (end, expected) in
+            [(StreamEnd::abandoned(&target), &[10, 77][..]), (StreamEnd::whole(&target), &[10])]
+        {
             let folder = tempfile::tempdir().unwrap();
             let mut recorder = recorder(folder.path(), 1 << 20, Retention::default());
             recorder.stream.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
@@ -295,7 +294,7 @@ mod tests {
         let mut recorder = recorder(folder.path(), 100, Retention::default());
         recorder.take(&[1; 100]).unwrap();
         assert!(recorder.is_satisfied() && !recorder.is_whole());
-        let end = StreamEnd::abandoned(Target::from_path("/nowhere").address().clone());
+        let end = StreamEnd::abandoned(&Target::from_path("/nowhere"));
         assert_eq!(recorder.finish(&end).unwrap().damage, Exit::Incomplete);
         assert_eq!(names(folder.path()), [""; 0]);
     }

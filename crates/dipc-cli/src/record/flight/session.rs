@@ -480,8 +480,8 @@ mod tests {
     fn the_last_snapshot_of_a_stream_without_its_end_has_the_list() {
         let target = Target::from_path("/nowhere");
         for (end, expected) in [
-            (recorder::StreamEnd::abandoned(target.address().clone()), &[10, 77][..]),
-            (recorder::StreamEnd::whole(target.address().clone()), &[10]),
+            (recorder::StreamEnd::abandoned(&target), &[10, 77][..]),
+            (recorder::StreamEnd::whole(&target), &[10]),
         ] {
             let folder = tempfile::tempdir().unwrap();
             let mut recorder = recorder(folder.path(), TriggerSettings::default());
@@ -499,7 +499,7 @@ mod tests {
         recorder.take(&[1; 100]).unwrap();
         assert!(recorder.is_satisfied() && !recorder.is_whole());
         let target = Target::from_path("/nowhere");
-        let end = recorder::StreamEnd::abandoned(target.address().clone());
+        let end = recorder::StreamEnd::abandoned(&target);
         let summary = recorder.finish(&end, &target).unwrap();
         assert_eq!((summary.damage, fs::read_dir(folder.path()).unwrap().count()), (Exit::Incomplete, 0));
     }
@@ -527,7 +527,7 @@ mod tests {
         assert!(!recorder.is_satisfied());
         ask(&mut recorder);
         let target = Target::from_path("/nowhere");
-        let end = recorder::StreamEnd::whole(target.address().clone());
+        let end = recorder::StreamEnd::whole(&target);
         let summary = recorder.finish(&end, &target).unwrap();
         assert!(summary.failure.is_some_and(|failure| failure.message.contains("missing")));
         assert_eq!(payloads(&folder.path().join("a")), [10]);

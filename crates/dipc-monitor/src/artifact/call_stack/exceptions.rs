@@ -10,15 +10,14 @@ use std::time::Duration;
 use clr_events::code::Symbolizer;
 use clr_events::{ClrEvent, CodeMap};
 use dipc_client::nettrace::{Event, RelativeTime, TraceInfo};
-use dipc_client::{Keywords, Level, LiveReader, ProviderConfig, RUNTIME_PROVIDER, SessionConfig};
+use dipc_client::{Keywords, Level, ProviderConfig, RUNTIME_PROVIDER, SessionConfig};
 use dipc_collect::StopSignal;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{CallStack, MAX_FRAMES, RawStack, THROWING_TYPE};
-use crate::artifact::stream::{self, Piece};
+use crate::artifact::stream;
 use crate::artifact::{ArtifactError, ArtifactSink, LogFormat, begin, write};
-use crate::live_session::MAX_DELAY;
 use crate::process::Watched;
 
 /// The keywords of exceptions, and of methods that are compiled or loaded meanwhile.
@@ -167,9 +166,8 @@ pub(in crate::artifact) fn collect(
     };
     let session = process.target().start_session(&SessionConfig::new([provider]))?;
     begin(sink)?;
-    let mut reader = LiveReader::new(MAX_DELAY);
     let (mut code, mut exceptions) = (CodeMap::default(), Exceptions::default());
-    let mut add = |reader: &mut LiveReader| {
+    stream::read_events(session, request.duration, stop, |reader| {
         if let Some(info) = reader.info() {
             exceptions.set_start(info);
         }
@@ -177,17 +175,8 @@ pub(in crate::artifact) fn collect(
             code.add(event);
             exceptions.add(event);
         });
-    };
-    stream::read(session, request.duration, stop, |piece| {
-        match piece {
-            Piece::Bytes(bytes) => reader.feed(bytes),
-            Piece::Pause => reader.release(),
-        }
-        add(&mut reader);
         Ok(false)
     })?;
-    reader.end_of_input();
-    add(&mut reader);
     let symbolizer = code.symbolizer();
     for (thrown, number) in exceptions.thrown.iter().zip(exceptions.dropped + 1..) {
         let exception = exceptions.resolve(thrown, number, symbolizer);

@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 
 use clr_events::CodeMap;
 use dipc_client::nettrace::Event;
-use dipc_client::{Keywords, Level, LiveReader, SAMPLE_PROFILER, SessionConfig};
+use dipc_client::{Keywords, Level, SAMPLE_PROFILER, SessionConfig};
 use dipc_collect::StopSignal;
 use serde::Serialize;
 
 use super::{CallStack, MAX_FRAMES, RawStack};
-use crate::artifact::stream::{self, Piece};
+use crate::artifact::stream;
 use crate::artifact::trace::provider;
 use crate::artifact::{ArtifactError, ArtifactSink, begin, require_sampler, write};
-use crate::live_session::MAX_DELAY;
 use crate::process::Watched;
 
 /// The time for which threads are sampled after the first sample: each is sampled about every ten
@@ -95,24 +94,14 @@ pub(in crate::artifact) fn collect(
     require_sampler(process)?;
     let config = SessionConfig::new([provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL)]);
     let session = process.target().start_session(&config)?;
-    let mut reader = LiveReader::new(MAX_DELAY);
     let (mut code, mut samples) = (CodeMap::default(), Samples::default());
-    stream::read(session, Some(MAX_WAIT), stop, |piece| {
-        match piece {
-            Piece::Bytes(bytes) => reader.feed(bytes),
-            Piece::Pause => reader.release(),
-        }
+    stream::read_events(session, Some(MAX_WAIT), stop, |reader| {
         reader.for_each(|event| {
             code.add(event);
             samples.add(event);
         });
         Ok(samples.are_enough())
     })?;
-    reader.end_of_input();
-    reader.for_each(|event| {
-        code.add(event);
-        samples.add(event);
-    });
     let symbolizer = code.symbolizer();
     let stacks: Vec<_> = samples.threads.values().map(|stack| stack.resolve(symbolizer)).collect();
     begin(sink)?;

@@ -8,6 +8,7 @@ use clr_counters::{
     SessionSettings, SharedSettings,
 };
 use dipc_client::LiveReader;
+use dipc_collect::live_stream::{EventConsumer, LiveStream};
 use nettrace::{Event, Utf16};
 use serde::Serialize;
 
@@ -16,7 +17,6 @@ use crate::args::format::Format;
 use crate::command::counters::live::session::config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
-use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::recorder::{self, Limits};
 use crate::record::session::{resume, start_unless_interrupted};
 use crate::record::source::{Child, PortWatcher, Source};
@@ -70,13 +70,7 @@ fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<C
         if is_first {
             resume(&source.target);
         }
-        let limits = Limits {
-            address: source.target.address().clone(),
-            pid: source.pid,
-            duration: None,
-            silence: args.timeout,
-            interrupts: interrupts.clone(),
-        };
+        let limits = Limits::new(&source.target, source.pid, args.timeout, interrupts);
         let listener = Listener {
             list: CounterList::default(),
             client: settings.client.clone(),
@@ -84,9 +78,9 @@ fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<C
             is_complete: false,
             expected: None,
         };
-        let mut stream = LiveStream { reader: LiveReader::new(MAX_DELAY), consumer: listener };
+        let mut stream = LiveStream::new(LiveReader::new(MAX_DELAY), listener);
         let end = recorder::run(session, &mut stream, &limits)?;
-        let listener = stream.consumer;
+        let (_, listener) = stream.into_parts();
         if let Some(expected) = listener.expected.filter(|_| is_first) {
             is_first = false;
             settings = settings.adopt(&expected);
@@ -135,6 +129,8 @@ impl Listener {
 }
 
 impl EventConsumer for Listener {
+    type Error = Failure;
+
     fn read(&mut self, reader: &mut LiveReader, _: bool) -> Result<(), Failure> {
         reader.for_each(|event| self.add(event));
         Ok(())

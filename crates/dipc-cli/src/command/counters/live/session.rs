@@ -7,12 +7,12 @@ use std::time::Duration;
 use clr_conditions::{Condition, Evaluator, Match};
 use clr_counters::{Counters, Notice, ProviderRequest, Sample, SessionSettings, SharedSettings, Thinning};
 use dipc_client::{LiveReader, Rundown, SessionConfig, Target};
+use dipc_collect::live_stream::{EventConsumer, LiveStream};
 use nettrace::RelativeTime;
 
 use super::{LiveArgs, SampleConsumer};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::counters::{report_notices, unselected_help};
-use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::recorder;
 use crate::record::session::{resume, start_unless};
 use crate::record::silence::SilenceGuard;
@@ -123,9 +123,9 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
                 silence,
                 settings: settings.clone(),
             };
-            let mut stream = LiveStream { reader: LiveReader::new(MAX_DELAY), consumer: readings };
+            let mut stream = LiveStream::new(LiveReader::new(MAX_DELAY), readings);
             let end = recorder::run(session, &mut stream, &limits)?;
-            let LiveStream { reader, consumer: mut readings } = stream;
+            let (reader, mut readings) = stream.into_parts();
             if let Some(expected) = readings.expected.take().filter(|_| is_first) {
                 is_first = false;
                 settings = settings.adopt(&expected);
@@ -249,6 +249,8 @@ impl<C: SampleConsumer> Samples<'_, '_, C> {
 }
 
 impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
+    type Error = Failure;
+
     /// Delivers the samples that have arrived; at the end of the stream, also samples held back.
     fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
         self.begin(reader);
