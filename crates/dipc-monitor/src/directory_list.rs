@@ -3,18 +3,27 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dipc_client::dipc_transport::{FolderBelow, open_own};
 
-use crate::egress::path_of;
-
 /// Maximum size of a list to read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
+/// Maximum length of a name of an artifact in bytes, with room for a number.
+const MAX_NAME_LENGTH: usize = 200;
+
 /// The locks of directories, which are few. A directory that does not answer does not hold up others.
 static LOCKS: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+
+/// Returns the path of an artifact below a directory; `None` if its name leads out of it.
+pub(crate) fn path_of(directory: &Path, name: &str) -> Option<PathBuf> {
+    let name = Path::new(name);
+    let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
+    let length = name.file_name()?.len();
+    (is_inside && length <= MAX_NAME_LENGTH).then(|| directory.join(name))
+}
 
 /// A file of lines in a directory.
 pub(crate) struct DirectoryList<'d> {

@@ -12,13 +12,14 @@ mod uploads;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use dipc_client::Uuid;
 use dipc_client::dipc_transport::{FolderBelow, open_own};
 use dipc_collect::Retention;
 
 use crate::configuration::{DirectoryEgress, EgressProvider};
+use crate::directory_list::path_of;
 
 use part::{CompletePart, PartWriter};
 
@@ -30,8 +31,6 @@ pub use store_client::StoreClient;
 const BUFFER: usize = 64 << 10;
 /// Maximum number of artifacts of one name: further ones are refused.
 const MAX_PER_NAME: u32 = 10_000;
-/// Maximum length of a name of an artifact in bytes, with room for a number.
-const MAX_NAME_LENGTH: usize = 200;
 
 /// A file that is being written. It is removed when this is dropped before [`publish`](Self::publish).
 #[derive(Debug)]
@@ -49,14 +48,6 @@ pub(crate) struct Unpublished {
     pub(crate) error: io::Error,
     /// The file, which the caller moves or removes; `None` if it could not be completed.
     pub(crate) file: Option<PathBuf>,
-}
-
-/// Returns the path of an artifact below a directory; `None` if its name leads out of it.
-pub(crate) fn path_of(directory: &Path, name: &str) -> Option<PathBuf> {
-    let name = Path::new(name);
-    let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
-    let length = name.file_name()?.len();
-    (is_inside && length <= MAX_NAME_LENGTH).then(|| directory.join(name))
 }
 
 impl PartFile {

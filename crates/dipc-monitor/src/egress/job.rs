@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::create;
 use super::delivery::{Places, Step, sync_directory};
+use crate::artifact::StoredRequest;
 use crate::configuration::DirectoryEgress;
 use crate::recordings::RecordingNote;
-use crate::server::StoredRequest;
 
 /// Maximum size of a record to read, in bytes.
 const MAX_BYTES: u64 = 4 << 20;

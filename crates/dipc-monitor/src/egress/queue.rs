@@ -15,13 +15,12 @@ use super::collection::collect;
 use super::job::{Job, JobState};
 use super::store_client::StoreClient;
 use super::{move_file, uploads};
-use crate::artifact::{Artifact, ArtifactError, ArtifactKind};
+use crate::artifact::{Artifact, ArtifactError, ArtifactKind, StoredRequest};
 use crate::configuration::{DirectoryEgress, EgressProvider};
-use crate::live_session::RetryWait;
 use crate::monitor::Monitor;
 use crate::operation::{Operations, RunningOperation};
 use crate::process::Watched;
-use crate::server::StoredRequest;
+use crate::retry_wait::RetryWait;
 use crate::stop::WorkEnd;
 
 /// Maximum number of jobs of a queue.
