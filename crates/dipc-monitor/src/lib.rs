@@ -32,7 +32,6 @@ mod black_box;
 pub mod configuration;
 mod container;
 mod counters;
-mod directory_list;
 mod egress;
 mod filter;
 mod filtered_sources;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use dipc_client::dipc_transport::FolderBelow;
 
+use super::catalog::path_of;
 use super::{at, copy_synced, held, numbered, open_parent};
 use crate::configuration::DirectoryEgress;
-use crate::directory_list::path_of;
 
 /// Maximum number of files of one name.
 const MAX_PER_NAME: u32 = 10_000;

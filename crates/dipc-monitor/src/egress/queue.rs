@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use dipc_client::Uuid;
 use dipc_client::dipc_transport::open_own;
+use dipc_collect::Retention;
 
 use super::collection::collect;
 use super::job::{Job, JobState};
@@ -303,6 +304,14 @@ impl EgressQueue {
         Ok(Destination { files: DirectoryEgress { directory, ..DirectoryEgress::default() }, is_store: true })
     }
 
+    /// Returns the limits of a job's directory. They may have changed since the request.
+    fn limits(&self, job: &Job) -> Retention {
+        match self.destination(&job.provider) {
+            Ok(Destination { files, is_store: false }) if files.directory == job.directory => files.retention,
+            _ => Retention::default(),
+        }
+    }
+
     /// Uploads the complete file of a job.
     fn upload(&self, job: &Job, file: &Path) -> io::Result<PathBuf> {
         let provider = lock(&self.0.providers).get(&job.provider).cloned();
@@ -401,14 +410,7 @@ impl EgressQueue {
             let upload = |job: &Job, file: &Path| self.upload(job, file);
             match deliver_once(&mut job, &self.0.directory, &|| Ok(()), &upload) {
                 Ok(path) => {
-                    job.add_note(&path);
-                    // The current limits: they may have changed since the request.
-                    if !job.is_upload
-                        && let Ok(Destination { files, is_store: false }) = self.destination(&job.provider)
-                        && files.directory == job.directory
-                    {
-                        super::limit(&files.directory, &path, &files.retention);
-                    }
+                    job.list(&path, &self.limits(&job));
                     let mut jobs = lock(&self.0.jobs);
                     *jobs = jobs.saturating_sub(1);
                     drop(jobs);
