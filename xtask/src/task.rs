@@ -16,6 +16,8 @@ mod golden;
 mod licences;
 mod measure;
 mod miri;
+#[cfg(test)]
+mod module_circles;
 mod msrv;
 #[cfg(test)]
 mod open_types;

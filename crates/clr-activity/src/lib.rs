@@ -105,7 +105,7 @@ pub use diagnostic::{DiagnosticEvent, DiagnosticPhase};
 pub use pause::{Pause, Pauses};
 pub use request_witness::RequestWitness;
 #[cfg(feature = "spans")]
-pub use span::{Span, SpanEnd, SpanId, SpanRole, StartedSpan, TimeParts};
+pub use span::{Span, SpanEnd, SpanId, SpanRole, StartedSpan};
 #[cfg(feature = "spans")]
 pub use span_event::SpanEvent;
 #[cfg(feature = "spans")]
@@ -114,7 +114,7 @@ pub use step::{LOGGING_PROVIDER, Step, Steps, WorkId, has_activity, is_of_work};
 pub use suspension::{Suspension, Suspensions};
 pub use tasks::{Tasks, Worker};
 #[cfg(feature = "spans")]
-pub use time_parts::{KnownParts, MeasuredParts};
+pub use time_parts::{KnownParts, MeasuredParts, TimeParts};
 #[cfg(feature = "spans")]
 pub use work_interval::{WorkInterval, WorkKind};
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use nettrace::RelativeTime;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use uuid::Uuid;
 
-use crate::time_parts::{KnownParts, MeasuredParts};
+use crate::time_parts::{KnownParts, MeasuredParts, TimeParts};
 use crate::work_interval::WorkInterval;
 
 /// The number of a span: in the order in which spans started, never reused.
@@ -62,28 +62,6 @@ pub enum SpanEnd {
     Implied,
     /// The end of the recording: the span was not stopped before.
     RecordingEnd,
-}
-
-/// The time of a request by activity. Each moment counts once, for the first of these that applies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct TimeParts {
-    /// The runtime had suspended the process for a garbage collection; `None` if suspensions were not
-    /// recorded.
-    #[serde(rename = "gc_pause_ns", serialize_with = "nanoseconds")]
-    pub gc_pause: Option<Duration>,
-    /// A thread worked for the request; `None` if the recording does not show when threads do.
-    #[serde(rename = "on_thread_ns", serialize_with = "nanoseconds")]
-    pub on_thread: Option<Duration>,
-    /// A call to something outside the program had not ended; `None` if such calls were not recorded.
-    #[serde(rename = "outgoing_ns", serialize_with = "nanoseconds")]
-    pub outgoing: Option<Duration>,
-    /// Work for the request was in the queue of the thread pool; `None` if such events were not recorded.
-    #[serde(rename = "queued_ns", serialize_with = "nanoseconds")]
-    pub queued: Option<Duration>,
-    /// The rest; `None` if it is not known when threads worked for the request.
-    #[serde(rename = "waiting_ns", serialize_with = "nanoseconds")]
-    pub waiting: Option<Duration>,
 }
 
 /// A span that has ended, or that was cut by the end of the recording.
@@ -207,10 +185,4 @@ impl<'a> Span<'a> {
     pub fn is_request(&self) -> bool {
         self.request == self.id
     }
-}
-
-/// Serializes a duration as whole nanoseconds. Saturates after 584 years.
-#[allow(clippy::ref_option, reason = "the signature that serde calls")]
-fn nanoseconds<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    duration.map(|duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)).serialize(serializer)
 }

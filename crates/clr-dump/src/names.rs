@@ -15,14 +15,16 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use portable_pdb::ProgramMetadata;
 
-pub(crate) use self::method_table::{HAS_COMPONENT_SIZE, MODULE, is_instance, is_value};
+pub(crate) use self::method_table::{AUXILIARY, HAS_COMPONENT_SIZE, MODULE, is_instance, is_value};
 use self::method_table::{is_array, is_vector};
 use crate::code_map::{Code, CodeOrigin};
-use crate::enumeration::Constants;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::module::Module;
 use crate::runtime::Runtime;
 use crate::signature;
+
+/// The numbers of an enumeration with their names, in the order of the source.
+pub(crate) type Constants = Arc<[(String, i64)]>;
 
 /// Maximum number of types within the name of a type.
 const MAX_TYPES: usize = 256;

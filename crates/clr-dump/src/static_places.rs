@@ -9,11 +9,10 @@ use crate::field::{Field, Storage};
 use crate::layout::StaticFields;
 use crate::memory::{MemoryResult, offset};
 use crate::module::follow;
-use crate::names::{HAS_COMPONENT_SIZE, MODULE, Names};
+use crate::names::{AUXILIARY, HAS_COMPONENT_SIZE, MODULE, Names};
 use crate::object::Value;
 
-/// Offsets in a MethodTable.
-pub(crate) const AUXILIARY: u64 = 32;
+/// Offset in a MethodTable.
 const OPTIONAL_MEMBERS: u64 = 64;
 
 /// The addresses of a type's static fields; zero for a kind that the type lacks, or that is not allocated

@@ -14,8 +14,7 @@ use std::ops::Range;
 
 use crate::layout::StaticFields;
 use crate::memory::{MemoryResult, offset};
-use crate::names::{MODULE, Names};
-use crate::static_places::AUXILIARY;
+use crate::names::{AUXILIARY, MODULE, Names};
 use crate::thread::Thread;
 
 /// Maximum number of static constructors that run in a thread at the same time.

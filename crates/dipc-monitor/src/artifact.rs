@@ -6,6 +6,7 @@ mod heap;
 mod live_metrics;
 mod logs;
 mod report;
+mod request;
 mod snapshot;
 mod stream;
 mod trace;
@@ -29,6 +30,7 @@ pub use trace::{TraceProfile, TraceRequest};
 
 pub(crate) use logs::{LogReader, LogRecord, Pairs, activity_ids, plain, warnings_provider, write_record};
 pub(crate) use report::page_of_recording;
+pub(crate) use request::{ProcessSelector, Query, RequestError, StoredRequest};
 pub(crate) use trace::{default_counters, merged, parse_event_level, parse_keywords};
 
 /// An artifact to collect.

@@ -18,8 +18,9 @@ use dipc_client::dipc_transport::process_state;
 use dipc_client::nettrace::TraceInfo;
 use dipc_client::{Error, LiveReader, Renewal, Rundown, SessionConfig, Target};
 
-use crate::live_session::{Arrived, BUFFER_MB, LiveSession, LostEvents, RetryWait};
+use crate::live_session::{Arrived, BUFFER_MB, LiveSession, LostEvents};
 use crate::process_log::{ProcessEvent, ProcessLog};
+use crate::retry_wait::RetryWait;
 
 /// The bytes read at once.
 const CHUNK: usize = 16 << 10;

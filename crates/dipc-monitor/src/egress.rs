@@ -1,9 +1,9 @@
 //! Files as the destination of artifacts: written next to their place, and renamed when they are complete.
 
+mod catalog;
 mod collection;
 mod delivery;
 mod job;
-mod ledger;
 mod part;
 mod queue;
 mod store_client;
@@ -12,16 +12,17 @@ mod uploads;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use dipc_client::Uuid;
 use dipc_client::dipc_transport::{FolderBelow, open_own};
-use dipc_collect::Retention;
 
 use crate::configuration::{DirectoryEgress, EgressProvider};
 
+use catalog::path_of;
 use part::{CompletePart, PartWriter};
 
+pub(crate) use catalog::{Catalog, ListedFile, RecordingNote};
 pub(crate) use queue::CompleteArtifact;
 pub use queue::{EgressError, EgressQueue};
 pub use store_client::StoreClient;
@@ -30,8 +31,6 @@ pub use store_client::StoreClient;
 const BUFFER: usize = 64 << 10;
 /// Maximum number of artifacts of one name: further ones are refused.
 const MAX_PER_NAME: u32 = 10_000;
-/// Maximum length of a name of an artifact in bytes, with room for a number.
-const MAX_NAME_LENGTH: usize = 200;
 
 /// A file that is being written. It is removed when this is dropped before [`publish`](Self::publish).
 #[derive(Debug)]
@@ -40,7 +39,6 @@ pub(crate) struct PartFile {
     writer: Option<PartWriter>,
     target: PathBuf,
     directory: PathBuf,
-    retention: Retention,
 }
 
 /// A complete file that could not be given its name.
@@ -49,14 +47,6 @@ pub(crate) struct Unpublished {
     pub(crate) error: io::Error,
     /// The file, which the caller moves or removes; `None` if it could not be completed.
     pub(crate) file: Option<PathBuf>,
-}
-
-/// Returns the path of an artifact below a directory; `None` if its name leads out of it.
-pub(crate) fn path_of(directory: &Path, name: &str) -> Option<PathBuf> {
-    let name = Path::new(name);
-    let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
-    let length = name.file_name()?.len();
-    (is_inside && length <= MAX_NAME_LENGTH).then(|| directory.join(name))
 }
 
 impl PartFile {
@@ -79,8 +69,7 @@ impl PartFile {
             create(&held(&folder, parent, &path)).map_err(|error| at(&path, &error))
         };
         let writer = PartWriter::begin(&path, open, spare.map(|directory| hidden(directory, &target)))?;
-        let (directory, retention) = (egress.directory.clone(), egress.retention);
-        Ok(Self { writer: Some(writer), target, directory, retention })
+        Ok(Self { writer: Some(writer), target, directory: egress.directory.clone() })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -91,8 +80,7 @@ impl PartFile {
     }
 
     /// Gives the complete file its name, and returns its path. A file of the name is not replaced: the new
-    /// one gets a number, as `name-2.nettrace`. Older artifacts of the directory are removed beyond its
-    /// limits.
+    /// one gets a number, as `name-2.nettrace`.
     pub(crate) fn publish(mut self) -> Result<PathBuf, Unpublished> {
         let Some(writer) = self.writer.take() else { return Ok(self.target.clone()) };
         let CompletePart { path, failure } =
@@ -106,10 +94,7 @@ impl PartFile {
         for number in 1..=MAX_PER_NAME {
             let target = numbered(&self.target, number);
             match place(&held(&folder, parent, &path), &held(&folder, parent, &target)) {
-                Ok(()) => {
-                    limit(&self.directory, &target, &self.retention);
-                    return Ok(target);
-                }
+                Ok(()) => return Ok(target),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(at(&target, &error))),
             }
@@ -133,12 +118,6 @@ pub(crate) fn directories(providers: &BTreeMap<String, EgressProvider>) -> BTree
         _ => None,
     });
     directories.collect()
-}
-
-/// Applies the limits of a directory after an artifact has arrived there.
-fn limit(directory: &Path, artifact: &Path, retention: &Retention) {
-    // The artifact is in its place. Without its list, nothing is removed.
-    let _ = ledger::add(directory, artifact, retention);
 }
 
 /// Adds the path to an error.
@@ -274,8 +253,11 @@ mod tests {
     fn parts_can_be_in_another_directory() {
         let folder = tempfile::tempdir().unwrap();
         let (directory, parts) = (folder.path().join("done"), folder.path().join("parts"));
-        let (parts_of, retention) = (Some(parts.clone()), Retention::default());
-        let egress = DirectoryEgress { directory: directory.clone(), intermediate: parts_of, retention };
+        let egress = DirectoryEgress {
+            directory: directory.clone(),
+            intermediate: Some(parts.clone()),
+            ..DirectoryEgress::default()
+        };
         let mut part = PartFile::create(&egress, "sub/a", None).unwrap();
         part.write(b"x").unwrap();
         assert_eq!(names(&parts).len(), 1);

@@ -8,9 +8,9 @@ use dipc_client::{
     FilteredProviderConfig, Keywords, OptionalFeature, Renewal, RenewalState, Rundown, SessionConfig, Target,
 };
 
-use crate::live_session::RetryWait;
 use crate::process_log::{ProcessEvent, ProcessLog};
 use crate::request_provider::DIAGNOSTIC_SOURCE;
+use crate::retry_wait::RetryWait;
 
 /// A keyword without events: the session that renews the filters does not have events of its own.
 const UNUSED_KEYWORD: Keywords = Keywords(1 << 40);

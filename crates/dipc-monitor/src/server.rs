@@ -1,7 +1,6 @@
 //! The HTTP server, with dotnet-monitor's routes.
 
 mod address;
-mod artifact_request;
 mod body;
 mod collect;
 mod connections;
@@ -11,9 +10,7 @@ mod overview;
 mod own_metrics;
 mod page;
 mod problem;
-mod query;
 mod recordings;
-mod requests;
 mod route;
 mod routes;
 mod service;
@@ -49,7 +46,6 @@ use crate::otlp::OtlpExport;
 use crate::rule_runner::Rules;
 
 pub use address::{ListenAddress, ParseAddressError};
-pub(crate) use artifact_request::StoredRequest;
 #[cfg(feature = "tls")]
 pub use tls::{Tls, TlsError};
 

@@ -1,15 +1,12 @@
-//! The kernel's permissions for sampling, and the obstacles.
+//! The kernel's permissions for sampling.
 
-use std::fmt;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 use std::os::fd::OwnedFd;
-use std::path::Path;
-
-use linux_proc_stat::Status;
 
 use crate::attributes::{Counter, EventAttributes, EventSettings, Inherit};
 use crate::error::Error;
+use crate::obstacle::{Obstacle, has_filter, own_status, paranoid_level};
 use crate::sys::{self, Tasks};
 use crate::threads::processors;
 
@@ -29,40 +26,6 @@ pub struct Access {
     /// True if new threads are sampled and child processes are not. Otherwise (before Linux 5.13) children of
     /// the process are sampled, too.
     pub children_excluded: bool,
-}
-
-/// The setting that prevents sampling of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Obstacle {
-    /// `/proc/sys/kernel/perf_event_paranoid` has this value, and this process lacks `CAP_PERFMON`.
-    Paranoid(i32),
-    /// The process belongs to another user, and this one lacks `CAP_PERFMON` (before Linux 5.8:
-    /// `CAP_SYS_PTRACE`).
-    OtherUser,
-    /// A seccomp filter, as in containers, rejects the call.
-    Seccomp,
-    /// The kernel does not have the call.
-    NotBuilt,
-    /// None of these is the obstacle.
-    Unknown,
-}
-
-impl fmt::Display for Obstacle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Paranoid(level) => write!(
-                f,
-                "kernel.perf_event_paranoid is {level}; CAP_PERFMON, root or a value of at most 1 permits it"
-            ),
-            Self::OtherUser => f.write_str("the process belongs to another user; CAP_PERFMON or root permits it"),
-            Self::Seccomp => f.write_str(
-                "a seccomp filter refuses the call, as containers have one; CAP_PERFMON or another profile of the container permits it",
-            ),
-            Self::NotBuilt => f.write_str("this kernel has no performance events"),
-            Self::Unknown => f.write_str("the reason is not known"),
-        }
-    }
 }
 
 /// The rights of this process, as far as sampling depends on them.
@@ -176,51 +139,10 @@ fn try_event(tasks: Tasks<'_>, processor: i32, kernel: bool) -> io::Result<Owned
     sys::open_event(&EventAttributes::new(&settings), tasks, processor)
 }
 
-impl Obstacle {
-    /// Returns the obstacle for the kernel's error from opening an event of `pid`.
-    pub(crate) fn of(error: &io::Error, pid: Option<i32>) -> Self {
-        let errno = error.raw_os_error().unwrap_or(0);
-        let filtered = has_filter();
-        match errno {
-            libc::ENOSYS | libc::EPERM if filtered => Self::Seccomp,
-            libc::ENOSYS | libc::ENOENT => Self::NotBuilt,
-            libc::EPERM | libc::EACCES => {
-                let other =
-                    pid.and_then(user_of).is_some_and(|user| user != rustix::process::getuid().as_raw());
-                match paranoid_level() {
-                    _ if other => Self::OtherUser,
-                    Some(level) if level > 0 => Self::Paranoid(level),
-                    _ => Self::Unknown,
-                }
-            }
-            _ => Self::Unknown,
-        }
-    }
-}
-
-/// Returns `kernel.perf_event_paranoid`: 2 permits an unprivileged user samples of user mode, 1 also of the
-/// kernel, 0 also of whole processors, and 3, on some distributions, no samples.
-pub fn paranoid_level() -> Option<i32> {
-    fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
-}
-
-fn has_filter() -> bool {
-    own_status(|status| status.mask("Seccomp")) == Some(2)
-}
-
-fn own_status<T>(field: impl FnOnce(Status<'_>) -> Option<T>) -> Option<T> {
-    field(Status::new(&linux_proc_stat::read(Path::new("/proc/self/status")).ok()?))
-}
-
 /// Returns true if the first function of the kernel has an address other than zero.
 fn has_kernel_names() -> bool {
     let Ok(file) = fs::File::open("/proc/kallsyms") else { return false };
     let mut line = Vec::new();
     let read = BufReader::with_capacity(256, file).read_until(b' ', &mut line);
     read.is_ok() && line.iter().any(|byte| !matches!(byte, b'0' | b' '))
-}
-
-fn user_of(pid: i32) -> Option<u32> {
-    use std::os::unix::fs::MetadataExt;
-    Some(fs::metadata(format!("/proc/{pid}")).ok()?.uid())
 }

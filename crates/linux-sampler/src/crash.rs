@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use linux_proc_stat::{Status, process_folder};
 
 use crate::error::Error;
-use crate::stopped::{REPORTS, Stop, StoppedProcess, StoppedThread, Tracing};
+use crate::stopped::StoppedProcess;
 use crate::sys;
 use crate::tracer::Tracer;
+use crate::tracing::{REPORTS, Stop, StoppedThread, Tracing};
 
 /// A watch over a process. The process runs on when this is dropped, and when this program ends in whatever
 /// way. Its trace belongs to a thread of its own, so any thread can hold it and wait.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::obstacle::Obstacle;
+
 /// An error of sampling.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -20,7 +22,7 @@ pub enum Error {
         /// The kernel's error.
         error: io::Error,
         /// The obstacle, if known.
-        reason: crate::Obstacle,
+        reason: Obstacle,
     },
     /// Threads times processors need more descriptors than this process may have.
     #[error(

@@ -67,6 +67,7 @@ mod image;
 mod kernel;
 mod maps;
 mod native_unwind;
+mod obstacle;
 mod off_cpu;
 mod record;
 #[cfg(feature = "nettrace")]
@@ -80,16 +81,18 @@ mod sys;
 mod thinning;
 mod threads;
 mod tracer;
+mod tracing;
 mod unwind;
 mod waiting;
 
-pub use access::{Access, Obstacle, Refusal, Rights, Trial, paranoid_level};
+pub use access::{Access, Refusal, Rights, Trial};
 pub use config::{OffCpu, SamplerConfig, Scope};
 pub use crash::{CrashWatch, WatchEnd};
 pub use error::Error;
 pub use image::{Image, Symbol, SymbolTable};
 pub use kernel::{kernel_symbols, kernel_symbols_at};
 pub use maps::{Mapping, ProcessMaps, Processes};
+pub use obstacle::{Obstacle, paranoid_level};
 pub use off_cpu::{OffCpuInterval, OffCpuTracker};
 pub use record::{MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, ThreadKey};
 #[cfg(feature = "nettrace")]
@@ -97,8 +100,9 @@ pub use recording::{RecordingCounts, RecordingWriter, SAMPLING_KEY};
 pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 pub use sampler::{Records, Sampler};
 pub use start::spawn_prepared;
-pub use stopped::{StoppedProcess, StoppedThread};
+pub use stopped::StoppedProcess;
 pub use threads::{innermost_id, processors, threads};
+pub use tracing::StoppedThread;
 pub use unwind::Unwinder;
 pub use waiting::{ThreadActivity, ThreadWait, thread_activity};
 

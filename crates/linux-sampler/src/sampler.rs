@@ -11,10 +11,11 @@ use mio::unix::SourceFd;
 use mio::{Interest, Token};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
 
-use crate::access::{Access, Obstacle};
+use crate::access::Access;
 use crate::attributes::{Counter, EventAttributes, EventSettings, Inherit};
 use crate::config::{OffCpu, SamplerConfig, Scope};
 use crate::error::Error;
+use crate::obstacle::Obstacle;
 use crate::record::{self, EventIds, EventSource, Record, RecordKind, SampleEvent};
 use crate::sys::{self, Ring, Tasks};
 use crate::thinning::Thinning;

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use crate::error::Error;
-use crate::stopped::Tracing;
+use crate::tracing::Tracing;
 
 type Job = Box<dyn FnOnce(&mut Tracing) + Send>;
 

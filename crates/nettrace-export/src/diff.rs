@@ -60,8 +60,9 @@ mod stack_picture;
 mod student;
 mod subject;
 mod test;
+mod verdict;
 
-pub use comparison::{Change, Comparison, ComparisonOptions, OneSided, Side, Verdict};
+pub use comparison::{Change, Comparison, ComparisonOptions, OneSided, Side};
 pub use estimate::Interval;
 #[cfg(feature = "pprof")]
 pub use pprof::{PprofError, is_pprof};
@@ -73,3 +74,4 @@ pub use stack_comparison::{StackComparison, StackNode};
 #[cfg(feature = "svg")]
 pub use stack_picture::Picture;
 pub use subject::{Basis, Kind, Statistic, Subject};
+pub use verdict::Verdict;

@@ -48,11 +48,15 @@
 //! [`Header`].
 
 mod block;
+mod block_kind;
 mod event;
 mod frame;
 mod header;
 mod label_list;
+mod layout;
 mod metadata;
+mod metadata_rows;
+mod rows;
 mod sequence_point;
 mod stack;
 mod thread;
@@ -62,11 +66,15 @@ pub(crate) mod fast_serialization;
 pub(crate) mod v6;
 
 pub use crate::cursor::{Cursor, ReadError, ReadResult};
-pub use block::{Block, BlockContent, BlockKind, Blocks, ParseError};
+pub use block::{Block, BlockContent, Blocks};
+pub use block_kind::BlockKind;
 pub use event::{EventBlock, EventRow, EventRows};
-pub use header::{Header, Layout};
+pub use header::Header;
 pub use label_list::{LabelListBlock, LabelListRow, LabelListRows};
-pub use metadata::{MetadataRow, MetadataRows, ParsedMetadata};
+pub use layout::Layout;
+pub use metadata::{MetadataRow, ParsedMetadata};
+pub use metadata_rows::MetadataRows;
+pub use rows::ParseError;
 pub use sequence_point::{SequenceNumber, SequenceNumbers, SequencePoint};
 pub use stack::{StackBlock, StackRow, StackRows};
 pub use thread::{RemovedThreads, ThreadEntries, ThreadEntry, ThreadRow, ThreadRows};

@@ -1,6 +1,7 @@
 //! `cargo xtask release`: the checks of a release, its files in `target/release-files`, and their upload.
 
 mod archive;
+mod changelog;
 mod checks;
 mod container;
 mod debian;

@@ -15,6 +15,8 @@ pub(crate) const HAS_COMPONENT_SIZE: u32 = 0x8000_0000;
 pub(super) const GENERIC: u32 = 0x30;
 /// The offset of the module in a MethodTable.
 pub(crate) const MODULE: u64 = 24;
+/// The offset of the auxiliary data in a MethodTable (`StaticFields::Auxiliary`).
+pub(crate) const AUXILIARY: u64 = 32;
 /// The .NET Core 3.1 flag of types loaded by a module that does not define them.
 const HAS_MODULE_OVERRIDE: u16 = 0x10;
 /// The offset of the first optional field in a MethodTable of .NET Core 3.1.

@@ -16,8 +16,9 @@ use nettrace_edit::{Capacity, Ring, Snapshot, Storage};
 use super::bundle::Bundle;
 use super::{BlackBox, BlackBoxEvent, Context};
 use crate::artifact::warnings_provider;
-use crate::live_session::{BUFFER_MB, DRAIN, RetryWait};
+use crate::live_session::{BUFFER_MB, DRAIN};
 use crate::process::Watched;
+use crate::retry_wait::RetryWait;
 
 /// The runtime's keywords: garbage collections, exceptions and the thread pool.
 const RUNTIME_KEYWORDS: Keywords = Keywords(0x1 | 0x8000 | 0x1_0000);

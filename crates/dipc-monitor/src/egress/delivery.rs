@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use dipc_client::dipc_transport::FolderBelow;
 
-use super::{at, copy_synced, held, numbered, open_parent, path_of};
+use super::catalog::path_of;
+use super::{at, copy_synced, held, numbered, open_parent};
 use crate::configuration::DirectoryEgress;
 
 /// Maximum number of files of one name.

@@ -6,13 +6,14 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use dipc_client::dipc_transport::open_own;
+use dipc_collect::Retention;
 use serde::{Deserialize, Serialize};
 
+use super::catalog::{Catalog, RecordingNote};
 use super::create;
 use super::delivery::{Places, Step, sync_directory};
+use crate::artifact::StoredRequest;
 use crate::configuration::DirectoryEgress;
-use crate::recordings::RecordingNote;
-use crate::server::StoredRequest;
 
 /// Maximum size of a record to read, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
@@ -73,8 +74,8 @@ impl Job {
         Places::new(&egress, &self.name, &self.id)
     }
 
-    /// Adds the delivered file to the list of its directory.
-    pub(super) fn add_note(&self, file: &Path) {
+    /// Adds the delivered file to the list of its directory, with the current limits of that.
+    pub(super) fn list(&self, file: &Path, limits: &Retention) {
         if self.is_upload {
             return;
         }
@@ -88,7 +89,7 @@ impl Job {
             rule: None,
         };
         // The artifact is in its place, listed or not.
-        let _ = note.add(&self.directory, file);
+        let _ = Catalog::new(&self.directory).add(file, note, limits);
     }
 
     fn path(&self, queue: &Path) -> PathBuf {

@@ -10,18 +10,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use dipc_client::Uuid;
 use dipc_client::dipc_transport::open_own;
+use dipc_collect::Retention;
 
 use super::collection::collect;
 use super::job::{Job, JobState};
 use super::store_client::StoreClient;
 use super::{move_file, uploads};
-use crate::artifact::{Artifact, ArtifactError, ArtifactKind};
+use crate::artifact::{Artifact, ArtifactError, ArtifactKind, StoredRequest};
 use crate::configuration::{DirectoryEgress, EgressProvider};
-use crate::live_session::RetryWait;
 use crate::monitor::Monitor;
 use crate::operation::{Operations, RunningOperation};
 use crate::process::Watched;
-use crate::server::StoredRequest;
+use crate::retry_wait::RetryWait;
 use crate::stop::WorkEnd;
 
 /// Maximum number of jobs of a queue.
@@ -304,6 +304,14 @@ impl EgressQueue {
         Ok(Destination { files: DirectoryEgress { directory, ..DirectoryEgress::default() }, is_store: true })
     }
 
+    /// Returns the limits of a job's directory. They may have changed since the request.
+    fn limits(&self, job: &Job) -> Retention {
+        match self.destination(&job.provider) {
+            Ok(Destination { files, is_store: false }) if files.directory == job.directory => files.retention,
+            _ => Retention::default(),
+        }
+    }
+
     /// Uploads the complete file of a job.
     fn upload(&self, job: &Job, file: &Path) -> io::Result<PathBuf> {
         let provider = lock(&self.0.providers).get(&job.provider).cloned();
@@ -402,14 +410,7 @@ impl EgressQueue {
             let upload = |job: &Job, file: &Path| self.upload(job, file);
             match deliver_once(&mut job, &self.0.directory, &|| Ok(()), &upload) {
                 Ok(path) => {
-                    job.add_note(&path);
-                    // The current limits: they may have changed since the request.
-                    if !job.is_upload
-                        && let Ok(Destination { files, is_store: false }) = self.destination(&job.provider)
-                        && files.directory == job.directory
-                    {
-                        super::limit(&files.directory, &path, &files.retention);
-                    }
+                    job.list(&path, &self.limits(&job));
                     let mut jobs = lock(&self.0.jobs);
                     *jobs = jobs.saturating_sub(1);
                     drop(jobs);

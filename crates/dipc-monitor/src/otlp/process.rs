@@ -16,9 +16,10 @@ use super::batch::{Batch, resource};
 use super::span::SpanReader;
 use super::{OtlpSignal, Shared, log, unix_now};
 use crate::artifact::{LogFormat, LogLevel, LogReader, LogRecord, LogsRequest, activity_ids, plain};
-use crate::live_session::{Arrived, DRAIN, LiveSession, RetryWait, TICK};
+use crate::live_session::{Arrived, DRAIN, LiveSession, TICK};
 use crate::process::Watched;
 use crate::request_provider::{DIAGNOSTIC_SOURCE, http_provider, source_lines, witness_provider};
+use crate::retry_wait::RetryWait;
 
 /// The size of the runtime's buffer in MB.
 const BUFFER_MB: u32 = 64;

@@ -15,11 +15,10 @@ use jiff::Timestamp;
 use super::{Context, RuleEvent, program};
 use crate::artifact::{Artifact, ArtifactError, ArtifactSink};
 use crate::configuration::{DirectoryEgress, EgressProvider};
-use crate::egress::{CompleteArtifact, EgressQueue, PartFile, Unpublished};
+use crate::egress::{Catalog, CompleteArtifact, EgressQueue, PartFile, RecordingNote, Unpublished};
 use crate::live_session::MAX_DELAY;
 use crate::operation::RunningOperation;
 use crate::process::Watched;
-use crate::recordings::RecordingNote;
 use crate::rules::{ActionKind, Destination, Execution, Placeholders, StoppingEvent, used_actions};
 
 /// Maximum wait between checks for the reasons to end.
@@ -356,7 +355,7 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
                         rule: Some(rule),
                     };
                     // The artifact is in its place, listed or not.
-                    let _ = note.add(&egress.directory, file);
+                    let _ = Catalog::new(&egress.directory).add(file, note, &egress.retention);
                 }
                 (None, _) => {}
             }

@@ -10,9 +10,10 @@ use dipc_client::{Error, LiveReader, OptionalFeature, Providers, Rundown, Sessio
 use super::process_rules::ProcessRules;
 use super::system_watch::SystemWatch;
 use crate::artifact::merged;
-use crate::live_session::{Arrived, BUFFER_MB, DRAIN, LiveSession, RetryWait, TICK};
+use crate::live_session::{Arrived, BUFFER_MB, DRAIN, LiveSession, TICK};
 use crate::process::Watched;
 use crate::request_provider::{DIAGNOSTIC_SOURCE, witness_provider};
+use crate::retry_wait::RetryWait;
 use crate::rules::StreamEnd;
 
 /// The bytes read at once.

@@ -7,7 +7,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 
 use super::body::AnswerBody;
-use crate::artifact::ArtifactError;
+use crate::artifact::{ArtifactError, RequestError};
 use crate::egress::EgressError;
 use crate::operation::TooMany;
 
@@ -84,6 +84,18 @@ impl Problem {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.extend(self.header.map(|(name, value)| (name, HeaderValue::from_static(value))));
         response
+    }
+}
+
+impl From<RequestError> for Problem {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Invalid { member, what } => Self::invalid(&member, what),
+            RequestError::NoArtifact(_) => Self::bad_request(error.to_string()),
+            RequestError::NotAcceptable(_) => {
+                Self::new(StatusCode::NOT_ACCEPTABLE, "Not Acceptable", error.to_string())
+            }
+        }
     }
 }
 

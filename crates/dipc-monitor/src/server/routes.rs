@@ -19,11 +19,11 @@ use super::json::{
 };
 use super::overview::{CountersRow, Overview};
 use super::problem::Problem;
-use super::query::{ProcessSelector, Query};
 use super::route::Route;
 use super::service::Service;
-use super::{StoredRequest, collect, is_local_host};
+use super::{collect, is_local_host};
 use crate::access::Scope;
+use crate::artifact::{ProcessSelector, Query, StoredRequest};
 use crate::egress::EgressQueue;
 use crate::metrics::Metrics;
 use crate::operation::{Operation, OperationState};

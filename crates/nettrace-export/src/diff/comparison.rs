@@ -11,6 +11,7 @@ use crate::diff::run::Run;
 use crate::diff::sides::{Noise, SideUnits};
 use crate::diff::subject::{Basis, Kind, Statistic, Subject, unit_symbol};
 use crate::diff::test::Test;
+use crate::diff::verdict::Verdict;
 use crate::profile::measure::Unit;
 
 /// Settings of a comparison.
@@ -62,25 +63,6 @@ const MIN_DURATIONS_P99: f64 = 500.0;
 
 /// The probability outside the interval of a difference alone.
 pub(super) const OUTSIDE_INTERVAL: f64 = 0.05;
-
-/// The judgement of a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Verdict {
-    /// More time, bytes, exceptions or pauses, beyond noise.
-    Worse,
-    /// Less of them.
-    Better,
-    /// More or fewer requests, calls or operations, beyond noise: neither is known to be worse.
-    Different,
-    /// No difference that is of interest lies within the interval.
-    Same,
-    /// Noise may explain the difference, and may hide a relevant one.
-    Undecided,
-    /// Not judged: there are too few events, or the noise is unknown.
-    Unknown,
-}
 
 /// A number of a subject on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use crate::diff::allowance::Allowance;
 use crate::diff::call_tree::CallTree;
-use crate::diff::comparison::{ComparisonOptions, MIN_EVENTS, MIN_SHARE, OUTSIDE_INTERVAL, Verdict};
+use crate::diff::comparison::{ComparisonOptions, MIN_EVENTS, MIN_SHARE, OUTSIDE_INTERVAL};
 use crate::diff::estimate::{Estimate, EstimateOptions, Interval, UnitSums, estimate};
 use crate::diff::holm;
 use crate::diff::run::{KERNEL, Run};
@@ -12,6 +12,7 @@ use crate::diff::series::Cell;
 use crate::diff::sides::{Noise, SideUnits};
 use crate::diff::subject::{Basis, Kind, Statistic};
 use crate::diff::test::Test;
+use crate::diff::verdict::Verdict;
 use crate::profile::frame_kind::FrameInfo;
 use crate::profile::measure::Unit;
 

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use crate::diff::comparison::Verdict;
 use crate::diff::sides::Noise;
 use crate::diff::stack_comparison::{StackComparison, StackNode};
 use crate::diff::stack_picture::{Picture, change};
+use crate::diff::verdict::Verdict;
 use crate::format::svg::text;
 use crate::page::{HEAD, STYLE};
 

@@ -1,8 +1,8 @@
 //! The test of a difference between two estimates.
 
-use crate::diff::comparison::Verdict;
 use crate::diff::estimate::{Estimate, Interval};
 use crate::diff::student;
+use crate::diff::verdict::Verdict;
 
 /// The quantile of the normal distribution for a power of 80 %.
 const POWER: f64 = 0.842;

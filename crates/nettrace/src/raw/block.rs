@@ -6,44 +6,11 @@ use super::fast_serialization;
 use super::frame::{Frame, ScanResult};
 use super::metadata::MetadataEncoding;
 use super::{
-    EventBlock, Header, LabelListBlock, Layout, MetadataRows, RemovedThreads, SequencePoint, StackBlock,
-    ThreadRows, v6,
+    BlockKind, EventBlock, Header, LabelListBlock, Layout, MetadataRows, ParseError, RemovedThreads,
+    SequencePoint, StackBlock, ThreadRows, v6,
 };
-use crate::cursor::{Cursor, ReadError, ReadResult};
+use crate::cursor::{ReadError, ReadResult};
 use crate::error::Error;
-
-/// A block, or a row in it, that cannot be parsed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("offset {offset}: {error}")]
-#[non_exhaustive]
-pub struct ParseError {
-    /// Offset of the block in the recording, or of the row in the block's content.
-    pub offset: u64,
-    /// The fault. The message includes it.
-    pub error: ReadError,
-}
-
-/// The kind of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum BlockKind {
-    /// Events; in netperf also the definitions of their kinds.
-    Event,
-    /// Definitions of kinds of events.
-    Metadata,
-    /// A point that divides older events from newer ones.
-    SequencePoint,
-    /// Call stacks.
-    Stack,
-    /// V6: descriptions of threads.
-    Thread,
-    /// V6: threads that no later event refers to.
-    RemoveThread,
-    /// V6: lists of labels.
-    LabelList,
-    /// A kind that this crate does not know, or of a version that only newer readers can read.
-    Unknown,
-}
 
 /// A block: its kind, its content, and the place of both in the recording.
 ///
@@ -307,58 +274,3 @@ impl<'a> Iterator for Blocks<'a> {
 }
 
 impl core::iter::FusedIterator for Blocks<'_> {}
-
-/// The rows of a block as bytes: a position in the content, which fails once.
-#[derive(Debug, Clone)]
-pub(super) struct Rows<'a> {
-    length: usize,
-    cursor: Cursor<'a>,
-    has_failed: bool,
-}
-
-impl<'a> Rows<'a> {
-    /// The rows from an offset in the content on.
-    pub(super) fn new(content: &'a [u8], from: usize) -> Self {
-        let rest = content.get(from..).unwrap_or_default();
-        Self { length: content.len(), cursor: Cursor::new(rest), has_failed: false }
-    }
-
-    /// Offset of the next row in the content.
-    #[inline]
-    pub(super) const fn offset(&self) -> usize {
-        self.length.saturating_sub(self.cursor.left())
-    }
-
-    /// Reads the next row, which must be there; `None` after a row that failed.
-    #[inline]
-    pub(super) fn next<T>(
-        &mut self,
-        read: impl FnOnce(&mut Cursor<'a>) -> ReadResult<T>,
-    ) -> Option<Result<T, ParseError>> {
-        self.next_at(self.offset() as u64, read)
-    }
-
-    /// Reads the next row; `None` also at the end of the content.
-    #[inline]
-    pub(super) fn next_if_any<T>(
-        &mut self,
-        read: impl FnOnce(&mut Cursor<'a>) -> ReadResult<T>,
-    ) -> Option<Result<T, ParseError>> {
-        if self.cursor.is_empty() { None } else { self.next(read) }
-    }
-
-    /// Reads a value; an error is reported at an offset.
-    #[inline]
-    pub(super) fn next_at<T>(
-        &mut self,
-        offset: u64,
-        read: impl FnOnce(&mut Cursor<'a>) -> ReadResult<T>,
-    ) -> Option<Result<T, ParseError>> {
-        if self.has_failed {
-            return None;
-        }
-        let outcome = read(&mut self.cursor).map_err(|error| ParseError { offset, error });
-        self.has_failed = outcome.is_err();
-        Some(outcome)
-    }
-}

@@ -1,7 +1,7 @@
 //! The header of a recording: its version, and the trace object or block.
 
 use super::frame::ScanResult;
-use super::{fast_serialization, trace, v6};
+use super::{Layout, fast_serialization, trace, v6};
 use crate::cursor::{ReadError, ReadResult};
 use crate::error::Error;
 use crate::info::{Format, TraceInfo};
@@ -15,18 +15,6 @@ const NEWEST_OF_OBJECTS: u32 = 4;
 /// The bytes that distinguish a recording from anything else. With fewer, the answer would depend on how they
 /// were split.
 const MAGIC: usize = 8;
-
-/// The layout of blocks and rows, which is the same for several versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Layout {
-    /// Versions 1 to 3: events are not numbered, and their stacks follow them.
-    Netperf,
-    /// Versions 4 and 5: stacks by id, activities in the rows.
-    V4,
-    /// Version 6: threads, stacks and labels by id.
-    V6,
-}
 
 /// The header of a recording: everything before its first block.
 ///

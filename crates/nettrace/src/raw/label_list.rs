@@ -6,7 +6,7 @@
 //! ```
 
 use super::ParseError;
-use super::block::Rows;
+use super::rows::Rows;
 use crate::cursor::{Cursor, ReadError, ReadResult};
 use crate::label::{Labels, label_list};
 

@@ -6,7 +6,7 @@
 //! flags = 1: thread indexes end, 2: metadata ids end                            (V6)
 //! ```
 
-use super::block::Rows;
+use super::rows::Rows;
 use super::{Layout, ParseError};
 use crate::cursor::{Cursor, ReadResult};
 use crate::time::Ticks;

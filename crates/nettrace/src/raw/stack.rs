@@ -5,7 +5,7 @@
 //! ```
 
 use super::ParseError;
-use super::block::Rows;
+use super::rows::Rows;
 use crate::cursor::{Cursor, ReadResult};
 use crate::stack::Stack;
 

@@ -6,7 +6,7 @@
 //! remove-block  = (index:varuint64 last-sequence:varuint32)*
 //! ```
 
-use super::block::Rows;
+use super::rows::Rows;
 use super::{ParseError, SequenceNumber};
 use crate::cursor::{Cursor, ReadError, ReadResult};
 

@@ -12,7 +12,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 
-use super::{Release, checks, dist};
+use super::changelog::changelog;
+use super::{Release, dist};
 use crate::task::packages::{Package, published};
 use crate::task::workspace::{cargo, command_line, execute, is_installed};
 
@@ -34,7 +35,7 @@ pub(super) fn check_logins() -> Result<()> {
 /// public when all are there.
 pub(super) fn run(release: &Release, dist: &Path) -> Result<()> {
     let files: Vec<_> = dist::names(dist)?.iter().map(|name| dist.join(name)).collect();
-    let notes = checks::changelog(&release.version)?.text;
+    let notes = changelog(&release.version)?.text;
     let packages = published()?;
     let names = in_order(&dependencies(&packages))?;
     let upload = Upload {

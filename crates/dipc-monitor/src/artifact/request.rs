@@ -1,20 +1,21 @@
 //! The artifact that a request asks for.
 
+mod body;
+mod query;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dipc_client::DumpType;
-use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::problem::Problem;
-use super::query::Query;
-use super::requests;
 use crate::artifact::{
     Artifact, ArtifactKind, ExceptionsRequest, FlameGraphFormat, LogFormat, LogLevel, LogsRequest,
     StackFormat, TopFormat, TopRequest, TraceProfile, TraceRequest,
 };
 use crate::configuration::GlobalCounter;
+
+pub(crate) use query::{ProcessSelector, Query};
 
 /// The size of the runtime's buffer for `GET /trace` in MB.
 const BUFFER_MB: u32 = 256;
@@ -34,6 +35,26 @@ pub(crate) struct StoredRequest {
     pub(crate) counter_interval: Option<Duration>,
 }
 
+/// A fault of a request for an artifact.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RequestError {
+    /// A parameter or a member of the body is not valid.
+    #[error("{member}: {what}")]
+    Invalid { member: String, what: String },
+    /// The route is not that of an artifact.
+    #[error("/{0} has no artifact")]
+    NoArtifact(String),
+    /// The artifact does not have an accepted form. The forms that it has follow.
+    #[error("use {0}")]
+    NotAcceptable(&'static str),
+}
+
+impl RequestError {
+    fn invalid(member: &str, what: impl Into<String>) -> Self {
+        Self::Invalid { member: member.to_owned(), what: what.into() }
+    }
+}
+
 impl StoredRequest {
     /// Returns a request for an artifact of a kind.
     pub(crate) fn of_kind(kind: ArtifactKind) -> Self {
@@ -44,9 +65,9 @@ impl StoredRequest {
     ///
     /// # Errors
     /// If the request is not valid.
-    pub(crate) fn artifact(&self) -> Result<Artifact, Problem> {
+    pub(crate) fn artifact(&self) -> Result<Artifact, RequestError> {
         let query = Query::parse(Some(&self.query));
-        let body = self.body.as_ref().map(String::as_bytes);
+        let content = self.body.as_ref().map(String::as_bytes);
         Ok(match &*self.route {
             "dump" => {
                 let dump_type = query.choice("type", parse_dump_type)?;
@@ -68,24 +89,24 @@ impl StoredRequest {
             "exceptions" => {
                 let duration = query.duration()?;
                 let format = log_format(self.accept.as_deref())?;
-                Artifact::Exceptions(match body {
-                    Some(body) => requests::exceptions(body, format, duration)?,
+                Artifact::Exceptions(match content {
+                    Some(content) => body::exceptions(content, format, duration)?,
                     None => ExceptionsRequest { format, duration, ..ExceptionsRequest::default() },
                 })
             }
             "livemetrics" => {
                 let duration = query.duration()?;
                 let interval = self.counter_interval.unwrap_or_else(|| GlobalCounter::default().interval);
-                Artifact::LiveMetrics(match body {
-                    Some(body) => requests::live_metrics(body, interval, duration)?,
-                    None => requests::default_live_metrics(interval, duration),
+                Artifact::LiveMetrics(match content {
+                    Some(content) => body::live_metrics(content, interval, duration)?,
+                    None => body::default_live_metrics(interval, duration),
                 })
             }
             "logs" => {
                 let duration = query.duration()?;
                 let format = log_format(self.accept.as_deref())?;
-                Artifact::Logs(if let Some(body) = body {
-                    requests::logs(body, format, duration)?
+                Artifact::Logs(if let Some(content) = content {
+                    body::logs(content, format, duration)?
                 } else {
                     let level = query.choice("level", LogLevel::parse)?;
                     LogsRequest {
@@ -99,8 +120,8 @@ impl StoredRequest {
             }
             "trace" => {
                 let duration = query.duration()?;
-                Artifact::Trace(if let Some(body) = body {
-                    requests::trace(body, duration)?
+                Artifact::Trace(if let Some(content) = content {
+                    body::trace(content, duration)?
                 } else {
                     let profiles = query.choice("profile", parse_profiles)?;
                     let providers =
@@ -108,7 +129,7 @@ impl StoredRequest {
                     TraceRequest { providers, request_rundown: true, buffer_mb: BUFFER_MB, duration }
                 })
             }
-            route => return Err(Problem::bad_request(format!("/{route} has no artifact"))),
+            route => return Err(RequestError::NoArtifact(route.to_owned())),
         })
     }
 }
@@ -128,7 +149,7 @@ fn parse_profiles(text: &str) -> Option<Vec<TraceProfile>> {
 }
 
 /// The form of log records and exceptions that a client accepts.
-fn log_format(accept: Option<&str>) -> Result<LogFormat, Problem> {
+fn log_format(accept: Option<&str>) -> Result<LogFormat, RequestError> {
     let formats = [
         ("application/x-ndjson", LogFormat::NewlineDelimitedJson),
         ("application/json-seq", LogFormat::JsonSequence),
@@ -141,7 +162,7 @@ fn log_format(accept: Option<&str>) -> Result<LogFormat, Problem> {
 }
 
 /// The form of stacks that a client accepts.
-fn stack_format(accept: Option<&str>) -> Result<StackFormat, Problem> {
+fn stack_format(accept: Option<&str>) -> Result<StackFormat, RequestError> {
     let formats = [
         ("application/json", StackFormat::Json),
         ("text/plain", StackFormat::PlainText),
@@ -154,7 +175,7 @@ fn stack_format(accept: Option<&str>) -> Result<StackFormat, Problem> {
 }
 
 /// The form of a flame graph that a client accepts: browsers get a page.
-fn flame_graph_format(accept: Option<&str>) -> Result<FlameGraphFormat, Problem> {
+fn flame_graph_format(accept: Option<&str>) -> Result<FlameGraphFormat, RequestError> {
     let formats = [
         ("text/html", FlameGraphFormat::Html),
         ("image/svg+xml", FlameGraphFormat::Svg),
@@ -165,7 +186,7 @@ fn flame_graph_format(accept: Option<&str>) -> Result<FlameGraphFormat, Problem>
 }
 
 /// The form of a table of methods that a client accepts.
-fn top_format(accept: Option<&str>) -> Result<TopFormat, Problem> {
+fn top_format(accept: Option<&str>) -> Result<TopFormat, RequestError> {
     let formats = [
         ("application/json", TopFormat::Json),
         ("text/plain", TopFormat::PlainText),
@@ -180,15 +201,13 @@ fn top_format(accept: Option<&str>) -> Result<TopFormat, Problem> {
 fn accepted<F: Copy + Default>(
     accept: Option<&str>,
     formats: &[(&str, F)],
-    known: &str,
-) -> Result<F, Problem> {
+    known: &'static str,
+) -> Result<F, RequestError> {
     let Some(accept) = accept else { return Ok(F::default()) };
     let types: Vec<&str> =
         accept.split(',').filter_map(|range| Some(range.split(';').next()?.trim())).collect();
     let found = formats.iter().find(|(name, _)| types.iter().any(|it| it.eq_ignore_ascii_case(name)));
-    found
-        .map(|(_, format)| *format)
-        .ok_or_else(|| Problem::new(StatusCode::NOT_ACCEPTABLE, "Not Acceptable", format!("use {known}")))
+    found.map(|(_, format)| *format).ok_or(RequestError::NotAcceptable(known))
 }
 
 #[cfg(test)]

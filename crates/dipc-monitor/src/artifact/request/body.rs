@@ -7,7 +7,7 @@ use clr_counters::{CounterSource, Selection};
 use dipc_client::dipc_wire::{Keywords, Level, ProviderConfig};
 use serde_json::{Map, Value};
 
-use super::problem::Problem;
+use super::RequestError;
 use crate::artifact::{
     ExceptionFilter, ExceptionsRequest, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, TraceRequest,
     default_counters,
@@ -25,17 +25,19 @@ struct Members {
 }
 
 impl Members {
-    fn parse(body: &[u8]) -> Result<Self, Problem> {
+    fn parse(body: &[u8]) -> Result<Self, RequestError> {
         match serde_json::from_slice(body) {
             Ok(value) => Self::of(value, ""),
-            Err(error) => Err(Problem::invalid("$", format!("not valid JSON: {error}"))),
+            Err(error) => Err(RequestError::invalid("$", format!("not valid JSON: {error}"))),
         }
     }
 
-    fn of(value: Value, path: &str) -> Result<Self, Problem> {
+    fn of(value: Value, path: &str) -> Result<Self, RequestError> {
         match value {
             Value::Object(members) => Ok(Self { path: path.to_owned(), members }),
-            _ => Err(Problem::invalid(if path.is_empty() { "$" } else { path }, "an object is expected")),
+            _ => {
+                Err(RequestError::invalid(if path.is_empty() { "$" } else { path }, "an object is expected"))
+            }
         }
     }
 
@@ -49,11 +51,11 @@ impl Members {
         self.members.remove(&key).filter(|value| !value.is_null())
     }
 
-    fn invalid(&self, name: &str, what: &str) -> Problem {
-        Problem::invalid(&self.path_of(name), what)
+    fn invalid(&self, name: &str, what: &str) -> RequestError {
+        RequestError::invalid(&self.path_of(name), what)
     }
 
-    fn string(&mut self, name: &str) -> Result<Option<String>, Problem> {
+    fn string(&mut self, name: &str) -> Result<Option<String>, RequestError> {
         match self.take(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -61,12 +63,12 @@ impl Members {
         }
     }
 
-    fn required_string(&mut self, name: &str) -> Result<String, Problem> {
+    fn required_string(&mut self, name: &str) -> Result<String, RequestError> {
         let text = self.string(name)?.filter(|text| !text.is_empty());
         text.ok_or_else(|| self.invalid(name, "it is required and must not be empty"))
     }
 
-    fn bool(&mut self, name: &str, default: bool) -> Result<bool, Problem> {
+    fn bool(&mut self, name: &str, default: bool) -> Result<bool, RequestError> {
         match self.take(name) {
             None => Ok(default),
             Some(Value::Bool(value)) => Ok(value),
@@ -74,7 +76,7 @@ impl Members {
         }
     }
 
-    fn list(&mut self, name: &str) -> Result<Vec<Value>, Problem> {
+    fn list(&mut self, name: &str) -> Result<Vec<Value>, RequestError> {
         match self.take(name) {
             None => Ok(Vec::new()),
             Some(Value::Array(values)) if values.len() <= MAX_PROVIDERS => Ok(values),
@@ -82,22 +84,22 @@ impl Members {
         }
     }
 
-    fn strings(&mut self, name: &str) -> Result<Vec<String>, Problem> {
+    fn strings(&mut self, name: &str) -> Result<Vec<String>, RequestError> {
         let path = self.path_of(name);
         let texts = self.list(name)?.into_iter().map(|value| match value {
             Value::String(text) => Ok(text),
-            _ => Err(Problem::invalid(&path, "a list of strings is expected")),
+            _ => Err(RequestError::invalid(&path, "a list of strings is expected")),
         });
         texts.collect()
     }
 
-    fn objects(&mut self, name: &str) -> Result<Vec<Self>, Problem> {
+    fn objects(&mut self, name: &str) -> Result<Vec<Self>, RequestError> {
         let path = self.path_of(name);
         let values = self.list(name)?.into_iter().enumerate();
         values.map(|(place, value)| Self::of(value, &format!("{path}[{place}]"))).collect()
     }
 
-    fn map(&mut self, name: &str) -> Result<Map<String, Value>, Problem> {
+    fn map(&mut self, name: &str) -> Result<Map<String, Value>, RequestError> {
         match self.take(name) {
             None => Ok(Map::new()),
             Some(Value::Object(map)) if map.len() <= MAX_PROVIDERS => Ok(map),
@@ -106,16 +108,16 @@ impl Members {
     }
 
     /// Checks that no other members are left.
-    fn end(self) -> Result<(), Problem> {
+    fn end(self) -> Result<(), RequestError> {
         match self.members.keys().next() {
-            Some(name) => Err(Problem::invalid(&self.path_of(name), "there is no such member")),
+            Some(name) => Err(RequestError::invalid(&self.path_of(name), "there is no such member")),
             None => Ok(()),
         }
     }
 }
 
 /// Parses the body of `POST /trace`.
-pub(super) fn trace(body: &[u8], duration: Option<Duration>) -> Result<TraceRequest, Problem> {
+pub(super) fn trace(body: &[u8], duration: Option<Duration>) -> Result<TraceRequest, RequestError> {
     let mut members = Members::parse(body)?;
     let mut providers = Vec::new();
     for mut provider in members.objects("providers")? {
@@ -162,7 +164,7 @@ pub(super) fn live_metrics(
     body: &[u8],
     interval: Duration,
     duration: Option<Duration>,
-) -> Result<LiveMetricsRequest, Problem> {
+) -> Result<LiveMetricsRequest, RequestError> {
     let mut members = Members::parse(body)?;
     let mut named = None::<Selection>;
     for (list, name_of, counters_of, source) in [
@@ -189,7 +191,7 @@ pub(super) fn live_metrics(
         (defaults, named) => defaults.or(named),
     };
     let Some(selection) = selection else {
-        return Err(Problem::invalid("providers", "no counters are asked for"));
+        return Err(RequestError::invalid("providers", "no counters are asked for"));
     };
     Ok(LiveMetricsRequest { selection, interval, duration })
 }
@@ -204,7 +206,7 @@ pub(super) fn exceptions(
     body: &[u8],
     format: LogFormat,
     duration: Option<Duration>,
-) -> Result<ExceptionsRequest, Problem> {
+) -> Result<ExceptionsRequest, RequestError> {
     let mut members = Members::parse(body)?;
     let filters = |members: &mut Members, name: &str| {
         let filters = members.objects(name)?.into_iter().map(|mut filter| {
@@ -216,7 +218,7 @@ pub(super) fn exceptions(
             };
             filter.end().map(|()| parsed)
         });
-        filters.collect::<Result<Vec<_>, Problem>>()
+        filters.collect::<Result<Vec<_>, RequestError>>()
     };
     let (include, exclude) = (filters(&mut members, "include")?, filters(&mut members, "exclude")?);
     members.end()?;
@@ -227,10 +229,10 @@ pub(super) fn logs(
     body: &[u8],
     format: LogFormat,
     duration: Option<Duration>,
-) -> Result<LogsRequest, Problem> {
+) -> Result<LogsRequest, RequestError> {
     let mut members = Members::parse(body)?;
     let parse = |text: &str, path: &str| {
-        LogLevel::parse(text).ok_or_else(|| Problem::invalid(path, "it is not one of its values"))
+        LogLevel::parse(text).ok_or_else(|| RequestError::invalid(path, "it is not one of its values"))
     };
     let level = match members.string("logLevel")? {
         None => LogLevel::Warning,
@@ -240,12 +242,12 @@ pub(super) fn logs(
     for (category, value) in members.map("filterSpecs")? {
         let path = format!("filterSpecs.{category}");
         if !LogsRequest::is_valid_category(&category) {
-            return Err(Problem::invalid(&path, "a category has no quotes, colons or semicolons"));
+            return Err(RequestError::invalid(&path, "a category has no quotes, colons or semicolons"));
         }
         let category_level = match value {
             Value::Null => level,
             Value::String(text) => parse(&text, &path)?,
-            _ => return Err(Problem::invalid(&path, "a level or null is expected")),
+            _ => return Err(RequestError::invalid(&path, "a level or null is expected")),
         };
         filters.insert(category, category_level);
     }
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn invalid_bodies_name_the_member() {
-        let detail = |result: Result<TraceRequest, Problem>| format!("{:?}", result.unwrap_err());
+        let detail = |result: Result<TraceRequest, RequestError>| result.unwrap_err().to_string();
         for (body, what) in [
             ("{", "not valid JSON"),
             ("[]", "an object is expected"),

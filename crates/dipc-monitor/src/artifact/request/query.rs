@@ -5,28 +5,28 @@ use std::time::Duration;
 
 use dipc_client::Uuid;
 
-use super::problem::Problem;
+use super::RequestError;
 
 /// Maximum number of rows of a table.
 const MAX_ROWS: usize = 10_000;
 
 /// The parameters of a request. The first of each name counts. Names match in any case.
-pub(super) struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 /// The process that a request names.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct ProcessSelector {
-    pub(super) pid: Option<u32>,
-    pub(super) uid: Option<Uuid>,
-    pub(super) name: Option<String>,
+pub(crate) struct ProcessSelector {
+    pub(crate) pid: Option<u32>,
+    pub(crate) uid: Option<Uuid>,
+    pub(crate) name: Option<String>,
 }
 
 impl Query {
-    pub(super) fn parse(query: Option<&str>) -> Self {
+    pub(crate) fn parse(query: Option<&str>) -> Self {
         Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
@@ -36,15 +36,15 @@ impl Query {
         name: &str,
         what: &str,
         parse: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, Problem> {
+    ) -> Result<Option<T>, RequestError> {
         let Some(text) = self.get(name).filter(|text| !text.is_empty()) else { return Ok(None) };
         match parse(text) {
             Some(value) => Ok(Some(value)),
-            None => Err(Problem::invalid(name, format!("'{text}' is not {what}"))),
+            None => Err(RequestError::invalid(name, format!("'{text}' is not {what}"))),
         }
     }
 
-    pub(super) fn process(&self) -> Result<ProcessSelector, Problem> {
+    pub(crate) fn process(&self) -> Result<ProcessSelector, RequestError> {
         let pid = self.parsed("pid", "a process id", |text| text.parse::<i32>().ok())?;
         Ok(ProcessSelector {
             // A negative number is valid and matches no process.
@@ -55,7 +55,7 @@ impl Query {
     }
 
     /// `durationSeconds`: 30 by default; -1, which is `None`, is without a limit.
-    pub(super) fn duration(&self) -> Result<Option<Duration>, Problem> {
+    pub(crate) fn duration(&self) -> Result<Option<Duration>, RequestError> {
         let seconds = self.parsed("durationSeconds", "a number from -1 to 2147483647", |text| {
             text.parse::<i32>().ok().filter(|seconds| *seconds >= -1)
         })?;
@@ -63,29 +63,29 @@ impl Query {
     }
 
     /// `tags`, separated by commas.
-    pub(super) fn tags(&self) -> BTreeSet<String> {
+    pub(crate) fn tags(&self) -> BTreeSet<String> {
         let tags = self.get("tags").unwrap_or_default().split(',').map(str::trim);
         tags.filter(|tag| !tag.is_empty()).map(ToOwned::to_owned).collect()
     }
 
     /// A flag, `false` by default.
-    pub(super) fn flag(&self, name: &str) -> Result<bool, Problem> {
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, RequestError> {
         let parse = |text: &str| text.to_ascii_lowercase().parse().ok();
         Ok(self.parsed(name, "true or false", parse)?.unwrap_or_default())
     }
 
     /// `number`: the rows of a table, 20 by default.
-    pub(super) fn number(&self) -> Result<usize, Problem> {
+    pub(crate) fn number(&self) -> Result<usize, RequestError> {
         let parse = |text: &str| text.parse().ok().filter(|number| (1..=MAX_ROWS).contains(number));
         Ok(self.parsed("number", "a number from 1 to 10000", parse)?.unwrap_or(20))
     }
 
     /// A value with a name from a list.
-    pub(super) fn choice<T>(
+    pub(crate) fn choice<T>(
         &self,
         name: &str,
         parse: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, Problem> {
+    ) -> Result<Option<T>, RequestError> {
         self.parsed(name, "one of its values", parse)
     }
 }

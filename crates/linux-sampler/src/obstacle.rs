@@ -1,0 +1,85 @@
+//! The settings of the kernel that prevent sampling.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use linux_proc_stat::Status;
+
+/// The setting that prevents sampling of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// `/proc/sys/kernel/perf_event_paranoid` has this value, and this process lacks `CAP_PERFMON`.
+    Paranoid(i32),
+    /// The process belongs to another user, and this one lacks `CAP_PERFMON` (before Linux 5.8:
+    /// `CAP_SYS_PTRACE`).
+    OtherUser,
+    /// A seccomp filter, as in containers, rejects the call.
+    Seccomp,
+    /// The kernel does not have the call.
+    NotBuilt,
+    /// None of these is the obstacle.
+    Unknown,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Paranoid(level) => write!(
+                f,
+                "kernel.perf_event_paranoid is {level}; CAP_PERFMON, root or a value of at most 1 permits it"
+            ),
+            Self::OtherUser => f.write_str("the process belongs to another user; CAP_PERFMON or root permits it"),
+            Self::Seccomp => f.write_str(
+                "a seccomp filter refuses the call, as containers have one; CAP_PERFMON or another profile of the container permits it",
+            ),
+            Self::NotBuilt => f.write_str("this kernel has no performance events"),
+            Self::Unknown => f.write_str("the reason is not known"),
+        }
+    }
+}
+
+impl Obstacle {
+    /// Returns the obstacle for the kernel's error from opening an event of `pid`.
+    pub(crate) fn of(error: &io::Error, pid: Option<i32>) -> Self {
+        let errno = error.raw_os_error().unwrap_or(0);
+        let filtered = has_filter();
+        match errno {
+            libc::ENOSYS | libc::EPERM if filtered => Self::Seccomp,
+            libc::ENOSYS | libc::ENOENT => Self::NotBuilt,
+            libc::EPERM | libc::EACCES => {
+                let other =
+                    pid.and_then(user_of).is_some_and(|user| user != rustix::process::getuid().as_raw());
+                match paranoid_level() {
+                    _ if other => Self::OtherUser,
+                    Some(level) if level > 0 => Self::Paranoid(level),
+                    _ => Self::Unknown,
+                }
+            }
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Returns `kernel.perf_event_paranoid`: 2 permits an unprivileged user samples of user mode, 1 also of the
+/// kernel, 0 also of whole processors, and 3, on some distributions, no samples.
+pub fn paranoid_level() -> Option<i32> {
+    fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
+}
+
+/// Returns true if a seccomp filter restricts this process.
+pub(crate) fn has_filter() -> bool {
+    own_status(|status| status.mask("Seccomp")) == Some(2)
+}
+
+/// Reads a field of this process's status.
+pub(crate) fn own_status<T>(field: impl FnOnce(Status<'_>) -> Option<T>) -> Option<T> {
+    field(Status::new(&linux_proc_stat::read(Path::new("/proc/self/status")).ok()?))
+}
+
+fn user_of(pid: i32) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    Some(fs::metadata(format!("/proc/{pid}")).ok()?.uid())
+}
