@@ -3,14 +3,22 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/object.h`, `vm/methodtable.h`.
 
+pub(crate) mod gc_root;
+pub(crate) mod handle;
+pub(crate) mod object;
+pub(crate) mod pointers;
+pub(crate) mod regions;
+pub(crate) mod utf16;
+pub(crate) mod window;
+
 use hashbrown::HashMap;
 
-use crate::heap_window::HeapWindow;
-use crate::lock::thin_lock;
+use crate::heap::pointers::Pointers;
+use crate::heap::regions::HeapLayout;
+use crate::heap::window::HeapWindow;
 use crate::memory::{Memory, MemoryResult, offset};
-use crate::names::{HAS_COMPONENT_SIZE, Names};
-use crate::pointers::Pointers;
-use crate::regions::HeapLayout;
+use crate::threads::lock::thin_lock;
+use crate::types::names::{HAS_COMPONENT_SIZE, Names};
 
 /// Maximum number of types.
 const MAX_TYPES: usize = 1 << 20;
@@ -484,8 +492,8 @@ impl<'m> Walk<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core_file::CoreFile;
-    use crate::regions::moving_mark;
+    use crate::heap::regions::moving_mark;
+    use crate::memory::core_file::CoreFile;
     use crate::runtime::Runtime;
 
     #[derive(Default)]

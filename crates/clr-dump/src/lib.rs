@@ -79,98 +79,51 @@
     )
 )]
 
-mod async_roles;
-mod async_type;
-mod await_chain;
-mod await_graph;
-mod code_map;
-mod copy_note;
-#[cfg(target_os = "linux")]
-mod copy_pieces;
-mod core_file;
-mod core_writer;
-mod delegate;
-mod elf_image;
-mod enumeration;
+mod aot;
+mod awaits;
+mod code;
+mod copy;
 mod error;
-mod exception;
-mod field;
-mod handle;
 mod heap;
-mod heap_window;
-mod instances;
-mod kept;
-mod layout;
-mod lock;
-mod mapping;
 mod memory;
-mod module;
-mod names;
-mod native;
-mod native_aot;
-mod native_format;
-mod native_names;
-mod native_sections;
-mod object;
-mod paged_file;
-mod pointers;
-#[cfg(target_os = "linux")]
-mod process;
-#[cfg(target_os = "linux")]
-mod process_copy;
-mod ready_to_run;
-mod regions;
-mod registers;
-mod root;
 mod runtime;
-#[cfg(all(
-    feature = "linux-sampler",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod sampled;
-mod signature;
-mod stack;
-mod static_places;
-mod strip;
-mod thread;
-mod thread_statics;
-mod touched;
+mod statics;
+mod threads;
+mod types;
 mod unwind;
-mod utf16;
 
-pub use async_type::TaskState;
-pub use await_chain::ChainEnd;
-pub use await_graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, Delay};
-pub use code_map::{Code, CodeMap, CodeOrigin};
-pub use copy_note::{CopiedContent, CopyNote};
+pub use awaits::async_type::TaskState;
+pub use awaits::chain::ChainEnd;
+pub use awaits::graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, Delay};
+pub use code::map::{Code, CodeMap, CodeOrigin};
+pub use copy::core_writer::{ProcessNote, ThreadNote};
+pub use copy::note::{CopiedContent, CopyNote};
 #[cfg(target_os = "linux")]
-pub use copy_pieces::CoreContent;
-pub use core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
-pub use core_writer::{ProcessNote, ThreadNote};
+pub use copy::pieces::CoreContent;
+#[cfg(target_os = "linux")]
+pub use copy::process::{CopiedCore, CopyLimits, CopySettings, TimeLimit, copy_process};
+pub use copy::strip::{Contents, StrippedCore, WrittenCopy};
 pub use error::{Error, Machine};
-pub use exception::{Exception, ExceptionFrame, ExceptionState, Identity, ThreadExceptions};
-pub use field::{Field, StaticField, ValueKind};
-pub use handle::{Handle, HandleKind, Handles};
+pub use heap::handle::{Handle, HandleKind, Handles};
+pub use heap::object::{FieldValue, ObjectContent, Value};
 pub use heap::{Amount, HeapGap, HeapObject, HeapStatistics, HeapVisitor, HeapWalk, TypeStatistics};
-pub use lock::{Monitor, MonitorWait, Monitors, Owner, WaitKind, deadlocks};
-pub use mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
+pub use memory::core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
+pub use memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
+#[cfg(target_os = "linux")]
+pub use memory::process::ProcessMemory;
+pub use memory::touched::TouchedMemory;
 pub use memory::{Memory, MemoryResult, Missing, WithCopy};
-pub use module::Module;
-pub use names::{Method, MethodName, Names};
-pub use native::{NativeImage, NativeImages};
 pub use nettrace::ReadAt;
-pub use object::{FieldValue, ObjectContent, Value};
-#[cfg(target_os = "linux")]
-pub use process::ProcessMemory;
-#[cfg(target_os = "linux")]
-pub use process_copy::{CopiedCore, CopyLimits, CopySettings, TimeLimit, copy_process};
-pub use registers::{Register, Registers};
 pub use runtime::Runtime;
-pub use stack::{Frame, Gap, Stack};
-pub use strip::{Contents, StrippedCore, WrittenCopy};
-pub use thread::{Thread, ThreadState};
-pub use touched::TouchedMemory;
+pub use runtime::module::Module;
+pub use threads::exception::{Exception, ExceptionFrame, ExceptionState, Identity, ThreadExceptions};
+pub use threads::lock::{Monitor, MonitorWait, Monitors, Owner, WaitKind, deadlocks};
+pub use threads::stack::{Frame, Gap, Stack};
+pub use threads::thread::{Thread, ThreadState};
+pub use types::field::{Field, StaticField, ValueKind};
+pub use types::names::{Method, MethodName, Names};
+pub use unwind::native::{NativeImage, NativeImages};
+pub use unwind::registers::{Register, Registers};
 pub use unwind::{FramePosition, FunctionEntry, UnwindError, unwind};
 
 /// The examples of the README are compiled.

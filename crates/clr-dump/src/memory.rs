@@ -1,5 +1,12 @@
 //! Bytes at an address: all that the readers of this crate need.
 
+pub(crate) mod core_file;
+pub(crate) mod mapping;
+pub(crate) mod paged_file;
+#[cfg(target_os = "linux")]
+pub(crate) mod process;
+pub(crate) mod touched;
+
 /// The error for memory that a source does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory at {address:#x}")]

@@ -3,20 +3,24 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/inc/daccess.h` (`g_dacTable`), `src/coreclr/debug/runtimeinfo/runtimeinfo.h`.
 
+pub(crate) mod elf_image;
+pub(crate) mod layout;
+pub(crate) mod module;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use crate::code_map::CodeMap;
-use crate::elf_image::ElfImage;
+use crate::aot::{self, NativeAot};
+use crate::code::map::CodeMap;
 use crate::error::{Error, Machine};
-use crate::layout::{self, Layout, SlotForm};
-use crate::mapping::MappedFile;
+use crate::heap::utf16;
+use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
-use crate::native::{NativeImage, NativeImages};
-use crate::native_aot::{self, NativeAot};
-use crate::thread::{self, Thread};
-use crate::utf16;
+use crate::runtime::elf_image::ElfImage;
+use crate::runtime::layout::{Layout, SlotForm};
+use crate::threads::thread::{self, Thread};
+use crate::unwind::native::{NativeImage, NativeImages};
 
 /// Maximum number of files to read headers of.
 const MAX_FILES: usize = 4096;
@@ -127,7 +131,7 @@ impl Runtime {
         image: &ElfImage,
         header: u64,
     ) -> Result<Self, Error> {
-        let described = native_aot::read(memory, header, file, files)?;
+        let described = aot::read(memory, header, file, files)?;
         let version = described.native_aot.names(memory).and_then(|names| names.version());
         let runtime = Self {
             version: version.unwrap_or_else(|| "of an unknown version".to_owned()),

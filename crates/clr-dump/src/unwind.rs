@@ -5,8 +5,17 @@
 //! Microsoft, *x64 exception handling*, "Unwind data definitions for exception handling"; dotnet/runtime
 //! `src/coreclr/inc/win64unwind.h` for `UWOP_SET_FPREG_LARGE`.
 
+pub(crate) mod native;
+pub(crate) mod registers;
+#[cfg(all(
+    feature = "linux-sampler",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub(crate) mod sampled;
+
 use crate::memory::{Memory, Missing, offset};
-use crate::registers::{Register, Registers};
+use crate::unwind::registers::{Register, Registers};
 
 /// Maximum number of chained unwind infos of a function.
 const MAX_CHAINED_INFOS: usize = 32;

@@ -1,0 +1,315 @@
+//! The runtime of a NativeAOT program: its self-description, its code, and the tables with the names of types
+//! and methods.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/nativeaot/Runtime/DebugHeader.cpp` (`DotNetRuntimeDebugHeader`),
+//! `Runtime/RuntimeInstance.h`, `Runtime/TypeManager.h`, `Runtime/inc/ModuleHeaders.h`, `Runtime/thread.h`.
+
+pub(crate) mod format;
+pub(crate) mod names;
+pub(crate) mod sections;
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashMap;
+
+use crate::aot::names::AotNames;
+use crate::aot::sections::Sections;
+use crate::code::map::{Code, CodeOrigin};
+use crate::error::Error;
+use crate::memory::mapping::MappedFile;
+use crate::memory::{Memory, MemoryResult, offset};
+use crate::runtime::layout::{self, AllocationContext, ExceptionTracker, Layout, Thrown};
+use crate::unwind::FunctionEntry;
+use crate::unwind::native::{NativeFunction, NativeImages};
+
+/// Maximum number of entries of the description.
+const MAX_ENTRIES: u64 = 1024;
+/// Maximum number of characters of a name in the description.
+const MAX_NAME_LENGTH: u64 = 64;
+/// The words of RuntimeInstance that are searched.
+const INSTANCE_WORDS: u64 = 16;
+/// Maximum number of programs with static fields of one thread.
+const MAX_PROGRAMS: usize = 64;
+/// Maximum number of bytes of an image.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// The bytes that the description begins with.
+const COOKIE: [u8; 4] = *b"DNDH";
+/// The major versions of the description: of .NET 8 and 9.
+const VERSIONS: [u16; 2] = [3, 4];
+/// The first word of the program's header.
+const HEADER: [u8; 4] = *b"RTR\0";
+
+/// The runtime in a program that was compiled ahead of time.
+#[derive(Debug)]
+pub(crate) struct NativeAot {
+    /// The places of managed code.
+    pub(crate) code: Range<u64>,
+    /// The address of its TypeManager; zero if it was not found.
+    manager: u64,
+    /// The sections of the program's header; empty if their version is unknown.
+    pub(crate) sections: Sections,
+    names: OnceLock<Option<Arc<AotNames>>>,
+}
+
+/// The runtime's self-description.
+struct Description {
+    /// Offsets by the names of types and fields.
+    fields: HashMap<(String, String), u32>,
+    /// The places of the values of global variables, keyed by name.
+    globals: HashMap<String, u64>,
+}
+
+/// A runtime as its description has it.
+pub(crate) struct Described {
+    pub(crate) layout: Layout,
+    /// The addresses of variables, in the order of the layout.
+    pub(crate) slots: Vec<u64>,
+    pub(crate) native_aot: NativeAot,
+    /// True if names are known in this version.
+    pub(crate) is_measured: bool,
+}
+
+/// Reads the runtime described at an address in the image of `file`; `files` has all of its mapped parts.
+pub(crate) fn read(
+    memory: &dyn Memory,
+    header: u64,
+    file: &MappedFile,
+    files: &[MappedFile],
+) -> Result<Described, Error> {
+    let wrong = |what| Error::WrongLayout { version: "NativeAOT".to_owned(), what };
+    let missing = Error::missing("the runtime's description of itself");
+    if memory.array(header).map_err(missing)? != COOKIE {
+        return Err(wrong("it has no description of itself"));
+    }
+    let is_known = memory.u16(offset(header, 4)).is_ok_and(|version| VERSIONS.contains(&version));
+    if !is_known || memory.u32(offset(header, 8)) != Ok(1) {
+        return Err(wrong("its description of itself is of another version"));
+    }
+    let missing = Error::missing("the runtime's description of itself");
+    let description = Description::read(memory, header).map_err(missing)?;
+    if description.fields.is_empty() {
+        return Err(wrong("its description of itself is empty: it had not started"));
+    }
+    let layout = description.layout().ok_or_else(|| wrong("its description of itself lacks fields"))?;
+    let slots = description.slots(memory, &layout).ok_or_else(|| wrong("its description lacks variables"))?;
+    let (native_aot, is_measured) = description
+        .find_program(memory, file, image_end(file, files))
+        .map_err(Error::missing("the runtime's RuntimeInstance"))?
+        .ok_or_else(|| wrong("its code was not found"))?;
+    Ok(Described { layout, slots, native_aot, is_measured })
+}
+
+impl Description {
+    fn read(memory: &dyn Memory, header: u64) -> MemoryResult<Self> {
+        let [types, globals] = memory.words(offset(header, 16))?;
+        let mut description = Self { fields: HashMap::new(), globals: HashMap::new() };
+        if types == 0 || globals == 0 {
+            return Ok(description);
+        }
+        for index in 0..MAX_ENTRIES {
+            let at = offset(types, index.wrapping_mul(24));
+            let [of, field] = memory.words(at)?;
+            if of == 0 {
+                break;
+            }
+            let names = (name(memory, of)?, name(memory, field)?);
+            description.fields.insert(names, memory.u32(offset(at, 16))?);
+        }
+        for index in 0..MAX_ENTRIES {
+            let at = offset(globals, index.wrapping_mul(16));
+            match memory.u64(at)? {
+                0 => break,
+                of => description.globals.insert(name(memory, of)?, offset(at, 8)),
+            };
+        }
+        Ok(description)
+    }
+
+    fn field(&self, of: &str, field: &str) -> Option<u64> {
+        self.fields.get(&(of.to_owned(), field.to_owned())).map(|at| u64::from(*at))
+    }
+
+    /// The version's layout with the described offsets; `None` if an offset is missing.
+    fn layout(&self) -> Option<Layout> {
+        // The type had another name before .NET 9.
+        let names = ["RuntimeThreadLocals", "ThreadBuffer"];
+        let of = names.into_iter().find(|of| self.field(of, "m_pNext").is_some())?;
+        let field = |name| self.field(of, name);
+        let link = field("m_pNext")?;
+        let mut layout = layout::NATIVE_AOT;
+        if of == "ThreadBuffer" {
+            layout.types.contains_pointers = 0x0020_0000;
+            layout.types.optional_fields = 0x0100_0000;
+        }
+        layout.thread_store.first = self.field("ThreadStore", "m_ThreadList")?;
+        layout.thread.link = link;
+        // Two other pointers to frames lie between.
+        layout.thread.frame = link.checked_sub(24)?;
+        layout.thread.os_id = field("m_threadId")?;
+        layout.thread.allocation_context = AllocationContext::Thread(field("m_rgbAllocContextBuffer")?);
+        layout.thread.exception_tracker = field("m_pExInfoStackHead")?;
+        // The reference to static fields of modules that were loaded, and the list for the program's own
+        // static fields, follow two words further.
+        layout.thread.static_fields = Some(layout.thread.exception_tracker.checked_add(24)?);
+        layout.exception_tracker = ExceptionTracker {
+            previous: self.field("ExInfo", "m_pPrevExInfo")?,
+            thrown: Thrown::Object(self.field("ExInfo", "m_exception")?),
+        };
+        Some(layout)
+    }
+
+    /// The addresses of variables in the order of the layout; `None` if a variable is missing.
+    fn slots(&self, memory: &dyn Memory, layout: &Layout) -> Option<Vec<u64>> {
+        let place = |name: &str| self.globals.get(name).copied();
+        let instance = memory.u64(place("g_pTheRuntimeInstance")?).ok()?;
+        let store = offset(instance, self.field("RuntimeInstance", "m_pThreadStore")?);
+        let known = [
+            (layout.slots.thread_store, store),
+            (layout.slots.gc_data, place("g_gcDacGlobals")?),
+            (layout.slots.free_type, place("g_pFreeObjectEEType")?),
+        ];
+        let mut slots = vec![0; layout.slots.count];
+        for (slot, address) in known {
+            *slots.get_mut(slot)? = address;
+        }
+        Some(slots)
+    }
+
+    /// Finds the program's code and its header in RuntimeInstance. Its fields are not described: the code is
+    /// a range of the image, and a list of modules leads to a header of the image. Returns whether the
+    /// version of the header is known, too.
+    fn find_program(
+        &self,
+        memory: &dyn Memory,
+        file: &MappedFile,
+        image_end: u64,
+    ) -> MemoryResult<Option<(NativeAot, bool)>> {
+        let Some(instance) = self.globals.get("g_pTheRuntimeInstance") else { return Ok(None) };
+        let instance = memory.u64(*instance)?;
+        let (mut code, mut module) = (None, None);
+        for index in 0..INSTANCE_WORDS {
+            let at = offset(instance, index.wrapping_mul(8));
+            let word = memory.u64(at)?;
+            let size = u64::from(memory.u32(offset(at, 8)).unwrap_or_default());
+            let range = word..word.saturating_add(size);
+            // The heap of the C library may lie close to the image, and RuntimeInstance has pointers into it.
+            let is_in_image = range.start > file.start && range.end <= image_end;
+            if code.is_none() && size > 0 && is_in_image {
+                code = Some(range);
+            }
+            module = module.or_else(|| module_of_list(memory, word, file.start));
+        }
+        let Some(code) = code else { return Ok(None) };
+        let (mut sections, mut is_measured) = (Sections::default(), false);
+        let (manager, header) = module.unwrap_or_default();
+        if header != 0 {
+            (sections, is_measured) = Sections::read(memory, header)?;
+        }
+        Ok(Some((NativeAot { code, manager, sections, names: OnceLock::new() }, is_measured)))
+    }
+}
+
+/// The end of an image's mapped parts, given the first part. The same file may be mapped elsewhere, too.
+fn image_end(first: &MappedFile, files: &[MappedFile]) -> u64 {
+    let is_part =
+        |file: &&MappedFile| file.path == first.path && file.end.wrapping_sub(first.start) < MAX_BYTES;
+    files.iter().filter(is_part).map(|part| part.end).max().unwrap_or(first.end)
+}
+
+/// The TypeManager and the header of the program, found through a list of modules: an entry has the next
+/// entry and a TypeManager, which has the image and its header.
+fn module_of_list(memory: &dyn Memory, entry: u64, image: u64) -> Option<(u64, u64)> {
+    let [_, manager] = memory.words(entry).ok()?;
+    let [of, header] = memory.words(manager).ok()?;
+    (of == image && memory.array(header) == Ok(HEADER)).then_some((manager, header))
+}
+
+impl NativeAot {
+    /// Returns the object that has the static fields of a thread that belong to the program, from the list of
+    /// such objects; `None` if the thread lacks one.
+    pub(crate) fn thread_statics(&self, memory: &dyn Memory, list: u64) -> MemoryResult<Option<u64>> {
+        let mut entry = memory.u64(list)?;
+        for _ in 0..MAX_PROGRAMS {
+            if entry == 0 {
+                break;
+            }
+            let [object, next, manager] = memory.words(entry)?;
+            if manager == self.manager {
+                return Ok(Some(object).filter(|object| *object != 0));
+            }
+            entry = next;
+        }
+        Ok(None)
+    }
+
+    /// Returns the code at an address; `None` if it is not managed.
+    pub(crate) fn code_at(&self, memory: &dyn Memory, images: &NativeImages, address: u64) -> Option<Code> {
+        if !self.code.contains(&address) {
+            return None;
+        }
+        let function = images.function(memory, address)?;
+        let method = method_start(memory, &function).unwrap_or(function.begin);
+        let image_base = self.code.start;
+        let entry = FunctionEntry { begin: function.begin, unwind_info: function.entry, image_base };
+        Some(Code { origin: CodeOrigin::NativeAot { method }, function: entry })
+    }
+
+    /// The names of types and methods, which are read once; `None` if the memory lacks them.
+    pub(crate) fn names(&self, memory: &dyn Memory) -> Option<&Arc<AotNames>> {
+        self.names.get_or_init(|| AotNames::read(memory, &self.sections).map(Arc::new)).as_ref()
+    }
+}
+
+/// The first instruction of the method that a function is a part of: the data of a handler leads to it.
+fn method_start(memory: &dyn Memory, function: &NativeFunction) -> MemoryResult<u64> {
+    /// The kind of a function: zero of a method's body.
+    const KIND: u8 = 3;
+    let Some(data) = function.language_data else { return Ok(function.begin) };
+    let flags = memory.u8(data)?;
+    if flags & KIND == 0 {
+        return Ok(function.begin);
+    }
+    // The distance to the body's data precedes the distance to the body.
+    let distance = memory.i32(offset(data, 5))?;
+    Ok(function.begin.wrapping_add_signed(i64::from(distance).wrapping_neg()))
+}
+
+/// Reads a name that ends with NUL.
+fn name(memory: &dyn Memory, at: u64) -> MemoryResult<String> {
+    let mut text = String::new();
+    for index in 0..MAX_NAME_LENGTH {
+        match memory.u8(offset(at, index))? {
+            0 => break,
+            byte => text.push(char::from(byte)),
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::TestMemory;
+
+    const IMAGE: u64 = 0x5000_0000;
+    const HEAP: u64 = IMAGE + 0x9000;
+
+    /// The C library's heap may be so close to the image that a pointer into it looks like a pointer into the
+    /// image.
+    #[test]
+    fn a_pointer_to_the_heap_next_to_the_image_is_not_code() {
+        let mut memory = TestMemory::default();
+        let mut instance = [0; 17];
+        instance[..5].copy_from_slice(&[HEAP + 0x100, HEAP + 0x200, IMAGE + 0x1100, 0x400, 0]);
+        memory.put_words(HEAP, &instance).put_words(0x100, &[HEAP]);
+        let file = MappedFile { start: IMAGE, end: IMAGE + 0x1000, file_offset: 0, path: "/a".into() };
+        let globals = HashMap::from([("g_pTheRuntimeInstance".to_owned(), 0x100)]);
+        let description = Description { fields: HashMap::new(), globals };
+        let (program, is_measured) =
+            description.find_program(&memory, &file, IMAGE + 0x3000).unwrap().unwrap();
+        assert_eq!((program.code, is_measured), (IMAGE + 0x1100..IMAGE + 0x1500, false));
+    }
+}

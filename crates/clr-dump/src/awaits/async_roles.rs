@@ -1,0 +1,65 @@
+//! Await roles of types, keyed by MethodTable, and the states of their objects.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::awaits::async_type::{AsyncRole, COMPLETED, MethodBox, StateMachine, TaskFields};
+use crate::memory::{MemoryResult, offset};
+use crate::types::names::Names;
+
+/// The roles of types, which are read once.
+pub(crate) struct Roles<'n, 'm> {
+    pub(crate) names: &'n Names<'m>,
+    by_type: HashMap<u64, Arc<AsyncRole>>,
+    states: HashMap<u64, Option<u64>>,
+}
+
+impl<'n, 'm> Roles<'n, 'm> {
+    pub(crate) fn new(names: &'n Names<'m>) -> Self {
+        Self { names, by_type: HashMap::new(), states: HashMap::new() }
+    }
+
+    pub(crate) fn of(&mut self, type_handle: u64) -> Arc<AsyncRole> {
+        let names = self.names;
+        Arc::clone(self.by_type.entry(type_handle).or_insert_with(|| Arc::new(names.async_role(type_handle))))
+    }
+
+    /// The type of an object.
+    pub(crate) fn type_of(&self, object: u64) -> MemoryResult<u64> {
+        // The lowest bits are marks of a collection.
+        Ok(self.names.memory().u64(object)? & !7)
+    }
+
+    pub(crate) fn of_object(&mut self, object: u64) -> Arc<AsyncRole> {
+        match self.type_of(object) {
+            Ok(type_handle) if object != 0 => self.of(type_handle),
+            _ => Arc::new(AsyncRole::Other),
+        }
+    }
+
+    pub(crate) fn is_completed(&self, task: u64, fields: &TaskFields) -> bool {
+        self.names.memory().u32(offset(task, fields.flags)).is_ok_and(|flags| flags & COMPLETED != 0)
+    }
+
+    /// The type of a method's state machine, and the number of the `await` at which it is.
+    pub(crate) fn state(&mut self, object: u64, of: &MethodBox) -> (Option<u64>, Option<i32>) {
+        let memory = self.names.memory();
+        let (type_handle, first) = match of.state_machine {
+            Some(StateMachine::Inline { at, type_handle }) => (type_handle, offset(object, at)),
+            Some(StateMachine::Reference { at }) => {
+                let Some(machine) = memory.u64(offset(object, at)).ok().filter(|machine| *machine != 0)
+                else {
+                    return (None, None);
+                };
+                let Ok(type_handle) = self.type_of(machine) else { return (None, None) };
+                (type_handle, offset(machine, 8))
+            }
+            None => return (None, None),
+        };
+        let names = self.names;
+        let place = *self.states.entry(type_handle).or_insert_with(|| names.state_offset(type_handle));
+        let state = place.and_then(|place| memory.i32(offset(first, place)).ok());
+        (Some(type_handle), state)
+    }
+}

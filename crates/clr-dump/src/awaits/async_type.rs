@@ -1,0 +1,193 @@
+//! Types that take part in awaits: their roles, and the offsets of the fields that link them.
+//!
+//! # Source
+//! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Task.cs`,
+//! `TaskContinuation.cs`, `System/Runtime/CompilerServices/AsyncTaskMethodBuilderT.cs`,
+//! `PoolingAsyncValueTaskMethodBuilderT.cs`; dotnet/roslyn `GeneratedNames` for the fields of state machines.
+
+use crate::memory::offset;
+use crate::types::field::{Field, ValueKind};
+use crate::types::names::Names;
+
+/// The boxes of state machines.
+const BOXES: [&str; 3] = [
+    "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1",
+    "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+DebugFinalizableAsyncStateMachineBox`1",
+    "System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder`1+StateMachineBox`1",
+];
+/// The events that threads wait for in `Task.Wait` and `Task.WaitAll`.
+const THREAD_EVENTS: [&str; 2] =
+    ["System.Threading.Tasks.Task+SetOnInvokeMres", "System.Threading.Tasks.Task+SetOnCountdownMres"];
+/// The fields of continuation objects that lead to the waiting object.
+const LINKS: [&str; 3] = ["m_task", "m_action", "_continuation"];
+/// The completion bits in a task's state: one is set once the task has ended.
+pub(crate) const COMPLETED: u32 = 0x0160_0000;
+/// The fields with the state of a state machine, of the C# and Visual Basic compilers and of Mono's.
+pub(crate) const STATES: [&str; 3] = ["<>1__state", "$State", "$PC"];
+
+/// The role of a type in awaits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AsyncRole {
+    /// The box of an `async` method's state machine, which is its task in most cases.
+    Method(MethodBox),
+    /// A task of another kind.
+    Task(TaskFields),
+    /// A delegate.
+    Delegate,
+    /// `Action<object>`: the continuation of a `ValueTask` source.
+    SourceContinuation,
+    /// An event that a thread waits for.
+    ThreadEvent,
+    /// A list of continuations.
+    List { items: u64, count: u64 },
+    /// None of these.
+    Other,
+}
+
+/// The offsets of fields in a task, from the address of the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TaskFields {
+    pub(crate) continuation: u64,
+    pub(crate) flags: u64,
+    pub(crate) action: u64,
+    /// The timer of `Task.Delay`.
+    pub(crate) timer: Option<u64>,
+}
+
+/// The state of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskState {
+    /// True if the task has ended.
+    pub is_completed: bool,
+    /// True if the task's delegate is running.
+    pub is_running: bool,
+    /// The object that continues after the task, or a list of such objects; zero if nothing does.
+    pub continuation: u64,
+}
+
+/// A box of a state machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MethodBox {
+    /// The box's task fields; `None` for a pooled box, which is not a task.
+    pub(crate) task: Option<TaskFields>,
+    pub(crate) state_machine: Option<StateMachine>,
+}
+
+/// The place of a state machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StateMachine {
+    /// A structure in the box, and its type.
+    Inline { at: u64, type_handle: u64 },
+    /// An object that the box refers to.
+    Reference { at: u64 },
+}
+
+impl Names<'_> {
+    /// Reads the role of a type.
+    pub(crate) fn async_role(&self, type_handle: u64) -> AsyncRole {
+        let Some(name) = self.type_name(type_handle) else { return AsyncRole::Other };
+        let own = name.split('[').next().unwrap_or_default();
+        if BOXES.contains(&own) {
+            let fields = self.fields(type_handle);
+            let task = TaskFields::new(&fields);
+            return AsyncRole::Method(MethodBox { task, state_machine: state_machine(&fields) });
+        }
+        if THREAD_EVENTS.contains(&&*name) {
+            return AsyncRole::ThreadEvent;
+        }
+        match &*name {
+            "System.Action`1[System.Object]" => return AsyncRole::SourceContinuation,
+            "System.Collections.Generic.List`1[System.Object]" => {
+                let fields = self.fields(type_handle);
+                let at = |name| place(&fields, name);
+                if let (Some(items), Some(count)) = (at("_items"), at("_size")) {
+                    return AsyncRole::List { items, count };
+                }
+            }
+            _ => {}
+        }
+        match self.known_base(type_handle) {
+            Some(Base::Delegate) => AsyncRole::Delegate,
+            Some(Base::Task) => match TaskFields::new(&self.fields(type_handle)) {
+                Some(task) => AsyncRole::Task(task),
+                None => AsyncRole::Other,
+            },
+            None => AsyncRole::Other,
+        }
+    }
+
+    /// Returns the state of a task; `None` for other objects.
+    pub fn task(&self, object: u64) -> Option<TaskState> {
+        /// The bits of a task's state for a delegate that has been called.
+        const RUNNING: u32 = 0x0002_0000;
+        let type_handle = self.reference_type(object)?;
+        self.known_base(type_handle).filter(|base| matches!(base, Base::Task))?;
+        let fields = TaskFields::new(&self.fields(type_handle))?;
+        let flags = self.memory().u32(offset(object, fields.flags)).ok()?;
+        Some(TaskState {
+            is_completed: flags & COMPLETED != 0,
+            is_running: flags & RUNNING != 0,
+            continuation: self.memory().u64(offset(object, fields.continuation)).ok()?,
+        })
+    }
+
+    fn known_base(&self, type_handle: u64) -> Option<Base> {
+        let known = |of: &u64| match self.type_name(*of).as_deref() {
+            Some("System.Threading.Tasks.Task") => Some(Base::Task),
+            Some("System.MulticastDelegate") => Some(Base::Delegate),
+            _ => None,
+        };
+        self.type_and_bases(type_handle).iter().find_map(known)
+    }
+
+    /// The offsets of the fields that lead from a continuation object to the waiting object.
+    pub(crate) fn continuation_links(&self, type_handle: u64) -> Vec<u64> {
+        let fields = self.fields(type_handle);
+        LINKS.iter().filter_map(|name| place(&fields, name)).collect()
+    }
+
+    /// The offset of the state in a state machine of a type, from its first field.
+    pub(crate) fn state_offset(&self, state_machine: u64) -> Option<u64> {
+        let fields = self.fields(state_machine);
+        let state = fields.iter().find(|field| STATES.contains(&&*field.name))?;
+        Some(state.offset.into())
+    }
+
+    /// The offset of the named field in an object.
+    pub(crate) fn field_offset(&self, type_handle: u64, name: &str) -> Option<u64> {
+        place(&self.fields(type_handle), name)
+    }
+}
+
+/// A base type that gives a role.
+enum Base {
+    Task,
+    Delegate,
+}
+
+impl TaskFields {
+    fn new(fields: &[Field]) -> Option<Self> {
+        Some(Self {
+            continuation: place(fields, "m_continuationObject")?,
+            flags: place(fields, "m_stateFlags")?,
+            action: place(fields, "m_action")?,
+            timer: place(fields, "_timer"),
+        })
+    }
+}
+
+/// The offset of a field, from the address of the object.
+fn place(fields: &[Field], name: &str) -> Option<u64> {
+    fields.iter().find(|field| field.name == name).map(|field| offset(field.offset.into(), 8))
+}
+
+fn state_machine(fields: &[Field]) -> Option<StateMachine> {
+    let field = fields.iter().find(|field| field.name == "StateMachine")?;
+    let at = offset(field.offset.into(), 8);
+    match (field.kind, field.value_type) {
+        (ValueKind::STRUCTURE, Some(type_handle)) => Some(StateMachine::Inline { at, type_handle }),
+        (ValueKind::STRUCTURE, None) => None,
+        _ => Some(StateMachine::Reference { at }),
+    }
+}

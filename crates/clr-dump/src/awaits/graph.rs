@@ -1,0 +1,535 @@
+//! Awaits: the pending `async` methods, the operation that each awaits, and its waiters.
+//!
+//! # Source
+//! As in `async_type`; `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Sources/
+//! ManualResetValueTaskSourceCore.cs` for sources of `ValueTask`.
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::awaits::async_roles::Roles;
+use crate::awaits::async_type::{AsyncRole, MethodBox, StateMachine};
+use crate::awaits::chain::{self, ChainEnd};
+use crate::heap::{HeapObject, HeapVisitor, HeapWalk};
+use crate::memory::{MemoryResult, offset};
+use crate::types::names::{HAS_COMPONENT_SIZE, Names};
+
+/// Maximum number of objects of a graph.
+const MAX_NODES: usize = 1 << 22;
+/// Maximum number of continuations of a task.
+const MAX_CONTINUATIONS: u32 = 1 << 20;
+/// Maximum number of continuation objects between a task and its waiter.
+const MAX_LINKS: u32 = 8;
+/// Maximum number of bytes of an object to search for the continuation of a `ValueTask`.
+const MAX_SEARCHED_BYTES: u64 = 4096;
+/// Maximum number of objects to search for a method's resumer.
+const MAX_REFERRERS: usize = 1 << 20;
+
+/// The bit of a task's state for a delegate that has been called.
+const RUNNING: u32 = 0x0002_0000;
+
+/// An object in a chain of awaits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AwaitNode {
+    /// The address of the object.
+    pub address: u64,
+    /// The address of its MethodTable.
+    pub type_handle: u64,
+    /// The object's role in the chain.
+    pub kind: AwaitKind,
+}
+
+/// The part of an object in a chain of awaits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AwaitKind {
+    /// An `async` method: the box of its state machine.
+    Method {
+        /// The type of the state machine; `None` if the memory lacks it.
+        state_machine: Option<u64>,
+        /// The number that the compiler gave the `await` at which the method is, from zero in the order of
+        /// the source; negative while it runs. `None` if unknown.
+        state: Option<i32>,
+    },
+    /// A task that does not belong to an `async` method.
+    Task {
+        /// The delegate that the task runs.
+        action: Option<u64>,
+        /// True if the delegate has been called.
+        is_running: bool,
+        /// The state of `Task.Delay`.
+        delay: Option<Delay>,
+    },
+    /// The source of a `ValueTask`, such as an operation of a socket.
+    Source,
+    /// A delegate that is called in the end.
+    Callback,
+    /// The event of a thread that waits, by `Task.Wait` and the like.
+    Thread,
+    /// Another object.
+    Other,
+}
+
+/// The state of the timer of a `Task.Delay`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Delay {
+    /// The delay has not elapsed; its length in milliseconds.
+    Running(u32),
+    /// The delay has elapsed, but its task has not ended: it is waiting for a thread of the pool.
+    Elapsed,
+}
+
+/// The chains of awaits of a process.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct AwaitChains {
+    /// The groups of equal chains, most frequent first.
+    pub groups: Vec<AwaitGroup>,
+    /// The number of all chains.
+    pub chains: u64,
+    /// The number of `async` methods that have not ended.
+    pub methods: u64,
+    /// True if the limits cut off objects or chains.
+    pub is_truncated: bool,
+    /// The bytes of all objects of the heap that were read.
+    pub heap_bytes: u64,
+    /// The walk through the heap, with its gaps.
+    pub walk: HeapWalk,
+}
+
+/// Chains that are alike: the same methods at the same `await`, that wait for the same kind of object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AwaitGroup {
+    /// The number of chains.
+    pub count: u64,
+    /// The objects of the group's first chain. The first object waits for none of the others; every other
+    /// object waits for its predecessor.
+    pub nodes: Vec<AwaitNode>,
+    /// The end of the chains.
+    pub end: ChainEnd,
+}
+
+impl Names<'_> {
+    /// Reads the `async` methods that have not ended, and tasks that something waits for, as chains.
+    ///
+    /// The heap is walked once, and a second time with all references if methods wait for something that is
+    /// not a task.
+    ///
+    /// ```no_run
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// for group in names.await_chains()?.groups {
+    ///     let first = group.nodes.first().and_then(|node| names.type_name(node.type_handle));
+    ///     println!("{} chains such as of {first:?}, which end with {:?}", group.count, group.end);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the memory lacks the collector's description of its heap.
+    pub fn await_chains(&self) -> MemoryResult<AwaitChains> {
+        let mut found = Found {
+            roles: Roles::new(self),
+            boxes: Vec::new(),
+            tasks: Vec::new(),
+            actions: HashMap::new(),
+            bytes: 0,
+            is_full: false,
+        };
+        let walk = self.walk_heap(&mut found)?;
+        let Found { roles, boxes, tasks, actions, bytes, is_full } = found;
+        let mut graph =
+            Graph { roles, nodes: Vec::new(), index: HashMap::new(), waiters: Vec::new(), is_full };
+        for (address, type_handle) in boxes.into_iter().chain(tasks) {
+            graph.node(address, type_handle);
+        }
+        for node in 0..graph.nodes.len() {
+            graph.add_waiters(node);
+        }
+        graph.add_sources(&actions)?;
+        Ok(AwaitChains { heap_bytes: bytes, walk, ..graph.chains() })
+    }
+}
+
+/// The objects of a heap that take part in awaits.
+struct Found<'n, 'm> {
+    roles: Roles<'n, 'm>,
+    boxes: Vec<(u64, u64)>,
+    /// Tasks of other kinds that something waits for.
+    tasks: Vec<(u64, u64)>,
+    /// Delegates that resume a method, with the box of the method.
+    actions: HashMap<u64, u64>,
+    bytes: u64,
+    is_full: bool,
+}
+
+impl HeapVisitor for Found<'_, '_> {
+    fn object(&mut self, object: &HeapObject) {
+        self.bytes = self.bytes.saturating_add(object.size);
+        let (address, memory) = (object.address, self.roles.names.memory());
+        let found = match &*self.roles.of(object.type_handle) {
+            AsyncRole::Method(of) => {
+                let is_completed =
+                    of.task.as_ref().is_some_and(|task| self.roles.is_completed(address, task));
+                if !is_completed {
+                    self.boxes.push((address, object.type_handle));
+                }
+                self.boxes.len()
+            }
+            AsyncRole::Task(fields) => {
+                let is_awaited = memory.u64(offset(address, fields.continuation)).is_ok_and(|of| of != 0);
+                if is_awaited && !self.roles.is_completed(address, fields) {
+                    self.tasks.push((address, object.type_handle));
+                }
+                self.tasks.len()
+            }
+            AsyncRole::Delegate => {
+                let target = self.roles.names.delegate_target(address).unwrap_or_default();
+                if target != 0 && matches!(&*self.roles.of_object(target), AsyncRole::Method(_)) {
+                    self.actions.insert(address, target);
+                }
+                self.actions.len()
+            }
+            _ => return,
+        };
+        self.is_full |= found >= MAX_NODES;
+        if self.is_full {
+            self.boxes.truncate(MAX_NODES);
+            self.tasks.truncate(MAX_NODES);
+        }
+    }
+}
+
+/// The objects of chains, with the waiters of each.
+struct Graph<'n, 'm> {
+    roles: Roles<'n, 'm>,
+    nodes: Vec<AwaitNode>,
+    index: HashMap<u64, usize>,
+    waiters: Vec<Vec<usize>>,
+    is_full: bool,
+}
+
+impl Graph<'_, '_> {
+    /// The index of an object's node; `None` if the graph is full.
+    fn node(&mut self, address: u64, type_handle: u64) -> Option<usize> {
+        if let Some(index) = self.index.get(&address) {
+            return Some(*index);
+        }
+        if self.nodes.len() >= MAX_NODES {
+            self.is_full = true;
+            return None;
+        }
+        let kind = self.kind(address, type_handle);
+        let index = self.nodes.len();
+        self.nodes.push(AwaitNode { address, type_handle, kind });
+        self.waiters.push(Vec::new());
+        self.index.insert(address, index);
+        Some(index)
+    }
+
+    fn kind(&mut self, address: u64, type_handle: u64) -> AwaitKind {
+        let memory = self.roles.names.memory();
+        match &*self.roles.of(type_handle) {
+            AsyncRole::Method(of) => {
+                let (state_machine, state) = self.roles.state(address, of);
+                AwaitKind::Method { state_machine, state }
+            }
+            AsyncRole::Task(fields) => {
+                let action = memory.u64(offset(address, fields.action)).ok().filter(|action| *action != 0);
+                let flags = memory.u32(offset(address, fields.flags)).unwrap_or_default();
+                let timer = fields.timer.and_then(|timer| memory.u64(offset(address, timer)).ok());
+                AwaitKind::Task {
+                    action,
+                    is_running: flags & RUNNING != 0,
+                    delay: timer.filter(|timer| *timer != 0).and_then(|timer| self.delay(timer)),
+                }
+            }
+            AsyncRole::Delegate | AsyncRole::SourceContinuation => AwaitKind::Callback,
+            AsyncRole::ThreadEvent => AwaitKind::Thread,
+            _ => AwaitKind::Other,
+        }
+    }
+
+    /// The state of the timer of a delay.
+    fn delay(&self, timer: u64) -> Option<Delay> {
+        /// The time of a timer that is not in the queue because it has fired. An infinite delay uses no
+        /// timer.
+        const NONE: u32 = u32::MAX;
+        let of = self.roles.type_of(timer).ok()?;
+        let place = self.roles.names.field_offset(of, "_dueTime")?;
+        Some(match self.roles.names.memory().u32(offset(timer, place)).ok()? {
+            NONE => Delay::Elapsed,
+            milliseconds => Delay::Running(milliseconds),
+        })
+    }
+
+    /// Adds the waiters of a method or a task.
+    fn add_waiters(&mut self, node: usize) {
+        let Some(AwaitNode { address, type_handle, .. }) = self.nodes.get(node).copied() else { return };
+        let memory = self.roles.names.memory();
+        let mut waiters = Vec::new();
+        match &*self.roles.of(type_handle) {
+            AsyncRole::Task(fields) | AsyncRole::Method(MethodBox { task: Some(fields), .. }) => {
+                if let Ok(continuation) = memory.u64(offset(address, fields.continuation)) {
+                    self.resolve(continuation, MAX_LINKS, &mut waiters);
+                }
+            }
+            // A pooled box is the source of its ValueTask.
+            AsyncRole::Method(_) => self.source_waiters(address, &mut waiters),
+            _ => {}
+        }
+        if let AsyncRole::Method(MethodBox { state_machine: Some(StateMachine::Reference { at }), .. }) =
+            &*self.roles.of(type_handle)
+            && let Ok(machine) = memory.u64(offset(address, *at))
+        {
+            // That of an async iterator is the source of its next element.
+            self.source_waiters(machine, &mut waiters);
+        }
+        for waiter in waiters {
+            self.add_waiter(node, waiter);
+        }
+    }
+
+    fn add_waiter(&mut self, node: usize, waiter: u64) {
+        let Ok(type_handle) = self.roles.type_of(waiter) else { return };
+        let is_completed = match &*self.roles.of(type_handle) {
+            AsyncRole::Task(fields) | AsyncRole::Method(MethodBox { task: Some(fields), .. }) => {
+                self.roles.is_completed(waiter, fields)
+            }
+            _ => false,
+        };
+        if is_completed {
+            return;
+        }
+        let Some(index) = self.node(waiter, type_handle) else { return };
+        if let Some(waiters) = self.waiters.get_mut(node)
+            && index != node
+        {
+            waiters.push(index);
+        }
+    }
+
+    /// Adds the objects that a continuation resumes.
+    fn resolve(&mut self, continuation: u64, links_left: u32, waiters: &mut Vec<u64>) {
+        let (Some(links_left), false) = (links_left.checked_sub(1), continuation == 0) else { return };
+        let Ok(type_handle) = self.roles.type_of(continuation) else { return };
+        let names = self.roles.names;
+        let memory = names.memory();
+        match &*self.roles.of(type_handle) {
+            AsyncRole::Method(_) | AsyncRole::Task(_) | AsyncRole::ThreadEvent => waiters.push(continuation),
+            AsyncRole::Delegate | AsyncRole::SourceContinuation => {
+                let before = waiters.len();
+                let target = names.delegate_target(continuation).unwrap_or_default();
+                match &*self.roles.of_object(target) {
+                    AsyncRole::Method(_) => waiters.push(target),
+                    // A wrapper, which has the delegate that it wraps.
+                    AsyncRole::Other => self.follow_links(target, links_left, waiters),
+                    _ => {}
+                }
+                if waiters.len() == before {
+                    waiters.push(continuation);
+                }
+            }
+            AsyncRole::List { items, count } => {
+                let count = memory.u32(offset(continuation, *count)).unwrap_or_default();
+                let Ok(array) = memory.u64(offset(continuation, *items)) else { return };
+                for index in 0..u64::from(count.min(MAX_CONTINUATIONS)) {
+                    // An array has its elements after its length.
+                    let at = offset(array, index.wrapping_mul(8).wrapping_add(16));
+                    let Ok(item) = memory.u64(at) else { break };
+                    self.resolve(item, links_left, waiters);
+                }
+            }
+            AsyncRole::Other => {
+                let before = waiters.len();
+                self.follow_links(continuation, links_left, waiters);
+                // A plain object marks a task that has ended.
+                let is_mark = names.type_name(type_handle).as_deref() == Some("System.Object");
+                if waiters.len() == before && !is_mark {
+                    waiters.push(continuation);
+                }
+            }
+        }
+    }
+
+    /// Follows the fields of a continuation object to the objects that it resumes.
+    fn follow_links(&mut self, object: u64, links_left: u32, waiters: &mut Vec<u64>) {
+        let Ok(type_handle) = self.roles.type_of(object) else { return };
+        for link in self.roles.names.continuation_links(type_handle) {
+            let before = waiters.len();
+            if let Ok(next) = self.roles.names.memory().u64(offset(object, link)) {
+                self.resolve(next, links_left, waiters);
+            }
+            if waiters.len() > before {
+                return;
+            }
+        }
+    }
+
+    /// Adds the waiters of the source of a `ValueTask`: the object after an `Action<object>`, which is called
+    /// with it.
+    fn source_waiters(&mut self, source: u64, waiters: &mut Vec<u64>) {
+        let words = self.words(source);
+        for pair in words.windows(2) {
+            let [continuation, waiter] = pair else { continue };
+            if *continuation != 0
+                && *waiter != 0
+                && matches!(&*self.roles.of_object(*continuation), AsyncRole::SourceContinuation)
+                && matches!(
+                    &*self.roles.of_object(*waiter),
+                    AsyncRole::Method(_) | AsyncRole::Task(_) | AsyncRole::Delegate
+                )
+            {
+                self.resolve(*waiter, MAX_LINKS, waiters);
+                return;
+            }
+        }
+    }
+
+    /// The first words of an object after its type; none of an array.
+    fn words(&self, object: u64) -> Vec<u64> {
+        let memory = self.roles.names.memory();
+        let size = || {
+            let type_handle = self.roles.type_of(object)?;
+            let has_length = memory.u32(type_handle)? & HAS_COMPONENT_SIZE != 0;
+            Ok(if has_length { 0 } else { memory.u32(offset(type_handle, 4))? })
+        };
+        let size: MemoryResult<u32> = size();
+        let size = u64::from(size.unwrap_or_default()).saturating_sub(16).min(MAX_SEARCHED_BYTES);
+        let bytes = memory.bytes(offset(object, 8), usize::try_from(size).unwrap_or_default());
+        bytes.unwrap_or_default().as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    }
+
+    /// Adds the resumers of methods that no task resumes: sources of `ValueTask`, and objects that have the
+    /// delegate of a method.
+    fn add_sources(&mut self, actions: &HashMap<u64, u64>) -> MemoryResult<()> {
+        let waiting: HashSet<usize> = self.waiters.iter().flatten().copied().collect();
+        // A method that runs has nothing that resumes it.
+        let is_suspended = |state: Option<i32>| state.is_none_or(|state| !(-2..0).contains(&state));
+        let is_orphan = |(index, node): &(usize, &AwaitNode)| {
+            matches!(node.kind, AwaitKind::Method { state, .. } if is_suspended(state))
+                && !waiting.contains(index)
+        };
+        let orphans: HashMap<u64, usize> = self
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(is_orphan)
+            .map(|(index, node)| (node.address, index))
+            .collect();
+        if orphans.is_empty() {
+            return Ok(());
+        }
+        let mut targets = orphans.clone();
+        targets.extend(actions.iter().filter_map(|(action, method)| Some((*action, *orphans.get(method)?))));
+        let mut referrers = Referrers { targets, last: (0, 0), found: Vec::new() };
+        let names = self.roles.names;
+        names.walk_heap(&mut referrers)?;
+        self.is_full |= referrers.found.len() >= MAX_REFERRERS;
+        let mut resumed = HashSet::new();
+        // The caller of a method's continuation says more than the holder of its delegate.
+        let mut others = Vec::new();
+        for referrer in referrers.found {
+            let mut waiters = Vec::new();
+            match &*self.roles.of(referrer.type_handle) {
+                // The referrer waits for the method, or is the method's delegate.
+                AsyncRole::Method(_) | AsyncRole::Task(_) | AsyncRole::Delegate => continue,
+                _ => self.source_waiters(referrer.address, &mut waiters),
+            }
+            let method = self.nodes.get(referrer.method).map(|node| node.address);
+            if waiters.iter().any(|waiter| Some(*waiter) == method) {
+                if resumed.insert(referrer.method) {
+                    self.add_source(&referrer, AwaitKind::Source);
+                }
+            } else if actions.contains_key(&referrer.target) {
+                others.push(referrer);
+            }
+        }
+        for referrer in others {
+            if resumed.insert(referrer.method) {
+                self.add_source(&referrer, AwaitKind::Other);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_source(&mut self, referrer: &Referrer, kind: AwaitKind) {
+        let Some(index) = self.node(referrer.address, referrer.type_handle) else { return };
+        if let Some(node) = self.nodes.get_mut(index) {
+            node.kind = kind;
+        }
+        if let Some(waiters) = self.waiters.get_mut(index) {
+            waiters.push(referrer.method);
+        }
+    }
+
+    /// The part of a node that makes chains alike.
+    fn label(&self, node: &AwaitNode) -> (u64, AwaitKind) {
+        match node.kind {
+            // Each has a delegate of its own.
+            AwaitKind::Task { action, is_running, delay } => {
+                let entry = action.and_then(|action| self.roles.names.delegate_entry(action));
+                (node.type_handle, AwaitKind::Task { action: entry, is_running, delay })
+            }
+            kind => (node.type_handle, kind),
+        }
+    }
+
+    fn chains(self) -> AwaitChains {
+        let labels: Vec<_> = self.nodes.iter().map(|node| self.label(node)).collect();
+        let chains = chain::chains(&self.waiters, &labels);
+        let is_method = |node: &&AwaitNode| matches!(node.kind, AwaitKind::Method { .. });
+        let methods = self.nodes.iter().filter(is_method).count();
+        let group = |group: chain::Group| AwaitGroup {
+            count: group.count,
+            nodes: group.nodes.iter().filter_map(|index| self.nodes.get(*index).copied()).collect(),
+            end: group.end,
+        };
+        AwaitChains {
+            chains: chains.count,
+            methods: u64::try_from(methods).unwrap_or(u64::MAX),
+            is_truncated: self.is_full || chains.is_truncated,
+            groups: chains.groups.into_iter().map(group).collect(),
+            ..AwaitChains::default()
+        }
+    }
+}
+
+/// A reference to a method's box or to its delegate.
+struct Referrer {
+    address: u64,
+    type_handle: u64,
+    target: u64,
+    /// The index of the method's node.
+    method: usize,
+}
+
+/// The objects that refer to methods.
+struct Referrers {
+    /// The boxes and delegates of methods, with the index of each method's node.
+    targets: HashMap<u64, usize>,
+    last: (u64, u64),
+    found: Vec<Referrer>,
+}
+
+impl HeapVisitor for Referrers {
+    fn object(&mut self, object: &HeapObject) {
+        self.last = (object.address, object.type_handle);
+    }
+
+    fn reference(&mut self, target: u64) {
+        if let Some(method) = self.targets.get(&target)
+            && self.found.len() < MAX_REFERRERS
+        {
+            let (address, type_handle) = self.last;
+            self.found.push(Referrer { address, type_handle, target, method: *method });
+        }
+    }
+
+    fn wants_references(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,191 @@
+//! Roots, which keep objects alive.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/gc/gcpriv.h` (`CFinalize`), `vm/threadstatics.h` (`ThreadLocalData`).
+
+use std::ops::Range;
+
+use hashbrown::HashSet;
+
+use crate::aot::sections::section;
+use crate::heap::regions::HeapLayout;
+use crate::memory::{MemoryResult, offset};
+use crate::threads::stack::Stack;
+use crate::threads::thread::Thread;
+use crate::types::names::Names;
+use crate::unwind::registers::{Register, Registers};
+
+/// Maximum number of objects that wait for their finalizers.
+const MAX_FINALIZABLE: u64 = 1 << 24;
+/// Maximum number of bytes of a stack to search.
+const MAX_STACK_SIZE: u64 = 64 << 20;
+/// The bytes above the stack pointer of the outermost frame that can be of it.
+const OUTERMOST_FRAME: u64 = 4096;
+
+/// Maximum number of bytes of a stack to search for strings.
+const MAX_TEXT_BYTES: u64 = 1 << 16;
+/// Minimum value of a word that can be an address.
+const MIN_ADDRESS: u64 = 1 << 16;
+
+impl Names<'_> {
+    /// Returns the objects that wait for their finalizers to be run, which keeps them alive.
+    ///
+    /// # Errors
+    /// If the memory lacks the queue.
+    pub fn finalizable(&self) -> MemoryResult<Vec<u64>> {
+        let memory = self.memory();
+        let layout = HeapLayout::read(memory, self.runtime())?;
+        let mut objects = Vec::new();
+        for queue in &layout.finalize_queues {
+            // The ends of the parts of a queue: one for each generation, then two that wait.
+            let last = offset(*queue, layout.generations.saturating_sub(1).saturating_mul(8));
+            let [start, _, end] = memory.words(last)?;
+            for index in 0..(end.saturating_sub(start) / 8).min(MAX_FINALIZABLE) {
+                match memory.u64(offset(start, index.wrapping_mul(8)))? {
+                    0 => {}
+                    object => objects.push(object),
+                }
+            }
+        }
+        Ok(objects)
+    }
+
+    /// Returns the objects that hold the static fields of a NativeAOT program's types. Empty for other
+    /// programs: their fields have [places](Self::static_fields).
+    ///
+    /// # Errors
+    /// If the memory lacks the list.
+    pub fn static_field_objects(&self) -> MemoryResult<Vec<u64>> {
+        let Some(program) = self.runtime().native_aot() else { return Ok(Vec::new()) };
+        let memory = self.memory();
+        let (start, list) = program.sections.bytes(memory, section::STATIC_FIELDS)?;
+        let mut objects = Vec::new();
+        for (index, by) in (0_u64..).zip(list.as_chunks().0) {
+            let at = offset(start, index.wrapping_mul(4));
+            let place = at.wrapping_add_signed(i32::from_le_bytes(*by).into());
+            match memory.u64(place)? {
+                // Bits mark fields that have not been used yet.
+                object if object != 0 && object.is_multiple_of(8) => objects.push(object),
+                _ => {}
+            }
+        }
+        Ok(objects)
+    }
+
+    /// Returns the place of the objects that a program begins with that was compiled ahead of time: they
+    /// stay.
+    pub fn frozen_objects(&self) -> Option<Range<u64>> {
+        self.runtime().native_aot()?.sections.range(section::FROZEN_OBJECTS)
+    }
+
+    /// Returns the array that has the static fields of a thread (`[ThreadStatic]`) that are references, or
+    /// the object that has all of them (NativeAOT); `None` if the thread lacks it.
+    ///
+    /// # Errors
+    /// If the memory lacks the way to it.
+    pub fn thread_static_array(&self, thread: &Thread) -> MemoryResult<Option<u64>> {
+        // In other versions, handles hold these arrays.
+        let Some(place) = self.runtime().layout.thread.static_fields else { return Ok(None) };
+        if let Some(program) = self.runtime().native_aot() {
+            return program.thread_statics(self.memory(), offset(thread.address, place));
+        }
+        let data = self.memory().u64(offset(thread.address, place))?;
+        if data == 0 {
+            return Ok(None);
+        }
+        let [_, array, _, of] = self.memory().words(data)?;
+        Ok((of == thread.address && array != 0).then_some(array))
+    }
+
+    /// Returns the words of a thread's stack and registers that can be addresses of objects, without knowing
+    /// which of them are: a search for the objects that they point into is conservative.
+    ///
+    /// The stack is searched from the stack pointer, or from the innermost explicit frame if the registers
+    /// are not known, to the outermost managed frame.
+    ///
+    /// # Errors
+    /// If the memory lacks the stack.
+    pub fn stack_words(
+        &self,
+        thread: &Thread,
+        stack: &Stack,
+        registers: Option<&Registers>,
+    ) -> MemoryResult<Vec<u64>> {
+        let Some(range) = stack_range(thread, stack, registers) else { return Ok(Vec::new()) };
+        let memory = self.memory();
+        let layout = HeapLayout::read(memory, self.runtime())?;
+        let mut words = HashSet::new();
+        let mut add = |word: u64| {
+            if layout.contains(word) {
+                words.insert(word);
+            }
+        };
+        if let Some(registers) = registers {
+            (0..16).filter_map(|number| registers.get(Register::of_number(number))).for_each(&mut add);
+        }
+        let mut at = range.start & !7;
+        while at < range.end {
+            // The part above the outermost frame can be missing.
+            let Ok(word) = memory.u64(at) else { break };
+            add(word);
+            at = at.saturating_add(8);
+        }
+        let mut words: Vec<_> = words.into_iter().collect();
+        words.sort_unstable();
+        Ok(words)
+    }
+}
+
+impl Names<'_> {
+    /// Returns the distinct words of a part of a stack that are addresses of objects, in order. The code
+    /// there need not still use the objects.
+    pub fn object_words(&self, start: u64, end: u64) -> Vec<u64> {
+        let memory = self.memory();
+        let Ok(layout) = HeapLayout::read(memory, self.runtime()) else { return Vec::new() };
+        let mut seen = HashSet::new();
+        let mut words = Vec::new();
+        let last = end.min(start.saturating_add(MAX_TEXT_BYTES));
+        let mut at = start & !7;
+        while at < last {
+            let Ok(word) = memory.u64(at) else { break };
+            if layout.contains(word) && seen.insert(word) && self.object_at(word).is_some() {
+                words.push(word);
+            }
+            at = at.saturating_add(8);
+        }
+        words
+    }
+
+    /// Returns the strings that words of a part of a stack refer to, each object once. The code there need
+    /// not still use them.
+    pub fn texts_between(&self, start: u64, end: u64) -> Vec<String> {
+        let memory = self.memory();
+        let mut seen = HashSet::new();
+        let mut texts = Vec::new();
+        let last = end.min(start.saturating_add(MAX_TEXT_BYTES));
+        let mut at = start & !7;
+        while at < last {
+            let Ok(word) = memory.u64(at) else { break };
+            if word >= MIN_ADDRESS && word.is_multiple_of(8) && seen.insert(word) {
+                texts.extend(self.runtime().string(memory, word).ok());
+            }
+            at = at.saturating_add(8);
+        }
+        texts
+    }
+}
+
+/// The part of a stack that managed frames can have references in.
+pub(crate) fn stack_range(
+    thread: &Thread,
+    stack: &Stack,
+    registers: Option<&Registers>,
+) -> Option<Range<u64>> {
+    let frame = Some(thread.frame).filter(|frame| *frame != 0 && *frame != u64::MAX);
+    let (first, last) = (stack.managed().next()?.0.sp, stack.managed().last()?.0.sp);
+    // A signal handler can have a stack of its own.
+    let is_near = |sp: &u64| first.checked_sub(*sp).is_some_and(|bytes| bytes < MAX_STACK_SIZE);
+    let start = registers.map(|registers| registers.sp).or(frame).filter(is_near).unwrap_or(first);
+    let end = last.saturating_add(OUTERMOST_FRAME);
+    (start < end).then(|| start..end.min(start.saturating_add(MAX_STACK_SIZE)))
+}

@@ -1,0 +1,441 @@
+//! Exceptions that threads are handling or threw last, with their messages, causes and stacks.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/vm/exinfo.h`, `vm/object.h` (`ExceptionObject`, `StackTraceArray`).
+
+use hashbrown::HashSet;
+
+use crate::code::map::{Code, CodeOrigin};
+use crate::heap::regions::is_moving;
+use crate::memory::{Memory, MemoryResult, Missing, offset};
+use crate::runtime::Runtime;
+use crate::runtime::layout::Thrown;
+use crate::threads::thread::Thread;
+use crate::types::names::{Method, Names};
+use crate::unwind::FramePosition;
+
+/// Maximum number of exceptions of a thread, and of causes of an exception.
+const MAX_EXCEPTIONS: usize = 64;
+/// Maximum number of frames of an exception.
+const MAX_FRAMES: u64 = 8096;
+/// The deepest nesting of the collections that the causes of an exception are in.
+const COLLECTION_DEPTH: u32 = 4;
+/// Maximum number of base types of an exception's type.
+const MAX_BASES: usize = 256;
+
+/// An exception.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exception {
+    /// The address of the object.
+    pub address: u64,
+    /// States if the address holds an exception. If it does not, all other fields are unknown.
+    pub identity: Identity,
+    /// The type as the runtime writes it; `None` if the memory lacks it.
+    pub type_name: Option<String>,
+    /// The message passed to the constructor; `None` if null, or if the memory lacks it.
+    pub message: Option<String>,
+    /// True if the memory lacks the message.
+    pub lacks_message: bool,
+    /// The name of the parameter, of an exception about an argument.
+    pub parameter: Option<String>,
+    /// The list index of the exception that this one caused; `None` for the outermost exception.
+    pub cause_of: Option<usize>,
+    /// The error code; `None` if the memory lacks it.
+    pub hresult: Option<u32>,
+    /// The return addresses of the frames that the exception passed, starting with the throwing frame.
+    pub stack: Vec<ExceptionFrame>,
+}
+
+/// The result of checking that an address holds an exception.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Identity {
+    /// The object's type is or derives from `System.Exception`.
+    Exception,
+    /// The memory lacks its type or a base type of it.
+    Unknown,
+    /// Not an exception: the object was moved, or the memory is damaged.
+    Other,
+}
+
+/// The exceptions of a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadExceptions {
+    /// Each with its causes, the outermost first, and each cause before its own. The thread's innermost
+    /// exception is first.
+    pub exceptions: Vec<(ExceptionState, Vec<Exception>)>,
+    /// Missing memory, which can hide further exceptions.
+    pub missing: Option<Missing>,
+    /// True if objects were being moved, or the thread ran meanwhile: the data can belong to other objects.
+    pub is_uncertain: bool,
+}
+
+/// A frame that an exception passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExceptionFrame {
+    /// The instruction pointer.
+    pub ip: u64,
+    /// The method, with the code at the instruction pointer if the memory has it; zero where the runtime has
+    /// no MethodDesc.
+    pub method_desc: u64,
+    /// The managed code at the address.
+    pub code: Option<Code>,
+}
+
+/// The part of an exception in a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExceptionState {
+    /// Being thrown or handled.
+    Current,
+    /// The last exception that the thread threw.
+    LastThrown,
+}
+
+impl Runtime {
+    /// Returns the addresses of the exceptions of a thread, the innermost first.
+    ///
+    /// # Errors
+    /// If the memory lacks a part of the list.
+    pub fn thread_exceptions(
+        &self,
+        memory: &dyn Memory,
+        thread: &Thread,
+    ) -> MemoryResult<Vec<(ExceptionState, u64)>> {
+        let mut exceptions: Vec<(ExceptionState, u64)> = Vec::new();
+        let of_handle = |handle: u64| if handle == 0 { Ok(0) } else { memory.u64(handle) };
+        let mut add = |state, object: u64| {
+            if object != 0 && exceptions.iter().all(|(_, other)| *other != object) {
+                exceptions.push((state, object));
+            }
+        };
+        let (fields, places) = (&self.layout.thread, &self.layout.exception_tracker);
+        let mut tracker = memory.u64(offset(thread.address, fields.exception_tracker))?;
+        let mut seen = HashSet::new();
+        while tracker != 0 && seen.len() < MAX_EXCEPTIONS && seen.insert(tracker) {
+            let object = match places.thrown {
+                Thrown::Handle(at) => of_handle(memory.u64(offset(tracker, at))?)?,
+                Thrown::Object(at) => memory.u64(offset(tracker, at))?,
+            };
+            add(ExceptionState::Current, object);
+            tracker = memory.u64(offset(tracker, places.previous))?;
+        }
+        if let Some(last) = fields.last_thrown {
+            let handle = memory.u64(offset(thread.address, last))?;
+            add(ExceptionState::LastThrown, of_handle(handle)?);
+        }
+        Ok(exceptions)
+    }
+}
+
+impl Names<'_> {
+    /// Reads the exceptions of a thread. A running process can change them meanwhile, which is noticed.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// for thread in runtime.threads(&core)? {
+    ///     println!("thread {}: {:?}", thread.os_id, names.thread_exceptions(&thread));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn thread_exceptions(&self, thread: &Thread) -> ThreadExceptions {
+        let (memory, runtime) = (self.memory(), self.runtime());
+        let list = || runtime.thread_exceptions(memory, thread);
+        // Small core dumps lack it, and do not change.
+        let is_moving = || is_moving(memory, runtime).unwrap_or_default();
+        let was_moving = is_moving();
+        let before = match list() {
+            Ok(exceptions) => exceptions,
+            Err(missing) => {
+                return ThreadExceptions { missing: Some(missing), ..ThreadExceptions::default() };
+            }
+        };
+        let read = before.iter().map(|(state, object)| (*state, self.exceptions(*object)));
+        let exceptions: Vec<_> = read.collect();
+        let is_uncertain =
+            !exceptions.is_empty() && (was_moving || is_moving() || list().as_ref() != Ok(&before));
+        ThreadExceptions { exceptions, missing: None, is_uncertain }
+    }
+
+    /// Reads an exception and its causes, the outermost first, and each cause before its own. Parts that the
+    /// memory lacks are left out.
+    ///
+    /// ```no_run
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// # let address = 0x7f00_1000_2000;
+    /// for exception in names.exceptions(address) {
+    ///     println!("{:?}: {:?}, {} frames", exception.type_name, exception.message, exception.stack.len());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn exceptions(&self, address: u64) -> Vec<Exception> {
+        let (mut list, mut seen) = (Vec::new(), HashSet::new());
+        let mut pending = vec![(address, None)];
+        while let Some((next, cause_of)) = pending.pop() {
+            if next == 0 || list.len() >= MAX_EXCEPTIONS || !seen.insert(next) {
+                continue;
+            }
+            let exception = Exception { cause_of, ..self.exception(next) };
+            if exception.identity != Identity::Other {
+                let index = Some(list.len());
+                pending.extend(self.causes(next).into_iter().rev().map(|cause| (cause, index)));
+            }
+            list.push(exception);
+        }
+        list
+    }
+
+    /// Returns the addresses of the causes of an exception: several of an `AggregateException`.
+    fn causes(&self, address: u64) -> Vec<u64> {
+        let memory = self.memory();
+        let fields = ["_innerExceptions", "m_innerExceptions"];
+        let collection = self.reference_field(address, &fields).unwrap_or_default();
+        let causes = self.elements(collection, COLLECTION_DEPTH).unwrap_or_default();
+        if causes.is_empty() {
+            let inner = offset(address, self.runtime().layout.exception.inner);
+            return memory.u64(inner).into_iter().collect();
+        }
+        causes
+    }
+
+    /// The reference in the object's first field that matches one of `names`; `None` if no field matches, or
+    /// the memory lacks it.
+    fn reference_field(&self, address: u64, names: &[&str]) -> Option<u64> {
+        let memory = self.memory();
+        let type_handle = memory.u64(address).ok()? & !7;
+        let fields = self.fields(type_handle);
+        let field = fields.iter().find(|field| names.contains(&&*field.name))?;
+        memory.u64(offset(address, u64::from(field.offset).wrapping_add(8))).ok()
+    }
+
+    /// The elements of an array of references, or of a collection that holds such an array.
+    fn elements(&self, address: u64, depth: u32) -> Option<Vec<u64>> {
+        let depth = depth.checked_sub(1).filter(|_| address != 0)?;
+        let memory = self.memory();
+        if self.is_array(memory.u64(address).ok()? & !7) {
+            let length = memory.u32(offset(address, 8)).ok()?;
+            let most = u32::try_from(MAX_EXCEPTIONS).unwrap_or(u32::MAX);
+            let element =
+                |index: u32| memory.u64(offset(address, u64::from(index).wrapping_mul(8).wrapping_add(16)));
+            let elements = (0..length.min(most)).map_while(|index| element(index).ok());
+            return Some(elements.filter(|element| *element != 0).collect());
+        }
+        self.elements(self.reference_field(address, &["list", "_items"])?, depth)
+    }
+
+    fn exception(&self, address: u64) -> Exception {
+        let memory = self.memory();
+        // The lowest bits are marks of a collection.
+        let type_handle = memory.u64(address).map(|word| word & !7);
+        let identity = type_handle.and_then(|handle| self.derives_from_exception(handle));
+        let identity = match identity {
+            Ok(true) => Identity::Exception,
+            Ok(false) => Identity::Other,
+            Err(_) => Identity::Unknown,
+        };
+        let mut exception = Exception {
+            address,
+            identity,
+            type_name: None,
+            message: None,
+            lacks_message: true,
+            parameter: None,
+            cause_of: None,
+            hresult: None,
+            stack: Vec::new(),
+        };
+        if identity == Identity::Other {
+            return exception;
+        }
+        let fields = &self.runtime().layout.exception;
+        let message = match memory.u64(offset(address, fields.message)) {
+            Ok(0) => Ok(None),
+            Ok(message) => self.runtime().string(memory, message).map(Some),
+            Err(missing) => Err(missing),
+        };
+        exception.type_name =
+            type_handle.ok().and_then(|handle| self.type_name(handle)).map(|name| name.to_string());
+        exception.lacks_message = message.is_err();
+        exception.message = message.ok().flatten();
+        let parameter =
+            self.reference_field(address, &["_paramName", "m_paramName"]).filter(|name| *name != 0);
+        exception.parameter = parameter.and_then(|name| self.runtime().string(memory, name).ok());
+        exception.hresult = memory.u32(offset(address, fields.hresult)).ok();
+        exception.stack = self.exception_stack(address).unwrap_or_default();
+        exception
+    }
+
+    /// Returns true if a type is `System.Exception` or derives from it.
+    pub(crate) fn derives_from_exception(&self, type_handle: u64) -> MemoryResult<bool> {
+        let (memory, runtime) = (self.memory(), self.runtime());
+        let base = runtime.exception_type(memory)?;
+        let mut of = type_handle;
+        for _ in 0..MAX_BASES {
+            if of == base || of == 0 {
+                return Ok(of == base);
+            }
+            of = self.base_type(of)?;
+        }
+        Ok(false)
+    }
+
+    fn exception_stack(&self, address: u64) -> MemoryResult<Vec<ExceptionFrame>> {
+        let memory = self.memory();
+        let fields = &self.runtime().layout.exception;
+        let mut array = memory.u64(offset(address, fields.stack_trace))?;
+        if array == 0 {
+            return Ok(Vec::new());
+        }
+        if let Some(count) = fields.frame_count {
+            let count = memory.u32(offset(address, count))?.min(memory.u32(offset(array, 8))?);
+            return self.exception_addresses(array, count.into());
+        }
+        // An array of bytes, or an array of objects that begins with it.
+        let component =
+            |array: u64| -> MemoryResult<u32> { Ok(memory.u32(memory.u64(array)? & !7)? & 0xffff) };
+        if component(array)? == 8 {
+            array = memory.u64(offset(array, 16))?;
+        }
+        if array == 0 || component(array)? != 1 {
+            return Ok(Vec::new());
+        }
+        let length = u64::from(memory.u32(offset(array, 8))?);
+        let count = memory.u64(offset(array, 16))?;
+        // A count and a thread precede the frames.
+        let most = length.saturating_sub(16) / 32;
+        let mut frames = Vec::new();
+        for index in 0..count.min(most).min(MAX_FRAMES) {
+            let at = offset(array, index.wrapping_mul(32).wrapping_add(32));
+            let [ip, _, method_desc] = memory.words(at)?;
+            let code = self.runtime().code().find(memory, ip).ok().flatten();
+            frames.push(ExceptionFrame { ip, method_desc, code });
+        }
+        Ok(frames)
+    }
+
+    /// Reads frames that are return addresses only.
+    fn exception_addresses(&self, array: u64, count: u64) -> MemoryResult<Vec<ExceptionFrame>> {
+        /// The mark between the frames of an exception that was thrown again.
+        const SEPARATOR: u64 = 1;
+        let memory = self.memory();
+        let mut frames = Vec::new();
+        for index in 0..count.min(MAX_FRAMES) {
+            let ip = memory.u64(offset(array, index.wrapping_mul(8).wrapping_add(16)))?;
+            if ip != SEPARATOR {
+                let code = self.runtime().managed(memory, FramePosition::Caller.lookup_address(ip));
+                frames.push(ExceptionFrame { ip, method_desc: 0, code });
+            }
+        }
+        Ok(frames)
+    }
+
+    /// Returns the method of a frame that an exception passed; `None` if the memory lacks the way to it, or
+    /// leads to another one.
+    pub fn exception_method(&self, frame: &ExceptionFrame) -> Option<Method> {
+        match frame.code {
+            Some(code @ Code { origin: CodeOrigin::Jit { .. } | CodeOrigin::NativeAot { .. }, .. }) => {
+                self.method(&code)
+            }
+            _ => self.checked_method(frame.method_desc),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::TestMemory;
+    use crate::runtime::layout::{NET_3_1, NET_9};
+
+    const BASE: u64 = 0x1000;
+    const DERIVED: u64 = 0x2000;
+    const TEXT: u64 = 0x3000;
+    const OBJECT_TYPE: u64 = 0x4000;
+
+    /// A runtime with the types `System.Exception`, a type derived from it, and `System.String`.
+    fn runtime(memory: &mut TestMemory) -> Runtime {
+        let slots = &NET_9.slots;
+        memory.put_words(0x100, &[BASE, TEXT]);
+        for (at, parent) in [(OBJECT_TYPE, 0), (BASE, OBJECT_TYPE), (DERIVED, BASE), (TEXT, OBJECT_TYPE)] {
+            memory.put_words(at, &[0, 0, parent, 0]);
+        }
+        Runtime::of_slots(&NET_9, &[(slots.exception_type, 0x100), (slots.string_type, 0x108)])
+    }
+
+    /// The words of an exception with a message and a cause.
+    fn exception(type_handle: u64, message: u64, inner: u64) -> [u64; 16] {
+        let mut words = [0; 16];
+        (words[0], words[2], words[4], words[13]) = (type_handle, message, inner, 0x8013_1509 << 32);
+        words
+    }
+
+    #[test]
+    fn nothing_is_said_of_memory_that_is_not_an_exception() {
+        let mut memory = TestMemory::default();
+        let runtime = runtime(&mut memory);
+        // A string is at the former address of the exception.
+        memory.put_words(0x8000, &exception(TEXT, 0x9000, 0xa000));
+        memory.put_words(0xb000, &exception(DERIVED, 0x9000, 0x8000));
+        memory.put_words(0x9000, &[TEXT, 2 | 0x0069_0068 << 32, 0]);
+        let names = Names::new(&memory, &runtime);
+        let chain = names.exceptions(0xb000);
+        assert_eq!(chain.len(), 2, "{chain:?}");
+        assert_eq!(chain[0].identity, Identity::Exception);
+        assert_eq!((chain[0].message.as_deref(), chain[0].hresult), (Some("hi"), Some(0x8013_1509)));
+        let other = &chain[1];
+        assert_eq!((other.identity, other.address), (Identity::Other, 0x8000));
+        assert_eq!((&other.message, other.hresult, other.stack.len()), (&None, None, 0));
+    }
+
+    #[test]
+    fn the_exceptions_of_a_thread_are_found_in_each_version() {
+        for (layout, previous, thrown) in [(&NET_9, 0, 8), (&NET_3_1, 8, 64)] {
+            let mut memory = TestMemory::default();
+            let fields = &layout.thread;
+            memory.put_words(0x100, &[0xe1, 0xe2, 0xe3]);
+            memory.put_words(0x1000 + fields.exception_tracker, &[0x2000]);
+            memory.put_words(0x1000 + fields.last_thrown.unwrap(), &[0x110]);
+            // The outer exception leads to itself.
+            for (tracker, next, handle) in [(0x2000, 0x3000, 0x100), (0x3000, 0x3000, 0x108)] {
+                memory.put_words(tracker + previous, &[next]).put_words(tracker + thrown, &[handle]);
+            }
+            let runtime = Runtime::of_slots(layout, &[]);
+            let found = runtime.thread_exceptions(&memory, &Thread::at(0x1000)).unwrap();
+            let (current, last) = (ExceptionState::Current, ExceptionState::LastThrown);
+            assert_eq!(found, [(current, 0xe1), (current, 0xe2), (last, 0xe3)], "{}", layout.major);
+        }
+    }
+
+    #[test]
+    fn a_message_is_a_text_and_nothing_else() {
+        let mut memory = TestMemory::default();
+        let runtime = runtime(&mut memory);
+        memory.put_words(0x8000, &exception(DERIVED, 0x9000, 0));
+        memory.put_words(0x9000, &[OBJECT_TYPE, 2 | 0x0069_0068 << 32, 0]);
+        let names = Names::new(&memory, &runtime);
+        let [exception] = &names.exceptions(0x8000)[..] else { panic!() };
+        assert_eq!((&exception.message, exception.lacks_message), (&None, true));
+    }
+
+    #[test]
+    fn types_that_the_memory_lacks_are_not_taken_for_exceptions() {
+        let mut memory = TestMemory::default();
+        let runtime = runtime(&mut memory);
+        memory.put_words(0x8000, &exception(0x5000, 0, 0));
+        let names = Names::new(&memory, &runtime);
+        assert_eq!(names.exceptions(0x8000)[0].identity, Identity::Unknown);
+        // Types that derive from each other.
+        memory.put_words(0x5000, &[0, 0, 0x6000]).put_words(0x6000, &[0, 0, 0x5000]);
+        let names = Names::new(&memory, &runtime);
+        assert_eq!(names.exceptions(0x8000)[0].identity, Identity::Other);
+    }
+}

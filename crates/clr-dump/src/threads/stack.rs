@@ -1,0 +1,641 @@
+//! The frames of a thread.
+//!
+//! Managed frames are unwound with unwind codes, native frames with the unwind information of their images.
+//! Where that is missing, the walk continues from the explicit frame that the runtime has linked on the stack
+//! where managed code called native code: it has the caller's registers.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/vm/frames.h`.
+
+use std::sync::atomic::Ordering;
+
+use hashbrown::HashSet;
+
+use crate::code::map::Code;
+use crate::memory::{Memory, MemoryResult, Missing, offset};
+use crate::runtime::Runtime;
+use crate::runtime::layout::FrameKind;
+use crate::threads::thread::{self, Thread};
+use crate::unwind::native::NativeImages;
+use crate::unwind::registers::{Register, Registers};
+use crate::unwind::{FramePosition, UnwindError, unwind};
+
+/// Maximum number of innermost frames of a thread to keep.
+const MAX_FRAMES: usize = 8096;
+/// Number of outermost frames to keep of a deeper stack, too: they show where a recursion began.
+const OUTERMOST: usize = 64;
+/// Maximum distance in bytes between an explicit frame and its registers.
+const FRAME_REACH: u64 = 0x1_0000;
+/// Maximum number of walks of a thread that keeps running.
+const MAX_WALKS: usize = 8;
+/// Maximum number of native frames between a helper method's frame and its managed caller.
+const MAX_HELPER_FRAMES: usize = 16;
+
+/// A frame of managed or native code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Frame {
+    /// The instruction pointer.
+    pub ip: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The managed code at the instruction pointer; `None` of native code.
+    pub code: Option<Code>,
+    /// States if the instruction pointer is a return address.
+    pub position: FramePosition,
+}
+
+/// The frames of a thread.
+///
+/// ```no_run
+/// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+/// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+/// # let names = clr_dump::Names::new(&core, &runtime);
+/// # let thread = runtime.threads(&core)?.remove(0);
+/// let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
+/// for (frame, code) in stack.managed() {
+///     println!("{:#x} {:?}", frame.ip, names.method(code).and_then(|method| method.name));
+/// }
+/// for (at, gap) in &stack.gaps {
+///     eprintln!("before frame {at}: {gap}");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stack {
+    /// The frames, innermost first.
+    pub frames: Vec<Frame>,
+    /// The index of the first frame after each place where frames may be missing, and the cause.
+    pub gaps: Vec<(usize, Gap)>,
+}
+
+impl Stack {
+    /// The managed frames with their code, innermost first.
+    pub fn managed(&self) -> impl Iterator<Item = (&Frame, &Code)> {
+        self.frames.iter().filter_map(|frame| Some((frame, frame.code.as_ref()?)))
+    }
+
+    /// Removes frames of a deep stack; returns their number.
+    fn leave_out(&mut self) -> usize {
+        let end = MAX_FRAMES.saturating_add(OUTERMOST);
+        if self.frames.len() < end.saturating_add(OUTERMOST) {
+            return 0;
+        }
+        self.frames.drain(MAX_FRAMES..end);
+        for (at, _) in self.gaps.iter_mut().filter(|(at, _)| *at > MAX_FRAMES) {
+            *at = at.saturating_sub(OUTERMOST).max(MAX_FRAMES);
+        }
+        OUTERMOST
+    }
+
+    /// States that the native frames that are missing at the end may have had managed callers. Native code of
+    /// an image that managed code returns to has no managed callers, because explicit frames would lead to
+    /// them.
+    fn mark_missing_root(&mut self) {
+        let end = self.frames.len();
+        let has_managed = self.managed().next().is_some();
+        if let Some((at, gap)) = self.gaps.last_mut()
+            && let Gap::Native(error) = *gap
+            && *at == end
+            && (!has_managed || error == UnwindError::NotInImage)
+        {
+            *gap = Gap::NoRoot(error);
+        }
+    }
+
+    fn add_gap(&mut self, gap: Gap) {
+        self.gaps.push((self.frames.len(), gap));
+    }
+}
+
+/// A reason why frames may be missing.
+///
+/// ```
+/// use clr_dump::{Gap, UnwindError};
+///
+/// // Native frames may be missing where the managed ones are whole.
+/// assert!(Gap::Native(UnwindError::NotInImage).is_native());
+/// assert!(!Gap::Running.is_native());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Gap {
+    /// A frame of managed code could not be unwound.
+    #[error("a frame could not be unwound: {0}")]
+    Unwind(UnwindError),
+    /// A frame of native code could not be unwound. The managed frames are whole: the runtime's list of
+    /// explicit frames leads to them.
+    #[error("native frames are missing: {0}")]
+    Native(UnwindError),
+    /// The walk ends before the root of the stack: a frame of native code could not be unwound, and no explicit
+    /// frame is left.
+    #[error("it ends before the root of the stack: {0}")]
+    NoRoot(UnwindError),
+    /// The address is in an image with managed code, but outside its functions.
+    #[error("{0:#x} is in none of the functions of its image")]
+    NoFunction(u64),
+    /// The thread's registers are unknown, and it lacks an explicit frame.
+    #[error("without its registers, which stopping it shows, no frame leads to others")]
+    NoStart,
+    /// The thread has changed each time while its stack was walked: the frames can be of several moments.
+    #[error(
+        "it ran on while its stack was read: frames can be of other moments, and only stopping it shows its own"
+    )]
+    Changed,
+    /// The thread runs managed code, and its registers are unknown.
+    #[error("it runs managed code, and only stopping it shows its innermost frames")]
+    Running,
+    /// The list of explicit frames is incomplete.
+    #[error("the list of explicit frames is incomplete: {0}")]
+    Frames(Missing),
+    /// Frames between the innermost and the outermost frames were left out.
+    #[error("{0} frames of a deep stack are left out")]
+    LeftOut(usize),
+    /// The limit of frames was reached.
+    #[error("there are more frames than are read")]
+    TooMany,
+}
+
+impl From<UnwindError> for Gap {
+    fn from(error: UnwindError) -> Self {
+        Self::Unwind(error)
+    }
+}
+
+impl Gap {
+    /// Returns true if only native frames are missing.
+    pub const fn is_native(&self) -> bool {
+        matches!(self, Self::Native(_))
+    }
+}
+
+/// The next step of a walk.
+#[expect(clippy::large_enum_variant, reason = "one exists at a time, and each step has registers")]
+enum Next {
+    Frame(Registers, FramePosition),
+    /// The managed caller of the next explicit frame.
+    Explicit,
+    /// The root of the native stack, unless an explicit frame is left: the stub to which a replaced return
+    /// address leads has pushed any value in its place.
+    Root,
+    End,
+}
+
+fn managed_caller_of(
+    memory: &dyn Memory,
+    code: &Code,
+    registers: &Registers,
+    position: FramePosition,
+) -> Result<Next, Gap> {
+    let caller = unwind(memory, code.function, registers, position)?;
+    Ok(Next::Frame(caller, FramePosition::Caller))
+}
+
+impl Runtime {
+    /// Walks the frames of a thread. `registers` are the thread's own; without them the walk starts at the
+    /// innermost explicit frame, which is right for a thread in native code.
+    pub fn stack(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
+        let mut stack = self.walk(memory, thread, registers);
+        if registers.is_none() && thread.is_cooperative {
+            stack.gaps.insert(0, (0, Gap::Running));
+        } else if registers.is_none() && stack.frames.is_empty() && stack.gaps.is_empty() && thread.os_id != 0
+        {
+            stack.add_gap(Gap::NoStart);
+        }
+        stack
+    }
+
+    /// Walks the frames of a thread of a process that runs meanwhile, until two walks agree. Returns the thread
+    /// as it was then, and a stack with [`Gap::Changed`] if none did.
+    pub fn running_stack(&self, memory: &dyn Memory, thread: Thread) -> (Thread, Stack) {
+        let mut last = (self.stack(memory, &thread, None), thread);
+        for _ in 0..MAX_WALKS {
+            let Ok(thread) = thread::read(memory, &self.layout, last.1.address) else { break };
+            if thread.os_id != last.1.os_id {
+                break;
+            }
+            let now = (self.stack(memory, &thread, None), thread);
+            if now == last {
+                return (now.1, now.0);
+            }
+            last = now;
+        }
+        let (mut stack, thread) = last;
+        stack.gaps.insert(0, (0, Gap::Changed));
+        (thread, stack)
+    }
+
+    /// Walks the frames of a thread that the runtime does not know.
+    pub fn native_stack(&self, memory: &dyn Memory, registers: &Registers) -> Stack {
+        self.walk_from(memory, ExplicitFrames { next: 0, thread: 0 }, Some(registers))
+    }
+
+    fn walk(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
+        self.walk_from(memory, ExplicitFrames { next: thread.frame, thread: thread.address }, registers)
+    }
+
+    fn walk_from(
+        &self,
+        memory: &dyn Memory,
+        mut explicit: ExplicitFrames,
+        registers: Option<&Registers>,
+    ) -> Stack {
+        let mut stack = Stack::default();
+        // The highest stack pointer of managed frames: explicit frames below it belong to frames that were
+        // walked. A signal handler can have a stack of its own, anywhere.
+        let mut managed_sp = None;
+        // The stack pointer rises from managed frames to their callers, and a walk that repeats has others.
+        let mut seen = HashSet::new();
+        let mut left_out = 0_usize;
+        let mut last: Option<(u64, Code)> = None;
+        let mut next =
+            registers.map_or(Next::Explicit, |registers| Next::Frame(*registers, FramePosition::Innermost));
+        let mut is_rooted = false;
+        loop {
+            left_out = left_out.saturating_add(stack.leave_out());
+            if stack.frames.len() > MAX_FRAMES && !self.take_deep_frame() {
+                stack.add_gap(Gap::TooMany);
+                break;
+            }
+            let step = match next {
+                Next::End => break,
+                Next::Root => {
+                    is_rooted = true;
+                    Ok(Next::Explicit)
+                }
+                Next::Explicit => match explicit.next(memory, self, managed_sp) {
+                    Ok(Some((registers, position))) => Ok(Next::Frame(registers, position)),
+                    Ok(None) => Ok(Next::End),
+                    Err(missing) => {
+                        stack.add_gap(Gap::Frames(missing));
+                        Ok(Next::End)
+                    }
+                },
+                Next::Frame(registers, position) => {
+                    is_rooted = false;
+                    let Registers { ip, sp, .. } = registers;
+                    let address = position.lookup_address(ip);
+                    // A recursion returns to the same address each time.
+                    let known = last.filter(|(at, _)| *at == address).map(|(_, code)| code);
+                    let code = known.or_else(|| self.managed(memory, address));
+                    last = code.map(|code| (address, code));
+                    let is_native = code.is_none_or(|code| code.origin.has_native_unwinding());
+                    if is_native && !seen.insert(sp) {
+                        stack.add_gap(UnwindError::NotRising.into());
+                        break;
+                    }
+                    let frame = Frame { ip, sp, code, position };
+                    if code.is_some() {
+                        managed_sp = Some(sp);
+                    }
+                    if let Some(code) = code.filter(|_| !is_native) {
+                        stack.frames.push(frame);
+                        managed_caller_of(memory, &code, &registers, position)
+                    } else {
+                        self.native_caller(memory, &mut stack, explicit.next, (&registers, frame))
+                    }
+                }
+            };
+            next = step.unwrap_or_else(|gap| {
+                stack.add_gap(gap);
+                Next::Explicit
+            });
+        }
+        if !is_rooted {
+            stack.mark_missing_root();
+        }
+        if left_out > 0 {
+            stack.gaps.push((MAX_FRAMES, Gap::LeftOut(left_out)));
+        }
+        stack
+    }
+
+    /// Takes a frame from the limit for deep stacks; returns false if the limit is used up.
+    fn take_deep_frame(&self) -> bool {
+        let take = |left: u32| left.checked_sub(1);
+        self.deep_frames_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    /// Adds a frame with the unwind information of native code, and returns the next step.
+    fn native_caller(
+        &self,
+        memory: &dyn Memory,
+        stack: &mut Stack,
+        explicit: u64,
+        (registers, frame): (&Registers, Frame),
+    ) -> Result<Next, Gap> {
+        let position = frame.position;
+        let caller = self.native().unwind(memory, registers, position);
+        // A return address outside code ends the walk of native frames. A thread can be anywhere.
+        if caller != Err(UnwindError::NotInImage) || position == FramePosition::Innermost {
+            stack.frames.push(frame);
+        }
+        match caller {
+            Ok(Some((caller, position))) => {
+                // The handler of a stack overflow has a stack of its own, and only the interrupted address.
+                let interrupted = interrupted(memory, self, explicit).filter(|at| at.ip == caller.ip);
+                Ok(match interrupted {
+                    Some(interrupted) => Next::Frame(interrupted, FramePosition::Innermost),
+                    None => Next::Frame(caller, position),
+                })
+            }
+            Ok(None) => Ok(Next::Root),
+            // Code that the runtime generates to lead to a method has pushed nothing.
+            Err(UnwindError::NotInImage) if position == FramePosition::Innermost => {
+                match memory.u64(registers.sp) {
+                    Ok(ip) if self.managed_caller(memory, ip).is_some() => {
+                        let mut caller = *registers;
+                        (caller.ip, caller.sp) = (ip, offset(registers.sp, 8));
+                        Ok(Next::Frame(caller, FramePosition::Caller))
+                    }
+                    _ => Err(Gap::Native(UnwindError::NotInImage)),
+                }
+            }
+            Err(UnwindError::NotInImage)
+                if self.code().is_of_image(memory, position.lookup_address(frame.ip)) =>
+            {
+                Err(match self.code().find(memory, position.lookup_address(frame.ip)) {
+                    Err(missing) => Gap::Unwind(missing.into()),
+                    Ok(_) => Gap::NoFunction(frame.ip),
+                })
+            }
+            Err(error) if frame.code.is_some() => Err(error.into()),
+            Err(error) => Err(Gap::Native(error)),
+        }
+    }
+
+    /// The first word of explicit frames of a kind.
+    fn frame_kind(&self, kind: Option<FrameKind>) -> Option<u64> {
+        match kind? {
+            FrameKind::Vtable { slot } => Some(self.slot(slot)),
+            FrameKind::Identifier(identifier) => Some(identifier),
+            FrameKind::Transition => None,
+        }
+    }
+
+    pub(crate) fn managed(&self, memory: &dyn Memory, address: u64) -> Option<Code> {
+        match self.native_aot() {
+            Some(program) => program.code_at(memory, self.native(), address),
+            None => self.code().find(memory, address).ok().flatten(),
+        }
+    }
+
+    /// The managed code at a return address.
+    fn managed_caller(&self, memory: &dyn Memory, ip: u64) -> Option<Code> {
+        self.managed(memory, FramePosition::Caller.lookup_address(ip))
+    }
+}
+
+impl NativeImages {
+    /// Walks the frames of a thread by native unwind information alone, without a runtime or without its
+    /// data. Managed frames end the walk.
+    pub fn stack(&self, memory: &dyn Memory, registers: &Registers) -> Stack {
+        let mut stack = Stack::default();
+        let mut seen = HashSet::new();
+        let (mut registers, mut position) = (*registers, FramePosition::Innermost);
+        while stack.frames.len() < MAX_FRAMES && seen.insert(registers.sp) {
+            let Registers { ip, sp, .. } = registers;
+            let caller = self.unwind(memory, &registers, position);
+            if caller != Err(UnwindError::NotInImage) || position == FramePosition::Innermost {
+                stack.frames.push(Frame { ip, sp, code: None, position });
+            }
+            match caller {
+                Ok(Some(next)) => (registers, position) = next,
+                Ok(None) => break,
+                Err(error) => {
+                    stack.add_gap(Gap::Native(error));
+                    break;
+                }
+            }
+        }
+        stack
+    }
+}
+
+/// The list of a thread's explicit frames.
+struct ExplicitFrames {
+    next: u64,
+    /// The address of the runtime's Thread.
+    thread: u64,
+}
+
+impl ExplicitFrames {
+    /// Returns the registers of the managed caller of the next explicit frame that is above `sp` and active.
+    fn next(
+        &mut self,
+        memory: &dyn Memory,
+        runtime: &Runtime,
+        sp: Option<u64>,
+    ) -> MemoryResult<Option<(Registers, FramePosition)>> {
+        if runtime.layout.frames.inlined_call == FrameKind::Transition {
+            // A thread has one transition frame.
+            let at = std::mem::take(&mut self.next);
+            let registers = transition_registers(memory, at)?;
+            let is_next = |of: &Registers| {
+                sp.is_none_or(|sp| of.sp > sp) && runtime.managed_caller(memory, of.ip).is_some()
+            };
+            return Ok(registers.filter(is_next).map(|registers| (registers, FramePosition::Caller)));
+        }
+        // Addresses have to rise, so the list ends.
+        for _ in 0..MAX_FRAMES {
+            let at = self.next;
+            if at == 0 || at == u64::MAX {
+                return Ok(None);
+            }
+            let next = memory.u64(offset(at, 8))?;
+            self.next = if next > at { next } else { 0 };
+            if let Some(interrupted) = interrupted(memory, runtime, at) {
+                let is_next = sp.is_none_or(|sp| interrupted.sp > sp);
+                if is_next && runtime.managed(memory, interrupted.ip).is_some() {
+                    return Ok(Some((interrupted, FramePosition::Innermost)));
+                }
+                continue;
+            }
+            if sp.is_some_and(|sp| at < sp) {
+                continue;
+            }
+            let hijacked = hijacked_registers(memory, runtime, at, self.thread);
+            let registers = match hijacked {
+                Some(_) => hijacked,
+                None => managed_registers(memory, runtime, at)?,
+            };
+            if let Some(registers) = registers
+                && sp.is_none_or(|sp| registers.sp > sp)
+                && runtime.managed_caller(memory, registers.ip).is_some()
+            {
+                return Ok(Some((registers, FramePosition::Caller)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The registers of managed code that a fault has interrupted, if the explicit frame is of a fault: it has a
+/// copy of them. It can be on the stack of the signal handler.
+fn interrupted(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Registers> {
+    if at == 0 || at == u64::MAX || memory.u64(at).ok()? != runtime.frame_kind(runtime.layout.frames.fault)? {
+        return None;
+    }
+    // `CONTEXT`: the registers in the order of their numbers, and the instruction pointer.
+    let context = offset(at, FAULT_CONTEXT);
+    let registers: [u64; 16] = memory.words(offset(context, 0x78)).ok()?;
+    let ip = memory.u64(offset(context, 0xf8)).ok()?;
+    let mut interrupted = Registers::unknown(ip, 0);
+    for (number, value) in (0..).zip(registers) {
+        interrupted.set(Register::of_number(number), value);
+    }
+    Some(interrupted)
+}
+
+/// The offset of the interrupted registers in the explicit frame of a fault.
+const FAULT_CONTEXT: u64 = 0x20;
+
+/// The registers of the managed code that has left a frame of NativeAOT (PInvokeTransitionFrame): its
+/// address, the frame pointer, the thread, flags, and the registers that the flags name. `None` without such
+/// a frame, or if it lacks the stack pointer.
+fn transition_registers(memory: &dyn Memory, at: u64) -> MemoryResult<Option<Registers>> {
+    /// The registers in the order of their flags; the flag of the stack pointer is the 16th.
+    const PRESERVED: [(u32, Register); 5] = [
+        (0x01, Register::RBX),
+        (0x08, Register::R12),
+        (0x10, Register::R13),
+        (0x20, Register::R14),
+        (0x40, Register::R15),
+    ];
+    const STACK_POINTER: u32 = 0x8000;
+    // The outermost code, and code that a signal has interrupted, have marks.
+    if at == 0 || at >= u64::MAX.wrapping_sub(1) {
+        return Ok(None);
+    }
+    let [ip, bp] = memory.words(at)?;
+    let flags = memory.u32(offset(at, 24))?;
+    let mut registers = Registers::new(ip, 0, bp);
+    let mut place = offset(at, 32);
+    for (_, register) in PRESERVED.iter().filter(|(flag, _)| flags & flag != 0) {
+        registers.set(*register, memory.u64(place)?);
+        place = offset(place, 8);
+    }
+    if flags & STACK_POINTER == 0 {
+        return Ok(None);
+    }
+    registers.sp = memory.u64(place)?;
+    Ok(Some(registers))
+}
+
+/// The registers of the managed caller that a method was about to return to when its thread was stopped for a
+/// collection: the runtime had replaced the return address (`HijackFrame`, `HijackArgs`). `None` if the frame
+/// is of another kind: only this one has the address of its thread.
+fn hijacked_registers(memory: &dyn Memory, runtime: &Runtime, at: u64, thread: u64) -> Option<Registers> {
+    /// The registers with the method's result precede the preserved registers.
+    const PRESERVED: u64 = 16;
+    /// The stack pointer of the caller, after these and the return address.
+    const STACK_POINTER: u64 = 72;
+    let [ip, of, saved] = memory.words(offset(at, 16)).ok()?;
+    if of != thread || thread == 0 || saved.abs_diff(at) >= FRAME_REACH {
+        return None;
+    }
+    runtime.managed_caller(memory, ip)?;
+    let preserved = memory.words(offset(saved, PRESERVED)).ok()?;
+    Some(Registers::unknown(ip, offset(saved, STACK_POINTER)).with_preserved(preserved))
+}
+
+/// The registers in the managed caller of an explicit frame; `None` if the frame is not active or of another
+/// kind.
+fn managed_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> MemoryResult<Option<Registers>> {
+    let near = |address: u64| address.abs_diff(at) < FRAME_REACH;
+    let frames = &runtime.layout.frames;
+    if Some(memory.u64(at)?) == runtime.frame_kind(Some(frames.inlined_call)) {
+        let [sp, ip, bp] = memory.words(offset(at, frames.inlined_call_registers))?;
+        return Ok((ip != 0 && near(sp)).then(|| Registers::new(ip, sp, bp)));
+    }
+    if frames.has_helpers
+        && let Some(registers) = helper_registers(memory, runtime, at)
+    {
+        return Ok(Some(registers));
+    }
+    let block = memory.u64(offset(at, 16))?;
+    if !near(block) {
+        return Ok(None);
+    }
+    // Another kind of frame has something else there.
+    let Ok([r12, r13, r14, r15, rbx, rbp, ip]) = memory.words(block) else { return Ok(None) };
+    let registers = Registers::unknown(ip, offset(block, 56)).with_preserved([r12, r13, r14, r15, rbx, rbp]);
+    Ok(runtime.managed_caller(memory, ip).map(|_| registers))
+}
+
+/// Offsets of `HelperMethodFrame`: its `LazyMachState` with the registers r12, r13, r14, r15, rbx and rbp.
+mod machine_state {
+    /// The instruction pointer and the stack pointer of the managed caller, once it was looked for.
+    pub(super) const UNWOUND: u64 = 0x30;
+    /// The registers of the helper method, where it captured its state.
+    pub(super) const CAPTURED_REGISTERS: u64 = 0x40;
+    /// Pointers to the caller's registers.
+    pub(super) const POINTERS: u64 = 0x70;
+    /// A pointer to the caller's instruction pointer; zero until it was looked for.
+    pub(super) const RETURN_ADDRESS: u64 = 0xa0;
+    /// The caller's registers without a pointer.
+    pub(super) const UNWOUND_REGISTERS: u64 = 0xa8;
+    /// The instruction pointer and the stack pointer of the helper method, where it captured its state.
+    pub(super) const CAPTURED: u64 = 0xd8;
+}
+
+/// The registers of a helper method's managed caller, either from its frame or from unwinding the native
+/// frames of the helper method. The runtime itself looks for the caller only once it needs it; until then the
+/// place of the caller's registers has stale stack contents.
+///
+/// # Source
+/// dotnet/runtime `src/coreclr/vm/amd64/gmscpu.h` (`MachState`, `LazyMachState`).
+fn helper_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Registers> {
+    let unwound = offset(at, machine_state::UNWOUND);
+    if memory.u64(offset(at, machine_state::RETURN_ADDRESS)).ok()? == unwound {
+        let [ip, sp] = memory.words(unwound).ok()?;
+        runtime.managed_caller(memory, ip)?;
+        let pointers: [u64; 6] = memory.words(offset(at, machine_state::POINTERS)).ok()?;
+        let mut values: [u64; 6] = memory.words(offset(at, machine_state::UNWOUND_REGISTERS)).ok()?;
+        for (pointer, value) in pointers.into_iter().zip(&mut values).filter(|(pointer, _)| *pointer != 0) {
+            *value = memory.u64(pointer).ok()?;
+        }
+        return Some(Registers::unknown(ip, sp).with_preserved(values));
+    }
+    let [ip, sp] = memory.words(offset(at, machine_state::CAPTURED)).ok()?;
+    // The frame is a variable of the helper method.
+    if sp > at || at.wrapping_sub(sp) >= FRAME_REACH {
+        return None;
+    }
+    let captured: [u64; 6] = memory.words(offset(at, machine_state::CAPTURED_REGISTERS)).ok()?;
+    let helper = Registers::unknown(ip, sp).with_preserved(captured);
+    unwound_helper(memory, runtime, &helper).or_else(|| climbed_helper(memory, runtime, at, &helper))
+}
+
+/// Follows the native frames of a helper method to its managed caller.
+fn unwound_helper(memory: &dyn Memory, runtime: &Runtime, helper: &Registers) -> Option<Registers> {
+    let mut registers = *helper;
+    for _ in 0..MAX_HELPER_FRAMES {
+        let (caller, _) = runtime.native().unwind(memory, &registers, FramePosition::Caller).ok()??;
+        if caller.sp <= registers.sp {
+            return None;
+        }
+        if runtime.managed_caller(memory, caller.ip).is_some() {
+            return Some(caller);
+        }
+        registers = caller;
+    }
+    None
+}
+
+/// Follows the frame pointers of a helper method, where its unwind information is missing.
+fn climbed_helper(memory: &dyn Memory, runtime: &Runtime, at: u64, helper: &Registers) -> Option<Registers> {
+    let mut frame = helper.get(Register::RBP)?;
+    for _ in 0..MAX_HELPER_FRAMES {
+        if frame <= at || frame.wrapping_sub(at) >= FRAME_REACH || !frame.is_multiple_of(8) {
+            return None;
+        }
+        let [bp, ip] = memory.words(frame).ok()?;
+        if runtime.managed_caller(memory, ip).is_some() {
+            return Some(Registers::new(ip, offset(frame, 16), bp));
+        }
+        frame = bp;
+    }
+    None
+}
