@@ -368,7 +368,7 @@ fn check_exception(runtime: Runtime, prefix: &str, type_name: &Value) {
     let variable = |name: &str| format!("{prefix}_Dbg{name}");
     program.arg("unhandled").env(variable("EnableMiniDump"), "1").env(variable("MiniDumpType"), "1");
     program.env(variable("MiniDumpName"), &core);
-    crash(&mut program, &core);
+    crash(runtime, program, &core);
     let core = core.to_str().unwrap();
     let report = run(["dump", "analyze", core, "exceptions", "--format", "json"]).with_code(0).json();
     let exception = &report["exceptions"][0]["chain"][0];
