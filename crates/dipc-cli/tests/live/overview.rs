@@ -24,7 +24,7 @@ impl Overview {
         let variable = |name: &str| format!("{prefix}_Dbg{name}");
         program.arg(mode).env(variable("EnableMiniDump"), "1").env(variable("MiniDumpType"), "2");
         program.env(variable("MiniDumpName"), &core).envs(variables.iter().copied());
-        crash(&mut program, &core);
+        crash(runtime, program, &core);
         let core = core.to_str().unwrap();
         let text = run(["dump", "analyze", core]).with_code(0).text();
         let json = run(["dump", "analyze", core, "--format", "json"]).with_code(0).json();
