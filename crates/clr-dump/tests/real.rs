@@ -278,6 +278,20 @@ fn a_core_of_net_core_3_1_has_the_deadlock_and_the_objects_of_its_program() {
     assert!(names.static_fields(heap.types.iter().map(|of| of.type_handle), &threads).is_empty());
 }
 
+/// createdump pads the names of the files with zeros. Names must not be taken for further addresses: numbers can lie
+/// between those.
+#[test]
+fn mapped_files_are_those_of_the_list_alone() {
+    for bytes in [core(), heap_core(), old_core(), native_core()] {
+        let core = CoreFile::open(bytes).unwrap();
+        assert!(core.files().len() > 20);
+        for file in core.files() {
+            assert!(file.start < file.end && file.end < 1 << 47, "{file:x?}");
+            assert!(file.path.starts_with('/'), "{file:x?}");
+        }
+    }
+}
+
 #[test]
 fn a_stripped_core_has_the_answers_of_its_original() {
     for bytes in [core(), heap_core(), old_core()] {

@@ -121,13 +121,12 @@ impl CoreFile {
             return;
         }
         let (count, page) = (Fields(&bytes).u64(), Fields(bytes.get(8..).unwrap_or_default()).u64());
-        let rows_at = bytes.get(16..).unwrap_or_default();
-        let Some(names) = usize::try_from(count).ok().and_then(|count| rows_at.get(count.checked_mul(24)?..))
-        else {
-            return;
-        };
+        let rest = bytes.get(16..).unwrap_or_default();
+        let rows = usize::try_from(count).ok().and_then(|count| count.checked_mul(24));
+        // The padding of createdump after the names has the form of further, empty names.
+        let Some((rows, names)) = rows.and_then(|rows| rest.split_at_checked(rows)) else { return };
         let names = names.split(|byte| *byte == 0);
-        for (row, name) in rows_at.as_chunks::<24>().0.iter().zip(names).take(MAX_MAPPINGS) {
+        for (row, name) in rows.as_chunks::<24>().0.iter().zip(names).take(MAX_MAPPINGS) {
             let field = |at: usize| Fields(row.get(at..).unwrap_or_default()).u64();
             let file_offset = field(16).saturating_mul(page);
             let path = String::from_utf8_lossy(name).into();
