@@ -6,6 +6,7 @@
 //! - [`session`]: the start of a session, which can be given up.
 //! - [`stream`]: its stream, until a limit, the caller or the runtime ends it.
 //! - [`live_stream`]: the events of the stream while they arrive.
+//! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`Retention`]: limits on the files that are kept.
@@ -44,8 +45,10 @@ mod module_types;
 mod observer;
 mod retention;
 pub mod session;
+pub mod stacks;
 mod stop;
 pub mod stream;
+pub mod thread_times;
 
 pub use dump_watch::CREATEDUMP_LIMIT;
 pub use module_types::ModuleTypes;

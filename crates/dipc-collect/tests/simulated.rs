@@ -9,9 +9,15 @@ use std::convert::Infallible;
 use std::fs;
 use std::time::Duration;
 
+use clr_events::ThreadState;
+use clr_events::code::Code;
 use dipc_client::{Level, ProviderConfig, Session, SessionConfig, Target};
 use dipc_collect::heap::{self, CollectedHeap, HeapError, HeapRequest};
 use dipc_collect::session::StartError;
+use dipc_collect::stacks::{
+    self, CodeStacks, CollectedStacks, LiveThreadStacks, SampledStack, StackOptions, StackReader,
+    StacksRequest, ThreadStackReader,
+};
 use dipc_collect::stream::{self, Ending, Limits, Piece, StreamEnd};
 use dipc_collect::{ModuleTypes, Note, Observer, StopSignal};
 use dipc_sim::{Builder, CommandId, Fault, Runtime, ScopedFault, Version};
@@ -197,6 +203,69 @@ fn a_session_that_is_not_answered_can_be_given_up() {
     let request = HeapRequest::new(64);
     let error = heap::collect(&simulation.target(), &request, &mut modules, &limits, &mut ()).unwrap_err();
     assert!(matches!(error, StartError::Stopped), "{error}");
+}
+
+/// Collects the stacks of a runtime with the recording of the sampler by this reader.
+fn collect_stacks<R: StackReader>(reader: impl FnMut() -> R) -> CollectedStacks<R::Stacks> {
+    let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
+    let simulation = Simulation::start(Runtime::builder().replay(recording));
+    let request = StacksRequest::new(1);
+    stacks::collect(&simulation.target(), &request, &unlimited(), &mut (), reader).unwrap()
+}
+
+#[test]
+fn each_thread_has_a_stack() {
+    let collected = collect_stacks(CodeStacks::default);
+    assert!(collected.end.is_whole(), "{:?}", collected.end);
+    let mut stacks = collected.stacks.unwrap();
+    let (threads, symbolizer) = stacks.resolve();
+    let threads: Vec<_> = threads.map(|thread| (thread.thread(), thread.frames(symbolizer))).collect();
+    assert!(threads.len() > 3, "{}", threads.len());
+    let mut frames = threads.into_iter().flat_map(|(_, frames)| frames);
+    let is_worker = |(_, code): (u64, Code<'_>)| matches!(code, Code::Method(method) if method.name() == "WorkerThreadStart");
+    assert!(frames.any(is_worker));
+}
+
+#[test]
+fn samples_of_threads_have_states() {
+    let collected = collect_stacks(|| ThreadStackReader::new(None, StackOptions::default(), 1));
+    let LiveThreadStacks { stacks, kernel_threads, .. } = collected.stacks.unwrap();
+    assert!(stacks.threads().len() > 3 && kernel_threads.is_empty());
+    let names = |stack: &SampledStack| -> Vec<_> {
+        stack.frames.iter().map(|frame| stacks.frames().full_name(*frame).to_owned()).collect()
+    };
+    let is_idle_worker = |stack: &SampledStack| {
+        stack.state == ThreadState::Idle && names(stack).iter().any(|name| name.contains("WorkerThreadStart"))
+    };
+    assert!(stacks.threads().iter().flat_map(|thread| &thread.stacks).any(is_idle_worker), "{stacks:?}");
+    assert!(stacks.threads().iter().all(|thread| thread.samples == 1), "{stacks:?}");
+}
+
+#[test]
+fn a_process_without_samples_has_three_sessions() {
+    let simulation = Simulation::start(runtime());
+    let (mut sessions, request) = (0, StacksRequest::new(1));
+    let collected = stacks::collect(&simulation.target(), &request, &unlimited(), &mut (), || {
+        sessions += 1;
+        CodeStacks::default()
+    });
+    assert!(collected.unwrap().stacks.is_none());
+    assert_eq!(sessions, 3);
+    // A stop leaves out the others.
+    let (stop, mut sessions) = (StopSignal::new(), 0);
+    let limits = Limits::new(stop.clone());
+    let error = stacks::collect(&simulation.target(), &request, &limits, &mut (), || {
+        sessions += 1;
+        if sessions == 2 {
+            stop.stop();
+        }
+        CodeStacks::default()
+    });
+    assert!(
+        matches!(error, Err(StartError::Stopped) | Ok(CollectedStacks { stacks: None, .. })),
+        "{error:?}"
+    );
+    assert_eq!(sessions, 2);
 }
 
 #[test]

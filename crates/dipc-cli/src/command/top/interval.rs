@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clr_counters::{Aspect, Counters, Selection};
 use clr_events::{CodeMap, ThreadState};
+use dipc_collect::thread_times::LiveThreadTimes;
 use nettrace::{Event, RelativeTime, TraceInfo};
 use nettrace_export::report::{
     Allocations, AllocationsReport, Collections, Exceptions, ExceptionsReport, GcReport,
@@ -20,7 +21,6 @@ use crate::command::top::counter::Counter;
 use crate::inspect::counters::Clock;
 use crate::inspect::memory_use::{MemoryCounters, MemoryUse};
 use crate::record::kernel_samples::into_processor_time;
-use crate::record::thread_times::LiveThreadTimes;
 
 /// Maximum number of bytes of the stream that one interval uses. Further samples are left out.
 pub(super) const MAX_BYTES: u64 = 64 << 20;

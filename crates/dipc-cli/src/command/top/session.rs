@@ -6,6 +6,7 @@ use dipc_client::{
     LiveNames, LiveReader, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig, Startup,
 };
 use dipc_collect::live_stream::{EventConsumer, LiveStream};
+use dipc_collect::thread_times::LiveThreadTimes;
 use dipc_wire::{Keywords, Level, ProviderConfig};
 use nettrace_export::CausalGrouping;
 
@@ -19,7 +20,6 @@ use crate::record::recorder;
 use crate::record::session::{resume, start_unless};
 use crate::record::source::Source;
 use crate::record::stream_stats;
-use crate::record::thread_times::LiveThreadTimes;
 use crate::record::watch::{EventSender, SessionEnd, SharedLimits, WatchSession, WatchedProcess};
 use crate::render::messages;
 
