@@ -7,6 +7,7 @@
 //! - [`stream`]: its stream, until a limit, the caller or the runtime ends it.
 //! - [`live_stream`]: the events of the stream while they arrive.
 //! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
+//! - [`live`]: the activity of a process, interval by interval.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`Retention`]: limits on the files that are kept.
@@ -40,6 +41,7 @@
 mod bundle;
 mod dump_watch;
 pub mod heap;
+pub mod live;
 pub mod live_stream;
 mod module_types;
 mod observer;
