@@ -16,6 +16,7 @@
 //!   session has to enable.
 //! - [`Counters`] turns events into samples, with the rule for names that are both.
 //! - [`Thinning`] combines samples into samples of a longer interval.
+//! - [`MemoryCounters`] has the memory of a process and its heap.
 //! - [`EventCounter`] and [`MeterEvent`] decode single events.
 //! - [`dotnet_counters`] writes samples as dotnet-counters does, byte for byte.
 //! - [`prometheus`] and, with feature `otlp`, `otlp` write the last state of each series as metrics.
@@ -57,6 +58,7 @@ mod counters;
 pub mod dotnet_counters;
 mod event_counter;
 pub mod known;
+mod memory;
 mod meter;
 #[cfg(feature = "otlp")]
 pub mod otlp;
@@ -74,6 +76,7 @@ pub use comparison::Comparison;
 pub use condition::{Condition, ConditionError, is_counter_of_dotnet};
 pub use counters::{Counters, Notice};
 pub use event_counter::{EventCounter, EventCounterValue};
+pub use memory::{MemoryCounters, ProcessMemory};
 pub use meter::{
     ExponentialBuckets, ExponentialHistogram, Instrument, Interval, METRICS_PROVIDER, MeterEvent,
     MeterEventKind, MeterMeasurement, MeterNotice, MeterValue, SharedSettings,

@@ -1,4 +1,4 @@
-//! An agent that takes a heap and a recording of some seconds of a process, and shows its progress:
+//! An agent that takes the stacks, the heap and a recording of some seconds of a process, and shows its progress:
 //! `cargo run --example agent -- PID SECONDS FOLDER`.
 
 use std::fs::File;
@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use dipc_client::{Providers, SessionConfig, Target};
 use dipc_collect::heap::{self, HeapRequest};
+use dipc_collect::stacks::{self, CodeStacks, StacksRequest};
 use dipc_collect::stream::{self, Limits, Piece};
-use dipc_collect::{ModuleTypes, StopSignal};
+use dipc_collect::{ModuleTypes, Note, Observer, StopSignal};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
@@ -20,6 +21,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     collect(&target, Duration::from_secs(seconds.parse()?), Path::new(folder), &mut io::stdout())
 }
 
+/// Remarks in words of the agent.
+struct Notes<'o>(&'o mut dyn Write);
+
+impl Observer for Notes<'_> {
+    fn note(&mut self, note: Note) {
+        let _ = writeln!(self.0, "note: {note:?}");
+    }
+}
+
 pub(crate) fn collect(
     target: &Target,
     time: Duration,
@@ -27,8 +37,12 @@ pub(crate) fn collect(
     out: &mut dyn Write,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let limits = Limits::new(StopSignal::new()).with_pid(target.pid());
+    let stacks =
+        stacks::collect(target, &StacksRequest::new(1), &limits, &mut Notes(out), CodeStacks::default)?;
+    writeln!(out, "stacks: {} threads", stacks.stacks.unwrap_or_default().resolve().0.count())?;
+
     let mut modules = ModuleTypes::of(target.pid());
-    let heap = heap::collect(target, &HeapRequest::new(1024), &mut modules, &limits, &mut ())?;
+    let heap = heap::collect(target, &HeapRequest::new(1024), &mut modules, &limits, &mut Notes(out))?;
     let graph = heap.graph?;
     gcdump::file::write(&graph, File::create(folder.join("heap.gcdump"))?)?;
     writeln!(out, "heap: {} objects", graph.object_count())?;

@@ -6,6 +6,8 @@
 //! - [`session`]: the start of a session, which can be given up.
 //! - [`stream`]: its stream, until a limit, the caller or the runtime ends it.
 //! - [`live_stream`]: the events of the stream while they arrive.
+//! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
+//! - [`live`]: the activity of a process, interval by interval.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`Retention`]: limits on the files that are kept.
@@ -39,13 +41,16 @@
 mod bundle;
 mod dump_watch;
 pub mod heap;
+pub mod live;
 pub mod live_stream;
 mod module_types;
 mod observer;
 mod retention;
 pub mod session;
+pub mod stacks;
 mod stop;
 pub mod stream;
+pub mod thread_times;
 
 pub use dump_watch::CREATEDUMP_LIMIT;
 pub use module_types::ModuleTypes;

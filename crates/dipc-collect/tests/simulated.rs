@@ -9,12 +9,19 @@ use std::convert::Infallible;
 use std::fs;
 use std::time::Duration;
 
-use dipc_client::{Level, ProviderConfig, Session, SessionConfig, Target};
+use clr_events::ThreadState;
+use clr_events::code::Code;
+use dipc_client::{Level, LiveReader, ProviderConfig, Session, SessionConfig, Target};
 use dipc_collect::heap::{self, CollectedHeap, HeapError, HeapRequest};
+use dipc_collect::live::{IntervalSettings, IntervalSum, LiveIntervals};
 use dipc_collect::session::StartError;
+use dipc_collect::stacks::{
+    self, CodeStacks, CollectedStacks, LiveThreadStacks, SampledStack, StackOptions, StackReader,
+    StacksRequest, ThreadStackReader,
+};
 use dipc_collect::stream::{self, Ending, Limits, Piece, StreamEnd};
-use dipc_collect::{ModuleTypes, Note, Observer, StopSignal};
-use dipc_sim::{Builder, CommandId, Fault, Runtime, ScopedFault, Version};
+use dipc_collect::{ModuleTypes, Note, Observer, StopSignal, live_stream};
+use dipc_sim::{Builder, CommandId, Fault, Runtime, ScopedFault, Speed, Version};
 use tempfile::TempDir;
 
 /// A runtime with sessions that replay a recording of a heap.
@@ -199,6 +206,95 @@ fn a_session_that_is_not_answered_can_be_given_up() {
     assert!(matches!(error, StartError::Stopped), "{error}");
 }
 
+/// Collects the stacks of a runtime with the recording of the sampler by this reader.
+fn collect_stacks<R: StackReader>(reader: impl FnMut() -> R) -> CollectedStacks<R::Stacks> {
+    let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
+    let simulation = Simulation::start(Runtime::builder().replay(recording));
+    let request = StacksRequest::new(1);
+    stacks::collect(&simulation.target(), &request, &unlimited(), &mut (), reader).unwrap()
+}
+
+#[test]
+fn each_thread_has_a_stack() {
+    let collected = collect_stacks(CodeStacks::default);
+    assert!(collected.end.is_whole(), "{:?}", collected.end);
+    let mut stacks = collected.stacks.unwrap();
+    let (threads, symbolizer) = stacks.resolve();
+    let threads: Vec<_> = threads.map(|thread| (thread.thread(), thread.frames(symbolizer))).collect();
+    assert!(threads.len() > 3, "{}", threads.len());
+    let mut frames = threads.into_iter().flat_map(|(_, frames)| frames);
+    let is_worker = |(_, code): (u64, Code<'_>)| matches!(code, Code::Method(method) if method.name() == "WorkerThreadStart");
+    assert!(frames.any(is_worker));
+}
+
+#[test]
+fn samples_of_threads_have_states() {
+    let collected = collect_stacks(|| ThreadStackReader::new(None, StackOptions::default(), 1));
+    let LiveThreadStacks { stacks, kernel_threads, .. } = collected.stacks.unwrap();
+    assert!(stacks.threads().len() > 3 && kernel_threads.is_empty());
+    let names = |stack: &SampledStack| -> Vec<_> {
+        stack.frames.iter().map(|frame| stacks.frames().full_name(*frame).to_owned()).collect()
+    };
+    let is_idle_worker = |stack: &SampledStack| {
+        stack.state == ThreadState::Idle && names(stack).iter().any(|name| name.contains("WorkerThreadStart"))
+    };
+    assert!(stacks.threads().iter().flat_map(|thread| &thread.stacks).any(is_idle_worker), "{stacks:?}");
+    assert!(stacks.threads().iter().all(|thread| thread.samples == 1), "{stacks:?}");
+}
+
+#[test]
+fn a_process_without_samples_has_three_sessions() {
+    let simulation = Simulation::start(runtime());
+    let (mut sessions, request) = (0, StacksRequest::new(1));
+    let collected = stacks::collect(&simulation.target(), &request, &unlimited(), &mut (), || {
+        sessions += 1;
+        CodeStacks::default()
+    });
+    assert!(collected.unwrap().stacks.is_none());
+    assert_eq!(sessions, 3);
+    // A stop leaves out the others.
+    let (stop, mut sessions) = (StopSignal::new(), 0);
+    let limits = Limits::new(stop.clone());
+    let error = stacks::collect(&simulation.target(), &request, &limits, &mut (), || {
+        sessions += 1;
+        if sessions == 2 {
+            stop.stop();
+        }
+        CodeStacks::default()
+    });
+    assert!(
+        matches!(error, Err(StartError::Stopped) | Ok(CollectedStacks { stacks: None, .. })),
+        "{error:?}"
+    );
+    assert_eq!(sessions, 2);
+}
+
+#[test]
+fn intervals_follow_one_another() {
+    let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
+    let simulation =
+        Simulation::start(Runtime::builder().replay(recording).speed(Speed::Max).end_with_recording());
+    let length = Duration::from_millis(100);
+    let settings = IntervalSettings::new(length);
+    let session = simulation.target().start_session(&settings.session_config()).unwrap();
+    let (mut live, mut taken) = (LiveIntervals::<()>::new(&settings, None, None, None), Vec::new());
+    let read = live_stream::read(session, LiveReader::in_whole_order(), &unlimited(), &mut (), |reader| {
+        live.read(reader, false, |interval| taken.push(interval));
+        Ok::<_, Infallible>(false)
+    });
+    let Ok((mut reader, end)) = read;
+    assert!(end.is_whole(), "{end:?}");
+    live.read(&mut reader, true, |interval| taken.push(interval));
+    let (last, others) = taken.split_last().unwrap();
+    assert!(others.len() > 3 && last.length <= length, "{}: {:?}", others.len(), last.length);
+    assert!(others.iter().all(|interval| interval.length == length));
+    assert!(others.iter().any(|interval| interval.threads.len() > 3 && interval.method_samples() > 0));
+    let mut sum = IntervalSum::default();
+    taken.iter().for_each(|interval| sum.add(interval));
+    assert_eq!(sum.length, last.length + length * u32::try_from(others.len()).unwrap());
+    assert_eq!(sum.sum().total(), taken.iter().map(|interval| interval.profile.total()).sum::<u64>());
+}
+
 #[test]
 fn the_agent_collects_a_heap_and_a_recording() {
     let folder = tempfile::tempdir().unwrap();
@@ -207,7 +303,8 @@ fn the_agent_collects_a_heap_and_a_recording() {
     let mut out = Vec::new();
     agent::collect(&target, Duration::from_millis(50), folder.path(), &mut out).unwrap();
     let out = String::from_utf8(out).unwrap();
-    assert!(out.starts_with("heap: ") && out.contains("Whole { asked: true }"), "{out}");
+    assert!(out.starts_with("stacks: 0 threads\nnote: SessionStarted"), "{out}");
+    assert!(out.contains("\nheap: ") && out.contains("Whole { asked: true }"), "{out}");
     let recording = fs::read(folder.path().join("profile.nettrace")).unwrap();
     assert!(recording.starts_with(b"Nettrace") && recording.len() > 10_000);
     assert!(gcdump::file::read(&fs::read(folder.path().join("heap.gcdump")).unwrap()).is_ok());

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
+use dipc_collect::stacks::StackOptions;
 use nettrace_export::{CausalGrouping, NameForm};
 
 use crate::args::awaits::AwaitArgs;
@@ -17,7 +18,7 @@ use crate::args::names::NameArgs;
 use crate::args::target::{TARGETS, TargetArgs};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::thread_stacks::{StackOptions, ThreadStacks};
+use crate::inspect::thread_stacks;
 use crate::interrupt::Interrupts;
 use crate::render::messages;
 
@@ -84,7 +85,7 @@ enum StackFormat {
 
 pub(crate) fn run(args: &StackArgs) -> Outcome {
     if let Some(file) = &args.file {
-        let (stacks, exit) = ThreadStacks::read(file, args.stack_options(), args.count)?;
+        let (stacks, exit) = thread_stacks::read(file, args.stack_options(), args.count)?;
         print::print(args, &stacks, &[], None)?;
         return Ok(exit);
     }

@@ -3,7 +3,6 @@
 mod counter;
 mod flame_graph;
 mod history;
-mod interval;
 mod lines;
 mod model;
 mod screen;

@@ -1,7 +1,6 @@
 //! The memory of a process, and the part of it that is the managed heap.
 
-use clr_counters::{Aspect, Counters, Selection};
-use nettrace::Event;
+use clr_counters::ProcessMemory;
 use serde::{Serialize, Serializer};
 
 use crate::inspect::core_source::Source;
@@ -10,9 +9,6 @@ use crate::render::units;
 /// Minimum memory outside the managed heap that is mentioned, in bytes: the runtime and its libraries take up
 /// to this much in small programs.
 const MIN_OTHER_BYTES: u64 = 100_000_000;
-
-/// The runtime's own counters.
-const PROVIDER: &str = "System.Runtime";
 
 /// The memory of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,16 +38,16 @@ impl Serialize for MemoryUse {
     }
 }
 
+impl From<ProcessMemory> for MemoryUse {
+    fn from(memory: ProcessMemory) -> Self {
+        Self::resident(memory.resident, memory.heap)
+    }
+}
+
 impl MemoryUse {
     /// Resident memory with the committed bytes of the heap.
     pub(crate) const fn resident(all: u64, heap: u64) -> Self {
         Self { all, heap, is_dump: false }
-    }
-
-    /// Returns the memory use computed from counters; `None` if one of the values is missing.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturates")]
-    pub(crate) fn of_counters(resident: f64, heap: f64) -> Option<Self> {
-        (resident > 0.0 && heap > 0.0).then_some(Self::resident(resident as u64, heap as u64))
     }
 
     /// Returns the memory of the analyzed process or dump; `None` if it is unknown.
@@ -74,63 +70,6 @@ impl MemoryUse {
                 units::bytes(self.heap)
             )
         })
-    }
-}
-
-/// The counters of memory in a recording of one process.
-#[derive(Debug)]
-pub(crate) struct MemoryCounters {
-    counters: Counters,
-    resident: f64,
-    committed: Option<f64>,
-    used: f64,
-    /// The sizes of generations after the last collection, including free space.
-    generations: [Option<f64>; 5],
-}
-
-/// The counters of the sizes of generations.
-const GENERATIONS: [&str; 5] = ["gen-0-size", "gen-1-size", "gen-2-size", "loh-size", "poh-size"];
-
-impl MemoryCounters {
-    pub(crate) fn add(&mut self, event: &Event<'_>) {
-        let Self { counters, resident, committed, used, generations } = self;
-        counters.add(event, |sample| {
-            if let Some(value) = sample.number(Aspect::Value).filter(|_| sample.series.provider == PROVIDER) {
-                match &*sample.series.name {
-                    "working-set" => *resident = value * 1e6,
-                    "gc-committed" => *committed = Some(value * 1e6),
-                    "gc-heap-size" => *used = value * 1e6,
-                    "dotnet.process.memory.working_set" => *resident = value,
-                    "dotnet.gc.last_collection.memory.committed_size" => *committed = Some(value),
-                    name => {
-                        let place = GENERATIONS.iter().position(|generation| *generation == name);
-                        if let Some(size) = place.and_then(|place| generations.get_mut(place)) {
-                            *size = Some(value);
-                        }
-                    }
-                }
-            }
-        });
-    }
-
-    /// Returns the memory according to the last values; `None` if it is unknown.
-    pub(crate) fn last(&self) -> Option<MemoryUse> {
-        // .NET Core 3.1 and .NET 5 report the sizes of generations, but not the committed memory. Before the
-        // first collection both are 0.
-        let generations = self.generations.iter().flatten().copied().reduce(|sum, size| sum + size);
-        MemoryUse::of_counters(self.resident, self.committed.or(generations)?.max(self.used))
-    }
-}
-
-impl Default for MemoryCounters {
-    fn default() -> Self {
-        Self {
-            counters: Counters::new(Selection::default()),
-            resident: 0.0,
-            committed: None,
-            used: 0.0,
-            generations: [None; 5],
-        }
     }
 }
 

@@ -7,8 +7,8 @@
 //! - `event_list`: lists of events, by readers that take turns. `filter`: messages about filters. `stat`,
 //!   `symbols`, `lines` (which finds PDBs).
 //! - `profile`, with `diagnostics` for recordings that lack its events. `needs`: those events.
-//!   `thread_stacks`: the first samples of each thread. `export`, `page`: files for other programs, and the
-//!   page.
+//!   `thread_stacks`: the first samples of each thread in a recording. `export`, `page`: files for other
+//!   programs, and the page.
 //! - `crash_note`: the description of a crash next to a recording.
 //! - `run`: recordings as the sides of a comparison.
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.

@@ -1,6 +1,6 @@
 //! Profiles of recordings.
 
-pub(super) mod diagnostics;
+pub(crate) mod diagnostics;
 
 use std::cell::RefCell;
 use std::path::Path;

@@ -29,7 +29,7 @@ const ANSWER: Duration = Duration::from_secs(1);
 pub(crate) struct Limits {
     /// The address of the stream's runtime, for messages.
     address: Address,
-    pub(super) stream: stream::Limits,
+    pub(crate) stream: stream::Limits,
 }
 
 /// The end of a session's stream.

@@ -17,16 +17,6 @@ use crate::render::{messages, width};
 /// messages.
 const LOG_FILTER: &str = "FilterSpecs=";
 
-/// The provider that samples the stacks of threads.
-pub(crate) fn sampler() -> ProviderConfig {
-    ProviderConfig {
-        name: SAMPLE_PROFILER.to_owned(),
-        keywords: Keywords::SAMPLES,
-        level: Level::INFORMATIONAL,
-        arguments: String::new(),
-    }
-}
-
 /// The events that the user requested.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SelectionRequest {

@@ -1,26 +1,11 @@
 //! Call stacks of all threads and of exceptions, from sessions.
-//!
-//! A session sends the stacks as addresses. The names are sent with the rundown at its end.
 
 pub(crate) mod exceptions;
 pub(crate) mod stacks;
 
 use clr_events::code::{Code, Symbolizer};
-use dipc_client::nettrace::Ticks;
+use dipc_collect::stacks::AddressStack;
 use serde::Serialize;
-
-/// Maximum number of frames of a stack.
-const MAX_FRAMES: usize = 1000;
-
-/// A stack before its frames have names.
-#[derive(Debug, Clone)]
-struct RawStack {
-    process: Option<u64>,
-    thread: u64,
-    time: Ticks,
-    /// Innermost first.
-    addresses: Vec<u64>,
-}
 
 /// A stack, as dotnet-monitor describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,13 +30,10 @@ struct Frame {
     hidden: bool,
 }
 
-impl RawStack {
-    fn resolve(&self, symbolizer: Symbolizer<'_>) -> CallStack {
-        let frames = self.addresses.iter().map(|address| {
-            // A return address may be the first of the next method's.
-            Frame::of(symbolizer.resolve(self.process, *address, self.time), *address)
-        });
-        CallStack { thread_id: self.thread, thread_name: None, frames: frames.collect() }
+impl CallStack {
+    fn of(stack: &AddressStack, symbolizer: Symbolizer<'_>) -> Self {
+        let frames = stack.frames(symbolizer).map(|(address, code)| Frame::of(code, address));
+        Self { thread_id: stack.thread(), thread_name: None, frames: frames.collect() }
     }
 }
 

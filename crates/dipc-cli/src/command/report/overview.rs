@@ -184,7 +184,8 @@ mod tests {
             numbers: std::collections::BTreeMap::new(),
             command: "dipc report app.nettrace gc".to_owned(),
         };
-        let summary = Summary { memory: MemoryUse::of_counters(1.2e9, 48e6), ..Summary::default() };
+        let summary =
+            Summary { memory: Some(MemoryUse::resident(1_200_000_000, 48_000_000)), ..Summary::default() };
         Overview {
             file: "app.nettrace".to_owned(),
             summary,

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use clr_events::ThreadState;
 use dipc_client::KernelThread;
+use dipc_collect::stacks::{SampledStack, ThreadSamples, ThreadStacks};
 use indexmap::IndexMap;
 use nettrace_export::report::{Deadlock, LockWait};
 use nettrace_export::{FrameId, Frames, pseudo_frames};
@@ -15,7 +16,6 @@ use crate::command::dump::locks::DeadlockRow;
 use crate::command::stack::memory::MemoryWaits;
 use crate::command::stack::{StackArgs, StackFormat};
 use crate::exit::Failure;
-use crate::inspect::thread_stacks::{SampledStack, ThreadSamples, ThreadStacks};
 use crate::render::escape::escape_controls;
 use crate::render::frame_name::FrameName;
 use crate::render::{output, units, width};

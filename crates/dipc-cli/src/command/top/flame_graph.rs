@@ -23,7 +23,7 @@ pub(super) fn write(history: &History, path: Option<&Path>, is_one_of_many: bool
     let mut out = Destination::create((path.as_os_str() != "-").then_some(&*path), origin)?;
     let title = history.process.title();
     let options = WriteOptions::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")));
-    let written = nettrace_export::write(history.sum(), Format::Flamegraph, options, &mut out);
+    let written = nettrace_export::write(history.sums.sum(), Format::Flamegraph, options, &mut out);
     match written.and_then(|()| out.flush()) {
         Ok(()) => out.close(),
         Err(error) => Err(out.failed(&error)),

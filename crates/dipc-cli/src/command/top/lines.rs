@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use dipc_collect::live::Interval;
 use nettrace_export::Profile;
 use serde::Serialize;
 
+use crate::command::top::counter;
 use crate::command::top::history::History;
-use crate::command::top::interval::Interval;
 use crate::command::top::session::SessionEvent;
 use crate::command::top::view::{self, Choice, View, ViewTable};
 use crate::command::top::{TopArgs, TopFormat, flame_graph};
@@ -38,7 +39,7 @@ impl<'a> Lines<'a> {
 impl Lines<'_> {
     fn print(&mut self, number: usize, interval: Interval) -> Result<(), Failure> {
         let Some(history) = self.processes.get_mut(&number) else { return Ok(()) };
-        history.add(&interval);
+        history.sums.add(&interval);
         history.latest = Some(interval);
         output::print(match self.args.format {
             TopFormat::Table => text(self.args, history),
@@ -92,7 +93,7 @@ impl WatchView<SessionEvent> for Lines<'_> {
 /// Returns the tables of an interval.
 fn text(args: &TopArgs, history: &History) -> String {
     let mut text = String::new();
-    let time = history.latest.as_ref().map_or("", |interval| &interval.time);
+    let time = history.latest.as_ref().map_or_else(String::new, |interval| view::time_of_day(interval.time));
     let [counters, sums] = view::summary(history);
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{time}  {}\n{counters}\n{sums}", history.process.title());
@@ -232,7 +233,7 @@ fn json(args: &TopArgs, history: &History) -> String {
         counters: interval
             .counters
             .iter()
-            .map(|(counter, value)| (counter.key(), counter.scaled(*value)))
+            .map(|(counter, value)| (counter::key(*counter), counter.scaled(*value)))
             .collect(),
         lost: omissions.lost,
         samples_left_out: omissions.samples,

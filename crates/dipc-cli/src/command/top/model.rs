@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use dipc_collect::live::Interval;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::command::top::MethodOrder;
 use crate::command::top::history::History;
-use crate::command::top::interval::Interval;
 use crate::command::top::session::Features;
 use crate::command::top::view::{self, Choice, View, ViewTable};
 use crate::record::watch::WatchedProcess;
@@ -99,7 +99,7 @@ impl Model {
         let Some(history) = self.processes.iter_mut().find(|history| history.process.number == number) else {
             return;
         };
-        history.add(&interval);
+        history.sums.add(&interval);
         if !self.is_paused {
             history.latest = Some(interval);
             self.refresh();
@@ -145,11 +145,11 @@ impl Model {
             let _ = write!(parts[0], ", {} of {}", self.chosen + 1, self.processes.len());
         }
         parts.push(if self.since_start {
-            format!("since the start, {:.0} s", history.length.as_secs_f64())
+            format!("since the start, {:.0} s", history.sums.length.as_secs_f64())
         } else {
             format!("every {} s", self.length.as_secs_f64())
         });
-        parts.extend(history.latest.as_ref().map(|interval| interval.time.clone()));
+        parts.extend(history.latest.as_ref().map(|interval| view::time_of_day(interval.time)));
         parts.extend(self.is_paused.then(|| "paused".to_owned()));
         format!(" {}", parts.join(" · "))
     }

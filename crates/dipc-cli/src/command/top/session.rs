@@ -1,16 +1,15 @@
 //! The session of one process.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use dipc_client::{
-    LiveNames, LiveReader, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig, Startup,
-};
+use dipc_client::{LiveReader, Startup};
+use dipc_collect::live::{Interval, IntervalSettings, KernelSamples, LiveIntervals};
 use dipc_collect::live_stream::{EventConsumer, LiveStream};
-use dipc_wire::{Keywords, Level, ProviderConfig};
+use dipc_collect::thread_times::LiveThreadTimes;
+use nettrace::Event;
 use nettrace_export::CausalGrouping;
 
 use crate::command::top::TopArgs;
-use crate::command::top::interval::{Interval, IntervalBuilder};
 use crate::exit::Failure;
 use crate::process::peer::local_process;
 use crate::record::kernel_samples::{LiveSamples, SamplerChoice};
@@ -19,7 +18,6 @@ use crate::record::recorder;
 use crate::record::session::{resume, start_unless};
 use crate::record::source::Source;
 use crate::record::stream_stats;
-use crate::record::thread_times::LiveThreadTimes;
 use crate::record::watch::{EventSender, SessionEnd, SharedLimits, WatchSession, WatchedProcess};
 use crate::render::messages;
 
@@ -28,9 +26,6 @@ const MAX_DELAY: Duration = Duration::from_millis(200);
 /// The time between two rounds of the kernel's thread accounting: shorter than the delay of events, so that
 /// an interval gets all of its own rounds.
 const ACCOUNT_PERIOD: Duration = Duration::from_millis(100);
-/// Maximum time that the first interval waits for the names of methods.
-const MAX_WAIT: Duration = Duration::from_secs(30);
-
 /// A message from a session to the view.
 pub(super) enum SessionEvent {
     /// The session runs.
@@ -93,7 +88,12 @@ impl WatchSession for TopSession<'_> {
                 "{threads}collections, exceptions, counters and, with --alloc, allocated types are shown"
             ));
         }
-        let session = start_unless(&source.target, &config(args, has_sampler), || limits.is_over())?;
+        let settings = IntervalSettings::new(args.refresh_interval)
+            .with_names(args.names.form())
+            .with_grouping(args.awaits.grouping(CausalGrouping::default()))
+            .with_samples_of_kernel(!has_sampler)
+            .with_allocations(args.alloc);
+        let session = start_unless(&source.target, &settings.session_config(), || limits.is_over())?;
         let features = Features {
             samples: has_sampler || samples.is_some(),
             allocations: args.alloc,
@@ -104,17 +104,7 @@ impl WatchSession for TopSession<'_> {
         resume(&source.target);
         let limits = limits.of_session(source);
         let intervals = Intervals {
-            builder: IntervalBuilder::new(
-                args.refresh_interval,
-                args.names.form(),
-                args.awaits.grouping(CausalGrouping::default()),
-                account,
-                !has_sampler,
-            ),
-            names,
-            samples,
-            waits_for_names: is_managed,
-            begun: Instant::now(),
+            intervals: LiveIntervals::new(&settings, names, account, samples),
             process,
             args,
             limits: self.limits,
@@ -128,45 +118,9 @@ impl WatchSession for TopSession<'_> {
     }
 }
 
-/// Returns the configuration of the session.
-fn config(args: &TopArgs, has_sampler: bool) -> SessionConfig {
-    let provider = |name: &str, keywords, level, arguments: String| ProviderConfig {
-        name: name.to_owned(),
-        keywords,
-        level,
-        arguments,
-    };
-    let level = if args.alloc { Level::VERBOSE } else { Level::INFORMATIONAL };
-    let seconds = args.refresh_interval.as_secs_f64();
-    let mut providers = vec![
-        provider(
-            RUNTIME_PROVIDER,
-            Keywords::GC | Keywords::LOADER | Keywords::METHODS | Keywords::EXCEPTION,
-            level,
-            String::new(),
-        ),
-        provider(
-            "System.Runtime",
-            Keywords::NONE,
-            Level::INFORMATIONAL,
-            format!("EventCounterIntervalSec={seconds}"),
-        ),
-    ];
-    if has_sampler {
-        providers.push(provider(SAMPLE_PROFILER, Keywords::SAMPLES, Level::INFORMATIONAL, String::new()));
-    }
-    SessionConfig::new(providers).with_rundown(Rundown::Off)
-}
-
 /// The intervals of the session.
 struct Intervals<'s> {
-    builder: IntervalBuilder,
-    /// The source of names of earlier methods, which also keeps the runtime reporting new ones.
-    names: Option<LiveNames>,
-    /// The kernel's samples, if the runtime does not sample itself.
-    samples: Option<LiveSamples>,
-    waits_for_names: bool,
-    begun: Instant,
+    intervals: LiveIntervals<LiveSamples>,
     process: &'s WatchedProcess,
     args: &'s TopArgs,
     limits: &'s SharedLimits<'s>,
@@ -179,68 +133,28 @@ impl EventConsumer for Intervals<'_> {
     type Error = Failure;
 
     fn receive(&mut self, bytes: usize) {
-        self.builder.add_bytes(bytes);
+        self.intervals.receive(bytes);
     }
 
-    /// Sums up the data that have arrived.
     fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
-        if let Some(names) = &mut self.names {
-            let builder = &mut self.builder;
-            let is_whole = names.read(|event| builder.add_code(event));
-            self.waits_for_names &= !is_whole && self.begun.elapsed() < MAX_WAIT;
-        }
-        if let Some(samples) = &mut self.samples {
-            let builder = &mut self.builder;
-            samples.read(|event| builder.add_sample(event));
-        }
-        if let Some(info) = reader.info() {
-            self.builder.set_info(info);
-        }
-        let mut ended = Vec::new();
-        while let Some(event) = reader.next() {
-            if !self.waits_for_names && self.builder.is_over(&event) {
-                // The event borrows the reader, so the lost events are counted below.
-                ended.push(self.builder.take(false));
+        let Self { intervals, process, args, events, count, .. } = self;
+        intervals.read(reader, is_end, |interval| {
+            if args.count.is_none_or(|most| *count < most) {
+                *count += 1;
+                events.send(SessionEvent::Interval(process.number, Box::new(interval)));
             }
-            self.builder.add(&event);
-        }
-        let lost = reader.events().loss().total();
-        for interval in ended {
-            self.send(interval, lost);
-        }
-        if !self.waits_for_names && self.builder.is_overdue() {
-            let interval = self.builder.take(false);
-            self.send(interval, lost);
-        }
-        if is_end && self.builder.has_events() {
-            let interval = self.builder.take(true);
-            self.send(interval, lost);
-        }
+        });
         Ok(())
     }
 
     fn is_satisfied(&self) -> bool {
-        self.limits.is_over() || self.is_complete()
+        self.limits.is_over() || self.args.count.is_some_and(|count| self.count >= count)
     }
 }
 
-impl Intervals<'_> {
-    fn send(&mut self, mut interval: Interval, lost: u64) {
-        if interval.lacks_names()
-            && let Some(names) = &mut self.names
-        {
-            names.request_again();
-        }
-        interval.omissions.lost = lost;
-        if !self.is_complete() {
-            self.count += 1;
-            self.events.send(SessionEvent::Interval(self.process.number, Box::new(interval)));
-        }
-    }
-
-    /// Returns true if it has sent as many intervals as were asked for.
-    fn is_complete(&self) -> bool {
-        self.args.count.is_some_and(|count| self.count >= count)
+impl KernelSamples for LiveSamples {
+    fn read(&mut self, add: &mut dyn FnMut(&Event<'_>)) {
+        Self::read(self, add);
     }
 }
 

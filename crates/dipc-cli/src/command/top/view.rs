@@ -1,14 +1,17 @@
 //! The tables on the screen: methods and their callers, threads, allocated types, collections and exceptions.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use dipc_collect::live::{Counter, Interval, ThreadRow};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use nettrace_export::report::{Collection, TopRow, callers, top};
 use nettrace_export::{FrameId, Profile};
 
 use crate::command::top::MethodOrder;
-use crate::command::top::counter::Counter;
+use crate::command::top::counter;
 use crate::command::top::history::History;
-use crate::command::top::interval::{Interval, ThreadRow};
+use crate::inspect::memory_use::MemoryUse;
 use crate::render::escape::escape_controls;
 use crate::render::frame_name::FrameName;
 use crate::render::{units, width};
@@ -125,7 +128,7 @@ impl Choice<'_> {
 pub(super) fn table(history: &History, view: View, path: &[String], choice: Choice<'_>) -> ViewTable {
     let (profile, length) = match &history.latest {
         Some(interval) if !choice.since_start => (&interval.profile, interval.length),
-        _ => (history.sum(), history.length),
+        _ => (history.sums.sum(), history.sums.length),
     };
     match view {
         View::Methods if !path.is_empty() => caller_table(profile, path, choice),
@@ -195,7 +198,7 @@ fn thread_table(history: &History, profile: &Profile, length: Duration, choice: 
     let all: Vec<&ThreadRow> = match &history.latest {
         Some(interval) if !choice.since_start => interval.threads.iter().collect(),
         _ => {
-            let mut rows: Vec<_> = history.threads.values().collect();
+            let mut rows: Vec<_> = history.sums.threads.values().collect();
             rows.sort_by_key(|row| std::cmp::Reverse((row.working, row.blocked, row.runnable)));
             rows
         }
@@ -229,7 +232,7 @@ fn type_table(history: &History, length: Duration, choice: Choice<'_>) -> ViewTa
             let rows = interval.allocations.types.iter();
             rows.map(|row| (&*row.csharp, row.bytes, row.samples)).collect()
         }
-        _ => history.types.iter().map(|(name, sum)| (&**name, sum.bytes, sum.samples)).collect(),
+        _ => history.sums.types.iter().map(|(name, sum)| (&**name, sum.bytes, sum.samples)).collect(),
     };
     types.sort_by_key(|(name, bytes, _)| (std::cmp::Reverse(*bytes), *name));
     let total = types.iter().map(|(_, bytes, _)| *bytes).fold(0, u64::saturating_add);
@@ -260,7 +263,7 @@ fn collection_table(history: &History, choice: Choice<'_>) -> ViewTable {
         choice.matches(&name).then(|| ViewRow::of_text(cells, &name))
     };
     // A list of individual collections lacks sums, so the most recent ones are always shown.
-    let rows = history.collections.iter().filter_map(row).collect();
+    let rows = history.sums.collections.iter().filter_map(row).collect();
     ViewTable {
         head: vec!["NUMBER", "GEN", "PAUSED", "BEFORE", "AFTER", "PROMOTED"],
         name: "REASON, KIND",
@@ -274,7 +277,7 @@ fn exception_table(history: &History, length: Duration, choice: Choice<'_>) -> V
             let rows = interval.exceptions.types.iter();
             rows.map(|row| (&*row.csharp, row.count, &*row.first_message)).collect()
         }
-        _ => history.exceptions.iter().map(|(name, sum)| (&**name, sum.count, &*sum.message)).collect(),
+        _ => history.sums.exceptions.iter().map(|(name, sum)| (&**name, sum.count, &*sum.message)).collect(),
     };
     types.sort_by_key(|(name, count, _)| (std::cmp::Reverse(*count), *name));
     let rows = types.into_iter().filter(|(name, ..)| choice.matches(name)).map(|(name, count, message)| {
@@ -327,7 +330,7 @@ pub(super) fn summary(history: &History) -> [String; 2] {
     };
     // The kernel's account has the processor time of the interval itself.
     let has_account = history.features.thread_uses;
-    let memory = interval.memory.and_then(|memory| memory.mostly_other());
+    let memory = interval.memory.and_then(|memory| MemoryUse::from(memory).mostly_other());
     let memory = memory.map(|memory| format!("memory: {memory}"));
     let is_shown = |(counter, _): &&(Counter, f64)| match counter {
         Counter::Cpu => !has_account,
@@ -336,7 +339,7 @@ pub(super) fn summary(history: &History) -> [String; 2] {
         _ => true,
     };
     let counters = interval.counters.iter().filter(is_shown);
-    let counters = counters.map(|(counter, value)| counter.text(*value));
+    let counters = counters.map(|(counter, value)| counter::text(*counter, *value));
     let cpu = has_account.then(|| cpu_of_cores(interval));
     let counters: Vec<_> = memory.iter().cloned().chain(cpu).chain(counters).collect();
     let counters = if counters.is_empty() { "no counters yet".to_owned() } else { counters.join("  ") };
@@ -363,7 +366,7 @@ pub(super) fn summary(history: &History) -> [String; 2] {
         collections.pause_percent
     ));
     parts.push(format!("{} exceptions", units::count(interval.exceptions.count)));
-    let omissions = history.omissions();
+    let omissions = history.sums.omissions();
     if !omissions.is_none() {
         parts.push(format!(
             "missing: {} events lost, {} samples and {} frames too many",
@@ -373,4 +376,10 @@ pub(super) fn summary(history: &History) -> [String; 2] {
         ));
     }
     [counters, parts.join(" · ")]
+}
+
+/// The local time of day: `09:18:46`.
+pub(super) fn time_of_day(time: SystemTime) -> String {
+    let time = Timestamp::try_from(time).unwrap_or_default();
+    time.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
 }

@@ -145,7 +145,7 @@ pub(in crate::inspect) fn warn_of_unmatched_waits(waits: &[Pattern], omissions: 
 }
 
 /// Warns of the omissions of a profile.
-pub(in crate::inspect) fn warn_of_omissions(missing: &Omissions) {
+pub(crate) fn warn_of_omissions(missing: &Omissions) {
     for (why, addresses) in &missing.unresolved {
         let text = format_args!("{addresses} addresses have no name: {why}");
         if !matches!(why, UnresolvedReason::NoCode | UnresolvedReason::NoRundown) {

@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use dipc_collect::thread_times::Round;
 use jiff::Timestamp;
 use nettrace_export::KernelTimes;
 use nettrace_synth::v6::{ThreadRow, Trace};
 use nettrace_synth::{Event, EventBlock, Field, Metadata, SystemTime, TraceHeader, Type, Value, payload};
 
-use super::Round;
 use crate::exit::{Exit, Failure};
 use crate::render::output_file::OutputFile;
 

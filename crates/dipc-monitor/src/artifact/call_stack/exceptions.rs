@@ -12,10 +12,11 @@ use clr_events::{ClrEvent, CodeMap};
 use dipc_client::nettrace::{Event, RelativeTime, TraceInfo};
 use dipc_client::{Keywords, Level, ProviderConfig, RUNTIME_PROVIDER, SessionConfig};
 use dipc_collect::StopSignal;
+use dipc_collect::stacks::AddressStack;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallStack, MAX_FRAMES, RawStack, THROWING_TYPE};
+use super::{CallStack, THROWING_TYPE};
 use crate::artifact::stream;
 use crate::artifact::{ArtifactError, ArtifactSink, LogFormat, begin, write};
 use crate::process::Watched;
@@ -61,7 +62,7 @@ struct Thrown {
     time: RelativeTime,
     type_name: String,
     message: String,
-    stack: RawStack,
+    stack: AddressStack,
 }
 
 /// An exception, as dotnet-monitor describes it.
@@ -102,19 +103,14 @@ impl Exceptions {
             time: event.relative_time(),
             type_name: exception.exception_type.chars().take(MAX_MESSAGE_LENGTH).collect(),
             message: exception.exception_message.chars().take(MAX_MESSAGE_LENGTH).collect(),
-            stack: RawStack {
-                process: event.process_id(),
-                thread: event.thread_id().0,
-                time: event.time(),
-                addresses: event.stack().into_iter().take(MAX_FRAMES).collect(),
-            },
+            stack: AddressStack::of(event),
         });
     }
 
     fn resolve(&self, thrown: &Thrown, number: u64, symbolizer: Symbolizer<'_>) -> Exception {
         let nanoseconds = self.start.map(|start| start + i128::from(thrown.time.as_nanos()));
         let time = nanoseconds.and_then(|time| Timestamp::from_nanosecond(time).ok());
-        let mut stack = thrown.stack.resolve(symbolizer);
+        let mut stack = CallStack::of(&thrown.stack, symbolizer);
         // The innermost frames are the runtime's own, which throw it. Frames that throw it again, or another
         // exception from a handler, are further out. An exception's own stack does not contain either.
         stack.frames.retain(|frame| frame.type_name != THROWING_TYPE);

@@ -1,28 +1,20 @@
 //! The stacks of all threads.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
 
-use clr_events::CodeMap;
-use dipc_client::nettrace::Event;
-use dipc_client::{Keywords, Level, SAMPLE_PROFILER, SessionConfig};
 use dipc_collect::StopSignal;
+use dipc_collect::stacks::{self, CodeStacks, StacksRequest};
+use dipc_collect::stream::Limits;
 use serde::Serialize;
 
-use super::{CallStack, MAX_FRAMES, RawStack};
-use crate::artifact::stream;
-use crate::artifact::trace::provider;
+use super::CallStack;
+use crate::artifact::stream::require_end;
 use crate::artifact::{ArtifactError, ArtifactSink, begin, require_sampler, write};
 use crate::process::Watched;
 
-/// The time for which threads are sampled after the first sample: each is sampled about every ten
-/// milliseconds.
-const SAMPLED: Duration = Duration::from_millis(100);
-/// Maximum wait for a sample.
-const MAX_WAIT: Duration = Duration::from_secs(10);
-/// Maximum number of threads.
-const MAX_THREADS: usize = 10_000;
+/// The samples of each thread; the last one is its stack.
+const SAMPLES: u64 = 1;
 
 /// The form of stacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,34 +49,6 @@ impl StackFormat {
     }
 }
 
-/// The last sample of each thread.
-#[derive(Default)]
-struct Samples {
-    threads: BTreeMap<u64, RawStack>,
-    first: Option<Instant>,
-}
-
-impl Samples {
-    fn add(&mut self, event: &Event<'_>) {
-        let thread = event.thread_id().0;
-        if event.provider() != SAMPLE_PROFILER
-            || self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&thread)
-        {
-            return;
-        }
-        let addresses: Vec<u64> = event.stack().into_iter().take(MAX_FRAMES).collect();
-        if !addresses.is_empty() {
-            self.first.get_or_insert_with(Instant::now);
-            let (process, time) = (event.process_id(), event.time());
-            self.threads.insert(thread, RawStack { process, thread, time, addresses });
-        }
-    }
-
-    fn are_enough(&self) -> bool {
-        self.first.is_some_and(|first| first.elapsed() >= SAMPLED)
-    }
-}
-
 pub(in crate::artifact) fn collect(
     format: StackFormat,
     process: &Watched,
@@ -92,18 +56,13 @@ pub(in crate::artifact) fn collect(
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
     require_sampler(process)?;
-    let config = SessionConfig::new([provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL)]);
-    let session = process.target().start_session(&config)?;
-    let (mut code, mut samples) = (CodeMap::default(), Samples::default());
-    stream::read_events(session, Some(MAX_WAIT), stop, |reader| {
-        reader.for_each(|event| {
-            code.add(event);
-            samples.add(event);
-        });
-        Ok(samples.are_enough())
-    })?;
-    let symbolizer = code.symbolizer();
-    let stacks: Vec<_> = samples.threads.values().map(|stack| stack.resolve(symbolizer)).collect();
+    let limits = Limits::new(stop.clone()).with_pid(process.target().pid());
+    let request = StacksRequest::new(SAMPLES);
+    let collected = stacks::collect(process.target(), &request, &limits, &mut (), CodeStacks::default)?;
+    require_end(collected.end)?;
+    let mut stacks = collected.stacks.unwrap_or_default();
+    let (threads, symbolizer) = stacks.resolve();
+    let stacks: Vec<_> = threads.map(|stack| CallStack::of(stack, symbolizer)).collect();
     begin(sink)?;
     write(sink, &encode(&stacks, format))
 }

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
-use clr_counters::Counters;
+use clr_counters::{Counters, MemoryCounters};
 use clr_events::KernelSample;
 use clr_events::code::CodeOrigin;
 use clr_events::sets;
@@ -24,7 +24,7 @@ use serde::Serialize;
 use crate::command::report::callers::{Callers, CallersBuilder};
 use crate::exit::{Exit, Failure};
 use crate::inspect::crash_note::CrashNote;
-use crate::inspect::memory_use::{MemoryCounters, MemoryUse};
+use crate::inspect::memory_use::MemoryUse;
 use crate::inspect::names::Names;
 use crate::inspect::recording::{Input, Origin, Recording, RecordingFile, start_time};
 use crate::inspect::spans::may_have_spans;
@@ -403,7 +403,7 @@ impl OverviewData {
             bytes: read.bytes,
             ..Summary::of(events, read.counts, read.startup, read.process_name)
         };
-        let memory = if summary.processes > 1 { None } else { memory.last() };
+        let memory = if summary.processes > 1 { None } else { memory.last().map(MemoryUse::from) };
         let mut contention = reports.contention.finish();
         contention
             .name_threads(|_, tid| profile.threads.iter().find(|thread| thread.id == tid)?.name.clone());

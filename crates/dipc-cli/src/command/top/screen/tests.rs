@@ -1,7 +1,9 @@
 use std::time::Duration;
 
-use nettrace::RelativeTime;
-use nettrace_export::report::{AllocationsReport, Collection, ExceptionsReport, GcReport, TypeRow};
+use dipc_collect::live::{Counter, Interval, Omissions, ThreadRow};
+use jiff::civil;
+use jiff::tz::TimeZone;
+use nettrace_export::report::{AllocationsReport, Collection, GcReport, TypeRow};
 use nettrace_export::{FrameId, Metric, Profile, ProfileSum, StackTotal, ThreadIndex};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -9,8 +11,6 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::*;
 use crate::command::top::MethodOrder;
-use crate::command::top::counter::Counter;
-use crate::command::top::interval::{Interval, Omissions, ThreadRow};
 use crate::command::top::session::Features;
 
 /// A profile of stacks, root first, with milliseconds.
@@ -46,20 +46,12 @@ fn interval(profile: Profile) -> Interval {
     (collection.pause, collection.after_bytes) = (Some(Duration::from_micros(4_200)), Some(62_500_000));
     collections.collections.push(collection);
     collections.pause_percent = 0.42;
-    Interval {
-        time: "09:18:46".into(),
-        end: RelativeTime::after_start(Duration::from_secs(1)),
-        length: Duration::from_secs(1),
-        profile,
-        threads: vec![thread],
-        allocations,
-        collections,
-        exceptions: ExceptionsReport::default(),
-        counters: vec![(Counter::Cpu, 98.76), (Counter::Heap, 62.5)],
-        memory: None,
-        omissions: Omissions::default(),
-        unverified: 0,
-    }
+    let mut interval = Interval::new(profile, Duration::from_secs(1));
+    let time = civil::date(2026, 11, 21).at(9, 18, 46, 0).to_zoned(TimeZone::system()).unwrap();
+    interval.time = time.timestamp().into();
+    (interval.threads, interval.allocations, interval.collections) = (vec![thread], allocations, collections);
+    interval.counters = vec![(Counter::Cpu, 98.76), (Counter::Heap, 62.5)];
+    interval
 }
 
 const ALL: Features = Features { samples: true, allocations: true, thread_uses: false };

@@ -1,29 +1,26 @@
 //! A summary of the events of an interval.
 
-mod threads;
-
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use clr_counters::{Aspect, Counters, Selection};
+use clr_counters::{Aspect, Counters, MemoryCounters, ProcessMemory, Selection};
 use clr_events::{CodeMap, ThreadState};
+use dipc_client::SAMPLE_PROFILER;
 use nettrace::{Event, RelativeTime, TraceInfo};
 use nettrace_export::report::{
     Allocations, AllocationsReport, Collections, Exceptions, ExceptionsReport, GcReport,
 };
 use nettrace_export::{
-    CausalGrouping, FrameId, KernelTimes, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileSum,
-    ThreadUse,
+    FrameId, KernelTimes, Measure, Metric, Options, Profile, ProfileBuilder, ProfileSum, ThreadUse,
 };
 
-use crate::command::top::counter::Counter;
-use crate::inspect::counters::Clock;
-use crate::inspect::memory_use::{MemoryCounters, MemoryUse};
-use crate::record::kernel_samples::into_processor_time;
-use crate::record::thread_times::LiveThreadTimes;
+use super::IntervalSettings;
+use super::counter::Counter;
+use super::threads;
+use crate::thread_times::LiveThreadTimes;
 
 /// Maximum number of bytes of the stream that one interval uses. Further samples are left out.
-pub(super) const MAX_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 /// Maximum number of bytes of data about code.
 const MAX_CODE_SIZE: usize = 128 << 20;
 /// Maximum wait for further events of an interval that is over by the clock.
@@ -31,35 +28,61 @@ const SILENCE: Duration = Duration::from_millis(500);
 
 /// The activity of a process in an interval.
 #[derive(Debug)]
-pub(super) struct Interval {
-    /// The local time of day of its end.
-    pub(super) time: String,
+#[non_exhaustive]
+pub struct Interval {
+    /// The calendar time of its end; from the Unix epoch if the stream's header does not name its start.
+    pub time: SystemTime,
     /// The end of the interval, since the session's start.
-    pub(super) end: RelativeTime,
-    pub(super) length: Duration,
+    pub end: RelativeTime,
+    /// The length of the interval.
+    pub length: Duration,
     /// The samples of threads.
-    pub(super) profile: Profile,
-    pub(super) threads: Vec<ThreadRow>,
-    pub(super) allocations: AllocationsReport,
-    pub(super) collections: GcReport,
-    pub(super) exceptions: ExceptionsReport,
-    pub(super) counters: Vec<(Counter, f64)>,
+    pub profile: Profile,
+    /// The threads, in descending order of work.
+    pub threads: Vec<ThreadRow>,
+    /// The sampled allocations, if they were asked for.
+    pub allocations: AllocationsReport,
+    /// The collections.
+    pub collections: GcReport,
+    /// The thrown exceptions.
+    pub exceptions: ExceptionsReport,
+    /// The last values of the runtime's counters, in the runtime's units.
+    pub counters: Vec<(Counter, f64)>,
     /// The memory of the process; `None` if unknown.
-    pub(super) memory: Option<MemoryUse>,
-    pub(super) omissions: Omissions,
+    pub memory: Option<ProcessMemory>,
+    /// The data missing from the interval.
+    pub omissions: Omissions,
     /// The part of the working time that may actually have been waiting.
-    pub(super) unverified: u64,
+    pub unverified: u64,
 }
 
 impl Interval {
+    /// Creates an interval with nothing but samples, at the Unix epoch.
+    pub fn new(profile: Profile, length: Duration) -> Self {
+        Self {
+            time: UNIX_EPOCH,
+            end: RelativeTime::after_start(length),
+            length,
+            profile,
+            threads: Vec::new(),
+            allocations: AllocationsReport::default(),
+            collections: GcReport::default(),
+            exceptions: ExceptionsReport::default(),
+            counters: Vec::new(),
+            memory: None,
+            omissions: Omissions::default(),
+            unverified: 0,
+        }
+    }
+
     /// The number of samples of threads that worked or were blocked, which shares of methods refer to.
-    pub(super) fn method_samples(&self) -> u64 {
+    pub fn method_samples(&self) -> u64 {
         let shown = self.profile.stack_totals.iter().filter(|total| total.state != ThreadState::Idle);
         shown.filter(|total| total.stack.is_some()).map(|total| total.samples).fold(0, u64::saturating_add)
     }
 
     /// Returns true if at least a hundredth of the time was spent in stacks with unnamed frames.
-    pub(super) fn lacks_names(&self) -> bool {
+    pub fn lacks_names(&self) -> bool {
         let (profile, mut weight) = (&self.profile, 0u64);
         let has_unknown = |stack| profile.stacks.frames(stack).any(|frame| profile.frames.is_unknown(frame));
         for total in &profile.stack_totals {
@@ -73,43 +96,48 @@ impl Interval {
 
 /// Counts of the data missing from an interval.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Omissions {
+#[allow(clippy::exhaustive_structs, reason = "made by views, for sums and for tests")]
+pub struct Omissions {
     /// Events that the runtime dropped, since the session began.
-    pub(super) lost: u64,
+    pub lost: u64,
     /// Samples beyond the limit of an interval.
-    pub(super) samples: u64,
+    pub samples: u64,
     /// Stack frames, and events about code, beyond the limits.
-    pub(super) frames: u64,
+    pub frames: u64,
     /// Frames without a name.
-    pub(super) unnamed: u64,
+    pub unnamed: u64,
 }
 
 impl Omissions {
     /// Returns true if nothing was lost or left out. Unnamed frames do not count: helpers of the runtime have
     /// no names.
-    pub(super) const fn is_none(&self) -> bool {
+    pub const fn is_none(&self) -> bool {
         self.lost == 0 && self.samples == 0 && self.frames == 0
     }
 }
 
 /// The activity of a thread in an interval, in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ThreadRow {
-    pub(super) id: u64,
+#[allow(clippy::exhaustive_structs, reason = "made by views, for sums and for tests")]
+pub struct ThreadRow {
+    /// The operating system's id.
+    pub id: u64,
     /// The name of the thread; empty if unknown.
-    pub(super) name: String,
+    pub name: String,
     /// The thread's role in the runtime; empty if unknown.
-    pub(super) role: String,
-    pub(super) working: u64,
+    pub role: String,
+    /// The time of work.
+    pub working: u64,
     /// Runnable time without a processor.
-    pub(super) runnable: u64,
-    /// Waits during work, and waits for work, judged by stacks.
-    pub(super) blocked: u64,
-    pub(super) idle: u64,
+    pub runnable: u64,
+    /// Waits during work, judged by stacks.
+    pub blocked: u64,
+    /// Waits for work, judged by stacks.
+    pub idle: u64,
     /// Waits of either kind: the kernel's account does not distinguish them.
-    pub(super) waited: u64,
+    pub waited: u64,
     /// The leaf frame with most of the thread's time, as an index of the profile's frames.
-    pub(super) leaf: Option<FrameId>,
+    pub leaf: Option<FrameId>,
 }
 
 /// The selection of the runtime's own counters.
@@ -118,6 +146,7 @@ fn selection() -> Selection {
 }
 
 /// A builder that sums up the events of a session, one interval after the other.
+#[derive(Debug)]
 pub(super) struct IntervalBuilder {
     length: Duration,
     account: Option<LiveThreadTimes>,
@@ -144,15 +173,9 @@ pub(super) struct IntervalBuilder {
 
 impl IntervalBuilder {
     /// Creates a builder; its first interval begins with the first event. `account` is the kernel's
-    /// accounting of the process's threads. If the runtime takes no samples (`by_kernel`), times are
-    /// processor time.
-    pub(super) fn new(
-        length: Duration,
-        names: NameForm,
-        grouping: CausalGrouping,
-        account: Option<LiveThreadTimes>,
-        by_kernel: bool,
-    ) -> Self {
+    /// accounting of the process's threads.
+    pub(super) fn new(settings: &IntervalSettings, account: Option<LiveThreadTimes>) -> Self {
+        let IntervalSettings { length, names, grouping, by_kernel, .. } = *settings;
         let metric = if by_kernel { Metric::Cpu } else { Metric::Wall };
         let options = Options::new(metric)
             .with_tracks(false)
@@ -228,7 +251,7 @@ impl IntervalBuilder {
         }
         self.has_events = true;
         self.last = self.last.max(time);
-        let is_sample = event.provider() == dipc_client::SAMPLE_PROFILER;
+        let is_sample = event.provider() == SAMPLE_PROFILER;
         if is_sample && self.bytes > MAX_BYTES {
             self.samples_left_out = self.samples_left_out.saturating_add(1);
             return;
@@ -287,11 +310,12 @@ impl IntervalBuilder {
             (ProfileSum::new(Metric::Wall, 0).into_profile(), nettrace_export::Omissions::default())
         });
         if self.by_kernel {
-            into_processor_time(&mut profile);
+            profile.metric = Metric::Cpu;
+            profile.measure = Measure::CPU_TIME;
         }
         let unnamed = omitted.unresolved.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
         Interval {
-            time: Clock::of(self.info.as_ref()).time_of_day(end),
+            time: calendar_time(self.info.as_ref(), end),
             end,
             length,
             threads: threads::rows(&profile, &uses),
@@ -310,6 +334,7 @@ impl IntervalBuilder {
             unverified: omitted.unverified,
         }
     }
+
     /// Returns the kernel's times of the threads in an interval, unless the runtime takes
     /// samples: others show no thread that waits.
     fn thread_uses(&mut self, start: RelativeTime, end: RelativeTime) -> Vec<(ThreadUse, String)> {
@@ -321,6 +346,13 @@ impl IntervalBuilder {
         let uses = times.in_range(info, start, end).into_iter();
         uses.map(|it| (it, times.name(it.thread).unwrap_or_default().to_owned())).collect()
     }
+}
+
+fn calendar_time(info: Option<&TraceInfo>, time: RelativeTime) -> SystemTime {
+    let start = info.and_then(|info| info.start.unix_milliseconds());
+    let start = start.and_then(|start| u64::try_from(start).ok()).map(Duration::from_millis);
+    let since_start = u64::try_from(time.as_nanos()).map(Duration::from_nanos).unwrap_or_default();
+    UNIX_EPOCH.checked_add(start.unwrap_or_default().saturating_add(since_start)).unwrap_or(UNIX_EPOCH)
 }
 
 fn after(start: RelativeTime, length: Duration) -> RelativeTime {

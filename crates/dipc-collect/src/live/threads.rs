@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use clr_events::ThreadState;
 use nettrace_export::{Profile, Thread, ThreadUse};
 
-use super::ThreadRow;
+use super::interval::ThreadRow;
 
 /// Maximum number of distinct threads in an interval.
 const MAX_THREADS: usize = 4096;
