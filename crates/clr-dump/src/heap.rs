@@ -3,6 +3,7 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/object.h`, `vm/methodtable.h`.
 
+pub(crate) mod delegate;
 pub(crate) mod gc_root;
 pub(crate) mod handle;
 pub(crate) mod object;
@@ -13,12 +14,13 @@ pub(crate) mod window;
 
 use hashbrown::HashMap;
 
+use crate::dump::{Dump, view};
 use crate::heap::pointers::Pointers;
 use crate::heap::regions::HeapLayout;
 use crate::heap::window::HeapWindow;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::threads::lock::thin_lock;
-use crate::types::names::{HAS_COMPONENT_SIZE, Names};
+use crate::types::names::HAS_COMPONENT_SIZE;
 
 /// Maximum number of types.
 const MAX_TYPES: usize = 1 << 20;
@@ -116,6 +118,11 @@ impl HeapObject {
         if size < MIN_OBJECT_SIZE { MIN_OBJECT_SIZE } else { size }
     }
 
+    /// The number of UTF-16 units of a string, or of elements of an array.
+    pub const fn length(&self) -> u32 {
+        self.length
+    }
+
     /// Returns true if an address is in the object.
     pub const fn contains(&self, address: u64) -> bool {
         self.address <= address && address < self.address.saturating_add(self.aligned_size())
@@ -140,10 +147,9 @@ impl HeapObject {
 /// }
 ///
 /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-/// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-/// # let names = clr_dump::Names::new(&core, &runtime);
+/// # let dump = clr_dump::Dump::open(&core)?;
 /// let mut largest = Largest::default();
-/// let walk = names.walk_heap(&mut largest)?;
+/// let walk = dump.heap().walk(&mut largest)?;
 /// println!("{:?}, {} gaps", largest.0, walk.gaps.len());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -192,13 +198,18 @@ impl HeapWalk {
     }
 }
 
-impl Names<'_> {
+view! {
+    /// The objects of a dump: the garbage collector's heap, contents of objects, and what keeps them alive.
+    Heap, heap
+}
+
+impl Heap<'_> {
     /// Passes every object of the heap to a visitor. While a collection moves objects, those are passed that
     /// lie in whole runs.
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
-    pub fn walk_heap(&self, visitor: &mut dyn HeapVisitor) -> MemoryResult<HeapWalk> {
+    pub fn walk(self, visitor: &mut dyn HeapVisitor) -> MemoryResult<HeapWalk> {
         let (memory, runtime) = (self.memory(), self.runtime());
         let layout = HeapLayout::read(memory, runtime)?;
         let free = runtime.variable(memory, runtime.layout.slots.free_type)?;
@@ -224,13 +235,13 @@ impl Names<'_> {
                 let left = region.end.saturating_sub(at);
                 let fits = |object: &HeapObject| object.aligned_size() <= left;
                 let object = if layout.is_moving {
-                    walk.object_of_type(self, at, false).filter(fits)
+                    walk.object_of_type(self.dump, at, false).filter(fits)
                 } else {
                     walk.object(at).filter(fits)
                 };
                 let Some(object) = object else {
                     // Between the objects that a collection moves are its own notes.
-                    let next = if layout.is_moving { walk.resume(self, at, region.end) } else { None };
+                    let next = if layout.is_moving { walk.resume(self.dump, at, region.end) } else { None };
                     let end = next.unwrap_or(region.end);
                     result.add_gap(HeapGap { address: at, bytes: end.saturating_sub(at) });
                     at = end;
@@ -257,10 +268,9 @@ impl Names<'_> {
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// for of in names.heap_statistics()?.types.iter().take(10) {
-    ///     println!("{:?} {:?}", names.type_name(of.type_handle), of.amount);
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// for of in dump.heap().statistics()?.types.iter().take(10) {
+    ///     println!("{:?} {:?}", dump.types().name(of.type_handle), of.amount);
     /// }
     /// # Ok(())
     /// # }
@@ -268,14 +278,14 @@ impl Names<'_> {
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
-    pub fn heap_statistics(&self) -> MemoryResult<HeapStatistics> {
+    pub fn statistics(self) -> MemoryResult<HeapStatistics> {
         let owner_bits = self.runtime().layout.thin_lock_owner_bits;
         let mut counter = Counter { owner_bits, ..Counter::default() };
-        let walk = self.walk_heap(&mut counter)?;
+        let walk = self.walk(&mut counter)?;
         let types = counter.amounts.into_iter().map(|(type_handle, amount)| TypeStatistics {
             type_handle,
-            name: self.type_name(type_handle).map(|name| name.to_string()),
-            module: self.type_module(type_handle).map(|module| module.file_name().to_owned()),
+            name: self.dump.types().name(type_handle).map(|name| name.to_string()),
+            module: self.dump.types().module(type_handle).map(|module| module.file_name().to_owned()),
             amount,
         });
         let mut types: Vec<_> = types.collect();
@@ -298,20 +308,19 @@ impl Names<'_> {
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// if let Some(object) = names.object_at(0x7f00_1000_2000) {
-    ///     println!("{:?}: {:?}", names.type_name(object.type_handle), names.content(&object, 100)?);
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// if let Some(object) = dump.heap().object_at(0x7f00_1000_2000) {
+    ///     println!("{:?}: {:?}", dump.types().name(object.type_handle), dump.heap().content(&object, 100)?);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn object_at(&self, address: u64) -> Option<HeapObject> {
+    pub fn object_at(self, address: u64) -> Option<HeapObject> {
         if !address.is_multiple_of(8) {
             return None;
         }
         let mut walk = Walk::new(self.memory(), self.runtime().layout.types.contains_pointers);
         walk.window.set_end(address.saturating_add(MIN_OBJECT_SIZE));
-        walk.object(address).filter(|object| self.is_type(object.type_handle))
+        walk.object(address).filter(|object| self.dump.types().is_type(object.type_handle))
     }
 }
 
@@ -401,14 +410,14 @@ impl<'m> Walk<'m> {
     }
 
     /// Returns true if an address holds a type; `None` if the memory lacks the data.
-    fn check_type(&mut self, names: &Names<'_>, type_handle: u64) -> Option<bool> {
+    fn check_type(&mut self, dump: &Dump<'_>, type_handle: u64) -> Option<bool> {
         if type_handle < MIN_ADDRESS {
             return Some(false);
         }
         if let Some(known) = self.known.get(&type_handle) {
             return *known;
         }
-        let known = names.check_type(type_handle).ok();
+        let known = dump.types().check_type(type_handle).ok();
         if self.known.len() < MAX_TYPES {
             self.known.insert(type_handle, known);
         }
@@ -416,20 +425,20 @@ impl<'m> Walk<'m> {
     }
 
     /// Returns the object at an address if its type is valid. With `must`, the memory has to have the type.
-    fn object_of_type(&mut self, names: &Names<'_>, at: u64, must: bool) -> Option<HeapObject> {
+    fn object_of_type(&mut self, dump: &Dump<'_>, at: u64, must: bool) -> Option<HeapObject> {
         let bytes: [u8; 8] = self.window.array(at)?;
-        let is_type = self.check_type(names, u64::from_le_bytes(bytes) & !7).unwrap_or(!must);
+        let is_type = self.check_type(dump, u64::from_le_bytes(bytes) & !7).unwrap_or(!must);
         is_type.then(|| self.object(at)).flatten()
     }
 
     /// Returns the address of the next run of objects: several of known types, each where the one before
     /// ends.
-    fn resume(&mut self, names: &Names<'_>, at: u64, end: u64) -> Option<u64> {
+    fn resume(&mut self, dump: &Dump<'_>, at: u64, end: u64) -> Option<u64> {
         let mut candidate = at.checked_add(8)?;
         while candidate < end {
             let mut next = candidate;
             for _ in 0..MIN_RUN_LENGTH {
-                match self.object_of_type(names, next, true) {
+                match self.object_of_type(dump, next, true) {
                     Some(object) if object.aligned_size() <= end.saturating_sub(next) => {
                         next = next.saturating_add(object.aligned_size());
                     }
@@ -510,7 +519,7 @@ mod tests {
         let core = CoreFile::open(bytes.to_vec()).unwrap();
         let runtime = Runtime::find(&core, core.files()).unwrap();
         let mut addresses = Addresses::default();
-        let walk = Names::new(&core, &runtime).walk_heap(&mut addresses).unwrap();
+        let walk = Dump::new(&core, &runtime).heap().walk(&mut addresses).unwrap();
         (addresses.0, walk)
     }
 

@@ -34,16 +34,14 @@ const MAX_DATA_SIZE: u64 = 1 << 20;
 /// The number of times that the checks are repeated: a running process can start a thread between two reads.
 const ATTEMPTS: usize = 3;
 
-/// The runtime of a process.
+/// The runtime of a process. A [`Dump`](crate::Dump) reads its data.
 ///
 /// ```no_run
 /// use clr_dump::{CoreFile, Runtime};
 ///
 /// let core = CoreFile::open(std::fs::File::open("core")?)?;
 /// let runtime = Runtime::find(&core, core.files())?;
-/// for thread in runtime.threads(&core)? {
-///     println!("{} is managed thread {}", thread.os_id, thread.managed_id);
-/// }
+/// println!(".NET {}: {}", runtime.version(), runtime.path());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -280,7 +278,7 @@ impl Runtime {
     }
 
     /// Returns the program or library that contains an address of native code.
-    pub fn native_image(&self, memory: &dyn Memory, address: u64) -> Option<Arc<NativeImage>> {
+    pub(crate) fn native_image(&self, memory: &dyn Memory, address: u64) -> Option<Arc<NativeImage>> {
         self.native.at(memory, address)
     }
 
@@ -292,7 +290,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the memory lacks a part of the list.
-    pub fn threads(&self, memory: &dyn Memory) -> MemoryResult<Vec<Thread>> {
+    pub(crate) fn threads(&self, memory: &dyn Memory) -> MemoryResult<Vec<Thread>> {
         self.thread_list(memory).map(|(_, threads)| threads)
     }
 
@@ -305,7 +303,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the memory lacks the way to it.
-    pub fn thread_object(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<u64>> {
+    pub(crate) fn thread_object(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<u64>> {
         let Some(handle) = self.layout.thread.object_handle else { return Ok(None) };
         let handle = memory.u64(offset(thread.address, handle))?;
         if handle == 0 {
@@ -318,7 +316,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the memory lacks the thread's object: small cores do.
-    pub fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
+    pub(crate) fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
         let Some(object) = self.thread_object(memory, thread)? else { return Ok(None) };
         match memory.u64(offset(object, 24))? {
             0 => Ok(None),

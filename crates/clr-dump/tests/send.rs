@@ -23,7 +23,7 @@ fn types_that_hold_data_can_be_sent() {
     is_shared::<(AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay, TaskState)>();
     is_shared::<(ProcessNote, ThreadNote, WrittenCopy, Contents, Error, UnwindError, Missing, Machine)>();
     // These types cache names without a lock: use one for each thread.
-    is_send::<(Names<'_>, StrippedCore<'_>)>();
+    is_send::<(Dump<'_>, StrippedCore<'_>)>();
 }
 
 /// A dump that was opened in one thread is read in others at the same time.

@@ -6,12 +6,13 @@
 
 use hashbrown::{HashMap, HashSet};
 
+use crate::awaits::Awaits;
 use crate::awaits::async_roles::Roles;
 use crate::awaits::async_type::{AsyncRole, MethodBox, StateMachine};
 use crate::awaits::chain::{self, ChainEnd};
 use crate::heap::{HeapObject, HeapVisitor, HeapWalk};
 use crate::memory::{MemoryResult, offset};
-use crate::types::names::{HAS_COMPONENT_SIZE, Names};
+use crate::types::names::HAS_COMPONENT_SIZE;
 
 /// Maximum number of objects of a graph.
 const MAX_NODES: usize = 1 << 22;
@@ -111,7 +112,7 @@ pub struct AwaitGroup {
     pub end: ChainEnd,
 }
 
-impl Names<'_> {
+impl Awaits<'_> {
     /// Reads the `async` methods that have not ended, and tasks that something waits for, as chains.
     ///
     /// The heap is walked once, and a second time with all references if methods wait for something that is
@@ -119,10 +120,9 @@ impl Names<'_> {
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// for group in names.await_chains()?.groups {
-    ///     let first = group.nodes.first().and_then(|node| names.type_name(node.type_handle));
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// for group in dump.awaits().chains()?.groups {
+    ///     let first = group.nodes.first().and_then(|node| dump.types().name(node.type_handle));
     ///     println!("{} chains such as of {first:?}, which end with {:?}", group.count, group.end);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -130,16 +130,16 @@ impl Names<'_> {
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
-    pub fn await_chains(&self) -> MemoryResult<AwaitChains> {
+    pub fn chains(self) -> MemoryResult<AwaitChains> {
         let mut found = Found {
-            roles: Roles::new(self),
+            roles: Roles::new(self.dump),
             boxes: Vec::new(),
             tasks: Vec::new(),
             actions: HashMap::new(),
             bytes: 0,
             is_full: false,
         };
-        let walk = self.walk_heap(&mut found)?;
+        let walk = self.dump.heap().walk(&mut found)?;
         let Found { roles, boxes, tasks, actions, bytes, is_full } = found;
         let mut graph =
             Graph { roles, nodes: Vec::new(), index: HashMap::new(), waiters: Vec::new(), is_full };
@@ -169,7 +169,7 @@ struct Found<'n, 'm> {
 impl HeapVisitor for Found<'_, '_> {
     fn object(&mut self, object: &HeapObject) {
         self.bytes = self.bytes.saturating_add(object.size);
-        let (address, memory) = (object.address, self.roles.names.memory());
+        let (address, memory) = (object.address, self.roles.dump.memory());
         let found = match &*self.roles.of(object.type_handle) {
             AsyncRole::Method(of) => {
                 let is_completed =
@@ -187,7 +187,7 @@ impl HeapVisitor for Found<'_, '_> {
                 self.tasks.len()
             }
             AsyncRole::Delegate => {
-                let target = self.roles.names.delegate_target(address).unwrap_or_default();
+                let target = self.roles.dump.heap().delegate_target(address).unwrap_or_default();
                 if target != 0 && matches!(&*self.roles.of_object(target), AsyncRole::Method(_)) {
                     self.actions.insert(address, target);
                 }
@@ -231,7 +231,7 @@ impl Graph<'_, '_> {
     }
 
     fn kind(&mut self, address: u64, type_handle: u64) -> AwaitKind {
-        let memory = self.roles.names.memory();
+        let memory = self.roles.dump.memory();
         match &*self.roles.of(type_handle) {
             AsyncRole::Method(of) => {
                 let (state_machine, state) = self.roles.state(address, of);
@@ -259,8 +259,8 @@ impl Graph<'_, '_> {
         /// timer.
         const NONE: u32 = u32::MAX;
         let of = self.roles.type_of(timer).ok()?;
-        let place = self.roles.names.field_offset(of, "_dueTime")?;
-        Some(match self.roles.names.memory().u32(offset(timer, place)).ok()? {
+        let place = self.roles.dump.types().field_offset(of, "_dueTime")?;
+        Some(match self.roles.dump.memory().u32(offset(timer, place)).ok()? {
             NONE => Delay::Elapsed,
             milliseconds => Delay::Running(milliseconds),
         })
@@ -269,7 +269,7 @@ impl Graph<'_, '_> {
     /// Adds the waiters of a method or a task.
     fn add_waiters(&mut self, node: usize) {
         let Some(AwaitNode { address, type_handle, .. }) = self.nodes.get(node).copied() else { return };
-        let memory = self.roles.names.memory();
+        let memory = self.roles.dump.memory();
         let mut waiters = Vec::new();
         match &*self.roles.of(type_handle) {
             AsyncRole::Task(fields) | AsyncRole::Method(MethodBox { task: Some(fields), .. }) => {
@@ -316,13 +316,13 @@ impl Graph<'_, '_> {
     fn resolve(&mut self, continuation: u64, links_left: u32, waiters: &mut Vec<u64>) {
         let (Some(links_left), false) = (links_left.checked_sub(1), continuation == 0) else { return };
         let Ok(type_handle) = self.roles.type_of(continuation) else { return };
-        let names = self.roles.names;
-        let memory = names.memory();
+        let dump = self.roles.dump;
+        let memory = dump.memory();
         match &*self.roles.of(type_handle) {
             AsyncRole::Method(_) | AsyncRole::Task(_) | AsyncRole::ThreadEvent => waiters.push(continuation),
             AsyncRole::Delegate | AsyncRole::SourceContinuation => {
                 let before = waiters.len();
-                let target = names.delegate_target(continuation).unwrap_or_default();
+                let target = dump.heap().delegate_target(continuation).unwrap_or_default();
                 match &*self.roles.of_object(target) {
                     AsyncRole::Method(_) => waiters.push(target),
                     // A wrapper, which has the delegate that it wraps.
@@ -347,7 +347,7 @@ impl Graph<'_, '_> {
                 let before = waiters.len();
                 self.follow_links(continuation, links_left, waiters);
                 // A plain object marks a task that has ended.
-                let is_mark = names.type_name(type_handle).as_deref() == Some("System.Object");
+                let is_mark = dump.types().name(type_handle).as_deref() == Some("System.Object");
                 if waiters.len() == before && !is_mark {
                     waiters.push(continuation);
                 }
@@ -358,9 +358,9 @@ impl Graph<'_, '_> {
     /// Follows the fields of a continuation object to the objects that it resumes.
     fn follow_links(&mut self, object: u64, links_left: u32, waiters: &mut Vec<u64>) {
         let Ok(type_handle) = self.roles.type_of(object) else { return };
-        for link in self.roles.names.continuation_links(type_handle) {
+        for link in self.roles.dump.awaits().continuation_links(type_handle) {
             let before = waiters.len();
-            if let Ok(next) = self.roles.names.memory().u64(offset(object, link)) {
+            if let Ok(next) = self.roles.dump.memory().u64(offset(object, link)) {
                 self.resolve(next, links_left, waiters);
             }
             if waiters.len() > before {
@@ -391,7 +391,7 @@ impl Graph<'_, '_> {
 
     /// The first words of an object after its type; none of an array.
     fn words(&self, object: u64) -> Vec<u64> {
-        let memory = self.roles.names.memory();
+        let memory = self.roles.dump.memory();
         let size = || {
             let type_handle = self.roles.type_of(object)?;
             let has_length = memory.u32(type_handle)? & HAS_COMPONENT_SIZE != 0;
@@ -426,8 +426,8 @@ impl Graph<'_, '_> {
         let mut targets = orphans.clone();
         targets.extend(actions.iter().filter_map(|(action, method)| Some((*action, *orphans.get(method)?))));
         let mut referrers = Referrers { targets, last: (0, 0), found: Vec::new() };
-        let names = self.roles.names;
-        names.walk_heap(&mut referrers)?;
+        let dump = self.roles.dump;
+        dump.heap().walk(&mut referrers)?;
         self.is_full |= referrers.found.len() >= MAX_REFERRERS;
         let mut resumed = HashSet::new();
         // The caller of a method's continuation says more than the holder of its delegate.
@@ -471,7 +471,7 @@ impl Graph<'_, '_> {
         match node.kind {
             // Each has a delegate of its own.
             AwaitKind::Task { action, is_running, delay } => {
-                let entry = action.and_then(|action| self.roles.names.delegate_entry(action));
+                let entry = action.and_then(|action| self.roles.dump.heap().delegate_entry(action));
                 (node.type_handle, AwaitKind::Task { action: entry, is_running, delay })
             }
             kind => (node.type_handle, kind),

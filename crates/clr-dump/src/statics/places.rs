@@ -9,8 +9,9 @@ use crate::heap::object::Value;
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::layout::StaticFields;
 use crate::runtime::module::follow;
+use crate::statics::Statics;
 use crate::types::field::{Field, Storage};
-use crate::types::names::{HAS_COMPONENT_SIZE, MODULE, Names};
+use crate::types::names::{HAS_COMPONENT_SIZE, MODULE};
 
 /// Offsets in a MethodTable.
 pub(crate) const AUXILIARY: u64 = 32;
@@ -32,15 +33,15 @@ struct StaticEntry {
     is_collectible: bool,
 }
 
-impl Names<'_> {
+impl Statics<'_> {
     /// Returns true if the places of static fields are known in this version of the runtime.
-    pub fn has_static_places(&self) -> bool {
+    pub fn has_places(self) -> bool {
         self.runtime().layout.types.static_fields != StaticFields::Unknown
     }
 
     /// Returns true for a type with static fields at unread places: before .NET 9, thread statics of types
     /// that can be unloaded.
-    pub fn has_unread_statics(&self, type_handle: u64) -> bool {
+    pub fn has_unread(self, type_handle: u64) -> bool {
         const COLLECTIBLE: u32 = 0x20_0000;
         let is_unread = |field: &Field| match field.storage {
             Storage::Thread => true,
@@ -49,11 +50,11 @@ impl Names<'_> {
         };
         matches!(self.runtime().layout.types.static_fields, StaticFields::DomainLocalModule(_))
             && self.memory().u32(type_handle).is_ok_and(|flags| flags & COLLECTIBLE != 0)
-            && self.own_fields(type_handle).is_ok_and(|fields| fields.iter().any(is_unread))
+            && self.dump.types().own_fields(type_handle).is_ok_and(|fields| fields.iter().any(is_unread))
     }
 
     /// Returns the places of a type's static fields; `None` if it lacks static fields.
-    pub(crate) fn static_places(&self, type_handle: u64) -> MemoryResult<Option<StaticPlaces>> {
+    pub(crate) fn places(self, type_handle: u64) -> MemoryResult<Option<StaticPlaces>> {
         match self.runtime().layout.types.static_fields {
             StaticFields::Unknown => Ok(None),
             StaticFields::Auxiliary => self.places_by_type(type_handle),
@@ -61,7 +62,7 @@ impl Names<'_> {
         }
     }
 
-    fn places_by_type(&self, type_handle: u64) -> MemoryResult<Option<StaticPlaces>> {
+    fn places_by_type(self, type_handle: u64) -> MemoryResult<Option<StaticPlaces>> {
         const HAS_STATICS: u32 = 2;
         let memory = self.memory();
         if memory.u32(offset(type_handle, 8))? & HAS_STATICS == 0 {
@@ -76,7 +77,7 @@ impl Names<'_> {
 
     /// Finds the places in the DomainLocalModule of the module that loaded the type: in its own arrays, or in
     /// the type's own entry.
-    fn places_by_module(&self, type_handle: u64, place: u64) -> MemoryResult<Option<StaticPlaces>> {
+    fn places_by_module(self, type_handle: u64, place: u64) -> MemoryResult<Option<StaticPlaces>> {
         let memory = self.memory();
         let local = memory.u64(offset(memory.u64(offset(type_handle, MODULE))?, place))?;
         if local == 0 {
@@ -96,7 +97,7 @@ impl Names<'_> {
     }
 
     /// Finds the places of a type that can be unloaded: in two arrays, which the LoaderAllocator of its module keeps.
-    fn collectible_places(&self, type_handle: u64, entry: u64) -> MemoryResult<Option<StaticPlaces>> {
+    fn collectible_places(self, type_handle: u64, entry: u64) -> MemoryResult<Option<StaticPlaces>> {
         const ELEMENTS: u64 = 16;
         // The other fields of other types follow the pointer to the references.
         const OTHERS: u64 = 8;
@@ -104,7 +105,9 @@ impl Names<'_> {
         let module = memory.u64(offset(type_handle, MODULE))?;
         let path = self.runtime().layout.module.loader_allocator;
         let allocator = if path.is_empty() { 0 } else { follow(memory, module, path)? };
-        let Some(Value::Reference { address: slots, .. }) = self.field_value(allocator, "m_slots") else {
+        let Some(Value::Reference { address: slots, .. }) =
+            self.dump.heap().field_value(allocator, "m_slots")
+        else {
             return Ok(None);
         };
         let count = u64::from(memory.u32(offset(slots, 8))?);
@@ -128,7 +131,7 @@ impl Names<'_> {
 
     /// Returns true if a type has an entry of its own in a module's data, as instances of generic types and
     /// types made at run time do.
-    pub(crate) fn has_static_entry(&self, type_handle: u64) -> MemoryResult<bool> {
+    pub(crate) fn has_static_entry(self, type_handle: u64) -> MemoryResult<bool> {
         const IN_ENTRY: u32 = 6;
         let flags = self.memory().u32(type_handle)?;
         Ok(flags & IN_ENTRY != 0 && flags & HAS_COMPONENT_SIZE == 0)
@@ -136,13 +139,13 @@ impl Names<'_> {
 
     /// Returns a type's entry; `None` before its allocation, or if handles lead to its fields, as for types
     /// that can be unloaded. `table` has the address of the entries, and their number.
-    pub(crate) fn static_entry(&self, type_handle: u64, table: u64) -> MemoryResult<Option<u64>> {
+    pub(crate) fn static_entry(self, type_handle: u64, table: u64) -> MemoryResult<Option<u64>> {
         let entry = self.any_static_entry(type_handle, table)?;
         Ok(entry.filter(|entry| !entry.is_collectible).map(|entry| entry.address))
     }
 
     /// Returns the entry of any type; `None` before its allocation.
-    fn any_static_entry(&self, type_handle: u64, table: u64) -> MemoryResult<Option<StaticEntry>> {
+    fn any_static_entry(self, type_handle: u64, table: u64) -> MemoryResult<Option<StaticEntry>> {
         const COLLECTIBLE: u32 = 8;
         let memory = self.memory();
         let Some(number) = self.static_entry_number(type_handle)? else { return Ok(None) };
@@ -156,11 +159,11 @@ impl Names<'_> {
     }
 
     /// The number of a type's entry.
-    fn static_entry_number(&self, type_handle: u64) -> MemoryResult<Option<u64>> {
+    fn static_entry_number(self, type_handle: u64) -> MemoryResult<Option<u64>> {
         const IS_GENERIC: u32 = 4;
         let memory = self.memory();
         if memory.u32(type_handle)? & IS_GENERIC == 0 {
-            let optional = memory.u64(offset(self.class(type_handle)?, 8))?;
+            let optional = memory.u64(offset(self.dump.types().class(type_handle)?, 8))?;
             return Ok(if optional == 0 { None } else { Some(memory.u32(offset(optional, 16))?.into()) });
         }
         // Two of the five optional fields fill places in the MethodTable. The others follow the pointers to

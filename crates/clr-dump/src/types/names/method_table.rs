@@ -4,10 +4,11 @@
 //! dotnet/runtime `src/coreclr/vm/methodtable.h`, `vm/class.h`; for 3.1 dotnet/coreclr `src/vm/methodtable.h`
 //! (optional members).
 
-use super::{MAX_ARGUMENTS, Names};
+use super::MAX_ARGUMENTS;
 use crate::aot::names;
 use crate::memory::{MemoryResult, Missing, offset};
 use crate::runtime::layout::TypeForm;
+use crate::types::Types;
 
 /// The flag of types with a length in each object.
 pub(crate) const HAS_COMPONENT_SIZE: u32 = 0x8000_0000;
@@ -20,68 +21,75 @@ const HAS_MODULE_OVERRIDE: u16 = 0x10;
 /// The offset of the first optional field in a MethodTable of .NET Core 3.1.
 const FIRST_OPTIONAL: u64 = 48;
 
-impl Names<'_> {
+impl Types<'_> {
     /// Returns true for an array type.
-    pub fn is_array(&self, type_handle: u64) -> bool {
-        self.memory.u32(type_handle).is_ok_and(|flags| self.is_of_array(flags))
+    pub fn is_array(self, type_handle: u64) -> bool {
+        self.memory().u32(type_handle).is_ok_and(|flags| self.is_of_array(flags))
+    }
+
+    /// Returns true if a type is `System.String`.
+    pub fn is_string(self, type_handle: u64) -> bool {
+        let flags = self.memory().u32(type_handle).unwrap_or_default();
+        // Units of two bytes, and no array.
+        flags & (HAS_COMPONENT_SIZE | 0xffff) == HAS_COMPONENT_SIZE | 2 && !self.is_of_array(flags)
     }
 
     /// Returns true for the flags of an array type.
-    pub(crate) const fn is_of_array(&self, flags: u32) -> bool {
-        match self.runtime.native_aot() {
+    pub(crate) fn is_of_array(self, flags: u32) -> bool {
+        match self.runtime().native_aot() {
             Some(_) => names::is_array(flags),
             None => is_array(flags),
         }
     }
 
     /// The offset of the element type in an array's type.
-    pub(super) const fn element_type(&self) -> u64 {
-        if self.runtime.is_native_aot() { 8 } else { 48 }
+    pub(super) fn element_type(self) -> u64 {
+        if self.runtime().is_native_aot() { 8 } else { 48 }
     }
 
     /// Returns true if the memory has a type at an address: its class knows it.
-    pub(crate) fn is_type(&self, type_handle: u64) -> bool {
+    pub(crate) fn is_type(self, type_handle: u64) -> bool {
         self.check_type(type_handle).unwrap_or_default()
     }
 
     /// Like `is_type`; an error if the memory lacks the class.
-    pub(crate) fn check_type(&self, type_handle: u64) -> MemoryResult<bool> {
-        if self.runtime.is_native_aot() {
-            return Ok(self.type_name(type_handle).is_some());
+    pub(crate) fn check_type(self, type_handle: u64) -> MemoryResult<bool> {
+        if self.runtime().is_native_aot() {
+            return Ok(self.name(type_handle).is_some());
         }
         let canonical = self.canonical(type_handle)?;
-        let class = self.memory.u64(offset(canonical, 40))?;
-        Ok(self.memory.u64(offset(class, 16))? == canonical)
+        let class = self.memory().u64(offset(canonical, 40))?;
+        Ok(self.memory().u64(offset(class, 16))? == canonical)
     }
 
-    pub(crate) fn rank(&self, handle: u64, flags: u32) -> MemoryResult<u8> {
-        if self.runtime.is_native_aot() {
-            return names::rank(self.memory, handle);
+    pub(crate) fn rank(self, handle: u64, flags: u32) -> MemoryResult<u8> {
+        if self.runtime().is_native_aot() {
+            return names::rank(self.memory(), handle);
         }
         if is_vector(flags) {
             return Ok(1);
         }
         let class = self.class(handle)?;
-        self.memory.u8(offset(class, self.runtime.layout.types.rank)).map(|rank| rank.min(32))
+        self.memory().u8(offset(class, self.runtime().layout.types.rank)).map(|rank| rank.min(32))
     }
 
     /// The EEClass of a type, which the canonical MethodTable has.
-    pub(crate) fn class(&self, handle: u64) -> MemoryResult<u64> {
-        self.memory.u64(offset(self.canonical(handle)?, 40))
+    pub(crate) fn class(self, handle: u64) -> MemoryResult<u64> {
+        self.memory().u64(offset(self.canonical(handle)?, 40))
     }
 
     /// The canonical MethodTable of a type: a type with reference arguments has a different one.
-    fn canonical(&self, handle: u64) -> MemoryResult<u64> {
-        let mark = self.runtime.layout.types.canonical_mark;
-        let class = self.memory.u64(offset(handle, 40))?;
+    fn canonical(self, handle: u64) -> MemoryResult<u64> {
+        let mark = self.runtime().layout.types.canonical_mark;
+        let class = self.memory().u64(offset(handle, 40))?;
         Ok(if class & mark == 0 { handle } else { class & !mark })
     }
 
     /// The row of a type in its module's metadata.
-    pub(crate) fn type_row(&self, handle: u64) -> MemoryResult<u32> {
-        match self.runtime.layout.types.form {
-            TypeForm::RowInFlags => self.memory.u32(offset(handle, 8)).map(|flags| flags >> 8),
-            TypeForm::ShortRow => match self.memory.u16(offset(handle, 10))? {
+    pub(crate) fn type_row(self, handle: u64) -> MemoryResult<u32> {
+        match self.runtime().layout.types.form {
+            TypeForm::RowInFlags => self.memory().u32(offset(handle, 8)).map(|flags| flags >> 8),
+            TypeForm::ShortRow => match self.memory().u16(offset(handle, 10))? {
                 // The row has more bits, and is elsewhere.
                 u16::MAX => Err(Missing { address: offset(handle, 10) }),
                 row => Ok(row.into()),
@@ -91,10 +99,10 @@ impl Names<'_> {
     }
 
     /// The address of the module that defines a type.
-    pub(crate) fn module_of(&self, handle: u64) -> MemoryResult<u64> {
-        let memory = self.memory;
+    pub(crate) fn module_of(self, handle: u64) -> MemoryResult<u64> {
+        let memory = self.memory();
         let plain = offset(handle, MODULE);
-        match self.runtime.layout.types.form {
+        match self.runtime().layout.types.form {
             TypeForm::RowInFlags => return memory.u64(plain),
             TypeForm::ShortRow => {}
             TypeForm::NativeAot => return Err(Missing { address: handle }),
@@ -125,8 +133,8 @@ impl Names<'_> {
         memory.u64(offset(handle, place))
     }
 
-    pub(crate) fn arguments(&self, handle: u64) -> MemoryResult<Vec<u64>> {
-        let memory = self.memory;
+    pub(crate) fn arguments(self, handle: u64) -> MemoryResult<Vec<u64>> {
+        let memory = self.memory();
         let dictionaries = memory.u64(offset(handle, 48))?;
         let count = memory.u16(dictionaries.wrapping_sub(4))?;
         let arguments = memory.u16(dictionaries.wrapping_sub(2))?.min(MAX_ARGUMENTS);
@@ -160,7 +168,7 @@ pub(super) const fn is_vector(flags: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::dump::Dump;
     use crate::memory::tests::TestMemory;
     use crate::runtime::Runtime;
 
@@ -173,7 +181,7 @@ mod tests {
         let mut memory = TestMemory::default();
         memory.put_words(0x1000, &table);
         let runtime = Runtime::of_slots(&crate::runtime::layout::NET_3_1, &[]);
-        Names::new(&memory, &runtime).module_of(0x1000).ok()
+        Dump::new(&memory, &runtime).types().module_of(0x1000).ok()
     }
 
     #[test]
