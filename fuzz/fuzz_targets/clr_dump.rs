@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::sync::LazyLock;
 
-use clr_dump::{CoreFile, Dump, HeapObject, HeapVisitor, StrippedCore};
+use clr_dump::{CoreFile, Dump, HeapObject, HeapVisitor, StrippedCore, TypeHandle};
 use libfuzzer_sys::fuzz_target;
 
 static MINI: LazyLock<Vec<u8>> =
@@ -91,7 +91,7 @@ fn read(bytes: Vec<u8>) {
 /// The first objects of types.
 #[derive(Default)]
 struct Examples {
-    types: BTreeSet<u64>,
+    types: BTreeSet<TypeHandle>,
     objects: Vec<HeapObject>,
 }
 

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::fs;
 use std::sync::Mutex;
 
-use clr_dump::{CoreFile, Dump, HeapObject, HeapVisitor, Memory, MemoryResult, Missing};
+use clr_dump::{CoreFile, Dump, HeapObject, HeapVisitor, Memory, MemoryResult, Missing, TypeHandle};
 
 const PAGE: usize = 4096;
 
@@ -86,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The first object of each type.
 #[derive(Default)]
-struct Examples(BTreeMap<u64, HeapObject>);
+struct Examples(BTreeMap<TypeHandle, HeapObject>);
 
 impl HeapVisitor for Examples {
     fn object(&mut self, object: &HeapObject) {

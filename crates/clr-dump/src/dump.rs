@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 
 use crate::error::Error;
 use crate::memory::Memory;
+use crate::memory::address::TypeHandle;
 use crate::memory::core_file::CoreFile;
 use crate::memory::mapping::MappedFile;
 use crate::runtime::Runtime;
@@ -37,14 +38,14 @@ pub struct Dump<'m> {
     memory: &'m dyn Memory,
     runtime: RuntimeOf<'m>,
     pub(crate) modules: RefCell<HashMap<u64, Arc<Module>>>,
-    pub(crate) types: RefCell<HashMap<u64, Option<Arc<str>>>>,
+    pub(crate) types: RefCell<HashMap<TypeHandle, Option<Arc<str>>>>,
     pub(crate) metadata_left: Cell<usize>,
     /// The types of objects that have static fields, of a NativeAOT program.
-    pub(crate) storage: OnceCell<HashMap<u64, &'static str>>,
+    pub(crate) storage: OnceCell<HashMap<TypeHandle, &'static str>>,
     /// The constants of enumerations, in the order of the source; `None` for other types.
-    pub(crate) enumerations: RefCell<HashMap<u64, Option<Arc<[(String, i64)]>>>>,
+    pub(crate) enumerations: RefCell<HashMap<TypeHandle, Option<Arc<[(String, i64)]>>>>,
     /// The loaded instances of generic structures, keyed by name.
-    pub(crate) structures: OnceCell<HashMap<Arc<str>, u64>>,
+    pub(crate) structures: OnceCell<HashMap<Arc<str>, TypeHandle>>,
 }
 
 /// The runtime of a dump: found for it, or the caller's.

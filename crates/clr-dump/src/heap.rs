@@ -18,7 +18,8 @@ use crate::dump::{Dump, view};
 use crate::heap::pointers::Pointers;
 use crate::heap::regions::HeapLayout;
 use crate::heap::window::HeapWindow;
-use crate::memory::{Memory, MemoryResult, offset};
+use crate::memory::address::TypeHandle;
+use crate::memory::{Memory, MemoryResult};
 use crate::threads::lock::thin_lock;
 use crate::types::names::HAS_COMPONENT_SIZE;
 
@@ -76,7 +77,7 @@ impl Amount {
 #[non_exhaustive]
 pub struct TypeStatistics {
     /// The address of its MethodTable.
-    pub type_handle: u64,
+    pub type_handle: TypeHandle,
     /// The name as the runtime writes it; `None` if the memory lacks it.
     pub name: Option<String>,
     /// The name of the module's file.
@@ -102,7 +103,7 @@ pub struct HeapObject {
     /// The address of the object.
     pub address: u64,
     /// The address of its MethodTable.
-    pub type_handle: u64,
+    pub type_handle: TypeHandle,
     /// Bytes without padding.
     pub size: u64,
     /// The number of its elements; of an object that is neither array nor string, the first bytes of its
@@ -212,7 +213,7 @@ impl Heap<'_> {
     pub fn walk(self, visitor: &mut dyn HeapVisitor) -> MemoryResult<HeapWalk> {
         let (memory, runtime) = (self.memory(), self.runtime());
         let layout = HeapLayout::read(memory, runtime)?;
-        let free = runtime.variable(memory, runtime.layout.slots.free_type)?;
+        let free = TypeHandle::new(runtime.variable(memory, runtime.layout.slots.free_type)?);
         let mut result = HeapWalk {
             regions: layout.regions.len(),
             committed_bytes: layout.committed,
@@ -327,7 +328,7 @@ impl Heap<'_> {
 /// The counts of objects by type.
 #[derive(Default)]
 struct Counter {
-    amounts: HashMap<u64, Amount>,
+    amounts: HashMap<TypeHandle, Amount>,
     thin_locks: Vec<(u64, u32)>,
     /// The bits of a thin lock's holder.
     owner_bits: u32,
@@ -351,19 +352,19 @@ struct Walk<'m> {
     window: HeapWindow<'m>,
     memory: &'m dyn Memory,
     /// The places of types in `types`.
-    places: HashMap<u64, usize>,
+    places: HashMap<TypeHandle, usize>,
     types: Vec<ObjectType>,
     /// The places of the last types with a hash.
     recent: [usize; RECENT],
     /// Cached answers of `check_type`; `None` if the memory lacks the data.
-    known: HashMap<u64, Option<bool>>,
+    known: HashMap<TypeHandle, Option<bool>>,
     /// The flag of types with references in their objects.
     contains_pointers: u32,
 }
 
 /// A type of objects.
 struct ObjectType {
-    type_handle: u64,
+    type_handle: TypeHandle,
     flags: u32,
     base_size: u32,
     /// The places of references in its objects; `None` before these were asked for.
@@ -385,9 +386,9 @@ impl<'m> Walk<'m> {
     }
 
     /// Returns the place in `types` of the type with a handle; `None` if it cannot be read.
-    fn type_place(&mut self, type_handle: u64) -> Option<usize> {
+    fn type_place(&mut self, type_handle: TypeHandle) -> Option<usize> {
         // The lowest bits of addresses are zero.
-        let hash = (type_handle >> 3 ^ type_handle >> 11) & LAST_RECENT;
+        let hash = (type_handle.get() >> 3 ^ type_handle.get() >> 11) & LAST_RECENT;
         let recent = self.recent.get_mut(usize::try_from(hash).ok()?)?;
         if self.types.get(*recent).is_some_and(|of| of.type_handle == type_handle) {
             return Some(*recent);
@@ -395,8 +396,8 @@ impl<'m> Walk<'m> {
         *recent = if let Some(place) = self.places.get(&type_handle) {
             *place
         } else {
-            let flags = self.memory.u32(type_handle).ok()?;
-            let base_size = self.memory.u32(offset(type_handle, 4)).ok()?;
+            let flags = self.memory.u32(type_handle.get()).ok()?;
+            let base_size = self.memory.u32(type_handle.at(4)).ok()?;
             // The last entry sums all types past the limit.
             self.types.truncate(MAX_TYPES);
             let place = self.types.len();
@@ -410,8 +411,8 @@ impl<'m> Walk<'m> {
     }
 
     /// Returns true if an address holds a type; `None` if the memory lacks the data.
-    fn check_type(&mut self, dump: &Dump<'_>, type_handle: u64) -> Option<bool> {
-        if type_handle < MIN_ADDRESS {
+    fn check_type(&mut self, dump: &Dump<'_>, type_handle: TypeHandle) -> Option<bool> {
+        if type_handle.get() < MIN_ADDRESS {
             return Some(false);
         }
         if let Some(known) = self.known.get(&type_handle) {
@@ -427,7 +428,7 @@ impl<'m> Walk<'m> {
     /// Returns the object at an address if its type is valid. With `must`, the memory has to have the type.
     fn object_of_type(&mut self, dump: &Dump<'_>, at: u64, must: bool) -> Option<HeapObject> {
         let bytes: [u8; 8] = self.window.array(at)?;
-        let is_type = self.check_type(dump, u64::from_le_bytes(bytes) & !7).unwrap_or(!must);
+        let is_type = self.check_type(dump, TypeHandle::of_word(u64::from_le_bytes(bytes))).unwrap_or(!must);
         is_type.then(|| self.object(at)).flatten()
     }
 
@@ -464,8 +465,7 @@ impl<'m> Walk<'m> {
         let (header, rest) = bytes.split_first_chunk()?;
         let (word, rest) = rest.split_first_chunk()?;
         let length = u32::from_le_bytes(*rest.first_chunk()?);
-        // The lowest bits are marks of a collection.
-        let type_handle = u64::from_le_bytes(*word) & !7;
+        let type_handle = TypeHandle::of_word(u64::from_le_bytes(*word));
         let place = self.type_place(type_handle)?;
         let &ObjectType { flags, base_size: base, .. } = self.types.get(place)?;
         let mut size = u64::from(base);

@@ -110,6 +110,7 @@ pub use error::{Error, Machine};
 pub use heap::handle::{Handle, HandleKind, Handles};
 pub use heap::object::{FieldValue, ObjectContent, Value};
 pub use heap::{Amount, Heap, HeapGap, HeapObject, HeapStatistics, HeapVisitor, HeapWalk, TypeStatistics};
+pub use memory::address::{MethodDesc, TypeHandle};
 pub use memory::core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 #[cfg(target_os = "linux")]

@@ -15,6 +15,7 @@ use crate::aot::{self, NativeAot};
 use crate::code::map::CodeMap;
 use crate::error::{Error, Machine};
 use crate::heap::utf16;
+use crate::memory::address::TypeHandle;
 use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::runtime::elf_image::ElfImage;
@@ -327,8 +328,7 @@ impl Runtime {
     /// Reads a string object; an error if it is not one, or if its characters were removed.
     pub(crate) fn string(&self, memory: &dyn Memory, object: u64) -> MemoryResult<String> {
         let string_type = self.string_type(memory)?;
-        // The lowest bits are marks of a collection.
-        if memory.u64(object)? & !7 != string_type {
+        if memory.object_type(object)? != string_type {
             return Err(Missing { address: object });
         }
         let length = memory.u32(offset(object, 8))?.min(MAX_CHARACTERS);
@@ -342,18 +342,18 @@ impl Runtime {
     }
 
     /// The MethodTable of `System.String`.
-    pub(crate) fn string_type(&self, memory: &dyn Memory) -> MemoryResult<u64> {
+    pub(crate) fn string_type(&self, memory: &dyn Memory) -> MemoryResult<TypeHandle> {
         match &self.native_aot {
             Some(program) => known_type(program.names(memory).and_then(|names| names.string_type())),
-            None => self.variable(memory, self.layout.slots.string_type),
+            None => self.variable(memory, self.layout.slots.string_type).map(TypeHandle::new),
         }
     }
 
     /// The MethodTable of `System.Exception`.
-    pub(crate) fn exception_type(&self, memory: &dyn Memory) -> MemoryResult<u64> {
+    pub(crate) fn exception_type(&self, memory: &dyn Memory) -> MemoryResult<TypeHandle> {
         match &self.native_aot {
             Some(program) => known_type(program.names(memory).and_then(|names| names.exception_type())),
-            None => self.variable(memory, self.layout.slots.exception_type),
+            None => self.variable(memory, self.layout.slots.exception_type).map(TypeHandle::new),
         }
     }
 
@@ -368,7 +368,7 @@ impl Runtime {
     }
 }
 
-fn known_type(type_handle: Option<u64>) -> MemoryResult<u64> {
+fn known_type(type_handle: Option<TypeHandle>) -> MemoryResult<TypeHandle> {
     type_handle.ok_or(Missing { address: 0 })
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clr_dump::{
     CoreFile, Dump, Error, ExceptionState, HeapObject, HeapVisitor, NativeImages, ObjectContent, ReadAt,
-    Runtime, StrippedCore, TypeStatistics, Value, deadlocks,
+    Runtime, StrippedCore, TypeHandle, TypeStatistics, Value, deadlocks,
 };
 
 /// A mini dump of .NET 9.0.1, cut down to the memory that its analysis reads.
@@ -44,7 +44,7 @@ fn with_program(core: Vec<u8>, program: &[u8]) -> Result<CoreFile, Error> {
 /// The first object of each type, and the number of references.
 #[derive(Default)]
 struct Examples {
-    objects: BTreeMap<u64, HeapObject>,
+    objects: BTreeMap<TypeHandle, HeapObject>,
     references: u64,
 }
 

@@ -15,6 +15,7 @@ fn types_that_hold_data_can_be_sent() {
     is_shared::<(WithCopy<'_, CoreFile>, TouchedMemory<'_, CoreFile>)>();
     is_shared::<(Runtime, CodeMap, NativeImages, NativeImage, Module)>();
     is_shared::<(CoreProcess, CoreThread, SignalInfo, MappedFile, Mapping, CopyNote, CopiedContent)>();
+    is_shared::<(TypeHandle, MethodDesc)>();
     is_shared::<(Thread, Stack, Frame, Gap, Registers, Register, Code, CodeOrigin, FunctionEntry)>();
     is_shared::<(Method, MethodName, Field, StaticField, FieldValue, Value, ObjectContent, ValueKind)>();
     is_shared::<(Exception, ExceptionFrame, ExceptionState, Identity, ThreadExceptions)>();

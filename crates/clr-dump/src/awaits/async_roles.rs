@@ -6,13 +6,14 @@ use hashbrown::HashMap;
 
 use crate::awaits::async_type::{AsyncRole, COMPLETED, MethodBox, StateMachine, TaskFields};
 use crate::dump::Dump;
+use crate::memory::address::TypeHandle;
 use crate::memory::{MemoryResult, offset};
 
 /// The roles of types, which are read once.
 pub(crate) struct Roles<'n, 'm> {
     pub(crate) dump: &'n Dump<'m>,
-    by_type: HashMap<u64, Arc<AsyncRole>>,
-    states: HashMap<u64, Option<u64>>,
+    by_type: HashMap<TypeHandle, Arc<AsyncRole>>,
+    states: HashMap<TypeHandle, Option<u64>>,
 }
 
 impl<'n, 'm> Roles<'n, 'm> {
@@ -20,7 +21,7 @@ impl<'n, 'm> Roles<'n, 'm> {
         Self { dump, by_type: HashMap::new(), states: HashMap::new() }
     }
 
-    pub(crate) fn of(&mut self, type_handle: u64) -> Arc<AsyncRole> {
+    pub(crate) fn of(&mut self, type_handle: TypeHandle) -> Arc<AsyncRole> {
         let dump = self.dump;
         Arc::clone(
             self.by_type.entry(type_handle).or_insert_with(|| Arc::new(dump.awaits().role(type_handle))),
@@ -28,9 +29,8 @@ impl<'n, 'm> Roles<'n, 'm> {
     }
 
     /// The type of an object.
-    pub(crate) fn type_of(&self, object: u64) -> MemoryResult<u64> {
-        // The lowest bits are marks of a collection.
-        Ok(self.dump.memory().u64(object)? & !7)
+    pub(crate) fn type_of(&self, object: u64) -> MemoryResult<TypeHandle> {
+        self.dump.memory().object_type(object)
     }
 
     pub(crate) fn of_object(&mut self, object: u64) -> Arc<AsyncRole> {
@@ -45,7 +45,7 @@ impl<'n, 'm> Roles<'n, 'm> {
     }
 
     /// The type of a method's state machine, and the number of the `await` at which it is.
-    pub(crate) fn state(&mut self, object: u64, of: &MethodBox) -> (Option<u64>, Option<i32>) {
+    pub(crate) fn state(&mut self, object: u64, of: &MethodBox) -> (Option<TypeHandle>, Option<i32>) {
         let memory = self.dump.memory();
         let (type_handle, first) = match of.state_machine {
             Some(StateMachine::Inline { at, type_handle }) => (type_handle, offset(object, at)),

@@ -6,6 +6,7 @@
 //! `PoolingAsyncValueTaskMethodBuilderT.cs`; dotnet/roslyn `GeneratedNames` for the fields of state machines.
 
 use crate::awaits::Awaits;
+use crate::memory::address::TypeHandle;
 use crate::memory::offset;
 use crate::types::Types;
 use crate::types::field::{Field, ValueKind};
@@ -79,14 +80,14 @@ pub(crate) struct MethodBox {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StateMachine {
     /// A structure in the box, and its type.
-    Inline { at: u64, type_handle: u64 },
+    Inline { at: u64, type_handle: TypeHandle },
     /// An object that the box refers to.
     Reference { at: u64 },
 }
 
 impl Awaits<'_> {
     /// Reads the role of a type.
-    pub(crate) fn role(self, type_handle: u64) -> AsyncRole {
+    pub(crate) fn role(self, type_handle: TypeHandle) -> AsyncRole {
         let Some(name) = self.dump.types().name(type_handle) else { return AsyncRole::Other };
         let own = name.split('[').next().unwrap_or_default();
         if BOXES.contains(&own) {
@@ -133,8 +134,8 @@ impl Awaits<'_> {
         })
     }
 
-    fn known_base(self, type_handle: u64) -> Option<Base> {
-        let known = |of: &u64| match self.dump.types().name(*of).as_deref() {
+    fn known_base(self, type_handle: TypeHandle) -> Option<Base> {
+        let known = |of: &TypeHandle| match self.dump.types().name(*of).as_deref() {
             Some("System.Threading.Tasks.Task") => Some(Base::Task),
             Some("System.MulticastDelegate") => Some(Base::Delegate),
             _ => None,
@@ -143,7 +144,7 @@ impl Awaits<'_> {
     }
 
     /// The offsets of the fields that lead from a continuation object to the waiting object.
-    pub(crate) fn continuation_links(self, type_handle: u64) -> Vec<u64> {
+    pub(crate) fn continuation_links(self, type_handle: TypeHandle) -> Vec<u64> {
         let fields = self.dump.types().fields(type_handle);
         LINKS.iter().filter_map(|name| place(&fields, name)).collect()
     }
@@ -151,14 +152,14 @@ impl Awaits<'_> {
 
 impl Types<'_> {
     /// The offset of the state in a state machine of a type, from its first field.
-    pub(crate) fn state_offset(self, state_machine: u64) -> Option<u64> {
+    pub(crate) fn state_offset(self, state_machine: TypeHandle) -> Option<u64> {
         let fields = self.fields(state_machine);
         let state = fields.iter().find(|field| STATES.contains(&&*field.name))?;
         Some(state.offset.into())
     }
 
     /// The offset of the named field in an object.
-    pub(crate) fn field_offset(self, type_handle: u64, name: &str) -> Option<u64> {
+    pub(crate) fn field_offset(self, type_handle: TypeHandle, name: &str) -> Option<u64> {
         place(&self.fields(type_handle), name)
     }
 }

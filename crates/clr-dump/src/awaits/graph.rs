@@ -11,6 +11,7 @@ use crate::awaits::async_roles::Roles;
 use crate::awaits::async_type::{AsyncRole, MethodBox, StateMachine};
 use crate::awaits::chain::{self, ChainEnd};
 use crate::heap::{HeapObject, HeapVisitor, HeapWalk};
+use crate::memory::address::TypeHandle;
 use crate::memory::{MemoryResult, offset};
 use crate::types::names::HAS_COMPONENT_SIZE;
 
@@ -35,7 +36,7 @@ pub struct AwaitNode {
     /// The address of the object.
     pub address: u64,
     /// The address of its MethodTable.
-    pub type_handle: u64,
+    pub type_handle: TypeHandle,
     /// The object's role in the chain.
     pub kind: AwaitKind,
 }
@@ -47,7 +48,7 @@ pub enum AwaitKind {
     /// An `async` method: the box of its state machine.
     Method {
         /// The type of the state machine; `None` if the memory lacks it.
-        state_machine: Option<u64>,
+        state_machine: Option<TypeHandle>,
         /// The number that the compiler gave the `await` at which the method is, from zero in the order of
         /// the source; negative while it runs. `None` if unknown.
         state: Option<i32>,
@@ -157,9 +158,9 @@ impl Awaits<'_> {
 /// The objects of a heap that take part in awaits.
 struct Found<'n, 'm> {
     roles: Roles<'n, 'm>,
-    boxes: Vec<(u64, u64)>,
+    boxes: Vec<(u64, TypeHandle)>,
     /// Tasks of other kinds that something waits for.
-    tasks: Vec<(u64, u64)>,
+    tasks: Vec<(u64, TypeHandle)>,
     /// Delegates that resume a method, with the box of the method.
     actions: HashMap<u64, u64>,
     bytes: u64,
@@ -214,7 +215,7 @@ struct Graph<'n, 'm> {
 
 impl Graph<'_, '_> {
     /// The index of an object's node; `None` if the graph is full.
-    fn node(&mut self, address: u64, type_handle: u64) -> Option<usize> {
+    fn node(&mut self, address: u64, type_handle: TypeHandle) -> Option<usize> {
         if let Some(index) = self.index.get(&address) {
             return Some(*index);
         }
@@ -230,7 +231,7 @@ impl Graph<'_, '_> {
         Some(index)
     }
 
-    fn kind(&mut self, address: u64, type_handle: u64) -> AwaitKind {
+    fn kind(&mut self, address: u64, type_handle: TypeHandle) -> AwaitKind {
         let memory = self.roles.dump.memory();
         match &*self.roles.of(type_handle) {
             AsyncRole::Method(of) => {
@@ -394,8 +395,8 @@ impl Graph<'_, '_> {
         let memory = self.roles.dump.memory();
         let size = || {
             let type_handle = self.roles.type_of(object)?;
-            let has_length = memory.u32(type_handle)? & HAS_COMPONENT_SIZE != 0;
-            Ok(if has_length { 0 } else { memory.u32(offset(type_handle, 4))? })
+            let has_length = memory.u32(type_handle.get())? & HAS_COMPONENT_SIZE != 0;
+            Ok(if has_length { 0 } else { memory.u32(type_handle.at(4))? })
         };
         let size: MemoryResult<u32> = size();
         let size = u64::from(size.unwrap_or_default()).saturating_sub(16).min(MAX_SEARCHED_BYTES);
@@ -425,7 +426,7 @@ impl Graph<'_, '_> {
         }
         let mut targets = orphans.clone();
         targets.extend(actions.iter().filter_map(|(action, method)| Some((*action, *orphans.get(method)?))));
-        let mut referrers = Referrers { targets, last: (0, 0), found: Vec::new() };
+        let mut referrers = Referrers { targets, last: (0, TypeHandle::default()), found: Vec::new() };
         let dump = self.roles.dump;
         dump.heap().walk(&mut referrers)?;
         self.is_full |= referrers.found.len() >= MAX_REFERRERS;
@@ -467,7 +468,7 @@ impl Graph<'_, '_> {
     }
 
     /// The part of a node that makes chains alike.
-    fn label(&self, node: &AwaitNode) -> (u64, AwaitKind) {
+    fn label(&self, node: &AwaitNode) -> (TypeHandle, AwaitKind) {
         match node.kind {
             // Each has a delegate of its own.
             AwaitKind::Task { action, is_running, delay } => {
@@ -501,7 +502,7 @@ impl Graph<'_, '_> {
 /// A reference to a method's box or to its delegate.
 struct Referrer {
     address: u64,
-    type_handle: u64,
+    type_handle: TypeHandle,
     target: u64,
     /// The index of the method's node.
     method: usize,
@@ -511,7 +512,7 @@ struct Referrer {
 struct Referrers {
     /// The boxes and delegates of methods, with the index of each method's node.
     targets: HashMap<u64, usize>,
-    last: (u64, u64),
+    last: (u64, TypeHandle),
     found: Vec<Referrer>,
 }
 

@@ -113,7 +113,7 @@ impl<'c> StrippedCore<'c> {
             let layout = HeapLayout::read(&recorder, &runtime).unwrap_or_default();
             let regions = layout.regions.iter().map(|region| region.start..region.end);
             let string_type = runtime.string_type(&recorder);
-            (present(core, regions.collect()), string_type.unwrap_or_default())
+            (present(core, regions.collect()), string_type.unwrap_or_default().get())
         };
         recorder.set_regions(regions, string_type);
         let contents = {

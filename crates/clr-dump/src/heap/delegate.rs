@@ -5,6 +5,7 @@
 //! that are not compiled yet).
 
 use crate::heap::Heap;
+use crate::memory::address::MethodDesc;
 use crate::memory::{MemoryResult, offset};
 use crate::types::names::Method;
 
@@ -48,17 +49,16 @@ impl Heap<'_> {
             return self.dump.types().method(&code);
         }
         let method_desc = self.method_desc_of_stub(entry)?;
-        let index = u64::from(self.memory().u8(offset(method_desc, 2)).ok()?);
-        let chunk = method_desc.wrapping_sub(index.wrapping_mul(8).wrapping_add(24));
+        let chunk = self.dump.types().chunk(method_desc).ok()?;
         // A stub of another kind leads to no type.
         let is_method =
-            self.memory().u64(chunk).is_ok_and(|type_handle| self.dump.types().is_type(type_handle));
+            self.memory().type_handle(chunk).is_ok_and(|type_handle| self.dump.types().is_type(type_handle));
         is_method.then(|| self.dump.types().method_of(method_desc).ok()).flatten()
     }
 
     /// The MethodDesc that a stub loads before it jumps on: `mov r10, [rip+disp]`, after an indirect jump in
     /// one of the two stub kinds.
-    fn method_desc_of_stub(self, entry: u64) -> Option<u64> {
+    fn method_desc_of_stub(self, entry: u64) -> Option<MethodDesc> {
         const LOAD: [u8; 3] = [0x4c, 0x8b, 0x15];
         const JUMP: [u8; 2] = [0xff, 0x25];
         let bytes: [u8; 13] = self.memory().array(entry).ok()?;
@@ -70,6 +70,6 @@ impl Heap<'_> {
         let displacement = i64::from(i32::from_le_bytes(*rest.first_chunk()?));
         // The displacement counts from the end of the instruction.
         let end = offset(entry, u64::try_from(at).ok()?.wrapping_add(7));
-        self.memory().u64(end.wrapping_add_signed(displacement)).ok()
+        self.memory().u64(end.wrapping_add_signed(displacement)).ok().map(MethodDesc::new)
     }
 }

@@ -9,6 +9,7 @@ use portable_pdb::ProgramMetadata;
 
 use crate::heap::utf16;
 use crate::heap::{Heap, HeapObject};
+use crate::memory::address::TypeHandle;
 use crate::memory::{MemoryResult, offset};
 use crate::statics::Statics;
 use crate::types::enumeration;
@@ -139,7 +140,7 @@ impl Heap<'_> {
     /// # Errors
     /// If the memory lacks the object's type.
     pub fn content(self, object: &HeapObject, most: u32) -> MemoryResult<ObjectContent> {
-        let flags = self.memory().u32(object.type_handle)?;
+        let flags = self.memory().u32(object.type_handle.get())?;
         if self.dump.types().is_string(object.type_handle) {
             let text = self.text(object.address, object.length.min(most))?;
             return Ok(ObjectContent::Text { text, length: object.length });
@@ -159,9 +160,9 @@ impl Heap<'_> {
 
     /// Returns the reference at an address, and the type of its object; `None` if it is null, or the memory
     /// lacks it.
-    pub fn reference_at(self, address: u64) -> Option<(u64, u64)> {
+    pub fn reference_at(self, address: u64) -> Option<(u64, TypeHandle)> {
         let target = self.memory().u64(address).ok().filter(|target| *target != 0)?;
-        Some((target, self.memory().u64(target).ok()? & !7))
+        Some((target, self.memory().object_type(target).ok()?))
     }
 
     /// Returns the value of an object's field with the given name; `None` if it has no such field, or the
@@ -186,15 +187,13 @@ impl Heap<'_> {
     }
 
     /// Returns the type of an object; `None` if the memory lacks it.
-    pub fn type_of(self, object: u64) -> Option<u64> {
-        // The lowest bits are marks of a collection.
-        Some(self.memory().u64(object).ok()? & !7)
+    pub fn type_of(self, object: u64) -> Option<TypeHandle> {
+        self.memory().object_type(object).ok()
     }
 
     /// Returns the name of the type of an object.
     pub fn type_name(self, object: u64) -> Option<Arc<str>> {
-        // The lowest bits are marks of a collection.
-        self.dump.types().name(self.memory().u64(object).ok()? & !7)
+        self.dump.types().name(self.memory().object_type(object).ok()?)
     }
 
     fn text(self, address: u64, length: u32) -> MemoryResult<String> {
@@ -211,7 +210,7 @@ impl Heap<'_> {
         left: &mut usize,
     ) -> MemoryResult<ObjectContent> {
         let memory = self.memory();
-        let base = u64::from(memory.u32(offset(object.type_handle, 4))?);
+        let base = u64::from(memory.u32(object.type_handle.at(4))?);
         let rank = self.dump.types().rank(object.type_handle, flags)?;
         let has_bounds = base > 24;
         let lengths = if has_bounds {
@@ -222,11 +221,11 @@ impl Heap<'_> {
         } else {
             vec![object.length]
         };
-        let element = memory.u64(offset(object.type_handle, 48))?;
-        let kind = match element & 2 {
-            0 => self.dump.types().value_kind(element)?,
-            // A TypeDesc: of a pointer, and of an array in .NET Core 3.1.
-            _ => match memory.u8(element.wrapping_sub(2))? {
+        let element = memory.type_handle(object.type_handle.at(48))?;
+        let kind = match element.description() {
+            None => self.dump.types().value_kind(element)?,
+            // Of a pointer, and of an array in .NET Core 3.1.
+            Some(description) => match memory.u8(description)? {
                 0x14 | 0x1d => ValueKind::REFERENCE,
                 _ => ValueKind(0x0f),
             },
@@ -261,7 +260,7 @@ impl Heap<'_> {
     fn value(
         self,
         kind: ValueKind,
-        value_type: Option<u64>,
+        value_type: Option<TypeHandle>,
         at: u64,
         size: u64,
         depth: u32,
@@ -283,7 +282,7 @@ impl Heap<'_> {
     fn read_value(
         self,
         kind: ValueKind,
-        value_type: Option<u64>,
+        value_type: Option<TypeHandle>,
         at: u64,
         size: u64,
         depth: u32,
@@ -313,7 +312,7 @@ impl Heap<'_> {
         if address == 0 {
             return Value::Null;
         }
-        let type_handle = self.memory().u64(address).unwrap_or_default() & !7;
+        let type_handle = self.memory().object_type(address).unwrap_or_default();
         let is_text = self.dump.types().is_string(type_handle) && self.dump.types().is_type(type_handle);
         let text = is_text.then(|| {
             let length = self.memory().u32(offset(address, 8))?;
@@ -328,7 +327,7 @@ impl Heap<'_> {
 
     /// The number of elements of a buffer of a fixed size, of which the runtime has one field: `fixed`, or
     /// `[InlineArray]`; `None` of other structures.
-    fn buffer_length(self, type_handle: u64, field: &Field) -> Option<u32> {
+    fn buffer_length(self, type_handle: TypeHandle, field: &Field) -> Option<u32> {
         if field.name != "FixedElementField" {
             return self.inline_array_length(type_handle).filter(|_| field.kind.size().is_some());
         }
@@ -341,7 +340,7 @@ impl Heap<'_> {
     }
 
     /// The number of elements of a structure with the attribute `[InlineArray]`; `None` of other types.
-    pub(crate) fn inline_array_length(self, type_handle: u64) -> Option<u32> {
+    pub(crate) fn inline_array_length(self, type_handle: TypeHandle) -> Option<u32> {
         const ATTRIBUTE: &str = "System.Runtime.CompilerServices.InlineArrayAttribute";
         let module = self.dump.types().module_at(self.dump.types().module_of(type_handle).ok()?);
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
@@ -367,7 +366,7 @@ impl Heap<'_> {
 
     fn structure(
         self,
-        value_type: Option<u64>,
+        value_type: Option<TypeHandle>,
         at: u64,
         size: u64,
         depth: u32,

@@ -3,6 +3,7 @@
 use hashbrown::HashSet;
 use portable_pdb::ProgramMetadata;
 
+use crate::memory::address::TypeHandle;
 use crate::memory::offset;
 use crate::statics::Statics;
 use crate::statics::thread::ThreadStatics;
@@ -17,7 +18,11 @@ impl Statics<'_> {
     /// Returns the static fields of the loaded types that modules define, of the loaded instances of generic
     /// types, and of `others`: types of objects. Those that each thread has for itself are among them for
     /// `threads` that have used their type.
-    pub fn fields(self, others: impl IntoIterator<Item = u64>, threads: &[Thread]) -> Vec<StaticField> {
+    pub fn fields(
+        self,
+        others: impl IntoIterator<Item = TypeHandle>,
+        threads: &[Thread],
+    ) -> Vec<StaticField> {
         let threads: Vec<_> =
             threads.iter().filter_map(|thread| self.thread_statics(thread).ok().flatten()).collect();
         let mut seen = HashSet::new();
@@ -34,7 +39,7 @@ impl Statics<'_> {
     }
 
     /// Returns the static fields of a type as [`fields`](Self::fields) does.
-    pub fn fields_of(self, type_handle: u64, threads: &[Thread]) -> Vec<StaticField> {
+    pub fn fields_of(self, type_handle: TypeHandle, threads: &[Thread]) -> Vec<StaticField> {
         let threads: Vec<_> =
             threads.iter().filter_map(|thread| self.thread_statics(thread).ok().flatten()).collect();
         let mut fields = Vec::new();
@@ -43,8 +48,8 @@ impl Statics<'_> {
     }
 
     /// Returns the types that modules define or have instances of, and others.
-    fn types_with_fields(self, others: impl IntoIterator<Item = u64>) -> Vec<u64> {
-        let mut types: Vec<u64> = others.into_iter().take(MAX_TYPES).collect();
+    fn types_with_fields(self, others: impl IntoIterator<Item = TypeHandle>) -> Vec<TypeHandle> {
+        let mut types: Vec<TypeHandle> = others.into_iter().take(MAX_TYPES).collect();
         // Modules with JIT-compiled code only are found through their types.
         for of in &types {
             self.dump.types().module(*of);
@@ -74,7 +79,12 @@ impl Statics<'_> {
         }
     }
 
-    fn add_static_fields(self, type_handle: u64, threads: &[ThreadStatics], fields: &mut Vec<StaticField>) {
+    fn add_static_fields(
+        self,
+        type_handle: TypeHandle,
+        threads: &[ThreadStatics],
+        fields: &mut Vec<StaticField>,
+    ) {
         let Ok(Some(places)) = self.places(type_handle) else { return };
         let mut of_threads = Vec::new();
         for field in self.dump.types().own_fields(type_handle).unwrap_or_default() {
@@ -99,7 +109,7 @@ impl Statics<'_> {
 
     fn add_fields_of_threads(
         self,
-        type_handle: u64,
+        type_handle: TypeHandle,
         of_type: &[Field],
         threads: &[ThreadStatics],
         fields: &mut Vec<StaticField>,

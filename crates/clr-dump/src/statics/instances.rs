@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::memory::address::TypeHandle;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::layout::InstanceTable;
 use crate::statics::Statics;
@@ -25,16 +26,16 @@ const MAX_ARRAYS: usize = 4;
 
 impl Statics<'_> {
     /// Returns the loaded instance of a generic structure with the given name.
-    pub(crate) fn instance_named(self, name: &str) -> Option<u64> {
+    pub(crate) fn instance_named(self, name: &str) -> Option<TypeHandle> {
         self.dump.structures.get_or_init(|| self.read_structures()).get(name).copied()
     }
 
-    fn read_structures(self) -> HashMap<Arc<str>, u64> {
+    fn read_structures(self) -> HashMap<Arc<str>, TypeHandle> {
         let mut structures = HashMap::new();
         for module in self.dump.types().modules() {
             for of in self.instances(module.address, MAX_STRUCTURES).unwrap_or_default() {
                 let is_structure =
-                    self.memory().u32(of).is_ok_and(|flags| is_instance(flags) && is_value(flags));
+                    self.memory().u32(of.get()).is_ok_and(|flags| is_instance(flags) && is_value(flags));
                 if is_structure
                     && structures.len() < MAX_STRUCTURES
                     && let Some(name) = self.dump.types().name(of)
@@ -51,7 +52,7 @@ impl Statics<'_> {
     ///
     /// # Errors
     /// If the memory lacks the table.
-    pub(crate) fn instances(self, module: u64, most: usize) -> MemoryResult<Vec<u64>> {
+    pub(crate) fn instances(self, module: u64, most: usize) -> MemoryResult<Vec<TypeHandle>> {
         let memory = self.memory();
         let Some(of) = self.runtime().layout.module.instances else { return Ok(Vec::new()) };
         let at = match of {
@@ -93,10 +94,9 @@ fn read_buckets(
     buckets: u64,
     count: u64,
     most: usize,
-    types: &mut Vec<u64>,
+    types: &mut Vec<TypeHandle>,
 ) -> MemoryResult<()> {
     const HOT: u64 = 1;
-    const DESCRIPTION: u64 = 2;
     let size = usize::try_from(count.min(MAX_BUCKETS).saturating_mul(8)).unwrap_or_default();
     for bucket in memory.bytes(buckets, size)?.as_chunks().0 {
         let mut entry = u64::from_le_bytes(*bucket);
@@ -106,11 +106,11 @@ fn read_buckets(
                 return Ok(());
             }
             let [handle, next] = memory.words(entry)?;
-            types.push(handle & !HOT);
+            types.push(TypeHandle::new(handle & !HOT));
             entry = next;
         }
     }
-    types.retain(|handle| handle & DESCRIPTION == 0);
+    types.retain(|handle| handle.description().is_none());
     Ok(())
 }
 
@@ -145,7 +145,13 @@ mod tests {
         most: usize,
     ) -> Vec<u64> {
         let runtime = Runtime::of_slots(layout, &[]);
-        Dump::new(memory, &runtime).statics().instances(MODULE, most).unwrap()
+        Dump::new(memory, &runtime)
+            .statics()
+            .instances(MODULE, most)
+            .unwrap()
+            .into_iter()
+            .map(TypeHandle::get)
+            .collect()
     }
 
     #[test]

@@ -12,6 +12,7 @@
 
 use std::ops::Range;
 
+use crate::memory::address::TypeHandle;
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::layout::StaticFields;
 use crate::statics::Statics;
@@ -128,13 +129,13 @@ impl Statics<'_> {
     pub(crate) fn thread_places(
         self,
         statics: &ThreadStatics,
-        type_handle: u64,
+        type_handle: TypeHandle,
     ) -> MemoryResult<ThreadPlaces> {
         let memory = self.memory();
         match &statics.data {
             ThreadData::Indexed(data) => {
-                let auxiliary = memory.u64(offset(type_handle, AUXILIARY))?;
-                if memory.u64(auxiliary.wrapping_sub(8))? != type_handle {
+                let auxiliary = memory.u64(type_handle.at(AUXILIARY))?;
+                if memory.u64(auxiliary.wrapping_sub(8))? != type_handle.get() {
                     return Ok(ThreadPlaces::default());
                 }
                 let index = |before: u64| memory.u32(auxiliary.wrapping_sub(before));
@@ -216,12 +217,17 @@ impl Statics<'_> {
 
     /// Returns the handle of the references and the address of the other fields that a thread has for a type:
     /// in ThreadLocalModule, or in the type's entry there.
-    fn module_data(self, modules: u64, count: u64, type_handle: u64) -> MemoryResult<Option<(u64, u64)>> {
+    fn module_data(
+        self,
+        modules: u64,
+        count: u64,
+        type_handle: TypeHandle,
+    ) -> MemoryResult<Option<(u64, u64)>> {
         let memory = self.memory();
         let StaticFields::DomainLocalModule(place) = self.runtime().layout.types.static_fields else {
             return Ok(None);
         };
-        let local = memory.u64(offset(memory.u64(offset(type_handle, MODULE))?, place))?;
+        let local = memory.u64(offset(memory.u64(type_handle.at(MODULE))?, place))?;
         if local == 0 {
             return Ok(None);
         }
@@ -277,7 +283,7 @@ mod tests {
         let runtime = Runtime::of_slots(&NET_9, &[]);
         let dump = Dump::new(memory, &runtime);
         let statics = dump.statics().thread_statics(&Thread::at(THREAD)).unwrap()?;
-        Some(dump.statics().thread_places(&statics, TYPE).unwrap())
+        Some(dump.statics().thread_places(&statics, TypeHandle::new(TYPE)).unwrap())
     }
 
     #[test]

@@ -8,6 +8,7 @@ use hashbrown::HashSet;
 use crate::code::map::{Code, CodeOrigin};
 use crate::dump::view;
 use crate::heap::regions::is_moving;
+use crate::memory::address::MethodDesc;
 use crate::memory::{MemoryResult, Missing, offset};
 use crate::runtime::layout::Thrown;
 use crate::threads::thread::Thread;
@@ -76,9 +77,9 @@ pub struct ThreadExceptions {
 pub struct ExceptionFrame {
     /// The instruction pointer.
     pub ip: u64,
-    /// The method, with the code at the instruction pointer if the memory has it; zero where the runtime has
+    /// The method, with the code at the instruction pointer if the memory has it; null where the runtime has
     /// no MethodDesc.
-    pub method_desc: u64,
+    pub method_desc: MethodDesc,
     /// The managed code at the address.
     pub code: Option<Code>,
 }
@@ -204,7 +205,7 @@ impl Exceptions<'_> {
     /// the memory lacks it.
     fn reference_field(self, address: u64, names: &[&str]) -> Option<u64> {
         let memory = self.memory();
-        let type_handle = memory.u64(address).ok()? & !7;
+        let type_handle = memory.object_type(address).ok()?;
         let fields = self.dump.types().fields(type_handle);
         let field = fields.iter().find(|field| names.contains(&&*field.name))?;
         memory.u64(offset(address, u64::from(field.offset).wrapping_add(8))).ok()
@@ -214,7 +215,7 @@ impl Exceptions<'_> {
     fn elements(self, address: u64, depth: u32) -> Option<Vec<u64>> {
         let depth = depth.checked_sub(1).filter(|_| address != 0)?;
         let memory = self.memory();
-        if self.dump.types().is_array(memory.u64(address).ok()? & !7) {
+        if self.dump.types().is_array(memory.object_type(address).ok()?) {
             let length = memory.u32(offset(address, 8)).ok()?;
             let most = u32::try_from(MAX_EXCEPTIONS).unwrap_or(u32::MAX);
             let element =
@@ -227,8 +228,7 @@ impl Exceptions<'_> {
 
     fn exception(self, address: u64) -> Exception {
         let memory = self.memory();
-        // The lowest bits are marks of a collection.
-        let type_handle = memory.u64(address).map(|word| word & !7);
+        let type_handle = memory.object_type(address);
         let identity = type_handle.and_then(|handle| self.dump.types().derives_from_exception(handle));
         let identity = match identity {
             Ok(true) => Identity::Exception,
@@ -296,7 +296,7 @@ impl Exceptions<'_> {
             let at = offset(array, index.wrapping_mul(32).wrapping_add(32));
             let [ip, _, method_desc] = memory.words(at)?;
             let code = self.runtime().code().find(memory, ip).ok().flatten();
-            frames.push(ExceptionFrame { ip, method_desc, code });
+            frames.push(ExceptionFrame { ip, method_desc: MethodDesc::new(method_desc), code });
         }
         Ok(frames)
     }
@@ -311,7 +311,7 @@ impl Exceptions<'_> {
             let ip = memory.u64(offset(array, index.wrapping_mul(8).wrapping_add(16)))?;
             if ip != SEPARATOR {
                 let code = self.runtime().managed(memory, FramePosition::Caller.lookup_address(ip));
-                frames.push(ExceptionFrame { ip, method_desc: 0, code });
+                frames.push(ExceptionFrame { ip, method_desc: MethodDesc::default(), code });
             }
         }
         Ok(frames)

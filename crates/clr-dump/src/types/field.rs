@@ -8,6 +8,7 @@ use hashbrown::HashSet;
 use portable_pdb::ProgramMetadata;
 
 use crate::aot::names;
+use crate::memory::address::TypeHandle;
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::module::Module;
 use crate::types::Types;
@@ -33,11 +34,11 @@ pub struct Field {
     /// The field's name, as the compiler writes it.
     pub name: String,
     /// The type that declares it.
-    pub declaring_type: u64,
+    pub declaring_type: TypeHandle,
     /// The kind of its values.
     pub kind: ValueKind,
     /// The type of its values, where it is a structure and the memory has the way to it.
-    pub value_type: Option<u64>,
+    pub value_type: Option<TypeHandle>,
     /// The type of a structure or an enumeration in signature notation, used in place of a missing
     /// `value_type`.
     pub type_text: Option<String>,
@@ -107,7 +108,7 @@ pub struct StaticField {
     /// The field.
     pub field: Field,
     /// The type that has it: an instance of a generic type has its own.
-    pub type_handle: u64,
+    pub type_handle: TypeHandle,
     /// The address of the value; for a structure, the address of the reference to its box.
     pub address: u64,
     /// The id in the system of the thread that has this value (`[ThreadStatic]`); `None` if all threads have it.
@@ -117,7 +118,7 @@ pub struct StaticField {
 impl Types<'_> {
     /// Returns the instance fields of a type, base types first. Fields are missing where the memory lacks
     /// their description.
-    pub fn fields(self, type_handle: u64) -> Vec<Field> {
+    pub fn fields(self, type_handle: TypeHandle) -> Vec<Field> {
         let mut fields = Vec::new();
         for of in self.type_and_bases(type_handle).into_iter().rev() {
             let own = self.own_fields(of).unwrap_or_default().into_iter();
@@ -128,26 +129,26 @@ impl Types<'_> {
     }
 
     /// Returns a type and its base types, up to the first that the memory lacks.
-    pub(crate) fn type_and_bases(self, type_handle: u64) -> Vec<u64> {
+    pub(crate) fn type_and_bases(self, type_handle: TypeHandle) -> Vec<TypeHandle> {
         let mut types = Vec::new();
         let mut of = type_handle;
-        while of != 0 && types.len() < MAX_BASES && !types.contains(&of) {
+        while !of.is_null() && types.len() < MAX_BASES && !types.contains(&of) {
             types.push(of);
             of = self.base_type(of).unwrap_or_default();
         }
         types
     }
 
-    /// The base type of a type; zero for a root type.
-    pub(crate) fn base_type(self, type_handle: u64) -> MemoryResult<u64> {
+    /// The base type of a type; null for a root type.
+    pub(crate) fn base_type(self, type_handle: TypeHandle) -> MemoryResult<TypeHandle> {
         match self.runtime().native_aot() {
             Some(_) => names::base_type(self.memory(), type_handle),
-            None => self.memory().u64(offset(type_handle, BASE_TYPE)),
+            None => self.memory().type_handle(type_handle.at(BASE_TYPE)),
         }
     }
 
     /// Returns the fields that a type declares, static ones as well.
-    pub(crate) fn own_fields(self, type_handle: u64) -> MemoryResult<Vec<Field>> {
+    pub(crate) fn own_fields(self, type_handle: TypeHandle) -> MemoryResult<Vec<Field>> {
         let memory = self.memory();
         let module = self.module_at(self.module_of(type_handle)?);
         let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
@@ -198,9 +199,9 @@ impl Types<'_> {
         self,
         module: &Module,
         metadata: &ProgramMetadata<'_>,
-        type_handle: u64,
+        type_handle: TypeHandle,
         signature: &[u8],
-    ) -> Option<u64> {
+    ) -> Option<TypeHandle> {
         match signature::value_type(signature)? {
             signature::ValueType::Defined(row) => self.defined_type(module.address, row),
             signature::ValueType::Referenced(row) => {
@@ -209,7 +210,7 @@ impl Types<'_> {
             signature::ValueType::Argument(number) => {
                 let arguments = self.arguments(type_handle).ok()?;
                 let argument = arguments.get(usize::try_from(number).ok()?).copied()?;
-                (argument & 2 == 0).then_some(argument)
+                argument.description().is_none().then_some(argument)
             }
             signature::ValueType::Instance => {
                 let arguments = self.argument_names(type_handle);
@@ -223,24 +224,25 @@ impl Types<'_> {
     }
 
     /// The names of a type's arguments; empty if the memory lacks any of them.
-    fn argument_names(self, type_handle: u64) -> Vec<signature::Argument> {
-        let argument = |handle: &u64| {
+    fn argument_names(self, type_handle: TypeHandle) -> Vec<signature::Argument> {
+        let argument = |handle: &TypeHandle| {
             let name = self.name(*handle)?.to_string();
-            let is_reference = *handle & 2 == 0 && self.value_kind(*handle).ok()? == ValueKind::REFERENCE;
+            let is_reference =
+                handle.description().is_none() && self.value_kind(*handle).ok()? == ValueKind::REFERENCE;
             Some(signature::Argument { name, is_reference })
         };
-        let is_generic = self.memory().u32(type_handle).is_ok_and(is_instance);
+        let is_generic = self.memory().u32(type_handle.get()).is_ok_and(is_instance);
         let arguments = if is_generic { self.arguments(type_handle).unwrap_or_default() } else { Vec::new() };
         arguments.iter().map(argument).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// Returns the MethodTable of a type that a module defines; `None` if it is not loaded.
-    pub(crate) fn defined_type(self, module: u64, row: u32) -> Option<u64> {
+    pub(crate) fn defined_type(self, module: u64, row: u32) -> Option<TypeHandle> {
         self.mapped_type(offset(module, self.runtime().layout.module.defined_types), row)
     }
 
     /// Looks up a row in a map of a module, which has parts.
-    fn mapped_type(self, mut map: u64, row: u32) -> Option<u64> {
+    fn mapped_type(self, mut map: u64, row: u32) -> Option<TypeHandle> {
         let memory = self.memory();
         let mut row = u64::from(row);
         for _ in 0..MAX_PARTS {
@@ -248,8 +250,8 @@ impl Types<'_> {
             let count = u64::from(memory.u32(offset(map, 16)).ok()?);
             if row < count {
                 // The lowest bits are flags.
-                let of = memory.u64(offset(table, row.wrapping_mul(8))).ok()? & !7;
-                return Some(of).filter(|of| *of != 0);
+                let of = memory.object_type(offset(table, row.wrapping_mul(8))).ok()?;
+                return Some(of).filter(|of| !of.is_null());
             }
             row = row.saturating_sub(count);
             map = Some(next).filter(|next| *next != 0)?;
@@ -258,8 +260,8 @@ impl Types<'_> {
     }
 
     /// Returns the kind of the values of a type.
-    pub(crate) fn value_kind(self, type_handle: u64) -> MemoryResult<ValueKind> {
-        let flags = self.memory().u32(type_handle)?;
+    pub(crate) fn value_kind(self, type_handle: TypeHandle) -> MemoryResult<ValueKind> {
+        let flags = self.memory().u32(type_handle.get())?;
         Ok(match flags & 0xc_0000 {
             0x4_0000 if flags & 0x6_0000 == 0x6_0000 => {
                 let kind = self.runtime().layout.types.kind;
@@ -271,12 +273,12 @@ impl Types<'_> {
     }
 
     /// Returns true if a type is `System.Exception` or derives from it.
-    pub(crate) fn derives_from_exception(self, type_handle: u64) -> MemoryResult<bool> {
+    pub(crate) fn derives_from_exception(self, type_handle: TypeHandle) -> MemoryResult<bool> {
         let (memory, runtime) = (self.memory(), self.runtime());
         let base = runtime.exception_type(memory)?;
         let mut of = type_handle;
         for _ in 0..MAX_BASES {
-            if of == base || of == 0 {
+            if of == base || of.is_null() {
                 return Ok(of == base);
             }
             of = self.base_type(of)?;

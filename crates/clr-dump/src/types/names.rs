@@ -16,6 +16,7 @@ use portable_pdb::ProgramMetadata;
 pub(crate) use self::method_table::{HAS_COMPONENT_SIZE, MODULE, is_instance, is_value};
 use self::method_table::{is_array, is_vector};
 use crate::code::map::{Code, CodeOrigin};
+use crate::memory::address::{MethodDesc, TypeHandle};
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::module::Module;
 use crate::types::Types;
@@ -85,27 +86,25 @@ impl Types<'_> {
     }
 
     /// Returns a method by the address of its MethodDesc.
-    pub(crate) fn method_of(self, method_desc: u64) -> MemoryResult<Method> {
+    pub(crate) fn method_of(self, method_desc: MethodDesc) -> MemoryResult<Method> {
         const DYNAMIC: u16 = 7;
         let memory = self.memory();
-        if memory.u16(offset(method_desc, 6))? & 7 == DYNAMIC {
+        if memory.u16(method_desc.at(6))? & 7 == DYNAMIC {
             return Ok(Method { module: None, token: None, name: None });
         }
-        let index = u64::from(memory.u8(offset(method_desc, 2))?);
-        let chunk = method_desc.wrapping_sub(index.wrapping_mul(8).wrapping_add(24));
-        let method_table = memory.u64(chunk)?;
+        let chunk = self.chunk(method_desc)?;
+        let method_table = memory.type_handle(chunk)?;
         let low_bits = self.runtime().layout.method_row_bits;
         let part = |at: u64, bits: u32| memory.u16(at).map(|part| u32::from(part) & !(u32::MAX << bits));
         let high = part(offset(chunk, 18), 24_u32.saturating_sub(low_bits))?;
-        let row = high << low_bits | part(method_desc, low_bits)?;
+        let row = high << low_bits | part(method_desc.get(), low_bits)?;
         let module = self.module_at(self.module_of(method_table)?);
         let name = self.method_name(&module, method_table, row);
         Ok(Method { module: Some(module), token: Some(0x0600_0000 | row), name })
     }
 
     /// Returns a method by an address that can be wrong: `None` if its type does not declare it.
-    pub(crate) fn checked_method(self, method_desc: u64) -> Option<Method> {
-        let memory = self.memory();
+    pub(crate) fn checked_method(self, method_desc: MethodDesc) -> Option<Method> {
         let method = self.method_of(method_desc).ok()?;
         let Some((module, token)) = method.module.as_ref().zip(method.token) else { return Some(method) };
         if module.size == 0 && module.metadata.is_none() {
@@ -114,9 +113,8 @@ impl Types<'_> {
         if let Some(metadata) =
             module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok())
         {
-            let index = u64::from(memory.u8(offset(method_desc, 2)).ok()?);
-            let chunk = method_desc.wrapping_sub(index.wrapping_mul(8).wrapping_add(24));
-            let type_row = self.type_row(memory.u64(chunk).ok()?).ok()?;
+            let method_table = self.memory().type_handle(self.chunk(method_desc).ok()?).ok()?;
+            let type_row = self.type_row(method_table).ok()?;
             if metadata.method(token & 0x00ff_ffff).ok()?.type_row != type_row {
                 return None;
             }
@@ -124,7 +122,13 @@ impl Types<'_> {
         Some(method)
     }
 
-    fn method_name(self, module: &Module, method_table: u64, row: u32) -> Option<MethodName> {
+    /// The address of the MethodDescChunk that a MethodDesc is in. It begins with the method's type.
+    pub(crate) fn chunk(self, method_desc: MethodDesc) -> MemoryResult<u64> {
+        let index = u64::from(self.memory().u8(method_desc.at(2))?);
+        Ok(method_desc.get().wrapping_sub(index.wrapping_mul(8).wrapping_add(24)))
+    }
+
+    fn method_name(self, module: &Module, method_table: TypeHandle, row: u32) -> Option<MethodName> {
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
         let method = metadata.method(row).ok()?;
         let type_name = match self.name(method_table) {
@@ -164,7 +168,7 @@ impl Types<'_> {
 
     /// Returns the name of a type, given its MethodTable address or type handle, as the runtime writes it:
     /// ``System.Collections.Generic.List`1[System.Int32]``. `None` if the memory lacks it.
-    pub fn name(self, type_handle: u64) -> Option<Arc<str>> {
+    pub fn name(self, type_handle: TypeHandle) -> Option<Arc<str>> {
         if let Some(name) = self.dump.types.borrow().get(&type_handle) {
             return name.clone();
         }
@@ -180,14 +184,14 @@ impl Types<'_> {
 
     /// Returns the name of a type as the runtime writes it in its events: a nested type without its enclosing
     /// types, though they are in type arguments. `None` if the memory lacks it.
-    pub fn event_name(self, type_handle: u64) -> Option<String> {
+    pub fn event_name(self, type_handle: TypeHandle) -> Option<String> {
         let memory = self.memory();
         let (mut of, mut ranks) = (type_handle, Vec::new());
-        let mut flags = memory.u32(of).ok()?;
+        let mut flags = memory.u32(of.get()).ok()?;
         while self.is_of_array(flags) && ranks.len() < MAX_ARRAY_NESTING {
             ranks.push(self.rank(of, flags).ok()?);
-            of = memory.u64(offset(of, self.element_type())).ok()?;
-            flags = memory.u32(of).ok()?;
+            of = memory.type_handle(of.at(self.element_type())).ok()?;
+            flags = memory.u32(of.get()).ok()?;
         }
         let name = self.name(of)?;
         let arguments = name.find('[').unwrap_or(name.len());
@@ -202,7 +206,7 @@ impl Types<'_> {
     }
 
     /// Returns the module of a type; `None` if the memory lacks the way to it.
-    pub fn module(self, type_handle: u64) -> Option<Arc<Module>> {
+    pub fn module(self, type_handle: TypeHandle) -> Option<Arc<Module>> {
         if self.runtime().is_native_aot() {
             return self.aot_module(type_handle).ok().flatten();
         }
@@ -211,32 +215,31 @@ impl Types<'_> {
     }
 
     /// Returns true if a type is of a module that was made in memory.
-    pub fn is_dynamic(self, type_handle: u64) -> bool {
+    pub fn is_dynamic(self, type_handle: TypeHandle) -> bool {
         let module = self.module_of(type_handle).ok().filter(|_| !self.runtime().is_native_aot());
         module.is_some_and(|module| self.module_at(module).is_dynamic)
     }
 
-    fn read_type(self, handle: u64, depth: u32, left: &mut usize) -> Option<String> {
+    fn read_type(self, handle: TypeHandle, depth: u32, left: &mut usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
         *left = left.checked_sub(1)?;
         let memory = self.memory();
-        if handle & 2 != 0 {
-            // A TypeDesc: of a pointer or a reference, and of an array in .NET Core 3.1.
-            let description = handle.wrapping_sub(2);
+        if let Some(description) = handle.description() {
+            // Of a pointer or a reference, and of an array in .NET Core 3.1.
             let suffix = match memory.u8(description).ok()? {
                 0x0f => "*",
                 0x10 => "&",
                 0x1d => "[]",
-                0x14 => return self.read_type(memory.u64(offset(description, 8)).ok()?, depth, left),
+                0x14 => return self.read_type(memory.type_handle(offset(description, 8)).ok()?, depth, left),
                 _ => return None,
             };
-            let of = memory.u64(offset(description, 16)).ok()?;
+            let of = memory.type_handle(offset(description, 16)).ok()?;
             return Some([&*self.read_type(of, depth, left)?, suffix].concat());
         }
-        let flags = memory.u32(handle).ok()?;
+        let flags = memory.u32(handle.get()).ok()?;
         if is_array(flags) {
             let rank = self.rank(handle, flags).ok()?;
-            let of = self.read_type(memory.u64(offset(handle, 48)).ok()?, depth, left)?;
+            let of = self.read_type(memory.type_handle(handle.at(48)).ok()?, depth, left)?;
             // A one-dimensional array with any lower bound.
             let dimensions = match rank {
                 1 if !is_vector(flags) => "*".to_owned(),

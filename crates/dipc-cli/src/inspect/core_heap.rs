@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use clr_dump::{Dump, HandleKind, Handles, HeapObject, HeapVisitor, HeapWalk, ValueKind};
+use clr_dump::{Dump, HandleKind, Handles, HeapObject, HeapVisitor, HeapWalk, TypeHandle, ValueKind};
 use gcdump::{HeapGraph, MemoryCompleteness, MemoryGraphBuilder, MemoryType, RootKind};
 
 use crate::exit::{Exit, Failure};
@@ -71,7 +71,7 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<MemoryHeap
         builder: MemoryGraphBuilder::new(8, pid),
         dependents: handles.as_ref().map(dependents).unwrap_or_default(),
         types: BTreeSet::new(),
-        recent_types: [0; 8],
+        recent_types: [TypeHandle::default(); 8],
         words: words.into_iter().peekable(),
         on_stacks: Vec::new(),
         frozen: dump.heap().frozen_objects().unwrap_or_default(),
@@ -167,9 +167,9 @@ struct Reader {
     builder: MemoryGraphBuilder,
     /// The objects that dependent handles keep alive, by the object that they depend on.
     dependents: BTreeMap<u64, Vec<u64>>,
-    types: BTreeSet<u64>,
+    types: BTreeSet<TypeHandle>,
     /// The last types that were not among these.
-    recent_types: [u64; 8],
+    recent_types: [TypeHandle; 8],
     /// Words of stacks, in ascending order like the objects.
     words: std::iter::Peekable<std::vec::IntoIter<u64>>,
     /// Objects that words of stacks point into.
@@ -204,7 +204,7 @@ impl HeapVisitor for Reader {
             self.types.insert(object.type_handle);
         }
         self.bytes = self.bytes.saturating_add(object.size);
-        self.builder.add_object(object.address, object.type_handle, object.size);
+        self.builder.add_object(object.address, object.type_handle.get(), object.size);
         for dependent in self.dependents.get(&object.address).into_iter().flatten() {
             self.builder.add_reference(*dependent);
         }
@@ -274,7 +274,7 @@ fn add_finalizable(dump: &Dump<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
 }
 
 /// Adds the static fields that refer to objects.
-fn add_statics(dump: &Dump<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraphBuilder) {
+fn add_statics(dump: &Dump<'_>, types: &BTreeSet<TypeHandle>, builder: &mut MemoryGraphBuilder) {
     let mut sorted: Vec<_> = types.iter().copied().collect();
     sorted.sort_unstable();
     for field in dump.statics().fields(sorted, &[]) {
@@ -283,25 +283,28 @@ fn add_statics(dump: &Dump<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraph
         }
         let Some((target, of)) = dump.heap().reference_at(field.address) else { continue };
         let owner = dump.types().name(field.type_handle);
-        builder.add_static(owner.as_deref(), &field.field.name, of, target);
+        builder.add_static(owner.as_deref(), &field.field.name, of.get(), target);
     }
 }
 
 /// The name of a type of a module that was made in memory.
-pub(crate) fn dynamic_type(type_handle: u64) -> String {
-    format!("(dynamic module) {type_handle:#x}")
+pub(crate) fn dynamic_type(type_handle: TypeHandle) -> String {
+    format!("(dynamic module) {type_handle}")
 }
 
 /// Describes the types of the objects, and their modules.
-fn add_types(dump: &Dump<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraphBuilder) {
+fn add_types(dump: &Dump<'_>, types: &BTreeSet<TypeHandle>, builder: &mut MemoryGraphBuilder) {
     let mut modules = BTreeMap::new();
-    for &id in types {
-        let (name, whole_name) = match (dump.types().event_name(id), dump.types().name(id)) {
+    for &type_handle in types {
+        let (name, whole_name) = match (dump.types().event_name(type_handle), dump.types().name(type_handle))
+        {
             (Some(name), Some(whole_name)) => (name, whole_name.to_string()),
-            _ if dump.types().is_dynamic(id) => (dynamic_type(id), dynamic_type(id)),
+            _ if dump.types().is_dynamic(type_handle) => {
+                (dynamic_type(type_handle), dynamic_type(type_handle))
+            }
             _ => continue,
         };
-        let module_id = match dump.types().module(id) {
+        let module_id = match dump.types().module(type_handle) {
             Some(module) => {
                 let id = module.address;
                 modules.entry(id).or_insert(module);
@@ -309,7 +312,8 @@ fn add_types(dump: &Dump<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraphBu
             }
             None => 0,
         };
-        let is_array = dump.types().is_array(id);
+        let is_array = dump.types().is_array(type_handle);
+        let id = type_handle.get();
         builder.add_type(MemoryType { id, module_id, name: &name, whole_name: &whole_name, is_array });
     }
     // Objects with static fields do not belong to a module.

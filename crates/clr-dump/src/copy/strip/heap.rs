@@ -9,6 +9,7 @@ use crate::awaits::async_type::STATES;
 use crate::copy::kept::{CHUNK, Recorder};
 use crate::dump::Dump;
 use crate::heap::{HeapObject, HeapVisitor};
+use crate::memory::address::TypeHandle;
 use crate::memory::core_file::CoreFile;
 use crate::memory::{Memory, offset};
 use crate::types::field::{Field, ValueKind};
@@ -103,9 +104,9 @@ struct HeapReader<'r, 'm> {
     recorder: &'r Recorder<'m>,
     names: &'r Dump<'r>,
     numbers: Numbers,
-    shapes: HashMap<u64, Shape>,
+    shapes: HashMap<TypeHandle, Shape>,
     /// The parts of objects of a type, or of the elements of arrays of it; types without any are missing.
-    parts: HashMap<u64, Parts>,
+    parts: HashMap<TypeHandle, Parts>,
     /// The first object of each type.
     examples: Vec<HeapObject>,
     /// The addresses of code that delegates call.
@@ -119,8 +120,8 @@ impl HeapReader<'_, '_> {
             return *shape;
         }
         let memory: &dyn Memory = self.recorder;
-        let flags = memory.u32(object.type_handle).unwrap_or_default();
-        let base = u64::from(memory.u32(offset(object.type_handle, 4)).unwrap_or_default());
+        let flags = memory.u32(object.type_handle.get()).unwrap_or_default();
+        let base = u64::from(memory.u32(object.type_handle.at(4)).unwrap_or_default());
         let shape = if flags & HAS_COMPONENT_SIZE == 0 {
             match self.names.types().derives_from_exception(object.type_handle) {
                 Ok(true) => Shape::Exception,
@@ -143,13 +144,13 @@ impl HeapReader<'_, '_> {
         shape
     }
 
-    fn find_parts(&mut self, type_handle: u64, flags: u32, base: u64) {
+    fn find_parts(&mut self, type_handle: TypeHandle, flags: u32, base: u64) {
         let memory: &dyn Memory = self.recorder;
         let (of, size, element) = if flags & HAS_COMPONENT_SIZE == 0 {
             (type_handle, base.saturating_sub(16), 0)
         } else {
             let element = u64::from(flags & 0xffff);
-            (memory.u64(offset(type_handle, ELEMENT_TYPE)).unwrap_or_default(), element, element)
+            (memory.type_handle(type_handle.at(ELEMENT_TYPE)).unwrap_or_default(), element, element)
         };
         // Arrays of references have a word for each.
         let mut parts = Parts { element, ..Parts::default() };
@@ -162,7 +163,7 @@ impl HeapReader<'_, '_> {
     }
 
     /// Adds the parts in the fields of a type, which are at `place`.
-    fn add_parts(&self, of: u64, place: Range<u64>, depth: u32, parts: &mut Parts) {
+    fn add_parts(&self, of: TypeHandle, place: Range<u64>, depth: u32, parts: &mut Parts) {
         if self.is_inline_array(of) {
             parts.buffers.push(place);
             return;
@@ -189,9 +190,9 @@ impl HeapReader<'_, '_> {
     }
 
     /// Returns true for an `[InlineArray]` of numbers, characters or structures without references.
-    fn is_inline_array(&self, type_handle: u64) -> bool {
+    fn is_inline_array(&self, type_handle: TypeHandle) -> bool {
         let memory: &dyn Memory = self.recorder;
-        let flags = memory.u32(type_handle).unwrap_or(u32::MAX);
+        let flags = memory.u32(type_handle.get()).unwrap_or(u32::MAX);
         is_value(flags)
             && flags & self.contains_pointers() == 0
             && self.names.heap().inline_array_length(type_handle).is_some()
@@ -258,7 +259,7 @@ impl HeapReader<'_, '_> {
     /// The address of the first element of an array; `None` for other objects.
     fn first_element(&self, object: &HeapObject) -> Option<u64> {
         let memory: &dyn Memory = self.recorder;
-        let [flags, base] = [0, 4].map(|at| memory.u32(offset(object.type_handle, at)).unwrap_or_default());
+        let [flags, base] = [0, 4].map(|at| memory.u32(object.type_handle.at(at)).unwrap_or_default());
         (flags & HAS_COMPONENT_SIZE != 0).then(|| offset(object.address, u64::from(base).saturating_sub(8)))
     }
 
@@ -283,8 +284,8 @@ impl HeapReader<'_, '_> {
         self.names.runtime().layout.types.contains_pointers
     }
 
-    fn is_delegate(&self, type_handle: u64) -> bool {
-        let is_base = |of: &u64| self.names.types().name(*of).as_deref() == Some("System.Delegate");
+    fn is_delegate(&self, type_handle: TypeHandle) -> bool {
+        let is_base = |of: &TypeHandle| self.names.types().name(*of).as_deref() == Some("System.Delegate");
         self.names.types().type_and_bases(type_handle).iter().any(is_base)
     }
 
@@ -293,7 +294,7 @@ impl HeapReader<'_, '_> {
         let memory: &dyn Memory = self.recorder;
         let array = |address: u64, has_references: bool| {
             let object = self.names.heap().object_at(address)?;
-            let flags = memory.u32(object.type_handle).ok()?;
+            let flags = memory.u32(object.type_handle.get()).ok()?;
             (self.names.types().is_of_array(flags)
                 && (flags & self.contains_pointers() != 0) == has_references)
                 .then_some(object)

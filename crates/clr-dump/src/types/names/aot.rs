@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{MAX_DEPTH, Method, MethodName};
 use crate::aot::names::{self, AotNames, Owner};
-use crate::memory::{MemoryResult, offset};
+use crate::memory::MemoryResult;
+use crate::memory::address::TypeHandle;
 use crate::runtime::module::Module;
 use crate::types::Types;
 
@@ -37,12 +38,12 @@ impl<'d> Types<'d> {
     }
 
     /// The assembly of a type of a NativeAOT program: the assembly of its element type or of its definition.
-    pub(super) fn aot_module(self, type_handle: u64) -> MemoryResult<Option<Arc<Module>>> {
+    pub(super) fn aot_module(self, type_handle: TypeHandle) -> MemoryResult<Option<Arc<Module>>> {
         let mut of = type_handle;
         for _ in 0..MAX_DEPTH {
-            let flags = self.memory().u32(of)?;
+            let flags = self.memory().u32(of.get())?;
             if names::suffix(self.memory(), of, flags)?.is_some() {
-                of = self.memory().u64(offset(of, self.element_type()))?;
+                of = self.memory().type_handle(of.at(self.element_type()))?;
                 continue;
             }
             if let Some((definition, _)) = self.aot_instance(of, flags)? {
@@ -54,15 +55,19 @@ impl<'d> Types<'d> {
         Ok(None)
     }
 
-    fn aot_instance(self, type_handle: u64, flags: u32) -> MemoryResult<Option<(u64, Vec<u64>)>> {
+    fn aot_instance(
+        self,
+        type_handle: TypeHandle,
+        flags: u32,
+    ) -> MemoryResult<Option<(TypeHandle, Vec<TypeHandle>)>> {
         names::instance(self.memory(), type_handle, flags, self.runtime().layout.types.optional_fields)
     }
 
     /// The name of a type that the compiler has made for the objects that have static fields. The program
     /// does not name them; no type of a program can have this name.
-    fn storage_name(self, type_handle: u64) -> Option<String> {
+    fn storage_name(self, type_handle: TypeHandle) -> Option<String> {
         let storage = self.dump.storage.get_or_init(|| {
-            let type_of = |object: u64| self.memory().u64(object).ok().map(|word| word & !7);
+            let type_of = |object: u64| self.memory().object_type(object).ok();
             let objects = self.dump.statics().objects().unwrap_or_default();
             let threads = self.runtime().threads(self.memory()).unwrap_or_default();
             let of_threads =
@@ -76,13 +81,13 @@ impl<'d> Types<'d> {
     }
 
     /// The name of a type of a program that was compiled ahead of time.
-    pub(super) fn read_aot_type(self, handle: u64, depth: u32, left: &mut usize) -> Option<String> {
+    pub(super) fn read_aot_type(self, handle: TypeHandle, depth: u32, left: &mut usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
         *left = left.checked_sub(1)?;
         let memory = self.memory();
-        let flags = memory.u32(handle).ok()?;
+        let flags = memory.u32(handle.get()).ok()?;
         if let Some(suffix) = names::suffix(memory, handle, flags).ok()? {
-            let of = memory.u64(offset(handle, self.element_type())).ok()?;
+            let of = memory.type_handle(handle.at(self.element_type())).ok()?;
             return Some([self.read_aot_type(of, depth, left)?, suffix].concat());
         }
         let Some((definition, arguments)) = self.aot_instance(handle, flags).ok()? else {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use clr_dump::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay};
+use clr_dump::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay, TypeHandle};
 use clr_events::csharp::async_method;
 use nettrace_export::Pattern;
 use serde::Serialize;
@@ -83,16 +83,16 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    fn type_name(&self, type_handle: u64) -> String {
-        type_text(self.analysis.dump.types().name(type_handle).as_deref(), type_handle)
+    fn type_name(&self, type_handle: TypeHandle) -> String {
+        type_text(self.analysis.dump.types().name(type_handle).as_deref(), type_handle.get())
     }
 
     /// The `async` method of a state machine, or its type where the compiler named it in another way.
-    fn method(&self, node: &AwaitNode, state_machine: Option<u64>) -> String {
+    fn method(&self, node: &AwaitNode, state_machine: Option<TypeHandle>) -> String {
         let of = state_machine.unwrap_or(node.type_handle);
         match self.analysis.dump.types().name(of) {
-            Some(name) => async_method(&name).unwrap_or_else(|| type_text(Some(&name), of)),
-            None => format!("{of:#x}"),
+            Some(name) => async_method(&name).unwrap_or_else(|| type_text(Some(&name), of.get())),
+            None => of.to_string(),
         }
     }
 

@@ -76,7 +76,7 @@ pub(super) fn table(analysis: &Analysis<'_>, heap: &HeapStatistics, rows: usize)
                 None if analysis.dump.types().is_dynamic(of.type_handle) => {
                     core_heap::dynamic_type(of.type_handle)
                 }
-                name => type_text(name.as_deref(), of.type_handle),
+                name => type_text(name.as_deref(), of.type_handle.get()),
             },
         ]);
     }
@@ -174,7 +174,7 @@ pub(super) fn heap_row(heap: &HeapStatistics) -> HeapRow {
     let row = |of: &clr_dump::TypeStatistics| TypeRow {
         name: of.name.as_deref().map(|name| type_text(Some(name), 0)),
         module: of.module.clone(),
-        type_handle: format!("{:#x}", of.type_handle),
+        type_handle: of.type_handle.to_string(),
         objects: of.amount.objects,
         bytes: of.amount.bytes,
     };

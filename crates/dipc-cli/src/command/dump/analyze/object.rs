@@ -91,7 +91,7 @@ fn holders(graph: &HeapGraph, address: u64) -> Holders {
 }
 
 fn type_name(dump: &Dump<'_>, object: &HeapObject) -> String {
-    type_text(dump.types().name(object.type_handle).as_deref(), object.type_handle)
+    type_text(dump.types().name(object.type_handle).as_deref(), object.type_handle.get())
 }
 
 fn text(dump: &Dump<'_>, object: &HeapObject, content: &ObjectContent, holders: Option<&Holders>) -> String {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{Dump, HeapObject, HeapVisitor, HeapWalk, ObjectContent};
+use clr_dump::{Dump, HeapObject, HeapVisitor, HeapWalk, ObjectContent, TypeHandle};
 use nettrace_export::Pattern;
 use serde::Serialize;
 
@@ -85,7 +85,7 @@ impl HeapVisitor for Sum<'_> {
 /// The types of all objects.
 #[derive(Default)]
 struct Types {
-    amounts: HashMap<u64, u64>,
+    amounts: HashMap<TypeHandle, u64>,
 }
 
 impl HeapVisitor for Types {
@@ -95,15 +95,15 @@ impl HeapVisitor for Types {
 }
 
 /// The types that the user means, with their names.
-fn chosen(dump: &Dump<'_>, types: &HashMap<u64, u64>, text: &str) -> HashMap<u64, String> {
-    let all: Vec<(u64, String, String)> = types
+fn chosen(dump: &Dump<'_>, types: &HashMap<TypeHandle, u64>, text: &str) -> HashMap<TypeHandle, String> {
+    let all: Vec<(TypeHandle, String, String)> = types
         .keys()
         .filter_map(|of| {
             let name = dump.types().name(*of)?;
-            Some((*of, type_text(Some(&name), *of), name.to_string()))
+            Some((*of, type_text(Some(&name), of.get()), name.to_string()))
         })
         .collect();
-    let with = |is_meant: &dyn Fn(&str) -> bool| -> HashMap<u64, String> {
+    let with = |is_meant: &dyn Fn(&str) -> bool| -> HashMap<TypeHandle, String> {
         let meant = all.iter().filter(|(_, csharp, name)| is_meant(csharp) || is_meant(name));
         meant.map(|(of, csharp, _)| (*of, csharp.clone())).collect()
     };
@@ -117,7 +117,7 @@ fn chosen(dump: &Dump<'_>, types: &HashMap<u64, u64>, text: &str) -> HashMap<u64
 
 /// The first objects of the chosen types, and the sums of all.
 struct List {
-    types: HashMap<u64, String>,
+    types: HashMap<TypeHandle, String>,
     most: usize,
     objects: Vec<HeapObject>,
     count: u64,

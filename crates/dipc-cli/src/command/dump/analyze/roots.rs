@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{Dump, Handle, HeapObject, HeapVisitor, StaticField, Thread};
+use clr_dump::{Dump, Handle, HeapObject, HeapVisitor, StaticField, Thread, TypeHandle};
 use nettrace_export::Pattern;
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ pub(super) struct HandlesArgs {
 
 /// The types of all objects: instances of generic types have static fields of their own.
 #[derive(Default)]
-struct Types(BTreeSet<u64>);
+struct Types(BTreeSet<TypeHandle>);
 
 impl HeapVisitor for Types {
     fn object(&mut self, object: &HeapObject) {
@@ -67,17 +67,19 @@ pub(super) fn print_statics(
     let name = |thread: &Thread| Some((thread.os_id, dump.threads().name(thread).ok()??));
     let thread_names: BTreeMap<u64, String> = threads.iter().filter_map(name).collect();
     let pattern = args.of.as_deref().map(Pattern::new);
-    let is_meant = |of: &u64| {
-        let name = type_text(dump.types().name(*of).as_deref(), *of);
+    let is_meant = |of: &TypeHandle| {
+        let name = type_text(dump.types().name(*of).as_deref(), of.get());
         pattern.as_ref().is_none_or(|pattern| pattern.matches(&name))
     };
-    let is_unread = |of: &&u64| dump.statics().has_unread(**of) && is_meant(of);
+    let is_unread = |of: &&TypeHandle| dump.statics().has_unread(**of) && is_meant(of);
     let unread_types = types.0.iter().filter(is_unread).count();
     let mut fields: Vec<(String, StaticField)> = dump
         .statics()
         .fields(types.0, &threads)
         .into_iter()
-        .map(|field| (type_text(dump.types().name(field.type_handle).as_deref(), field.type_handle), field))
+        .map(|field| {
+            (type_text(dump.types().name(field.type_handle).as_deref(), field.type_handle.get()), field)
+        })
         .filter(|(owner, _)| pattern.as_ref().is_none_or(|pattern| pattern.matches(owner)))
         .collect();
     fields.sort_by(|(owner, a), (other, b)| {
