@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::sync::LazyLock;
 
-use clr_dump::{CoreFile, HeapObject, HeapVisitor, Names, Runtime, StrippedCore};
+use clr_dump::{CoreFile, Dump, HeapObject, HeapVisitor, StrippedCore, TypeHandle};
 use libfuzzer_sys::fuzz_target;
 
 static MINI: LazyLock<Vec<u8>> =
@@ -61,29 +61,28 @@ fn patched(input: &[u8]) -> Vec<u8> {
 
 fn read(bytes: Vec<u8>) {
     let Ok(core) = CoreFile::open(bytes) else { return };
-    let Ok(runtime) = Runtime::find(&core, core.files()) else { return };
-    let names = Names::new(&core, &runtime);
-    for thread in runtime.threads(&core).unwrap_or_default() {
-        let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
+    let Ok(dump) = Dump::open(&core) else { return };
+    for thread in dump.threads().list().unwrap_or_default() {
+        let stack = dump.threads().stack(&thread, core.registers(thread.os_id));
         // No place of the stack has two frames.
         let places: BTreeSet<u64> = stack.frames.iter().map(|frame| frame.sp).collect();
         assert_eq!(places.len(), stack.frames.len());
         for (_, code) in stack.managed() {
-            names.method(code);
+            dump.types().method(code);
         }
-        let _ = runtime.thread_name(&core, &thread);
-        let _ = runtime.monitor_waits(&core, &thread);
-        for (_, chain) in names.thread_exceptions(&thread).exceptions {
+        let _ = dump.threads().name(&thread);
+        let _ = dump.locks().waits(&thread);
+        for (_, chain) in dump.exceptions().of_thread(&thread).exceptions {
             for frame in chain.iter().flat_map(|exception| &exception.stack) {
-                names.exception_method(frame);
+                dump.exceptions().method(frame);
             }
         }
     }
-    runtime.monitors(&core);
-    names.known_modules();
-    let _ = names.heap_statistics();
-    let _ = names.await_chains();
-    read_objects(&core, &names, &runtime);
+    dump.locks().monitors();
+    dump.types().modules();
+    let _ = dump.heap().statistics();
+    let _ = dump.awaits().chains();
+    read_objects(&core, &dump);
     if let Ok(copy) = StrippedCore::new(&core) {
         let _ = copy.write(|_, _| Ok(()));
     }
@@ -92,7 +91,7 @@ fn read(bytes: Vec<u8>) {
 /// The first objects of types.
 #[derive(Default)]
 struct Examples {
-    types: BTreeSet<u64>,
+    types: BTreeSet<TypeHandle>,
     objects: Vec<HeapObject>,
 }
 
@@ -108,21 +107,21 @@ impl HeapVisitor for Examples {
     }
 }
 
-fn read_objects(core: &CoreFile, names: &Names<'_>, runtime: &Runtime) {
+fn read_objects(core: &CoreFile, dump: &Dump<'_>) {
     let mut examples = Examples::default();
-    let _ = names.walk_heap(&mut examples);
+    let _ = dump.heap().walk(&mut examples);
     for object in &examples.objects {
-        let _ = names.content(object, 16);
+        let _ = dump.heap().content(object, 16);
     }
-    let threads = runtime.threads(core).unwrap_or_default();
-    for field in names.static_fields(examples.types.iter().copied(), &threads) {
-        names.static_value(&field);
+    let threads = dump.threads().list().unwrap_or_default();
+    for field in dump.statics().fields(examples.types.iter().copied(), &threads) {
+        dump.statics().value(&field);
     }
-    let _ = (names.handles(), names.finalizable());
+    let _ = (dump.heap().handles(), dump.heap().finalizable());
     for thread in threads {
         let registers = core.registers(thread.os_id);
-        let stack = runtime.stack(core, &thread, registers);
-        let _ = names.thread_static_array(&thread);
-        let _ = names.stack_words(&thread, &stack, registers);
+        let stack = dump.threads().stack(&thread, registers);
+        let _ = dump.statics().thread_object(&thread);
+        let _ = dump.heap().stack_words(&thread, &stack, registers);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use clr_dump::{AwaitKind, CoreFile, MappedFile, Memory, Names, Runtime};
+use clr_dump::{AwaitKind, CoreFile, Dump, MappedFile, Memory};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let from = std::env::args().nth(1).ok_or("usage: awaits CORE|PID")?;
@@ -17,9 +17,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn print(memory: &dyn Memory, files: &[MappedFile]) -> Result<(), Box<dyn Error>> {
-    let runtime = Runtime::find(memory, files)?;
-    let names = Names::new(memory, &runtime);
-    let chains = names.await_chains()?;
+    let dump = Dump::find(memory, files)?;
+    let chains = dump.awaits().chains()?;
     println!("{} methods in {} chains", chains.methods, chains.chains);
     for group in &chains.groups {
         println!("\n{} chains, {:?}:", group.count, group.end);
@@ -28,7 +27,7 @@ fn print(memory: &dyn Memory, files: &[MappedFile]) -> Result<(), Box<dyn Error>
                 AwaitKind::Method { state_machine: Some(of), .. } => of,
                 _ => node.type_handle,
             };
-            let name = names.type_name(of);
+            let name = dump.types().name(of);
             println!("  {:#x} {} {:?}", node.address, name.as_deref().unwrap_or("?"), node.kind);
         }
     }

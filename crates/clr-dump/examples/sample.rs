@@ -10,7 +10,7 @@ mod linux {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use clr_dump::{FramePosition, Names, ProcessMemory, Runtime, WithCopy};
+    use clr_dump::{Dump, FramePosition, ProcessMemory, Runtime, WithCopy};
     use linux_sampler::{
         Processes, RecordKind, Registers, RuntimeUnwinder, SampledFrame, Sampler, SamplerConfig, Unwinder,
     };
@@ -47,7 +47,7 @@ mod linux {
         let code = ManagedCode { memory: Arc::clone(&memory), runtime: Arc::clone(&runtime) };
         unwinder.set_runtime_unwinder(Box::new(code));
 
-        let names = Names::new(&*memory, &runtime);
+        let dump = Dump::new(&*memory, &runtime);
         let mut methods: BTreeMap<String, Duration> = BTreeMap::new();
         let (mut stack, end) = (Vec::new(), Instant::now() + Duration::from_secs(seconds));
         while Instant::now() < end && sampler.running() > 0 {
@@ -61,7 +61,7 @@ mod linux {
                 let code = stack.iter().zip(positions).find_map(|(&ip, position)| {
                     runtime.code().find(&*memory, position.lookup_address(ip)).ok()?
                 });
-                let name = code.and_then(|code| names.method(&code)?.name);
+                let name = code.and_then(|code| dump.types().method(&code)?.name);
                 let name = name.map_or_else(
                     || "(native)".to_owned(),
                     |name| format!("{}.{}", name.type_name, name.name),

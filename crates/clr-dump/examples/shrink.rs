@@ -10,7 +10,7 @@ use std::error::Error;
 use std::fs;
 use std::sync::Mutex;
 
-use clr_dump::{CoreFile, HeapObject, HeapVisitor, Memory, MemoryResult, Missing, Names, Runtime};
+use clr_dump::{CoreFile, Dump, HeapObject, HeapVisitor, Memory, MemoryResult, Missing, TypeHandle};
 
 const PAGE: usize = 4096;
 
@@ -52,41 +52,41 @@ fn main() -> Result<(), Box<dyn Error>> {
         core.add_files(|_| Some(Box::new(program.clone())));
     }
     let recorded = Recorded { core, alone, pages: Mutex::default(), most };
-    let runtime = Runtime::find(&recorded, recorded.core.files())?;
-    let names = Names::new(&recorded, &runtime);
-    for thread in runtime.threads(&recorded)? {
-        let stack = runtime.stack(&recorded, &thread, recorded.core.registers(thread.os_id));
+    let dump = Dump::find(&recorded, recorded.core.files())?;
+    for thread in dump.threads().list()? {
+        let stack = dump.threads().stack(&thread, recorded.core.registers(thread.os_id));
         for (_, code) in stack.managed() {
-            names.method(code);
+            dump.types().method(code);
         }
-        let _ = runtime.thread_name(&recorded, &thread);
-        let _ = runtime.monitor_waits(&recorded, &thread);
-        names.thread_exceptions(&thread);
+        let _ = dump.threads().name(&thread);
+        let _ = dump.locks().waits(&thread);
+        dump.exceptions().of_thread(&thread);
     }
-    let _ = names.heap_statistics();
+    let _ = dump.heap().statistics();
     let mut examples = Examples::default();
-    let _ = names.walk_heap(&mut examples);
+    let _ = dump.heap().walk(&mut examples);
     for object in examples.0.values() {
-        let _ = names.content(object, 4);
+        let _ = dump.heap().content(object, 4);
     }
-    let threads = runtime.threads(&recorded)?;
-    for field in names.static_fields(examples.0.keys().copied(), &threads) {
-        names.static_value(&field);
+    let threads = dump.threads().list()?;
+    for field in dump.statics().fields(examples.0.keys().copied(), &threads) {
+        dump.statics().value(&field);
     }
-    let _ = (names.handles(), names.finalizable(), names.static_field_objects(), names.await_chains());
-    for thread in runtime.threads(&recorded)? {
+    let _ =
+        (dump.heap().handles(), dump.heap().finalizable(), dump.statics().objects(), dump.awaits().chains());
+    for thread in dump.threads().list()? {
         let registers = recorded.core.registers(thread.os_id);
-        let stack = runtime.stack(&recorded, &thread, registers);
-        let _ = names.thread_static_array(&thread);
-        let _ = names.stack_words(&thread, &stack, registers);
+        let stack = dump.threads().stack(&thread, registers);
+        let _ = dump.statics().thread_object(&thread);
+        let _ = dump.heap().stack_words(&thread, &stack, registers);
     }
-    runtime.monitors(&recorded);
+    dump.locks().monitors();
     write(&bytes, &recorded, to)
 }
 
 /// The first object of each type.
 #[derive(Default)]
-struct Examples(BTreeMap<u64, HeapObject>);
+struct Examples(BTreeMap<TypeHandle, HeapObject>);
 
 impl HeapVisitor for Examples {
     fn object(&mut self, object: &HeapObject) {

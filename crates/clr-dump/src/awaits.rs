@@ -4,3 +4,10 @@ pub(crate) mod async_roles;
 pub(crate) mod async_type;
 pub(crate) mod chain;
 pub(crate) mod graph;
+
+use crate::dump::view;
+
+view! {
+    /// The `async` methods and tasks of a dump.
+    Awaits, awaits
+}

@@ -3,6 +3,7 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/object.h`, `vm/methodtable.h`.
 
+pub(crate) mod delegate;
 pub(crate) mod gc_root;
 pub(crate) mod handle;
 pub(crate) mod object;
@@ -13,12 +14,14 @@ pub(crate) mod window;
 
 use hashbrown::HashMap;
 
+use crate::dump::{Dump, view};
 use crate::heap::pointers::Pointers;
 use crate::heap::regions::HeapLayout;
 use crate::heap::window::HeapWindow;
-use crate::memory::{Memory, MemoryResult, offset};
+use crate::memory::address::TypeHandle;
+use crate::memory::{Memory, MemoryResult};
 use crate::threads::lock::thin_lock;
-use crate::types::names::{HAS_COMPONENT_SIZE, Names};
+use crate::types::names::HAS_COMPONENT_SIZE;
 
 /// Maximum number of types.
 const MAX_TYPES: usize = 1 << 20;
@@ -74,7 +77,7 @@ impl Amount {
 #[non_exhaustive]
 pub struct TypeStatistics {
     /// The address of its MethodTable.
-    pub type_handle: u64,
+    pub type_handle: TypeHandle,
     /// The name as the runtime writes it; `None` if the memory lacks it.
     pub name: Option<String>,
     /// The name of the module's file.
@@ -100,7 +103,7 @@ pub struct HeapObject {
     /// The address of the object.
     pub address: u64,
     /// The address of its MethodTable.
-    pub type_handle: u64,
+    pub type_handle: TypeHandle,
     /// Bytes without padding.
     pub size: u64,
     /// The number of its elements; of an object that is neither array nor string, the first bytes of its
@@ -114,6 +117,11 @@ impl HeapObject {
     const fn aligned_size(&self) -> u64 {
         let size = self.size.saturating_add(7) & !7;
         if size < MIN_OBJECT_SIZE { MIN_OBJECT_SIZE } else { size }
+    }
+
+    /// The number of UTF-16 units of a string, or of elements of an array.
+    pub const fn length(&self) -> u32 {
+        self.length
     }
 
     /// Returns true if an address is in the object.
@@ -140,10 +148,9 @@ impl HeapObject {
 /// }
 ///
 /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-/// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-/// # let names = clr_dump::Names::new(&core, &runtime);
+/// # let dump = clr_dump::Dump::open(&core)?;
 /// let mut largest = Largest::default();
-/// let walk = names.walk_heap(&mut largest)?;
+/// let walk = dump.heap().walk(&mut largest)?;
 /// println!("{:?}, {} gaps", largest.0, walk.gaps.len());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -192,16 +199,21 @@ impl HeapWalk {
     }
 }
 
-impl Names<'_> {
+view! {
+    /// The objects of a dump: the garbage collector's heap, contents of objects, and what keeps them alive.
+    Heap, heap
+}
+
+impl Heap<'_> {
     /// Passes every object of the heap to a visitor. While a collection moves objects, those are passed that
     /// lie in whole runs.
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
-    pub fn walk_heap(&self, visitor: &mut dyn HeapVisitor) -> MemoryResult<HeapWalk> {
+    pub fn walk(self, visitor: &mut dyn HeapVisitor) -> MemoryResult<HeapWalk> {
         let (memory, runtime) = (self.memory(), self.runtime());
         let layout = HeapLayout::read(memory, runtime)?;
-        let free = runtime.variable(memory, runtime.layout.slots.free_type)?;
+        let free = TypeHandle::new(runtime.variable(memory, runtime.layout.slots.free_type)?);
         let mut result = HeapWalk {
             regions: layout.regions.len(),
             committed_bytes: layout.committed,
@@ -224,13 +236,13 @@ impl Names<'_> {
                 let left = region.end.saturating_sub(at);
                 let fits = |object: &HeapObject| object.aligned_size() <= left;
                 let object = if layout.is_moving {
-                    walk.object_of_type(self, at, false).filter(fits)
+                    walk.object_of_type(self.dump, at, false).filter(fits)
                 } else {
                     walk.object(at).filter(fits)
                 };
                 let Some(object) = object else {
                     // Between the objects that a collection moves are its own notes.
-                    let next = if layout.is_moving { walk.resume(self, at, region.end) } else { None };
+                    let next = if layout.is_moving { walk.resume(self.dump, at, region.end) } else { None };
                     let end = next.unwrap_or(region.end);
                     result.add_gap(HeapGap { address: at, bytes: end.saturating_sub(at) });
                     at = end;
@@ -257,10 +269,9 @@ impl Names<'_> {
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// for of in names.heap_statistics()?.types.iter().take(10) {
-    ///     println!("{:?} {:?}", names.type_name(of.type_handle), of.amount);
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// for of in dump.heap().statistics()?.types.iter().take(10) {
+    ///     println!("{:?} {:?}", dump.types().name(of.type_handle), of.amount);
     /// }
     /// # Ok(())
     /// # }
@@ -268,14 +279,14 @@ impl Names<'_> {
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
-    pub fn heap_statistics(&self) -> MemoryResult<HeapStatistics> {
+    pub fn statistics(self) -> MemoryResult<HeapStatistics> {
         let owner_bits = self.runtime().layout.thin_lock_owner_bits;
         let mut counter = Counter { owner_bits, ..Counter::default() };
-        let walk = self.walk_heap(&mut counter)?;
+        let walk = self.walk(&mut counter)?;
         let types = counter.amounts.into_iter().map(|(type_handle, amount)| TypeStatistics {
             type_handle,
-            name: self.type_name(type_handle).map(|name| name.to_string()),
-            module: self.type_module(type_handle).map(|module| module.file_name().to_owned()),
+            name: self.dump.types().name(type_handle).map(|name| name.to_string()),
+            module: self.dump.types().module(type_handle).map(|module| module.file_name().to_owned()),
             amount,
         });
         let mut types: Vec<_> = types.collect();
@@ -298,27 +309,26 @@ impl Names<'_> {
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// if let Some(object) = names.object_at(0x7f00_1000_2000) {
-    ///     println!("{:?}: {:?}", names.type_name(object.type_handle), names.content(&object, 100)?);
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// if let Some(object) = dump.heap().object_at(0x7f00_1000_2000) {
+    ///     println!("{:?}: {:?}", dump.types().name(object.type_handle), dump.heap().content(&object, 100)?);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn object_at(&self, address: u64) -> Option<HeapObject> {
+    pub fn object_at(self, address: u64) -> Option<HeapObject> {
         if !address.is_multiple_of(8) {
             return None;
         }
         let mut walk = Walk::new(self.memory(), self.runtime().layout.types.contains_pointers);
         walk.window.set_end(address.saturating_add(MIN_OBJECT_SIZE));
-        walk.object(address).filter(|object| self.is_type(object.type_handle))
+        walk.object(address).filter(|object| self.dump.types().is_type(object.type_handle))
     }
 }
 
 /// The counts of objects by type.
 #[derive(Default)]
 struct Counter {
-    amounts: HashMap<u64, Amount>,
+    amounts: HashMap<TypeHandle, Amount>,
     thin_locks: Vec<(u64, u32)>,
     /// The bits of a thin lock's holder.
     owner_bits: u32,
@@ -342,19 +352,19 @@ struct Walk<'m> {
     window: HeapWindow<'m>,
     memory: &'m dyn Memory,
     /// The places of types in `types`.
-    places: HashMap<u64, usize>,
+    places: HashMap<TypeHandle, usize>,
     types: Vec<ObjectType>,
     /// The places of the last types with a hash.
     recent: [usize; RECENT],
     /// Cached answers of `check_type`; `None` if the memory lacks the data.
-    known: HashMap<u64, Option<bool>>,
+    known: HashMap<TypeHandle, Option<bool>>,
     /// The flag of types with references in their objects.
     contains_pointers: u32,
 }
 
 /// A type of objects.
 struct ObjectType {
-    type_handle: u64,
+    type_handle: TypeHandle,
     flags: u32,
     base_size: u32,
     /// The places of references in its objects; `None` before these were asked for.
@@ -376,9 +386,9 @@ impl<'m> Walk<'m> {
     }
 
     /// Returns the place in `types` of the type with a handle; `None` if it cannot be read.
-    fn type_place(&mut self, type_handle: u64) -> Option<usize> {
+    fn type_place(&mut self, type_handle: TypeHandle) -> Option<usize> {
         // The lowest bits of addresses are zero.
-        let hash = (type_handle >> 3 ^ type_handle >> 11) & LAST_RECENT;
+        let hash = (type_handle.get() >> 3 ^ type_handle.get() >> 11) & LAST_RECENT;
         let recent = self.recent.get_mut(usize::try_from(hash).ok()?)?;
         if self.types.get(*recent).is_some_and(|of| of.type_handle == type_handle) {
             return Some(*recent);
@@ -386,8 +396,8 @@ impl<'m> Walk<'m> {
         *recent = if let Some(place) = self.places.get(&type_handle) {
             *place
         } else {
-            let flags = self.memory.u32(type_handle).ok()?;
-            let base_size = self.memory.u32(offset(type_handle, 4)).ok()?;
+            let flags = self.memory.u32(type_handle.get()).ok()?;
+            let base_size = self.memory.u32(type_handle.at(4)).ok()?;
             // The last entry sums all types past the limit.
             self.types.truncate(MAX_TYPES);
             let place = self.types.len();
@@ -401,14 +411,14 @@ impl<'m> Walk<'m> {
     }
 
     /// Returns true if an address holds a type; `None` if the memory lacks the data.
-    fn check_type(&mut self, names: &Names<'_>, type_handle: u64) -> Option<bool> {
-        if type_handle < MIN_ADDRESS {
+    fn check_type(&mut self, dump: &Dump<'_>, type_handle: TypeHandle) -> Option<bool> {
+        if type_handle.get() < MIN_ADDRESS {
             return Some(false);
         }
         if let Some(known) = self.known.get(&type_handle) {
             return *known;
         }
-        let known = names.check_type(type_handle).ok();
+        let known = dump.types().check_type(type_handle).ok();
         if self.known.len() < MAX_TYPES {
             self.known.insert(type_handle, known);
         }
@@ -416,20 +426,20 @@ impl<'m> Walk<'m> {
     }
 
     /// Returns the object at an address if its type is valid. With `must`, the memory has to have the type.
-    fn object_of_type(&mut self, names: &Names<'_>, at: u64, must: bool) -> Option<HeapObject> {
+    fn object_of_type(&mut self, dump: &Dump<'_>, at: u64, must: bool) -> Option<HeapObject> {
         let bytes: [u8; 8] = self.window.array(at)?;
-        let is_type = self.check_type(names, u64::from_le_bytes(bytes) & !7).unwrap_or(!must);
+        let is_type = self.check_type(dump, TypeHandle::of_word(u64::from_le_bytes(bytes))).unwrap_or(!must);
         is_type.then(|| self.object(at)).flatten()
     }
 
     /// Returns the address of the next run of objects: several of known types, each where the one before
     /// ends.
-    fn resume(&mut self, names: &Names<'_>, at: u64, end: u64) -> Option<u64> {
+    fn resume(&mut self, dump: &Dump<'_>, at: u64, end: u64) -> Option<u64> {
         let mut candidate = at.checked_add(8)?;
         while candidate < end {
             let mut next = candidate;
             for _ in 0..MIN_RUN_LENGTH {
-                match self.object_of_type(names, next, true) {
+                match self.object_of_type(dump, next, true) {
                     Some(object) if object.aligned_size() <= end.saturating_sub(next) => {
                         next = next.saturating_add(object.aligned_size());
                     }
@@ -455,8 +465,7 @@ impl<'m> Walk<'m> {
         let (header, rest) = bytes.split_first_chunk()?;
         let (word, rest) = rest.split_first_chunk()?;
         let length = u32::from_le_bytes(*rest.first_chunk()?);
-        // The lowest bits are marks of a collection.
-        let type_handle = u64::from_le_bytes(*word) & !7;
+        let type_handle = TypeHandle::of_word(u64::from_le_bytes(*word));
         let place = self.type_place(type_handle)?;
         let &ObjectType { flags, base_size: base, .. } = self.types.get(place)?;
         let mut size = u64::from(base);
@@ -510,7 +519,7 @@ mod tests {
         let core = CoreFile::open(bytes.to_vec()).unwrap();
         let runtime = Runtime::find(&core, core.files()).unwrap();
         let mut addresses = Addresses::default();
-        let walk = Names::new(&core, &runtime).walk_heap(&mut addresses).unwrap();
+        let walk = Dump::new(&core, &runtime).heap().walk(&mut addresses).unwrap();
         (addresses.0, walk)
     }
 

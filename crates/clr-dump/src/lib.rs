@@ -7,18 +7,18 @@
 //! Features: `linux-sampler` (unwinding of its samples). Rust 1.89 or later.
 //!
 //! Everything is read from a [`Memory`], "bytes at an address": a [`CoreFile`], a live process
-//! ([`ProcessMemory`]), or the caller's own. [`Runtime::find`] finds the runtime in it and checks that its
-//! structures are where they are expected. Then there are its [threads](Runtime::threads), their managed
-//! [stacks](Runtime::stack), and the [map of code](CodeMap).
+//! ([`ProcessMemory`]), or the caller's own. A [`Dump`] is such memory with the [`Runtime`] in it, whose
+//! structures are checked to be where they are expected. Its views have the data by subject: [`Threads`] with
+//! their managed stacks, [`Exceptions`], [`Locks`], [`Types`], [`Statics`], the [`Heap`] and [`Awaits`].
 //!
 //! ```no_run
-//! use clr_dump::{CoreFile, Runtime};
+//! use clr_dump::{CoreFile, Dump};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let core = CoreFile::open(std::fs::File::open("core")?)?;
-//! let runtime = Runtime::find(&core, core.files())?;
-//! for thread in runtime.threads(&core)? {
-//!     let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
+//! let dump = Dump::open(&core)?;
+//! for thread in dump.threads().list()? {
+//!     let stack = dump.threads().stack(&thread, core.registers(thread.os_id));
 //!     println!("thread {} has {} managed frames", thread.os_id, stack.frames.len());
 //! }
 //! # Ok(())
@@ -83,6 +83,7 @@ mod aot;
 mod awaits;
 mod code;
 mod copy;
+mod dump;
 mod error;
 mod heap;
 mod memory;
@@ -92,6 +93,7 @@ mod threads;
 mod types;
 mod unwind;
 
+pub use awaits::Awaits;
 pub use awaits::async_type::TaskState;
 pub use awaits::chain::ChainEnd;
 pub use awaits::graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, Delay};
@@ -103,10 +105,12 @@ pub use copy::pieces::CoreContent;
 #[cfg(target_os = "linux")]
 pub use copy::process::{CopiedCore, CopyLimits, CopySettings, TimeLimit, copy_process};
 pub use copy::strip::{Contents, StrippedCore, WrittenCopy};
+pub use dump::Dump;
 pub use error::{Error, Machine};
 pub use heap::handle::{Handle, HandleKind, Handles};
 pub use heap::object::{FieldValue, ObjectContent, Value};
-pub use heap::{Amount, HeapGap, HeapObject, HeapStatistics, HeapVisitor, HeapWalk, TypeStatistics};
+pub use heap::{Amount, Heap, HeapGap, HeapObject, HeapStatistics, HeapVisitor, HeapWalk, TypeStatistics};
+pub use memory::address::{MethodDesc, TypeHandle};
 pub use memory::core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 #[cfg(target_os = "linux")]
@@ -116,12 +120,17 @@ pub use memory::{Memory, MemoryResult, Missing, WithCopy};
 pub use nettrace::ReadAt;
 pub use runtime::Runtime;
 pub use runtime::module::Module;
-pub use threads::exception::{Exception, ExceptionFrame, ExceptionState, Identity, ThreadExceptions};
-pub use threads::lock::{Monitor, MonitorWait, Monitors, Owner, WaitKind, deadlocks};
+pub use statics::Statics;
+pub use threads::Threads;
+pub use threads::exception::{
+    Exception, ExceptionFrame, ExceptionState, Exceptions, Identity, ThreadExceptions,
+};
+pub use threads::lock::{Locks, Monitor, MonitorWait, Monitors, Owner, WaitKind, deadlocks};
 pub use threads::stack::{Frame, Gap, Stack};
 pub use threads::thread::{Thread, ThreadState};
+pub use types::Types;
 pub use types::field::{Field, StaticField, ValueKind};
-pub use types::names::{Method, MethodName, Names};
+pub use types::names::{Method, MethodName};
 pub use unwind::native::{NativeImage, NativeImages};
 pub use unwind::registers::{Register, Registers};
 pub use unwind::{FramePosition, FunctionEntry, UnwindError, unwind};

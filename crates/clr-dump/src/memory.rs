@@ -1,11 +1,14 @@
 //! Bytes at an address: all that the readers of this crate need.
 
+pub(crate) mod address;
 pub(crate) mod core_file;
 pub(crate) mod mapping;
 pub(crate) mod paged_file;
 #[cfg(target_os = "linux")]
 pub(crate) mod process;
 pub(crate) mod touched;
+
+use crate::memory::address::TypeHandle;
 
 /// The error for memory that a source does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -98,6 +101,16 @@ impl dyn Memory + '_ {
             *word = self.u64(offset(address, index.wrapping_mul(8)))?;
         }
         Ok(words)
+    }
+
+    /// Reads a pointer to a type.
+    pub(crate) fn type_handle(&self, address: u64) -> MemoryResult<TypeHandle> {
+        self.u64(address).map(TypeHandle::new)
+    }
+
+    /// Reads the type of an object. The lowest bits of its first word are marks of a collection.
+    pub(crate) fn object_type(&self, object: u64) -> MemoryResult<TypeHandle> {
+        self.u64(object).map(TypeHandle::of_word)
     }
 
     /// Reads `size` bytes, which the caller has limited.

@@ -15,6 +15,7 @@ use crate::aot::{self, NativeAot};
 use crate::code::map::CodeMap;
 use crate::error::{Error, Machine};
 use crate::heap::utf16;
+use crate::memory::address::TypeHandle;
 use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::runtime::elf_image::ElfImage;
@@ -34,16 +35,14 @@ const MAX_DATA_SIZE: u64 = 1 << 20;
 /// The number of times that the checks are repeated: a running process can start a thread between two reads.
 const ATTEMPTS: usize = 3;
 
-/// The runtime of a process.
+/// The runtime of a process. A [`Dump`](crate::Dump) reads its data.
 ///
 /// ```no_run
 /// use clr_dump::{CoreFile, Runtime};
 ///
 /// let core = CoreFile::open(std::fs::File::open("core")?)?;
 /// let runtime = Runtime::find(&core, core.files())?;
-/// for thread in runtime.threads(&core)? {
-///     println!("{} is managed thread {}", thread.os_id, thread.managed_id);
-/// }
+/// println!(".NET {}: {}", runtime.version(), runtime.path());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -280,7 +279,7 @@ impl Runtime {
     }
 
     /// Returns the program or library that contains an address of native code.
-    pub fn native_image(&self, memory: &dyn Memory, address: u64) -> Option<Arc<NativeImage>> {
+    pub(crate) fn native_image(&self, memory: &dyn Memory, address: u64) -> Option<Arc<NativeImage>> {
         self.native.at(memory, address)
     }
 
@@ -292,7 +291,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the memory lacks a part of the list.
-    pub fn threads(&self, memory: &dyn Memory) -> MemoryResult<Vec<Thread>> {
+    pub(crate) fn threads(&self, memory: &dyn Memory) -> MemoryResult<Vec<Thread>> {
         self.thread_list(memory).map(|(_, threads)| threads)
     }
 
@@ -305,7 +304,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the memory lacks the way to it.
-    pub fn thread_object(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<u64>> {
+    pub(crate) fn thread_object(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<u64>> {
         let Some(handle) = self.layout.thread.object_handle else { return Ok(None) };
         let handle = memory.u64(offset(thread.address, handle))?;
         if handle == 0 {
@@ -318,7 +317,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the memory lacks the thread's object: small cores do.
-    pub fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
+    pub(crate) fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
         let Some(object) = self.thread_object(memory, thread)? else { return Ok(None) };
         match memory.u64(offset(object, 24))? {
             0 => Ok(None),
@@ -329,8 +328,7 @@ impl Runtime {
     /// Reads a string object; an error if it is not one, or if its characters were removed.
     pub(crate) fn string(&self, memory: &dyn Memory, object: u64) -> MemoryResult<String> {
         let string_type = self.string_type(memory)?;
-        // The lowest bits are marks of a collection.
-        if memory.u64(object)? & !7 != string_type {
+        if memory.object_type(object)? != string_type {
             return Err(Missing { address: object });
         }
         let length = memory.u32(offset(object, 8))?.min(MAX_CHARACTERS);
@@ -344,18 +342,18 @@ impl Runtime {
     }
 
     /// The MethodTable of `System.String`.
-    pub(crate) fn string_type(&self, memory: &dyn Memory) -> MemoryResult<u64> {
+    pub(crate) fn string_type(&self, memory: &dyn Memory) -> MemoryResult<TypeHandle> {
         match &self.native_aot {
             Some(program) => known_type(program.names(memory).and_then(|names| names.string_type())),
-            None => self.variable(memory, self.layout.slots.string_type),
+            None => self.variable(memory, self.layout.slots.string_type).map(TypeHandle::new),
         }
     }
 
     /// The MethodTable of `System.Exception`.
-    pub(crate) fn exception_type(&self, memory: &dyn Memory) -> MemoryResult<u64> {
+    pub(crate) fn exception_type(&self, memory: &dyn Memory) -> MemoryResult<TypeHandle> {
         match &self.native_aot {
             Some(program) => known_type(program.names(memory).and_then(|names| names.exception_type())),
-            None => self.variable(memory, self.layout.slots.exception_type),
+            None => self.variable(memory, self.layout.slots.exception_type).map(TypeHandle::new),
         }
     }
 
@@ -370,7 +368,7 @@ impl Runtime {
     }
 }
 
-fn known_type(type_handle: Option<u64>) -> MemoryResult<u64> {
+fn known_type(type_handle: Option<TypeHandle>) -> MemoryResult<TypeHandle> {
     type_handle.ok_or(Missing { address: 0 })
 }
 

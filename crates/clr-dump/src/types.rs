@@ -1,7 +1,13 @@
 //! Types and methods, with their names and fields.
 
-pub(crate) mod delegate;
 pub(crate) mod enumeration;
 pub(crate) mod field;
 pub(crate) mod names;
 pub(crate) mod signature;
+
+use crate::dump::view;
+
+view! {
+    /// The types and methods of a dump: their names, modules and fields.
+    Types, types
+}

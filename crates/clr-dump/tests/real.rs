@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clr_dump::{
-    CoreFile, Error, ExceptionState, HeapObject, HeapVisitor, Names, NativeImages, ObjectContent, ReadAt,
-    Runtime, StrippedCore, TypeStatistics, Value, deadlocks,
+    CoreFile, Dump, Error, ExceptionState, HeapObject, HeapVisitor, NativeImages, ObjectContent, ReadAt,
+    Runtime, StrippedCore, TypeHandle, TypeStatistics, Value, deadlocks,
 };
 
 /// A mini dump of .NET 9.0.1, cut down to the memory that its analysis reads.
@@ -44,7 +44,7 @@ fn with_program(core: Vec<u8>, program: &[u8]) -> Result<CoreFile, Error> {
 /// The first object of each type, and the number of references.
 #[derive(Default)]
 struct Examples {
-    objects: BTreeMap<u64, HeapObject>,
+    objects: BTreeMap<TypeHandle, HeapObject>,
     references: u64,
 }
 
@@ -75,22 +75,22 @@ impl HeapVisitor for Starts {
 }
 
 /// Reads the contents of objects, and what keeps them alive.
-fn read_objects(core: &CoreFile, names: &Names<'_>, runtime: &Runtime) -> u64 {
+fn read_objects(core: &CoreFile, dump: &Dump<'_>) -> u64 {
     let mut examples = Examples::default();
-    let _ = names.walk_heap(&mut examples);
+    let _ = dump.heap().walk(&mut examples);
     for object in examples.objects.values() {
-        let _ = names.content(object, 16);
+        let _ = dump.heap().content(object, 16);
     }
-    let threads = runtime.threads(core).unwrap_or_default();
-    for field in names.static_fields(examples.objects.keys().copied(), &threads) {
-        names.static_value(&field);
+    let threads = dump.threads().list().unwrap_or_default();
+    for field in dump.statics().fields(examples.objects.keys().copied(), &threads) {
+        dump.statics().value(&field);
     }
-    let _ = (names.handles(), names.finalizable(), names.static_field_objects());
+    let _ = (dump.heap().handles(), dump.heap().finalizable(), dump.statics().objects());
     for thread in &threads {
         let registers = core.registers(thread.os_id);
-        let stack = runtime.stack(core, thread, registers);
-        let _ = names.thread_static_array(thread);
-        let _ = names.stack_words(thread, &stack, registers);
+        let stack = dump.threads().stack(thread, registers);
+        let _ = dump.statics().thread_object(thread);
+        let _ = dump.heap().stack_words(thread, &stack, registers);
     }
     examples.references
 }
@@ -101,47 +101,45 @@ fn read_all(bytes: Vec<u8>, names: &mut Vec<String>) -> Result<(usize, u64), Err
 }
 
 fn read_core(core: &CoreFile, names: &mut Vec<String>) -> Result<(usize, u64), Error> {
-    let runtime = Runtime::find(core, core.files())?;
-    let of_runtime = Names::new(core, &runtime);
+    let dump = Dump::open(core)?;
     let mut frames = 0;
-    for thread in runtime.threads(core).unwrap_or_default() {
-        let stack = runtime.stack(core, &thread, core.registers(thread.os_id));
+    for thread in dump.threads().list().unwrap_or_default() {
+        let stack = dump.threads().stack(&thread, core.registers(thread.os_id));
         frames += stack.managed().count();
         for (_, code) in stack.managed() {
-            let name = of_runtime.method(code).and_then(|method| method.name);
+            let name = dump.types().method(code).and_then(|method| method.name);
             names.extend(name.map(|name| format!("{}.{} {}", name.type_name, name.name, name.signature)));
         }
-        let _ = runtime.thread_name(core, &thread);
-        let _ = runtime.monitor_waits(core, &thread);
-        for (_, chain) in of_runtime.thread_exceptions(&thread).exceptions {
+        let _ = dump.threads().name(&thread);
+        let _ = dump.locks().waits(&thread);
+        for (_, chain) in dump.exceptions().of_thread(&thread).exceptions {
             for frame in chain.iter().flat_map(|exception| &exception.stack) {
-                of_runtime.exception_method(frame);
+                dump.exceptions().method(frame);
             }
         }
     }
-    runtime.monitors(core);
-    of_runtime.known_modules();
-    let heap = of_runtime.heap_statistics().unwrap_or_default();
-    let _ = of_runtime.await_chains();
-    read_objects(core, &of_runtime, &runtime);
+    dump.locks().monitors();
+    dump.types().modules();
+    let heap = dump.heap().statistics().unwrap_or_default();
+    let _ = dump.awaits().chains();
+    read_objects(core, &dump);
     Ok((frames, heap.types.iter().map(|of| of.amount.objects).sum()))
 }
 
 #[test]
 fn every_managed_frame_of_the_crash_report_is_found() {
     let core = CoreFile::open(core()).unwrap();
-    let runtime = Runtime::find(&core, core.files()).unwrap();
-    assert_eq!((runtime.version(), runtime.is_measured()), ("9.0.1", true));
-    let names = Names::new(&core, &runtime);
+    let dump = Dump::open(&core).unwrap();
+    assert_eq!((dump.runtime().version(), dump.runtime().is_measured()), ("9.0.1", true));
     let mut found: BTreeMap<u64, Vec<(u64, u32)>> = BTreeMap::new();
-    for thread in runtime.threads(&core).unwrap() {
+    for thread in dump.threads().list().unwrap() {
         let registers = core.registers(thread.os_id);
         assert!(registers.is_some(), "{}", thread.os_id);
-        let stack = runtime.stack(&core, &thread, registers);
+        let stack = dump.threads().stack(&thread, registers);
         // The native code of threads without managed frames is left out.
         let is_native = stack.managed().next().is_none() || stack.gaps.iter().all(|(_, gap)| gap.is_native());
         assert!(is_native, "{:?}", stack.gaps);
-        let token = |code| names.method(code).unwrap().token.unwrap_or_default();
+        let token = |code| dump.types().method(code).unwrap().token.unwrap_or_default();
         found.insert(thread.os_id, stack.managed().map(|(frame, code)| (frame.ip, token(code))).collect());
     }
     // Each row: thread, address, token and name of a frame, innermost first.
@@ -210,9 +208,8 @@ impl Random {
 fn the_heap_has_the_objects_of_its_program() {
     let core = CoreFile::open(heap_core()).unwrap();
     assert!(core.is_stripped());
-    let runtime = Runtime::find(&core, core.files()).unwrap();
-    let names = Names::new(&core, &runtime);
-    let heap = names.heap_statistics().unwrap();
+    let dump = Dump::open(&core).unwrap();
+    let heap = dump.heap().statistics().unwrap();
     assert!(heap.gaps.is_empty() && !heap.is_moving, "{:?}", heap.gaps);
     let amount = |name: &str| {
         let of = heap.types.iter().find(|of| of.name.as_deref() == Some(name));
@@ -221,19 +218,21 @@ fn the_heap_has_the_objects_of_its_program() {
     assert_eq!(amount("Shop.Row"), (2000, 80_000));
     assert_eq!(amount("Shop.Everything").0, 1);
     let mut examples = Examples::default();
-    let walk = names.walk_heap(&mut examples).unwrap();
+    let walk = dump.heap().walk(&mut examples).unwrap();
     assert_eq!(walk.objects_without_references, 0);
     // Each row refers to others.
     assert!(examples.references > 2000, "{}", examples.references);
     // A string has its length, and lost its characters.
-    let string = examples.objects.values().find(|object| names.is_string(object.type_handle)).unwrap();
-    let ObjectContent::Text { text, length } = names.content(string, 8).unwrap() else { panic!() };
+    let string = examples.objects.values().find(|object| dump.types().is_string(object.type_handle)).unwrap();
+    let ObjectContent::Text { text, length } = dump.heap().content(string, 8).unwrap() else { panic!() };
     assert!(length > 0 && text.chars().all(|unit| unit == '\0'), "{text:?}");
     let everything = examples
         .objects
         .values()
-        .find(|object| names.type_name(object.type_handle).as_deref() == Some("Shop.Everything"));
-    let ObjectContent::Fields(fields) = names.content(everything.unwrap(), 8).unwrap() else { panic!() };
+        .find(|object| dump.types().name(object.type_handle).as_deref() == Some("Shop.Everything"));
+    let ObjectContent::Fields(fields) = dump.heap().content(everything.unwrap(), 8).unwrap() else {
+        panic!()
+    };
     assert!(fields.len() > 5 && fields.iter().all(|field| field.value != Value::Missing), "{fields:?}");
 }
 
@@ -241,41 +240,40 @@ fn the_heap_has_the_objects_of_its_program() {
 #[test]
 fn a_core_of_net_core_3_1_has_the_deadlock_and_the_objects_of_its_program() {
     let core = CoreFile::open(old_core()).unwrap();
-    let runtime = Runtime::find(&core, core.files()).unwrap();
-    assert_eq!((runtime.version(), runtime.is_measured()), ("3.1.23", true));
-    let names = Names::new(&core, &runtime);
-    let threads = runtime.threads(&core).unwrap();
+    let dump = Dump::open(&core).unwrap();
+    assert_eq!((dump.runtime().version(), dump.runtime().is_measured()), ("3.1.23", true));
+    let threads = dump.threads().list().unwrap();
     let mut methods = Vec::new();
     for thread in &threads {
-        let stack = runtime.stack(&core, thread, core.registers(thread.os_id));
+        let stack = dump.threads().stack(thread, core.registers(thread.os_id));
         let is_native = stack.managed().next().is_none() || stack.gaps.iter().all(|(_, gap)| gap.is_native());
         assert!(is_native, "{:?}", stack.gaps);
-        let own = stack.managed().filter_map(|(_, code)| names.method(code)?.name);
+        let own = stack.managed().filter_map(|(_, code)| dump.types().method(code)?.name);
         methods.extend(own.map(|method| format!("{}.{}", method.type_name, method.name)));
     }
     assert_eq!(methods, ["Bank.Main", "Bank.Transfer1", "Bank.Transfer2"]);
-    let monitors = runtime.monitors(&core);
+    let monitors = dump.locks().monitors();
     let waits_for: Vec<_> = threads
         .iter()
         .map(|thread| {
-            let waits = runtime.monitor_waits(&core, thread).unwrap();
+            let waits = dump.locks().waits(thread).unwrap();
             let owner = monitors.at(waits.first()?.monitor)?.owner?;
             threads.iter().position(|other| other.address == owner.thread)
         })
         .collect();
     assert_eq!(deadlocks(&waits_for), [[3, 4]]);
-    let heap = names.heap_statistics().unwrap();
+    let heap = dump.heap().statistics().unwrap();
     let sum = |of: fn(&TypeStatistics) -> u64| heap.types.iter().map(of).sum::<u64>();
     assert_eq!((sum(|of| of.amount.objects), sum(|of| of.amount.bytes)), (464, 87_338));
     assert_eq!((heap.gaps.len(), heap.thin_locks.len()), (0, 1));
-    let handles = names.handles().unwrap();
+    let handles = dump.heap().handles().unwrap();
     assert!(!handles.is_incomplete && handles.handles.len() > 20, "{handles:?}");
     let mut starts = Starts::default();
-    names.walk_heap(&mut starts).unwrap();
+    dump.heap().walk(&mut starts).unwrap();
     assert!(handles.handles.iter().all(|handle| starts.0.contains(&handle.object)));
-    assert!(names.has_static_places());
+    assert!(dump.statics().has_places());
     // The core dump was cut down to the memory read at that time, which did not include these places.
-    assert!(names.static_fields(heap.types.iter().map(|of| of.type_handle), &threads).is_empty());
+    assert!(dump.statics().fields(heap.types.iter().map(|of| of.type_handle), &threads).is_empty());
 }
 
 /// createdump pads the names of the files with zeros. Names must not be taken for further addresses: numbers can lie
@@ -345,12 +343,11 @@ mod random {
         for registers in core.threads().iter().take(4).filter_map(|thread| thread.registers) {
             images.stack(&core, &registers);
         }
-        let Ok(runtime) = Runtime::find(&core, core.files()) else { return 1 };
-        let names = Names::new(&core, &runtime);
-        for thread in runtime.threads(&core).unwrap_or_default().iter().take(8) {
-            runtime.stack(&core, thread, core.registers(thread.os_id));
-            names.thread_exceptions(thread);
-            let _ = runtime.thread_name(&core, thread);
+        let Ok(dump) = Dump::open(&core) else { return 1 };
+        for thread in dump.threads().list().unwrap_or_default().iter().take(8) {
+            dump.threads().stack(thread, core.registers(thread.os_id));
+            dump.exceptions().of_thread(thread);
+            let _ = dump.threads().name(thread);
         }
         2
     }
@@ -461,23 +458,23 @@ fn truncate(whole: &[u8]) {
 #[test]
 fn a_program_of_native_aot_has_the_stacks_and_the_objects_of_its_source() {
     let core = with_program(native_core(), &native_program()).unwrap();
-    let runtime = Runtime::find(&core, core.files()).unwrap();
-    assert!(runtime.is_native_aot() && runtime.is_measured());
-    assert_eq!(runtime.version(), "9.0");
-    let names = Names::new(&core, &runtime);
+    let dump = Dump::open(&core).unwrap();
+    assert!(dump.runtime().is_native_aot() && dump.runtime().is_measured());
+    assert_eq!(dump.runtime().version(), "9.0");
     let name = |method: Option<clr_dump::Method>| {
         let name = method?.name?;
         Some([&*name.type_name, ".", &*name.name].concat())
     };
     let mut found = BTreeSet::new();
     let mut exceptions = Vec::new();
-    for thread in runtime.threads(&core).unwrap() {
-        let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
+    for thread in dump.threads().list().unwrap() {
+        let stack = dump.threads().stack(&thread, core.registers(thread.os_id));
         let of_program =
             |name: &String| ["Parked", "Spin.", "Program."].iter().any(|of| name.starts_with(of));
-        let methods = stack.managed().filter_map(|(_, code)| name(names.method(code))).filter(of_program);
+        let methods =
+            stack.managed().filter_map(|(_, code)| name(dump.types().method(code))).filter(of_program);
         found.insert(methods.collect::<Vec<_>>().join(" "));
-        let read = names.thread_exceptions(&thread);
+        let read = dump.exceptions().of_thread(&thread);
         assert_eq!((read.missing, read.is_uncertain), (None, false));
         exceptions.extend(read.exceptions);
     }
@@ -500,19 +497,19 @@ fn a_program_of_native_aot_has_the_stacks_and_the_objects_of_its_source() {
     assert_eq!((&exception.message, exception.lacks_message), (&None, true));
     assert_eq!(exception.hresult, Some(0x8013_1537));
     let frames: Vec<_> =
-        exception.stack.iter().filter_map(|frame| name(names.exception_method(frame))).collect();
+        exception.stack.iter().filter_map(|frame| name(dump.exceptions().method(frame))).collect();
     assert_eq!(frames, ["System.Number.ThrowFormatException", "Program.Run", "Program.Say", "Program.Main"]);
-    let heap = names.heap_statistics().unwrap();
+    let heap = dump.heap().statistics().unwrap();
     assert_eq!(heap.gaps, []);
     let nodes = heap.types.iter().find(|of| of.name.as_deref() == Some("Program+Node")).unwrap();
     assert_eq!((nodes.amount.objects, nodes.amount.bytes), (100, 4000));
     assert_eq!(nodes.module.as_deref(), Some("workload"));
     let unnamed: Vec<_> = heap.types.iter().filter(|of| of.name.is_none()).collect();
     assert!(unnamed.is_empty(), "{unnamed:?}");
-    let statics: BTreeSet<u64> = names.static_field_objects().unwrap().into_iter().collect();
+    let statics: BTreeSet<u64> = dump.statics().objects().unwrap().into_iter().collect();
     assert!(statics.len() > 400, "{}", statics.len());
     let mut starts = Starts::default();
-    names.walk_heap(&mut starts).unwrap();
+    dump.heap().walk(&mut starts).unwrap();
     assert!(statics.is_subset(&starts.0));
 }
 

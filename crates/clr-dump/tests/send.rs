@@ -15,6 +15,7 @@ fn types_that_hold_data_can_be_sent() {
     is_shared::<(WithCopy<'_, CoreFile>, TouchedMemory<'_, CoreFile>)>();
     is_shared::<(Runtime, CodeMap, NativeImages, NativeImage, Module)>();
     is_shared::<(CoreProcess, CoreThread, SignalInfo, MappedFile, Mapping, CopyNote, CopiedContent)>();
+    is_shared::<(TypeHandle, MethodDesc)>();
     is_shared::<(Thread, Stack, Frame, Gap, Registers, Register, Code, CodeOrigin, FunctionEntry)>();
     is_shared::<(Method, MethodName, Field, StaticField, FieldValue, Value, ObjectContent, ValueKind)>();
     is_shared::<(Exception, ExceptionFrame, ExceptionState, Identity, ThreadExceptions)>();
@@ -23,7 +24,7 @@ fn types_that_hold_data_can_be_sent() {
     is_shared::<(AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay, TaskState)>();
     is_shared::<(ProcessNote, ThreadNote, WrittenCopy, Contents, Error, UnwindError, Missing, Machine)>();
     // These types cache names without a lock: use one for each thread.
-    is_send::<(Names<'_>, StrippedCore<'_>)>();
+    is_send::<(Dump<'_>, StrippedCore<'_>)>();
 }
 
 /// A dump that was opened in one thread is read in others at the same time.

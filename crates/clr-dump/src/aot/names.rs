@@ -10,6 +10,7 @@ use hashbrown::HashMap;
 
 use crate::aot::format::{Bytes, Handle, Metadata, each_entry};
 use crate::aot::sections::{Sections, section};
+use crate::memory::address::TypeHandle;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 
 /// Maximum number of types and methods.
@@ -32,12 +33,12 @@ pub(crate) struct AotNames {
     /// The address of the metadata.
     metadata_at: u64,
     /// Definitions of types by the addresses of their MethodTables.
-    types: HashMap<u64, Handle>,
+    types: HashMap<TypeHandle, Handle>,
     /// Methods by the address of their first instruction, in its order.
     methods: Vec<MethodRecord>,
     /// The MethodTables of `System.String` and `System.Exception`.
-    string_type: Option<u64>,
-    exception_type: Option<u64>,
+    string_type: Option<TypeHandle>,
+    exception_type: Option<TypeHandle>,
 }
 
 /// A method with the places of its names.
@@ -55,7 +56,7 @@ pub(crate) enum Owner {
     /// The type's record in the metadata.
     Definition(Handle),
     /// The type's MethodTable.
-    Type(u64),
+    Type(TypeHandle),
 }
 
 /// The names of a method.
@@ -105,7 +106,7 @@ impl AotNames {
             let address = fixups.address(entry.unsigned()?)?;
             let handle = Handle::of_token(entry.unsigned()?);
             if self.types.len() < MAX_TYPES {
-                self.types.insert(address, handle);
+                self.types.insert(TypeHandle::new(address), handle);
             }
             Some(())
         })?;
@@ -159,7 +160,7 @@ impl AotNames {
         each_entry(&map, |mut entry| {
             let flags = entry.unsigned()?;
             let record = entry.unsigned()?;
-            let owner = Owner::Type(fixups.address(entry.unsigned()?)?);
+            let owner = Owner::Type(TypeHandle::new(fixups.address(entry.unsigned()?)?));
             if flags & HAS_METADATA != 0 && flags & HAS_CODE != 0 && methods.len() < MAX_METHODS {
                 let start = fixups.address(entry.unsigned()?)?;
                 let (name, signature) = metadata.method(record)?;
@@ -190,12 +191,12 @@ impl AotNames {
     }
 
     /// Returns the name of a type that is neither an array nor an instance of a generic one.
-    pub(crate) fn definition(&self, type_handle: u64) -> Option<String> {
+    pub(crate) fn definition(&self, type_handle: TypeHandle) -> Option<String> {
         self.type_name(*self.types.get(&type_handle)?)
     }
 
     /// Returns the assembly that defines a type.
-    pub(crate) fn assembly(&self, type_handle: u64) -> Option<(u64, &str)> {
+    pub(crate) fn assembly(&self, type_handle: TypeHandle) -> Option<(u64, &str)> {
         self.assembly_of(*self.types.get(&type_handle)?)
     }
 
@@ -205,11 +206,11 @@ impl AotNames {
         metadata.assembly_version(*self.types.get(&self.exception_type?)?)
     }
 
-    pub(crate) const fn string_type(&self) -> Option<u64> {
+    pub(crate) const fn string_type(&self) -> Option<TypeHandle> {
         self.string_type
     }
 
-    pub(crate) const fn exception_type(&self) -> Option<u64> {
+    pub(crate) const fn exception_type(&self) -> Option<TypeHandle> {
         self.exception_type
     }
 }
@@ -244,7 +245,11 @@ const fn element_type(flags: u32) -> u32 {
 }
 
 /// The suffix of a type that is made of another one, such as `*`; `None` for others.
-pub(crate) fn suffix(memory: &dyn Memory, type_handle: u64, flags: u32) -> MemoryResult<Option<String>> {
+pub(crate) fn suffix(
+    memory: &dyn Memory,
+    type_handle: TypeHandle,
+    flags: u32,
+) -> MemoryResult<Option<String>> {
     Ok(Some(match element_type(flags) {
         0x17 => ["[", &",".repeat(usize::from(rank(memory, type_handle)?.saturating_sub(1))), "]"].concat(),
         0x18 => "[]".to_owned(),
@@ -255,8 +260,8 @@ pub(crate) fn suffix(memory: &dyn Memory, type_handle: u64, flags: u32) -> Memor
 }
 
 /// The number of dimensions of an array: each has two numbers of four bytes in its objects.
-pub(crate) fn rank(memory: &dyn Memory, type_handle: u64) -> MemoryResult<u8> {
-    let base_size = memory.u32(offset(type_handle, 4))?;
+pub(crate) fn rank(memory: &dyn Memory, type_handle: TypeHandle) -> MemoryResult<u8> {
+    let base_size = memory.u32(type_handle.at(4))?;
     Ok(u8::try_from(base_size.saturating_sub(24) / 8).unwrap_or(u8::MAX).clamp(1, 32))
 }
 
@@ -264,22 +269,22 @@ pub(crate) fn rank(memory: &dyn Memory, type_handle: u64) -> MemoryResult<u8> {
 /// `optional_fields` is the flag of types with another optional part.
 pub(crate) fn instance(
     memory: &dyn Memory,
-    type_handle: u64,
+    type_handle: TypeHandle,
     flags: u32,
     optional_fields: u32,
-) -> MemoryResult<Option<(u64, Vec<u64>)>> {
+) -> MemoryResult<Option<(TypeHandle, Vec<TypeHandle>)>> {
     if flags & IS_GENERIC == 0 {
         return Ok(None);
     }
-    let slots = u64::from(memory.u16(offset(type_handle, 16))?);
-    let interfaces = u64::from(memory.u16(offset(type_handle, 18))?);
+    let slots = u64::from(memory.u16(type_handle.at(16))?);
+    let interfaces = u64::from(memory.u16(type_handle.at(18))?);
     let is_dynamic = flags & IS_DYNAMIC != 0;
     let pointer_size = if is_dynamic { 8 } else { 4 };
     // The module and the type's own data precede the optional fields.
     let optional = flags & (HAS_DISPATCH_MAP | HAS_FINALIZER | HAS_SEALED_SLOTS | optional_fields);
     let before = u64::from(optional.count_ones()).wrapping_add(2).wrapping_mul(pointer_size);
     let table = slots.wrapping_add(interfaces).wrapping_mul(8).wrapping_add(24);
-    let at = offset(offset(type_handle, table), before);
+    let at = offset(type_handle.at(table), before);
     let follow = |at: u64| -> MemoryResult<u64> {
         if is_dynamic {
             return memory.u64(at);
@@ -300,16 +305,17 @@ pub(crate) fn instance(
         return Err(Missing { address: definition });
     }
     let arguments = match count {
-        1 => vec![arguments],
+        1 => vec![TypeHandle::new(arguments)],
         more => (0..u64::from(more))
-            .map(|index| follow(offset(arguments, index.wrapping_mul(pointer_size))))
+            .map(|index| follow(offset(arguments, index.wrapping_mul(pointer_size))).map(TypeHandle::new))
             .collect::<MemoryResult<_>>()?,
     };
-    Ok(Some((definition, arguments)))
+    Ok(Some((TypeHandle::new(definition), arguments)))
 }
 
-/// The base type; zero of a type that is made of another one.
-pub(crate) fn base_type(memory: &dyn Memory, type_handle: u64) -> MemoryResult<u64> {
-    let flags = memory.u32(type_handle)?;
-    if matches!(element_type(flags), 0x17..=0x1a) { Ok(0) } else { memory.u64(offset(type_handle, 8)) }
+/// The base type; null of a type that is made of another one.
+pub(crate) fn base_type(memory: &dyn Memory, type_handle: TypeHandle) -> MemoryResult<TypeHandle> {
+    let flags = memory.u32(type_handle.get())?;
+    let is_made_of_another = matches!(element_type(flags), 0x17..=0x1a);
+    if is_made_of_another { Ok(TypeHandle::default()) } else { memory.type_handle(type_handle.at(8)) }
 }

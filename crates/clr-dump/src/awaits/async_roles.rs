@@ -5,30 +5,32 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::awaits::async_type::{AsyncRole, COMPLETED, MethodBox, StateMachine, TaskFields};
+use crate::dump::Dump;
+use crate::memory::address::TypeHandle;
 use crate::memory::{MemoryResult, offset};
-use crate::types::names::Names;
 
 /// The roles of types, which are read once.
 pub(crate) struct Roles<'n, 'm> {
-    pub(crate) names: &'n Names<'m>,
-    by_type: HashMap<u64, Arc<AsyncRole>>,
-    states: HashMap<u64, Option<u64>>,
+    pub(crate) dump: &'n Dump<'m>,
+    by_type: HashMap<TypeHandle, Arc<AsyncRole>>,
+    states: HashMap<TypeHandle, Option<u64>>,
 }
 
 impl<'n, 'm> Roles<'n, 'm> {
-    pub(crate) fn new(names: &'n Names<'m>) -> Self {
-        Self { names, by_type: HashMap::new(), states: HashMap::new() }
+    pub(crate) fn new(dump: &'n Dump<'m>) -> Self {
+        Self { dump, by_type: HashMap::new(), states: HashMap::new() }
     }
 
-    pub(crate) fn of(&mut self, type_handle: u64) -> Arc<AsyncRole> {
-        let names = self.names;
-        Arc::clone(self.by_type.entry(type_handle).or_insert_with(|| Arc::new(names.async_role(type_handle))))
+    pub(crate) fn of(&mut self, type_handle: TypeHandle) -> Arc<AsyncRole> {
+        let dump = self.dump;
+        Arc::clone(
+            self.by_type.entry(type_handle).or_insert_with(|| Arc::new(dump.awaits().role(type_handle))),
+        )
     }
 
     /// The type of an object.
-    pub(crate) fn type_of(&self, object: u64) -> MemoryResult<u64> {
-        // The lowest bits are marks of a collection.
-        Ok(self.names.memory().u64(object)? & !7)
+    pub(crate) fn type_of(&self, object: u64) -> MemoryResult<TypeHandle> {
+        self.dump.memory().object_type(object)
     }
 
     pub(crate) fn of_object(&mut self, object: u64) -> Arc<AsyncRole> {
@@ -39,12 +41,12 @@ impl<'n, 'm> Roles<'n, 'm> {
     }
 
     pub(crate) fn is_completed(&self, task: u64, fields: &TaskFields) -> bool {
-        self.names.memory().u32(offset(task, fields.flags)).is_ok_and(|flags| flags & COMPLETED != 0)
+        self.dump.memory().u32(offset(task, fields.flags)).is_ok_and(|flags| flags & COMPLETED != 0)
     }
 
     /// The type of a method's state machine, and the number of the `await` at which it is.
-    pub(crate) fn state(&mut self, object: u64, of: &MethodBox) -> (Option<u64>, Option<i32>) {
-        let memory = self.names.memory();
+    pub(crate) fn state(&mut self, object: u64, of: &MethodBox) -> (Option<TypeHandle>, Option<i32>) {
+        let memory = self.dump.memory();
         let (type_handle, first) = match of.state_machine {
             Some(StateMachine::Inline { at, type_handle }) => (type_handle, offset(object, at)),
             Some(StateMachine::Reference { at }) => {
@@ -57,8 +59,8 @@ impl<'n, 'm> Roles<'n, 'm> {
             }
             None => return (None, None),
         };
-        let names = self.names;
-        let place = *self.states.entry(type_handle).or_insert_with(|| names.state_offset(type_handle));
+        let dump = self.dump;
+        let place = *self.states.entry(type_handle).or_insert_with(|| dump.types().state_offset(type_handle));
         let state = place.and_then(|place| memory.i32(offset(first, place)).ok());
         (Some(type_handle), state)
     }

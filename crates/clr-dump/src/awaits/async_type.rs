@@ -5,9 +5,11 @@
 //! `TaskContinuation.cs`, `System/Runtime/CompilerServices/AsyncTaskMethodBuilderT.cs`,
 //! `PoolingAsyncValueTaskMethodBuilderT.cs`; dotnet/roslyn `GeneratedNames` for the fields of state machines.
 
+use crate::awaits::Awaits;
+use crate::memory::address::TypeHandle;
 use crate::memory::offset;
+use crate::types::Types;
 use crate::types::field::{Field, ValueKind};
-use crate::types::names::Names;
 
 /// The boxes of state machines.
 const BOXES: [&str; 3] = [
@@ -78,18 +80,18 @@ pub(crate) struct MethodBox {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StateMachine {
     /// A structure in the box, and its type.
-    Inline { at: u64, type_handle: u64 },
+    Inline { at: u64, type_handle: TypeHandle },
     /// An object that the box refers to.
     Reference { at: u64 },
 }
 
-impl Names<'_> {
+impl Awaits<'_> {
     /// Reads the role of a type.
-    pub(crate) fn async_role(&self, type_handle: u64) -> AsyncRole {
-        let Some(name) = self.type_name(type_handle) else { return AsyncRole::Other };
+    pub(crate) fn role(self, type_handle: TypeHandle) -> AsyncRole {
+        let Some(name) = self.dump.types().name(type_handle) else { return AsyncRole::Other };
         let own = name.split('[').next().unwrap_or_default();
         if BOXES.contains(&own) {
-            let fields = self.fields(type_handle);
+            let fields = self.dump.types().fields(type_handle);
             let task = TaskFields::new(&fields);
             return AsyncRole::Method(MethodBox { task, state_machine: state_machine(&fields) });
         }
@@ -99,7 +101,7 @@ impl Names<'_> {
         match &*name {
             "System.Action`1[System.Object]" => return AsyncRole::SourceContinuation,
             "System.Collections.Generic.List`1[System.Object]" => {
-                let fields = self.fields(type_handle);
+                let fields = self.dump.types().fields(type_handle);
                 let at = |name| place(&fields, name);
                 if let (Some(items), Some(count)) = (at("_items"), at("_size")) {
                     return AsyncRole::List { items, count };
@@ -109,7 +111,7 @@ impl Names<'_> {
         }
         match self.known_base(type_handle) {
             Some(Base::Delegate) => AsyncRole::Delegate,
-            Some(Base::Task) => match TaskFields::new(&self.fields(type_handle)) {
+            Some(Base::Task) => match TaskFields::new(&self.dump.types().fields(type_handle)) {
                 Some(task) => AsyncRole::Task(task),
                 None => AsyncRole::Other,
             },
@@ -118,12 +120,12 @@ impl Names<'_> {
     }
 
     /// Returns the state of a task; `None` for other objects.
-    pub fn task(&self, object: u64) -> Option<TaskState> {
+    pub fn task(self, object: u64) -> Option<TaskState> {
         /// The bits of a task's state for a delegate that has been called.
         const RUNNING: u32 = 0x0002_0000;
-        let type_handle = self.reference_type(object)?;
+        let type_handle = self.dump.heap().type_of(object)?;
         self.known_base(type_handle).filter(|base| matches!(base, Base::Task))?;
-        let fields = TaskFields::new(&self.fields(type_handle))?;
+        let fields = TaskFields::new(&self.dump.types().fields(type_handle))?;
         let flags = self.memory().u32(offset(object, fields.flags)).ok()?;
         Some(TaskState {
             is_completed: flags & COMPLETED != 0,
@@ -132,30 +134,32 @@ impl Names<'_> {
         })
     }
 
-    fn known_base(&self, type_handle: u64) -> Option<Base> {
-        let known = |of: &u64| match self.type_name(*of).as_deref() {
+    fn known_base(self, type_handle: TypeHandle) -> Option<Base> {
+        let known = |of: &TypeHandle| match self.dump.types().name(*of).as_deref() {
             Some("System.Threading.Tasks.Task") => Some(Base::Task),
             Some("System.MulticastDelegate") => Some(Base::Delegate),
             _ => None,
         };
-        self.type_and_bases(type_handle).iter().find_map(known)
+        self.dump.types().type_and_bases(type_handle).iter().find_map(known)
     }
 
     /// The offsets of the fields that lead from a continuation object to the waiting object.
-    pub(crate) fn continuation_links(&self, type_handle: u64) -> Vec<u64> {
-        let fields = self.fields(type_handle);
+    pub(crate) fn continuation_links(self, type_handle: TypeHandle) -> Vec<u64> {
+        let fields = self.dump.types().fields(type_handle);
         LINKS.iter().filter_map(|name| place(&fields, name)).collect()
     }
+}
 
+impl Types<'_> {
     /// The offset of the state in a state machine of a type, from its first field.
-    pub(crate) fn state_offset(&self, state_machine: u64) -> Option<u64> {
+    pub(crate) fn state_offset(self, state_machine: TypeHandle) -> Option<u64> {
         let fields = self.fields(state_machine);
         let state = fields.iter().find(|field| STATES.contains(&&*field.name))?;
         Some(state.offset.into())
     }
 
     /// The offset of the named field in an object.
-    pub(crate) fn field_offset(&self, type_handle: u64, name: &str) -> Option<u64> {
+    pub(crate) fn field_offset(self, type_handle: TypeHandle, name: &str) -> Option<u64> {
         place(&self.fields(type_handle), name)
     }
 }

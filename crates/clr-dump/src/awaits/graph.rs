@@ -6,12 +6,14 @@
 
 use hashbrown::{HashMap, HashSet};
 
+use crate::awaits::Awaits;
 use crate::awaits::async_roles::Roles;
 use crate::awaits::async_type::{AsyncRole, MethodBox, StateMachine};
 use crate::awaits::chain::{self, ChainEnd};
 use crate::heap::{HeapObject, HeapVisitor, HeapWalk};
+use crate::memory::address::TypeHandle;
 use crate::memory::{MemoryResult, offset};
-use crate::types::names::{HAS_COMPONENT_SIZE, Names};
+use crate::types::names::HAS_COMPONENT_SIZE;
 
 /// Maximum number of objects of a graph.
 const MAX_NODES: usize = 1 << 22;
@@ -34,7 +36,7 @@ pub struct AwaitNode {
     /// The address of the object.
     pub address: u64,
     /// The address of its MethodTable.
-    pub type_handle: u64,
+    pub type_handle: TypeHandle,
     /// The object's role in the chain.
     pub kind: AwaitKind,
 }
@@ -46,7 +48,7 @@ pub enum AwaitKind {
     /// An `async` method: the box of its state machine.
     Method {
         /// The type of the state machine; `None` if the memory lacks it.
-        state_machine: Option<u64>,
+        state_machine: Option<TypeHandle>,
         /// The number that the compiler gave the `await` at which the method is, from zero in the order of
         /// the source; negative while it runs. `None` if unknown.
         state: Option<i32>,
@@ -111,7 +113,7 @@ pub struct AwaitGroup {
     pub end: ChainEnd,
 }
 
-impl Names<'_> {
+impl Awaits<'_> {
     /// Reads the `async` methods that have not ended, and tasks that something waits for, as chains.
     ///
     /// The heap is walked once, and a second time with all references if methods wait for something that is
@@ -119,10 +121,9 @@ impl Names<'_> {
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// for group in names.await_chains()?.groups {
-    ///     let first = group.nodes.first().and_then(|node| names.type_name(node.type_handle));
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// for group in dump.awaits().chains()?.groups {
+    ///     let first = group.nodes.first().and_then(|node| dump.types().name(node.type_handle));
     ///     println!("{} chains such as of {first:?}, which end with {:?}", group.count, group.end);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -130,16 +131,16 @@ impl Names<'_> {
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
-    pub fn await_chains(&self) -> MemoryResult<AwaitChains> {
+    pub fn chains(self) -> MemoryResult<AwaitChains> {
         let mut found = Found {
-            roles: Roles::new(self),
+            roles: Roles::new(self.dump),
             boxes: Vec::new(),
             tasks: Vec::new(),
             actions: HashMap::new(),
             bytes: 0,
             is_full: false,
         };
-        let walk = self.walk_heap(&mut found)?;
+        let walk = self.dump.heap().walk(&mut found)?;
         let Found { roles, boxes, tasks, actions, bytes, is_full } = found;
         let mut graph =
             Graph { roles, nodes: Vec::new(), index: HashMap::new(), waiters: Vec::new(), is_full };
@@ -157,9 +158,9 @@ impl Names<'_> {
 /// The objects of a heap that take part in awaits.
 struct Found<'n, 'm> {
     roles: Roles<'n, 'm>,
-    boxes: Vec<(u64, u64)>,
+    boxes: Vec<(u64, TypeHandle)>,
     /// Tasks of other kinds that something waits for.
-    tasks: Vec<(u64, u64)>,
+    tasks: Vec<(u64, TypeHandle)>,
     /// Delegates that resume a method, with the box of the method.
     actions: HashMap<u64, u64>,
     bytes: u64,
@@ -169,7 +170,7 @@ struct Found<'n, 'm> {
 impl HeapVisitor for Found<'_, '_> {
     fn object(&mut self, object: &HeapObject) {
         self.bytes = self.bytes.saturating_add(object.size);
-        let (address, memory) = (object.address, self.roles.names.memory());
+        let (address, memory) = (object.address, self.roles.dump.memory());
         let found = match &*self.roles.of(object.type_handle) {
             AsyncRole::Method(of) => {
                 let is_completed =
@@ -187,7 +188,7 @@ impl HeapVisitor for Found<'_, '_> {
                 self.tasks.len()
             }
             AsyncRole::Delegate => {
-                let target = self.roles.names.delegate_target(address).unwrap_or_default();
+                let target = self.roles.dump.heap().delegate_target(address).unwrap_or_default();
                 if target != 0 && matches!(&*self.roles.of_object(target), AsyncRole::Method(_)) {
                     self.actions.insert(address, target);
                 }
@@ -214,7 +215,7 @@ struct Graph<'n, 'm> {
 
 impl Graph<'_, '_> {
     /// The index of an object's node; `None` if the graph is full.
-    fn node(&mut self, address: u64, type_handle: u64) -> Option<usize> {
+    fn node(&mut self, address: u64, type_handle: TypeHandle) -> Option<usize> {
         if let Some(index) = self.index.get(&address) {
             return Some(*index);
         }
@@ -230,8 +231,8 @@ impl Graph<'_, '_> {
         Some(index)
     }
 
-    fn kind(&mut self, address: u64, type_handle: u64) -> AwaitKind {
-        let memory = self.roles.names.memory();
+    fn kind(&mut self, address: u64, type_handle: TypeHandle) -> AwaitKind {
+        let memory = self.roles.dump.memory();
         match &*self.roles.of(type_handle) {
             AsyncRole::Method(of) => {
                 let (state_machine, state) = self.roles.state(address, of);
@@ -259,8 +260,8 @@ impl Graph<'_, '_> {
         /// timer.
         const NONE: u32 = u32::MAX;
         let of = self.roles.type_of(timer).ok()?;
-        let place = self.roles.names.field_offset(of, "_dueTime")?;
-        Some(match self.roles.names.memory().u32(offset(timer, place)).ok()? {
+        let place = self.roles.dump.types().field_offset(of, "_dueTime")?;
+        Some(match self.roles.dump.memory().u32(offset(timer, place)).ok()? {
             NONE => Delay::Elapsed,
             milliseconds => Delay::Running(milliseconds),
         })
@@ -269,7 +270,7 @@ impl Graph<'_, '_> {
     /// Adds the waiters of a method or a task.
     fn add_waiters(&mut self, node: usize) {
         let Some(AwaitNode { address, type_handle, .. }) = self.nodes.get(node).copied() else { return };
-        let memory = self.roles.names.memory();
+        let memory = self.roles.dump.memory();
         let mut waiters = Vec::new();
         match &*self.roles.of(type_handle) {
             AsyncRole::Task(fields) | AsyncRole::Method(MethodBox { task: Some(fields), .. }) => {
@@ -316,13 +317,13 @@ impl Graph<'_, '_> {
     fn resolve(&mut self, continuation: u64, links_left: u32, waiters: &mut Vec<u64>) {
         let (Some(links_left), false) = (links_left.checked_sub(1), continuation == 0) else { return };
         let Ok(type_handle) = self.roles.type_of(continuation) else { return };
-        let names = self.roles.names;
-        let memory = names.memory();
+        let dump = self.roles.dump;
+        let memory = dump.memory();
         match &*self.roles.of(type_handle) {
             AsyncRole::Method(_) | AsyncRole::Task(_) | AsyncRole::ThreadEvent => waiters.push(continuation),
             AsyncRole::Delegate | AsyncRole::SourceContinuation => {
                 let before = waiters.len();
-                let target = names.delegate_target(continuation).unwrap_or_default();
+                let target = dump.heap().delegate_target(continuation).unwrap_or_default();
                 match &*self.roles.of_object(target) {
                     AsyncRole::Method(_) => waiters.push(target),
                     // A wrapper, which has the delegate that it wraps.
@@ -347,7 +348,7 @@ impl Graph<'_, '_> {
                 let before = waiters.len();
                 self.follow_links(continuation, links_left, waiters);
                 // A plain object marks a task that has ended.
-                let is_mark = names.type_name(type_handle).as_deref() == Some("System.Object");
+                let is_mark = dump.types().name(type_handle).as_deref() == Some("System.Object");
                 if waiters.len() == before && !is_mark {
                     waiters.push(continuation);
                 }
@@ -358,9 +359,9 @@ impl Graph<'_, '_> {
     /// Follows the fields of a continuation object to the objects that it resumes.
     fn follow_links(&mut self, object: u64, links_left: u32, waiters: &mut Vec<u64>) {
         let Ok(type_handle) = self.roles.type_of(object) else { return };
-        for link in self.roles.names.continuation_links(type_handle) {
+        for link in self.roles.dump.awaits().continuation_links(type_handle) {
             let before = waiters.len();
-            if let Ok(next) = self.roles.names.memory().u64(offset(object, link)) {
+            if let Ok(next) = self.roles.dump.memory().u64(offset(object, link)) {
                 self.resolve(next, links_left, waiters);
             }
             if waiters.len() > before {
@@ -391,11 +392,11 @@ impl Graph<'_, '_> {
 
     /// The first words of an object after its type; none of an array.
     fn words(&self, object: u64) -> Vec<u64> {
-        let memory = self.roles.names.memory();
+        let memory = self.roles.dump.memory();
         let size = || {
             let type_handle = self.roles.type_of(object)?;
-            let has_length = memory.u32(type_handle)? & HAS_COMPONENT_SIZE != 0;
-            Ok(if has_length { 0 } else { memory.u32(offset(type_handle, 4))? })
+            let has_length = memory.u32(type_handle.get())? & HAS_COMPONENT_SIZE != 0;
+            Ok(if has_length { 0 } else { memory.u32(type_handle.at(4))? })
         };
         let size: MemoryResult<u32> = size();
         let size = u64::from(size.unwrap_or_default()).saturating_sub(16).min(MAX_SEARCHED_BYTES);
@@ -425,9 +426,9 @@ impl Graph<'_, '_> {
         }
         let mut targets = orphans.clone();
         targets.extend(actions.iter().filter_map(|(action, method)| Some((*action, *orphans.get(method)?))));
-        let mut referrers = Referrers { targets, last: (0, 0), found: Vec::new() };
-        let names = self.roles.names;
-        names.walk_heap(&mut referrers)?;
+        let mut referrers = Referrers { targets, last: (0, TypeHandle::default()), found: Vec::new() };
+        let dump = self.roles.dump;
+        dump.heap().walk(&mut referrers)?;
         self.is_full |= referrers.found.len() >= MAX_REFERRERS;
         let mut resumed = HashSet::new();
         // The caller of a method's continuation says more than the holder of its delegate.
@@ -467,11 +468,11 @@ impl Graph<'_, '_> {
     }
 
     /// The part of a node that makes chains alike.
-    fn label(&self, node: &AwaitNode) -> (u64, AwaitKind) {
+    fn label(&self, node: &AwaitNode) -> (TypeHandle, AwaitKind) {
         match node.kind {
             // Each has a delegate of its own.
             AwaitKind::Task { action, is_running, delay } => {
-                let entry = action.and_then(|action| self.roles.names.delegate_entry(action));
+                let entry = action.and_then(|action| self.roles.dump.heap().delegate_entry(action));
                 (node.type_handle, AwaitKind::Task { action: entry, is_running, delay })
             }
             kind => (node.type_handle, kind),
@@ -501,7 +502,7 @@ impl Graph<'_, '_> {
 /// A reference to a method's box or to its delegate.
 struct Referrer {
     address: u64,
-    type_handle: u64,
+    type_handle: TypeHandle,
     target: u64,
     /// The index of the method's node.
     method: usize,
@@ -511,7 +512,7 @@ struct Referrer {
 struct Referrers {
     /// The boxes and delegates of methods, with the index of each method's node.
     targets: HashMap<u64, usize>,
-    last: (u64, u64),
+    last: (u64, TypeHandle),
     found: Vec<Referrer>,
 }
 

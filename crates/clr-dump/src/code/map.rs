@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use hashbrown::{HashMap, HashSet};
 
 use crate::code::ready_to_run::Image;
+use crate::memory::address::MethodDesc;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::layout::{CodeRanges, Layout, NibbleMap};
 use crate::unwind::registers::Registers;
@@ -57,7 +58,7 @@ pub enum CodeOrigin {
     /// A method that was compiled when it was first called.
     Jit {
         /// The address of its MethodDesc.
-        method_desc: u64,
+        method_desc: MethodDesc,
     },
     /// A function of an image that was compiled ahead of time.
     ReadyToRun {
@@ -296,7 +297,7 @@ impl CodeMap {
         if header < 16 {
             return Ok(None);
         }
-        let method_desc = memory.u64(offset(header, 0x18))?;
+        let method_desc = MethodDesc::new(memory.u64(offset(header, 0x18))?);
         // Entries are relative to the start of the range, which is the map's base in newer versions.
         let base = if self.ranges == CodeRanges::List { section.begin } else { base };
         let count = memory.u32(offset(header, 0x20))?.min(MAX_ENTRIES);

@@ -12,6 +12,7 @@ use std::ops::Range;
 use self::heap::read_heap;
 use crate::copy::kept::{CHUNK, Kept, Recorder};
 use crate::copy::note;
+use crate::dump::Dump;
 use crate::error::Error;
 use crate::heap::Amount;
 use crate::heap::gc_root::stack_range;
@@ -19,7 +20,6 @@ use crate::heap::regions::HeapLayout;
 use crate::memory::core_file::{CoreFile, STRIPPED, STRIPPED_OF_NUMBERS};
 use crate::memory::{Memory, offset};
 use crate::runtime::Runtime;
-use crate::types::names::Names;
 
 /// Words of registers and stacks below this are kept: they are not addresses, and too small to contain a
 /// string.
@@ -113,15 +113,15 @@ impl<'c> StrippedCore<'c> {
             let layout = HeapLayout::read(&recorder, &runtime).unwrap_or_default();
             let regions = layout.regions.iter().map(|region| region.start..region.end);
             let string_type = runtime.string_type(&recorder);
-            (present(core, regions.collect()), string_type.unwrap_or_default())
+            (present(core, regions.collect()), string_type.unwrap_or_default().get())
         };
         recorder.set_regions(regions, string_type);
         let contents = {
             let runtime = Runtime::find(&recorder, core.files())?;
-            let names = Names::new(&recorder, &runtime);
+            let names = Dump::new(&recorder, &runtime);
             read_threads(core, &recorder, &names, numbers);
             let contents = read_heap(core, &recorder, &names, numbers);
-            for module in names.known_modules() {
+            for module in names.types().modules() {
                 drop_texts(&recorder, &module);
             }
             contents
@@ -189,7 +189,7 @@ fn present(core: &CoreFile, regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
 
 /// Reads all data that the views of threads, stacks, exceptions and monitors read, and the addresses on
 /// stacks.
-fn read_threads(core: &CoreFile, recorder: &Recorder<'_>, names: &Names<'_>, numbers: Numbers) {
+fn read_threads(core: &CoreFile, recorder: &Recorder<'_>, names: &Dump<'_>, numbers: Numbers) {
     let runtime = names.runtime();
     let managed = runtime.threads(recorder).unwrap_or_default();
     for thread in core.threads() {
@@ -205,22 +205,22 @@ fn read_threads(core: &CoreFile, recorder: &Recorder<'_>, names: &Names<'_>, num
         let stack = runtime.stack(recorder, thread, registers);
         for frame in &stack.frames {
             match &frame.code {
-                Some(managed) => drop(names.method(managed)),
+                Some(managed) => drop(names.types().method(managed)),
                 None => drop(runtime.native_image(recorder, frame.position.lookup_address(frame.ip))),
             }
         }
         let _ = runtime.thread_name(recorder, thread);
-        let _ = runtime.monitor_waits(recorder, thread);
-        let _ = names.thread_static_array(thread);
-        for (_, chain) in names.thread_exceptions(thread).exceptions {
+        let _ = names.locks().waits(thread);
+        let _ = names.statics().thread_object(thread);
+        for (_, chain) in names.exceptions().of_thread(thread).exceptions {
             for frame in chain.iter().flat_map(|exception| &exception.stack) {
-                names.exception_method(frame);
+                names.exceptions().method(frame);
             }
         }
         keep_addresses(core, recorder, stack_range(thread, &stack, registers), numbers);
     }
-    runtime.monitors(recorder);
-    names.known_modules();
+    names.locks().monitors();
+    names.types().modules();
 }
 
 /// Keeps the words of a stack that are addresses of memory. Registers that were saved there can have numbers.

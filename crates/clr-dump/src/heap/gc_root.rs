@@ -1,18 +1,18 @@
 //! Roots, which keep objects alive.
 //!
 //! # Source
-//! dotnet/runtime `src/coreclr/gc/gcpriv.h` (`CFinalize`), `vm/threadstatics.h` (`ThreadLocalData`).
+//! dotnet/runtime `src/coreclr/gc/gcpriv.h` (`CFinalize`).
 
 use std::ops::Range;
 
 use hashbrown::HashSet;
 
 use crate::aot::sections::section;
+use crate::heap::Heap;
 use crate::heap::regions::HeapLayout;
 use crate::memory::{MemoryResult, offset};
 use crate::threads::stack::Stack;
 use crate::threads::thread::Thread;
-use crate::types::names::Names;
 use crate::unwind::registers::{Register, Registers};
 
 /// Maximum number of objects that wait for their finalizers.
@@ -27,12 +27,12 @@ const MAX_TEXT_BYTES: u64 = 1 << 16;
 /// Minimum value of a word that can be an address.
 const MIN_ADDRESS: u64 = 1 << 16;
 
-impl Names<'_> {
+impl Heap<'_> {
     /// Returns the objects that wait for their finalizers to be run, which keeps them alive.
     ///
     /// # Errors
     /// If the memory lacks the queue.
-    pub fn finalizable(&self) -> MemoryResult<Vec<u64>> {
+    pub fn finalizable(self) -> MemoryResult<Vec<u64>> {
         let memory = self.memory();
         let layout = HeapLayout::read(memory, self.runtime())?;
         let mut objects = Vec::new();
@@ -50,51 +50,9 @@ impl Names<'_> {
         Ok(objects)
     }
 
-    /// Returns the objects that hold the static fields of a NativeAOT program's types. Empty for other
-    /// programs: their fields have [places](Self::static_fields).
-    ///
-    /// # Errors
-    /// If the memory lacks the list.
-    pub fn static_field_objects(&self) -> MemoryResult<Vec<u64>> {
-        let Some(program) = self.runtime().native_aot() else { return Ok(Vec::new()) };
-        let memory = self.memory();
-        let (start, list) = program.sections.bytes(memory, section::STATIC_FIELDS)?;
-        let mut objects = Vec::new();
-        for (index, by) in (0_u64..).zip(list.as_chunks().0) {
-            let at = offset(start, index.wrapping_mul(4));
-            let place = at.wrapping_add_signed(i32::from_le_bytes(*by).into());
-            match memory.u64(place)? {
-                // Bits mark fields that have not been used yet.
-                object if object != 0 && object.is_multiple_of(8) => objects.push(object),
-                _ => {}
-            }
-        }
-        Ok(objects)
-    }
-
-    /// Returns the place of the objects that a program begins with that was compiled ahead of time: they
-    /// stay.
-    pub fn frozen_objects(&self) -> Option<Range<u64>> {
+    /// Returns the address range of a NativeAOT program's frozen objects, which never move.
+    pub fn frozen_objects(self) -> Option<Range<u64>> {
         self.runtime().native_aot()?.sections.range(section::FROZEN_OBJECTS)
-    }
-
-    /// Returns the array that has the static fields of a thread (`[ThreadStatic]`) that are references, or
-    /// the object that has all of them (NativeAOT); `None` if the thread lacks it.
-    ///
-    /// # Errors
-    /// If the memory lacks the way to it.
-    pub fn thread_static_array(&self, thread: &Thread) -> MemoryResult<Option<u64>> {
-        // In other versions, handles hold these arrays.
-        let Some(place) = self.runtime().layout.thread.static_fields else { return Ok(None) };
-        if let Some(program) = self.runtime().native_aot() {
-            return program.thread_statics(self.memory(), offset(thread.address, place));
-        }
-        let data = self.memory().u64(offset(thread.address, place))?;
-        if data == 0 {
-            return Ok(None);
-        }
-        let [_, array, _, of] = self.memory().words(data)?;
-        Ok((of == thread.address && array != 0).then_some(array))
     }
 
     /// Returns the words of a thread's stack and registers that can be addresses of objects, without knowing
@@ -106,7 +64,7 @@ impl Names<'_> {
     /// # Errors
     /// If the memory lacks the stack.
     pub fn stack_words(
-        &self,
+        self,
         thread: &Thread,
         stack: &Stack,
         registers: Option<&Registers>,
@@ -136,10 +94,10 @@ impl Names<'_> {
     }
 }
 
-impl Names<'_> {
+impl Heap<'_> {
     /// Returns the distinct words of a part of a stack that are addresses of objects, in order. The code
     /// there need not still use the objects.
-    pub fn object_words(&self, start: u64, end: u64) -> Vec<u64> {
+    pub fn objects_between(self, start: u64, end: u64) -> Vec<u64> {
         let memory = self.memory();
         let Ok(layout) = HeapLayout::read(memory, self.runtime()) else { return Vec::new() };
         let mut seen = HashSet::new();
@@ -158,7 +116,7 @@ impl Names<'_> {
 
     /// Returns the strings that words of a part of a stack refer to, each object once. The code there need
     /// not still use them.
-    pub fn texts_between(&self, start: u64, end: u64) -> Vec<String> {
+    pub fn strings_between(self, start: u64, end: u64) -> Vec<String> {
         let memory = self.memory();
         let mut seen = HashSet::new();
         let mut texts = Vec::new();

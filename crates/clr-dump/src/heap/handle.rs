@@ -6,10 +6,10 @@
 
 use hashbrown::HashSet;
 
+use crate::heap::Heap;
 use crate::heap::regions::HeapLayout;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::runtime::layout::HandleTables;
-use crate::types::names::Names;
 
 /// Blocks of handles of a segment, and handles of a block.
 const BLOCKS: u64 = 120;
@@ -106,22 +106,21 @@ pub struct Handles {
     pub is_incomplete: bool,
 }
 
-impl Names<'_> {
+impl Heap<'_> {
     /// Reads the handles.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// for handle in names.handles()?.handles.iter().filter(|handle| handle.kind.is_strong()) {
-    ///     println!("{:?} holds {:?}", handle.kind.name(), names.object_type(handle.object));
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// for handle in dump.heap().handles()?.handles.iter().filter(|handle| handle.kind.is_strong()) {
+    ///     println!("{:?} holds {:?}", handle.kind.name(), dump.heap().type_name(handle.object));
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
-    pub fn handles(&self) -> MemoryResult<Handles> {
+    pub fn handles(self) -> MemoryResult<Handles> {
         let layout = HeapLayout::read(self.memory(), self.runtime())?;
         let mut reader = Reader {
             memory: self.memory(),

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use portable_pdb::ProgramMetadata;
 
-use crate::heap::HeapObject;
 use crate::heap::utf16;
+use crate::heap::{Heap, HeapObject};
+use crate::memory::address::TypeHandle;
 use crate::memory::{MemoryResult, offset};
+use crate::statics::Statics;
 use crate::types::enumeration;
 use crate::types::field::{Field, StaticField, ValueKind};
-use crate::types::names::{HAS_COMPONENT_SIZE, Names};
 
 /// Maximum nesting depth of structures.
 const MAX_DEPTH: u32 = 8;
@@ -113,7 +114,7 @@ pub enum ObjectContent {
     Fields(Vec<FieldValue>),
 }
 
-impl Names<'_> {
+impl Heap<'_> {
     /// Returns the content of an object: at most `most` characters of a string, or `most` elements of an
     /// array.
     ///
@@ -121,10 +122,9 @@ impl Names<'_> {
     /// use clr_dump::ObjectContent;
     ///
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// # let object = names.object_at(0x7f00_1000_2000).ok_or("no object")?;
-    /// match names.content(&object, 100)? {
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// # let object = dump.heap().object_at(0x7f00_1000_2000).ok_or("no object")?;
+    /// match dump.heap().content(&object, 100)? {
     ///     ObjectContent::Text { text, length } => println!("{text:?}, {length} units"),
     ///     ObjectContent::Array { lengths, elements } => println!("{lengths:?} {elements:?}"),
     ///     ObjectContent::Fields(fields) => {
@@ -139,42 +139,30 @@ impl Names<'_> {
     ///
     /// # Errors
     /// If the memory lacks the object's type.
-    pub fn content(&self, object: &HeapObject, most: u32) -> MemoryResult<ObjectContent> {
-        let flags = self.memory().u32(object.type_handle)?;
-        if self.is_string(object.type_handle) {
+    pub fn content(self, object: &HeapObject, most: u32) -> MemoryResult<ObjectContent> {
+        let flags = self.memory().u32(object.type_handle.get())?;
+        if self.dump.types().is_string(object.type_handle) {
             let text = self.text(object.address, object.length.min(most))?;
             return Ok(ObjectContent::Text { text, length: object.length });
         }
         let mut left = MAX_VALUES;
-        if self.is_of_array(flags) {
+        if self.dump.types().is_of_array(flags) {
             return self.array(object, flags, most, &mut left);
         }
-        let fields = self.fields(object.type_handle);
+        let fields = self.dump.types().fields(object.type_handle);
         Ok(ObjectContent::Fields(self.values(fields, offset(object.address, 8), MAX_DEPTH, &mut left)))
     }
 
-    /// Returns true if a type is `System.String`.
-    pub fn is_string(&self, type_handle: u64) -> bool {
-        let flags = self.memory().u32(type_handle).unwrap_or_default();
-        // Units of two bytes, and no array.
-        flags & (HAS_COMPONENT_SIZE | 0xffff) == HAS_COMPONENT_SIZE | 2 && !self.is_of_array(flags)
-    }
-
     /// Returns the first characters of a string.
-    pub fn string(&self, object: &HeapObject, most: u32) -> MemoryResult<String> {
+    pub fn string(self, object: &HeapObject, most: u32) -> MemoryResult<String> {
         self.text(object.address, object.length.min(most))
-    }
-
-    /// Returns the number of UTF-16 units of a string, or of elements of an array.
-    pub fn length(&self, object: &HeapObject) -> u32 {
-        object.length
     }
 
     /// Returns the reference at an address, and the type of its object; `None` if it is null, or the memory
     /// lacks it.
-    pub fn reference_at(&self, address: u64) -> Option<(u64, u64)> {
+    pub fn reference_at(self, address: u64) -> Option<(u64, TypeHandle)> {
         let target = self.memory().u64(address).ok().filter(|target| *target != 0)?;
-        Some((target, self.memory().u64(target).ok()? & !7))
+        Some((target, self.memory().object_type(target).ok()?))
     }
 
     /// Returns the value of an object's field with the given name; `None` if it has no such field, or the
@@ -184,72 +172,46 @@ impl Names<'_> {
     /// use clr_dump::Value;
     ///
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// # let dump = clr_dump::Dump::open(&core)?;
     /// # let object = 0x7f00_1000_2000;
-    /// if let Some(Value::Signed(size)) = names.field_value(object, "_size") {
+    /// if let Some(Value::Signed(size)) = dump.heap().field_value(object, "_size") {
     ///     println!("a list of {size} elements");
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn field_value(&self, object: u64, name: &str) -> Option<Value> {
-        let type_handle = self.reference_type(object)?;
-        let field = self.fields(type_handle).into_iter().find(|field| field.name == name)?;
+    pub fn field_value(self, object: u64, name: &str) -> Option<Value> {
+        let type_handle = self.type_of(object)?;
+        let field = self.dump.types().fields(type_handle).into_iter().find(|field| field.name == name)?;
         let at = offset(offset(object, 8), field.offset.into());
         Some(self.value(field.kind, field.value_type, at, 16, MAX_DEPTH, &mut MAX_VALUES.clone()))
     }
 
     /// Returns the type of an object; `None` if the memory lacks it.
-    pub fn reference_type(&self, object: u64) -> Option<u64> {
-        // The lowest bits are marks of a collection.
-        Some(self.memory().u64(object).ok()? & !7)
+    pub fn type_of(self, object: u64) -> Option<TypeHandle> {
+        self.memory().object_type(object).ok()
     }
 
-    /// Returns the value of a static field.
-    ///
-    /// ```no_run
-    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// for field in names.static_fields([], &runtime.threads(&core)?) {
-    ///     let value = names.static_value(&field);
-    ///     println!("{:?}.{} = {value:?}", names.type_name(field.type_handle), field.field.name);
-    /// }
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn static_value(&self, field: &StaticField) -> Value {
-        let left = &mut MAX_VALUES.clone();
-        let (kind, value_type) = (field.field.kind, field.field.value_type);
-        if kind != ValueKind::STRUCTURE {
-            return self.value(kind, value_type, field.address, 0, MAX_DEPTH, left);
-        }
-        // A structure is in a box, which has its type.
-        match self.memory().u64(field.address) {
-            Ok(0) => Value::Null,
-            Ok(object) => {
-                let value_type = self.reference_type(object);
-                self.value(kind, value_type, offset(object, 8), 16, MAX_DEPTH, left)
-            }
-            Err(_) => Value::Missing,
-        }
+    /// Returns the name of the type of an object.
+    pub fn type_name(self, object: u64) -> Option<Arc<str>> {
+        self.dump.types().name(self.memory().object_type(object).ok()?)
     }
 
-    fn text(&self, address: u64, length: u32) -> MemoryResult<String> {
+    fn text(self, address: u64, length: u32) -> MemoryResult<String> {
         let bytes = usize::try_from(length).unwrap_or_default().saturating_mul(2);
         let bytes = self.memory().bytes(offset(address, 12), bytes)?;
         Ok(utf16::decode(&bytes))
     }
 
     fn array(
-        &self,
+        self,
         object: &HeapObject,
         flags: u32,
         most: u32,
         left: &mut usize,
     ) -> MemoryResult<ObjectContent> {
         let memory = self.memory();
-        let base = u64::from(memory.u32(offset(object.type_handle, 4))?);
-        let rank = self.rank(object.type_handle, flags)?;
+        let base = u64::from(memory.u32(object.type_handle.at(4))?);
+        let rank = self.dump.types().rank(object.type_handle, flags)?;
         let has_bounds = base > 24;
         let lengths = if has_bounds {
             let length = |index: u8| {
@@ -259,11 +221,11 @@ impl Names<'_> {
         } else {
             vec![object.length]
         };
-        let element = memory.u64(offset(object.type_handle, 48))?;
-        let kind = match element & 2 {
-            0 => self.value_kind(element)?,
-            // A TypeDesc: of a pointer, and of an array in .NET Core 3.1.
-            _ => match memory.u8(element.wrapping_sub(2))? {
+        let element = memory.type_handle(object.type_handle.at(48))?;
+        let kind = match element.description() {
+            None => self.dump.types().value_kind(element)?,
+            // Of a pointer, and of an array in .NET Core 3.1.
+            Some(description) => match memory.u8(description)? {
                 0x14 | 0x1d => ValueKind::REFERENCE,
                 _ => ValueKind(0x0f),
             },
@@ -281,7 +243,7 @@ impl Names<'_> {
         Ok(ObjectContent::Array { lengths, elements })
     }
 
-    fn values(&self, fields: Vec<Field>, base: u64, depth: u32, left: &mut usize) -> Vec<FieldValue> {
+    fn values(self, fields: Vec<Field>, base: u64, depth: u32, left: &mut usize) -> Vec<FieldValue> {
         let mut values = Vec::new();
         for field in fields {
             if *left == 0 {
@@ -296,9 +258,9 @@ impl Names<'_> {
 
     /// Reads a value. `size` is the size of a structure with unknown fields.
     fn value(
-        &self,
+        self,
         kind: ValueKind,
-        value_type: Option<u64>,
+        value_type: Option<TypeHandle>,
         at: u64,
         size: u64,
         depth: u32,
@@ -311,16 +273,16 @@ impl Names<'_> {
             Value::Unsigned(number) => number.cast_signed(),
             value => return value,
         };
-        match value_type.and_then(|of| self.enumeration(of)) {
+        match value_type.and_then(|of| self.dump.types().enumeration(of)) {
             Some(constants) => Value::Enumeration { number, name: enumeration::name(&constants, number) },
             None => value,
         }
     }
 
     fn read_value(
-        &self,
+        self,
         kind: ValueKind,
-        value_type: Option<u64>,
+        value_type: Option<TypeHandle>,
         at: u64,
         size: u64,
         depth: u32,
@@ -346,46 +308,50 @@ impl Names<'_> {
         })
     }
 
-    fn reference(&self, address: u64) -> Value {
+    fn reference(self, address: u64) -> Value {
         if address == 0 {
             return Value::Null;
         }
-        let type_handle = self.memory().u64(address).unwrap_or_default() & !7;
-        let is_text = self.is_string(type_handle) && self.is_type(type_handle);
+        let type_handle = self.memory().object_type(address).unwrap_or_default();
+        let is_text = self.dump.types().is_string(type_handle) && self.dump.types().is_type(type_handle);
         let text = is_text.then(|| {
             let length = self.memory().u32(offset(address, 8))?;
             Ok((self.text(address, length.min(PREVIEW))?, length > PREVIEW))
         });
         Value::Reference {
             address,
-            type_name: self.type_name(type_handle),
+            type_name: self.dump.types().name(type_handle),
             text: text.and_then(MemoryResult::ok),
         }
     }
 
     /// The number of elements of a buffer of a fixed size, of which the runtime has one field: `fixed`, or
     /// `[InlineArray]`; `None` of other structures.
-    fn buffer_length(&self, type_handle: u64, field: &Field) -> Option<u32> {
+    fn buffer_length(self, type_handle: TypeHandle, field: &Field) -> Option<u32> {
         if field.name != "FixedElementField" {
             return self.inline_array_length(type_handle).filter(|_| field.kind.size().is_some());
         }
-        let module = self.module(self.module_of(type_handle).ok()?);
+        let module = self.dump.types().module_at(self.dump.types().module_of(type_handle).ok()?);
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
-        metadata.stated_size(self.type_row(type_handle).ok()?).ok()??.checked_div(field.kind.size()?)
+        metadata
+            .stated_size(self.dump.types().type_row(type_handle).ok()?)
+            .ok()??
+            .checked_div(field.kind.size()?)
     }
 
     /// The number of elements of a structure with the attribute `[InlineArray]`; `None` of other types.
-    pub(crate) fn inline_array_length(&self, type_handle: u64) -> Option<u32> {
+    pub(crate) fn inline_array_length(self, type_handle: TypeHandle) -> Option<u32> {
         const ATTRIBUTE: &str = "System.Runtime.CompilerServices.InlineArrayAttribute";
-        let module = self.module(self.module_of(type_handle).ok()?);
+        let module = self.dump.types().module_at(self.dump.types().module_of(type_handle).ok()?);
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
-        let value = metadata.type_attribute(self.type_row(type_handle).ok()?, ATTRIBUTE).ok()??;
+        let value =
+            metadata.type_attribute(self.dump.types().type_row(type_handle).ok()?, ATTRIBUTE).ok()??;
         // The length follows a prolog of two bytes.
         let length = value.get(2..).and_then(<[u8]>::first_chunk)?;
         Some(u32::from_le_bytes(*length))
     }
 
-    fn buffer(&self, kind: ValueKind, length: u32, at: u64, depth: u32, left: &mut usize) -> Value {
+    fn buffer(self, kind: ValueKind, length: u32, at: u64, depth: u32, left: &mut usize) -> Value {
         let size = u64::from(kind.size().unwrap_or_default());
         let mut elements = Vec::new();
         for index in 0..length.min(MAX_ELEMENTS) {
@@ -399,15 +365,15 @@ impl Names<'_> {
     }
 
     fn structure(
-        &self,
-        value_type: Option<u64>,
+        self,
+        value_type: Option<TypeHandle>,
         at: u64,
         size: u64,
         depth: u32,
         left: &mut usize,
     ) -> MemoryResult<Value> {
         if let (Some(of), Some(depth)) = (value_type, depth.checked_sub(1)) {
-            let fields = self.fields(of);
+            let fields = self.dump.types().fields(of);
             if let [field] = &fields[..]
                 && let Some(length) = self.buffer_length(of, field)
             {
@@ -415,10 +381,40 @@ impl Names<'_> {
             }
             if !fields.is_empty() {
                 let fields = self.values(fields, at, depth, left);
-                return Ok(Value::Structure { type_name: self.type_name(of), fields });
+                return Ok(Value::Structure { type_name: self.dump.types().name(of), fields });
             }
         }
         let size = usize::try_from(size).unwrap_or_default().min(MAX_BYTES);
         Ok(Value::Bytes(self.memory().bytes(at, size)?))
+    }
+}
+
+impl Statics<'_> {
+    /// Returns the value of a static field.
+    ///
+    /// ```no_run
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// for field in dump.statics().fields([], &dump.threads().list()?) {
+    ///     let value = dump.statics().value(&field);
+    ///     println!("{:?}.{} = {value:?}", dump.types().name(field.type_handle), field.field.name);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn value(self, field: &StaticField) -> Value {
+        let left = &mut MAX_VALUES.clone();
+        let (kind, value_type) = (field.field.kind, field.field.value_type);
+        if kind != ValueKind::STRUCTURE {
+            return self.dump.heap().value(kind, value_type, field.address, 0, MAX_DEPTH, left);
+        }
+        // A structure is in a box, which has its type.
+        match self.memory().u64(field.address) {
+            Ok(0) => Value::Null,
+            Ok(object) => {
+                let value_type = self.dump.heap().type_of(object);
+                self.dump.heap().value(kind, value_type, offset(object, 8), 16, MAX_DEPTH, left)
+            }
+            Err(_) => Value::Missing,
+        }
     }
 }

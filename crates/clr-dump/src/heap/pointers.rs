@@ -3,6 +3,7 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/gc/gcdesc.h` (`CGCDesc`).
 
+use crate::memory::address::TypeHandle;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 
 /// Maximum number of runs of references in the objects of a type.
@@ -22,8 +23,8 @@ pub(crate) enum Pointers {
 
 impl Pointers {
     /// Reads the description that lies before the MethodTable of a type with references.
-    pub(crate) fn read(memory: &dyn Memory, type_handle: u64) -> MemoryResult<Self> {
-        let before = |bytes: u64| type_handle.wrapping_sub(bytes);
+    pub(crate) fn read(memory: &dyn Memory, type_handle: TypeHandle) -> MemoryResult<Self> {
+        let before = |bytes: u64| type_handle.get().wrapping_sub(bytes);
         let damaged = Missing { address: before(8) };
         let count = memory.i64(before(8))?;
         if count.unsigned_abs() > MAX_RUNS || count == 0 {
@@ -117,11 +118,11 @@ mod tests {
         let mut memory = TestMemory::default();
         // Two runs of an object of 56 bytes: two references at 8, one at 32.
         memory.put_words(0x2000, &[8_u64.wrapping_sub(56), 32, 16_u64.wrapping_sub(56), 8, 2, 0]);
-        let pointers = Pointers::read(&memory, 0x2028).unwrap();
+        let pointers = Pointers::read(&memory, TypeHandle::new(0x2028)).unwrap();
         assert_eq!(places(&pointers, 56), (vec![8, 16, 32], true));
         // An array of three structures of 24 bytes, each with two references after a number.
         memory.put_words(0x3000, &[2 | 8 << 32, 24, u64::MAX, 0]);
-        let pointers = Pointers::read(&memory, 0x3018).unwrap();
+        let pointers = Pointers::read(&memory, TypeHandle::new(0x3018)).unwrap();
         assert_eq!(places(&pointers, 24 + 72), (vec![24, 32, 48, 56, 72, 80], true));
     }
 
@@ -130,9 +131,9 @@ mod tests {
         let mut memory = TestMemory::default();
         // No references at all, and as many as words.
         memory.put_words(0x2000, &[0, 24, u64::MAX, 0]);
-        assert!(Pointers::read(&memory, 0x2018).is_err());
+        assert!(Pointers::read(&memory, TypeHandle::new(0x2018)).is_err());
         memory.put_words(0x2000, &[0, 8, 1 << 60, 0]);
-        assert!(Pointers::read(&memory, 0x2018).is_err());
+        assert!(Pointers::read(&memory, TypeHandle::new(0x2018)).is_err());
         // Runs outside the object, and runs that overlap.
         for runs in [vec![(1 << 60, 0)], vec![(0, 0)], vec![(8, i64::MAX)]] {
             assert_eq!(places(&Pointers::Runs(runs.into()), 64), (vec![], false));

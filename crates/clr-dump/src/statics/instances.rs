@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::memory::address::TypeHandle;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::layout::InstanceTable;
-use crate::types::names::{Names, is_instance, is_value};
+use crate::statics::Statics;
+use crate::types::names::{is_instance, is_value};
 
 /// Maximum number of instances of generic structures to keep names of.
 const MAX_STRUCTURES: usize = 1 << 18;
@@ -22,21 +24,21 @@ const FIRST_BUCKET: u64 = 24;
 /// Maximum number of arrays of buckets of a table: while it grows, it has two.
 const MAX_ARRAYS: usize = 4;
 
-impl Names<'_> {
+impl Statics<'_> {
     /// Returns the loaded instance of a generic structure with the given name.
-    pub(crate) fn instance_named(&self, name: &str) -> Option<u64> {
-        self.structures.get_or_init(|| self.read_structures()).get(name).copied()
+    pub(crate) fn instance_named(self, name: &str) -> Option<TypeHandle> {
+        self.dump.structures.get_or_init(|| self.read_structures()).get(name).copied()
     }
 
-    fn read_structures(&self) -> HashMap<Arc<str>, u64> {
+    fn read_structures(self) -> HashMap<Arc<str>, TypeHandle> {
         let mut structures = HashMap::new();
-        for module in self.known_modules() {
+        for module in self.dump.types().modules() {
             for of in self.instances(module.address, MAX_STRUCTURES).unwrap_or_default() {
                 let is_structure =
-                    self.memory().u32(of).is_ok_and(|flags| is_instance(flags) && is_value(flags));
+                    self.memory().u32(of.get()).is_ok_and(|flags| is_instance(flags) && is_value(flags));
                 if is_structure
                     && structures.len() < MAX_STRUCTURES
-                    && let Some(name) = self.type_name(of)
+                    && let Some(name) = self.dump.types().name(of)
                 {
                     structures.insert(name, of);
                 }
@@ -50,7 +52,7 @@ impl Names<'_> {
     ///
     /// # Errors
     /// If the memory lacks the table.
-    pub(crate) fn instances(&self, module: u64, most: usize) -> MemoryResult<Vec<u64>> {
+    pub(crate) fn instances(self, module: u64, most: usize) -> MemoryResult<Vec<TypeHandle>> {
         let memory = self.memory();
         let Some(of) = self.runtime().layout.module.instances else { return Ok(Vec::new()) };
         let at = match of {
@@ -92,10 +94,9 @@ fn read_buckets(
     buckets: u64,
     count: u64,
     most: usize,
-    types: &mut Vec<u64>,
+    types: &mut Vec<TypeHandle>,
 ) -> MemoryResult<()> {
     const HOT: u64 = 1;
-    const DESCRIPTION: u64 = 2;
     let size = usize::try_from(count.min(MAX_BUCKETS).saturating_mul(8)).unwrap_or_default();
     for bucket in memory.bytes(buckets, size)?.as_chunks().0 {
         let mut entry = u64::from_le_bytes(*bucket);
@@ -105,17 +106,18 @@ fn read_buckets(
                 return Ok(());
             }
             let [handle, next] = memory.words(entry)?;
-            types.push(handle & !HOT);
+            types.push(TypeHandle::new(handle & !HOT));
             entry = next;
         }
     }
-    types.retain(|handle| handle & DESCRIPTION == 0);
+    types.retain(|handle| handle.description().is_none());
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dump::Dump;
     use crate::memory::tests::TestMemory;
     use crate::runtime::Runtime;
     use crate::runtime::layout::{NET_3_1, NET_9, NET_10};
@@ -143,7 +145,13 @@ mod tests {
         most: usize,
     ) -> Vec<u64> {
         let runtime = Runtime::of_slots(layout, &[]);
-        Names::new(memory, &runtime).instances(MODULE, most).unwrap()
+        Dump::new(memory, &runtime)
+            .statics()
+            .instances(MODULE, most)
+            .unwrap()
+            .into_iter()
+            .map(TypeHandle::get)
+            .collect()
     }
 
     #[test]

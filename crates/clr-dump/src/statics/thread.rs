@@ -12,10 +12,12 @@
 
 use std::ops::Range;
 
+use crate::memory::address::TypeHandle;
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::layout::StaticFields;
+use crate::statics::Statics;
 use crate::threads::thread::Thread;
-use crate::types::names::{AUXILIARY, MODULE, Names};
+use crate::types::names::{AUXILIARY, MODULE};
 
 /// Maximum number of static constructors that run in a thread at the same time.
 const MAX_IN_FLIGHT: usize = 1024;
@@ -80,9 +82,9 @@ impl ThreadPlace {
     }
 }
 
-impl Names<'_> {
+impl Statics<'_> {
     /// Returns the data that leads to the static fields of a thread; `None` if the thread lacks it.
-    pub(crate) fn thread_statics(&self, thread: &Thread) -> MemoryResult<Option<ThreadStatics>> {
+    pub(crate) fn thread_statics(self, thread: &Thread) -> MemoryResult<Option<ThreadStatics>> {
         let (memory, layout) = (self.memory(), &self.runtime().layout.thread);
         if self.runtime().is_native_aot() {
             return Ok(None);
@@ -103,7 +105,7 @@ impl Names<'_> {
         Ok(Some(ThreadStatics { os_id: thread.os_id, data }))
     }
 
-    fn indexed_data(&self, thread: &Thread, address: u64) -> MemoryResult<Option<IndexedData>> {
+    fn indexed_data(self, thread: &Thread, address: u64) -> MemoryResult<Option<IndexedData>> {
         let memory = self.memory();
         if address == 0 {
             return Ok(None);
@@ -124,15 +126,15 @@ impl Names<'_> {
 
     /// Returns the places of a type that declares static fields of threads.
     pub(crate) fn thread_places(
-        &self,
+        self,
         statics: &ThreadStatics,
-        type_handle: u64,
+        type_handle: TypeHandle,
     ) -> MemoryResult<ThreadPlaces> {
         let memory = self.memory();
         match &statics.data {
             ThreadData::Indexed(data) => {
-                let auxiliary = memory.u64(offset(type_handle, AUXILIARY))?;
-                if memory.u64(auxiliary.wrapping_sub(8))? != type_handle {
+                let auxiliary = memory.u64(type_handle.at(AUXILIARY))?;
+                if memory.u64(auxiliary.wrapping_sub(8))? != type_handle.get() {
                     return Ok(ThreadPlaces::default());
                 }
                 let index = |before: u64| memory.u32(auxiliary.wrapping_sub(before));
@@ -159,7 +161,7 @@ impl Names<'_> {
         }
     }
 
-    fn place_of_index(&self, data: &IndexedData, index: u32) -> MemoryResult<Option<ThreadPlace>> {
+    fn place_of_index(self, data: &IndexedData, index: u32) -> MemoryResult<Option<ThreadPlace>> {
         const ARRAY: u32 = 0;
         const UNLOADABLE: u32 = 1;
         const OWN: u32 = 2;
@@ -197,14 +199,14 @@ impl Names<'_> {
     }
 
     /// Returns the place in an array on the heap; `None` without an array.
-    fn place_in_array(&self, array: u64) -> MemoryResult<Option<ThreadPlace>> {
+    fn place_in_array(self, array: u64) -> MemoryResult<Option<ThreadPlace>> {
         let memory = self.memory();
         if array == 0 {
             return Ok(None);
         }
         // The lowest bits are marks of a collection.
         let flags = memory.u32(memory.u64(array)? & !7)?;
-        if !self.is_of_array(flags) {
+        if !self.dump.types().is_of_array(flags) {
             return Ok(None);
         }
         let bytes = u64::from(memory.u32(offset(array, 8))?).wrapping_mul(u64::from(flags & 0xffff));
@@ -214,12 +216,17 @@ impl Names<'_> {
 
     /// Returns the handle of the references and the address of the other fields that a thread has for a type:
     /// in ThreadLocalModule, or in the type's entry there.
-    fn module_data(&self, modules: u64, count: u64, type_handle: u64) -> MemoryResult<Option<(u64, u64)>> {
+    fn module_data(
+        self,
+        modules: u64,
+        count: u64,
+        type_handle: TypeHandle,
+    ) -> MemoryResult<Option<(u64, u64)>> {
         let memory = self.memory();
         let StaticFields::DomainLocalModule(place) = self.runtime().layout.types.static_fields else {
             return Ok(None);
         };
-        let local = memory.u64(offset(memory.u64(offset(type_handle, MODULE))?, place))?;
+        let local = memory.u64(offset(memory.u64(type_handle.at(MODULE))?, place))?;
         if local == 0 {
             return Ok(None);
         }
@@ -244,6 +251,7 @@ impl Names<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dump::Dump;
     use crate::memory::tests::TestMemory;
     use crate::runtime::Runtime;
     use crate::runtime::layout::NET_9;
@@ -272,9 +280,9 @@ mod tests {
 
     fn places(memory: &TestMemory) -> Option<ThreadPlaces> {
         let runtime = Runtime::of_slots(&NET_9, &[]);
-        let names = Names::new(memory, &runtime);
-        let statics = names.thread_statics(&Thread::at(THREAD)).unwrap()?;
-        Some(names.thread_places(&statics, TYPE).unwrap())
+        let dump = Dump::new(memory, &runtime);
+        let statics = dump.statics().thread_statics(&Thread::at(THREAD)).unwrap()?;
+        Some(dump.statics().thread_places(&statics, TypeHandle::new(TYPE)).unwrap())
     }
 
     #[test]

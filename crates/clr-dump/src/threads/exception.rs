@@ -6,12 +6,13 @@
 use hashbrown::HashSet;
 
 use crate::code::map::{Code, CodeOrigin};
+use crate::dump::view;
 use crate::heap::regions::is_moving;
-use crate::memory::{Memory, MemoryResult, Missing, offset};
-use crate::runtime::Runtime;
+use crate::memory::address::MethodDesc;
+use crate::memory::{MemoryResult, Missing, offset};
 use crate::runtime::layout::Thrown;
 use crate::threads::thread::Thread;
-use crate::types::names::{Method, Names};
+use crate::types::names::Method;
 use crate::unwind::FramePosition;
 
 /// Maximum number of exceptions of a thread, and of causes of an exception.
@@ -20,8 +21,6 @@ const MAX_EXCEPTIONS: usize = 64;
 const MAX_FRAMES: u64 = 8096;
 /// The deepest nesting of the collections that the causes of an exception are in.
 const COLLECTION_DEPTH: u32 = 4;
-/// Maximum number of base types of an exception's type.
-const MAX_BASES: usize = 256;
 
 /// An exception.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,9 +77,9 @@ pub struct ThreadExceptions {
 pub struct ExceptionFrame {
     /// The instruction pointer.
     pub ip: u64,
-    /// The method, with the code at the instruction pointer if the memory has it; zero where the runtime has
+    /// The method, with the code at the instruction pointer if the memory has it; null where the runtime has
     /// no MethodDesc.
-    pub method_desc: u64,
+    pub method_desc: MethodDesc,
     /// The managed code at the address.
     pub code: Option<Code>,
 }
@@ -95,16 +94,46 @@ pub enum ExceptionState {
     LastThrown,
 }
 
-impl Runtime {
-    /// Returns the addresses of the exceptions of a thread, the innermost first.
+view! {
+    /// The exceptions of a dump.
+    Exceptions, exceptions
+}
+
+impl Exceptions<'_> {
+    /// Reads the exceptions of a thread. A running process can change them meanwhile, which is noticed.
     ///
-    /// # Errors
-    /// If the memory lacks a part of the list.
-    pub fn thread_exceptions(
-        &self,
-        memory: &dyn Memory,
-        thread: &Thread,
-    ) -> MemoryResult<Vec<(ExceptionState, u64)>> {
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// for thread in dump.threads().list()? {
+    ///     println!("thread {}: {:?}", thread.os_id, dump.exceptions().of_thread(&thread));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn of_thread(self, thread: &Thread) -> ThreadExceptions {
+        let (memory, runtime) = (self.memory(), self.runtime());
+        let list = || self.addresses(thread);
+        // Small core dumps lack it, and do not change.
+        let is_moving = || is_moving(memory, runtime).unwrap_or_default();
+        let was_moving = is_moving();
+        let before = match list() {
+            Ok(exceptions) => exceptions,
+            Err(missing) => {
+                return ThreadExceptions { missing: Some(missing), ..ThreadExceptions::default() };
+            }
+        };
+        let read = before.iter().map(|(state, object)| (*state, self.chain(*object)));
+        let exceptions: Vec<_> = read.collect();
+        let is_uncertain =
+            !exceptions.is_empty() && (was_moving || is_moving() || list().as_ref() != Ok(&before));
+        ThreadExceptions { exceptions, missing: None, is_uncertain }
+    }
+
+    /// Returns the addresses of the exceptions of a thread, the innermost first.
+    fn addresses(self, thread: &Thread) -> MemoryResult<Vec<(ExceptionState, u64)>> {
+        let memory = self.memory();
         let mut exceptions: Vec<(ExceptionState, u64)> = Vec::new();
         let of_handle = |handle: u64| if handle == 0 { Ok(0) } else { memory.u64(handle) };
         let mut add = |state, object: u64| {
@@ -112,7 +141,7 @@ impl Runtime {
                 exceptions.push((state, object));
             }
         };
-        let (fields, places) = (&self.layout.thread, &self.layout.exception_tracker);
+        let (fields, places) = (&self.runtime().layout.thread, &self.runtime().layout.exception_tracker);
         let mut tracker = memory.u64(offset(thread.address, fields.exception_tracker))?;
         let mut seen = HashSet::new();
         while tracker != 0 && seen.len() < MAX_EXCEPTIONS && seen.insert(tracker) {
@@ -129,55 +158,20 @@ impl Runtime {
         }
         Ok(exceptions)
     }
-}
-
-impl Names<'_> {
-    /// Reads the exceptions of a thread. A running process can change them meanwhile, which is noticed.
-    ///
-    /// ```no_run
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// for thread in runtime.threads(&core)? {
-    ///     println!("thread {}: {:?}", thread.os_id, names.thread_exceptions(&thread));
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn thread_exceptions(&self, thread: &Thread) -> ThreadExceptions {
-        let (memory, runtime) = (self.memory(), self.runtime());
-        let list = || runtime.thread_exceptions(memory, thread);
-        // Small core dumps lack it, and do not change.
-        let is_moving = || is_moving(memory, runtime).unwrap_or_default();
-        let was_moving = is_moving();
-        let before = match list() {
-            Ok(exceptions) => exceptions,
-            Err(missing) => {
-                return ThreadExceptions { missing: Some(missing), ..ThreadExceptions::default() };
-            }
-        };
-        let read = before.iter().map(|(state, object)| (*state, self.exceptions(*object)));
-        let exceptions: Vec<_> = read.collect();
-        let is_uncertain =
-            !exceptions.is_empty() && (was_moving || is_moving() || list().as_ref() != Ok(&before));
-        ThreadExceptions { exceptions, missing: None, is_uncertain }
-    }
 
     /// Reads an exception and its causes, the outermost first, and each cause before its own. Parts that the
     /// memory lacks are left out.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// # let dump = clr_dump::Dump::open(&core)?;
     /// # let address = 0x7f00_1000_2000;
-    /// for exception in names.exceptions(address) {
+    /// for exception in dump.exceptions().chain(address) {
     ///     println!("{:?}: {:?}, {} frames", exception.type_name, exception.message, exception.stack.len());
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn exceptions(&self, address: u64) -> Vec<Exception> {
+    pub fn chain(self, address: u64) -> Vec<Exception> {
         let (mut list, mut seen) = (Vec::new(), HashSet::new());
         let mut pending = vec![(address, None)];
         while let Some((next, cause_of)) = pending.pop() {
@@ -195,7 +189,7 @@ impl Names<'_> {
     }
 
     /// Returns the addresses of the causes of an exception: several of an `AggregateException`.
-    fn causes(&self, address: u64) -> Vec<u64> {
+    fn causes(self, address: u64) -> Vec<u64> {
         let memory = self.memory();
         let fields = ["_innerExceptions", "m_innerExceptions"];
         let collection = self.reference_field(address, &fields).unwrap_or_default();
@@ -209,19 +203,19 @@ impl Names<'_> {
 
     /// The reference in the object's first field that matches one of `names`; `None` if no field matches, or
     /// the memory lacks it.
-    fn reference_field(&self, address: u64, names: &[&str]) -> Option<u64> {
+    fn reference_field(self, address: u64, names: &[&str]) -> Option<u64> {
         let memory = self.memory();
-        let type_handle = memory.u64(address).ok()? & !7;
-        let fields = self.fields(type_handle);
+        let type_handle = memory.object_type(address).ok()?;
+        let fields = self.dump.types().fields(type_handle);
         let field = fields.iter().find(|field| names.contains(&&*field.name))?;
         memory.u64(offset(address, u64::from(field.offset).wrapping_add(8))).ok()
     }
 
     /// The elements of an array of references, or of a collection that holds such an array.
-    fn elements(&self, address: u64, depth: u32) -> Option<Vec<u64>> {
+    fn elements(self, address: u64, depth: u32) -> Option<Vec<u64>> {
         let depth = depth.checked_sub(1).filter(|_| address != 0)?;
         let memory = self.memory();
-        if self.is_array(memory.u64(address).ok()? & !7) {
+        if self.dump.types().is_array(memory.object_type(address).ok()?) {
             let length = memory.u32(offset(address, 8)).ok()?;
             let most = u32::try_from(MAX_EXCEPTIONS).unwrap_or(u32::MAX);
             let element =
@@ -232,11 +226,10 @@ impl Names<'_> {
         self.elements(self.reference_field(address, &["list", "_items"])?, depth)
     }
 
-    fn exception(&self, address: u64) -> Exception {
+    fn exception(self, address: u64) -> Exception {
         let memory = self.memory();
-        // The lowest bits are marks of a collection.
-        let type_handle = memory.u64(address).map(|word| word & !7);
-        let identity = type_handle.and_then(|handle| self.derives_from_exception(handle));
+        let type_handle = memory.object_type(address);
+        let identity = type_handle.and_then(|handle| self.dump.types().derives_from_exception(handle));
         let identity = match identity {
             Ok(true) => Identity::Exception,
             Ok(false) => Identity::Other,
@@ -263,7 +256,7 @@ impl Names<'_> {
             Err(missing) => Err(missing),
         };
         exception.type_name =
-            type_handle.ok().and_then(|handle| self.type_name(handle)).map(|name| name.to_string());
+            type_handle.ok().and_then(|handle| self.dump.types().name(handle)).map(|name| name.to_string());
         exception.lacks_message = message.is_err();
         exception.message = message.ok().flatten();
         let parameter =
@@ -274,21 +267,7 @@ impl Names<'_> {
         exception
     }
 
-    /// Returns true if a type is `System.Exception` or derives from it.
-    pub(crate) fn derives_from_exception(&self, type_handle: u64) -> MemoryResult<bool> {
-        let (memory, runtime) = (self.memory(), self.runtime());
-        let base = runtime.exception_type(memory)?;
-        let mut of = type_handle;
-        for _ in 0..MAX_BASES {
-            if of == base || of == 0 {
-                return Ok(of == base);
-            }
-            of = self.base_type(of)?;
-        }
-        Ok(false)
-    }
-
-    fn exception_stack(&self, address: u64) -> MemoryResult<Vec<ExceptionFrame>> {
+    fn exception_stack(self, address: u64) -> MemoryResult<Vec<ExceptionFrame>> {
         let memory = self.memory();
         let fields = &self.runtime().layout.exception;
         let mut array = memory.u64(offset(address, fields.stack_trace))?;
@@ -317,13 +296,13 @@ impl Names<'_> {
             let at = offset(array, index.wrapping_mul(32).wrapping_add(32));
             let [ip, _, method_desc] = memory.words(at)?;
             let code = self.runtime().code().find(memory, ip).ok().flatten();
-            frames.push(ExceptionFrame { ip, method_desc, code });
+            frames.push(ExceptionFrame { ip, method_desc: MethodDesc::new(method_desc), code });
         }
         Ok(frames)
     }
 
     /// Reads frames that are return addresses only.
-    fn exception_addresses(&self, array: u64, count: u64) -> MemoryResult<Vec<ExceptionFrame>> {
+    fn exception_addresses(self, array: u64, count: u64) -> MemoryResult<Vec<ExceptionFrame>> {
         /// The mark between the frames of an exception that was thrown again.
         const SEPARATOR: u64 = 1;
         let memory = self.memory();
@@ -332,7 +311,7 @@ impl Names<'_> {
             let ip = memory.u64(offset(array, index.wrapping_mul(8).wrapping_add(16)))?;
             if ip != SEPARATOR {
                 let code = self.runtime().managed(memory, FramePosition::Caller.lookup_address(ip));
-                frames.push(ExceptionFrame { ip, method_desc: 0, code });
+                frames.push(ExceptionFrame { ip, method_desc: MethodDesc::default(), code });
             }
         }
         Ok(frames)
@@ -340,12 +319,12 @@ impl Names<'_> {
 
     /// Returns the method of a frame that an exception passed; `None` if the memory lacks the way to it, or
     /// leads to another one.
-    pub fn exception_method(&self, frame: &ExceptionFrame) -> Option<Method> {
+    pub fn method(self, frame: &ExceptionFrame) -> Option<Method> {
         match frame.code {
             Some(code @ Code { origin: CodeOrigin::Jit { .. } | CodeOrigin::NativeAot { .. }, .. }) => {
-                self.method(&code)
+                self.dump.types().method(&code)
             }
-            _ => self.checked_method(frame.method_desc),
+            _ => self.dump.types().checked_method(frame.method_desc),
         }
     }
 }
@@ -353,7 +332,9 @@ impl Names<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dump::Dump;
     use crate::memory::tests::TestMemory;
+    use crate::runtime::Runtime;
     use crate::runtime::layout::{NET_3_1, NET_9};
 
     const BASE: u64 = 0x1000;
@@ -386,8 +367,8 @@ mod tests {
         memory.put_words(0x8000, &exception(TEXT, 0x9000, 0xa000));
         memory.put_words(0xb000, &exception(DERIVED, 0x9000, 0x8000));
         memory.put_words(0x9000, &[TEXT, 2 | 0x0069_0068 << 32, 0]);
-        let names = Names::new(&memory, &runtime);
-        let chain = names.exceptions(0xb000);
+        let dump = Dump::new(&memory, &runtime);
+        let chain = dump.exceptions().chain(0xb000);
         assert_eq!(chain.len(), 2, "{chain:?}");
         assert_eq!(chain[0].identity, Identity::Exception);
         assert_eq!((chain[0].message.as_deref(), chain[0].hresult), (Some("hi"), Some(0x8013_1509)));
@@ -409,7 +390,7 @@ mod tests {
                 memory.put_words(tracker + previous, &[next]).put_words(tracker + thrown, &[handle]);
             }
             let runtime = Runtime::of_slots(layout, &[]);
-            let found = runtime.thread_exceptions(&memory, &Thread::at(0x1000)).unwrap();
+            let found = Dump::new(&memory, &runtime).exceptions().addresses(&Thread::at(0x1000)).unwrap();
             let (current, last) = (ExceptionState::Current, ExceptionState::LastThrown);
             assert_eq!(found, [(current, 0xe1), (current, 0xe2), (last, 0xe3)], "{}", layout.major);
         }
@@ -421,8 +402,8 @@ mod tests {
         let runtime = runtime(&mut memory);
         memory.put_words(0x8000, &exception(DERIVED, 0x9000, 0));
         memory.put_words(0x9000, &[OBJECT_TYPE, 2 | 0x0069_0068 << 32, 0]);
-        let names = Names::new(&memory, &runtime);
-        let [exception] = &names.exceptions(0x8000)[..] else { panic!() };
+        let dump = Dump::new(&memory, &runtime);
+        let [exception] = &dump.exceptions().chain(0x8000)[..] else { panic!() };
         assert_eq!((&exception.message, exception.lacks_message), (&None, true));
     }
 
@@ -431,11 +412,11 @@ mod tests {
         let mut memory = TestMemory::default();
         let runtime = runtime(&mut memory);
         memory.put_words(0x8000, &exception(0x5000, 0, 0));
-        let names = Names::new(&memory, &runtime);
-        assert_eq!(names.exceptions(0x8000)[0].identity, Identity::Unknown);
+        let dump = Dump::new(&memory, &runtime);
+        assert_eq!(dump.exceptions().chain(0x8000)[0].identity, Identity::Unknown);
         // Types that derive from each other.
         memory.put_words(0x5000, &[0, 0, 0x6000]).put_words(0x6000, &[0, 0, 0x5000]);
-        let names = Names::new(&memory, &runtime);
-        assert_eq!(names.exceptions(0x8000)[0].identity, Identity::Other);
+        let dump = Dump::new(&memory, &runtime);
+        assert_eq!(dump.exceptions().chain(0x8000)[0].identity, Identity::Other);
     }
 }

@@ -6,8 +6,8 @@
 
 use hashbrown::HashSet;
 
+use crate::dump::view;
 use crate::memory::{Memory, MemoryResult, offset};
-use crate::runtime::Runtime;
 use crate::runtime::layout::MonitorOwner;
 use crate::threads::thread::Thread;
 
@@ -77,35 +77,40 @@ impl Monitors {
     }
 }
 
-impl Runtime {
+view! {
+    /// The monitors of a dump.
+    Locks, locks
+}
+
+impl Locks<'_> {
     /// Reads the monitors that threads hold or wait for.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// for monitor in &runtime.monitors(&core).monitors {
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// for monitor in &dump.locks().monitors().monitors {
     ///     println!("{:#x} is held by {:?}", monitor.object, monitor.owner);
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub fn monitors(&self, memory: &dyn Memory) -> Monitors {
+    pub fn monitors(self) -> Monitors {
         let mut all = Monitors::default();
-        all.is_incomplete = self.read_monitors(memory, &mut all.monitors).is_err();
+        all.is_incomplete = self.read_monitors(&mut all.monitors).is_err();
         all
     }
 
-    fn read_monitors(&self, memory: &dyn Memory, monitors: &mut Vec<Monitor>) -> MemoryResult<()> {
-        let table = self.variable(memory, self.layout.slots.sync_table)?;
+    fn read_monitors(self, monitors: &mut Vec<Monitor>) -> MemoryResult<()> {
+        let (memory, runtime) = (self.memory(), self.runtime());
+        let table = runtime.variable(memory, runtime.layout.slots.sync_table)?;
         // The rest of the table is not initialized, and zeros in most processes.
-        let cache = self.variable(memory, self.layout.slots.sync_cache);
-        let end = cache.and_then(|cache| memory.u32(offset(cache, self.layout.first_unused_entry)));
+        let cache = runtime.variable(memory, runtime.layout.slots.sync_cache);
+        let end = cache.and_then(|cache| memory.u32(offset(cache, runtime.layout.first_unused_entry)));
         let end = end.map_or(MAX_ENTRIES, |end| u64::from(end).min(MAX_ENTRIES));
-        let threads = match self.layout.monitor_owner {
+        let threads = match runtime.layout.monitor_owner {
             MonitorOwner::Thread => Vec::new(),
-            MonitorOwner::ManagedId => self.threads(memory)?,
+            MonitorOwner::ManagedId => runtime.threads(memory)?,
         };
         for index in 1..end {
             let [block, object] = memory.words(offset(table, index.wrapping_mul(16)))?;
@@ -118,7 +123,7 @@ impl Runtime {
             }
             let state = memory.u32(block)?;
             let recursion = memory.u32(offset(block, 4))?;
-            let thread = match self.layout.monitor_owner {
+            let thread = match runtime.layout.monitor_owner {
                 MonitorOwner::Thread => memory.u64(offset(block, 8))?,
                 MonitorOwner::ManagedId => {
                     let managed_id = memory.u32(offset(block, 8))?;
@@ -140,13 +145,12 @@ impl Runtime {
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// let monitors = runtime.monitors(&core);
-    /// for thread in runtime.threads(&core)? {
-    ///     for wait in runtime.monitor_waits(&core, &thread)? {
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// let monitors = dump.locks().monitors();
+    /// for thread in dump.threads().list()? {
+    ///     for wait in dump.locks().waits(&thread)? {
     ///         let object = monitors.at(wait.monitor).map(|monitor| monitor.object);
-    ///         let name = object.and_then(|object| names.object_type(object));
+    ///         let name = object.and_then(|object| dump.heap().type_name(object));
     ///         println!("{} waits for {name:?}", thread.os_id);
     ///     }
     /// }
@@ -155,9 +159,10 @@ impl Runtime {
     ///
     /// # Errors
     /// If the memory lacks the thread's list.
-    pub fn monitor_waits(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Vec<MonitorWait>> {
+    pub fn waits(self, thread: &Thread) -> MemoryResult<Vec<MonitorWait>> {
         let mut waits = Vec::new();
-        let Some(list) = self.layout.thread.blocking_item else { return Ok(waits) };
+        let memory = self.memory();
+        let Some(list) = self.runtime().layout.thread.blocking_item else { return Ok(waits) };
         let mut item = memory.u64(offset(thread.address, list))?;
         let mut seen = HashSet::new();
         while item != 0 && waits.len() < MAX_WAITS && seen.insert(item) {
@@ -227,6 +232,8 @@ pub fn deadlocks(waits_for: &[Option<usize>]) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dump::Dump;
+    use crate::runtime::Runtime;
 
     #[test]
     fn each_cycle_is_found_once() {
@@ -255,7 +262,7 @@ mod tests {
         cache[22] = 4 << 32;
         memory.put_words(0x2000, &cache);
         let objects = |memory: &TestMemory| {
-            let monitors = runtime.monitors(memory);
+            let monitors = Dump::new(memory, &runtime).locks().monitors();
             assert!(!monitors.is_incomplete);
             monitors.monitors.iter().map(|monitor| monitor.object).collect::<Vec<_>>()
         };

@@ -49,12 +49,11 @@ pub struct Frame {
 ///
 /// ```no_run
 /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-/// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-/// # let names = clr_dump::Names::new(&core, &runtime);
-/// # let thread = runtime.threads(&core)?.remove(0);
-/// let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
+/// # let dump = clr_dump::Dump::open(&core)?;
+/// # let thread = dump.threads().list()?.remove(0);
+/// let stack = dump.threads().stack(&thread, core.registers(thread.os_id));
 /// for (frame, code) in stack.managed() {
-///     println!("{:#x} {:?}", frame.ip, names.method(code).and_then(|method| method.name));
+///     println!("{:#x} {:?}", frame.ip, dump.types().method(code).and_then(|method| method.name));
 /// }
 /// for (at, gap) in &stack.gaps {
 ///     eprintln!("before frame {at}: {gap}");
@@ -195,7 +194,7 @@ fn managed_caller_of(
 impl Runtime {
     /// Walks the frames of a thread. `registers` are the thread's own; without them the walk starts at the
     /// innermost explicit frame, which is right for a thread in native code.
-    pub fn stack(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
+    pub(crate) fn stack(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
         let mut stack = self.walk(memory, thread, registers);
         if registers.is_none() && thread.is_cooperative {
             stack.gaps.insert(0, (0, Gap::Running));
@@ -208,7 +207,7 @@ impl Runtime {
 
     /// Walks the frames of a thread of a process that runs meanwhile, until two walks agree. Returns the thread
     /// as it was then, and a stack with [`Gap::Changed`] if none did.
-    pub fn running_stack(&self, memory: &dyn Memory, thread: Thread) -> (Thread, Stack) {
+    pub(crate) fn running_stack(&self, memory: &dyn Memory, thread: Thread) -> (Thread, Stack) {
         let mut last = (self.stack(memory, &thread, None), thread);
         for _ in 0..MAX_WALKS {
             let Ok(thread) = thread::read(memory, &self.layout, last.1.address) else { break };
@@ -227,7 +226,7 @@ impl Runtime {
     }
 
     /// Walks the frames of a thread that the runtime does not know.
-    pub fn native_stack(&self, memory: &dyn Memory, registers: &Registers) -> Stack {
+    pub(crate) fn native_stack(&self, memory: &dyn Memory, registers: &Registers) -> Stack {
         self.walk_from(memory, ExplicitFrames { next: 0, thread: 0 }, Some(registers))
     }
 

@@ -3,32 +3,37 @@
 //! # Source
 //! ECMA-335 II.14.3, II.22.9 for constants; dotnet/runtime `src/coreclr/vm/methodtable.h` for the category.
 
-use portable_pdb::{FieldDefinition, ProgramMetadata};
+use crate::memory::address::TypeHandle;
+use crate::types::Types;
+use std::sync::Arc;
 
-use crate::types::names::{Constants, Names};
+use portable_pdb::{FieldDefinition, ProgramMetadata};
 
 /// Maximum number of constants of an enumeration.
 const MAX_CONSTANTS: usize = 4096;
 
-impl Names<'_> {
+/// The numbers of an enumeration with their names, in the order of the source.
+pub(crate) type Constants = Arc<[(String, i64)]>;
+
+impl Types<'_> {
     /// Returns the constants of an enumeration; `None` of other types.
-    pub(crate) fn enumeration(&self, type_handle: u64) -> Option<Constants> {
+    pub(crate) fn enumeration(self, type_handle: TypeHandle) -> Option<Constants> {
         /// The category of enumerations, which primitive types do not share.
         const CATEGORY: u32 = 0xf_0000;
         const ENUMERATION: u32 = 0x6_0000;
-        if let Some(known) = self.enumerations.borrow().get(&type_handle) {
+        if let Some(known) = self.dump.enumerations.borrow().get(&type_handle) {
             return known.clone();
         }
-        let flags = self.memory().u32(type_handle).ok();
+        let flags = self.memory().u32(type_handle.get()).ok();
         let is_enumeration =
             !self.runtime().is_native_aot() && flags.is_some_and(|flags| flags & CATEGORY == ENUMERATION);
         let constants = if is_enumeration { self.read_constants(type_handle) } else { None };
-        self.enumerations.borrow_mut().insert(type_handle, constants.clone());
+        self.dump.enumerations.borrow_mut().insert(type_handle, constants.clone());
         constants
     }
 
-    fn read_constants(&self, type_handle: u64) -> Option<Constants> {
-        let module = self.module(self.module_of(type_handle).ok()?);
+    fn read_constants(self, type_handle: TypeHandle) -> Option<Constants> {
+        let module = self.module_at(self.module_of(type_handle).ok()?);
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
         let numbers = metadata.fields_of_type(self.type_row(type_handle).ok()?).ok()?.take(MAX_CONSTANTS);
         let rows = numbers.filter_map(|number| metadata.field_row(number).ok());

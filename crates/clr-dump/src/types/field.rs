@@ -8,11 +8,11 @@ use hashbrown::HashSet;
 use portable_pdb::ProgramMetadata;
 
 use crate::aot::names;
+use crate::memory::address::TypeHandle;
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::module::Module;
-use crate::statics::thread::ThreadStatics;
-use crate::threads::thread::Thread;
-use crate::types::names::{Names, is_instance};
+use crate::types::Types;
+use crate::types::names::is_instance;
 use crate::types::signature;
 
 /// Maximum number of fields of a type.
@@ -21,9 +21,6 @@ const MAX_FIELDS: usize = 1 << 16;
 const MAX_BASES: usize = 256;
 /// Maximum number of parts of a map.
 const MAX_PARTS: usize = 1024;
-/// Maximum number of types to read static fields of, and of these fields.
-const MAX_TYPES: usize = 1 << 20;
-const MAX_STATIC_FIELDS: usize = 1 << 20;
 
 /// The offset of the base type in a MethodTable.
 const BASE_TYPE: u64 = 16;
@@ -37,11 +34,11 @@ pub struct Field {
     /// The field's name, as the compiler writes it.
     pub name: String,
     /// The type that declares it.
-    pub declaring_type: u64,
+    pub declaring_type: TypeHandle,
     /// The kind of its values.
     pub kind: ValueKind,
     /// The type of its values, where it is a structure and the memory has the way to it.
-    pub value_type: Option<u64>,
+    pub value_type: Option<TypeHandle>,
     /// The type of a structure or an enumeration in signature notation, used in place of a missing
     /// `value_type`.
     pub type_text: Option<String>,
@@ -111,17 +108,17 @@ pub struct StaticField {
     /// The field.
     pub field: Field,
     /// The type that has it: an instance of a generic type has its own.
-    pub type_handle: u64,
+    pub type_handle: TypeHandle,
     /// The address of the value; for a structure, the address of the reference to its box.
     pub address: u64,
     /// The id in the system of the thread that has this value (`[ThreadStatic]`); `None` if all threads have it.
     pub thread: Option<u64>,
 }
 
-impl Names<'_> {
+impl Types<'_> {
     /// Returns the instance fields of a type, base types first. Fields are missing where the memory lacks
     /// their description.
-    pub fn fields(&self, type_handle: u64) -> Vec<Field> {
+    pub fn fields(self, type_handle: TypeHandle) -> Vec<Field> {
         let mut fields = Vec::new();
         for of in self.type_and_bases(type_handle).into_iter().rev() {
             let own = self.own_fields(of).unwrap_or_default().into_iter();
@@ -132,28 +129,28 @@ impl Names<'_> {
     }
 
     /// Returns a type and its base types, up to the first that the memory lacks.
-    pub(crate) fn type_and_bases(&self, type_handle: u64) -> Vec<u64> {
+    pub(crate) fn type_and_bases(self, type_handle: TypeHandle) -> Vec<TypeHandle> {
         let mut types = Vec::new();
         let mut of = type_handle;
-        while of != 0 && types.len() < MAX_BASES && !types.contains(&of) {
+        while !of.is_null() && types.len() < MAX_BASES && !types.contains(&of) {
             types.push(of);
             of = self.base_type(of).unwrap_or_default();
         }
         types
     }
 
-    /// The base type of a type; zero for a root type.
-    pub(crate) fn base_type(&self, type_handle: u64) -> MemoryResult<u64> {
+    /// The base type of a type; null for a root type.
+    pub(crate) fn base_type(self, type_handle: TypeHandle) -> MemoryResult<TypeHandle> {
         match self.runtime().native_aot() {
             Some(_) => names::base_type(self.memory(), type_handle),
-            None => self.memory().u64(offset(type_handle, BASE_TYPE)),
+            None => self.memory().type_handle(type_handle.at(BASE_TYPE)),
         }
     }
 
     /// Returns the fields that a type declares, static ones as well.
-    pub(crate) fn own_fields(&self, type_handle: u64) -> MemoryResult<Vec<Field>> {
+    pub(crate) fn own_fields(self, type_handle: TypeHandle) -> MemoryResult<Vec<Field>> {
         let memory = self.memory();
-        let module = self.module(self.module_of(type_handle)?);
+        let module = self.module_at(self.module_of(type_handle)?);
         let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
         let Some(metadata) = metadata else { return Ok(Vec::new()) };
         let row = self.type_row(type_handle)?;
@@ -199,12 +196,12 @@ impl Names<'_> {
     /// Returns the type of a field that is a structure or an enumeration; `None` for other fields, and if the
     /// module does not lead to the type.
     fn value_type(
-        &self,
+        self,
         module: &Module,
         metadata: &ProgramMetadata<'_>,
-        type_handle: u64,
+        type_handle: TypeHandle,
         signature: &[u8],
-    ) -> Option<u64> {
+    ) -> Option<TypeHandle> {
         match signature::value_type(signature)? {
             signature::ValueType::Defined(row) => self.defined_type(module.address, row),
             signature::ValueType::Referenced(row) => {
@@ -213,35 +210,39 @@ impl Names<'_> {
             signature::ValueType::Argument(number) => {
                 let arguments = self.arguments(type_handle).ok()?;
                 let argument = arguments.get(usize::try_from(number).ok()?).copied()?;
-                (argument & 2 == 0).then_some(argument)
+                argument.description().is_none().then_some(argument)
             }
             signature::ValueType::Instance => {
                 let arguments = self.argument_names(type_handle);
                 let name = |is_shared| signature::instance_name(metadata, signature, &arguments, is_shared);
-                self.instance_named(&name(false)?).or_else(|| self.instance_named(&name(true)?))
+                self.dump
+                    .statics()
+                    .instance_named(&name(false)?)
+                    .or_else(|| self.dump.statics().instance_named(&name(true)?))
             }
         }
     }
 
     /// The names of a type's arguments; empty if the memory lacks any of them.
-    fn argument_names(&self, type_handle: u64) -> Vec<signature::Argument> {
-        let argument = |handle: &u64| {
-            let name = self.type_name(*handle)?.to_string();
-            let is_reference = *handle & 2 == 0 && self.value_kind(*handle).ok()? == ValueKind::REFERENCE;
+    fn argument_names(self, type_handle: TypeHandle) -> Vec<signature::Argument> {
+        let argument = |handle: &TypeHandle| {
+            let name = self.name(*handle)?.to_string();
+            let is_reference =
+                handle.description().is_none() && self.value_kind(*handle).ok()? == ValueKind::REFERENCE;
             Some(signature::Argument { name, is_reference })
         };
-        let is_generic = self.memory().u32(type_handle).is_ok_and(is_instance);
+        let is_generic = self.memory().u32(type_handle.get()).is_ok_and(is_instance);
         let arguments = if is_generic { self.arguments(type_handle).unwrap_or_default() } else { Vec::new() };
         arguments.iter().map(argument).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// Returns the MethodTable of a type that a module defines; `None` if it is not loaded.
-    fn defined_type(&self, module: u64, row: u32) -> Option<u64> {
+    pub(crate) fn defined_type(self, module: u64, row: u32) -> Option<TypeHandle> {
         self.mapped_type(offset(module, self.runtime().layout.module.defined_types), row)
     }
 
     /// Looks up a row in a map of a module, which has parts.
-    fn mapped_type(&self, mut map: u64, row: u32) -> Option<u64> {
+    fn mapped_type(self, mut map: u64, row: u32) -> Option<TypeHandle> {
         let memory = self.memory();
         let mut row = u64::from(row);
         for _ in 0..MAX_PARTS {
@@ -249,8 +250,8 @@ impl Names<'_> {
             let count = u64::from(memory.u32(offset(map, 16)).ok()?);
             if row < count {
                 // The lowest bits are flags.
-                let of = memory.u64(offset(table, row.wrapping_mul(8))).ok()? & !7;
-                return Some(of).filter(|of| *of != 0);
+                let of = memory.object_type(offset(table, row.wrapping_mul(8))).ok()?;
+                return Some(of).filter(|of| !of.is_null());
             }
             row = row.saturating_sub(count);
             map = Some(next).filter(|next| *next != 0)?;
@@ -259,8 +260,8 @@ impl Names<'_> {
     }
 
     /// Returns the kind of the values of a type.
-    pub(crate) fn value_kind(&self, type_handle: u64) -> MemoryResult<ValueKind> {
-        let flags = self.memory().u32(type_handle)?;
+    pub(crate) fn value_kind(self, type_handle: TypeHandle) -> MemoryResult<ValueKind> {
+        let flags = self.memory().u32(type_handle.get())?;
         Ok(match flags & 0xc_0000 {
             0x4_0000 if flags & 0x6_0000 == 0x6_0000 => {
                 let kind = self.runtime().layout.types.kind;
@@ -271,115 +272,22 @@ impl Names<'_> {
         })
     }
 
-    /// Returns the static fields of the loaded types that modules define, of the loaded instances of generic
-    /// types, and of `others`: types of objects. Those that each thread has for itself are among them for
-    /// `threads` that have used their type.
-    pub fn static_fields(
-        &self,
-        others: impl IntoIterator<Item = u64>,
-        threads: &[Thread],
-    ) -> Vec<StaticField> {
-        let threads: Vec<_> =
-            threads.iter().filter_map(|thread| self.thread_statics(thread).ok().flatten()).collect();
-        let mut seen = HashSet::new();
-        let mut fields = Vec::new();
-        for of in self.types_with_fields(others) {
-            if seen.insert(of) {
-                self.add_static_fields(of, &threads, &mut fields);
+    /// Returns true if a type is `System.Exception` or derives from it.
+    pub(crate) fn derives_from_exception(self, type_handle: TypeHandle) -> MemoryResult<bool> {
+        let (memory, runtime) = (self.memory(), self.runtime());
+        let base = runtime.exception_type(memory)?;
+        let mut of = type_handle;
+        for _ in 0..MAX_BASES {
+            if of == base || of.is_null() {
+                return Ok(of == base);
             }
-            if fields.len() >= MAX_STATIC_FIELDS {
-                break;
-            }
+            of = self.base_type(of)?;
         }
-        fields
-    }
-
-    /// Returns the static fields of a type as [`static_fields`](Self::static_fields) does.
-    pub fn static_fields_of(&self, type_handle: u64, threads: &[Thread]) -> Vec<StaticField> {
-        let threads: Vec<_> =
-            threads.iter().filter_map(|thread| self.thread_statics(thread).ok().flatten()).collect();
-        let mut fields = Vec::new();
-        self.add_static_fields(type_handle, &threads, &mut fields);
-        fields
-    }
-
-    /// Returns the types that modules define or have instances of, and others.
-    fn types_with_fields(&self, others: impl IntoIterator<Item = u64>) -> Vec<u64> {
-        let mut types: Vec<u64> = others.into_iter().take(MAX_TYPES).collect();
-        // Modules with JIT-compiled code only are found through their types.
-        for of in &types {
-            self.type_module(*of);
-        }
-        let mut modules = HashSet::new();
-        loop {
-            let known = self.known_modules();
-            let mut new = known.iter().filter(|module| modules.insert(module.address)).peekable();
-            if new.peek().is_none() {
-                return types;
-            }
-            for module in new {
-                let metadata =
-                    module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
-                let count = metadata.map_or(0, |metadata| metadata.type_count());
-                let left = MAX_TYPES.saturating_sub(types.len());
-                let defined = (1..=count).filter_map(|row| self.defined_type(module.address, row));
-                types.extend(defined.take(left));
-                let left = MAX_TYPES.saturating_sub(types.len());
-                let instances = self.instances(module.address, left).unwrap_or_default();
-                for of in &instances {
-                    self.type_module(*of);
-                }
-                types.extend(instances);
-            }
-        }
-    }
-
-    fn add_static_fields(&self, type_handle: u64, threads: &[ThreadStatics], fields: &mut Vec<StaticField>) {
-        let Ok(Some(places)) = self.static_places(type_handle) else { return };
-        let mut of_threads = Vec::new();
-        for field in self.own_fields(type_handle).unwrap_or_default() {
-            match field.storage {
-                Storage::Static => {}
-                Storage::Thread => {
-                    of_threads.push(field);
-                    continue;
-                }
-                Storage::Object | Storage::Elsewhere => continue,
-            }
-            let base = if is_in_references(&field) { places.references } else { places.others };
-            if base != 0 {
-                let address = offset(base, field.offset.into());
-                fields.push(StaticField { field, type_handle, address, thread: None });
-            }
-        }
-        if !of_threads.is_empty() {
-            self.add_fields_of_threads(type_handle, &of_threads, threads, fields);
-        }
-    }
-
-    fn add_fields_of_threads(
-        &self,
-        type_handle: u64,
-        of_type: &[Field],
-        threads: &[ThreadStatics],
-        fields: &mut Vec<StaticField>,
-    ) {
-        for thread in threads {
-            let Ok(places) = self.thread_places(thread, type_handle) else { continue };
-            for field in of_type {
-                let place = if is_in_references(field) { places.references } else { places.others };
-                let Some(address) = place.and_then(|place| place.field(field.offset)) else { continue };
-                if fields.len() >= MAX_STATIC_FIELDS {
-                    return;
-                }
-                let thread = Some(thread.os_id);
-                fields.push(StaticField { field: field.clone(), type_handle, address, thread });
-            }
-        }
+        Ok(false)
     }
 }
 
 /// Returns true if a static field is among the references of its type: a structure is in a box.
-const fn is_in_references(field: &Field) -> bool {
+pub(crate) const fn is_in_references(field: &Field) -> bool {
     matches!(field.kind, ValueKind::REFERENCE | ValueKind::STRUCTURE)
 }

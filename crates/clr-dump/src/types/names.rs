@@ -9,22 +9,18 @@ mod aot;
 mod entry_point;
 mod method_table;
 
-use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use portable_pdb::ProgramMetadata;
 
 pub(crate) use self::method_table::{AUXILIARY, HAS_COMPONENT_SIZE, MODULE, is_instance, is_value};
 use self::method_table::{is_array, is_vector};
 use crate::code::map::{Code, CodeOrigin};
-use crate::memory::{Memory, MemoryResult, offset};
-use crate::runtime::Runtime;
+use crate::memory::address::{MethodDesc, TypeHandle};
+use crate::memory::{MemoryResult, offset};
 use crate::runtime::module::Module;
+use crate::types::Types;
 use crate::types::signature;
-
-/// The numbers of an enumeration with their names, in the order of the source.
-pub(crate) type Constants = Arc<[(String, i64)]>;
 
 /// Maximum number of types within the name of a type.
 const MAX_TYPES: usize = 256;
@@ -34,39 +30,6 @@ const MAX_DEPTH: u32 = 12;
 const MAX_ARRAY_NESTING: usize = 16;
 /// Maximum number of arguments of a type.
 const MAX_ARGUMENTS: u16 = 64;
-/// Maximum number of bytes of metadata to keep.
-const MAX_METADATA_SIZE: usize = 1 << 30;
-
-/// Names of types and methods of a runtime. Modules and names are read once and kept.
-///
-/// ```no_run
-/// use clr_dump::Names;
-///
-/// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-/// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-/// let names = Names::new(&core, &runtime);
-/// println!("the object at 0x7f0010002000 is a {:?}", names.object_type(0x7f00_1000_2000));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct Names<'m> {
-    memory: &'m dyn Memory,
-    runtime: &'m Runtime,
-    modules: RefCell<HashMap<u64, Arc<Module>>>,
-    types: RefCell<HashMap<u64, Option<Arc<str>>>>,
-    metadata_left: Cell<usize>,
-    /// The types of objects that have static fields, of a program that was compiled ahead of time.
-    storage: OnceCell<HashMap<u64, &'static str>>,
-    /// The constants of enumerations; `None` for other types.
-    pub(crate) enumerations: RefCell<HashMap<u64, Option<Constants>>>,
-    /// The loaded instances of generic structures, keyed by name.
-    pub(crate) structures: OnceCell<HashMap<Arc<str>, u64>>,
-}
-
-impl std::fmt::Debug for Names<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Names").field("modules", &self.modules.borrow().len()).finish_non_exhaustive()
-    }
-}
 
 /// A method, as the runtime names it in its events.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -93,40 +56,17 @@ pub struct Method {
     pub name: Option<MethodName>,
 }
 
-impl<'m> Names<'m> {
-    /// Starts without any names.
-    pub fn new(memory: &'m dyn Memory, runtime: &'m Runtime) -> Self {
-        Self {
-            memory,
-            runtime,
-            modules: RefCell::default(),
-            types: RefCell::default(),
-            metadata_left: Cell::new(MAX_METADATA_SIZE),
-            storage: OnceCell::new(),
-            enumerations: RefCell::default(),
-            structures: OnceCell::new(),
-        }
-    }
-
-    pub(crate) fn memory(&self) -> &'m dyn Memory {
-        self.memory
-    }
-
-    pub(crate) const fn runtime(&self) -> &'m Runtime {
-        self.runtime
-    }
-
+impl Types<'_> {
     /// Returns the method of managed code; `None` if the memory lacks the way to it.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
-    /// for thread in runtime.threads(&core)? {
-    ///     let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// for thread in dump.threads().list()? {
+    ///     let stack = dump.threads().stack(&thread, core.registers(thread.os_id));
     ///     for (_, code) in stack.managed() {
-    ///         if let Some(name) = names.method(code).and_then(|method| method.name) {
+    ///         if let Some(name) = dump.types().method(code).and_then(|method| method.name) {
     ///             println!("{}.{}", name.type_name, name.name);
     ///         }
     ///     }
@@ -134,7 +74,7 @@ impl<'m> Names<'m> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn method(&self, code: &Code) -> Option<Method> {
+    pub fn method(self, code: &Code) -> Option<Method> {
         let method_desc = match code.origin {
             CodeOrigin::Jit { method_desc } => method_desc,
             CodeOrigin::ReadyToRun { module, index } => {
@@ -146,27 +86,25 @@ impl<'m> Names<'m> {
     }
 
     /// Returns a method by the address of its MethodDesc.
-    pub(crate) fn method_of(&self, method_desc: u64) -> MemoryResult<Method> {
+    pub(crate) fn method_of(self, method_desc: MethodDesc) -> MemoryResult<Method> {
         const DYNAMIC: u16 = 7;
-        let memory = self.memory;
-        if memory.u16(offset(method_desc, 6))? & 7 == DYNAMIC {
+        let memory = self.memory();
+        if memory.u16(method_desc.at(6))? & 7 == DYNAMIC {
             return Ok(Method { module: None, token: None, name: None });
         }
-        let index = u64::from(memory.u8(offset(method_desc, 2))?);
-        let chunk = method_desc.wrapping_sub(index.wrapping_mul(8).wrapping_add(24));
-        let method_table = memory.u64(chunk)?;
-        let low_bits = self.runtime.layout.method_row_bits;
+        let chunk = self.chunk(method_desc)?;
+        let method_table = memory.type_handle(chunk)?;
+        let low_bits = self.runtime().layout.method_row_bits;
         let part = |at: u64, bits: u32| memory.u16(at).map(|part| u32::from(part) & !(u32::MAX << bits));
         let high = part(offset(chunk, 18), 24_u32.saturating_sub(low_bits))?;
-        let row = high << low_bits | part(method_desc, low_bits)?;
-        let module = self.module(self.module_of(method_table)?);
+        let row = high << low_bits | part(method_desc.get(), low_bits)?;
+        let module = self.module_at(self.module_of(method_table)?);
         let name = self.method_name(&module, method_table, row);
         Ok(Method { module: Some(module), token: Some(0x0600_0000 | row), name })
     }
 
     /// Returns a method by an address that can be wrong: `None` if its type does not declare it.
-    pub(crate) fn checked_method(&self, method_desc: u64) -> Option<Method> {
-        let memory = self.memory;
+    pub(crate) fn checked_method(self, method_desc: MethodDesc) -> Option<Method> {
         let method = self.method_of(method_desc).ok()?;
         let Some((module, token)) = method.module.as_ref().zip(method.token) else { return Some(method) };
         if module.size == 0 && module.metadata.is_none() {
@@ -175,9 +113,8 @@ impl<'m> Names<'m> {
         if let Some(metadata) =
             module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok())
         {
-            let index = u64::from(memory.u8(offset(method_desc, 2)).ok()?);
-            let chunk = method_desc.wrapping_sub(index.wrapping_mul(8).wrapping_add(24));
-            let type_row = self.type_row(memory.u64(chunk).ok()?).ok()?;
+            let method_table = self.memory().type_handle(self.chunk(method_desc).ok()?).ok()?;
+            let type_row = self.type_row(method_table).ok()?;
             if metadata.method(token & 0x00ff_ffff).ok()?.type_row != type_row {
                 return None;
             }
@@ -185,10 +122,16 @@ impl<'m> Names<'m> {
         Some(method)
     }
 
-    fn method_name(&self, module: &Module, method_table: u64, row: u32) -> Option<MethodName> {
+    /// The address of the MethodDescChunk that a MethodDesc is in. It begins with the method's type.
+    pub(crate) fn chunk(self, method_desc: MethodDesc) -> MemoryResult<u64> {
+        let index = u64::from(self.memory().u8(method_desc.at(2))?);
+        Ok(method_desc.get().wrapping_sub(index.wrapping_mul(8).wrapping_add(24)))
+    }
+
+    fn method_name(self, module: &Module, method_table: TypeHandle, row: u32) -> Option<MethodName> {
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
         let method = metadata.method(row).ok()?;
-        let type_name = match self.type_name(method_table) {
+        let type_name = match self.name(method_table) {
             Some(name) => name.to_string(),
             None => metadata.type_name(method.type_row).ok()?,
         };
@@ -197,33 +140,27 @@ impl<'m> Names<'m> {
     }
 
     /// Returns the module at an address.
-    pub fn module(&self, address: u64) -> Arc<Module> {
-        if let Some(module) = self.modules.borrow().get(&address) {
+    pub fn module_at(self, address: u64) -> Arc<Module> {
+        if let Some(module) = self.dump.modules.borrow().get(&address) {
             return Arc::clone(module);
         }
-        let mut module = Module::read(self.memory, &self.runtime.layout.module, address);
+        let mut module = Module::read(self.memory(), &self.runtime().layout.module, address);
         let size = module.metadata.as_ref().map_or(0, |metadata| metadata.len());
-        match self.metadata_left.get().checked_sub(size) {
-            Some(left) => self.metadata_left.set(left),
+        match self.dump.metadata_left.get().checked_sub(size) {
+            Some(left) => self.dump.metadata_left.set(left),
             None => module.metadata = None,
         }
         let module = Arc::new(module);
-        self.modules.borrow_mut().insert(address, Arc::clone(&module));
+        self.dump.modules.borrow_mut().insert(address, Arc::clone(&module));
         module
     }
 
-    /// Returns the name of the type of an object.
-    pub fn object_type(&self, object: u64) -> Option<Arc<str>> {
-        // The lowest bits are marks of a collection.
-        self.type_name(self.memory.u64(object).ok()? & !7)
-    }
-
     /// Returns the modules that have been read so far and all modules with code of their own, by path.
-    pub fn known_modules(&self) -> Vec<Arc<Module>> {
-        for address in self.runtime.code().modules(self.memory) {
-            self.module(address);
+    pub fn modules(self) -> Vec<Arc<Module>> {
+        for address in self.runtime().code().modules(self.memory()) {
+            self.module_at(address);
         }
-        let mut modules: Vec<_> = self.modules.borrow().values().cloned().collect();
+        let mut modules: Vec<_> = self.dump.modules.borrow().values().cloned().collect();
         modules.retain(|module| module.base != 0 || !module.path.is_empty());
         modules.sort_by(|a, b| a.path.cmp(&b.path).then_with(|| a.base.cmp(&b.base)));
         modules
@@ -231,32 +168,32 @@ impl<'m> Names<'m> {
 
     /// Returns the name of a type, given its MethodTable address or type handle, as the runtime writes it:
     /// ``System.Collections.Generic.List`1[System.Int32]``. `None` if the memory lacks it.
-    pub fn type_name(&self, type_handle: u64) -> Option<Arc<str>> {
-        if let Some(name) = self.types.borrow().get(&type_handle) {
+    pub fn name(self, type_handle: TypeHandle) -> Option<Arc<str>> {
+        if let Some(name) = self.dump.types.borrow().get(&type_handle) {
             return name.clone();
         }
         let mut left = MAX_TYPES;
-        let name = match self.runtime.native_aot() {
+        let name = match self.runtime().native_aot() {
             Some(_) => self.read_aot_type(type_handle, MAX_DEPTH, &mut left),
             None => self.read_type(type_handle, MAX_DEPTH, &mut left),
         };
         let name = name.map(Arc::from);
-        self.types.borrow_mut().insert(type_handle, name.clone());
+        self.dump.types.borrow_mut().insert(type_handle, name.clone());
         name
     }
 
     /// Returns the name of a type as the runtime writes it in its events: a nested type without its enclosing
     /// types, though they are in type arguments. `None` if the memory lacks it.
-    pub fn event_type_name(&self, type_handle: u64) -> Option<String> {
-        let memory = self.memory;
+    pub fn event_name(self, type_handle: TypeHandle) -> Option<String> {
+        let memory = self.memory();
         let (mut of, mut ranks) = (type_handle, Vec::new());
-        let mut flags = memory.u32(of).ok()?;
+        let mut flags = memory.u32(of.get()).ok()?;
         while self.is_of_array(flags) && ranks.len() < MAX_ARRAY_NESTING {
             ranks.push(self.rank(of, flags).ok()?);
-            of = memory.u64(offset(of, self.element_type())).ok()?;
-            flags = memory.u32(of).ok()?;
+            of = memory.type_handle(of.at(self.element_type())).ok()?;
+            flags = memory.u32(of.get()).ok()?;
         }
-        let name = self.type_name(of)?;
+        let name = self.name(of)?;
         let arguments = name.find('[').unwrap_or(name.len());
         let (own, arguments) = name.split_at_checked(arguments)?;
         let mut name = [own.rsplit('+').next().unwrap_or(own), arguments].concat();
@@ -269,41 +206,40 @@ impl<'m> Names<'m> {
     }
 
     /// Returns the module of a type; `None` if the memory lacks the way to it.
-    pub fn type_module(&self, type_handle: u64) -> Option<Arc<Module>> {
-        if self.runtime.is_native_aot() {
+    pub fn module(self, type_handle: TypeHandle) -> Option<Arc<Module>> {
+        if self.runtime().is_native_aot() {
             return self.aot_module(type_handle).ok().flatten();
         }
-        let module = self.module(self.module_of(type_handle).ok()?);
+        let module = self.module_at(self.module_of(type_handle).ok()?);
         Some(module).filter(|module| !module.file_name().is_empty())
     }
 
     /// Returns true if a type is of a module that was made in memory.
-    pub fn is_dynamic(&self, type_handle: u64) -> bool {
-        let module = self.module_of(type_handle).ok().filter(|_| !self.runtime.is_native_aot());
-        module.is_some_and(|module| self.module(module).is_dynamic)
+    pub fn is_dynamic(self, type_handle: TypeHandle) -> bool {
+        let module = self.module_of(type_handle).ok().filter(|_| !self.runtime().is_native_aot());
+        module.is_some_and(|module| self.module_at(module).is_dynamic)
     }
 
-    fn read_type(&self, handle: u64, depth: u32, left: &mut usize) -> Option<String> {
+    fn read_type(self, handle: TypeHandle, depth: u32, left: &mut usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
         *left = left.checked_sub(1)?;
-        let memory = self.memory;
-        if handle & 2 != 0 {
-            // A TypeDesc: of a pointer or a reference, and of an array in .NET Core 3.1.
-            let description = handle.wrapping_sub(2);
+        let memory = self.memory();
+        if let Some(description) = handle.description() {
+            // Of a pointer or a reference, and of an array in .NET Core 3.1.
             let suffix = match memory.u8(description).ok()? {
                 0x0f => "*",
                 0x10 => "&",
                 0x1d => "[]",
-                0x14 => return self.read_type(memory.u64(offset(description, 8)).ok()?, depth, left),
+                0x14 => return self.read_type(memory.type_handle(offset(description, 8)).ok()?, depth, left),
                 _ => return None,
             };
-            let of = memory.u64(offset(description, 16)).ok()?;
+            let of = memory.type_handle(offset(description, 16)).ok()?;
             return Some([&*self.read_type(of, depth, left)?, suffix].concat());
         }
-        let flags = memory.u32(handle).ok()?;
+        let flags = memory.u32(handle.get()).ok()?;
         if is_array(flags) {
             let rank = self.rank(handle, flags).ok()?;
-            let of = self.read_type(memory.u64(offset(handle, 48)).ok()?, depth, left)?;
+            let of = self.read_type(memory.type_handle(handle.at(48)).ok()?, depth, left)?;
             // A one-dimensional array with any lower bound.
             let dimensions = match rank {
                 1 if !is_vector(flags) => "*".to_owned(),
@@ -311,7 +247,7 @@ impl<'m> Names<'m> {
             };
             return Some([&*of, "[", &dimensions, "]"].concat());
         }
-        let module = self.module(self.module_of(handle).ok()?);
+        let module = self.module_at(self.module_of(handle).ok()?);
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
         let row = self.type_row(handle).ok()?;
         let name = metadata.type_name(row).ok()?;

@@ -88,7 +88,7 @@ pub(crate) struct Argument {
 }
 
 /// Returns the name of the type of a field that is an instance of a generic structure, in the notation of
-/// [`Names::type_name`](crate::Names::type_name). `is_shared` names the instance that all references share, in which
+/// [`Types::name`](crate::Types::name). `is_shared` names the instance that all references share, in which
 /// arguments that are references are `System.__Canon`.
 pub(crate) fn instance_name(
     metadata: &ProgramMetadata<'_>,

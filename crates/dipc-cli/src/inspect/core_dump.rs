@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use clr_dump::{
-    CoreFile, CoreThread, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MappedFile,
-    Memory, MonitorWait, Names, NativeImages, Registers, Runtime, Stack, Thread, WaitKind,
+    CoreFile, CoreThread, Dump, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MappedFile,
+    Memory, MonitorWait, NativeImages, Registers, Runtime, Stack, Thread, WaitKind,
 };
 
 use crate::exit::{Exit, Failure};
@@ -24,8 +24,7 @@ const NATIVE_VARIABLES: u64 = 1024;
 /// The managed threads of a dump or process, with their stacks.
 pub(crate) struct Analysis<'s> {
     pub(crate) source: &'s Source,
-    pub(crate) runtime: &'s Runtime,
-    pub(crate) names: Names<'s>,
+    pub(crate) dump: Dump<'s>,
     symbols: NativeSymbols,
     /// Frames as text, by address and whether it is a return address: stacks share most frames.
     texts: RefCell<HashMap<(u64, bool), FrameText>>,
@@ -85,8 +84,8 @@ impl<'s> Analysis<'s> {
         walked: impl FnOnce(),
     ) -> Result<Self, Failure> {
         let memory = source.memory();
-        let names = Names::new(memory, runtime);
-        let threads = runtime.threads(memory).map_err(|missing| {
+        let dump = Dump::new(memory, runtime);
+        let threads = dump.threads().list().map_err(|missing| {
             Failure::new(Exit::Failed, format_args!("{}: the list of threads: {missing}", source.subject()))
         })?;
         let symbols = NativeSymbols::new(source.pid());
@@ -94,24 +93,23 @@ impl<'s> Analysis<'s> {
         let natives: Vec<_> = registers
             .iter()
             .filter(|(tid, _)| !is_known(tid))
-            .map(|(tid, registers)| (*tid, runtime.native_stack(memory, registers)))
+            .map(|(tid, registers)| (*tid, dump.threads().native_stack(registers)))
             .collect();
         let stacks: Vec<_> = threads
             .into_iter()
             .map(|thread| {
                 let registers = u32::try_from(thread.os_id).ok().and_then(|tid| registers.get(&tid));
                 if source.pid().is_some() && registers.is_none() {
-                    return runtime.running_stack(memory, thread);
+                    return dump.threads().running_stack(thread);
                 }
-                let stack = runtime.stack(memory, &thread, registers);
+                let stack = dump.threads().stack(&thread, registers);
                 (thread, stack)
             })
             .collect();
         walked();
         let mut analysis = Self {
             source,
-            runtime,
-            names,
+            dump,
             symbols,
             texts: RefCell::default(),
             threads: Vec::new(),
@@ -130,14 +128,13 @@ impl<'s> Analysis<'s> {
     }
 
     fn thread(&self, thread: Thread, stack: Stack) -> ManagedThread {
-        let memory = self.source.memory();
         let (exceptions, exceptions_doubt) = self.exceptions(&thread);
         ManagedThread {
             frames: self.frames(&stack),
-            name: self.runtime.thread_name(memory, &thread).ok().flatten(),
+            name: self.dump.threads().name(&thread).ok().flatten(),
             exceptions,
             exceptions_doubt,
-            waits: self.runtime.monitor_waits(memory, &thread).unwrap_or_default(),
+            waits: self.dump.locks().waits(&thread).unwrap_or_default(),
             stack,
             thread,
         }
@@ -146,13 +143,13 @@ impl<'s> Analysis<'s> {
     /// The exceptions of a thread, and the doubt about them. A running process is read until nothing has
     /// changed meanwhile.
     fn exceptions(&self, thread: &Thread) -> (Vec<(ExceptionState, Vec<ExceptionText>)>, Option<String>) {
-        let mut read = self.names.thread_exceptions(thread);
+        let mut read = self.dump.exceptions().of_thread(thread);
         for _ in 1..EXCEPTION_ATTEMPTS {
             if self.source.pid().is_none() || (!read.is_uncertain && read.missing.is_none()) {
                 break;
             }
             std::thread::sleep(EXCEPTION_WAIT);
-            read = self.names.thread_exceptions(thread);
+            read = self.dump.exceptions().of_thread(thread);
         }
         let text = |exception: Exception| self.exception_text(exception);
         if let Some(missing) = read.missing {
@@ -175,13 +172,13 @@ impl<'s> Analysis<'s> {
 
     fn exception_text(&self, exception: Exception) -> ExceptionText {
         let frame =
-            |frame: &ExceptionFrame| frame_text(frame.ip, self.names.exception_method(frame).as_ref());
+            |frame: &ExceptionFrame| frame_text(frame.ip, self.dump.exceptions().method(frame).as_ref());
         ExceptionText { frames: exception.stack.iter().map(frame).collect(), exception }
     }
 
     /// The exception at an address, and its causes.
     pub(crate) fn exceptions_at(&self, address: u64) -> Vec<ExceptionText> {
-        let exceptions = self.names.exceptions(address).into_iter();
+        let exceptions = self.dump.exceptions().chain(address).into_iter();
         exceptions.map(|exception| self.exception_text(exception)).collect()
     }
 
@@ -197,14 +194,14 @@ impl<'s> Analysis<'s> {
 
     fn read_frame(&self, frame: &Frame) -> FrameText {
         if let Some(code) = &frame.code {
-            let text = frame_text(frame.ip, self.names.method(code).as_ref());
-            if text.name.is_some() || !self.runtime.is_native_aot() {
+            let text = frame_text(frame.ip, self.dump.types().method(code).as_ref());
+            if text.name.is_some() || !self.dump.runtime().is_native_aot() {
                 return text;
             }
         }
         // A return address can be past the end of the function.
         let address = frame.position.lookup_address(frame.ip);
-        let image = self.runtime.native_image(self.source.memory(), address);
+        let image = self.dump.native_image(address);
         let text = native_frame_text(frame, image.as_deref(), &self.symbols);
         // Compiler-generated code is unnamed but for a symbol.
         if frame.code.is_some() {
@@ -226,7 +223,7 @@ impl<'s> Analysis<'s> {
 
     /// The managed object of a thread.
     pub(crate) fn thread_object(&self, of: &ManagedThread) -> Option<u64> {
-        self.runtime.thread_object(self.source.memory(), &of.thread).ok().flatten()
+        self.dump.threads().object(&of.thread).ok().flatten()
     }
 
     /// The address at which the stack of a thread begins: its stack pointer, or a place below its innermost known
@@ -243,25 +240,23 @@ impl<'s> Analysis<'s> {
 /// Reads all that the views of threads, stacks, exceptions and modules need, for a small core dump that has
 /// it.
 pub(crate) fn touch(memory: &dyn Memory, files: &[MappedFile], registers: &[(u64, Option<Registers>)]) {
-    let Ok(runtime) = Runtime::find(memory, files) else { return };
-    let names = Names::new(memory, &runtime);
-    for thread in runtime.threads(memory).unwrap_or_default() {
+    let Ok(dump) = Dump::find(memory, files) else { return };
+    for thread in dump.threads().list().unwrap_or_default() {
         let registers = registers.iter().find(|(tid, _)| *tid == thread.os_id);
         let registers = registers.and_then(|(_, registers)| registers.as_ref());
-        for code in runtime.stack(memory, &thread, registers).frames.iter().filter_map(|it| it.code.as_ref())
-        {
-            names.method(code);
+        for code in dump.threads().stack(&thread, registers).frames.iter().filter_map(|it| it.code.as_ref()) {
+            dump.types().method(code);
         }
-        let _ = runtime.thread_name(memory, &thread);
-        let _ = runtime.monitor_waits(memory, &thread);
-        for (_, chain) in names.thread_exceptions(&thread).exceptions {
+        let _ = dump.threads().name(&thread);
+        let _ = dump.locks().waits(&thread);
+        for (_, chain) in dump.exceptions().of_thread(&thread).exceptions {
             for frame in chain.iter().flat_map(|exception| &exception.stack) {
-                names.exception_method(frame);
+                dump.exceptions().method(frame);
             }
         }
     }
-    runtime.monitors(memory);
-    names.known_modules();
+    dump.locks().monitors();
+    dump.types().modules();
 }
 
 /// The threads of a core dump with native frames only: the runtime's data is missing, or the process ran

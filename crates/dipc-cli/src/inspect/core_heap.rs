@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use clr_dump::{HandleKind, Handles, HeapObject, HeapVisitor, HeapWalk, Names, ValueKind};
+use clr_dump::{Dump, HandleKind, Handles, HeapObject, HeapVisitor, HeapWalk, TypeHandle, ValueKind};
 use gcdump::{HeapGraph, MemoryCompleteness, MemoryGraphBuilder, MemoryType, RootKind};
 
 use crate::exit::{Exit, Failure};
@@ -58,7 +58,7 @@ pub(crate) fn read(source: &Source, stop: Option<Duration>) -> Result<MemoryHeap
 }
 
 fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<MemoryHeap, Failure> {
-    let names = &analysis.names;
+    let dump = &analysis.dump;
     let pid = match analysis.source.core() {
         Some(core) => core.process().map(|process| process.pid.into()),
         None => analysis.source.pid().map(Into::into),
@@ -66,22 +66,22 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<MemoryHeap
     let mut missing = MemoryCompleteness::default();
     let (words, without_stack) = stack_words(analysis);
     missing.stacks_without_roots = without_stack;
-    let handles = names.handles();
+    let handles = dump.heap().handles();
     let mut reader = Reader {
         builder: MemoryGraphBuilder::new(8, pid),
         dependents: handles.as_ref().map(dependents).unwrap_or_default(),
         types: BTreeSet::new(),
-        recent_types: [0; 8],
+        recent_types: [TypeHandle::default(); 8],
         words: words.into_iter().peekable(),
         on_stacks: Vec::new(),
-        frozen: names.frozen_objects().unwrap_or_default(),
+        frozen: dump.heap().frozen_objects().unwrap_or_default(),
         frozen_objects: Vec::new(),
         bytes: 0,
         objects: 0,
         pause,
     };
     let walk =
-        names.walk_heap(&mut reader).map_err(|missing| lacks(analysis.source, &missing.to_string()))?;
+        dump.heap().walk(&mut reader).map_err(|missing| lacks(analysis.source, &missing.to_string()))?;
     let Reader { mut builder, types, on_stacks, frozen_objects, bytes, pause, .. } = reader;
     check(analysis.source, bytes, &walk)?;
     missing.missing_bytes = missing_bytes(&walk);
@@ -89,16 +89,16 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<MemoryHeap
     missing.objects_without_references = walk.objects_without_references;
     missing.conservative_roots = on_stacks.len() as u64;
     missing.missing_roots =
-        add_handles(handles.ok().as_ref(), &mut builder) + add_finalizable(names, &mut builder);
+        add_handles(handles.ok().as_ref(), &mut builder) + add_finalizable(dump, &mut builder);
     for thread in &analysis.threads {
-        match names.thread_static_array(&thread.thread) {
+        match dump.statics().thread_object(&thread.thread) {
             Ok(Some(array)) => builder.add_root(RootKind::ThreadStatic, array),
             Ok(None) => {}
             Err(_) => missing.missing_roots += 1,
         }
     }
-    add_statics(names, &types, &mut builder);
-    match names.static_field_objects() {
+    add_statics(dump, &types, &mut builder);
+    match dump.statics().objects() {
         Ok(objects) => objects.iter().for_each(|object| builder.add_root(RootKind::Static, *object)),
         Err(_) => missing.missing_roots += 1,
     }
@@ -109,7 +109,7 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<MemoryHeap
     for object in &on_stacks {
         builder.add_root(RootKind::Stack, *object);
     }
-    add_types(names, &types, &mut builder);
+    add_types(dump, &types, &mut builder);
     builder.set_completeness(missing);
     if let Some(pause) = pause {
         pause.end();
@@ -167,9 +167,9 @@ struct Reader {
     builder: MemoryGraphBuilder,
     /// The objects that dependent handles keep alive, by the object that they depend on.
     dependents: BTreeMap<u64, Vec<u64>>,
-    types: BTreeSet<u64>,
+    types: BTreeSet<TypeHandle>,
     /// The last types that were not among these.
-    recent_types: [u64; 8],
+    recent_types: [TypeHandle; 8],
     /// Words of stacks, in ascending order like the objects.
     words: std::iter::Peekable<std::vec::IntoIter<u64>>,
     /// Objects that words of stacks point into.
@@ -204,7 +204,7 @@ impl HeapVisitor for Reader {
             self.types.insert(object.type_handle);
         }
         self.bytes = self.bytes.saturating_add(object.size);
-        self.builder.add_object(object.address, object.type_handle, object.size);
+        self.builder.add_object(object.address, object.type_handle.get(), object.size);
         for dependent in self.dependents.get(&object.address).into_iter().flatten() {
             self.builder.add_reference(*dependent);
         }
@@ -226,7 +226,7 @@ fn stack_words(analysis: &Analysis<'_>) -> (Vec<u64>, u64) {
     let mut without = 0;
     for of in &analysis.threads {
         let registers = analysis.source.core().and_then(|core| core.registers(of.thread.os_id));
-        match analysis.names.stack_words(&of.thread, &of.stack, registers) {
+        match analysis.dump.heap().stack_words(&of.thread, &of.stack, registers) {
             Ok(found) => words.extend(found),
             Err(_) => without += 1,
         }
@@ -265,8 +265,8 @@ fn add_handles(handles: Option<&Handles>, builder: &mut MemoryGraphBuilder) -> u
 }
 
 /// Adds the objects that wait for their finalizers. Returns the number of kinds of roots that are missing.
-fn add_finalizable(names: &Names<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
-    let Ok(objects) = names.finalizable() else { return 1 };
+fn add_finalizable(dump: &Dump<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
+    let Ok(objects) = dump.heap().finalizable() else { return 1 };
     for object in objects {
         builder.add_root(RootKind::Finalizer, object);
     }
@@ -274,34 +274,37 @@ fn add_finalizable(names: &Names<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
 }
 
 /// Adds the static fields that refer to objects.
-fn add_statics(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraphBuilder) {
+fn add_statics(dump: &Dump<'_>, types: &BTreeSet<TypeHandle>, builder: &mut MemoryGraphBuilder) {
     let mut sorted: Vec<_> = types.iter().copied().collect();
     sorted.sort_unstable();
-    for field in names.static_fields(sorted, &[]) {
+    for field in dump.statics().fields(sorted, &[]) {
         if !matches!(field.field.kind, ValueKind::REFERENCE | ValueKind::STRUCTURE) {
             continue;
         }
-        let Some((target, of)) = names.reference_at(field.address) else { continue };
-        let owner = names.type_name(field.type_handle);
-        builder.add_static(owner.as_deref(), &field.field.name, of, target);
+        let Some((target, of)) = dump.heap().reference_at(field.address) else { continue };
+        let owner = dump.types().name(field.type_handle);
+        builder.add_static(owner.as_deref(), &field.field.name, of.get(), target);
     }
 }
 
 /// The name of a type of a module that was made in memory.
-pub(crate) fn dynamic_type(type_handle: u64) -> String {
-    format!("(dynamic module) {type_handle:#x}")
+pub(crate) fn dynamic_type(type_handle: TypeHandle) -> String {
+    format!("(dynamic module) {type_handle}")
 }
 
 /// Describes the types of the objects, and their modules.
-fn add_types(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraphBuilder) {
+fn add_types(dump: &Dump<'_>, types: &BTreeSet<TypeHandle>, builder: &mut MemoryGraphBuilder) {
     let mut modules = BTreeMap::new();
-    for &id in types {
-        let (name, whole_name) = match (names.event_type_name(id), names.type_name(id)) {
+    for &type_handle in types {
+        let (name, whole_name) = match (dump.types().event_name(type_handle), dump.types().name(type_handle))
+        {
             (Some(name), Some(whole_name)) => (name, whole_name.to_string()),
-            _ if names.is_dynamic(id) => (dynamic_type(id), dynamic_type(id)),
+            _ if dump.types().is_dynamic(type_handle) => {
+                (dynamic_type(type_handle), dynamic_type(type_handle))
+            }
             _ => continue,
         };
-        let module_id = match names.type_module(id) {
+        let module_id = match dump.types().module(type_handle) {
             Some(module) => {
                 let id = module.address;
                 modules.entry(id).or_insert(module);
@@ -309,7 +312,8 @@ fn add_types(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraph
             }
             None => 0,
         };
-        let is_array = names.is_array(id);
+        let is_array = dump.types().is_array(type_handle);
+        let id = type_handle.get();
         builder.add_type(MemoryType { id, module_id, name: &name, whole_name: &whole_name, is_array });
     }
     // Objects with static fields do not belong to a module.

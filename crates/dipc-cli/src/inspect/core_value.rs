@@ -1,6 +1,6 @@
 //! Values of fields and objects in words and as JSON.
 
-use clr_dump::{Field, FieldValue, Names, Value};
+use clr_dump::{Dump, Field, FieldValue, Value};
 use serde::Serialize;
 
 use crate::inspect::core_known_value::{known_text, nullable};
@@ -18,26 +18,26 @@ pub(crate) struct FieldText {
 }
 
 /// Returns fields in words; fields of structures individually.
-pub(crate) fn field_texts(names: &Names<'_>, fields: &[FieldValue]) -> Vec<FieldText> {
+pub(crate) fn field_texts(dump: &Dump<'_>, fields: &[FieldValue]) -> Vec<FieldText> {
     let mut texts = Vec::new();
     for field in fields {
-        add_field(names, "", field, &mut texts);
+        add_field(dump, "", field, &mut texts);
     }
     texts
 }
 
-fn add_field(names: &Names<'_>, before: &str, of: &FieldValue, texts: &mut Vec<FieldText>) {
+fn add_field(dump: &Dump<'_>, before: &str, of: &FieldValue, texts: &mut Vec<FieldText>) {
     let name = [before, &field_name(&of.field)].concat();
     match &of.value {
         Value::Structure { type_name, fields } if !is_one_value(type_name.as_deref(), fields) => {
             let before = name + ".";
             for field in fields {
-                add_field(names, &before, field, texts);
+                add_field(dump, &before, field, texts);
             }
         }
         value => texts.push(FieldText {
             name,
-            type_name: field_type(names, &of.field, value),
+            type_name: field_type(dump, &of.field, value),
             value: value_text(value),
         }),
     }
@@ -55,14 +55,14 @@ pub(crate) fn field_name(field: &Field) -> String {
 }
 
 /// The type of a field: of a reference that of its object.
-pub(crate) fn field_type(names: &Names<'_>, field: &Field, value: &Value) -> String {
+pub(crate) fn field_type(dump: &Dump<'_>, field: &Field, value: &Value) -> String {
     if let Value::Reference { type_name: Some(name), .. } | Value::Structure { type_name: Some(name), .. } =
         value
     {
         return type_text(Some(name), 0);
     }
     // An enumeration has the kind of its numbers, and a type.
-    if let Some(name) = field.value_type.and_then(|of| names.type_name(of)) {
+    if let Some(name) = field.value_type.and_then(|of| dump.types().name(of)) {
         return type_text(Some(&name), 0);
     }
     match field.kind.name() {
@@ -201,18 +201,18 @@ pub(crate) struct JsonField {
 }
 
 /// Returns fields as JSON.
-pub(crate) fn json_fields(names: &Names<'_>, fields: &[FieldValue]) -> Vec<JsonField> {
+pub(crate) fn json_fields(dump: &Dump<'_>, fields: &[FieldValue]) -> Vec<JsonField> {
     let field = |of: &FieldValue| JsonField {
         name: field_name(&of.field),
-        declared_by: names.type_name(of.field.declaring_type).map(|name| type_text(Some(&name), 0)),
-        r#type: field_type(names, &of.field, &of.value),
-        value: json_value(names, &of.value),
+        declared_by: dump.types().name(of.field.declaring_type).map(|name| type_text(Some(&name), 0)),
+        r#type: field_type(dump, &of.field, &of.value),
+        value: json_value(dump, &of.value),
     };
     fields.iter().map(field).collect()
 }
 
 /// Returns a value as JSON.
-pub(crate) fn json_value(names: &Names<'_>, value: &Value) -> JsonValue {
+pub(crate) fn json_value(dump: &Dump<'_>, value: &Value) -> JsonValue {
     match value {
         Value::Bool(value) => JsonValue::Bool(*value),
         Value::Signed(number) => JsonValue::Signed(*number),
@@ -231,18 +231,18 @@ pub(crate) fn json_value(names: &Names<'_>, value: &Value) -> JsonValue {
         Value::Enumeration { number, name } => JsonValue::Enumeration { number: *number, name: name.clone() },
         Value::Buffer { elements, length } => JsonValue::Buffer {
             length: *length,
-            elements: elements.iter().map(|element| json_value(names, element)).collect(),
+            elements: elements.iter().map(|element| json_value(dump, element)).collect(),
         },
         Value::Structure { type_name, fields } if is_one_value(type_name.as_deref(), fields) => {
             let type_name = type_name.as_deref().unwrap_or_default();
             match nullable(type_name, fields) {
-                Some(value) => json_value(names, value),
+                Some(value) => json_value(dump, value),
                 None => JsonValue::Text(known_text(type_name, fields).unwrap_or_default()),
             }
         }
         Value::Structure { type_name, fields } => JsonValue::Structure {
             r#type: type_name.as_deref().map(|name| type_text(Some(name), 0)),
-            fields: json_fields(names, fields),
+            fields: json_fields(dump, fields),
         },
         Value::Bytes(bytes) => JsonValue::Bytes { bytes: hexadecimal(bytes) },
         _ => JsonValue::Missing { missing: true },

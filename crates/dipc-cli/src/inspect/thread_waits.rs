@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clr_dump::{HeapObject, HeapVisitor, Monitors, Names, Value, WaitKind, deadlocks};
+use clr_dump::{Dump, HeapObject, HeapVisitor, Monitors, Value, WaitKind, deadlocks};
 
 use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::inspect::core_text::FrameText;
@@ -111,7 +111,7 @@ impl Waits {
     /// Finds the wait of each thread.
     pub(crate) fn new(analysis: &Analysis<'_>, monitors: &Monitors) -> Self {
         let objects: Vec<_> = analysis.threads.iter().map(|of| analysis.thread_object(of)).collect();
-        let finder = Finder { analysis, names: &analysis.names, objects };
+        let finder = Finder { analysis, dump: &analysis.dump, objects };
         let of_thread = |index| finder.monitor_wait(index, monitors).or_else(|| finder.stack_wait(index));
         let mut waits: Vec<_> = (0..analysis.threads.len()).map(of_thread).collect();
         finder.add_runners(&mut waits);
@@ -121,22 +121,23 @@ impl Waits {
     /// Adds the waits for mutexes and semaphores of which only a handle is on the stack: the heap is searched for
     /// them.
     pub(crate) fn add_handles(&mut self, analysis: &Analysis<'_>) {
-        let names = &analysis.names;
-        let finder = Finder { analysis, names, objects: Vec::new() };
+        let dump = &analysis.dump;
+        let finder = Finder { analysis, dump, objects: Vec::new() };
         let mut waiting: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for index in (0..self.waits.len()).filter(|index| self.of(*index).is_none()) {
             let Some((WaitedFor::Mutex, words)) = finder.stack_words(index) else { continue };
-            let is_handle = |word: &u64| names.object_type(*word).as_deref() == Some(WAIT_HANDLE);
+            let is_handle = |word: &u64| dump.heap().type_name(*word).as_deref() == Some(WAIT_HANDLE);
             for handle in words.into_iter().filter(is_handle) {
                 waiting.entry(handle).or_default().push(index);
             }
         }
-        let mut objects = Objects { names, kind_of: handle_kind, found: Vec::new() };
-        if waiting.is_empty() || names.walk_heap(&mut objects).is_err() {
+        let mut objects = Objects { dump, kind_of: handle_kind, found: Vec::new() };
+        if waiting.is_empty() || dump.heap().walk(&mut objects).is_err() {
             return;
         }
         for (object, kind) in objects.found {
-            let Some(Value::Reference { address, .. }) = names.field_value(object, "_waitHandle") else {
+            let Some(Value::Reference { address, .. }) = dump.heap().field_value(object, "_waitHandle")
+            else {
                 continue;
             };
             for index in waiting.get(&address).into_iter().flatten() {
@@ -194,7 +195,7 @@ fn reaches<'w>(from: usize, to: usize, count: usize, owners: &impl Fn(usize) -> 
 
 struct Finder<'a> {
     analysis: &'a Analysis<'a>,
-    names: &'a Names<'a>,
+    dump: &'a Dump<'a>,
     /// The managed objects of threads.
     objects: Vec<Option<u64>>,
 }
@@ -241,12 +242,12 @@ impl Finder<'_> {
         }
         let (kind, end) = found.filter(|(_, end)| *end != 0)?;
         let start = self.analysis.stack_start(thread)?;
-        Some((kind, self.names.object_words(start, end)))
+        Some((kind, self.dump.heap().objects_between(start, end)))
     }
 
     /// Finds the object of a kind of wait among words of a stack.
     fn wait_for(&self, index: usize, kind: WaitedFor, words: &[u64]) -> Option<ThreadWait> {
-        let is_of = |word: &u64, name: &str| self.names.object_type(*word).as_deref() == Some(name);
+        let is_of = |word: &u64, name: &str| self.dump.heap().type_name(*word).as_deref() == Some(name);
         let mut candidates = words.iter().copied();
         let (object, owners) = match kind {
             WaitedFor::Lock | WaitedFor::ReaderWriterLock => {
@@ -263,7 +264,7 @@ impl Finder<'_> {
             WaitedFor::Task | WaitedFor::Monitor | WaitedFor::TaskInContext => {
                 let events: BTreeSet<u64> =
                     words.iter().copied().filter(|word| is_of(word, TASK_EVENT)).collect();
-                let tasks = candidates.filter_map(|word| Some((word, self.names.task(word)?)));
+                let tasks = candidates.filter_map(|word| Some((word, self.dump.awaits().task(word)?)));
                 let mut tasks = tasks.filter(|(_, task)| !task.is_completed);
                 (tasks.find(|(_, task)| events.contains(&task.continuation))?.0, Vec::new())
             }
@@ -274,7 +275,7 @@ impl Finder<'_> {
     /// The wait for a mutex or a semaphore, with unknown holders.
     fn wait_for_handle(&self, words: &[u64]) -> Option<ThreadWait> {
         words.iter().find_map(|word| {
-            let kind = handle_kind(&self.names.object_type(*word)?)?;
+            let kind = handle_kind(&self.dump.heap().type_name(*word)?)?;
             Some(ThreadWait { kind, object: *word, owners: Vec::new() })
         })
     }
@@ -308,10 +309,10 @@ impl Finder<'_> {
     fn readers(&self, waiter: usize, lock: u64) -> Option<Vec<usize>> {
         let id = self.number(lock, "_lockID")?;
         let threads: Vec<_> = self.analysis.threads.iter().map(|of| of.thread.clone()).collect();
-        let fields = self.names.static_fields_of(self.names.reference_type(lock)?, &threads);
+        let fields = self.dump.statics().fields_of(self.dump.heap().type_of(lock)?, &threads);
         let mut readers = Vec::new();
         for field in fields.iter().filter(|field| field.field.name == "t_rwc") {
-            let mut entry = self.names.reference_at(field.address).map(|(entry, _)| entry);
+            let mut entry = self.dump.heap().reference_at(field.address).map(|(entry, _)| entry);
             for _ in 0..MAX_READ_LOCKS {
                 let Some(of) = entry else { break };
                 if self.number(of, "lockID") == Some(id)
@@ -320,7 +321,7 @@ impl Finder<'_> {
                     let is_of = |other: &ManagedThread| Some(other.thread.os_id) == field.thread;
                     readers.extend(self.analysis.threads.iter().position(is_of));
                 }
-                entry = match self.names.field_value(of, "next") {
+                entry = match self.dump.heap().field_value(of, "next") {
                     Some(Value::Reference { address, .. }) => Some(address),
                     _ => None,
                 };
@@ -332,7 +333,7 @@ impl Finder<'_> {
 
     /// The value of a field that is a number, unless it is negative.
     fn number(&self, object: u64, field: &str) -> Option<u64> {
-        match self.names.field_value(object, field)? {
+        match self.dump.heap().field_value(object, field)? {
             Value::Signed(number) => u64::try_from(number).ok(),
             Value::Unsigned(number) => Some(number),
             _ => None,
@@ -381,8 +382,8 @@ impl Finder<'_> {
             // Registers that hold it are on the stack of the method that it calls.
             let start = index.checked_sub(1).and_then(|callee| frames.get(callee)).map(|callee| callee.sp);
             let Some(caller) = frames.get(index + 1) else { continue };
-            let words = self.names.object_words(start.unwrap_or_default(), caller.sp);
-            let is_running = |word: &u64| self.names.task(*word).is_some_and(|task| task.is_running);
+            let words = self.dump.heap().objects_between(start.unwrap_or_default(), caller.sp);
+            let is_running = |word: &u64| self.dump.awaits().task(*word).is_some_and(|task| task.is_running);
             tasks.extend(words.into_iter().filter(is_running));
         }
         tasks
@@ -392,18 +393,18 @@ impl Finder<'_> {
     fn goes_on_in_context_of(&self, index: usize, task: u64) -> bool {
         let context = || {
             let thread = self.objects.get(index).copied().flatten()?;
-            match self.names.field_value(thread, "_synchronizationContext")? {
+            match self.dump.heap().field_value(thread, "_synchronizationContext")? {
                 Value::Reference { address, .. } => Some(address),
                 _ => None,
             }
         };
         let Some(context) = context() else { return false };
-        let mut found = Continuations { names: self.names, found: Vec::new() };
-        if self.names.walk_heap(&mut found).is_err() {
+        let mut found = Continuations { dump: self.dump, found: Vec::new() };
+        if self.dump.heap().walk(&mut found).is_err() {
             return false;
         }
         found.found.into_iter().any(|continuation| {
-            let reference = |of: u64, name: &str| match self.names.field_value(of, name) {
+            let reference = |of: u64, name: &str| match self.dump.heap().field_value(of, name) {
                 Some(Value::Reference { address, .. }) => Some(address),
                 _ => None,
             };
@@ -422,7 +423,7 @@ impl Finder<'_> {
             if of == task {
                 return true;
             }
-            match self.names.task(of) {
+            match self.dump.awaits().task(of) {
                 Some(next) if !next.is_completed => of = next.continuation,
                 _ => return false,
             }
@@ -433,7 +434,7 @@ impl Finder<'_> {
 
 /// The continuations that go on in a context.
 struct Continuations<'n> {
-    names: &'n Names<'n>,
+    dump: &'n Dump<'n>,
     found: Vec<u64>,
 }
 
@@ -441,7 +442,7 @@ impl HeapVisitor for Continuations<'_> {
     fn object(&mut self, object: &HeapObject) {
         const MAX_ENTRIES: usize = 1 << 16;
         if self.found.len() < MAX_ENTRIES
-            && self.names.type_name(object.type_handle).as_deref() == Some(CONTEXT_CONTINUATION)
+            && self.dump.types().name(object.type_handle).as_deref() == Some(CONTEXT_CONTINUATION)
         {
             self.found.push(object.address);
         }
@@ -457,11 +458,11 @@ pub(crate) struct HeldLock {
 
 /// Finds the held locks of the heap other than monitors; empty if the heap cannot be read.
 pub(crate) fn held_locks(analysis: &Analysis<'_>) -> Vec<HeldLock> {
-    let mut found = Objects { names: &analysis.names, kind_of: lock_kind, found: Vec::new() };
-    if analysis.names.walk_heap(&mut found).is_err() {
+    let mut found = Objects { dump: &analysis.dump, kind_of: lock_kind, found: Vec::new() };
+    if analysis.dump.heap().walk(&mut found).is_err() {
         return Vec::new();
     }
-    let finder = Finder { analysis, names: &analysis.names, objects: Vec::new() };
+    let finder = Finder { analysis, dump: &analysis.dump, objects: Vec::new() };
     let held = |(object, kind): (u64, WaitedFor)| {
         let owners = finder.holders(usize::MAX, object, kind)?;
         Some(HeldLock { object, owners })
@@ -489,7 +490,7 @@ fn handle_kind(type_name: &str) -> Option<WaitedFor> {
 
 /// The objects of a heap that have a kind.
 struct Objects<'n> {
-    names: &'n Names<'n>,
+    dump: &'n Dump<'n>,
     kind_of: fn(&str) -> Option<WaitedFor>,
     found: Vec<(u64, WaitedFor)>,
 }
@@ -497,7 +498,7 @@ struct Objects<'n> {
 impl HeapVisitor for Objects<'_> {
     fn object(&mut self, object: &HeapObject) {
         const MAX_ENTRIES: usize = 1 << 16;
-        let name = self.names.type_name(object.type_handle);
+        let name = self.dump.types().name(object.type_handle);
         if let Some(kind) = name.as_deref().and_then(self.kind_of)
             && self.found.len() < MAX_ENTRIES
         {

@@ -7,11 +7,13 @@ use hashbrown::{HashMap, HashSet};
 use super::{Contents, Numbers};
 use crate::awaits::async_type::STATES;
 use crate::copy::kept::{CHUNK, Recorder};
+use crate::dump::Dump;
 use crate::heap::{HeapObject, HeapVisitor};
+use crate::memory::address::TypeHandle;
 use crate::memory::core_file::CoreFile;
 use crate::memory::{Memory, offset};
 use crate::types::field::{Field, ValueKind};
-use crate::types::names::{HAS_COMPONENT_SIZE, Names, is_value};
+use crate::types::names::{HAS_COMPONENT_SIZE, is_value};
 
 /// The elements of arrays that are looked into for the types of their elements.
 const ELEMENTS: u32 = 4;
@@ -26,11 +28,11 @@ const MAX_METHODS: usize = 1 << 20;
 pub(super) fn read_heap(
     core: &CoreFile,
     recorder: &Recorder<'_>,
-    names: &Names<'_>,
+    names: &Dump<'_>,
     numbers: Numbers,
 ) -> Contents {
     // Small core dumps have parts of these.
-    let _ = (names.handles(), names.finalizable(), names.static_field_objects());
+    let _ = (names.heap().handles(), names.heap().finalizable(), names.statics().objects());
     let mut reader = HeapReader {
         core,
         recorder,
@@ -45,31 +47,31 @@ pub(super) fn read_heap(
     if !recorder.has_regions() {
         return Contents::default();
     }
-    let Ok(walk) = names.walk_heap(&mut reader) else { return Contents::default() };
+    let Ok(walk) = names.heap().walk(&mut reader) else { return Contents::default() };
     let HeapReader { examples, mut contents, .. } = reader;
     (contents.has_heap, contents.free) = (true, walk.free);
     for object in &examples {
-        names.type_name(object.type_handle);
-        names.event_type_name(object.type_handle);
-        names.type_module(object.type_handle);
-        names.is_type(object.type_handle);
-        let _ = names.content(object, ELEMENTS);
+        names.types().name(object.type_handle);
+        names.types().event_name(object.type_handle);
+        names.types().module(object.type_handle);
+        names.types().is_type(object.type_handle);
+        let _ = names.heap().content(object, ELEMENTS);
     }
     let threads = names.runtime().threads(recorder).unwrap_or_default();
-    for field in names.static_fields(examples.iter().map(|object| object.type_handle), &threads) {
-        names.type_name(field.type_handle);
+    for field in names.statics().fields(examples.iter().map(|object| object.type_handle), &threads) {
+        names.types().name(field.type_handle);
         if numbers == Numbers::Removed && field.field.kind.size().is_some() {
             // The field stays zero: nothing else reads it.
             continue;
         }
-        names.static_value(&field);
+        names.statics().value(&field);
         if field.thread.is_some() {
             // The field lies in an array of the heap.
             recorder.keep(field.address & !7, 8);
         }
-        names.reference_at(field.address);
+        names.heap().reference_at(field.address);
     }
-    let _ = names.await_chains();
+    let _ = names.awaits().chains();
     contents
 }
 
@@ -100,11 +102,11 @@ struct Parts {
 struct HeapReader<'r, 'm> {
     core: &'m CoreFile,
     recorder: &'r Recorder<'m>,
-    names: &'r Names<'r>,
+    names: &'r Dump<'r>,
     numbers: Numbers,
-    shapes: HashMap<u64, Shape>,
+    shapes: HashMap<TypeHandle, Shape>,
     /// The parts of objects of a type, or of the elements of arrays of it; types without any are missing.
-    parts: HashMap<u64, Parts>,
+    parts: HashMap<TypeHandle, Parts>,
     /// The first object of each type.
     examples: Vec<HeapObject>,
     /// The addresses of code that delegates call.
@@ -118,15 +120,15 @@ impl HeapReader<'_, '_> {
             return *shape;
         }
         let memory: &dyn Memory = self.recorder;
-        let flags = memory.u32(object.type_handle).unwrap_or_default();
-        let base = u64::from(memory.u32(offset(object.type_handle, 4)).unwrap_or_default());
+        let flags = memory.u32(object.type_handle.get()).unwrap_or_default();
+        let base = u64::from(memory.u32(object.type_handle.at(4)).unwrap_or_default());
         let shape = if flags & HAS_COMPONENT_SIZE == 0 {
-            match self.names.derives_from_exception(object.type_handle) {
+            match self.names.types().derives_from_exception(object.type_handle) {
                 Ok(true) => Shape::Exception,
                 _ if self.is_delegate(object.type_handle) => Shape::Delegate,
                 _ => Shape::Whole,
             }
-        } else if !self.names.is_of_array(flags) {
+        } else if !self.names.types().is_of_array(flags) {
             Shape::String
         } else if flags & self.contains_pointers() == 0 {
             // The header, the type, the length, and the bounds of several dimensions.
@@ -142,13 +144,13 @@ impl HeapReader<'_, '_> {
         shape
     }
 
-    fn find_parts(&mut self, type_handle: u64, flags: u32, base: u64) {
+    fn find_parts(&mut self, type_handle: TypeHandle, flags: u32, base: u64) {
         let memory: &dyn Memory = self.recorder;
         let (of, size, element) = if flags & HAS_COMPONENT_SIZE == 0 {
             (type_handle, base.saturating_sub(16), 0)
         } else {
             let element = u64::from(flags & 0xffff);
-            (memory.u64(offset(type_handle, ELEMENT_TYPE)).unwrap_or_default(), element, element)
+            (memory.type_handle(type_handle.at(ELEMENT_TYPE)).unwrap_or_default(), element, element)
         };
         // Arrays of references have a word for each.
         let mut parts = Parts { element, ..Parts::default() };
@@ -161,12 +163,12 @@ impl HeapReader<'_, '_> {
     }
 
     /// Adds the parts in the fields of a type, which are at `place`.
-    fn add_parts(&self, of: u64, place: Range<u64>, depth: u32, parts: &mut Parts) {
+    fn add_parts(&self, of: TypeHandle, place: Range<u64>, depth: u32, parts: &mut Parts) {
         if self.is_inline_array(of) {
             parts.buffers.push(place);
             return;
         }
-        let fields = self.names.fields(of);
+        let fields = self.names.types().fields(of);
         for field in &fields {
             let start = place.start.saturating_add(field.offset.into());
             let after = fields.iter().map(|other| other.offset).filter(|other| *other > field.offset).min();
@@ -188,12 +190,12 @@ impl HeapReader<'_, '_> {
     }
 
     /// Returns true for an `[InlineArray]` of numbers, characters or structures without references.
-    fn is_inline_array(&self, type_handle: u64) -> bool {
+    fn is_inline_array(&self, type_handle: TypeHandle) -> bool {
         let memory: &dyn Memory = self.recorder;
-        let flags = memory.u32(type_handle).unwrap_or(u32::MAX);
+        let flags = memory.u32(type_handle.get()).unwrap_or(u32::MAX);
         is_value(flags)
             && flags & self.contains_pointers() == 0
-            && self.names.inline_array_length(type_handle).is_some()
+            && self.names.heap().inline_array_length(type_handle).is_some()
     }
 
     /// Compilers make a structure for each `fixed` field, with its first element alone: `<Name>e__FixedBuffer`, and
@@ -202,7 +204,7 @@ impl HeapReader<'_, '_> {
         let is_of = |name: &str| name.contains("__FixedBuffer");
         field.kind == ValueKind::STRUCTURE
             && (field.type_text.as_deref().is_some_and(is_of)
-                || field.value_type.and_then(|of| self.names.type_name(of)).as_deref().is_some_and(is_of))
+                || field.value_type.and_then(|of| self.names.types().name(of)).as_deref().is_some_and(is_of))
     }
 
     /// Returns true for a field that a copy without numbers keeps: a count of the framework's collections, a
@@ -213,14 +215,14 @@ impl HeapReader<'_, '_> {
         if STATES.contains(&&*field.name) {
             return true;
         }
-        let Some(of) = self.names.type_name(field.declaring_type) else { return false };
+        let Some(of) = self.names.types().name(field.declaring_type) else { return false };
         // A field of a generic type can have a value of the program's.
         let is_named = match &*of {
             "System.Exception" | "System.Delegate" | "System.MulticastDelegate" => true,
             of if of.starts_with("System.Collections.") => COUNTS.contains(&&*field.name),
             of => of.starts_with("System.Threading.") && !of.contains('`'),
         };
-        let module = || self.names.type_module(field.declaring_type);
+        let module = || self.names.types().module(field.declaring_type);
         is_named && module().is_some_and(|module| module.file_name().starts_with("System."))
     }
 
@@ -257,7 +259,7 @@ impl HeapReader<'_, '_> {
     /// The address of the first element of an array; `None` for other objects.
     fn first_element(&self, object: &HeapObject) -> Option<u64> {
         let memory: &dyn Memory = self.recorder;
-        let [flags, base] = [0, 4].map(|at| memory.u32(offset(object.type_handle, at)).unwrap_or_default());
+        let [flags, base] = [0, 4].map(|at| memory.u32(object.type_handle.at(at)).unwrap_or_default());
         (flags & HAS_COMPONENT_SIZE != 0).then(|| offset(object.address, u64::from(base).saturating_sub(8)))
     }
 
@@ -282,18 +284,19 @@ impl HeapReader<'_, '_> {
         self.names.runtime().layout.types.contains_pointers
     }
 
-    fn is_delegate(&self, type_handle: u64) -> bool {
-        let is_base = |of: &u64| self.names.type_name(*of).as_deref() == Some("System.Delegate");
-        self.names.type_and_bases(type_handle).iter().any(is_base)
+    fn is_delegate(&self, type_handle: TypeHandle) -> bool {
+        let is_base = |of: &TypeHandle| self.names.types().name(*of).as_deref() == Some("System.Delegate");
+        self.names.types().type_and_bases(type_handle).iter().any(is_base)
     }
 
     /// Keeps the array of the frames that an exception passed: addresses.
     fn keep_stack_trace(&self, exception: u64) {
         let memory: &dyn Memory = self.recorder;
         let array = |address: u64, has_references: bool| {
-            let object = self.names.object_at(address)?;
-            let flags = memory.u32(object.type_handle).ok()?;
-            (self.names.is_of_array(flags) && (flags & self.contains_pointers() != 0) == has_references)
+            let object = self.names.heap().object_at(address)?;
+            let flags = memory.u32(object.type_handle.get()).ok()?;
+            (self.names.types().is_of_array(flags)
+                && (flags & self.contains_pointers() != 0) == has_references)
                 .then_some(object)
         };
         let place = self.names.runtime().layout.exception.stack_trace;
@@ -323,11 +326,11 @@ impl HeapVisitor for HeapReader<'_, '_> {
             Shape::Whole => self.keep_object(object),
             Shape::Delegate => {
                 self.keep_object(object);
-                if let Some(entry) = self.names.delegate_entry(object.address)
+                if let Some(entry) = self.names.heap().delegate_entry(object.address)
                     && self.entries.len() < MAX_METHODS
                     && self.entries.insert(entry)
                 {
-                    self.names.delegate_method(object.address);
+                    self.names.heap().delegate_method(object.address);
                 }
             }
             Shape::Exception => {

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use super::{MAX_DEPTH, Method, MethodName, Names};
+use super::{MAX_DEPTH, Method, MethodName};
 use crate::aot::names::{self, AotNames, Owner};
-use crate::memory::{MemoryResult, offset};
+use crate::memory::MemoryResult;
+use crate::memory::address::TypeHandle;
 use crate::runtime::module::Module;
+use crate::types::Types;
 
-impl<'m> Names<'m> {
+impl<'d> Types<'d> {
     /// The names of a program that was compiled ahead of time.
-    fn aot_names(&self) -> Option<&'m AotNames> {
-        self.runtime.native_aot()?.names(self.memory).map(|names| &**names)
+    fn aot_names(self) -> Option<&'d AotNames> {
+        self.runtime().native_aot()?.names(self.memory()).map(|names| &**names)
     }
 
     /// The method of a NativeAOT program that starts at an address.
-    pub(super) fn aot_method(&self, start: u64) -> Option<Method> {
+    pub(super) fn aot_method(self, start: u64) -> Option<Method> {
         let names = self.aot_names()?;
         let method = names.method(start)?;
         let (type_name, module) = match method.owner {
@@ -22,26 +24,26 @@ impl<'m> Names<'m> {
                 let module = names.assembly_of(handle).map(|assembly| self.assembly(assembly));
                 (names.type_name(handle)?, module)
             }
-            Owner::Type(handle) => (self.type_name(handle)?.to_string(), self.type_module(handle)),
+            Owner::Type(handle) => (self.name(handle)?.to_string(), self.module(handle)),
         };
         let name = MethodName { type_name, name: method.name.to_owned(), signature: method.signature };
         Some(Method { module, token: None, name: Some(name) })
     }
 
     /// An assembly of a program that was compiled ahead of time.
-    fn assembly(&self, (address, name): (u64, &str)) -> Arc<Module> {
-        let mut modules = self.modules.borrow_mut();
-        let read = || Arc::new(Module::of_program(address, name, self.runtime.base()));
+    fn assembly(self, (address, name): (u64, &str)) -> Arc<Module> {
+        let mut modules = self.dump.modules.borrow_mut();
+        let read = || Arc::new(Module::of_program(address, name, self.runtime().base()));
         Arc::clone(modules.entry(address).or_insert_with(read))
     }
 
     /// The assembly of a type of a NativeAOT program: the assembly of its element type or of its definition.
-    pub(super) fn aot_module(&self, type_handle: u64) -> MemoryResult<Option<Arc<Module>>> {
+    pub(super) fn aot_module(self, type_handle: TypeHandle) -> MemoryResult<Option<Arc<Module>>> {
         let mut of = type_handle;
         for _ in 0..MAX_DEPTH {
-            let flags = self.memory.u32(of)?;
-            if names::suffix(self.memory, of, flags)?.is_some() {
-                of = self.memory.u64(offset(of, self.element_type()))?;
+            let flags = self.memory().u32(of.get())?;
+            if names::suffix(self.memory(), of, flags)?.is_some() {
+                of = self.memory().type_handle(of.at(self.element_type()))?;
                 continue;
             }
             if let Some((definition, _)) = self.aot_instance(of, flags)? {
@@ -53,19 +55,23 @@ impl<'m> Names<'m> {
         Ok(None)
     }
 
-    fn aot_instance(&self, type_handle: u64, flags: u32) -> MemoryResult<Option<(u64, Vec<u64>)>> {
-        names::instance(self.memory, type_handle, flags, self.runtime.layout.types.optional_fields)
+    fn aot_instance(
+        self,
+        type_handle: TypeHandle,
+        flags: u32,
+    ) -> MemoryResult<Option<(TypeHandle, Vec<TypeHandle>)>> {
+        names::instance(self.memory(), type_handle, flags, self.runtime().layout.types.optional_fields)
     }
 
     /// The name of a type that the compiler has made for the objects that have static fields. The program
     /// does not name them; no type of a program can have this name.
-    fn storage_name(&self, type_handle: u64) -> Option<String> {
-        let storage = self.storage.get_or_init(|| {
-            let type_of = |object: u64| self.memory.u64(object).ok().map(|word| word & !7);
-            let objects = self.static_field_objects().unwrap_or_default();
-            let threads = self.runtime.threads(self.memory).unwrap_or_default();
+    fn storage_name(self, type_handle: TypeHandle) -> Option<String> {
+        let storage = self.dump.storage.get_or_init(|| {
+            let type_of = |object: u64| self.memory().object_type(object).ok();
+            let objects = self.dump.statics().objects().unwrap_or_default();
+            let threads = self.runtime().threads(self.memory()).unwrap_or_default();
             let of_threads =
-                threads.iter().filter_map(|thread| self.thread_static_array(thread).ok().flatten());
+                threads.iter().filter_map(|thread| self.dump.statics().thread_object(thread).ok().flatten());
             let of_threads = of_threads.filter_map(type_of).map(|of| (of, "[thread static fields]"));
             of_threads
                 .chain(objects.into_iter().filter_map(type_of).map(|of| (of, "[static fields]")))
@@ -75,13 +81,13 @@ impl<'m> Names<'m> {
     }
 
     /// The name of a type of a program that was compiled ahead of time.
-    pub(super) fn read_aot_type(&self, handle: u64, depth: u32, left: &mut usize) -> Option<String> {
+    pub(super) fn read_aot_type(self, handle: TypeHandle, depth: u32, left: &mut usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
         *left = left.checked_sub(1)?;
-        let memory = self.memory;
-        let flags = memory.u32(handle).ok()?;
+        let memory = self.memory();
+        let flags = memory.u32(handle.get()).ok()?;
         if let Some(suffix) = names::suffix(memory, handle, flags).ok()? {
-            let of = memory.u64(offset(handle, self.element_type())).ok()?;
+            let of = memory.type_handle(handle.at(self.element_type())).ok()?;
             return Some([self.read_aot_type(of, depth, left)?, suffix].concat());
         }
         let Some((definition, arguments)) = self.aot_instance(handle, flags).ok()? else {

@@ -3,28 +3,29 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/readytoruninfo.h`, `vm/hash.h`.
 
-use super::Names;
+use crate::memory::address::MethodDesc;
 use crate::memory::{Memory, MemoryResult, offset};
+use crate::types::Types;
 
 /// Maximum number of functions of a method of an image: its body and its funclets.
 const MAX_FUNCTIONS: u32 = 64;
 /// Maximum number of buckets of a hash table to search.
 const MAX_BUCKETS: u64 = 1024;
 
-impl Names<'_> {
+impl Types<'_> {
     /// Finds the MethodDesc of a function of an image in the runtime's table of prepared methods.
     ///
     /// A function that is not in it is a funclet, and belongs to the last method before it.
-    pub(super) fn entry_point(&self, module: u64, base: u64, index: u32) -> MemoryResult<Option<u64>> {
-        let Some(field) = self.runtime.layout.module.ready_to_run else { return Ok(None) };
-        let info = self.memory.u64(offset(module, field.info))?;
-        let table = self.memory.u64(offset(info, field.entry_points))?;
-        let image = self.runtime.code().image(self.memory, base)?;
+    pub(super) fn entry_point(self, module: u64, base: u64, index: u32) -> MemoryResult<Option<MethodDesc>> {
+        let Some(field) = self.runtime().layout.module.ready_to_run else { return Ok(None) };
+        let info = self.memory().u64(offset(module, field.info))?;
+        let table = self.memory().u64(offset(info, field.entry_points))?;
+        let image = self.runtime().code().image(self.memory(), base)?;
         for back in 0..MAX_FUNCTIONS {
             let Some(index) = index.checked_sub(back) else { break };
-            let begin = image.begin(self.memory, index)?;
-            if let Some(method_desc) = look_up(self.memory, table, begin)? {
-                return Ok(Some(method_desc));
+            let begin = image.begin(self.memory(), index)?;
+            if let Some(method_desc) = look_up(self.memory(), table, begin)? {
+                return Ok(Some(MethodDesc::new(method_desc)));
             }
         }
         Ok(None)

@@ -18,7 +18,7 @@ mod threads;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
-use clr_dump::{CoreFile, Names, Runtime};
+use clr_dump::{CoreFile, Dump, Runtime};
 
 use self::awaits::AsyncArgs;
 use self::object::ObjectArgs;
@@ -203,7 +203,7 @@ fn parse(words: &[String]) -> Result<ViewLine, Failure> {
 fn with_shortfall(failure: Failure, source: &Source) -> Failure {
     let lacks_threads = || {
         let runtime = source.runtime().ok();
-        runtime.is_none_or(|runtime| runtime.threads(source.memory()).is_err())
+        runtime.is_none_or(|runtime| Dump::new(source.memory(), &runtime).threads().list().is_err())
     };
     match core_advice::shortfall(source) {
         Some(reason) if failure.exit == Exit::Failed && lacks_threads() => {
@@ -270,23 +270,23 @@ impl View {
         runtime: &Runtime,
         format: Format,
     ) -> Result<Option<Exit>, Failure> {
-        let names = Names::new(source.memory(), runtime);
+        let dump = Dump::new(source.memory(), runtime);
         let shows_values = matches!(self, Self::Object(_) | Self::Statics(_));
         if shows_values && source.core().is_some_and(CoreFile::is_without_numbers) {
             messages::note("The numbers of the program were removed from this core dump, and are shown as 0");
         }
         Ok(Some(match self {
-            Self::Objects(args) => objects::print(source, &names, args, format)?,
-            Self::Strings(args) => strings::print(source, &names, args, format)?,
-            Self::Statics(args) => roots::print_statics(source, runtime, &names, args, format)?,
-            Self::Handles(args) => roots::print_handles(source, &names, args, format)?,
+            Self::Objects(args) => objects::print(source, &dump, args, format)?,
+            Self::Strings(args) => strings::print(source, &dump, args, format)?,
+            Self::Statics(args) => roots::print_statics(source, &dump, args, format)?,
+            Self::Handles(args) => roots::print_handles(source, &dump, args, format)?,
             Self::Object(args) if args.no_path => {
-                object::print(&names, args, None, format)?;
+                object::print(&dump, args, None, format)?;
                 Exit::Done
             }
             Self::Object(args) => {
                 let heap = Heap::of_memory(source, None)?;
-                object::print(&names, args, Some(&heap.graph), format)?;
+                object::print(&dump, args, Some(&heap.graph), format)?;
                 heap.exit
             }
             _ => return Ok(None),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use clr_dump::{Names, TouchedMemory};
+use clr_dump::{Dump, TouchedMemory};
 
 use crate::command::dump::awaits;
 use crate::command::dump::locks::{self, DeadlockRow};
@@ -35,9 +35,9 @@ impl MemoryWaits {
         let source = Source::attach(pid).ok()?;
         let runtime = source.runtime().ok().filter(|runtime| !runtime.is_native_aot())?;
         let analysis = Analysis::new(&source, &runtime).ok()?;
-        let waits = Waits::new(&analysis, &runtime.monitors(source.memory()));
+        let waits = Waits::new(&analysis, &analysis.dump.locks().monitors());
         let memory = TouchedMemory::new(source.memory()).until(Instant::now() + HEAP_TIME);
-        let chains = Names::new(&memory, &runtime).await_chains().unwrap_or_default();
+        let chains = Dump::new(&memory, &runtime).awaits().chains().unwrap_or_default();
         Some(Self {
             pid,
             lock_waits: waits.lock_waits(),

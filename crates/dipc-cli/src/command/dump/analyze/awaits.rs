@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use clr_dump::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay};
+use clr_dump::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay, TypeHandle};
 use clr_events::csharp::async_method;
 use nettrace_export::Pattern;
 use serde::Serialize;
@@ -36,8 +36,9 @@ pub(crate) struct AsyncArgs {
 
 pub(crate) fn print(analysis: &Analysis<'_>, args: &AsyncArgs, format: Format) -> Result<Exit, Failure> {
     let chains = analysis
-        .names
-        .await_chains()
+        .dump
+        .awaits()
+        .chains()
         .map_err(|missing| core_heap::lacks(analysis.source, &missing.to_string()))?;
     core_heap::check(analysis.source, chains.heap_bytes, &chains.walk)?;
     let texts = Texts { analysis, threads: waiting_threads(analysis, &chains) };
@@ -66,7 +67,8 @@ fn waiting_threads<'a>(analysis: &'a Analysis<'_>, chains: &AwaitChains) -> Hash
     }
     for thread in &analysis.threads {
         let registers = analysis.source.core().and_then(|core| core.registers(thread.thread.os_id));
-        let words = analysis.names.stack_words(&thread.thread, &thread.stack, registers).unwrap_or_default();
+        let words =
+            analysis.dump.heap().stack_words(&thread.thread, &thread.stack, registers).unwrap_or_default();
         for event in events.iter().filter(|event| words.binary_search(event).is_ok()) {
             found.entry(*event).and_modify(|other| *other = None).or_insert(Some(thread));
         }
@@ -81,22 +83,22 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    fn type_name(&self, type_handle: u64) -> String {
-        type_text(self.analysis.names.type_name(type_handle).as_deref(), type_handle)
+    fn type_name(&self, type_handle: TypeHandle) -> String {
+        type_text(self.analysis.dump.types().name(type_handle).as_deref(), type_handle.get())
     }
 
     /// The `async` method of a state machine, or its type where the compiler named it in another way.
-    fn method(&self, node: &AwaitNode, state_machine: Option<u64>) -> String {
+    fn method(&self, node: &AwaitNode, state_machine: Option<TypeHandle>) -> String {
         let of = state_machine.unwrap_or(node.type_handle);
-        match self.analysis.names.type_name(of) {
-            Some(name) => async_method(&name).unwrap_or_else(|| type_text(Some(&name), of)),
-            None => format!("{of:#x}"),
+        match self.analysis.dump.types().name(of) {
+            Some(name) => async_method(&name).unwrap_or_else(|| type_text(Some(&name), of.get())),
+            None => of.to_string(),
         }
     }
 
     /// The method that a delegate calls.
     fn delegate(&self, delegate: u64) -> Option<String> {
-        method_text(&self.analysis.names.delegate_method(delegate)?)
+        method_text(&self.analysis.dump.heap().delegate_method(delegate)?)
     }
 
     /// The method, or the type of the object.

@@ -288,7 +288,7 @@ impl<'r> Report<'r> {
             })
         });
         Self {
-            runtime: analysis.runtime.version(),
+            runtime: analysis.dump.runtime().version(),
             known: true,
             exceptions: rows(analysis),
             unknown: unknown.collect(),

@@ -21,7 +21,7 @@ const HOLDERS: usize = 4;
 /// Reads the heap; a failure if the dump does not have it.
 pub(super) fn read(analysis: &Analysis<'_>) -> Result<HeapStatistics, Failure> {
     let lacks = |why: &str| core_heap::lacks(analysis.source, why);
-    let heap = analysis.names.heap_statistics().map_err(|missing| lacks(&missing.to_string()))?;
+    let heap = analysis.dump.heap().statistics().map_err(|missing| lacks(&missing.to_string()))?;
     if bytes(&heap) < missing_bytes(&heap) && !heap.is_moving {
         let missing = units::bytes(missing_bytes(&heap));
         return Err(lacks(&format!("{missing} of it cannot be read")));
@@ -73,8 +73,10 @@ pub(super) fn table(analysis: &Analysis<'_>, heap: &HeapStatistics, rows: usize)
             units::count(of.amount.objects),
             of.module.clone().unwrap_or_default(),
             match &of.name {
-                None if analysis.names.is_dynamic(of.type_handle) => core_heap::dynamic_type(of.type_handle),
-                name => type_text(name.as_deref(), of.type_handle),
+                None if analysis.dump.types().is_dynamic(of.type_handle) => {
+                    core_heap::dynamic_type(of.type_handle)
+                }
+                name => type_text(name.as_deref(), of.type_handle.get()),
             },
         ]);
     }
@@ -110,10 +112,10 @@ pub(super) fn holders(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<
 
 /// Reads the chains of awaits; `None` of a large heap, which is read again for them.
 pub(super) fn await_chains(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<AwaitChains> {
-    if objects(heap) > MAX_OBJECTS || analysis.runtime.is_native_aot() {
+    if objects(heap) > MAX_OBJECTS || analysis.dump.runtime().is_native_aot() {
         return None;
     }
-    analysis.names.await_chains().ok()
+    analysis.dump.awaits().chains().ok()
 }
 
 /// The types that retain the most bytes, with their numbers of objects.
@@ -173,7 +175,7 @@ pub(super) fn heap_row(heap: &HeapStatistics) -> HeapRow {
     let row = |of: &clr_dump::TypeStatistics| TypeRow {
         name: of.name.as_deref().map(|name| type_text(Some(name), 0)),
         module: of.module.clone(),
-        type_handle: format!("{:#x}", of.type_handle),
+        type_handle: of.type_handle.to_string(),
         objects: of.amount.objects,
         bytes: of.amount.bytes,
     };

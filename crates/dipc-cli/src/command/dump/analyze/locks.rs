@@ -15,9 +15,9 @@ use crate::inspect::thread_waits::{HeldLock, ThreadWait, WaitedFor, Waits, held_
 use crate::render::{output, width};
 
 pub(crate) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
-    let monitors = analysis.runtime.monitors(analysis.source.memory());
+    let monitors = analysis.dump.locks().monitors();
     // Only objects themselves say which thread holds them without a sync block.
-    let heap = analysis.names.heap_statistics().ok();
+    let heap = analysis.dump.heap().statistics().ok();
     let mut waits = Waits::new(analysis, &monitors);
     waits.add_handles(analysis);
     let held = held_locks(analysis);
@@ -176,7 +176,7 @@ fn object_text(analysis: &Analysis<'_>, object: u64) -> String {
 }
 
 fn object_type(analysis: &Analysis<'_>, object: u64) -> String {
-    type_text(analysis.names.object_type(object).as_deref(), object)
+    type_text(analysis.dump.heap().type_name(object).as_deref(), object)
 }
 
 fn holder_label(analysis: &Analysis<'_>, managed_id: u32) -> String {
@@ -218,7 +218,7 @@ pub(crate) fn deadlock_rows(analysis: &Analysis<'_>, waits: &Waits) -> Vec<Vec<D
         name: analysis.threads.get(thread).and_then(|thread| thread.name.clone()),
         kind: wait.kind.name(),
         object: format!("{:#x}", wait.object),
-        r#type: analysis.names.object_type(wait.object).map(|name| name.to_string()),
+        r#type: analysis.dump.heap().type_name(wait.object).map(|name| name.to_string()),
         owner_tid: tid(owner),
     };
     let cycles = waits.deadlocks().into_iter();
@@ -256,7 +256,7 @@ impl Report {
         held: &[HeldLock],
     ) -> Self {
         let thread = |index: usize| analysis.threads.get(index).map(|thread| &thread.thread);
-        let type_of = |object: u64| analysis.names.object_type(object).map(|name| name.to_string());
+        let type_of = |object: u64| analysis.dump.heap().type_name(object).map(|name| name.to_string());
         let with_blocks = monitors.monitors.iter().map(|monitor| {
             let owner = owner(analysis, monitor);
             Lock {
@@ -329,7 +329,7 @@ impl Report {
             Some(Wait { tid: thread(index)?.os_id, kind: wait.kind.name(), object })
         });
         Self {
-            runtime: analysis.runtime.version().to_owned(),
+            runtime: analysis.dump.runtime().version().to_owned(),
             locks: with_blocks.chain(thin).chain(others).chain(without_holders).collect(),
             deadlocks: waits
                 .deadlocks()

@@ -13,11 +13,11 @@ use crate::render::{output, units};
 
 pub(super) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
     // The types of objects lead to modules without code of their own.
-    let _ = analysis.names.heap_statistics();
-    let modules = analysis.names.known_modules();
+    let _ = analysis.dump.heap().statistics();
+    let modules = analysis.dump.types().modules();
     match format {
         Format::Json => output::print_json(&Report {
-            runtime: analysis.runtime.version(),
+            runtime: analysis.dump.runtime().version(),
             modules: modules.iter().map(Row::new).collect(),
         }),
         Format::Table => output::print(table(&modules)),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{HeapObject, Names, ObjectContent, Value};
+use clr_dump::{Dump, HeapObject, ObjectContent, Value};
 use gcdump::{HeapGraph, PathTree};
 use nettrace_export::NameForm;
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub(super) struct ObjectArgs {
 
 /// Prints an object. `graph` is the heap, in which the path to it is looked up.
 pub(super) fn print(
-    names: &Names<'_>,
+    dump: &Dump<'_>,
     args: &ObjectArgs,
     graph: Option<&HeapGraph>,
     format: Format,
@@ -50,14 +50,17 @@ pub(super) fn print(
     let address = args.address;
     let failed =
         |why: &dyn std::fmt::Display| Failure::new(Exit::Failed, format_args!("{address:#x}: {why}"));
-    let object = names.object_at(address).ok_or_else(|| failed(&"no object begins at this address"))?;
-    let most =
-        if names.is_string(object.type_handle) { args.head.saturating_mul(CHARACTERS) } else { args.head };
-    let content = names.content(&object, most).map_err(|missing| failed(&missing))?;
+    let object = dump.heap().object_at(address).ok_or_else(|| failed(&"no object begins at this address"))?;
+    let most = if dump.types().is_string(object.type_handle) {
+        args.head.saturating_mul(CHARACTERS)
+    } else {
+        args.head
+    };
+    let content = dump.heap().content(&object, most).map_err(|missing| failed(&missing))?;
     let holders = graph.map(|graph| holders(graph, address));
     match format {
-        Format::Table => output::print(text(names, &object, &content, holders.as_ref())),
-        Format::Json => output::print_json(&Report::new(names, &object, &content, holders)),
+        Format::Table => output::print(text(dump, &object, &content, holders.as_ref())),
+        Format::Json => output::print_json(&Report::new(dump, &object, &content, holders)),
     }
 }
 
@@ -87,20 +90,15 @@ fn holders(graph: &HeapGraph, address: u64) -> Holders {
     Holders::Path(steps)
 }
 
-fn type_name(names: &Names<'_>, object: &HeapObject) -> String {
-    type_text(names.type_name(object.type_handle).as_deref(), object.type_handle)
+fn type_name(dump: &Dump<'_>, object: &HeapObject) -> String {
+    type_text(dump.types().name(object.type_handle).as_deref(), object.type_handle.get())
 }
 
-fn text(
-    names: &Names<'_>,
-    object: &HeapObject,
-    content: &ObjectContent,
-    holders: Option<&Holders>,
-) -> String {
+fn text(dump: &Dump<'_>, object: &HeapObject, content: &ObjectContent, holders: Option<&Holders>) -> String {
     use Align::{Left, Right};
     let mut text = format!(
         "{} at {:#x}, {}\n\n",
-        escape_controls(&type_name(names, object)),
+        escape_controls(&type_name(dump, object)),
         object.address,
         units::bytes(object.size)
     );
@@ -118,14 +116,14 @@ fn text(
             }
             let _ = writeln!(text, "[{}]", lengths.join(", "));
             text.push_str(&columns.fitted(&[]));
-            let left = u64::from(names.length(object)).saturating_sub(elements.len() as u64);
+            let left = u64::from(object.length()).saturating_sub(elements.len() as u64);
             if left > 0 {
                 let _ = writeln!(text, "({} more)", units::count(left));
             }
         }
         ObjectContent::Fields(fields) => {
             let mut columns = Columns::new([("FIELD", Left), ("TYPE", Left), ("VALUE", Left)]);
-            for field in field_texts(names, fields) {
+            for field in field_texts(dump, fields) {
                 columns.row([field.name, field.type_name, field.value]);
             }
             text.push_str(&columns.fitted(&[]));
@@ -183,15 +181,10 @@ struct Report {
 }
 
 impl Report {
-    fn new(
-        names: &Names<'_>,
-        object: &HeapObject,
-        content: &ObjectContent,
-        holders: Option<Holders>,
-    ) -> Self {
+    fn new(dump: &Dump<'_>, object: &HeapObject, content: &ObjectContent, holders: Option<Holders>) -> Self {
         let mut report = Self {
             address: format!("{:#x}", object.address),
-            r#type: type_name(names, object),
+            r#type: type_name(dump, object),
             bytes: object.size,
             text: None,
             length: None,
@@ -210,9 +203,9 @@ impl Report {
             }
             ObjectContent::Array { lengths, elements } => {
                 report.lengths = Some(lengths.clone());
-                report.elements = Some(elements.iter().map(|value| json_value(names, value)).collect());
+                report.elements = Some(elements.iter().map(|value| json_value(dump, value)).collect());
             }
-            ObjectContent::Fields(fields) => report.fields = Some(json_fields(names, fields)),
+            ObjectContent::Fields(fields) => report.fields = Some(json_fields(dump, fields)),
             _ => {}
         }
         report

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{HeapObject, HeapVisitor, HeapWalk, Names, ObjectContent};
+use clr_dump::{Dump, HeapObject, HeapVisitor, HeapWalk, ObjectContent, TypeHandle};
 use nettrace_export::Pattern;
 use serde::Serialize;
 
@@ -34,13 +34,13 @@ pub(super) struct ObjectsArgs {
 
 pub(super) fn print(
     source: &Source,
-    names: &Names<'_>,
+    dump: &Dump<'_>,
     args: &ObjectsArgs,
     format: Format,
 ) -> Result<Exit, Failure> {
     let mut types = Types::default();
-    walk(source, names, &mut types)?;
-    let chosen = chosen(names, &types.amounts, &args.of);
+    walk(source, dump, &mut types)?;
+    let chosen = chosen(dump, &types.amounts, &args.of);
     if chosen.is_empty() {
         return Err(Failure::new(
             Exit::Failed,
@@ -49,10 +49,10 @@ pub(super) fn print(
         .with_help("the view 'heap' lists the types"));
     }
     let mut list = List { types: chosen, most: args.head, objects: Vec::new(), count: 0, bytes: 0 };
-    let walk = walk(source, names, &mut list)?;
+    let walk = walk(source, dump, &mut list)?;
     match format {
-        Format::Table => output::print(text(names, &list))?,
-        Format::Json => output::print_json(&Report::new(names, &list))?,
+        Format::Table => output::print(text(dump, &list))?,
+        Format::Json => output::print_json(&Report::new(dump, &list))?,
     }
     Ok(if walk.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
 }
@@ -60,11 +60,12 @@ pub(super) fn print(
 /// Passes the objects of the heap to a visitor; a failure if the dump does not have them.
 pub(super) fn walk(
     source: &Source,
-    names: &Names<'_>,
+    dump: &Dump<'_>,
     visitor: &mut dyn HeapVisitor,
 ) -> Result<HeapWalk, Failure> {
     let mut sum = Sum { visitor, bytes: 0 };
-    let walk = names.walk_heap(&mut sum).map_err(|missing| core_heap::lacks(source, &missing.to_string()))?;
+    let walk =
+        dump.heap().walk(&mut sum).map_err(|missing| core_heap::lacks(source, &missing.to_string()))?;
     core_heap::check(source, sum.bytes, &walk)?;
     Ok(walk)
 }
@@ -84,7 +85,7 @@ impl HeapVisitor for Sum<'_> {
 /// The types of all objects.
 #[derive(Default)]
 struct Types {
-    amounts: HashMap<u64, u64>,
+    amounts: HashMap<TypeHandle, u64>,
 }
 
 impl HeapVisitor for Types {
@@ -94,15 +95,15 @@ impl HeapVisitor for Types {
 }
 
 /// The types that the user means, with their names.
-fn chosen(names: &Names<'_>, types: &HashMap<u64, u64>, text: &str) -> HashMap<u64, String> {
-    let all: Vec<(u64, String, String)> = types
+fn chosen(dump: &Dump<'_>, types: &HashMap<TypeHandle, u64>, text: &str) -> HashMap<TypeHandle, String> {
+    let all: Vec<(TypeHandle, String, String)> = types
         .keys()
         .filter_map(|of| {
-            let name = names.type_name(*of)?;
-            Some((*of, type_text(Some(&name), *of), name.to_string()))
+            let name = dump.types().name(*of)?;
+            Some((*of, type_text(Some(&name), of.get()), name.to_string()))
         })
         .collect();
-    let with = |is_meant: &dyn Fn(&str) -> bool| -> HashMap<u64, String> {
+    let with = |is_meant: &dyn Fn(&str) -> bool| -> HashMap<TypeHandle, String> {
         let meant = all.iter().filter(|(_, csharp, name)| is_meant(csharp) || is_meant(name));
         meant.map(|(of, csharp, _)| (*of, csharp.clone())).collect()
     };
@@ -116,7 +117,7 @@ fn chosen(names: &Names<'_>, types: &HashMap<u64, u64>, text: &str) -> HashMap<u
 
 /// The first objects of the chosen types, and the sums of all.
 struct List {
-    types: HashMap<u64, String>,
+    types: HashMap<TypeHandle, String>,
     most: usize,
     objects: Vec<HeapObject>,
     count: u64,
@@ -141,7 +142,7 @@ impl List {
     }
 }
 
-fn text(names: &Names<'_>, list: &List) -> String {
+fn text(dump: &Dump<'_>, list: &List) -> String {
     use Align::{Left, Right};
     let mut text = format!("{} objects, {}\n\n", units::count(list.count), units::bytes(list.bytes));
     let mut columns = Columns::new([("ADDRESS", Left), ("BYTES", Right), ("TYPE", Left), ("CONTENT", Left)]);
@@ -150,7 +151,7 @@ fn text(names: &Names<'_>, list: &List) -> String {
             format!("{:#x}", object.address),
             units::bytes(object.size),
             list.type_name(object).to_owned(),
-            content(names, object),
+            content(dump, object),
         ]);
     }
     text.push_str(&columns.fitted(&["BYTES"]));
@@ -162,13 +163,13 @@ fn text(names: &Names<'_>, list: &List) -> String {
 }
 
 /// The beginning of a string, or the number of elements of an array.
-fn content(names: &Names<'_>, object: &HeapObject) -> String {
-    if names.is_string(object.type_handle) {
-        let is_cut = names.length(object) > PREVIEW;
-        let text = names.string(object, PREVIEW).unwrap_or_default();
+fn content(dump: &Dump<'_>, object: &HeapObject) -> String {
+    if dump.types().is_string(object.type_handle) {
+        let is_cut = object.length() > PREVIEW;
+        let text = dump.heap().string(object, PREVIEW).unwrap_or_default();
         return format!("\"{text}{}\"", if is_cut { "…" } else { "" });
     }
-    match names.is_array(object.type_handle).then(|| names.content(object, 0)) {
+    match dump.types().is_array(object.type_handle).then(|| dump.heap().content(object, 0)) {
         Some(Ok(ObjectContent::Array { lengths, .. })) => {
             let lengths: Vec<_> = lengths.iter().map(ToString::to_string).collect();
             format!("[{}]", lengths.join(", "))
@@ -198,16 +199,16 @@ struct Row {
 }
 
 impl Report {
-    fn new(names: &Names<'_>, list: &List) -> Self {
+    fn new(dump: &Dump<'_>, list: &List) -> Self {
         let row = |object: &HeapObject| {
-            let is_text = names.is_string(object.type_handle);
-            let has_length = is_text || names.is_array(object.type_handle);
+            let is_text = dump.types().is_string(object.type_handle);
+            let has_length = is_text || dump.types().is_array(object.type_handle);
             Row {
                 address: format!("{:#x}", object.address),
                 r#type: list.type_name(object).to_owned(),
                 bytes: object.size,
-                length: has_length.then(|| names.length(object)),
-                text: is_text.then(|| names.string(object, PREVIEW).unwrap_or_default()),
+                length: has_length.then(|| object.length()),
+                text: is_text.then(|| dump.heap().string(object, PREVIEW).unwrap_or_default()),
             }
         };
         Self { objects: list.count, bytes: list.bytes, rows: list.objects.iter().map(row).collect() }

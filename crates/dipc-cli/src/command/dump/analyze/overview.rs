@@ -76,7 +76,7 @@ struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     fn new(analysis: &'a Analysis<'_>) -> Self {
-        let monitors = analysis.runtime.monitors(analysis.source.memory());
+        let monitors = analysis.dump.locks().monitors();
         let heap = heap::read(analysis);
         let holders = heap.as_ref().ok().and_then(|heap| heap::holders(analysis, heap));
         let missing = missing(analysis, &monitors, &heap);
@@ -113,7 +113,7 @@ fn missing(
         let advice = core_advice::better(analysis.source);
         missing.push(format!("{frames}: the memory of their modules is not in the dump; {advice}"));
     }
-    if monitors.is_incomplete && !analysis.runtime.is_native_aot() {
+    if monitors.is_incomplete && !analysis.dump.runtime().is_native_aot() {
         missing.push("monitors and deadlocks: their table is not in the dump".to_owned());
     }
     match heap {
@@ -126,7 +126,7 @@ fn missing(
         Ok(of) => {
             missing.extend(heap::damage(analysis, of));
             let is_unnamed = |of: &&clr_dump::TypeStatistics| {
-                of.name.is_none() && !analysis.names.is_dynamic(of.type_handle)
+                of.name.is_none() && !analysis.dump.types().is_dynamic(of.type_handle)
             };
             let unnamed = of.types.iter().filter(is_unnamed).count();
             if unnamed > 0 {
@@ -140,7 +140,7 @@ fn missing(
 }
 
 fn text(analysis: &Analysis<'_>, facts: &Facts<'_>, written: Option<&str>, width: Option<usize>) -> String {
-    let mut text = facts::text(analysis.source, Some(analysis.runtime), written);
+    let mut text = facts::text(analysis.source, Some(analysis.dump.runtime()), written);
     let first = facts.shown_first(analysis);
     for (index, thread) in first.iter().take(THREADS).enumerate() {
         let died = facts.death.as_ref().filter(|death| index == 0 && death.thread.is_some());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{Handle, HeapObject, HeapVisitor, Names, Runtime, StaticField, Thread};
+use clr_dump::{Dump, Handle, HeapObject, HeapVisitor, StaticField, Thread, TypeHandle};
 use nettrace_export::Pattern;
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ pub(super) struct HandlesArgs {
 
 /// The types of all objects: instances of generic types have static fields of their own.
 #[derive(Default)]
-struct Types(BTreeSet<u64>);
+struct Types(BTreeSet<TypeHandle>);
 
 impl HeapVisitor for Types {
     fn object(&mut self, object: &HeapObject) {
@@ -50,12 +50,11 @@ impl HeapVisitor for Types {
 
 pub(super) fn print_statics(
     source: &Source,
-    runtime: &Runtime,
-    names: &Names<'_>,
+    dump: &Dump<'_>,
     args: &StaticsArgs,
     format: Format,
 ) -> Result<Exit, Failure> {
-    if !names.has_static_places() {
+    if !dump.statics().has_places() {
         return Err(Failure::new(
             Exit::Incomplete,
             "dump analyze: the places of static fields of this version of the runtime are not known",
@@ -63,21 +62,24 @@ pub(super) fn print_statics(
         .with_help("dump analyze handles has the arrays that keep their objects"));
     }
     let mut types = Types::default();
-    let walk = objects::walk(source, names, &mut types)?;
-    let threads = runtime.threads(source.memory()).unwrap_or_default();
-    let name = |thread: &Thread| Some((thread.os_id, runtime.thread_name(source.memory(), thread).ok()??));
+    let walk = objects::walk(source, dump, &mut types)?;
+    let threads = dump.threads().list().unwrap_or_default();
+    let name = |thread: &Thread| Some((thread.os_id, dump.threads().name(thread).ok()??));
     let thread_names: BTreeMap<u64, String> = threads.iter().filter_map(name).collect();
     let pattern = args.of.as_deref().map(Pattern::new);
-    let is_meant = |of: &u64| {
-        let name = type_text(names.type_name(*of).as_deref(), *of);
+    let is_meant = |of: &TypeHandle| {
+        let name = type_text(dump.types().name(*of).as_deref(), of.get());
         pattern.as_ref().is_none_or(|pattern| pattern.matches(&name))
     };
-    let is_unread = |of: &&u64| names.has_unread_statics(**of) && is_meant(of);
+    let is_unread = |of: &&TypeHandle| dump.statics().has_unread(**of) && is_meant(of);
     let unread_types = types.0.iter().filter(is_unread).count();
-    let mut fields: Vec<(String, StaticField)> = names
-        .static_fields(types.0, &threads)
+    let mut fields: Vec<(String, StaticField)> = dump
+        .statics()
+        .fields(types.0, &threads)
         .into_iter()
-        .map(|field| (type_text(names.type_name(field.type_handle).as_deref(), field.type_handle), field))
+        .map(|field| {
+            (type_text(dump.types().name(field.type_handle).as_deref(), field.type_handle.get()), field)
+        })
         .filter(|(owner, _)| pattern.as_ref().is_none_or(|pattern| pattern.matches(owner)))
         .collect();
     fields.sort_by(|(owner, a), (other, b)| {
@@ -85,7 +87,7 @@ pub(super) fn print_statics(
     });
     match format {
         Format::Table => {
-            let mut text = statics_text(names, &fields, &thread_names, args.head.unwrap_or(ROWS));
+            let mut text = statics_text(dump, &fields, &thread_names, args.head.unwrap_or(ROWS));
             if unread_types > 0 {
                 let types = units::counted(
                     unread_types as u64,
@@ -105,7 +107,7 @@ pub(super) fn print_statics(
                 field: field_name(&field.field),
                 tid: field.thread,
                 thread: field.thread.and_then(|tid| thread_names.get(&tid).cloned()),
-                value: json_value(names, &names.static_value(field)),
+                value: json_value(dump, &dump.statics().value(field)),
             };
             let rows: Vec<_> = fields.iter().take(args.head.unwrap_or(usize::MAX)).map(row).collect();
             output::print_json(&Statics { fields: fields.len(), unread_types, rows })?;
@@ -115,7 +117,7 @@ pub(super) fn print_statics(
 }
 
 fn statics_text(
-    names: &Names<'_>,
+    dump: &Dump<'_>,
     fields: &[(String, StaticField)],
     thread_names: &BTreeMap<u64, String>,
     most: usize,
@@ -128,8 +130,8 @@ fn statics_text(
         Columns::new([("FIELD", Left), ("TYPE", Left), ("VALUE", Left)])
     };
     for (owner, field) in fields.iter().take(most) {
-        let value = names.static_value(field);
-        let type_name = field_type(names, &field.field, &value);
+        let value = dump.statics().value(field);
+        let type_name = field_type(dump, &field.field, &value);
         let thread = field.thread.map(|tid| match thread_names.get(&tid) {
             Some(name) => format!("{tid} {name}"),
             None => tid.to_string(),
@@ -174,22 +176,22 @@ struct StaticRow {
 
 pub(super) fn print_handles(
     source: &Source,
-    names: &Names<'_>,
+    dump: &Dump<'_>,
     args: &HandlesArgs,
     format: Format,
 ) -> Result<Exit, Failure> {
-    let handles = names.handles().map_err(|missing| core_heap::lacks(source, &missing.to_string()))?;
+    let handles = dump.heap().handles().map_err(|missing| core_heap::lacks(source, &missing.to_string()))?;
     match format {
-        Format::Table => output::print(handles_text(names, &handles.handles, args.head.unwrap_or(ROWS)))?,
+        Format::Table => output::print(handles_text(dump, &handles.handles, args.head.unwrap_or(ROWS)))?,
         Format::Json => {
             let row = |handle: &Handle| HandleRow {
                 address: format!("{:#x}", handle.address),
                 kind: kind(handle),
                 object: format!("{:#x}", handle.object),
-                r#type: names.object_type(handle.object).map(|name| type_text(Some(&name), 0)),
+                r#type: dump.heap().type_name(handle.object).map(|name| type_text(Some(&name), 0)),
                 dependent: (handle.dependent != 0).then(|| format!("{:#x}", handle.dependent)),
                 dependent_type: (handle.dependent != 0)
-                    .then(|| names.object_type(handle.dependent).map(|name| type_text(Some(&name), 0)))
+                    .then(|| dump.heap().type_name(handle.dependent).map(|name| type_text(Some(&name), 0)))
                     .flatten(),
             };
             let rows = handles.handles.iter().take(args.head.unwrap_or(usize::MAX)).map(row).collect();
@@ -206,11 +208,11 @@ fn kind(handle: &Handle) -> String {
     handle.kind.name().map_or_else(|| handle.kind.0.to_string(), str::to_owned)
 }
 
-fn handles_text(names: &Names<'_>, handles: &[Handle], most: usize) -> String {
+fn handles_text(dump: &Dump<'_>, handles: &[Handle], most: usize) -> String {
     use Align::{Left, Right};
     let mut groups: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
     for handle in handles {
-        let of = |object: u64| type_text(names.object_type(object).as_deref(), object);
+        let of = |object: u64| type_text(dump.heap().type_name(object).as_deref(), object);
         let name = match handle.dependent {
             0 => of(handle.object),
             dependent => format!("{} → {}", of(handle.object), of(dependent)),

@@ -326,7 +326,7 @@ pub(super) struct GapReport {
 impl<'r> Report<'r> {
     fn new(analysis: &'r Analysis<'_>, shown: Shown) -> Self {
         Self {
-            runtime: analysis.runtime.version(),
+            runtime: analysis.dump.runtime().version(),
             threads: analysis.threads.iter().map(|thread| ThreadReport::new(thread, shown)).collect(),
             native_threads: match shown {
                 Shown::All | Shown::Folded => analysis.native_threads.iter().map(NativeReport::new).collect(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{HeapObject, HeapVisitor, Names};
+use clr_dump::{Dump, HeapObject, HeapVisitor};
 use nettrace_export::Pattern;
 use serde::Serialize;
 
@@ -38,13 +38,13 @@ pub(super) struct StringsArgs {
 
 pub(super) fn print(
     source: &Source,
-    names: &Names<'_>,
+    dump: &Dump<'_>,
     args: &StringsArgs,
     format: Format,
 ) -> Result<Exit, Failure> {
     let pattern = args.grep.as_deref().map(Pattern::new);
-    let mut strings = Strings::new(names, pattern);
-    let walk = objects::walk(source, names, &mut strings)?;
+    let mut strings = Strings::new(dump, pattern);
+    let walk = objects::walk(source, dump, &mut strings)?;
     let report = strings.report(args.head);
     match format {
         Format::Table => output::print(report.text())?,
@@ -55,7 +55,7 @@ pub(super) fn print(
 
 /// Distinct strings.
 struct Strings<'n> {
-    names: &'n Names<'n>,
+    dump: &'n Dump<'n>,
     pattern: Option<Pattern>,
     /// Keyed by string and length.
     texts: HashMap<(String, u32), Amount>,
@@ -77,9 +77,9 @@ struct Amount {
 }
 
 impl<'n> Strings<'n> {
-    fn new(names: &'n Names<'n>, pattern: Option<Pattern>) -> Self {
+    fn new(dump: &'n Dump<'n>, pattern: Option<Pattern>) -> Self {
         Self {
-            names,
+            dump,
             pattern,
             texts: HashMap::new(),
             kept: 0,
@@ -123,11 +123,11 @@ impl<'n> Strings<'n> {
 
 impl HeapVisitor for Strings<'_> {
     fn object(&mut self, object: &HeapObject) {
-        if !self.names.is_string(object.type_handle) {
+        if !self.dump.types().is_string(object.type_handle) {
             return;
         }
         self.all = self.all.saturating_add(1);
-        let Ok(text) = self.names.string(object, MAX_LENGTH) else {
+        let Ok(text) = self.dump.heap().string(object, MAX_LENGTH) else {
             self.unreadable = self.unreadable.saturating_add(1);
             return;
         };
@@ -136,7 +136,7 @@ impl HeapVisitor for Strings<'_> {
         }
         self.found = self.found.saturating_add(1);
         self.bytes = self.bytes.saturating_add(object.size);
-        let key = (text, self.names.length(object));
+        let key = (text, object.length());
         let has_room = self.texts.len() < MAX_TEXTS && self.kept.saturating_add(key.0.len()) <= MAX_BYTES;
         match self.texts.get_mut(&key) {
             Some(amount) => {

@@ -77,6 +77,6 @@ impl<'r> Report<'r> {
             states: states(&of.thread),
             frames: of.stack.managed().count(),
         };
-        Self { runtime: analysis.runtime.version(), threads: threads.iter().map(row).collect() }
+        Self { runtime: analysis.dump.runtime().version(), threads: threads.iter().map(row).collect() }
     }
 }

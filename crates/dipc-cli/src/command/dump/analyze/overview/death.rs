@@ -137,7 +137,7 @@ fn runtime_aborted(analysis: &Analysis<'_>, thread: &ManagedThread) -> bool {
     };
     let native = thread.frames.iter().take_while(|frame| !frame.is_managed());
     let file = native.filter_map(|frame| frame.module.as_deref()).find(|file| !is_system(file));
-    let runtime = analysis.runtime.path().rsplit('/').next();
+    let runtime = analysis.dump.runtime().path().rsplit('/').next();
     // The runtime's own frames can be missing.
     file.is_none_or(|file| Some(file) == runtime)
 }
@@ -151,7 +151,7 @@ fn fail_fast(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<Cause> {
     let frames = &thread.stack.frames;
     let start = frames.get(first)?.sp;
     let end = frames.get(last.checked_add(1)?).map_or(start, |frame| frame.sp);
-    let mut texts = analysis.names.texts_between(start, end);
+    let mut texts = analysis.dump.heap().strings_between(start, end);
     let message = texts.pop().filter(|_| texts.is_empty());
     Some(Cause::FailFast(message))
 }

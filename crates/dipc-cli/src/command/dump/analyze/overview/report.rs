@@ -153,10 +153,10 @@ impl<'r> Report<'r> {
         });
         Self {
             facts: Facts::new(analysis.source.core(), written),
-            runtime: analysis.runtime.version().to_owned(),
-            runtime_path: analysis.runtime.path().to_owned(),
-            build_id: analysis.runtime.build_id().to_owned(),
-            measured: analysis.runtime.is_measured(),
+            runtime: analysis.dump.runtime().version().to_owned(),
+            runtime_path: analysis.dump.runtime().path().to_owned(),
+            build_id: analysis.dump.runtime().build_id().to_owned(),
+            measured: analysis.dump.runtime().is_measured(),
             threads: analysis.threads.len(),
             died,
             throwing_tids: throwing.map(|thread| thread.thread.os_id).collect(),

@@ -4,32 +4,33 @@
 //! dotnet/runtime `src/coreclr/vm/object.h` (`DelegateObject`), `vm/amd64/thunktemplates.S` (stubs of methods
 //! that are not compiled yet).
 
+use crate::heap::Heap;
+use crate::memory::address::MethodDesc;
 use crate::memory::{MemoryResult, offset};
-use crate::types::names::{Method, Names};
+use crate::types::names::Method;
 
 /// Offsets in a delegate.
 const TARGET: u64 = 8;
 const METHOD: u64 = 24;
 const STATIC_METHOD: u64 = 32;
 
-impl Names<'_> {
+impl Heap<'_> {
     /// Returns the method that a delegate calls; `None` if the memory lacks the way to it.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
-    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
-    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// # let dump = clr_dump::Dump::open(&core)?;
     /// # let delegate = 0x7f00_1000_2000;
-    /// let method = names.delegate_method(delegate).and_then(|method| method.name);
+    /// let method = dump.heap().delegate_method(delegate).and_then(|method| method.name);
     /// println!("it calls {:?}", method.map(|name| format!("{}.{}", name.type_name, name.name)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn delegate_method(&self, delegate: u64) -> Option<Method> {
+    pub fn delegate_method(self, delegate: u64) -> Option<Method> {
         self.method_at_entry(self.delegate_entry(delegate)?)
     }
 
     /// The address of the code that a delegate calls: of its method, or of a stub.
-    pub(crate) fn delegate_entry(&self, delegate: u64) -> Option<u64> {
+    pub(crate) fn delegate_entry(self, delegate: u64) -> Option<u64> {
         // For a static method, the first pointer leads to a thunk that moves the arguments.
         let entry = match self.memory().u64(offset(delegate, STATIC_METHOD)).ok()? {
             0 => self.memory().u64(offset(delegate, METHOD)).ok()?,
@@ -39,25 +40,25 @@ impl Names<'_> {
     }
 
     /// The object that a delegate calls its method on; zero for a static method.
-    pub(crate) fn delegate_target(&self, delegate: u64) -> MemoryResult<u64> {
+    pub(crate) fn delegate_target(self, delegate: u64) -> MemoryResult<u64> {
         self.memory().u64(offset(delegate, TARGET))
     }
 
-    fn method_at_entry(&self, entry: u64) -> Option<Method> {
+    fn method_at_entry(self, entry: u64) -> Option<Method> {
         if let Some(code) = self.runtime().code().find(self.memory(), entry).ok().flatten() {
-            return self.method(&code);
+            return self.dump.types().method(&code);
         }
         let method_desc = self.method_desc_of_stub(entry)?;
-        let index = u64::from(self.memory().u8(offset(method_desc, 2)).ok()?);
-        let chunk = method_desc.wrapping_sub(index.wrapping_mul(8).wrapping_add(24));
+        let chunk = self.dump.types().chunk(method_desc).ok()?;
         // A stub of another kind leads to no type.
-        let is_method = self.memory().u64(chunk).is_ok_and(|type_handle| self.is_type(type_handle));
-        is_method.then(|| self.method_of(method_desc).ok()).flatten()
+        let is_method =
+            self.memory().type_handle(chunk).is_ok_and(|type_handle| self.dump.types().is_type(type_handle));
+        is_method.then(|| self.dump.types().method_of(method_desc).ok()).flatten()
     }
 
     /// The MethodDesc that a stub loads before it jumps on: `mov r10, [rip+disp]`, after an indirect jump in
     /// one of the two stub kinds.
-    fn method_desc_of_stub(&self, entry: u64) -> Option<u64> {
+    fn method_desc_of_stub(self, entry: u64) -> Option<MethodDesc> {
         const LOAD: [u8; 3] = [0x4c, 0x8b, 0x15];
         const JUMP: [u8; 2] = [0xff, 0x25];
         let bytes: [u8; 13] = self.memory().array(entry).ok()?;
@@ -69,6 +70,6 @@ impl Names<'_> {
         let displacement = i64::from(i32::from_le_bytes(*rest.first_chunk()?));
         // The displacement counts from the end of the instruction.
         let end = offset(entry, u64::try_from(at).ok()?.wrapping_add(7));
-        self.memory().u64(end.wrapping_add_signed(displacement)).ok()
+        self.memory().u64(end.wrapping_add_signed(displacement)).ok().map(MethodDesc::new)
     }
 }

@@ -1,0 +1,73 @@
+//! Addresses of the runtime's structures, a type for each kind: they cannot be taken for one another.
+
+/// Defines the address of a structure.
+macro_rules! address {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(u64);
+
+        impl $name {
+            /// Takes a number as such an address, without a check.
+            pub const fn new(address: u64) -> Self {
+                Self(address)
+            }
+
+            /// Returns the address as a number.
+            pub const fn get(self) -> u64 {
+                self.0
+            }
+
+            /// Returns true for zero, in place of a structure.
+            pub const fn is_null(self) -> bool {
+                self.0 == 0
+            }
+
+            /// The address of a field of the structure.
+            pub(crate) const fn at(self, offset: u64) -> u64 {
+                crate::memory::offset(self.0, offset)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{:#x}", self.0)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, concat!(stringify!($name), "({:#x})"), self.0)
+            }
+        }
+    };
+}
+
+address! {
+    /// A type: the address of its MethodTable, or of a TypeDesc with a mark in the lowest bits (pointers,
+    /// references).
+    ///
+    /// ```
+    /// use clr_dump::TypeHandle;
+    ///
+    /// assert_eq!(TypeHandle::new(0x7f00_1000).to_string(), "0x7f001000");
+    /// ```
+    TypeHandle
+}
+
+address! {
+    /// The runtime's description of a method: the address of its MethodDesc. Null where the runtime has none.
+    MethodDesc
+}
+
+impl TypeHandle {
+    /// The type that the first word of an object states. Its lowest bits are marks of a collection.
+    pub(crate) const fn of_word(word: u64) -> Self {
+        Self(word & !7)
+    }
+
+    /// The address of the TypeDesc; `None` of a MethodTable.
+    pub(crate) const fn description(self) -> Option<u64> {
+        if self.0 & 2 == 0 { None } else { Some(self.0.wrapping_sub(2)) }
+    }
+}
