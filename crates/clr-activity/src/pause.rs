@@ -45,21 +45,9 @@ impl Pauses {
     /// Adds an event, and returns the pause that it ends.
     ///
     /// ```
-    /// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
-    /// # let provider = || "Microsoft-Windows-DotNETRuntime".to_owned();
-    /// # let kind = |id, event_id| {
-    /// #     Metadata { id, event_id, version: 1, provider: provider(), ..Metadata::default() }
-    /// # };
-    /// # let suspend = payload(&[Value::UInt32(1), Value::UInt32(1), Value::UInt16(0)]);
-    /// # let mut block = EventBlock::v4();
-    /// # for (id, timestamp, payload) in [(1, 5_000_000, suspend), (2, 9_000_000, vec![0, 0])] {
-    /// #     let (thread, sequence) = (7, id);
-    /// #     let event = Event { metadata_id: id, sequence, timestamp, thread, payload, ..Event::default() };
-    /// #     block.event(&event);
-    /// # }
-    /// # let mut trace = Trace::new(&TraceHeader::default());
-    /// # trace.metadata_block(&[kind(1, 9), kind(2, 3)]).event_block(&block);
-    /// # let recording = trace.finish();
+    /// # let mut recording = nettrace_synth::clr::Recording::new();
+    /// # recording.thread(7).at(5_000_000).suspend_begin(1).at(9_000_000).restart_end();
+    /// # let recording = recording.bytes();
     /// use clr_activity::Pauses;
     ///
     /// let (mut pauses, mut found) = (Pauses::default(), Vec::new());

@@ -1,26 +1,16 @@
 //! Conditions over synthetic events.
 
 use clr_conditions::{Condition, Evaluator};
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload};
+use nettrace_synth::clr::Recording;
+use nettrace_synth::{Field, Metadata, Type, Value};
 
 /// Returns each match of a condition in events of one activity.
 fn matches(condition: &str, events: Vec<(Metadata, &[Value])>) -> Vec<String> {
-    let mut trace = Trace::new(&TraceHeader::default());
-    let mut block = EventBlock::v4();
-    for (id, (metadata, values)) in (1..).zip(events) {
-        trace.metadata_block(&[Metadata { id, ..metadata }]);
-        block.event(&Event {
-            metadata_id: id,
-            sequence: id,
-            timestamp: u64::from(id),
-            activity: [1; 16],
-            payload: payload(values),
-            ..Event::default()
-        });
+    let mut recording = Recording::new();
+    for (time, (metadata, values)) in (1..).zip(events) {
+        recording.at(time).described(metadata, values).activity([1; 16]);
     }
-    trace.event_block(&block);
-    let bytes = trace.finish();
+    let bytes = recording.bytes();
     let mut events = nettrace::Reader::new(&*bytes).unwrap().in_time_order();
     let mut evaluator = Evaluator::new(Condition::parse(condition).unwrap());
     let mut found = Vec::new();

@@ -1,10 +1,12 @@
 //! Conditions over samples.
 
+use clr_events::Glob;
+
 use crate::aspect::Aspect;
 use crate::comparison::Comparison;
 use crate::known;
 use crate::sample::Sample;
-use crate::selection::{Selection, Source, matches};
+use crate::selection::{Selection, Source};
 use crate::series::Series;
 
 /// A condition over one number of any counter: that it compares in some way with a bound.
@@ -97,8 +99,8 @@ impl Condition {
         let is_provider = self
             .provider
             .as_ref()
-            .is_none_or(|provider| matches(&provider.to_lowercase(), &series.provider.to_lowercase()));
-        is_provider && (matches(&self.name, &series.name) || self.name == series.display_name)
+            .is_none_or(|provider| Glob::is_match(&provider.to_lowercase(), &series.provider.to_lowercase()));
+        is_provider && (Glob::is_match(&self.name, &series.name) || self.name == series.display_name)
     }
 
     /// Returns the number of the sample that meets the condition, with its aspect; `None` if none does.

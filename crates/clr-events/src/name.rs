@@ -40,17 +40,8 @@ pub enum EventName<'a> {
 /// and opcode of the runtime's manifest, the number.
 ///
 /// ```
-/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
-/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
-/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
-/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
-/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
-/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
-/// # let mut block = EventBlock::v4();
-/// # block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 5, payload, ..Event::default() });
-/// # let mut trace = Trace::new(&TraceHeader::default());
-/// # trace.metadata_block(&[thrown]).event_block(&block);
-/// # let recording = trace.finish();
+/// # let mut recording = nettrace_synth::clr::Recording::new();
+/// # let recording = recording.at(5).exception("System.TimeoutException", "no answer").bytes();
 /// let mut events = nettrace::SliceReader::new(&recording)?;
 /// let event = events.next()?.ok_or("an event")?;
 /// // The recording has only the number 80.
@@ -72,17 +63,8 @@ pub fn event_name<'a>(event: &Event<'a>) -> EventName<'a> {
 /// .NET 5 record no opcodes. `None` if it is unknown.
 ///
 /// ```
-/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
-/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
-/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
-/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
-/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
-/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
-/// # let mut block = EventBlock::v4();
-/// # block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 5, payload, ..Event::default() });
-/// # let mut trace = Trace::new(&TraceHeader::default());
-/// # trace.metadata_block(&[thrown]).event_block(&block);
-/// # let recording = trace.finish();
+/// # let mut recording = nettrace_synth::clr::Recording::new();
+/// # let recording = recording.at(5).exception("System.TimeoutException", "no answer").bytes();
 /// let mut events = nettrace::SliceReader::new(&recording)?;
 /// let event = events.next()?.ok_or("an event")?;
 /// assert_eq!(clr_events::event_opcode(&event), Some(1));

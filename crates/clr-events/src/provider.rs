@@ -14,17 +14,8 @@ impl Provider {
     /// The provider of a kind of event: by name, or by GUID in recordings without names.
     ///
     /// ```
-    /// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
-    /// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
-    /// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
-    /// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
-    /// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
-    /// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
-    /// # let mut block = EventBlock::v4();
-    /// # block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 5, payload, ..Event::default() });
-    /// # let mut trace = Trace::new(&TraceHeader::default());
-    /// # trace.metadata_block(&[thrown]).event_block(&block);
-    /// # let recording = trace.finish();
+    /// # let mut recording = nettrace_synth::clr::Recording::new();
+    /// # let recording = recording.at(5).exception("System.TimeoutException", "no answer").bytes();
     /// use clr_events::Provider;
     ///
     /// let mut events = nettrace::SliceReader::new(&recording)?;

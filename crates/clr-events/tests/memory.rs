@@ -3,10 +3,9 @@
 
 use std::fmt::Write as _;
 
-use clr_events::{CodeMap, Provider};
+use clr_events::CodeMap;
 use nettrace::{SliceReader, Ticks};
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload};
+use nettrace_synth::clr::{Method, Recording, kind};
 
 const METHODS: u64 = 500_000;
 const MAX_MEMORY: u64 = 100 << 20;
@@ -21,17 +20,7 @@ fn peak() -> u64 {
 /// A number of methods from `first` on, with names as long as in real programs: 20 methods a type, a quarter
 /// of the signatures seen before. Each is reported when it is loaded and again when the recording ends.
 fn recording(first: u64, count: u64) -> Vec<u8> {
-    let mut trace = Trace::new(&TraceHeader::default());
-    let kinds = [(1, Provider::Runtime, 143), (2, Provider::Rundown, 144)];
-    let kinds = kinds.map(|(id, provider, event_id)| Metadata {
-        id,
-        provider: provider.name().into(),
-        event_id,
-        version: 2,
-        ..Metadata::default()
-    });
-    trace.metadata_block(&kinds);
-    let mut block = EventBlock::v4();
+    let mut recording = Recording::new();
     for number in first..first + count {
         let mut namespace = String::new();
         let _ = write!(
@@ -45,33 +34,18 @@ fn recording(first: u64, count: u64) -> Vec<u8> {
         let signature = format!(
             "instance class [System.Runtime]System.Threading.Tasks.Task (int32,class Arg{parameter},string)"
         );
-        let values = [
-            Value::UInt64(0x7f00_0000_0000 + number * 64),
-            Value::UInt64(number % 200),
-            Value::UInt64(0x7e00_0000_0000 + number * 256),
-            Value::UInt32(200),
-            Value::UInt32(0x0600_0000),
-            Value::UInt32(8),
-            Value::string16(&namespace),
-            Value::string16(&name),
-            Value::string16(&signature),
-            Value::UInt16(0),
-            Value::UInt64(0),
-        ];
-        for metadata_id in [1, 2] {
-            let payload = payload(&values);
-            block.event(&Event {
-                metadata_id,
-                thread: 1,
-                capture_thread: 1,
-                timestamp: number,
-                payload,
-                ..Event::default()
-            });
-        }
+        let method = Method {
+            id: 0x7f00_0000_0000 + number * 64,
+            module: number % 200,
+            size: 200,
+            signature: &signature,
+            ..Method::new(0x7e00_0000_0000 + number * 256, &namespace, &name)
+        };
+        let values = method.verbose();
+        recording.at(number).event(kind::METHOD_LOAD_VERBOSE, &values);
+        recording.event(kind::METHOD_DC_END_VERBOSE, &values);
     }
-    trace.event_block(&block);
-    trace.finish()
+    recording.bytes()
 }
 
 #[test]

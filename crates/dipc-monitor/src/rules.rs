@@ -7,7 +7,7 @@
 mod action;
 mod engine;
 mod evidence;
-mod path_pattern;
+mod path_filter;
 pub(crate) mod placeholder;
 mod replay;
 mod rule;
@@ -19,9 +19,10 @@ mod window;
 
 pub use action::{Action, ActionKind, Destination, StoppingEvent};
 pub use clr_conditions::StreamEnd;
+pub use clr_events::Glob;
 pub use engine::{CounterNeed, Execution, RuleEngine};
 pub use evidence::{Evidence, ThrottledFiring};
-pub use path_pattern::{PathFilter, PathPattern};
+pub use path_filter::PathFilter;
 pub use placeholder::Placeholders;
 pub use replay::{ReplayedFiring, RuleReplay};
 pub use rule::{CounterSource, CounterTrigger, Limits, Rule, Trigger};

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 
 use nettrace::Reader;
 use nettrace_export::{CausalGrouping, Metric, Options, Profile, ProfileReader};
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Bytes, Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+use nettrace_synth::Bytes;
+use nettrace_synth::clr::{Kind, MANAGED, Method, Recording};
 
-const SAMPLE: u32 = 1;
-const LOAD: u32 = 2;
-const ASYNC_EVENTS: u32 = 3;
+const ASYNC_EVENTS: Kind =
+    Kind { provider: "System.Runtime.CompilerServices.AsyncProfilerEventSource", event_id: 1, version: 1 };
 
 /// The methods of the program and of the class library: module, type, name. Each has 256 bytes.
 const METHODS: [(&str, &str); 8] = [
@@ -42,44 +41,24 @@ const fn id(method: u64) -> u64 {
     0x7F00_0000 + 8 * method
 }
 
-fn load(sequence: u32, method: u64) -> Event {
-    let (of, name) = METHODS[usize::try_from(method).unwrap()];
-    let module = if of.starts_with("System.") { 2 } else { 1 };
-    let fields = [
-        Value::UInt64(id(method)),
-        Value::UInt64(module),
-        Value::UInt64(code(method) - 0x10),
-        Value::UInt32(256),
-        Value::UInt32(0x0600_0001),
-        Value::UInt32(8),
-        Value::string16(of),
-        Value::string16(name),
-        Value::string16("void ()"),
-        Value::UInt16(0),
-    ];
-    Event { timestamp: 5, payload: payload(&fields), ..event(LOAD, sequence) }
+/// A recording that one thread wrote, with the names of all methods.
+fn recording(stacks: &[&[u64]]) -> Recording {
+    let mut recording = Recording::new();
+    recording.stacks(stacks).written_by(1).at(4);
+    recording.module(1, "/app/shop.dll").module(2, "/net/System.Private.CoreLib.dll");
+    for (method, (of, name)) in (0..).zip(METHODS) {
+        let module = if of.starts_with("System.") { 2 } else { 1 };
+        let load = Method::new(code(method) - 0x10, of, name);
+        recording.method(&Method { id: id(method), module, ..load });
+    }
+    recording
 }
 
-/// The file of a module.
-fn module(sequence: u32, module: u64, path: &str) -> Event {
-    let fields = [
-        Value::UInt64(module),
-        Value::UInt64(1),
-        Value::UInt32(8),
-        Value::UInt32(0),
-        Value::string16(path),
-        Value::string16(""),
-        Value::UInt16(0),
-    ];
-    Event { timestamp: 4, payload: payload(&fields), ..event(4, sequence) }
-}
-
-fn event(metadata_id: u32, sequence: u32) -> Event {
-    Event { metadata_id, sequence, thread: 7, capture_thread: 1, ..Event::default() }
-}
-
-fn sample(sequence: u32, timestamp: u64, thread: u64, stack_id: u32) -> Event {
-    Event { timestamp, thread, stack_id, payload: payload(&[Value::UInt32(2)]), ..event(SAMPLE, sequence) }
+/// Samples: time, thread, stack.
+fn sample(recording: &mut Recording, samples: &[(u64, u64, u32)]) {
+    for (time, thread, stack) in samples {
+        recording.at(*time).thread(*thread).sample(*stack, MANAGED);
+    }
 }
 
 /// The events of a buffer, by id, time since the one before, and fields with their length.
@@ -107,9 +86,9 @@ fn callstack(event: u8, delta: u64, methods: &[u64], has_states: bool) -> Vec<u8
     async_event(event, delta, &u16::try_from(fields.len()).unwrap().to_le_bytes(), fields.as_slice())
 }
 
-/// The event with a buffer of a thread, which another thread writes at `timestamp`: the clock, a reset of the
-/// thread, and `events`.
-fn buffer(sequence: u32, timestamp: u64, thread: u64, start: u64, events: &[Vec<u8>]) -> Event {
+/// Adds the event with a buffer of thread 7 from 900 on, which another thread writes at 9000: the clock, a
+/// reset of the thread, and `events`.
+fn buffer(recording: &mut Recording, events: &[Vec<u8>]) {
     let opening = [async_event(22, 0, &11u16.to_le_bytes(), METADATA), async_event(20, 0, &[], &[])];
     let events = [&opening, events].concat();
     let body = events.concat();
@@ -118,44 +97,16 @@ fn buffer(sequence: u32, timestamp: u64, thread: u64, start: u64, events: &[Vec<
         &[1][..],
         &size.to_le_bytes(),
         &1u32.to_le_bytes(),
-        &thread.to_le_bytes(),
+        &7u64.to_le_bytes(),
         &u32::try_from(events.len()).unwrap().to_le_bytes(),
-        &start.to_le_bytes(),
-        &timestamp.to_le_bytes(),
+        &900u64.to_le_bytes(),
+        &9000u64.to_le_bytes(),
     ];
     let payload = [&size.to_le_bytes()[..], &header.concat(), &body].concat();
-    Event { timestamp, payload, thread: 99, ..event(ASYNC_EVENTS, sequence) }
+    recording.at(9000).thread(99).event_of(ASYNC_EVENTS, payload);
 }
 
 const METADATA: &[u8] = &[0x80, 0x94, 0xEB, 0xDC, 0x03, 1, 2, 0x80, 0x20, 32, 0];
-
-fn recording(stacks: &[Vec<u64>], events: impl IntoIterator<Item = Event>) -> Vec<u8> {
-    let header = TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() };
-    let kind = |id, provider: &str, event_id, version| Metadata {
-        id,
-        provider: provider.into(),
-        event_id,
-        version,
-        ..Metadata::default()
-    };
-    let mut trace = Trace::new(&header);
-    trace.metadata_block(&[
-        kind(SAMPLE, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
-        kind(LOAD, "Microsoft-Windows-DotNETRuntime", 143, 1),
-        kind(ASYNC_EVENTS, "System.Runtime.CompilerServices.AsyncProfilerEventSource", 1, 1),
-        kind(4, "Microsoft-Windows-DotNETRuntime", 152, 1),
-    ]);
-    let stacks: Vec<_> = stacks.iter().map(|stack| stack_bytes(stack, 8)).collect();
-    trace.stack_block(1, &stacks);
-    let modules = [module(1, 1, "/app/shop.dll"), module(2, 2, "/net/System.Private.CoreLib.dll")];
-    let methods = (3..).zip(0..8).map(|(sequence, method)| load(sequence, method));
-    let mut block = EventBlock::v4();
-    for event in modules.into_iter().chain(methods).chain(events) {
-        block.event(&event);
-    }
-    trace.event_block(&block);
-    trace.finish()
-}
 
 /// Nanoseconds by stack, root first, without modules and parameters.
 fn stacks(profile: &Profile) -> BTreeMap<Vec<String>, u64> {
@@ -198,27 +149,16 @@ fn expected(rows: &[(&[&str], u64)]) -> BTreeMap<Vec<String>, u64> {
 #[test]
 fn state_machines_are_below_their_awaiters() {
     let awaiting = [id(READ), id(HANDLE), id(MAIN)];
+    let mut recording = recording(&[&[code(PARSE), code(READ), code(BOX)], &[code(READ), code(BOX)]]);
+    sample(&mut recording, &[(1000, 7, 1), (1100, 7, 1), (1200, 7, 2), (1300, 7, 1), (1350, 7, 2)]);
     let events = [
-        sample(11, 1000, 7, 1),
-        sample(12, 1100, 7, 1),
-        sample(13, 1200, 7, 2),
-        sample(14, 1300, 7, 1),
-        sample(15, 1350, 7, 2),
-        buffer(
-            16,
-            9000,
-            7,
-            900,
-            &[
-                callstack(16, 50, &awaiting, true),
-                // Until 1250, and again from 1290 on, then without anyone who awaits it.
-                async_event(13, 300, &[], &[]),
-                callstack(16, 40, &[id(READ)], true),
-            ],
-        ),
+        callstack(16, 50, &awaiting, true),
+        // Until 1250, and again from 1290 on, then without anyone who awaits it.
+        async_event(13, 300, &[], &[]),
+        callstack(16, 40, &[id(READ)], true),
     ];
-    let stacks = [vec![code(PARSE), code(READ), code(BOX)], vec![code(READ), code(BOX)]];
-    let recording = recording(&stacks, events);
+    buffer(&mut recording, &events);
+    let recording = recording.bytes();
     let (seen, left_out) = read(&recording, true);
     let whole = ["Main", "Handle", "Read", "Parse"];
     assert_eq!(seen, expected(&[(&whole, 200), (&whole[..3], 100), (&whole[2..], 50)]));
@@ -231,27 +171,23 @@ fn state_machines_are_below_their_awaiters() {
 /// Methods that the runtime suspends lack a state machine: its wrapper runs them.
 #[test]
 fn resumed_methods_are_below_their_awaiters() {
-    let events = [
-        sample(11, 1000, 7, 1),
-        sample(12, 1100, 7, 1),
-        // Another thread, which is not in an operation.
-        sample(13, 1000, 8, 2),
-        sample(14, 1100, 8, 2),
-        buffer(15, 9000, 7, 900, &[callstack(7, 0, &[code(FETCH), code(SERVE)], false)]),
-    ];
-    let stacks = [
-        vec![code(PARSE), code(FETCH), 0xDEAD_0000, code(WRAPPER), code(BOX)],
-        vec![code(PARSE), code(FETCH)],
-    ];
-    let (seen, _) = read(&recording(&stacks, events), true);
+    let mut recording = recording(&[
+        &[code(PARSE), code(FETCH), 0xDEAD_0000, code(WRAPPER), code(BOX)],
+        &[code(PARSE), code(FETCH)],
+    ]);
+    // Thread 8 is not in an operation.
+    sample(&mut recording, &[(1000, 7, 1), (1100, 7, 1), (1000, 8, 2), (1100, 8, 2)]);
+    buffer(&mut recording, &[callstack(7, 0, &[code(FETCH), code(SERVE)], false)]);
+    let (seen, _) = read(&recording.bytes(), true);
     assert_eq!(seen, expected(&[(&["Serve", "Fetch", "Parse"], 100), (&["Fetch", "Parse"], 100)]));
 }
 
 #[test]
 fn buffers_that_cannot_be_read_are_counted() {
     let broken = [callstack(16, 50, &[id(READ), id(MAIN)], true), async_event(99, 0, &[], &[])];
-    let events = [sample(11, 1000, 7, 1), sample(12, 1100, 7, 1), buffer(13, 9000, 7, 900, &broken)];
-    let stacks = [vec![code(READ), code(BOX)]];
-    let (seen, left_out) = read(&recording(&stacks, events), true);
+    let mut recording = recording(&[&[code(READ), code(BOX)]]);
+    sample(&mut recording, &[(1000, 7, 1), (1100, 7, 1)]);
+    buffer(&mut recording, &broken);
+    let (seen, left_out) = read(&recording.bytes(), true);
     assert_eq!((seen, left_out), (expected(&[(&["Main", "Read"], 100)]), 1));
 }

@@ -9,81 +9,42 @@ use nettrace_export::{
     Format, MAX_NAME_LENGTH, Metric, Omissions, Options, Profile, ProfileBuilder, TooLarge, WriteOptions,
     most_output,
 };
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+use nettrace_synth::clr::{self, Kind, MANAGED, Method, kind};
 
-const LOAD: u32 = 1;
-const SAMPLE: u32 = 2;
-const UNLOAD: u32 = 3;
+const LOAD: Kind = kind::METHOD_LOAD_VERBOSE;
+const UNLOAD: Kind = kind::METHOD_UNLOAD_VERBOSE;
 const BASE: u64 = 0x7f00_0000_0000;
 const DEPTH: u64 = 1024;
 
 /// Writes events a microsecond apart.
 struct Recording {
-    trace: Trace,
-    block: EventBlock,
-    sequence: u32,
+    events: clr::Recording,
+    time: u64,
 }
 
 impl Recording {
     fn new(stack: &[u64]) -> Self {
-        let kind = |id, provider: &str, event_id, version| Metadata {
-            id,
-            provider: provider.into(),
-            event_id,
-            version,
-            ..Metadata::default()
-        };
-        let mut trace = Trace::new(&TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() });
-        trace.metadata_block(&[
-            kind(LOAD, "Microsoft-Windows-DotNETRuntime", 143, 1),
-            kind(SAMPLE, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
-            kind(UNLOAD, "Microsoft-Windows-DotNETRuntime", 144, 1),
-        ]);
-        trace.stack_block(1, &[stack_bytes(stack, 8)]);
-        Self { trace, block: EventBlock::v4(), sequence: 0 }
+        let mut events = clr::Recording::new();
+        events.stacks(&[stack]).written_by(1);
+        Self { events, time: 0 }
     }
 
-    fn event(&mut self, metadata_id: u32, thread: u64, stack_id: u32, values: &[Value]) {
-        self.sequence += 1;
-        self.block.event(&Event {
-            metadata_id,
-            sequence: self.sequence,
-            thread,
-            capture_thread: 1,
-            stack_id,
-            timestamp: u64::from(self.sequence) * 1000,
-            payload: payload(values),
-            ..Event::default()
-        });
-        if self.sequence.is_multiple_of(1000) {
-            self.trace.event_block(&std::mem::replace(&mut self.block, EventBlock::v4()));
-        }
+    fn next(&mut self, thread: u64) -> &mut clr::Recording {
+        self.time += 1000;
+        self.events.at(self.time).thread(thread)
     }
 
-    fn method(&mut self, kind: u32, start: u64, name: &str) {
-        let values = [
-            Value::UInt64(start),
-            Value::UInt64(1),
-            Value::UInt64(start),
-            Value::UInt32(16),
-            Value::UInt32(0x0600_0001),
-            Value::UInt32(1),
-            Value::string16(name),
-            Value::string16("M"),
-            Value::string16(""),
-            Value::UInt16(0),
-        ];
-        self.event(kind, 1, 0, &values);
+    fn method(&mut self, kind: Kind, start: u64, name: &str) {
+        let method = Method { size: 16, signature: "", ..Method::new(start, name, "M") };
+        self.next(1).event(kind, &method.verbose());
     }
 
     fn sample(&mut self, thread: u64) {
-        self.event(SAMPLE, thread, 1, &[Value::UInt32(2)]);
+        self.next(thread).sample(1, MANAGED);
     }
 
-    fn bytes(mut self) -> Vec<u8> {
-        self.trace.event_block(&self.block);
-        self.trace.finish()
+    fn bytes(self) -> Vec<u8> {
+        self.events.bytes()
     }
 }
 

@@ -2,8 +2,7 @@
 
 use nettrace::SliceReader;
 use nettrace_export::{FrameId, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, StackFilter};
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+use nettrace_synth::clr::{MANAGED, Method, Recording};
 
 /// Namespace, name and signature, then the names in both forms.
 const METHODS: [(&str, &str, &str, &str, &str); 10] = [
@@ -30,57 +29,17 @@ const METHODS: [(&str, &str, &str, &str, &str); 10] = [
 
 /// A thread that spends a microsecond in each method.
 fn recording() -> Vec<u8> {
-    let mut trace = Trace::new(&TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() });
-    let kind = |id, provider: &str, event_id, version| Metadata {
-        id,
-        provider: provider.into(),
-        event_id,
-        version,
-        ..Metadata::default()
-    };
-    trace.metadata_block(&[
-        kind(1, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
-        kind(2, "Microsoft-Windows-DotNETRuntime", 143, 1),
-    ]);
     let address = |index: usize| 0x1000 * (index as u64 + 1);
-    let stacks: Vec<_> = (0..METHODS.len()).map(|index| stack_bytes(&[address(index) + 8], 8)).collect();
-    trace.stack_block(1, &stacks);
-    let mut block = EventBlock::v4();
-    let mut sequence = 0;
-    let mut event = |metadata_id, timestamp, stack_id, payload| {
-        sequence += 1;
-        let event = Event {
-            metadata_id,
-            sequence,
-            thread: 7,
-            capture_thread: 7,
-            stack_id,
-            timestamp,
-            payload,
-            ..Event::default()
-        };
-        block.event(&event);
-    };
+    let mut recording = Recording::new();
+    recording.thread(7).at(1);
     for (index, (namespace, name, signature, _, _)) in METHODS.iter().enumerate() {
-        let values = [
-            Value::UInt64(index as u64 + 1),
-            Value::UInt64(1),
-            Value::UInt64(address(index)),
-            Value::UInt32(0x100),
-            Value::UInt32(0x0600_0001),
-            Value::UInt32(8),
-            Value::string16(namespace),
-            Value::string16(name),
-            Value::string16(signature),
-            Value::UInt16(0),
-        ];
-        event(2, 1, 0, payload(&values));
+        recording.stacks(&[&[address(index) + 8]]);
+        recording.method(&Method { signature, ..Method::new(address(index), namespace, name) });
     }
     for (time, stack) in (1..).zip((1..).take(METHODS.len() + 1)) {
-        event(1, time * 1000, stack.min(10), payload(&[Value::UInt32(2)]));
+        recording.at(time * 1000).sample(stack.min(10), MANAGED);
     }
-    trace.event_block(&block);
-    trace.finish()
+    recording.bytes()
 }
 
 fn profile(options: Options) -> Profile {

@@ -3,8 +3,8 @@
 use nettrace::SliceReader;
 use nettrace_export::report::{Contention, ContentionReport, EventCounts, Jit, Startup, ThreadPool};
 use nettrace_export::{Metric, Options, ProfileBuilder};
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload};
+use nettrace_synth::Value;
+use nettrace_synth::clr::{Kind, Method, Recording, contention_start, contention_stop};
 
 const CONTENTION_START: u32 = 81;
 const CONTENTION_STOP: u32 = 91;
@@ -12,30 +12,12 @@ const ADJUSTMENT: u32 = 55;
 
 /// A recording of the runtime's events of thread 7: id, version, time in nanoseconds, fields.
 fn recording(events: &[(u32, u32, u64, &[Value])]) -> Vec<u8> {
-    let mut trace =
-        Trace::new(&TraceHeader { frequency: 1_000_000_000, sync_ticks: 0, ..TraceHeader::default() });
-    let metadata = events.iter().zip(1..).map(|((event_id, version, ..), id)| Metadata {
-        id,
-        provider: "Microsoft-Windows-DotNETRuntime".into(),
-        event_id: *event_id,
-        version: *version,
-        ..Metadata::default()
-    });
-    trace.metadata_block(&metadata.collect::<Vec<_>>());
-    let mut block = EventBlock::v4();
-    for ((.., timestamp, fields), id) in events.iter().zip(1..) {
-        block.event(&Event {
-            metadata_id: id,
-            sequence: id,
-            thread: 7,
-            capture_thread: 7,
-            timestamp: *timestamp,
-            payload: payload(fields),
-            ..Event::default()
-        });
+    let mut recording = Recording::new();
+    recording.thread(7);
+    for (event_id, version, time, fields) in events {
+        recording.at(*time).event(Kind::runtime(*event_id, *version), fields);
     }
-    trace.event_block(&block);
-    trace.finish()
+    recording.bytes()
 }
 
 fn contention(recording: &[u8]) -> ContentionReport {
@@ -44,22 +26,18 @@ fn contention(recording: &[u8]) -> ContentionReport {
     contention.finish()
 }
 
-/// Flags, the CLR's number, and from version 1 on the length.
-fn stop(duration_ns: f64) -> [Value; 3] {
-    [Value::Byte(0), Value::UInt16(9), Value::Double(duration_ns)]
+/// A wait for lock 5.
+fn start() -> Vec<Value> {
+    contention_start(5, 8)
 }
-
-/// Flags, the CLR's number, the lock, the object, the owner.
-const START: [Value; 5] =
-    [Value::Byte(0), Value::UInt16(9), Value::UInt64(5), Value::UInt64(6), Value::UInt64(8)];
 
 #[test]
 fn a_wait_for_a_lock_lasts_as_long_as_the_runtime_says() {
     let recording = recording(&[
-        (CONTENTION_START, 2, 10_000, &START),
-        (CONTENTION_STOP, 1, 15_000, &stop(2500.75)),
+        (CONTENTION_START, 2, 10_000, &start()),
+        (CONTENTION_STOP, 1, 15_000, &contention_stop(2500.75)),
         // The contention began before the recording.
-        (CONTENTION_STOP, 1, 20_000, &stop(700.0)),
+        (CONTENTION_STOP, 1, 20_000, &contention_stop(700.0)),
     ]);
     let report = contention(&recording);
     assert_eq!((report.waits.count, report.waits.total.as_nanos(), report.unfinished), (2, 3200, 0));
@@ -98,19 +76,19 @@ fn a_wait_across_intervals_is_a_part_of_each() {
     const SECOND: u64 = 1_000_000_000;
     let adjustment = [Value::Double(1.0), Value::UInt32(12), Value::UInt32(8), Value::UInt16(9)];
     let measured = recording(&[
-        (CONTENTION_START, 2, SECOND, &START),
+        (CONTENTION_START, 2, SECOND, &start()),
         (ADJUSTMENT, 0, 2 * SECOND, &adjustment),
-        (CONTENTION_STOP, 1, 3 * SECOND, &stop(2e9)),
+        (CONTENTION_STOP, 1, 3 * SECOND, &contention_stop(2e9)),
     ]);
     assert_eq!(two_intervals(&measured), [SECOND, SECOND]);
     let not_measured = recording(&[
-        (CONTENTION_START, 2, SECOND, &START),
+        (CONTENTION_START, 2, SECOND, &start()),
         (ADJUSTMENT, 0, 2 * SECOND, &adjustment),
-        (CONTENTION_STOP, 0, 3 * SECOND, &stop(0.0)[..2]),
+        (CONTENTION_STOP, 0, 3 * SECOND, &contention_stop(0.0)[..2]),
     ]);
     assert_eq!(two_intervals(&not_measured), [SECOND, SECOND]);
     let endless = recording(&[
-        (CONTENTION_START, 2, SECOND, &START),
+        (CONTENTION_START, 2, SECOND, &start()),
         (ADJUSTMENT, 0, 2 * SECOND, &adjustment),
         (ADJUSTMENT, 0, 4 * SECOND, &adjustment),
     ]);
@@ -120,7 +98,8 @@ fn a_wait_across_intervals_is_a_part_of_each() {
 #[test]
 fn a_wait_that_does_not_end_lasts_to_the_end_of_the_recording() {
     let adjustment = [Value::Double(1.0), Value::UInt32(12), Value::UInt32(8), Value::UInt16(9)];
-    let recording = recording(&[(CONTENTION_START, 2, 10_000, &START), (ADJUSTMENT, 0, 60_000, &adjustment)]);
+    let recording =
+        recording(&[(CONTENTION_START, 2, 10_000, &start()), (ADJUSTMENT, 0, 60_000, &adjustment)]);
     let mut builder = ProfileBuilder::new(Options::new(Metric::Contention));
     let mut events = SliceReader::new(&recording).unwrap();
     events.for_each(|event| builder.add(&event)).unwrap();
@@ -132,9 +111,9 @@ fn a_wait_that_does_not_end_lasts_to_the_end_of_the_recording() {
 fn a_wait_without_a_length_lasts_from_start_to_stop() {
     for impossible in [-1.0, f64::NAN, f64::INFINITY] {
         let report = contention(&recording(&[
-            (CONTENTION_START, 2, 10_000, &START),
-            (CONTENTION_STOP, 1, 15_000, &stop(impossible)),
-            (CONTENTION_STOP, 1, 20_000, &stop(impossible)),
+            (CONTENTION_START, 2, 10_000, &start()),
+            (CONTENTION_STOP, 1, 15_000, &contention_stop(impossible)),
+            (CONTENTION_STOP, 1, 20_000, &contention_stop(impossible)),
         ]));
         assert_eq!((report.waits.count, report.waits.total.as_nanos()), (1, 5000), "{impossible}");
     }
@@ -142,7 +121,7 @@ fn a_wait_without_a_length_lasts_from_start_to_stop() {
     let report =
         contention(&recording(&[(CONTENTION_START, 1, 10_000, &old), (CONTENTION_STOP, 0, 15_000, &old)]));
     assert_eq!((report.waits.count, report.waits.total.as_nanos()), (1, 5000));
-    let endless = contention(&recording(&[(CONTENTION_STOP, 1, 15_000, &stop(f64::MAX))]));
+    let endless = contention(&recording(&[(CONTENTION_STOP, 1, 15_000, &contention_stop(f64::MAX))]));
     assert_eq!((endless.waits.count, endless.waits.total.as_nanos()), (1, u64::MAX.into()));
 }
 
@@ -178,20 +157,13 @@ fn versions_of_an_event_are_counted_apart() {
 const JITTING_STARTED: u32 = 145;
 const METHOD_LOADED: u32 = 143;
 
-fn jitting(method_id: u64) -> [Value; 8] {
-    let text = || Value::string16("");
-    let ids = [Value::UInt64(method_id), Value::UInt64(1), Value::UInt32(0x0600_0001), Value::UInt32(3)];
-    let [id, module, token, il_size] = ids;
-    [id, module, token, il_size, text(), text(), text(), Value::UInt16(9)]
+fn jitting(id: u64) -> Vec<Value> {
+    Method { id, ..Method::new(0x1000, "", "") }.jitting(3)
 }
 
 /// A method with flags that say that it was compiled.
-fn compiled(method_id: u64) -> [Value; 10] {
-    let text = || Value::string16("");
-    let ids = [Value::UInt64(method_id), Value::UInt64(1), Value::UInt64(0x1000)];
-    let [id, module, address] = ids;
-    let [size, token, jitted] = [16, 0x0600_0001, 8].map(Value::UInt32);
-    [id, module, address, size, token, jitted, text(), text(), text(), Value::UInt16(9)]
+fn compiled(id: u64) -> Vec<Value> {
+    Method { id, size: 16, ..Method::new(0x1000, "", "") }.verbose()
 }
 
 /// The duration of compiling, in nanoseconds, as the report of methods and that of the start have it.

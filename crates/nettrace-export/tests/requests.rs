@@ -7,8 +7,8 @@ use nettrace::SliceReader;
 use nettrace_export::Pattern;
 use nettrace_export::clr_activity::{Span, Spans};
 use nettrace_export::report::{Requests, RequestsOptions, RequestsReport, SpanEnd, SpanRole, SpanRow};
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload, stack_bytes};
+use nettrace_synth::clr::{self, EXTERNAL, Kind, Method, activity_id, diagnostic};
+use nettrace_synth::{Field, Metadata, TraceHeader, Type, Value, payload};
 
 const PROCESS: i32 = 4711;
 const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
@@ -21,28 +21,16 @@ const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 const FRAMEWORK: &str = "System.Diagnostics.Eventing.FrameworkEventSource";
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
-/// The id of an activity, of numbers up to 10.
-///
-/// # Source
-/// `ActivityTracker.cs` of dotnet/runtime: the numbers as half bytes, and their sum as words with the process
-/// as a check.
-fn id(path: &[u8]) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    for (index, number) in path.iter().enumerate() {
-        assert!((1..=10).contains(number));
-        bytes[index / 2] |= number << if index % 2 == 0 { 4 } else { 0 };
-    }
-    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-    let sum = [0, 4, 8].iter().fold(0x599D_99AD_u32, |sum, at| sum.wrapping_add(word(&bytes, *at)));
-    bytes[12..].copy_from_slice(&(sum ^ PROCESS.cast_unsigned()).to_le_bytes());
-    bytes
-}
+/// A recording in the making, in microseconds.
+struct Recording(clr::Recording);
 
-/// A recording in the making.
-#[derive(Default)]
-struct Recording {
-    metadata: Vec<Metadata>,
-    events: Vec<Event>,
+impl Default for Recording {
+    fn default() -> Self {
+        let mut recording =
+            clr::Recording::with_header(TraceHeader { process_id: PROCESS, ..TraceHeader::default() });
+        recording.stacks(&[&[0x1008, 0x3008], &[0x2008, 0x3008], &[0x3008]]);
+        Self(recording)
+    }
 }
 
 /// The place and time of an event.
@@ -60,6 +48,10 @@ const fn at(time: u64, thread: u64, activity: &[u8]) -> At<'_> {
 }
 
 impl Recording {
+    fn at(&mut self, at: At<'_>) -> &mut clr::Recording {
+        self.0.at(at.time * 1000).thread(at.thread)
+    }
+
     /// An event of a provider: its number, name, opcode and fields.
     fn event(
         &mut self,
@@ -67,40 +59,29 @@ impl Recording {
         (provider, event_id, name, opcode): (&str, u32, &str, Option<u8>),
         fields: &[(&str, Type, Value)],
     ) -> &mut Self {
-        let known = |it: &&Metadata| {
-            it.provider == provider
-                && it.event_id == event_id
-                && it.fields.iter().map(|field| &*field.name).eq(fields.iter().map(|(name, ..)| *name))
+        let metadata = Metadata {
+            provider: provider.into(),
+            event_id,
+            name: name.into(),
+            opcode,
+            fields: fields.iter().map(|(name, ty, _)| Field::new(name, ty.clone())).collect(),
+            ..Metadata::default()
         };
-        let new = u32::try_from(self.metadata.len() + 1).unwrap();
-        let metadata_id = self.metadata.iter().find(known).map_or(new, |known| known.id);
-        if metadata_id == new {
-            self.metadata.push(Metadata {
-                id: new,
-                provider: provider.into(),
-                event_id,
-                name: name.into(),
-                opcode,
-                fields: fields.iter().map(|(name, ty, _)| Field::new(name, ty.clone())).collect(),
-                ..Metadata::default()
-            });
-        }
         let values: Vec<_> = fields.iter().map(|(.., value)| value.clone()).collect();
-        self.events.push(Event {
-            metadata_id,
-            thread: at.thread,
-            capture_thread: at.thread,
-            timestamp: at.time * 1000,
-            activity: if at.activity.is_empty() { [0; 16] } else { id(at.activity) },
-            payload: payload(&values),
-            ..Event::default()
-        });
+        self.at(at).described(metadata, &values);
+        self.of_activity(at)
+    }
+
+    fn of_activity(&mut self, at: At<'_>) -> &mut Self {
+        if !at.activity.is_empty() {
+            self.0.activity(activity_id(PROCESS, at.activity));
+        }
         self
     }
 
     /// Gives the last event a related activity.
     fn related(&mut self, path: &[u8]) -> &mut Self {
-        self.events.last_mut().unwrap().related = id(path);
+        self.0.last().related = activity_id(PROCESS, path);
         self
     }
 
@@ -128,49 +109,28 @@ impl Recording {
 
     fn task_event(&mut self, at: At<'_>, event_id: u32, words: &[i32]) -> &mut Self {
         let values: Vec<_> = words.iter().map(|word| Value::Int32(*word)).collect();
-        self.event(at, (TASKS, event_id, "", None), &[]);
-        self.events.last_mut().unwrap().payload = payload(&values);
-        self
+        self.at(at).event(Kind { provider: TASKS, event_id, version: 0 }, &values);
+        self.of_activity(at)
     }
 
     fn work(&mut self, at: At<'_>, event_id: u32, number: i64) -> &mut Self {
-        self.event(at, (FRAMEWORK, event_id, "", None), &[]);
-        self.events.last_mut().unwrap().payload = payload(&[Value::Int64(number)]);
-        self
+        self.at(at).event(Kind { provider: FRAMEWORK, event_id, version: 0 }, &[Value::Int64(number)]);
+        self.of_activity(at)
     }
 
     /// An event of the runtime about a suspension: 9 asks for one, 8 has it, 7 and 3 end it.
     fn suspension(&mut self, at: At<'_>, event_id: u32) -> &mut Self {
-        self.event(at, (RUNTIME, event_id, "", None), &[]);
-        let fields = if event_id == 9 {
-            payload(&[Value::UInt32(1), Value::UInt32(1), Value::UInt16(9)])
-        } else {
-            payload(&[Value::UInt16(9)])
-        };
-        self.metadata
-            .iter_mut()
-            .find(|it| it.event_id == event_id && it.provider == RUNTIME)
-            .unwrap()
-            .version = 1;
-        self.events.last_mut().unwrap().payload = fields;
+        let fields = [Value::UInt32(1), Value::UInt32(1), Value::UInt16(9)];
+        self.at(at).event(Kind::runtime(event_id, 1), if event_id == 9 { &fields } else { &fields[2..] });
         self
     }
 
     /// A wait for a lock that `owner` has.
     fn lock_wait(&mut self, start: At<'_>, stop: u64, owner: u64) -> &mut Self {
-        let begin =
-            [Value::Byte(0), Value::UInt16(9), Value::UInt64(1), Value::UInt64(2), Value::UInt64(owner)];
-        let nanoseconds = Value::Double(f64::from(u32::try_from(stop - start.time).unwrap()) * 1000.0);
-        let end = [Value::Byte(0), Value::UInt16(9), nanoseconds];
-        for (at, event_id, version, fields) in
-            [(start, 81, 2, &begin[..]), (At { time: stop, ..start }, 91, 1, &end[..])]
-        {
-            self.event(at, (RUNTIME, event_id, "", None), &[]);
-            let kind = self.metadata.iter_mut().find(|it| it.event_id == event_id && it.provider == RUNTIME);
-            kind.unwrap().version = version;
-            self.events.last_mut().unwrap().payload = payload(fields);
-        }
-        self
+        let nanoseconds = f64::from(u32::try_from(stop - start.time).unwrap()) * 1000.0;
+        self.at(start).contention_start(1, owner);
+        self.of_activity(start).at(At { time: stop, ..start }).contention_stop(nanoseconds);
+        self.of_activity(start)
     }
 
     /// A sample of a thread on a processor, of one millisecond. The kernel does not know the activity.
@@ -183,48 +143,24 @@ impl Recording {
         let fields = [("Value", nanoseconds), ("Preempted", 0)]
             .map(|(name, it)| (name, Type::UInt64, Value::UInt64(it)));
         self.event(at(end, 1, &[]), ("Universal.Events", 2, "cswitch", None), &fields);
-        self.events.last_mut().unwrap().stack_id = stack;
+        self.0.on(stack);
         self
     }
 
-    /// A method of 16 bytes at an address.
+    /// A method at an address.
     fn method(&mut self, address: u64, namespace: &str, name: &str) -> &mut Self {
-        self.event(at(1, 9, &[]), (RUNTIME, 143, "", None), &[]);
-        let kind = self.metadata.iter_mut().find(|it| it.event_id == 143 && it.provider == RUNTIME);
-        kind.unwrap().version = 1;
-        let numbers = [1, address].map(Value::UInt64);
-        let values = [Value::UInt64(address)].into_iter().chain(numbers);
-        let values = values.chain([16, 0x0600_0001, 1].map(Value::UInt32));
-        let values = values.chain([namespace, name, "void  ()"].map(Value::string16));
-        self.events.last_mut().unwrap().payload =
-            payload(&values.chain([Value::UInt16(0)]).collect::<Vec<_>>());
+        self.at(at(1, 9, &[])).method(&Method::new(address, namespace, name));
         self
     }
 
     /// A sample of thread 1 with the stack of this number.
     fn thread_sample(&mut self, time: u64, stack: u32) -> &mut Self {
-        self.event(at(time, 1, &[]), ("Microsoft-DotNETCore-SampleProfiler", 0, "ThreadSample", None), &[]);
-        let sample = self.events.last_mut().unwrap();
-        (sample.stack_id, sample.payload) = (stack, payload(&[Value::UInt32(1)]));
+        self.at(at(time, 1, &[])).sample(stack, EXTERNAL);
         self
     }
 
     fn bytes(&self) -> Vec<u8> {
-        let mut trace = Trace::new(&TraceHeader {
-            frequency: 1_000_000_000,
-            sync_ticks: 0,
-            process_id: PROCESS,
-            ..TraceHeader::default()
-        });
-        trace.metadata_block(&self.metadata);
-        let stacks = [&[0x1008, 0x3008][..], &[0x2008, 0x3008], &[0x3008]];
-        trace.stack_block(1, &stacks.map(|addresses| stack_bytes(addresses, 8)));
-        let mut block = EventBlock::v4();
-        for (event, sequence) in self.events.iter().zip(1..) {
-            block.event(&Event { sequence, ..event.clone() });
-        }
-        trace.event_block(&block);
-        trace.finish()
+        self.0.bytes()
     }
 
     fn report(&self) -> RequestsReport {
@@ -360,7 +296,7 @@ fn the_kernels_samples_divide_waits_and_not_work() {
         .off_cpu(4000, 2_000_000, 1)
         .off_cpu(5000, 500_000, 2)
         .cpu_sample(6000, 1);
-    recording.events.last_mut().unwrap().stack_id = 2;
+    recording.0.on(2);
     recording.request_stop(at(9000, 1, &[1, 1]));
     let report = recording.report_with(RequestsOptions::default().with_waits(true)).unwrap();
     let parts = row(&report, "GET /stock").thread_parts.unwrap();
@@ -596,23 +532,12 @@ fn a_request_that_has_several_names_counts_once() {
     assert_eq!((report.rows.len(), report.rows[0].count, &*report.rows[0].provider), (1, 1, HOSTING));
 }
 
-/// The payload of an event that the DiagnosticSource bridge passes on.
-fn diagnostic(source: &str, name: &str, arguments: &[(&str, &str)]) -> Vec<u8> {
-    let argument =
-        |(key, value): &(&str, &str)| Value::Object(vec![Value::string16(key), Value::string16(value)]);
-    payload(&[
-        Value::string16(source),
-        Value::string16(name),
-        Value::Array(arguments.iter().map(argument).collect()),
-    ])
-}
-
 #[test]
 fn events_of_diagnostic_sources_are_known_by_their_names() {
     let mut recording = Recording::default();
-    let mut add = |at: At<'_>, kind: (u32, &str, Option<u8>), payload: Vec<u8>| {
+    let mut add = |at: At<'_>, kind: (u32, &str, Option<u8>), values: Vec<Value>| {
         recording.event(at, (DIAGNOSTIC, kind.0, kind.1, kind.2), &[]);
-        recording.events.last_mut().unwrap().payload = payload;
+        recording.0.last().payload = payload(&values);
     };
     let (start, stop, event) =
         ((20, "Activity1Start", Some(1)), (21, "Activity1Stop", Some(2)), (24, "Event", None));

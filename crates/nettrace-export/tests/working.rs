@@ -8,12 +8,10 @@ use nettrace_export::{
     Format, KernelTimes, Measure, Metric, Omissions, Options, Order, Pattern, Profile, ProfileBuilder,
     ProfileReader, Selection, Track, WriteOptions, write,
 };
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload, stack_bytes};
+use nettrace_synth::clr::{self, EXTERNAL, MANAGED, Method};
+use nettrace_synth::{Field, Metadata, TraceHeader, Type, Value};
 
 const MS: u64 = 1_000_000;
-const MANAGED: u32 = 2;
-const EXTERNAL: u32 = 1;
 
 /// Methods: each is a stack of itself alone.
 const METHODS: [(&str, &str); 5] = [
@@ -29,114 +27,58 @@ const TAKE: u32 = 3;
 /// A worker of the pool that spins for work.
 const SPIN: u32 = 4;
 
-const SAMPLE: u32 = 1;
-const METHOD: u32 = 2;
-const CONTENTION_START: u32 = 3;
-const CONTENTION_STOP: u32 = 4;
-const MODULE: u32 = 5;
-const SWITCH: u32 = 6;
-const ON_CPU: u32 = 7;
+/// The kernel's samples.
+const SWITCH: &str = "cswitch";
+const ON_CPU: &str = "cpu";
 
 /// A recording under construction: events in the order in which they are added.
-struct Recording {
-    block: EventBlock,
-    sequence: u32,
-}
+struct Recording(clr::Recording);
 
 impl Recording {
     fn new() -> Self {
-        let mut recording = Self { block: EventBlock::v4(), sequence: 0 };
-        let module = payload(&[
-            Value::UInt64(1),
-            Value::UInt64(1),
-            Value::UInt32(0),
-            Value::UInt32(0),
-            Value::string16("/a/System.Private.CoreLib.dll"),
-            Value::string16(""),
-            Value::UInt16(0),
-        ]);
-        recording.event(MODULE, 1, 0, 0, module);
-        for (index, (namespace, name)) in (0..).zip(METHODS) {
-            let values = [
-                Value::UInt64(index + 1),
-                Value::UInt64(1),
-                Value::UInt64(address(index)),
-                Value::UInt32(0x100),
-                Value::UInt32(0x0600_0001),
-                Value::UInt32(8),
-                Value::string16(namespace),
-                Value::string16(name),
-                Value::string16("void  ()"),
-                Value::UInt16(0),
-            ];
-            recording.event(METHOD, 1, 0, 0, payload(&values));
-        }
-        recording
+        Self::with_header(TraceHeader::default())
     }
 
-    fn event(&mut self, metadata_id: u32, thread: u64, timestamp: u64, stack_id: u32, payload: Vec<u8>) {
-        self.sequence += 1;
-        let sequence = self.sequence;
-        self.block.event(&Event {
-            metadata_id,
-            sequence,
-            thread,
-            capture_thread: 1,
-            stack_id,
-            timestamp,
-            payload,
-            ..Event::default()
-        });
+    fn with_header(header: TraceHeader) -> Self {
+        let mut recording = clr::Recording::with_header(header);
+        let one = |method: u64| address(method) + 8;
+        recording.stacks(&[&[one(0)], &[one(1)], &[one(2)], &[one(3), one(4)]]).written_by(1);
+        recording.module(1, "/a/System.Private.CoreLib.dll");
+        for (index, (namespace, name)) in (0..).zip(METHODS) {
+            recording.method(&Method::new(address(index), namespace, name));
+        }
+        Self(recording)
+    }
+
+    /// A sample of the kernel's with its value.
+    fn kernel(&mut self, name: &str, thread: u64, timestamp: u64, stack_id: u32, value: u64) {
+        let sample = Metadata {
+            provider: "Universal.Events".into(),
+            event_id: if name == SWITCH { 1 } else { 2 },
+            version: 1,
+            name: name.into(),
+            fields: vec![Field::new("Value", Type::UInt64)],
+            ..Metadata::default()
+        };
+        self.0.at(timestamp).thread(thread).described(sample, &[Value::UInt64(value)]).on(stack_id);
     }
 
     /// A sample each millisecond of `[from, to)`.
-    fn samples(&mut self, thread: u64, from: u64, to: u64, stack: u32, kind: u32) -> &mut Self {
+    fn samples(&mut self, thread: u64, from: u64, to: u64, stack: u32, mode: u32) -> &mut Self {
         for time in from..to {
-            self.event(SAMPLE, thread, time * MS, stack, payload(&[Value::UInt32(kind)]));
+            self.0.at(time * MS).thread(thread).sample(stack, mode);
         }
         self
     }
 
     fn contention(&mut self, thread: u64, start: u64, stop: u64) -> &mut Self {
-        let begin = vec![0, 0, 0];
-        self.event(CONTENTION_START, thread, start, TRANSFER, begin.clone());
-        self.event(CONTENTION_STOP, thread, stop, TRANSFER, begin);
+        self.0.thread(thread).at(start).contention_start(5, 8).on(TRANSFER);
+        self.0.at(stop).event(clr::Kind::runtime(91, 0), &clr::contention_stop(0.0)[..2]).on(TRANSFER);
         self
     }
 
     fn finish(&self) -> Vec<u8> {
-        self.finish_with(&TraceHeader::default())
-    }
-
-    fn finish_with(&self, header: &TraceHeader) -> Vec<u8> {
-        let mut trace = Trace::new(header);
-        let kind = |id, provider: &str, event_id, version| Metadata {
-            id,
-            provider: provider.into(),
-            event_id,
-            version,
-            ..Metadata::default()
-        };
-        let runtime = "Microsoft-Windows-DotNETRuntime";
-        let of_kernel = |id, name: &str| Metadata {
-            name: name.into(),
-            fields: vec![Field { name: "Value".into(), ty: Type::UInt64 }],
-            ..kind(id, "Universal.Events", 1, 1)
-        };
-        trace.metadata_block(&[
-            kind(SAMPLE, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
-            kind(METHOD, runtime, 143, 1),
-            kind(CONTENTION_START, runtime, 81, 1),
-            kind(CONTENTION_STOP, runtime, 91, 0),
-            kind(MODULE, runtime, 152, 1),
-            of_kernel(SWITCH, "cswitch"),
-            of_kernel(ON_CPU, "cpu"),
-        ]);
-        let one = |method: u64| stack_bytes(&[address(method) + 8], 8);
-        let spin = stack_bytes(&[address(3) + 8, address(4) + 8], 8);
-        trace.stack_block(1, &[one(0), one(1), one(2), spin]);
-        trace.event_block(&self.block);
-        trace.finish()
+        self.0.bytes()
     }
 }
 
@@ -241,10 +183,10 @@ fn time_that_the_kernel_sampled_does_not_count_by_the_runtimes_samples_as_well()
         // The kernel's samples of thread 7 begin at 400 ms: it waited since 150 ms, and again until 900 ms.
         if time == 400 || time == 900 {
             let waited: u64 = if time == 400 { 250 } else { 490 };
-            recording.event(SWITCH, 7, time * MS, TAKE, payload(&[Value::UInt64(waited * MS)]));
+            recording.kernel(SWITCH, 7, time * MS, TAKE, waited * MS);
         }
         if (401..=410).contains(&time) || time > 900 {
-            recording.event(ON_CPU, 7, time * MS, HOT, payload(&[Value::UInt64(1)]));
+            recording.kernel(ON_CPU, 7, time * MS, HOT, 1);
         }
         recording.samples(7, time, time + 1, TRANSFER, EXTERNAL).samples(8, time, time + 1, HOT, MANAGED);
     }
@@ -268,23 +210,17 @@ fn time_that_the_kernel_sampled_does_not_count_by_the_runtimes_samples_as_well()
 #[test]
 fn processor_time_is_the_time_that_samples_stand_for() {
     let mut recording = Recording::new();
-    let value = |milliseconds: u64| payload(&[Value::UInt64(milliseconds)]);
     // The runtime's sampler is unaware of processors, and does not count if the kernel samples.
     recording.samples(7, 0, 200, TRANSFER, MANAGED).samples(9, 0, 200, TRANSFER, MANAGED);
     for time in 1..=10 {
-        recording.event(ON_CPU, 7, time * 10 * MS, HOT, value(10));
+        recording.kernel(ON_CPU, 7, time * 10 * MS, HOT, 10);
     }
     for time in 101..=200 {
-        recording.event(ON_CPU, 7, time * MS, TAKE, value(1));
+        recording.kernel(ON_CPU, 7, time * MS, TAKE, 1);
     }
     for quarter in 1..=4 {
-        recording.event(
-            ON_CPU,
-            7,
-            200 * MS + quarter * MS / 4,
-            [TAKE, SPIN][usize::from(quarter == 2)],
-            value(quarter / 4),
-        );
+        let stack = [TAKE, SPIN][usize::from(quarter == 2)];
+        recording.kernel(ON_CPU, 7, 200 * MS + quarter * MS / 4, stack, quarter / 4);
     }
     let bytes = recording.finish();
     let (cpu, omissions) = read(&bytes, options(Metric::Cpu), None);
@@ -324,14 +260,14 @@ fn processor_time_is_the_time_that_samples_stand_for() {
 
 #[test]
 fn samples_of_less_than_a_millisecond_count_for_the_time_between_two() {
-    let mut recording = Recording::new();
+    let header = TraceHeader { sampling_rate: 250_000, ..TraceHeader::default() };
+    let mut recording = Recording::with_header(header);
     for quarter in 1..=400 {
         let stack = [HOT, TAKE][usize::from(quarter % 4 == 2)];
         // The writer's sum of time is in milliseconds.
-        let value = payload(&[Value::UInt64(u64::from(quarter % 4 == 0))]);
-        recording.event(ON_CPU, 7, quarter * MS / 4, stack, value);
+        recording.kernel(ON_CPU, 7, quarter * MS / 4, stack, u64::from(quarter % 4 == 0));
     }
-    let bytes = recording.finish_with(&TraceHeader { sampling_rate: 250_000, ..TraceHeader::default() });
+    let bytes = recording.finish();
     let (cpu, _) = read(&bytes, options(Metric::Cpu), None);
     assert_eq!((cpu.total(), cpu.samples()), (100 * MS, 400));
     assert_eq!((time(&cpu, 7, "Hot").0, time(&cpu, 7, "Take").0), (75, 25));
@@ -342,7 +278,7 @@ fn samples_of_less_than_a_millisecond_count_for_the_time_between_two() {
 fn parts_of_a_recording_have_the_samples_that_were_taken_in_them() {
     let mut recording = Recording::new();
     for time in 1..=10 {
-        recording.event(ON_CPU, 7, time * 10 * MS, HOT, payload(&[Value::UInt64(10)]));
+        recording.kernel(ON_CPU, 7, time * 10 * MS, HOT, 10);
     }
     let bytes = recording.finish();
     for metric in [Metric::Cpu, Metric::Wall] {

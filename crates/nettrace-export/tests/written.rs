@@ -8,13 +8,10 @@ use nettrace_export::report::{Allocations, call_tree, top};
 use nettrace_export::{
     Format, Metric, Omissions, Options, Order, Profile, ProfileBuilder, ProfileReader, WriteOptions,
 };
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+use nettrace_synth::clr::{Kind, MANAGED, Method, Recording, kind};
 
-const SAMPLE: u32 = 1;
-const LOAD: u32 = 2;
-const UNLOAD: u32 = 3;
-const ALLOCATION: u32 = 4;
+const LOAD: Kind = kind::METHOD_LOAD_VERBOSE;
+const UNLOAD: Kind = kind::METHOD_UNLOAD_VERBOSE;
 
 const FORMATS: [Format; 9] = [
     Format::Speedscope,
@@ -28,61 +25,23 @@ const FORMATS: [Format; 9] = [
     Format::Csv,
 ];
 
-fn trace() -> Trace {
-    let header = TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() };
-    let kind = |id, provider: &str, event_id, version| Metadata {
-        id,
-        provider: provider.into(),
-        event_id,
-        version,
-        ..Metadata::default()
-    };
-    let mut trace = Trace::new(&header);
-    trace.metadata_block(&[
-        kind(SAMPLE, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
-        kind(LOAD, "Microsoft-Windows-DotNETRuntime", 143, 1),
-        kind(UNLOAD, "Microsoft-Windows-DotNETRuntime", 144, 1),
-        kind(ALLOCATION, "Microsoft-Windows-DotNETRuntime", 10, 4),
-    ]);
-    trace
+/// A recording that thread 1 wrote.
+fn recording(stacks: &[&[u64]]) -> Recording {
+    let mut recording = Recording::new();
+    recording.stacks(stacks).written_by(1);
+    recording
 }
 
-fn sample(sequence: u32, timestamp: u64, thread: u64, stack_id: u32) -> Event {
-    Event {
-        metadata_id: SAMPLE,
-        sequence,
-        thread,
-        capture_thread: 1,
-        stack_id,
-        timestamp,
-        payload: payload(&[Value::UInt32(2)]),
-        ..Event::default()
+/// Adds samples of the first stack: time and thread.
+fn sample(recording: &mut Recording, samples: &[(u64, u64)]) {
+    for (time, thread) in samples {
+        recording.at(*time).thread(*thread).sample(1, MANAGED);
     }
 }
 
-/// A method of 256 bytes at 0x1000.
-fn method(kind: u32, sequence: u32, timestamp: u64, name: &str) -> Event {
-    let fields = [
-        Value::UInt64(1),
-        Value::UInt64(1),
-        Value::UInt64(0x1000),
-        Value::UInt32(256),
-        Value::UInt32(0x0600_0001),
-        Value::UInt32(8),
-        Value::string16("Type"),
-        Value::string16(name),
-        Value::string16("void ()"),
-        Value::UInt16(0),
-    ];
-    Event {
-        metadata_id: kind,
-        sequence,
-        thread: 1,
-        capture_thread: 1,
-        timestamp,
-        payload: payload(&fields),
-        ..Event::default()
-    }
+/// Adds an event of the method of 256 bytes at 0x1000.
+fn method(recording: &mut Recording, kind: Kind, time: u64, name: &str) {
+    recording.at(time).thread(1).event(kind, &Method::new(0x1000, "Type", name).verbose());
 }
 
 fn read(recording: &[u8], options: Options) -> (Profile, Omissions) {
@@ -100,28 +59,15 @@ fn file_order_is_enough(recording: &[u8]) -> bool {
     builder.finish(events.info()).is_ok()
 }
 
-fn block(events: impl IntoIterator<Item = Event>) -> EventBlock {
-    let mut block = EventBlock::v4();
-    for event in events {
-        block.event(&event);
-    }
-    block
-}
-
 #[test]
 fn code_in_the_place_of_other_code_keeps_its_name() {
-    let mut trace = trace();
-    trace.stack_block(1, &[stack_bytes(&[0x1010], 8)]);
-    trace.event_block(&block([
-        method(LOAD, 1, 5, "Before"),
-        sample(2, 10, 7, 1),
-        sample(3, 110, 7, 1),
-        method(UNLOAD, 4, 200, "Before"),
-        method(LOAD, 5, 210, "After"),
-        sample(6, 310, 7, 1),
-        sample(7, 1310, 7, 1),
-    ]));
-    let recording = trace.finish();
+    let mut recording = recording(&[&[0x1010]]);
+    method(&mut recording, LOAD, 5, "Before");
+    sample(&mut recording, &[(10, 7), (110, 7)]);
+    method(&mut recording, UNLOAD, 200, "Before");
+    method(&mut recording, LOAD, 210, "After");
+    sample(&mut recording, &[(310, 7), (1310, 7)]);
+    let recording = recording.bytes();
     assert!(!file_order_is_enough(&recording));
     let (profile, missing) = read(&recording, Options::new(Metric::Wall).with_kinds(false));
     let expected = [("Before()".to_owned(), 300), ("After()".to_owned(), 1000)];
@@ -143,10 +89,10 @@ fn code_in_the_place_of_other_code_keeps_its_name() {
 
 #[test]
 fn a_recording_that_file_order_does_for_is_read_once() {
-    let mut trace = trace();
-    trace.stack_block(1, &[stack_bytes(&[0x1010], 8)]);
-    trace.event_block(&block([method(LOAD, 1, 5, "Only"), sample(2, 10, 7, 1), sample(3, 110, 7, 1)]));
-    let recording = trace.finish();
+    let mut recording = recording(&[&[0x1010]]);
+    method(&mut recording, LOAD, 5, "Only");
+    sample(&mut recording, &[(10, 7), (110, 7)]);
+    let recording = recording.bytes();
     assert_eq!(read_as_file(&recording), (vec![("Only()".to_owned(), 100)], 1));
 }
 
@@ -171,22 +117,12 @@ fn exclusive_weights(profile: &Profile) -> Vec<(String, u64)> {
 /// A thread without managed frames is not sampled: its previous stack does not show its work.
 #[test]
 fn a_thread_that_the_sampler_no_longer_finds_is_idle() {
-    let mut trace = trace();
-    trace.stack_block(1, &[stack_bytes(&[0x1010], 8)]);
-    trace.event_block(&block([
-        method(LOAD, 1, 5, "Only"),
-        sample(2, 10, 7, 1),
-        sample(3, 11, 8, 1),
-        sample(4, 20, 7, 1),
-        sample(5, 21, 8, 1),
-        // Thread 8 is gone in the rounds at 30 and 40, and back in that at 50.
-        sample(6, 30, 7, 1),
-        sample(7, 40, 7, 1),
-        sample(8, 50, 7, 1),
-        sample(9, 51, 8, 1),
-        sample(10, 60, 7, 1),
-    ]));
-    let recording = trace.finish();
+    let mut recording = recording(&[&[0x1010]]);
+    method(&mut recording, LOAD, 5, "Only");
+    // Thread 8 is gone in the rounds at 30 and 40, and back in that at 50.
+    let rounds = [(10, 7), (11, 8), (20, 7), (21, 8), (30, 7), (40, 7), (50, 7), (51, 8), (60, 7)];
+    sample(&mut recording, &rounds);
+    let recording = recording.bytes();
     let all = Options::new(Metric::Wall).with_kinds(false);
     let dotnet_trace = read(&recording, all.clone()).0;
     assert_eq!((dotnet_trace.total(), dotnet_trace.idle()), (50 + 40, 0));
@@ -209,15 +145,14 @@ fn a_thread_that_the_sampler_no_longer_finds_is_idle() {
 #[test]
 fn stacks_without_end_are_cut_and_that_is_said() {
     const FRAMES: u64 = 300_000;
-    const SAMPLES: u32 = 20_000;
-    let mut trace = trace();
+    const SAMPLES: u64 = 20_000;
     let stack: Vec<u64> = (0..FRAMES).map(|frame| 0x10_0000 + 16 * frame).collect();
-    trace.stack_block(1, &[stack_bytes(&stack, 8)]);
-    trace.event_block(&block((1..=SAMPLES).map(|number| sample(number, u64::from(number) * 1000, 7, 1))));
-    let recording = trace.finish();
+    let mut recording = recording(&[&stack]);
+    (1..=SAMPLES).for_each(|number| sample(&mut recording, &[(number * 1000, 7)]));
+    let recording = recording.bytes();
     assert!(file_order_is_enough(&recording));
     let (profile, missing) = read(&recording, Options::new(Metric::Wall));
-    assert_eq!(profile.total(), u64::from(SAMPLES - 1) * 1000);
+    assert_eq!(profile.total(), (SAMPLES - 1) * 1000);
     assert_eq!(missing.frames, FRAMES - 1024);
     assert_eq!(profile.stacks.len(), 1025, "and the kind of time");
     let options = WriteOptions::new("deep", "tests").with_by_thread(true);
@@ -230,12 +165,10 @@ fn stacks_without_end_are_cut_and_that_is_said() {
 
 #[test]
 fn blocks_may_come_in_any_order() {
-    let mut trace = trace();
-    trace.stack_block(1, &[stack_bytes(&[0x5000], 8), stack_bytes(&[0x6000], 8)]);
-    let other = |event: Event| Event { capture_thread: 2, ..event };
-    trace.event_block(&block([sample(1, 5_000, 7, 1), sample(2, 9_000, 7, 2)]));
-    trace.event_block(&block([other(sample(1, 1_000, 7, 2)), other(sample(2, 6_000, 8, 1))]));
-    let recording = trace.finish();
+    let mut recording = recording(&[&[0x5000], &[0x6000]]);
+    recording.thread(7).at(5_000).sample(1, MANAGED).at(9_000).sample(2, MANAGED).block().written_by(2);
+    recording.at(1_000).sample(2, MANAGED).thread(8).at(6_000).sample(1, MANAGED);
+    let recording = recording.bytes();
     assert!(!file_order_is_enough(&recording));
     let (profile, _) = read(&recording, Options::new(Metric::Wall));
     assert_eq!(profile.total(), 8_000);
@@ -245,38 +178,14 @@ fn blocks_may_come_in_any_order() {
     assert!(profile.threads[1].track.is_none(), "one sample makes no time");
 }
 
-/// An allocation that represents a number of bytes.
-fn allocation(sequence: u32, thread: u64, bytes: u64, type_name: &str) -> Event {
-    let fields = [
-        Value::UInt32(0),
-        Value::UInt32(0),
-        Value::UInt16(0),
-        Value::UInt64(bytes),
-        Value::UInt64(0),
-        Value::string16(type_name),
-        Value::UInt32(0),
-        Value::UInt64(0),
-        Value::UInt64(24),
-    ];
-    Event {
-        metadata_id: ALLOCATION,
-        sequence,
-        thread,
-        capture_thread: thread,
-        timestamp: u64::from(sequence) * 1_000_000,
-        payload: payload(&fields),
-        ..Event::default()
-    }
-}
-
 #[test]
 fn sums_that_no_number_can_hold_saturate() {
-    let mut trace = trace();
-    let events =
-        (1..=300).map(|number| allocation(number, 7 + u64::from(number % 20), u64::MAX / 3, "App.Type"));
-    let events = events.chain([allocation(301, 7, 1, "App.Small")]);
-    trace.event_block(&block(events));
-    let recording = trace.finish();
+    let mut recording = Recording::new();
+    for number in 1..=300 {
+        recording.thread(7 + number % 20).at(number * 1_000_000).allocation(u64::MAX / 3, "App.Type");
+    }
+    recording.thread(7).at(301_000_000).allocation(1, "App.Small");
+    let recording = recording.bytes();
     let (profile, _) = read(&recording, Options::new(Metric::Alloc));
     assert_eq!((profile.total(), profile.samples()), (u64::MAX, 301));
     for row in top(&profile) {
@@ -319,11 +228,12 @@ impl std::io::Write for Calls {
 
 #[test]
 fn a_file_is_written_in_large_pieces() {
-    let mut trace = trace();
-    trace.stack_block(1, &[stack_bytes(&[0x1010, 0x2020, 0x3030], 8)]);
-    let samples = (0..2000).map(|n| sample(n + 1, u64::from(n) * 3_000_000, u64::from(n % 5), 1 - n % 2));
-    trace.event_block(&block(samples));
-    let (profile, _) = read(&trace.finish(), Options::new(Metric::Wall).with_kinds(false));
+    let mut recording = recording(&[&[0x1010, 0x2020, 0x3030]]);
+    for number in 0..2000 {
+        let stack = u32::from(number % 2 == 0);
+        recording.at(number * 3_000_000).thread(number % 5).sample(stack, MANAGED);
+    }
+    let (profile, _) = read(&recording.bytes(), Options::new(Metric::Wall).with_kinds(false));
     for format in FORMATS {
         let mut out = Calls::default();
         nettrace_export::write(&profile, format, WriteOptions::default(), &mut out).expect("counting");

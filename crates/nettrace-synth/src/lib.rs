@@ -23,7 +23,8 @@
 //! - [`Event`] and [`EventBlock`]: event rows, with headers compressed as the runtime does it or otherwise;
 //! - [`stack_block`], [`v6::ThreadRow`], [`v6::Label`] and so on: the content of the other blocks;
 //! - the four `Trace` writers, which put blocks into a stream. All have `raw`, which writes bytes as they
-//!   are.
+//!   are;
+//! - [`clr`]: well-formed recordings of the runtime's own events, by what they mean.
 //!
 //! ```
 //! use nettrace_synth::{nettrace, payload, Event, EventBlock, Field, Metadata, TraceHeader, Type, Value};
@@ -60,6 +61,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+pub mod clr;
 mod event;
 mod event_block;
 mod metadata;

@@ -22,18 +22,10 @@ pub struct Symbolizer<'m> {
 /// The code at an address. Prints as the name, or as the address without one.
 ///
 /// ```
-/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
-/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
-/// # let loaded = Metadata { id: 1, provider, event_id: 143, version: 1, ..Metadata::default() };
-/// # let numbers = [Value::UInt64(1), Value::UInt64(2), Value::UInt64(0x1000), Value::UInt32(0x100)];
-/// # let names = ["Shop.Cart", "Pay", "instance void  (int32)"].map(Value::string16);
-/// # let flags = [Value::UInt32(0x0600_0001), Value::UInt32(1)];
-/// # let payload = payload(&[&numbers[..], &flags, &names, &[Value::UInt16(0)]].concat());
-/// # let mut block = EventBlock::v4();
-/// # block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 5, payload, ..Event::default() });
-/// # let mut trace = Trace::new(&TraceHeader::default());
-/// # trace.metadata_block(&[loaded]).event_block(&block);
-/// # let recording = trace.finish();
+/// # use nettrace_synth::clr::{Method, Recording};
+/// # let signature = "instance void  (int32)";
+/// # let pay = Method { signature, ..Method::new(0x1000, "Shop.Cart", "Pay") };
+/// # let recording = Recording::new().at(5).method(&pay).bytes();
 /// # let mut code = clr_events::CodeMap::default();
 /// # nettrace::SliceReader::new(&recording)?.for_each(|event| code.add(&event))?;
 /// # let (symbolizer, time) = (code.symbolizer(), nettrace::Ticks(9));

@@ -1,14 +1,15 @@
 //! The IL of code: the owner of a map, and its content.
 
+use clr_events::CodeMap;
 use clr_events::code::Code;
-use clr_events::{CodeMap, Provider};
 use nettrace::{SliceReader, Ticks};
 use nettrace_synth::Value;
+use nettrace_synth::clr::Kind;
 
-use crate::recording::{Kind, LOAD, RUNDOWN, Recording, UNLOAD};
+use crate::recording::{LOAD, RUNDOWN, Recording, UNLOAD};
 
-const MAP: Kind = (Provider::Runtime, 190, 1);
-const MAP_AT_END: Kind = (Provider::Rundown, 150, 1);
+const MAP: Kind = Kind::runtime(190, 1);
+const MAP_AT_END: Kind = Kind::rundown(150, 1);
 
 const NO_MAPPING: u32 = u32::MAX;
 const PROLOG: u32 = u32::MAX - 1;

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::program::{Running, dipc, run};
-use crate::runtime::{Runtime, mcp_server, program_of_10};
+use crate::runtime::{Runtime, mcp_server, on_runtimes, program_of_10};
 use crate::streamed_dump::trace_a_crash;
 use crate::workload::{Target, Workload, crash};
 
@@ -325,43 +325,26 @@ fn check_stacks(pid: &str, core: &str) {
     assert_eq!(found, expected);
 }
 
-#[test]
-fn the_heap_of_a_core_is_that_of_a_gcdump() {
-    check_heap(Runtime::Net9_0, &[]);
+fn heap_and_stacks_of_a_core_match_the_runtime(runtime: Runtime) {
+    check_heap(runtime, &[]);
 }
 
-#[test]
-fn the_heap_of_a_server_core_is_that_of_a_gcdump() {
-    check_heap(Runtime::Net9_0, &[("DOTNET_gcServer", "1"), ("DOTNET_GCHeapCount", "2")]);
+on_runtimes!(heap_and_stacks_of_a_core_match_the_runtime: net_3_1, net_8_0, net_9_0);
+
+fn heap_and_stacks_of_a_server_match_the_runtime(runtime: Runtime) {
+    check_heap(runtime, &[("DOTNET_gcServer", "1"), ("DOTNET_GCHeapCount", "2")]);
 }
 
-#[test]
-fn heap_and_stacks_of_net_core_3_1_match_the_runtime() {
-    check_heap(Runtime::Net3_1, &[]);
-}
+on_runtimes!(heap_and_stacks_of_a_server_match_the_runtime: net_8_0, net_9_0);
 
-#[test]
-fn heap_and_stacks_of_net_8_match_the_runtime() {
-    check_heap(Runtime::Net8_0, &[]);
-}
+on_runtimes!(the_exception_that_ended_a_program_is_in_its_core: net_3_1, net_9_0);
 
-#[test]
-fn heap_and_stacks_of_a_net_8_server_match_the_runtime() {
-    check_heap(Runtime::Net8_0, &[("DOTNET_gcServer", "1"), ("DOTNET_GCHeapCount", "2")]);
-}
-
-#[test]
-fn the_exception_that_ended_a_program_is_in_its_core() {
-    check_exception(Runtime::Net9_0, "DOTNET", &serde_json::json!("System.InvalidOperationException"));
-}
-
-#[test]
-fn the_exception_that_ended_a_program_of_net_core_3_1_is_in_its_core() {
-    // Its dump lacks the metadata of the framework, which has the type's name.
-    check_exception(Runtime::Net3_1, "COMPlus", &Value::Null);
-}
-
-fn check_exception(runtime: Runtime, prefix: &str, type_name: &Value) {
+fn the_exception_that_ended_a_program_is_in_its_core(runtime: Runtime) {
+    let (prefix, type_name) = match runtime {
+        // Its dump lacks the metadata of the framework, which has the type's name.
+        Runtime::Net3_1 => ("COMPlus", Value::Null),
+        _ => ("DOTNET", "System.InvalidOperationException".into()),
+    };
     let Some(mut program) = runtime.program("crash/crash.dll") else { return };
     let folder = tempfile::tempdir().unwrap();
     let core = folder.path().join("core");
@@ -372,7 +355,7 @@ fn check_exception(runtime: Runtime, prefix: &str, type_name: &Value) {
     let core = core.to_str().unwrap();
     let report = run(["dump", "analyze", core, "exceptions", "--format", "json"]).with_code(0).json();
     let exception = &report["exceptions"][0]["chain"][0];
-    assert_eq!(&exception["type"], type_name);
+    assert_eq!(exception["type"], type_name);
     assert_eq!(exception["message"], "the last straw");
     assert_eq!(exception["hresult"], "0x80131509");
     let frames: Vec<_> =
@@ -662,18 +645,10 @@ fn program_methods(stacks: &Value) -> BTreeSet<Vec<String>> {
     methods.map(Iterator::collect).filter(|methods: &Vec<_>| !methods.is_empty()).collect()
 }
 
-#[test]
-fn a_program_of_native_aot_is_read_with_the_names_of_its_own() {
-    check_native_aot(Runtime::NativeAot9);
-}
-
-#[test]
-fn a_program_of_native_aot_8_is_read_with_the_names_of_its_own() {
-    check_native_aot(Runtime::NativeAot8);
-}
+on_runtimes!(a_program_of_native_aot_is_read_with_the_names_of_its_own: nativeaot_8, nativeaot_9);
 
 /// Its symbols were removed, and its runtime sends no heap: what is known is what its source does.
-fn check_native_aot(runtime: Runtime) {
+fn a_program_of_native_aot_is_read_with_the_names_of_its_own(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.run("keep 1000");
     workload.run("park");
@@ -715,18 +690,10 @@ fn check_native_aot(runtime: Runtime) {
     run(["dump", "analyze", &core, "locks"]).with_code(1).assert_error_names(&["monitors are not known"]);
 }
 
-#[test]
-fn the_exception_that_ended_a_program_of_native_aot_is_in_its_core() {
-    check_native_aot_exception(Runtime::NativeAot9);
-}
-
-#[test]
-fn the_exception_that_ended_a_program_of_native_aot_8_is_in_its_core() {
-    check_native_aot_exception(Runtime::NativeAot8);
-}
+on_runtimes!(the_exception_that_ended_a_program_of_native_aot_is_in_its_core: nativeaot_8, nativeaot_9);
 
 /// Compared with what the runtime itself writes: the same frames in the same order.
-fn check_native_aot_exception(runtime: Runtime) {
+fn the_exception_that_ended_a_program_of_native_aot_is_in_its_core(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.nettrace");

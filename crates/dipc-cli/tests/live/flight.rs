@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::program::{Finished, Running, Stat, dipc, run, stat};
-use crate::runtime::{Runtime, on_each_runtime};
+use crate::runtime::{Runtime, on_each_runtime, on_runtimes};
 use crate::workload::{McpServer, Target, WebServer, Workload, await_providers};
 
 on_each_runtime!(
@@ -296,7 +296,7 @@ fn a_crash_is_described_in_a_companion_of_its_snapshot() {
 
 /// `cpu-usage` is an EventCounter; 9.0 and later have a Meter of the same provider beside it, with other
 /// names.
-fn a_counter_leaves_a_snapshot(pid: u32) {
+fn check_counter(pid: u32) {
     for condition in
         ["counter System.Runtime/cpu-usage >= 0", r"counter EventCounters\System.Runtime/cpu-usage >= 0"]
     {
@@ -317,22 +317,17 @@ fn a_counter_leaves_a_snapshot(pid: u32) {
     );
 }
 
-#[test]
-fn a_counter_of_net3_leaves_a_snapshot() {
-    let Some(workload) = Workload::start(Runtime::Net3_1) else { return };
-    a_counter_leaves_a_snapshot(workload.pid());
+fn a_counter_leaves_a_snapshot(runtime: Runtime) {
+    let Some(workload) = Workload::start(runtime) else { return };
+    check_counter(workload.pid());
 }
 
-#[test]
-fn a_counter_of_net9_leaves_a_snapshot() {
-    let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
-    a_counter_leaves_a_snapshot(workload.pid());
-}
+on_runtimes!(a_counter_leaves_a_snapshot: net_3_1, net_9_0);
 
 #[test]
 fn a_counter_of_net10_leaves_a_snapshot() {
     let Some(server) = McpServer::start() else { return };
-    a_counter_leaves_a_snapshot(server.pid());
+    check_counter(server.pid());
 }
 
 #[test]
@@ -347,11 +342,11 @@ fn fail_fast_leaves_its_last_seconds() {
 
 /// The exception itself may be missing: runtimes send what they have ten times a second, and a crash takes
 /// the last of it along.
-#[test]
-fn an_unhandled_exception_leaves_its_last_seconds() {
-    crashed(Runtime::Net9_0, "unhandled", None);
-    crashed(Runtime::Net8_0, "unhandled", None);
+fn an_unhandled_exception_leaves_its_last_seconds(runtime: Runtime) {
+    crashed(runtime, "unhandled", None);
 }
+
+on_runtimes!(an_unhandled_exception_leaves_its_last_seconds: net_8_0, net_9_0);
 
 #[test]
 fn a_stack_overflow_leaves_its_last_seconds() {

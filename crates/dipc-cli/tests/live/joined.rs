@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::bad_files::recording;
 use crate::program::run;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, on_runtimes};
 use crate::workload::Workload;
 
 /// Nanoseconds by stack, root first.
@@ -155,35 +155,9 @@ fn a_recording_of_net_core_3_1_says_if_it_does_not_tell_who_awaits() {
     }
 }
 
-#[test]
-fn stacks_of_tasks_go_on_where_they_were_created_on_net_3_1() {
-    stacks_of_tasks_go_on_where_they_were_created(Runtime::Net3_1);
-}
+on_runtimes!(stacks_of_tasks_go_on_where_they_were_created: net_3_1, net_8_0, net_9_0);
 
-#[test]
-fn stacks_of_tasks_go_on_where_they_were_created_on_net_8_0() {
-    stacks_of_tasks_go_on_where_they_were_created(Runtime::Net8_0);
-}
-
-#[test]
-fn stacks_of_tasks_go_on_where_they_were_created_on_net_9_0() {
-    stacks_of_tasks_go_on_where_they_were_created(Runtime::Net9_0);
-}
-
-#[test]
-fn requests_and_tasks_have_their_time_on_net_3_1() {
-    requests_and_tasks_have_their_time(Runtime::Net3_1);
-}
-
-#[test]
-fn requests_and_tasks_have_their_time_on_net_8_0() {
-    requests_and_tasks_have_their_time(Runtime::Net8_0);
-}
-
-#[test]
-fn requests_and_tasks_have_their_time_on_net_9_0() {
-    requests_and_tasks_have_their_time(Runtime::Net9_0);
-}
+on_runtimes!(requests_and_tasks_have_their_time: net_3_1, net_8_0, net_9_0);
 
 #[test]
 fn a_recording_without_tasks_or_requests_says_how_to_record_them() {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::program::run;
-use crate::runtime::{Runtime, program_of_10};
+use crate::runtime::{Runtime, on_runtimes, program_of_10};
 use crate::workload::Target;
 
 fn view(source: &[&str], arguments: &[&str]) -> Value {
@@ -79,25 +79,12 @@ fn check(target: &Target, third: &str, has_unloadable: bool) {
     assert!(methods.windows(3).any(|of| of == expected), "{methods:?}");
 }
 
-fn check_on(runtime: Runtime) {
+fn types_that_were_made_in_memory_have_names_fields_and_methods(runtime: Runtime) {
     let Some(program) = runtime.program("made/made.dll") else { return };
     check(&Target::start(program), "^Made.First.Inner$", true);
 }
 
-#[test]
-fn types_that_were_made_in_memory_have_names_fields_and_methods() {
-    check_on(Runtime::Net9_0);
-}
-
-#[test]
-fn types_that_were_made_in_memory_have_names_fields_and_methods_on_net_8() {
-    check_on(Runtime::Net8_0);
-}
-
-#[test]
-fn types_that_were_made_in_memory_have_names_fields_and_methods_on_net_core_3_1() {
-    check_on(Runtime::Net3_1);
-}
+on_runtimes!(types_that_were_made_in_memory_have_names_fields_and_methods: net_3_1, net_8_0, net_9_0);
 
 #[test]
 fn types_that_were_made_in_memory_have_names_fields_and_methods_on_net_10() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::program::run;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, on_runtimes};
 use crate::workload::{Target, crash};
 
 /// The overview of a program that has crashed, as text and as JSON.
@@ -145,7 +145,7 @@ fn a_dump_that_does_not_say_which_thread_died_is_said_to_be_so() {
 }
 
 /// Two threads allocate, and a third one collects without a pause: most dumps are taken while objects move.
-fn check_collection(runtime: Runtime) {
+fn a_core_taken_during_a_collection_has_threads_and_the_intact_heap(runtime: Runtime) {
     let Some(mut program) = runtime.program("nested/nested.dll") else { return };
     program.arg("allocate");
     let mut target = Target::start(program);
@@ -189,20 +189,7 @@ fn check_collection(runtime: Runtime) {
     }
 }
 
-#[test]
-fn a_core_taken_during_a_collection_has_threads_and_the_intact_heap() {
-    check_collection(Runtime::Net9_0);
-}
-
-#[test]
-fn a_net_8_core_taken_during_a_collection_has_threads_and_the_intact_heap() {
-    check_collection(Runtime::Net8_0);
-}
-
-#[test]
-fn a_net_core_3_1_core_taken_during_a_collection_has_threads_and_the_intact_heap() {
-    check_collection(Runtime::Net3_1);
-}
+on_runtimes!(a_core_taken_during_a_collection_has_threads_and_the_intact_heap: net_3_1, net_8_0, net_9_0);
 
 #[test]
 fn a_type_that_was_made_in_memory_has_its_name() {

@@ -18,7 +18,7 @@ use prost::Message as _;
 
 use crate::bad_files::recording;
 use crate::program::run;
-use crate::runtime::{Runtime, say_not_run};
+use crate::runtime::{Runtime, on_runtimes, say_not_run};
 use crate::workload::Workload;
 
 /// A request's head and body.
@@ -265,7 +265,7 @@ fn processes_of_which_nothing_is_sent_are_a_failure() {
     assert!(requests.try_recv().is_err());
 }
 
-fn a_process_is_profiled_again_and_again(runtime: Runtime, sampler: &str) {
+fn check_profiles(runtime: Runtime, sampler: &str) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     // Samples of a busy machine would be of the JIT compiler only.
     workload.run("spin 300");
@@ -322,20 +322,15 @@ fn a_program_without_dotnet_is_profiled_by_the_kernel() {
 /// Its runtime has no sampler.
 #[test]
 fn the_kernel_profiles_nativeaot_again_and_again() {
-    a_process_is_profiled_again_and_again(Runtime::NativeAot9, "kernel");
+    check_profiles(Runtime::NativeAot9, "kernel");
 }
 
-#[test]
-fn a_process_is_profiled_again_and_again_on_net_3_1() {
-    a_process_is_profiled_again_and_again(Runtime::Net3_1, "runtime");
-    a_process_is_profiled_again_and_again(Runtime::Net3_1, "kernel");
+fn a_process_is_profiled_again_and_again(runtime: Runtime) {
+    check_profiles(runtime, "runtime");
+    check_profiles(runtime, "kernel");
 }
 
-#[test]
-fn a_process_is_profiled_again_and_again_on_net_9_0() {
-    a_process_is_profiled_again_and_again(Runtime::Net9_0, "runtime");
-    a_process_is_profiled_again_and_again(Runtime::Net9_0, "kernel");
-}
+on_runtimes!(a_process_is_profiled_again_and_again: net_3_1, net_9_0);
 
 fn several_processes_are_profiled_at_the_same_time(runtime: Runtime) {
     let Some(mut one) = Workload::start(runtime) else { return };
@@ -362,7 +357,4 @@ fn several_processes_are_profiled_at_the_same_time(runtime: Runtime) {
     assert_eq!(profiled, pids.into_iter().collect());
 }
 
-#[test]
-fn several_processes_are_profiled_at_the_same_time_on_net_9_0() {
-    several_processes_are_profiled_at_the_same_time(Runtime::Net9_0);
-}
+on_runtimes!(several_processes_are_profiled_at_the_same_time: net_9_0);

@@ -40,6 +40,18 @@ impl Runtime {
         }
     }
 
+    /// The runtime by which a test is named.
+    pub(crate) fn named(test: &str) -> Self {
+        match test {
+            "nativeaot_8" => Self::NativeAot8,
+            "nativeaot_9" => Self::NativeAot9,
+            "net_3_1" => Self::Net3_1,
+            "net_8_0" => Self::Net8_0,
+            "net_9_0" => Self::Net9_0,
+            _ => panic!("no runtime {test}"),
+        }
+    }
+
     /// Returns true if the runtime's own counters are instruments of a Meter, too: from .NET 9 on.
     pub(crate) fn has_runtime_meter(self) -> bool {
         matches!(self, Self::NativeAot9 | Self::Net9_0)
@@ -143,32 +155,26 @@ pub(crate) fn say_not_run(why: &str) {
     let _ = writeln!(io::stderr(), "!!! NOT RUN {test}: {why}");
 }
 
-/// Makes a test of each runtime from one function that takes a [`Runtime`].
+/// Makes a test of each runtime from each function, which takes a [`Runtime`].
 macro_rules! on_each_runtime {
-    ($($name:ident),+ $(,)?) => { $(
-        mod $name {
-            use crate::runtime::Runtime;
-
-            #[test]
-            fn nativeaot_9() {
-                super::$name(Runtime::NativeAot9);
-            }
-
-            #[test]
-            fn net_3_1() {
-                super::$name(Runtime::Net3_1);
-            }
-
-            #[test]
-            fn net_8_0() {
-                super::$name(Runtime::Net8_0);
-            }
-
-            #[test]
-            fn net_9_0() {
-                super::$name(Runtime::Net9_0);
-            }
-        }
-    )+ };
+    ($($name:ident),+ $(,)?) => {
+        $( crate::runtime::on_runtimes!($name: nativeaot_9, net_3_1, net_8_0, net_9_0); )+
+    };
 }
 pub(crate) use on_each_runtime;
+
+/// Makes a test of each of these runtimes from one function that takes a [`Runtime`].
+macro_rules! on_runtimes {
+    ($name:ident: $($runtime:ident),+ $(,)?) => {
+        mod $name {
+            use crate::runtime::Runtime;
+            $(
+                #[test]
+                fn $runtime() {
+                    super::$name(Runtime::named(stringify!($runtime)));
+                }
+            )+
+        }
+    };
+}
+pub(crate) use on_runtimes;

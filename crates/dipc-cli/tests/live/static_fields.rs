@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::program::run;
-use crate::runtime::{Runtime, program_of_10};
+use crate::runtime::{Runtime, on_runtimes, program_of_10};
 use crate::workload::Target;
 
 /// The fields of all threads. There are no objects of the generic types.
@@ -121,25 +121,12 @@ fn check(target: &Target) {
     }
 }
 
-fn check_on(runtime: Runtime) {
+fn static_fields_of_threads_and_of_generic_types_have_their_values(runtime: Runtime) {
     let Some(program) = runtime.program("statics/statics.dll") else { return };
     check(&Target::start(program));
 }
 
-#[test]
-fn static_fields_of_threads_and_of_generic_types_have_their_values() {
-    check_on(Runtime::Net9_0);
-}
-
-#[test]
-fn static_fields_of_threads_and_of_generic_types_have_their_values_on_net_8() {
-    check_on(Runtime::Net8_0);
-}
-
-#[test]
-fn static_fields_of_threads_and_of_generic_types_have_their_values_on_net_core_3_1() {
-    check_on(Runtime::Net3_1);
-}
+on_runtimes!(static_fields_of_threads_and_of_generic_types_have_their_values: net_3_1, net_8_0, net_9_0);
 
 #[test]
 fn static_fields_of_threads_and_of_generic_types_have_their_values_on_net_10() {

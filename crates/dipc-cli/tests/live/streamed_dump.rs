@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::program::{Finished, Running, dipc, run};
-use crate::runtime::{Runtime, program_of_10};
+use crate::runtime::{Runtime, on_runtimes, program_of_10};
 use crate::workload::{Target, Workload};
 
 const VIEWS: [&str; 6] = ["threads", "stacks", "exceptions", "heap", "locks", "modules"];
@@ -219,17 +219,9 @@ pub(crate) fn trace_a_crash(pid: u32, output: &Path, crash: impl FnOnce()) -> Fi
     finished
 }
 
-#[test]
-fn a_crashed_running_program_leaves_its_core_next_to_the_snapshot() {
-    check_crash(Runtime::Net9_0);
-}
+on_runtimes!(a_crashed_running_program_leaves_its_core_next_to_the_snapshot: net_8_0, net_9_0);
 
-#[test]
-fn a_crashed_running_program_of_net_8_leaves_its_core_next_to_the_snapshot() {
-    check_crash(Runtime::Net8_0);
-}
-
-fn check_crash(runtime: Runtime) {
+fn a_crashed_running_program_leaves_its_core_next_to_the_snapshot(runtime: Runtime) {
     let Some(mut program) = runtime.program("crash/crash.dll") else { return };
     program.arg("unhandled").env("DOTNET_DbgEnableMiniDump", "0");
     let mut target = Target::start(program);

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::program::run;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, on_runtimes};
 use crate::workload::Target;
 
 fn view(pid: &str, arguments: &[&str]) -> Value {
@@ -18,7 +18,7 @@ fn field(object: &Value, name: &str) -> Value {
         .clone()
 }
 
-fn check(runtime: Runtime) {
+fn structures_have_their_values(runtime: Runtime) {
     let Some(program) = runtime.program("structures/structures.dll") else { return };
     let target = Target::start(program);
     assert!(target.line().starts_with("ready"));
@@ -66,12 +66,4 @@ fn check(runtime: Runtime) {
     assert_eq!(texts, ["\\uD800!?", "\\uD801!?", "\u{fffd}!?"]);
 }
 
-#[test]
-fn structures_have_their_values_on_net_9() {
-    check(Runtime::Net9_0);
-}
-
-#[test]
-fn structures_have_their_values_on_net_core_3_1() {
-    check(Runtime::Net3_1);
-}
+on_runtimes!(structures_have_their_values: net_3_1, net_9_0);

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+use nettrace_synth::clr::{MANAGED, Method, Recording};
 
 use crate::browser::Browser;
 use crate::dipc;
@@ -16,66 +15,22 @@ const NAME: &str = "</script><script>globalThis.wasRun=1</script><img src=x oner
 /// A thread with two samples in a method of that name, which throws an exception of that type and with that
 /// message.
 fn recording() -> Vec<u8> {
-    let mut trace = Trace::new(&TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() });
-    let kind = |id, provider: &str, event_id, version| Metadata {
-        id,
-        provider: provider.into(),
-        event_id,
-        version,
-        ..Metadata::default()
-    };
-    trace.metadata_block(&[
-        kind(1, "Microsoft-Windows-DotNETRuntime", 143, 1),
-        kind(2, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
-        kind(3, "Microsoft-Windows-DotNETRuntime", 80, 1),
-    ]);
-    trace.stack_block(1, &[stack_bytes(&[0x1008], 8)]);
-    let method = [
-        Value::UInt64(1),
-        Value::UInt64(1),
-        Value::UInt64(0x1000),
-        Value::UInt32(16),
-        Value::UInt32(0x0600_0001),
-        Value::UInt32(1),
-        Value::string16(NAME),
-        Value::string16(NAME),
-        Value::string16(""),
-        Value::UInt16(0),
-    ];
-    let thrown = [
-        Value::string16(NAME),
-        Value::string16(NAME),
-        Value::UInt64(0),
-        Value::UInt32(0),
-        Value::UInt16(0),
-        Value::UInt16(0),
-    ];
-    let mut block = EventBlock::v4();
-    for (number, metadata_id, values) in
-        [(1, 1, &method[..]), (2, 2, &[Value::UInt32(2)]), (3, 3, &thrown), (4, 2, &[Value::UInt32(2)])]
-    {
-        block.event(&Event {
-            metadata_id,
-            sequence: number,
-            thread: 7,
-            capture_thread: 7,
-            stack_id: 1,
-            timestamp: u64::from(number) * 5_000_000,
-            payload: with_half_pairs(payload(values)),
-            ..Event::default()
-        });
-    }
-    trace.event_block(&block);
-    trace.finish()
+    let mut recording = Recording::new();
+    recording.stacks(&[&[0x1008]]).thread(7);
+    recording.at(5_000_000).method(&Method { signature: "", ..Method::new(0x1000, NAME, NAME) });
+    with_half_pairs(&mut recording.last().payload);
+    recording.at(10_000_000).sample(1, MANAGED);
+    recording.at(15_000_000).exception(NAME, NAME).on(1);
+    with_half_pairs(&mut recording.last().payload);
+    recording.at(20_000_000).sample(1, MANAGED).bytes()
 }
 
 /// Puts half of a surrogate pair in the place of [`HALF`].
-fn with_half_pairs(mut payload: Vec<u8>) -> Vec<u8> {
+fn with_half_pairs(payload: &mut [u8]) {
     let half = u16::try_from(u32::from(HALF)).unwrap().to_le_bytes();
     while let Some(at) = payload.windows(2).position(|bytes| bytes == half) {
         payload[at..at + 2].copy_from_slice(&0xd800_u16.to_le_bytes());
     }
-    payload
 }
 
 /// Replaces a name in a file by another one of its length.

@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
+use nettrace_synth::clr::{Kind, Recording};
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace as v4};
 use tempfile::TempDir;
 
 const THREADS: u64 = 40;
@@ -159,31 +160,17 @@ fn statistics_are_the_same() {
 /// Events of the garbage collector that have their names in their payloads: more names than are counted
 /// apart, in an order in which each part of the recording has others.
 fn of_many_names() -> Vec<u8> {
-    let mut trace = v4::Trace::new(&TraceHeader::default());
-    let provider = "Microsoft-Windows-DotNETRuntime".into();
-    trace.metadata_block(&[Metadata { id: 1, provider, event_id: 39, ..Metadata::default() }]);
-    let mut sequence = 0;
-    for block_number in 0..40 {
-        let mut block = EventBlock::v4();
+    let mut recording = Recording::new();
+    for block in 0..40 {
         for number in 0..256 {
-            sequence += 1;
             // The second half has the names of the first, from the last to the first.
-            let name = (256 * block_number + number).min(10_239 - 256 * block_number - number);
-            let name = format!("Name{name}\0");
-            let mut payload: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
-            payload.extend([0; 100]);
-            block.event(&Event {
-                metadata_id: 1,
-                sequence,
-                thread: 1,
-                capture_thread: 1,
-                payload,
-                ..Event::default()
-            });
+            let name = (256 * block + number).min(10_239 - 256 * block - number);
+            let values = [Value::string16(&format!("Name{name}")), Value::Raw(vec![0; 100])];
+            recording.event(Kind::runtime(39, 0), &values);
         }
-        trace.event_block(&block);
+        recording.block();
     }
-    trace.finish()
+    recording.bytes()
 }
 
 #[test]

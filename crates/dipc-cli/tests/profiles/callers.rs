@@ -4,11 +4,10 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value as Field, payload, stack_bytes};
+use nettrace_synth::clr::{Method, Recording};
 use serde_json::Value;
 
-use crate::{dipc, json, method_and_sample, method_load, printed, recording};
+use crate::{dipc, json, printed, recording};
 
 /// Returns what a report prints of a recording on standard input.
 fn piped(file: &Path, report: &[&str]) -> Vec<u8> {
@@ -63,60 +62,14 @@ fn addresses_of_locks_come_with_the_way_to_their_type() {
 
 #[test]
 fn callers_of_collections_are_in_json() {
-    const START: u32 = 3;
-    const SUSPEND: u32 = 4;
-    const RESTART: u32 = 5;
-    const STOP: u32 = 6;
-    const STOPPED: u32 = 7;
-    let mut trace =
-        Trace::new(&TraceHeader { frequency: 1_000_000_000, sync_ticks: 0, ..TraceHeader::default() });
-    let kind = |id, event_id, version| Metadata {
-        id,
-        provider: "Microsoft-Windows-DotNETRuntime".into(),
-        event_id,
-        version,
-        ..Metadata::default()
-    };
-    let [method, _] = method_and_sample();
-    trace.metadata_block(&[
-        method,
-        kind(START, 1, 1),
-        kind(SUSPEND, 9, 1),
-        kind(RESTART, 3, 1),
-        kind(STOP, 2, 1),
-        kind(STOPPED, 8, 1),
-    ]);
-    trace.stack_block(1, &[stack_bytes(&[0x1008], 8)]);
+    let mut recording = Recording::new();
+    recording.stacks(&[&[0x1008]]).thread(7).method(&Method::new(0x1000, "P", "Collect"));
+    recording.at(2_000_000).suspend_begin(1).on(1).suspend_end();
     // Number 1 of generation 0, induced.
-    let start =
-        payload(&[1, 0, 1, 0].map(Field::UInt32).into_iter().chain([Field::UInt16(9)]).collect::<Vec<_>>());
-    let stop = payload(&[Field::UInt32(1), Field::UInt32(0), Field::UInt16(9)]);
-    let suspend = payload(&[Field::UInt32(1), Field::UInt32(1), Field::UInt16(9)]);
-    let restart = payload(&[Field::UInt16(9)]);
-    let mut block = EventBlock::v4();
-    for (number, (metadata_id, ms, payload)) in (1..).zip([
-        (1, 0, method_load(0x1000, "P", "Collect", "void  ()")),
-        (SUSPEND, 2, suspend),
-        (STOPPED, 2, restart.clone()),
-        (START, 3, start),
-        (STOP, 4, stop),
-        (RESTART, 5, restart),
-    ]) {
-        block.event(&Event {
-            metadata_id,
-            sequence: number,
-            thread: 7,
-            capture_thread: 7,
-            stack_id: u32::from(metadata_id == SUSPEND),
-            timestamp: ms * 1_000_000,
-            payload,
-            ..Event::default()
-        });
-    }
-    trace.event_block(&block);
+    recording.at(3_000_000).gc_start(1, 0, 1).at(4_000_000).gc_end(1, 0).at(5_000_000).restart_end();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.nettrace");
-    std::fs::write(&file, trace.finish()).unwrap();
+    std::fs::write(&file, recording.bytes()).unwrap();
     let report = ["report", "x.nettrace", "gc", "--user-code", "P."];
     let answer = json(folder.path(), &[&report[..], &["--format", "json"]].concat());
     let cause = &answer["caused_by"][0];

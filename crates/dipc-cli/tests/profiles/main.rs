@@ -13,8 +13,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value as Field, payload, stack_bytes};
+use nettrace_synth::clr::{MANAGED, Method, Recording};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -314,60 +313,19 @@ fn a_running_program_has_not_started() {
     assert_eq!(steps.iter().filter(|step| step["what"] == "runtime started").count(), 1, "{steps:?}");
 }
 
-/// Kinds of made-up events: 1 names a method, 2 is a sample of a thread.
-fn method_and_sample() -> [Metadata; 2] {
-    let kind = |id, provider: &str, event_id, version| Metadata {
-        id,
-        provider: provider.into(),
-        event_id,
-        version,
-        ..Metadata::default()
-    };
-    [kind(1, "Microsoft-Windows-DotNETRuntime", 143, 1), kind(2, "Microsoft-DotNETCore-SampleProfiler", 0, 0)]
-}
-
-/// The payload of an event that names the method whose 16 bytes lie at an address.
-fn method_load(address: u64, namespace: &str, name: &str, signature: &str) -> Vec<u8> {
-    payload(&[
-        Field::UInt64(address),
-        Field::UInt64(1),
-        Field::UInt64(address),
-        Field::UInt32(16),
-        Field::UInt32(0x0600_0001),
-        Field::UInt32(1),
-        Field::string16(namespace),
-        Field::string16(name),
-        Field::string16(signature),
-        Field::UInt16(0),
-    ])
-}
-
 /// Half a megabyte of events that all mean one stack of 1,024 frames, whose method has a name of 16,000
 /// characters.
 fn one_deep_stack() -> (TempDir, PathBuf) {
-    let mut trace = Trace::new(&TraceHeader::default());
-    trace.metadata_block(&method_and_sample());
-    trace.stack_block(1, &[stack_bytes(&[0x1008; 1024], 8)]);
-    let method = method_load(0x1000, &"N".repeat(16_000), "M", "");
-    let event = |number: u32, metadata_id, stack_id, payload: Vec<u8>| Event {
-        metadata_id,
-        sequence: number,
-        thread: u64::from(number % 1000),
-        capture_thread: 1,
-        stack_id,
-        timestamp: u64::from(number) * 1000,
-        payload,
-        ..Event::default()
-    };
-    let mut block = EventBlock::v4();
-    block.event(&event(1, 1, 0, method));
+    let mut recording = Recording::new();
+    let namespace = "N".repeat(16_000);
+    let method = Method { signature: "", ..Method::new(0x1000, &namespace, "M") };
+    recording.stacks(&[&[0x1008; 1024]]).written_by(1).at(1000).method(&method);
     for number in 2..2000 {
-        block.event(&event(number, 2, 1, payload(&[Field::UInt32(2)])));
+        recording.at(number * 1000).thread(number % 1000).sample(1, MANAGED);
     }
-    trace.event_block(&block);
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("deep.nettrace");
-    std::fs::write(&path, trace.finish()).expect("a file");
+    std::fs::write(&path, recording.bytes()).expect("a file");
     (folder, path)
 }
 

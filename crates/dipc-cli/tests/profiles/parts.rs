@@ -1,60 +1,22 @@
 //! Percentages and rates of parts of a recording.
 
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value as Field, payload};
+use nettrace_synth::clr::Recording;
 
 use crate::{dipc, json, printed, recording};
 
 /// A collection at 1 s that stops all for 100 ms, one at 2 s of which the recording may have no more than the
 /// beginning, and an event at 10 s.
 fn collections() -> Vec<u8> {
-    let mut trace =
-        Trace::new(&TraceHeader { frequency: 1_000_000_000, sync_ticks: 0, ..TraceHeader::default() });
-    let kind = |id, event_id, version| Metadata {
-        id,
-        provider: "Microsoft-Windows-DotNETRuntime".into(),
-        event_id,
-        version,
-        ..Metadata::default()
-    };
-    trace.metadata_block(&[kind(1, 9, 1), kind(2, 8, 1), kind(3, 1, 2), kind(4, 2, 1), kind(5, 3, 1)]);
-    let suspend = || payload(&[Field::UInt32(1), Field::UInt32(1), Field::UInt16(9)]);
-    let end = || payload(&[Field::UInt16(9)]);
-    let start = |number| {
-        payload(&[
-            Field::UInt32(number),
-            Field::UInt32(2),
-            Field::UInt32(1),
-            Field::UInt32(0),
-            Field::UInt16(9),
-            Field::UInt64(0),
-        ])
-    };
-    let stop = |number| payload(&[Field::UInt32(number), Field::UInt32(2), Field::UInt16(9)]);
-    let collection = |number, at: u64| {
-        [
-            (1, at, suspend()),
-            (2, at + 1, end()),
-            (3, at + 2, start(number)),
-            (4, at + 99, stop(number)),
-            (5, at + 100, end()),
-        ]
-    };
-    let mut block = EventBlock::v4();
-    let events = collection(1, 1000).into_iter().chain(collection(2, 2000)).chain([(5, 10_000, end())]);
-    for ((metadata_id, ms, payload), number) in events.zip(1..) {
-        block.event(&Event {
-            metadata_id,
-            sequence: number,
-            thread: 7,
-            capture_thread: 7,
-            timestamp: ms * 1_000_000,
-            payload,
-            ..Event::default()
-        });
+    let mut recording = Recording::new();
+    recording.thread(7);
+    for (number, start) in [(1, 1000), (2, 2000)] {
+        let at = |ms: u64| (start + ms) * 1_000_000;
+        recording.at(at(0)).suspend_begin(1).at(at(1)).suspend_end();
+        recording.at(at(2)).gc_start(number, 2, 1).at(at(99)).gc_end(number, 2);
+        recording.at(at(100)).restart_end();
     }
-    trace.event_block(&block);
-    trace.finish()
+    recording.at(10_000_000_000).restart_end();
+    recording.bytes()
 }
 
 #[test]

@@ -1,60 +1,23 @@
 //! Pauses of the garbage collector in thread time.
 
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value as Field, payload, stack_bytes};
+use nettrace_synth::clr::{MANAGED, Method, Recording};
 use serde_json::Value;
 
-use crate::{dipc, json, method_and_sample, method_load, printed};
-
-const SUSPEND_START: u32 = 3;
-const SUSPEND_STOP: u32 = 4;
-const RESTART_STOP: u32 = 5;
+use crate::{dipc, json, printed};
 
 /// Threads 7 and 8 run `P.SetOrAdd`, whose samples come each millisecond, and thread 8 stops the other for 3
 /// ms. The events of a thread stand together, those of thread 8 at the end, as a runtime writes them.
 fn recording() -> Vec<u8> {
-    let mut trace =
-        Trace::new(&TraceHeader { frequency: 1_000_000_000, sync_ticks: 0, ..TraceHeader::default() });
-    let kind = |id, event_id| Metadata {
-        id,
-        provider: "Microsoft-Windows-DotNETRuntime".into(),
-        event_id,
-        version: 1,
-        ..Metadata::default()
+    let mut recording = Recording::new();
+    recording.stacks(&[&[0x1008]]).thread(7).method(&Method::new(0x1000, "P", "SetOrAdd"));
+    let samples = |recording: &mut Recording, times: &[u64]| {
+        times.iter().for_each(|ms| _ = recording.at(ms * 1_000_000).sample(1, MANAGED));
     };
-    let [method, sample] = method_and_sample();
-    trace.metadata_block(&[
-        method,
-        sample,
-        kind(SUSPEND_START, 9),
-        kind(SUSPEND_STOP, 8),
-        kind(RESTART_STOP, 3),
-    ]);
-    trace.stack_block(1, &[stack_bytes(&[0x1008], 8)]);
-    let managed = || payload(&[Field::UInt32(2)]);
-    let mut events = vec![(1, 7, 0, method_load(0x1000, "P", "SetOrAdd", "void  ()"))];
-    events.extend([1, 2, 6, 7].map(|ms| (2, 7, ms * 1_000_000, managed())));
-    events.extend([1, 2].map(|ms| (2, 8, ms * 1_000_000, managed())));
-    let reason = payload(&[Field::UInt32(1), Field::UInt32(1), Field::UInt16(9)]);
-    events.push((SUSPEND_START, 8, 2_200_000, reason));
-    events.push((SUSPEND_STOP, 8, 2_300_000, payload(&[Field::UInt16(9)])));
-    events.push((RESTART_STOP, 8, 5_200_000, payload(&[Field::UInt16(9)])));
-    events.extend([6, 7].map(|ms| (2, 8, ms * 1_000_000, managed())));
-    let mut block = EventBlock::v4();
-    for ((metadata_id, thread, timestamp, payload), number) in events.into_iter().zip(1..) {
-        block.event(&Event {
-            metadata_id,
-            sequence: number,
-            thread,
-            capture_thread: thread,
-            stack_id: u32::from(metadata_id == 2),
-            timestamp,
-            payload,
-            ..Event::default()
-        });
-    }
-    trace.event_block(&block);
-    trace.finish()
+    samples(&mut recording, &[1, 2, 6, 7]);
+    samples(recording.thread(8), &[1, 2]);
+    recording.at(2_200_000).suspend_begin(1).at(2_300_000).suspend_end().at(5_200_000).restart_end();
+    samples(&mut recording, &[6, 7]);
+    recording.bytes()
 }
 
 /// Returns the exclusive and the blocked weight of a row of `topN`.

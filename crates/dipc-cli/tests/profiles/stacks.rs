@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, TraceHeader, Value, payload, stack_bytes};
+use nettrace_synth::clr::{EXTERNAL, Method, Recording};
 
-use crate::{json, method_and_sample, method_load, printed, recording_in};
+use crate::{json, printed, recording_in};
 
 fn parked() -> (tempfile::TempDir, String) {
     let (folder, path) = recording_in("stacks", "net10-parked.nettrace");
@@ -102,33 +101,15 @@ fn a_deadlock_is_found_by_the_owners_of_locks() {
 }
 
 /// Samples of threads that wait for locks, each in one of two methods: thread and method of each sample.
-fn waits(samples: &[(u64, u64)]) -> Vec<u8> {
-    let mut trace = Trace::new(&TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() });
-    trace.metadata_block(&method_and_sample());
-    trace.stack_block(1, &[0x2000, 0x3000].map(|method| stack_bytes(&[0x1008, method + 8], 8)));
-    let method = |address, namespace, name| (1, 1, 0, method_load(address, namespace, name, "void  ()"));
-    let mut events = vec![
-        method(0x1000, "System.Threading.Monitor", "Enter"),
-        method(0x2000, "P", "One"),
-        method(0x3000, "P", "Two"),
-    ];
-    let samples = samples.iter().map(|(thread, stack)| (2, *thread, *stack, payload(&[Value::UInt32(1)])));
-    events.extend(samples);
-    let mut block = EventBlock::v4();
-    for ((metadata_id, thread, stack, payload), number) in events.into_iter().zip(1..) {
-        block.event(&Event {
-            metadata_id,
-            sequence: number,
-            thread,
-            capture_thread: thread,
-            stack_id: u32::try_from(stack).unwrap(),
-            timestamp: u64::from(number) * 5_000_000,
-            payload,
-            ..Event::default()
-        });
+fn waits(samples: &[(u64, u32)]) -> Vec<u8> {
+    let mut recording = Recording::new();
+    recording.stacks(&[&[0x1008, 0x2008], &[0x1008, 0x3008]]);
+    recording.method(&Method::new(0x1000, "System.Threading.Monitor", "Enter"));
+    recording.method(&Method::new(0x2000, "P", "One")).method(&Method::new(0x3000, "P", "Two"));
+    for (number, (thread, stack)) in (4..).zip(samples) {
+        recording.at(number * 5_000_000).thread(*thread).sample(*stack, EXTERNAL);
     }
-    trace.event_block(&block);
-    trace.finish()
+    recording.bytes()
 }
 
 #[test]

@@ -3,98 +3,31 @@
 use std::path::Path;
 use std::process::Command;
 
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value as Field, payload, stack_bytes};
+use nettrace_synth::TraceHeader;
+use nettrace_synth::clr::{EXTERNAL, MANAGED, Method, Recording};
 use serde_json::Value;
 
-use crate::{json, method_and_sample, printed, recording, recording_in};
+use crate::{json, printed, recording, recording_in};
 
-const MODULE: u32 = 3;
-const CONTENTION_START: u32 = 4;
-const CONTENTION_STOP: u32 = 5;
-
-/// A made recording: kind, thread, stack, time in milliseconds and payload of each event.
-fn made(events: Vec<(u32, u64, u32, u64, Vec<u8>)>) -> Vec<u8> {
-    let header =
-        TraceHeader { frequency: 1_000_000_000, sync_ticks: 0, processors: 2, ..TraceHeader::default() };
-    let mut trace = Trace::new(&header);
-    let kind = |id, event_id, version| Metadata {
-        id,
-        provider: "Microsoft-Windows-DotNETRuntime".into(),
-        event_id,
-        version,
-        ..Metadata::default()
-    };
-    let [method, sample] = method_and_sample();
-    trace.metadata_block(&[
-        method,
-        sample,
-        kind(MODULE, 152, 1),
-        kind(CONTENTION_START, 81, 2),
-        kind(CONTENTION_STOP, 91, 1),
-    ]);
-    trace.stack_block(1, &[stack_bytes(&[0x1008, 0x2008, 0x3008], 8), stack_bytes(&[0x2008, 0x3008], 8)]);
-    let mut block = EventBlock::v4();
-    for ((metadata_id, thread, stack_id, ms, payload), number) in events.into_iter().zip(1..) {
-        block.event(&Event {
-            metadata_id,
-            sequence: number,
-            thread,
-            capture_thread: thread,
-            stack_id,
-            timestamp: ms * 1_000_000,
-            payload,
-            ..Event::default()
-        });
-    }
-    trace.event_block(&block);
-    trace.finish()
+/// A recording on two processors that names `Task.InternalWait` at 0x1000, `Shop.Cart.Pay` at 0x2000 and the
+/// pool's `Dispatch` at 0x3000.
+fn named() -> Recording {
+    let mut recording = Recording::with_header(TraceHeader { processors: 2, ..TraceHeader::default() });
+    recording.module(1, "/r/System.Private.CoreLib.dll").module(2, "/a/Shop.dll");
+    recording.method(&Method::new(0x1000, "System.Threading.Tasks.Task", "InternalWait"));
+    recording.method(&Method { module: 2, ..Method::new(0x2000, "Shop.Cart", "Pay") });
+    recording.method(&Method::new(0x3000, "System.Threading.ThreadPoolWorkQueue", "Dispatch"));
+    recording.stacks(&[&[0x1008, 0x2008, 0x3008], &[0x2008, 0x3008]]);
+    recording
 }
 
-/// The events that name `Task.InternalWait` at 0x1000, `Shop.Cart.Pay` at 0x2000 and the pool's `Dispatch` at
-/// 0x3000.
-fn names() -> Vec<(u32, u64, u32, u64, Vec<u8>)> {
-    let module = |id: u64, path: &str| {
-        payload(&[
-            Field::UInt64(id),
-            Field::UInt64(id),
-            Field::UInt32(0),
-            Field::UInt32(0),
-            Field::string16(path),
-            Field::string16(""),
-            Field::UInt16(9),
-        ])
-    };
-    let method = |address: u64, module: u64, namespace: &str, name: &str| {
-        payload(&[
-            Field::UInt64(address),
-            Field::UInt64(module),
-            Field::UInt64(address),
-            Field::UInt32(16),
-            Field::UInt32(0x0600_0001),
-            Field::UInt32(1),
-            Field::string16(namespace),
-            Field::string16(name),
-            Field::string16("void  ()"),
-            Field::UInt16(0),
-        ])
-    };
-    vec![
-        (MODULE, 1, 0, 0, module(1, "/r/System.Private.CoreLib.dll")),
-        (MODULE, 1, 0, 0, module(2, "/a/Shop.dll")),
-        (1, 1, 0, 0, method(0x1000, 1, "System.Threading.Tasks.Task", "InternalWait")),
-        (1, 1, 0, 0, method(0x2000, 2, "Shop.Cart", "Pay")),
-        (1, 1, 0, 0, method(0x3000, 1, "System.Threading.ThreadPoolWorkQueue", "Dispatch")),
-    ]
-}
-
-/// Samples of workers of the pool each 10 ms until a time: stack 1 waits for a task, stack 2 works.
-fn samples(thread: u64, until: u64, stack: impl Fn(u64) -> u32) -> Vec<(u32, u64, u32, u64, Vec<u8>)> {
-    let at = |ms: u64| {
+/// Adds samples of a worker of the pool each 10 ms of 3 s: stack 1 waits for a task, stack 2 works.
+fn samples(recording: &mut Recording, thread: u64, stack: impl Fn(u64) -> u32) {
+    for ms in (0..=3000).step_by(10) {
         let stack = stack(ms);
-        (2, thread, stack, ms, payload(&[Field::UInt32(if stack == 1 { 1 } else { 2 })]))
-    };
-    (0..=until / 10).map(|number| at(number * 10)).collect()
+        let mode = if stack == 1 { EXTERNAL } else { MANAGED };
+        recording.at(ms * 1_000_000).thread(thread).sample(stack, mode);
+    }
 }
 
 /// Returns the finding of the overview that begins so.
@@ -113,10 +46,10 @@ fn folder_with(recording: &[u8]) -> tempfile::TempDir {
 #[test]
 fn a_pool_with_only_blocked_workers_starves() {
     // Two workers on two processors. From 1 s to 3 s both wait, and before that one works.
-    let mut events = names();
-    events.extend(samples(7, 3000, |_| 1));
-    events.extend(samples(8, 3000, |ms| if ms < 1000 { 2 } else { 1 }));
-    let folder = folder_with(&made(events));
+    let mut recording = named();
+    samples(&mut recording, 7, |_| 1);
+    samples(&mut recording, 8, |ms| if ms < 1000 { 2 } else { 1 });
+    let folder = folder_with(&recording.bytes());
     let found = finding(folder.path(), "All ").expect("a finding");
     let text = "All 2 workers of the pool were blocked for 2.00 s, 2.00 s at the longest: 100.00% of their waits in \
                 Shop!Shop.Cart.Pay(), 100.00% for tasks (synchronous code that waits for asynchronous)";
@@ -129,28 +62,24 @@ fn a_pool_with_only_blocked_workers_starves() {
 
 #[test]
 fn a_pool_with_fewer_workers_than_processors_does_not_starve() {
-    let mut events = names();
-    events.extend(samples(7, 3000, |_| 1));
-    assert_eq!(finding(folder_with(&made(events)).path(), "All "), None);
+    let mut recording = named();
+    samples(&mut recording, 7, |_| 1);
+    assert_eq!(finding(folder_with(&recording.bytes()).path(), "All "), None);
     // Nor does one of whose workers one always works.
-    let mut events = names();
-    events.extend(samples(7, 3000, |_| 1));
-    events.extend(samples(8, 3000, |_| 2));
-    assert_eq!(finding(folder_with(&made(events)).path(), "All "), None);
+    let mut recording = named();
+    samples(&mut recording, 7, |_| 1);
+    samples(&mut recording, 8, |_| 2);
+    assert_eq!(finding(folder_with(&recording.bytes()).path(), "All "), None);
 }
 
 /// Waits of 5 ms for one lock by two threads in turn, in 2 s.
 fn lock_waits(count: u64) -> Vec<u8> {
-    let start = [Field::Byte(0), Field::UInt16(9), Field::UInt64(5), Field::UInt64(6), Field::UInt64(8)];
-    let stop = [Field::Byte(0), Field::UInt16(9), Field::Double(5e6)];
-    let mut events = Vec::new();
+    let mut recording = named();
     for number in 0..count {
-        let thread = 7 + number % 2;
-        events.push((CONTENTION_START, thread, 0, number * 10, payload(&start)));
-        events.push((CONTENTION_STOP, thread, 0, number * 10 + 5, payload(&stop)));
+        recording.thread(7 + number % 2).at(number * 10_000_000).contention_start(5, 8);
+        recording.at((number * 10 + 5) * 1_000_000).contention_stop(5e6);
     }
-    events.push((CONTENTION_START, 9, 0, 2000, payload(&start)));
-    made(events)
+    recording.thread(9).at(2_000_000_000).contention_start(5, 8).bytes()
 }
 
 #[test]

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clr_conditions::Condition;
+use clr_events::Glob;
 use dipc_client::{DumpType, Uuid};
 
 use crate::artifact::{Artifact, LiveMetricsRequest, StackFormat};
 use crate::filter::Filter;
 use crate::rules::placeholder;
 use crate::rules::{
-    Action, ActionKind, CounterSource, CounterTrigger, Destination, Limits, PathFilter, PathPattern, Rule,
-    Trigger,
+    Action, ActionKind, CounterSource, CounterTrigger, Destination, Limits, PathFilter, Rule, Trigger,
 };
 
 use self::artifact::{exceptions, logs, selection, trace};
@@ -173,8 +173,7 @@ impl<'c> RuleBuilder<'c> {
             settings.duration("SlidingWindowDuration", default, (SECOND, DAY), findings)
         };
         let paths = || {
-            let patterns =
-                |name| settings.view.texts(name).iter().map(|text| PathPattern::new(text)).collect();
+            let patterns = |name| settings.view.texts(name).iter().map(|text| Glob::path(text)).collect();
             PathFilter { include: patterns("IncludePaths"), exclude: patterns("ExcludePaths") }
         };
         let count = |name: &str, findings: &mut Findings| {

@@ -9,7 +9,7 @@ use crate::configuration::format_time_span;
 use crate::filter::{Filter, ProcessFacts};
 
 use super::action::Action;
-use super::path_pattern::PathFilter;
+use super::path_filter::PathFilter;
 
 /// A rule: a trigger, and the actions that it starts.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,7 @@ use clr_counters::{Aspect, Measurement, MeterMeasurement, Sample, Selection, Ser
 use nettrace::{Event, RelativeTime};
 
 use super::evidence::Evidence;
-use super::path_pattern::PathFilter;
+use super::path_filter::PathFilter;
 use super::rule::{CounterSource, CounterTrigger, Trigger};
 use super::window::SlidingWindow;
 

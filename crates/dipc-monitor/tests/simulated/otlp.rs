@@ -10,7 +10,8 @@ use dipc_monitor::{
     SamplingRatio, TracesConfig,
 };
 use dipc_sim::{Runtime, Speed, Version};
-use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload};
+use nettrace_synth::clr::{self, diagnostic};
+use nettrace_synth::{Field, Metadata, Type, Value};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
@@ -79,11 +80,11 @@ fn texts(list: &[KeyValue]) -> BTreeMap<String, String> {
     list.iter().map(|pair| (pair.key.clone(), text(pair))).collect()
 }
 
-/// A recording that is written event by event.
+/// A recording that is written event by event, a millisecond apart.
 #[derive(Default)]
 struct Recording {
-    metadata: Vec<Metadata>,
-    events: Vec<Event>,
+    events: clr::Recording,
+    count: u32,
 }
 
 impl Recording {
@@ -93,35 +94,23 @@ impl Recording {
         fields: Vec<Field>,
         values: &[Value],
     ) {
-        let number = u32::try_from(self.events.len() + 1).unwrap();
-        self.metadata.push(Metadata {
-            id: number,
+        self.count += 1;
+        let metadata = Metadata {
             provider: provider.into(),
             // A running number, as those of sources that describe themselves are.
-            event_id: 150 + number,
+            event_id: 150 + self.count,
             name: name.into(),
             opcode,
             fields,
             ..Metadata::default()
-        });
-        self.events.push(Event {
-            metadata_id: number,
-            sequence: number,
-            thread: 7,
-            capture_thread: 7,
-            timestamp: u64::from(number) * 1_000_000,
-            payload: payload(values),
-            ..Event::default()
-        });
+        };
+        self.events.thread(7).at(u64::from(self.count) * 1_000_000).described(metadata, values);
     }
 
     /// An event of the bridge.
     fn bridge(&mut self, name: &str, source: &str, event: &str, arguments: &[(&str, &str)]) {
-        let argument =
-            |(key, value): &(&str, &str)| Value::Object(vec![Value::string16(key), Value::string16(value)]);
-        let list = Value::Array(arguments.iter().map(argument).collect());
+        let values = diagnostic(source, event, arguments);
         let opcode = if name.ends_with("Start") { 1 } else { 2 };
-        let values = [Value::string16(source), Value::string16(event), list];
         self.add((BRIDGE, name, Some(opcode)), Vec::new(), &values);
     }
 
@@ -165,14 +154,7 @@ impl Recording {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        let mut trace = nettrace_synth::nettrace::Trace::new(&TraceHeader::default());
-        trace.metadata_block(&self.metadata);
-        let mut block = EventBlock::v4();
-        for event in &self.events {
-            block.event(event);
-        }
-        trace.event_block(&block);
-        trace.finish()
+        self.events.bytes()
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dipc_monitor::RuleEvent;
 use dipc_sim::{CommandId, Fault, Runtime, Speed};
-use nettrace_synth::{EventBlock, Metadata, TraceHeader, Value, payload};
+use nettrace_synth::clr::Recording;
 
 use crate::{Fixture, await_that, counters, rules_config};
 
@@ -158,46 +158,16 @@ fn a_request_rule_counts_requests() {
 
 /// A recording of requests one after the other, as dotnet-monitor's filter has them.
 fn recording(requests: &[(&str, &str)]) -> Vec<u8> {
-    let kind = |id: u32, name: &str| Metadata {
-        id,
-        provider: "Microsoft-Diagnostics-DiagnosticSource".into(),
-        event_id: 3 + id,
-        name: name.into(),
-        version: 1,
-        level: 5,
-        ..Metadata::default()
-    };
-    let mut trace = nettrace_synth::nettrace::Trace::new(&TraceHeader::default());
-    trace.metadata_block(&[kind(1, "Activity1Start"), kind(2, "Activity1Stop")]);
-    let mut sequence = 0;
+    let mut recording = Recording::new();
+    recording.thread(7);
     for (number, (path, status)) in (0..).zip(requests) {
-        let time = number * 50_000_000_u64;
-        let id = number.to_string();
-        let mut block = EventBlock::v4();
+        let (time, id) = (number * 50_000_000, number.to_string());
         let start = [("Method", "GET"), ("Path", *path), ("ActivityId", &*id)];
         let stop = [("StatusCode", *status), ("ActivityId", &*id)];
-        for (metadata_id, phase, arguments) in [(1, "Start", &start[..]), (2, "Stop", &stop[..])] {
-            sequence += 1;
-            let argument = |(key, value): &(&str, &str)| {
-                Value::Object(vec![Value::string16(key), Value::string16(value)])
-            };
-            block.event(&nettrace_synth::Event {
-                metadata_id,
-                sequence,
-                thread: 7,
-                capture_thread: 7,
-                timestamp: time + u64::from(metadata_id),
-                payload: payload(&[
-                    Value::string16("Microsoft.AspNetCore"),
-                    Value::string16(&format!("Microsoft.AspNetCore.Hosting.HttpRequestIn.{phase}")),
-                    Value::Array(arguments.iter().map(argument).collect()),
-                ]),
-                ..nettrace_synth::Event::default()
-            });
-        }
-        trace.event_block(&block);
+        recording.block().at(time + 1).bridged_request(true, &start);
+        recording.at(time + 2).bridged_request(false, &stop);
     }
-    trace.finish()
+    recording.bytes()
 }
 
 #[test]

@@ -42,20 +42,11 @@ impl fmt::Debug for LineContent<'_> {
 /// Writes events as JSON objects. Members that all events of a kind share are formatted once.
 ///
 /// ```
-/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
-/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
-/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
-/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
-/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
-/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
-/// # let mut block = EventBlock::v4();
-/// # for sequence in 1..=2 {
-/// #     let (payload, timestamp) = (payload.clone(), u64::from(sequence) * 1_000_000);
-/// #     block.event(&Event { metadata_id: 1, sequence, timestamp, thread: 7, payload, ..Event::default() });
+/// # let mut recording = nettrace_synth::clr::Recording::new();
+/// # for time in [1_000_000, 2_000_000] {
+/// #     recording.at(time).thread(7).exception("System.TimeoutException", "no answer");
 /// # }
-/// # let mut trace = Trace::new(&TraceHeader::default());
-/// # trace.metadata_block(&[thrown]).event_block(&block);
-/// # let recording = trace.finish();
+/// # let recording = recording.bytes();
 /// use nettrace_export::events::{JsonLines, LineContent};
 ///
 /// let mut events = nettrace_export::nettrace::SliceReader::new(&recording)?;
@@ -152,20 +143,11 @@ fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, push: impl FnMut(&mut Vec<u8
 /// Writes events as columns.
 ///
 /// ```
-/// # use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, nettrace::Trace, payload};
-/// # let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
-/// # let thrown = Metadata { id: 1, provider, event_id: 80, version: 1, ..Metadata::default() };
-/// # let (kind, message) = (Value::string16("System.TimeoutException"), Value::string16("no answer"));
-/// # let rest = [Value::UInt64(0), Value::UInt32(0x8013_1505), Value::UInt16(0), Value::UInt16(0)];
-/// # let payload = payload(&[vec![kind, message], rest.to_vec()].concat());
-/// # let mut block = EventBlock::v4();
-/// # for sequence in 1..=2 {
-/// #     let (payload, timestamp) = (payload.clone(), u64::from(sequence) * 1_000_000);
-/// #     block.event(&Event { metadata_id: 1, sequence, timestamp, thread: 7, payload, ..Event::default() });
+/// # let mut recording = nettrace_synth::clr::Recording::new();
+/// # for time in [1_000_000, 2_000_000] {
+/// #     recording.at(time).thread(7).exception("System.TimeoutException", "no answer");
 /// # }
-/// # let mut trace = Trace::new(&TraceHeader::default());
-/// # trace.metadata_block(&[thrown]).event_block(&block);
-/// # let recording = trace.finish();
+/// # let recording = recording.bytes();
 /// use nettrace_export::events::{LineContent, TableLines};
 ///
 /// let mut events = nettrace_export::nettrace::SliceReader::new(&recording)?;

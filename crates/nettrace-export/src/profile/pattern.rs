@@ -1,5 +1,7 @@
 //! Patterns that frames are chosen by.
 
+use clr_events::Glob;
+
 /// Text that a name must contain, ignoring case; `*` matches any text, `^` at the beginning the name's
 /// beginning, and `$` at the end its end.
 ///
@@ -12,50 +14,28 @@
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
-    parts: Vec<String>,
-    at_start: bool,
-    at_end: bool,
+    text: String,
+    glob: Glob,
 }
 
 /// The pattern in lower case.
 impl std::fmt::Display for Pattern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (start, end) = (if self.at_start { "^" } else { "" }, if self.at_end { "$" } else { "" });
-        write!(f, "{start}{}{end}", self.parts.join("*"))
+        f.write_str(&self.text)
     }
 }
 
 impl Pattern {
     /// Parses a pattern.
     pub fn new(text: &str) -> Self {
-        let (text, at_start) = text.strip_prefix('^').map_or((text, false), |rest| (rest, true));
-        let (text, at_end) = text.strip_suffix('$').map_or((text, false), |rest| (rest, true));
-        Self { parts: text.split('*').map(str::to_lowercase).collect(), at_start, at_end }
+        let (inner, start) = text.strip_prefix('^').map_or((text, "*"), |rest| (rest, ""));
+        let (inner, end) = inner.strip_suffix('$').map_or((inner, "*"), |rest| (rest, ""));
+        Self { text: text.to_lowercase(), glob: Glob::new(&format!("{start}{inner}{end}")) }
     }
 
     /// Returns true if a name matches the pattern.
     pub fn matches(&self, name: &str) -> bool {
-        let name = name.to_lowercase();
-        let mut rest = name.as_str();
-        let last = self.parts.len().saturating_sub(1);
-        for (index, part) in self.parts.iter().enumerate() {
-            if index == last && self.at_end {
-                let fits = rest.ends_with(part.as_str());
-                return fits && !(index == 0 && self.at_start && rest.len() != part.len());
-            }
-            if index == 0 && self.at_start {
-                match rest.strip_prefix(part.as_str()) {
-                    Some(after) => rest = after,
-                    None => return false,
-                }
-            } else {
-                match rest.find(part.as_str()) {
-                    Some(at) => rest = rest.get(at + part.len()..).unwrap_or_default(),
-                    None => return false,
-                }
-            }
-        }
-        true
+        self.glob.matches(name)
     }
 }
 

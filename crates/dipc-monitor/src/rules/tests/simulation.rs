@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use clr_counters::{EventCounterValue, Measurement, MeterMeasurement, Sample, Series, SeriesId};
 use nettrace::RelativeTime;
-use nettrace_synth::{EventBlock, Metadata, TraceHeader, Value, payload};
+use nettrace_synth::clr::Recording;
 
-use crate::request_provider::DIAGNOSTIC_SOURCE;
 use crate::rules::{Rule, RuleEngine, Trigger};
 
 /// The interval of counters.
@@ -191,43 +190,16 @@ fn is_request(step: &[&str]) -> bool {
 
 /// Records the requests among the steps, as the runtime reports them for dotnet-monitor's filter.
 fn requests(steps: &[Vec<&str>]) -> Vec<u8> {
-    let kind = |id: u32, name: &str| Metadata {
-        id,
-        provider: DIAGNOSTIC_SOURCE.into(),
-        event_id: 3 + id,
-        name: name.into(),
-        version: 1,
-        level: 5,
-        ..Metadata::default()
-    };
-    let mut trace = nettrace_synth::nettrace::Trace::new(&TraceHeader::default());
-    trace.metadata_block(&[kind(1, "Activity1Start"), kind(2, "Activity1Stop")]);
-    let mut block = EventBlock::v4();
-    for (sequence, step) in (1..).zip(steps.iter().filter(|step| is_request(step))) {
+    let mut recording = Recording::new();
+    recording.thread(7);
+    for step in steps.iter().filter(|step| is_request(step)) {
         let (id, value) = (step[2], step[3]);
-        let is_start = step[1] == "start";
-        let arguments = if is_start {
-            vec![("Path", value), ("Method", "GET"), ("ActivityId", id)]
+        recording.at(u64::try_from(time(step).as_nanos()).unwrap());
+        if step[1] == "start" {
+            recording.bridged_request(true, &[("Path", value), ("Method", "GET"), ("ActivityId", id)]);
         } else {
-            vec![("StatusCode", value), ("ActivityId", id)]
-        };
-        let argument =
-            |(key, value): &(&str, &str)| Value::Object(vec![Value::string16(key), Value::string16(value)]);
-        let phase = if is_start { "Start" } else { "Stop" };
-        block.event(&nettrace_synth::Event {
-            metadata_id: if is_start { 1 } else { 2 },
-            sequence,
-            thread: 7,
-            capture_thread: 7,
-            timestamp: u64::try_from(time(step).as_nanos()).unwrap(),
-            payload: payload(&[
-                Value::string16("Microsoft.AspNetCore"),
-                Value::string16(&format!("Microsoft.AspNetCore.Hosting.HttpRequestIn.{phase}")),
-                Value::Array(arguments.iter().map(argument).collect()),
-            ]),
-            ..nettrace_synth::Event::default()
-        });
+            recording.bridged_request(false, &[("StatusCode", value), ("ActivityId", id)]);
+        }
     }
-    trace.event_block(&block);
-    trace.finish()
+    recording.bytes()
 }
