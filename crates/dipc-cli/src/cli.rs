@@ -435,8 +435,8 @@ mod tests {
     fn errors_explain_invalid_values() {
         for (arguments, message) in [
             (["--providers", "A:1:loud"], "at character 5: level 'loud'"),
-            (["--profile", "nosuch"], "unknown profile; known are dotnet-common, "),
-            (["--profile", "cpu-sampling"], "dotnet-sampled-thread-time is its successor; known are "),
+            (["--profile", "nosuch"], "unknown profile; the profiles are dotnet-common, "),
+            (["--profile", "cpu-sampling"], "dotnet-sampled-thread-time is its successor; the profiles are "),
             (
                 ["--providers", "A,Microsoft-Windows-DotNETRuntime:gc+exception:informational"],
                 "a hexadecimal number of 64 bits; the names of the runtime's keywords are for --clrevents gc+exception",

@@ -220,6 +220,6 @@ fn a_provider_that_cannot_be_asked_for_is_warned_about() {
         assert_eq!(code, Some(0), "{messages}");
         let warning = "provider Nobody-*: runtimes take full names";
         assert_eq!(messages.contains(warning), is_warned, "{condition}: {messages}");
-        assert_eq!(messages.contains("no patterns"), is_warned, "{condition}: {messages}");
+        assert_eq!(messages.contains("not patterns"), is_warned, "{condition}: {messages}");
     }
 }

@@ -135,13 +135,13 @@ pub(super) fn deciding(change: &Change, report: &Report<'_>) -> String {
     let comparison = report.comparison;
     let units = comparison.units[0].max(comparison.units[1]).max(1);
     match (change.deciding_units(), comparison.noise) {
-        (Some(needed), Noise::Runs) => format!("{needed} recordings per side"),
+        (Some(needed), Noise::Runs) => format!("{needed} recordings a side"),
         (Some(needed), _) => {
             let seconds = report.seconds[0].max(report.seconds[1]) / units as f64 * needed as f64;
             format!("{} a side", units::time(Duration::from_secs_f64(seconds.round().clamp(0.0, 1e9))))
         }
-        (None, Noise::Runs) => "more than 1,000 recordings per side".to_owned(),
-        (None, _) => "several recordings per side".to_owned(),
+        (None, Noise::Runs) => "more than 1,000 recordings a side".to_owned(),
+        (None, _) => "several recordings a side".to_owned(),
     }
 }
 
@@ -200,7 +200,7 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
         Noise::Runs => format!("by {} and {} recordings", comparison.units[0], comparison.units[1]),
         Noise::Stretches => format!(
             "by {} and {} stretches of time, and {allowance} for differences between runs, which one recording \
-             per side does not show",
+             a side does not show",
             comparison.units[0], comparison.units[1]
         ),
         _ => "not known: recordings of 5 s or more, or two of each side, are needed".to_owned(),

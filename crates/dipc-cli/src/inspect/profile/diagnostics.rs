@@ -73,9 +73,7 @@ impl Share {
     /// Suggests how to see only managed code, if the samples distinguish it from waits.
     pub(super) fn propose_cpu(self) {
         if matches!(self, Self::Some) {
-            messages::note(
-                "The samples distinguish managed code from everything else: --by cpu shows only managed code.",
-            );
+            messages::note("The samples mark managed code: --by cpu shows only that.");
         }
     }
 
