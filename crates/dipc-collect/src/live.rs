@@ -17,8 +17,9 @@ use crate::stacks::sampler;
 use crate::thread_times::LiveThreadTimes;
 
 pub use counter::Counter;
-pub use interval::{Interval, Omissions, ThreadRow};
+pub use interval::{Interval, Omissions};
 pub use sum::{ExceptionSum, IntervalSum, TypeSum};
+pub use threads::ThreadRow;
 
 use interval::IntervalBuilder;
 

@@ -11,12 +11,12 @@ use nettrace_export::report::{
     Allocations, AllocationsReport, Collections, Exceptions, ExceptionsReport, GcReport,
 };
 use nettrace_export::{
-    FrameId, KernelTimes, Measure, Metric, Options, Profile, ProfileBuilder, ProfileSum, ThreadUse,
+    KernelTimes, Measure, Metric, Options, Profile, ProfileBuilder, ProfileSum, ThreadUse,
 };
 
 use super::IntervalSettings;
 use super::counter::Counter;
-use super::threads;
+use super::threads::{self, ThreadRow};
 use crate::thread_times::LiveThreadTimes;
 
 /// Maximum number of bytes of the stream that one interval uses. Further samples are left out.
@@ -114,30 +114,6 @@ impl Omissions {
     pub const fn is_none(&self) -> bool {
         self.lost == 0 && self.samples == 0 && self.frames == 0
     }
-}
-
-/// The activity of a thread in an interval, in nanoseconds.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "made by views, for sums and for tests")]
-pub struct ThreadRow {
-    /// The operating system's id.
-    pub id: u64,
-    /// The name of the thread; empty if unknown.
-    pub name: String,
-    /// The thread's role in the runtime; empty if unknown.
-    pub role: String,
-    /// The time of work.
-    pub working: u64,
-    /// Runnable time without a processor.
-    pub runnable: u64,
-    /// Waits during work, judged by stacks.
-    pub blocked: u64,
-    /// Waits for work, judged by stacks.
-    pub idle: u64,
-    /// Waits of either kind: the kernel's account does not distinguish them.
-    pub waited: u64,
-    /// The leaf frame with most of the thread's time, as an index of the profile's frames.
-    pub leaf: Option<FrameId>,
 }
 
 /// The selection of the runtime's own counters.

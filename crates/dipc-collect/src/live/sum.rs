@@ -6,7 +6,8 @@ use std::time::Duration;
 use nettrace_export::report::Collection;
 use nettrace_export::{Metric, Profile, ProfileSum};
 
-use super::interval::{Interval, Omissions, ThreadRow};
+use super::interval::{Interval, Omissions};
+use super::threads::ThreadRow;
 
 /// Maximum number of distinct stacks in the sum of all intervals.
 const MAX_STACKS: u32 = 1 << 18;

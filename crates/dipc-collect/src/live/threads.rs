@@ -4,12 +4,34 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use clr_events::ThreadState;
-use nettrace_export::{Profile, Thread, ThreadUse};
-
-use super::interval::ThreadRow;
+use nettrace_export::{FrameId, Profile, Thread, ThreadUse};
 
 /// Maximum number of distinct threads in an interval.
 const MAX_THREADS: usize = 4096;
+
+/// The activity of a thread in an interval, in nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by views, for sums and for tests")]
+pub struct ThreadRow {
+    /// The operating system's id.
+    pub id: u64,
+    /// The name of the thread; empty if unknown.
+    pub name: String,
+    /// The thread's role in the runtime; empty if unknown.
+    pub role: String,
+    /// The time of work.
+    pub working: u64,
+    /// Runnable time without a processor.
+    pub runnable: u64,
+    /// Waits during work, judged by stacks.
+    pub blocked: u64,
+    /// Waits for work, judged by stacks.
+    pub idle: u64,
+    /// Waits of either kind: the kernel's account does not distinguish them.
+    pub waited: u64,
+    /// The leaf frame with most of the thread's time, as an index of the profile's frames.
+    pub leaf: Option<FrameId>,
+}
 
 /// Sums up the time of each thread, in descending order of work. `uses` is the kernel's account of threads,
 /// with their names: it counts instead of samples, and has threads that wait.
