@@ -29,6 +29,8 @@
 
 mod judgements;
 mod sentence;
+#[cfg(all(test, feature = "default"))]
+mod tests;
 
 use std::time::Duration;
 
