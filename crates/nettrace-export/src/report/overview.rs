@@ -272,19 +272,17 @@ impl OverviewBuilder {
         callers: OverviewCallers,
         stream: StreamFacts,
     ) -> Overview {
-        let Self { mut requests, reports, .. } = self;
-        let OverviewReports { selection, mut gc, .. } = reports;
+        let Self { requests, reports, .. } = self;
+        let OverviewReports { selection, gc, .. } = reports;
         let start = selection.from.unwrap_or(RelativeTime::START).max(RelativeTime::START);
         let end = selection.to.unwrap_or(stream.last);
-        gc.set_range(start, end);
-        requests.set_range(start, end);
         let has_samples = stream.has_samples || profile.samples() > 0;
         let (mut allocations, mut exceptions) = (reports.allocations.finish(), reports.exceptions.finish());
         let mut contention = reports.contention.finish();
         contention
             .name_threads(|_, tid| profile.threads.iter().find(|thread| thread.id == tid)?.name.clone());
         callers.add_to(&mut allocations, &mut exceptions, &mut contention);
-        let gc = gc.finish();
+        let gc = gc.with_range(start, end).finish();
         let session_cost = SessionCost::take(&mut profile);
         Overview {
             duration: end.saturating_duration_since(start),
@@ -295,7 +293,7 @@ impl OverviewBuilder {
             thread_pool: reports.thread_pool.finish(),
             jit: reports.jit.finish(),
             starvation: starvation(&profile, stream.processors),
-            requests: requests.finish(),
+            requests: requests.with_range(start, end).finish(),
             blocked: blocked_time(&profile),
             session_cost,
             processor_time: if stream.has_kernel_samples {
