@@ -8,7 +8,7 @@ use std::time::Instant;
 use dipc_fuzz::Written;
 use libfuzzer_sys::fuzz_target;
 use nettrace::{Decoder, RelativeTime};
-use nettrace_edit::{Capacity, Criteria, Error, Letters, Redactor, Ring, Rotation, Slice, Storage, copy};
+use nettrace_edit::{RingCapacity, Criteria, Error, RedactionLetters, Redactor, Ring, Rotation, Slice, SegmentStorage, copy};
 
 fuzz_target!(|input: &[u8]| {
     let Some((flags, bytes)) = input.split_first_chunk::<4>() else { return };
@@ -26,10 +26,10 @@ fn slice(bytes: &[u8], [from, length, choice, _]: [u8; 4]) {
         ..Criteria::default()
     };
     let mut slice =
-        Slice::new(criteria).with_dropped_stacks(choice & 8 != 0).with_lists_only(choice & 16 != 0);
+        Slice::new(criteria).with_dropped_stacks(choice & 8 != 0).with_listed_names_only(choice & 16 != 0);
     if choice & 32 != 0 {
         let texts = ["paths", "urls", "*/*.*"].map(|text| text.parse().unwrap());
-        slice = slice.with_redactor(Redactor::new(texts.into(), Letters::Same));
+        slice = slice.with_redactor(Redactor::new(texts.into(), RedactionLetters::Same));
     }
     let mut out = Output::default();
     let Ok(copied) = copy(bytes, &mut out, &mut slice) else { return };
@@ -46,8 +46,8 @@ fn keep(bytes: &[u8], [size, chunk, ..]: [u8; 4]) {
         decoder.feed(chunk);
         let Ok(Some(info)) = decoder.read_header() else { continue };
         if state.is_none() {
-            let capacity = Capacity { time: None, bytes: bytes_kept };
-            let Ok(ring) = Ring::new(capacity, Storage::Memory, info, now) else { return };
+            let capacity = RingCapacity { time: None, bytes: bytes_kept };
+            let Ok(ring) = Ring::new(capacity, SegmentStorage::Memory, info, now) else { return };
             let (mut rotation, mut out) = (Rotation::new(bytes_kept, info), Output::default());
             if rotation.begin(&[], &mut out).is_err() {
                 return;

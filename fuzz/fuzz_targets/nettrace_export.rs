@@ -38,7 +38,7 @@ fuzz_target!(|input: &[u8]| {
     let options = Options::new(WEIGHTS[usize::from(by) % WEIGHTS.len()]);
     let plain = dipc_fuzz::bounded(bytes.len(), || profile_of(bytes, &options).inspect(check));
     let Some(plain) = plain else { return };
-    let grouping = CausalGrouping::new(flags & 2 != 0, flags & 4 != 0);
+    let grouping = CausalGrouping::NONE.with_tasks(flags & 2 != 0).with_requests(flags & 4 != 0);
     let joined = options.clone().with_grouping(grouping).with_lines(flags & 8 != 0);
     dipc_fuzz::bounded(bytes.len(), || {
         let joined = profile_of(bytes, &joined).expect("it was read before");

@@ -8,18 +8,8 @@ use hashbrown::HashMap;
 const KEPT: usize = 1 << 17;
 
 /// A table with at most twice as many entries as it is guaranteed to keep.
-///
-/// ```
-/// use clr_activity::BoundedMap;
-///
-/// let mut starts = BoundedMap::default();
-/// starts.insert(7, "started");
-/// assert_eq!(starts.get(&7), Some(&"started"));
-/// assert_eq!(starts.remove(&7), Some("started"));
-/// assert_eq!(starts.get(&7), None);
-/// ```
 #[derive(Debug)]
-pub struct BoundedMap<K, V> {
+pub(crate) struct BoundedMap<K, V> {
     new: HashMap<K, V>,
     old: HashMap<K, V>,
 }
@@ -32,7 +22,7 @@ impl<K, V> Default for BoundedMap<K, V> {
 
 impl<K: Eq + Hash, V> BoundedMap<K, V> {
     /// Inserts or replaces an entry.
-    pub fn insert(&mut self, key: K, value: V) {
+    pub(crate) fn insert(&mut self, key: K, value: V) {
         if self.new.len() >= KEPT {
             self.old = std::mem::take(&mut self.new);
         }
@@ -41,12 +31,12 @@ impl<K: Eq + Hash, V> BoundedMap<K, V> {
     }
 
     /// Returns the value of a key.
-    pub fn get(&self, key: &K) -> Option<&V> {
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.new.get(key).or_else(|| self.old.get(key))
     }
 
     /// Returns the value of a key, mutably.
-    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         match self.new.get_mut(key) {
             Some(value) => Some(value),
             None => self.old.get_mut(key),
@@ -54,7 +44,7 @@ impl<K: Eq + Hash, V> BoundedMap<K, V> {
     }
 
     /// Removes an entry and returns its value.
-    pub fn remove(&mut self, key: &K) -> Option<V> {
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         self.new.remove(key).or_else(|| self.old.remove(key))
     }
 }

@@ -98,7 +98,6 @@ pub use async_profiler::{
     ASYNC_PROFILER, AsyncBuffer, AsyncBufferError, AsyncCallstack, AsyncEvent, AsyncEventKind, AsyncEvents,
     AsyncFrame, AsyncLayout, AsyncModel, AsyncStacks, AsyncStacksBuilder, has_async_buffer,
 };
-pub use bounded_map::BoundedMap;
 pub use causes::{Cause, CauseId, Causes};
 #[cfg(feature = "spans")]
 pub use diagnostic::{DiagnosticEvent, DiagnosticPhase};
@@ -131,15 +130,7 @@ mod send {
     const fn is_send<T: Send>() {}
 
     const _: () = {
-        is_send::<(
-            ActivityFinder,
-            AsyncStacks,
-            AsyncStacksBuilder,
-            BoundedMap<u8, u8>,
-            Causes,
-            MeasuredParts,
-            Pauses,
-        )>();
+        is_send::<(ActivityFinder, AsyncStacks, AsyncStacksBuilder, Causes, MeasuredParts, Pauses)>();
         is_send::<(RequestWitness, Spans, Steps, Suspensions<u8>, Tasks)>();
     };
 }

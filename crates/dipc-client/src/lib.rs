@@ -145,7 +145,7 @@ pub use profile::{
     RUNTIME_PROVIDER, SAMPLE_PROFILER, clr_keyword,
 };
 pub use providers::{
-    ArgumentsDiffer, DEFAULT_KEYWORDS, DEFAULT_LEVEL, ParseProvidersError, Providers, level_names,
+    ConflictingArguments, DEFAULT_KEYWORDS, DEFAULT_LEVEL, ParseProvidersError, Providers, level_names,
     parse_level,
 };
 pub use renewal::{Renewal, RenewalState};

@@ -74,7 +74,7 @@ impl Providers {
     ///
     /// # Errors
     /// If both have arguments and these differ. Nothing is changed then.
-    pub fn merge(&mut self, config: ProviderConfig) -> Result<(), ArgumentsDiffer> {
+    pub fn merge(&mut self, config: ProviderConfig) -> Result<(), ConflictingArguments> {
         let Some(known) = self.list.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&config.name))
         else {
             self.list.push(config);
@@ -82,7 +82,7 @@ impl Providers {
         };
         let differ = known.arguments != config.arguments;
         if differ && !known.arguments.is_empty() && !config.arguments.is_empty() {
-            return Err(ArgumentsDiffer { provider: config.name });
+            return Err(ConflictingArguments { provider: config.name });
         }
         known.keywords |= config.keywords;
         known.level = known.level.widest(config.level);
@@ -156,7 +156,7 @@ pub fn level_names() -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{provider}: named twice, each time with other arguments")]
 #[non_exhaustive]
-pub struct ArgumentsDiffer {
+pub struct ConflictingArguments {
     /// The provider's name.
     pub provider: String,
 }

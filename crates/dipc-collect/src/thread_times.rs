@@ -131,7 +131,7 @@ impl Round {
             times.set(thread.id, thread.ran, thread.queued);
         }
         for thread in &self.threads.changed {
-            times.set_name(thread.id, &thread.name);
+            times.name_thread(thread.id, &thread.name);
         }
         for thread in runnable {
             times.set(*thread, self.time, 0);

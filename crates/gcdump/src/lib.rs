@@ -4,7 +4,8 @@
 //! **Use it** to read the heap of a process or of a `.gcdump` file: its objects, what holds them, what grew.
 //! **Not for** contents of objects, which heap dumps lack: `clr-dump` reads them from memory.
 //!
-//! Features: `dipc-wire` (the request as a provider of `dipc-client`). Rust 1.89 or later.
+//! Features: `dipc-wire` (the request as a provider of `dipc-client`), `page` (a web page of a heap). Rust 1.89
+//! or later.
 //!
 //! A runtime sends its heap as events on request: types, objects, references, roots. This crate builds a
 //! [`HeapGraph`] from them, reads and writes the `.gcdump` files of dotnet-gcdump, `PerfView` and Visual
@@ -21,6 +22,7 @@
 //!   the paths from roots to objects.
 //! - [`TypeTree`] is the dominator tree with the objects of a type merged.
 //! - [`dotnet_gcdump`] prints that tool's report.
+//! - `page` (a feature) writes a web page that shows a heap: treemap, dominator tree, types, paths.
 //!
 //! ```no_run
 //! use gcdump::{Dominators, Grouping, HeapReport, file};
@@ -80,6 +82,8 @@ mod large_vec;
 mod node_set;
 mod object_addresses;
 mod object_index;
+#[cfg(feature = "page")]
+pub mod page;
 mod paths;
 mod report;
 mod request;

@@ -5,7 +5,6 @@
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use linux_sampler::{OffCpu, RecordingWriter, Sampler, SamplerConfig};
-    use std::io::Write as _;
     use std::time::{Duration, Instant, SystemTime};
 
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,14 +24,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for record in sampler.read(Duration::from_millis(200))? {
             recording.record(&record)?;
         }
-        file.write_all(recording.bytes())?;
-        recording.clear_bytes();
+        recording.drain_to(0, &mut file)?;
     }
     for record in sampler.finish() {
         recording.record(&record)?;
     }
     let counts = recording.finish(Sampler::now_ns())?;
-    file.write_all(recording.bytes())?;
+    recording.drain_to(0, &mut file)?;
     println!("{counts:?}");
     Ok(())
 }

@@ -369,9 +369,17 @@ impl RecordingWriter {
         self.writer.bytes()
     }
 
-    /// Drops the collected bytes.
+    /// Drops the pending bytes.
     pub fn clear_bytes(&mut self) {
         self.writer.clear_bytes();
+    }
+
+    /// Writes the pending bytes to `out` and drops them, if there are more than `most`.
+    ///
+    /// # Errors
+    /// Of `out`; the bytes are kept then.
+    pub fn drain_to(&mut self, most: usize, out: &mut impl std::io::Write) -> Result<(), Error> {
+        self.writer.drain_to(most, out)
     }
 
     /// Keeps a process for its other threads after its first thread has ended, until many such processes are

@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use nettrace::{Event, Events, Format, MetadataMap, Reader, Record, RelativeTime, Source, Thread, TraceInfo};
 use nettrace_writer::{Omissions, Transcoder, Version};
 
-use crate::choice::{Choice, Chooser};
 use crate::error::Error;
 use crate::range::RecordedRange;
+use crate::record_selector::{EventDecision, RecordSelector};
 
 /// The pending bytes above which a copy writes them.
 const PART: usize = 256 * 1024;
@@ -95,7 +95,7 @@ impl Ranges {
 /// The result of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Copied {
+pub struct CopySummary {
     /// The number of events read. An event that states the range of the recording does not count: the copy
     /// states its own.
     pub read: u64,
@@ -136,7 +136,11 @@ pub struct Copied {
 /// # Errors
 /// If the input cannot be read as a recording, or the output not be written. Damage in the recording is not
 /// an error: the copy has the records outside it, and the damaged part counts as lost.
-pub fn copy(input: impl Read, output: &mut impl Write, chooser: &mut impl Chooser) -> Result<Copied, Error> {
+pub fn copy(
+    input: impl Read,
+    output: &mut impl Write,
+    chooser: &mut impl RecordSelector,
+) -> Result<CopySummary, Error> {
     let mut write = write_to(output);
     let copier = Copier::new(Reader::new(input)?, None)?;
     Ok(copier.copy(chooser, &mut write)?.finish(&mut write)?.0)
@@ -216,7 +220,7 @@ impl<S: Source> Copier<S> {
     /// If reading or encoding failed, and errors of `write`.
     pub fn copy<E: From<Error>>(
         mut self,
-        chooser: &mut impl Chooser,
+        chooser: &mut impl RecordSelector,
         mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
     ) -> Result<Self, E> {
         if self.info.format == Format::Netperf {
@@ -263,7 +267,7 @@ impl<S: Source> Copier<S> {
     /// Copies a recording without sequence points, and inserts them.
     fn copy_in_time_order<E: From<Error>>(
         self,
-        chooser: &mut impl Chooser,
+        chooser: &mut impl RecordSelector,
         mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
     ) -> Result<Self, E> {
         let Self { events, info, mut transcoder, mut read, mut kept, appended, mut range } = self;
@@ -339,7 +343,7 @@ impl<S: Source> Copier<S> {
     pub fn finish<E: From<Error>>(
         self,
         mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
-    ) -> Result<(Copied, Events<S>), E> {
+    ) -> Result<(CopySummary, Events<S>), E> {
         let Self { events, mut transcoder, read, kept, appended, range, .. } = self;
         let range = range.of_copy(&events);
         match range {
@@ -351,7 +355,7 @@ impl<S: Source> Copier<S> {
         }
         let (bytes, omissions) = (transcoder.offset(), *transcoder.omissions());
         let written = kept.saturating_add(appended).saturating_add(range.is_some().into());
-        Ok((Copied { read, kept, written, bytes, omissions }, events))
+        Ok((CopySummary { read, kept, written, bytes, omissions }, events))
     }
 }
 
@@ -367,21 +371,21 @@ impl<E: From<Error>> From<nettrace::Error> for Interrupted<E> {
 fn write_event(
     transcoder: &mut Transcoder,
     event: &Event<'_>,
-    choice: Choice,
-    chooser: &mut impl Chooser,
+    choice: EventDecision,
+    chooser: &mut impl RecordSelector,
 ) -> Result<(), nettrace_writer::Error> {
     let with_stack = chooser.keeps_stacks();
     match choice {
-        Choice::Keep => transcoder.event_with(event, chooser.payload(event), with_stack),
-        Choice::KeepBeyond => {
+        EventDecision::Keep => transcoder.event_with(event, chooser.payload(event), with_stack),
+        EventDecision::KeepBeyond => {
             transcoder.skip_losses_before(event);
             transcoder.event_with(event, chooser.payload(event), with_stack)
         }
-        Choice::Remove => {
+        EventDecision::Remove => {
             transcoder.remove(event);
             Ok(())
         }
-        Choice::Skip => transcoder.skip(&Record::Event(*event)),
+        EventDecision::Skip => transcoder.skip(&Record::Event(*event)),
     }
 }
 

@@ -6,7 +6,7 @@ use clr_events::{EventName, Glob, Provider, Schema, event_name, is_named_by_kind
 use nettrace::{Event, Events, Metadata, MetadataMap, RelativeTime, Source};
 
 use inventory::Inventory;
-pub use inventory::Miss;
+pub use inventory::UnmatchedCriterion;
 
 /// The values of filters. Empty ones admit everything.
 ///
@@ -80,7 +80,7 @@ pub enum EventMatch {
 /// # }
 /// # source.finish()?;
 /// # let recording = source.bytes().to_vec();
-/// use nettrace_edit::{Criteria, Filter, Miss};
+/// use nettrace_edit::{Criteria, Filter, UnmatchedCriterion};
 ///
 /// let mut filter = Filter::new(Criteria { threads: vec![9], ..Criteria::default() });
 /// let mut events = nettrace::SliceReader::new(&recording)?;
@@ -88,7 +88,7 @@ pub enum EventMatch {
 /// events.for_each(|event| admitted += usize::from(filter.admits(&event)))?;
 /// // The recording has only events of thread 8.
 /// let misses = filter.misses(&events);
-/// assert!(admitted == 0 && matches!(&misses[..], [Miss::Thread { wanted: 9, .. }]), "{misses:?}");
+/// assert!(admitted == 0 && matches!(&misses[..], [UnmatchedCriterion::Thread { wanted: 9, .. }]), "{misses:?}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -162,14 +162,14 @@ impl Filter {
     }
 
     /// Returns the criteria that matched nothing. Called after all events that could be admitted were read.
-    pub fn misses<S: Source>(&mut self, events: &Events<S>) -> Vec<Miss> {
+    pub fn misses<S: Source>(&mut self, events: &Events<S>) -> Vec<UnmatchedCriterion> {
         if let Some(inventory) = &mut self.tracked.inventory {
             inventory.append(std::mem::take(&mut self.beyond));
         }
         self.tracked.add_skipped(events);
         let mut misses = self.tracked.misses(events.metadata());
         if misses.is_empty() && self.admitted == 0 && self.tracked.inventory.is_some() {
-            misses.push(Miss::Combination);
+            misses.push(UnmatchedCriterion::Combination);
         }
         misses
     }
@@ -218,7 +218,7 @@ impl TrackedCriteria {
     }
 
     /// Returns the values that matched none of the added events. `metadata` is the recording's.
-    pub fn misses(&self, metadata: &[Metadata]) -> Vec<Miss> {
+    pub fn misses(&self, metadata: &[Metadata]) -> Vec<UnmatchedCriterion> {
         self.inventory.as_ref().map_or_else(Vec::new, |inventory| inventory.misses(&self.criteria, metadata))
     }
 }

@@ -5,14 +5,14 @@
 //!
 //! Features: none. Rust 1.89 or later.
 //!
-//! - [`copy`] writes the part of a recording that a [`Chooser`] chooses. [`Slice`] chooses events by time,
+//! - [`copy`] writes the part of a recording that a [`RecordSelector`] chooses. [`Slice`] chooses events by time,
 //!   thread, process, provider and name ([`Criteria`]), and keeps the events that these need, so that the
 //!   part has the names of its code and types. A [`Redactor`] replaces strings such as command lines and
 //!   paths.
 //! - [`Ring`] holds the last events of a live stream within limits on time and bytes, in memory or in files.
 //!   A [`Snapshot`] of it is a whole recording.
 //! - [`Rotation`] writes a stream as consecutive recordings.
-//! - [`Filter`] applies criteria to events, and explains values that [match nothing](Miss).
+//! - [`Filter`] applies criteria to events, and explains values that [match nothing](UnmatchedCriterion).
 //! - [`MappingIds`] renumbers mapped files where recordings of whole machines are merged.
 //!
 //! # Redacting a part of a recording
@@ -21,12 +21,12 @@
 //! use std::time::Duration;
 //!
 //! use nettrace::RelativeTime;
-//! use nettrace_edit::{Criteria, Letters, Redactor, Slice};
+//! use nettrace_edit::{Criteria, RedactionLetters, Redactor, Slice};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let seconds = |seconds| Some(RelativeTime::after_start(Duration::from_secs(seconds)));
 //! let criteria = Criteria { from: seconds(5), to: seconds(8), ..Criteria::default() };
-//! let redactor = Redactor::new(vec!["command-lines".parse()?, "paths".parse()?], Letters::by_text());
+//! let redactor = Redactor::new(vec!["command-lines".parse()?, "paths".parse()?], RedactionLetters::by_text());
 //! let mut slice = Slice::new(criteria).with_redactor(redactor);
 //! let (input, mut output) = (std::fs::File::open("app.nettrace")?, std::fs::File::create("part.nettrace")?);
 //! let copied = nettrace_edit::copy(input, &mut output, &mut slice)?;
@@ -55,9 +55,9 @@ mod error;
 mod filter;
 mod redact;
 
-mod choice;
 mod copy;
 mod range;
+mod record_selector;
 mod slice;
 
 mod mapping_ids;
@@ -69,19 +69,19 @@ mod rotation;
 mod segment;
 mod snapshot;
 
-pub use choice::{Choice, Chooser, KeepAll};
 pub use clr_events::Glob;
-pub use copy::{Copied, Copier, copy, write_to};
+pub use copy::{Copier, CopySummary, copy, write_to};
 pub use error::Error;
-pub use filter::{Criteria, EventMatch, Filter, Miss, TrackedCriteria};
+pub use filter::{Criteria, EventMatch, Filter, TrackedCriteria, UnmatchedCriterion};
 pub use mapping_ids::MappingIds;
 pub use range::RecordedRange;
-pub use redact::{InvalidRedaction, Letters, Redacted, Redaction, RedactionClass, Redactor};
-pub use ring::{Capacity, Ring};
+pub use record_selector::{EventDecision, KeepAll, RecordSelector};
+pub use redact::{InvalidRedaction, Redacted, Redaction, RedactionClass, RedactionLetters, Redactor};
+pub use ring::{Ring, RingCapacity};
 pub use rotation::Rotation;
-pub use segment::{Segment, SegmentReader, Storage};
+pub use segment::{Segment, SegmentReader, SegmentStorage};
 pub use slice::Slice;
-pub use snapshot::{Snapshot, Written};
+pub use snapshot::{RecordingSummary, Snapshot};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

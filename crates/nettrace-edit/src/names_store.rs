@@ -3,7 +3,7 @@
 use nettrace::{Thread, TraceInfo};
 
 use crate::error::Error;
-use crate::segment::{Segment, SegmentWriter, Storage};
+use crate::segment::{Segment, SegmentStorage, SegmentWriter};
 
 /// Maximum number of bytes of names to keep: enough for the methods of 250,000 compilations.
 const MAX_BYTES: u64 = 64 << 20;
@@ -27,7 +27,7 @@ impl NamesStore {
             return Ok(());
         }
         let is_first = self.writer.is_none();
-        let writer = SegmentWriter::get_or_new(&mut self.writer, info, &Storage::Memory)?;
+        let writer = SegmentWriter::get_or_new(&mut self.writer, info, &SegmentStorage::Memory)?;
         if !is_first {
             writer.transcoder.continue_with(info, &self.threads)?;
         }

@@ -119,7 +119,7 @@ impl RedactionClass {
 /// The letters that replace strings, one for each code unit.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Letters {
+pub enum RedactionLetters {
     /// Letters from a keyed hash of the string: equal strings become equal letters. The key exists only in
     /// this run, and another key gives other letters.
     ByText(RandomState),
@@ -127,7 +127,7 @@ pub enum Letters {
     Same,
 }
 
-impl Letters {
+impl RedactionLetters {
     /// The letters of one run.
     pub fn by_text() -> Self {
         Self::ByText(RandomState::new())
@@ -148,9 +148,9 @@ impl Letters {
 /// # }
 /// # source.finish()?;
 /// # let recording = source.bytes().to_vec();
-/// use nettrace_edit::{Letters, Redactor};
+/// use nettrace_edit::{RedactionLetters, Redactor};
 ///
-/// let mut redactor = Redactor::new(vec!["paths".parse()?], Letters::Same);
+/// let mut redactor = Redactor::new(vec!["paths".parse()?], RedactionLetters::Same);
 /// let mut events = nettrace::SliceReader::new(&recording)?;
 /// let event = events.next()?.ok_or("an event")?;
 /// // Two letters in place of "hi", after the length.
@@ -178,12 +178,12 @@ const MAX_NESTING: usize = 8;
 
 impl Redactor {
     /// Creates a redactor of these strings.
-    pub fn new(redactions: Vec<Redaction>, letters: Letters) -> Self {
+    pub fn new(redactions: Vec<Redaction>, letters: RedactionLetters) -> Self {
         Self {
             redactions,
             hasher: match letters {
-                Letters::ByText(hasher) => Some(hasher),
-                Letters::Same => None,
+                RedactionLetters::ByText(hasher) => Some(hasher),
+                RedactionLetters::Same => None,
             },
             payload: Vec::new(),
             replaced: BTreeMap::new(),

@@ -14,7 +14,7 @@ use nettrace::{Event, MetadataMap, Record, RelativeTime, Thread, TraceInfo};
 use crate::error::Error;
 use crate::names_store::NamesStore;
 use crate::receipt_clock::{ReceiptClock, TOLERANCE};
-use crate::segment::{Segment, SegmentWriter, Storage};
+use crate::segment::{Segment, SegmentStorage, SegmentWriter};
 use crate::slice::names_others;
 use crate::snapshot::Snapshot;
 
@@ -28,7 +28,7 @@ const MIN_GENERATION: Duration = Duration::from_millis(100);
 /// The limits on the time and the bytes kept; the smaller one applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on both")]
-pub struct Capacity {
+pub struct RingCapacity {
     /// The time to keep; `None` for no limit.
     pub time: Option<Duration>,
     /// The bytes to keep.
@@ -53,11 +53,11 @@ pub struct Capacity {
 /// # }
 /// # source.finish()?;
 /// # let recording = source.bytes().to_vec();
-/// use nettrace_edit::{Capacity, Ring, Storage};
+/// use nettrace_edit::{RingCapacity, Ring, SegmentStorage};
 /// use std::time::{Duration, Instant};
 ///
-/// let capacity = Capacity { time: Some(Duration::from_secs(30)), bytes: 64 << 20 };
-/// let mut ring = Ring::new(capacity, Storage::Memory, &info, Instant::now())?;
+/// let capacity = RingCapacity { time: Some(Duration::from_secs(30)), bytes: 64 << 20 };
+/// let mut ring = Ring::new(capacity, SegmentStorage::Memory, &info, Instant::now())?;
 /// let mut events = nettrace::SliceReader::new(&recording)?;
 /// while let Some(record) = events.next_record()? {
 ///     ring.add(&record)?;
@@ -70,12 +70,12 @@ pub struct Capacity {
 /// ```
 #[derive(Debug)]
 pub struct Ring {
-    capacity: Capacity,
+    capacity: RingCapacity,
     info: TraceInfo,
     /// The complete generations, oldest first.
     generations: VecDeque<Generation>,
     current: GenerationWriter,
-    storage: Storage,
+    storage: SegmentStorage,
     store: NamesStore,
     clock: ReceiptClock,
     /// True for kinds of events that name others, by metadata index.
@@ -105,7 +105,7 @@ struct GenerationWriter {
     newest: RelativeTime,
 }
 
-impl Capacity {
+impl RingCapacity {
     fn bytes_of_generation(&self) -> u64 {
         self.bytes.checked_div(GENERATIONS.into()).unwrap_or_default()
     }
@@ -121,7 +121,12 @@ impl Ring {
     ///
     /// # Errors
     /// If the folder of the storage cannot have a file.
-    pub fn new(capacity: Capacity, storage: Storage, info: &TraceInfo, now: Instant) -> Result<Self, Error> {
+    pub fn new(
+        capacity: RingCapacity,
+        storage: SegmentStorage,
+        info: &TraceInfo,
+        now: Instant,
+    ) -> Result<Self, Error> {
         Ok(Self {
             capacity,
             info: info.clone(),
@@ -174,7 +179,7 @@ impl Ring {
 
     /// Continues in memory after an error of its files, so that the data held can be read.
     pub fn keep_in_memory(&mut self) {
-        self.storage = Storage::Memory;
+        self.storage = SegmentStorage::Memory;
         self.current.events.keep_in_memory();
         self.current.names.iter_mut().for_each(SegmentWriter::keep_in_memory);
     }
@@ -263,7 +268,7 @@ impl Ring {
     }
 
     /// Changes the limit on bytes. It applies when the next generation begins.
-    pub const fn set_most_bytes(&mut self, bytes: u64) {
+    pub const fn limit_bytes(&mut self, bytes: u64) {
         let list = if self.is_listing { LIST } else { 0 };
         self.capacity.bytes = bytes.saturating_add(list);
     }
@@ -297,7 +302,12 @@ impl GenerationWriter {
         self.newest = self.newest.max(time);
     }
 
-    fn add_name(&mut self, info: &TraceInfo, storage: &Storage, event: &Event<'_>) -> Result<(), Error> {
+    fn add_name(
+        &mut self,
+        info: &TraceInfo,
+        storage: &SegmentStorage,
+        event: &Event<'_>,
+    ) -> Result<(), Error> {
         SegmentWriter::get_or_new(&mut self.names, info, storage)?.add_name(event)
     }
 

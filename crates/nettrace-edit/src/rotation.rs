@@ -8,9 +8,9 @@ use nettrace_writer::{Transcoder, Version};
 use crate::error::Error;
 use crate::names_store::NamesStore;
 use crate::range::RecordedRange;
-use crate::segment::{Segment, SegmentWriter, Storage};
+use crate::segment::{Segment, SegmentStorage, SegmentWriter};
 use crate::slice::names_others;
-use crate::snapshot::{Content, Written, append_list};
+use crate::snapshot::{Content, RecordingSummary, append_list};
 
 /// The pending bytes above which they are written.
 const PART: usize = 256 << 10;
@@ -159,7 +159,8 @@ impl Rotation {
         if let Record::Event(event) = record
             && self.naming.get_or_insert_with(event.metadata_index(), || names_others(event.metadata()))
         {
-            SegmentWriter::get_or_new(&mut part.names, &self.info, &Storage::Memory)?.add_name(event)?;
+            SegmentWriter::get_or_new(&mut part.names, &self.info, &SegmentStorage::Memory)?
+                .add_name(event)?;
         }
         part.transcoder.write(record)?;
         Ok(part.transcoder.drain_to(PART, output)?)
@@ -176,7 +177,7 @@ impl Rotation {
         threads: &[Thread],
         list: Option<&Segment>,
         output: &mut impl Write,
-    ) -> Result<Option<Written>, Error> {
+    ) -> Result<Option<RecordingSummary>, Error> {
         let Some(Part { mut transcoder, names, content, .. }) = self.part.take() else { return Ok(None) };
         // A transcoder loses its position when it is finished.
         let mut end = Transcoder::new(self.version, &self.info)?;

@@ -28,12 +28,12 @@ const CHUNK: usize = 256 << 10;
 /// # }
 /// # source.finish()?;
 /// # let recording = source.bytes().to_vec();
-/// use nettrace_edit::{Capacity, Ring, Storage};
+/// use nettrace_edit::{RingCapacity, Ring, SegmentStorage};
 /// use std::time::Instant;
 ///
 /// // Unnamed files, which disappear with the program.
-/// let storage = Storage::Folder(std::env::temp_dir());
-/// let mut ring = Ring::new(Capacity { time: None, bytes: 1 << 20 }, storage, &info, Instant::now())?;
+/// let storage = SegmentStorage::Folder(std::env::temp_dir());
+/// let mut ring = Ring::new(RingCapacity { time: None, bytes: 1 << 20 }, storage, &info, Instant::now())?;
 /// let mut events = nettrace::SliceReader::new(&recording)?;
 /// while let Some(record) = events.next_record()? {
 ///     ring.add(&record)?;
@@ -43,7 +43,7 @@ const CHUNK: usize = 256 << 10;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Storage {
+pub enum SegmentStorage {
     /// Memory.
     #[default]
     Memory,
@@ -98,7 +98,7 @@ impl Default for Content {
     }
 }
 
-impl Storage {
+impl SegmentStorage {
     /// Creates an empty recording.
     fn segment(&self) -> io::Result<Segment> {
         let content = match self {
@@ -210,11 +210,11 @@ impl Read for SegmentReader<'_> {
 pub(crate) struct SegmentWriter {
     pub(crate) transcoder: Transcoder,
     segment: Segment,
-    storage: Storage,
+    storage: SegmentStorage,
 }
 
 impl SegmentWriter {
-    pub(crate) fn new(info: &TraceInfo, storage: &Storage) -> Result<Self, Error> {
+    pub(crate) fn new(info: &TraceInfo, storage: &SegmentStorage) -> Result<Self, Error> {
         let transcoder = Transcoder::new(Version::of(info), info)?;
         let segment = storage.segment().map_err(|error| cannot_store(0, error))?;
         Ok(Self { transcoder, segment, storage: storage.clone() })
@@ -224,7 +224,7 @@ impl SegmentWriter {
     pub(crate) fn get_or_new<'s>(
         slot: &'s mut Option<Self>,
         info: &TraceInfo,
-        storage: &Storage,
+        storage: &SegmentStorage,
     ) -> Result<&'s mut Self, Error> {
         match slot {
             Some(writer) => Ok(writer),
@@ -271,7 +271,7 @@ impl SegmentWriter {
 
     /// Keeps the segments of later writers in memory.
     pub(crate) fn keep_in_memory(&mut self) {
-        self.storage = Storage::Memory;
+        self.storage = SegmentStorage::Memory;
     }
 
     fn take(&mut self) -> Result<(), Error> {

@@ -8,10 +8,10 @@ use clr_events::ids::{event_pipe, runtime};
 use clr_events::{KernelSample, KernelSampleKind, Provider, sets};
 use nettrace::{Event, Events, Metadata, MetadataMap, PassedPoint, RelativeTime, Source, TraceInfo};
 
-use crate::choice::{Choice, Chooser};
 use crate::error::Error;
-use crate::filter::{Criteria, Filter, Miss};
+use crate::filter::{Criteria, Filter, UnmatchedCriterion};
 use crate::range::RecordedRange;
+use crate::record_selector::{EventDecision, RecordSelector};
 use crate::redact::Redactor;
 
 /// The time around a part in which samples and waits that may reach into it are kept. The sampler takes a
@@ -36,9 +36,9 @@ const MARGIN: Duration = Duration::from_secs(1);
 /// # }
 /// # source.finish()?;
 /// # let recording = source.bytes().to_vec();
-/// use nettrace_edit::{Criteria, Letters, Redactor, Slice};
+/// use nettrace_edit::{Criteria, RedactionLetters, Redactor, Slice};
 ///
-/// let redactor = Redactor::new(vec!["paths".parse()?], Letters::by_text());
+/// let redactor = Redactor::new(vec!["paths".parse()?], RedactionLetters::by_text());
 /// let mut slice = Slice::new(Criteria::default()).with_redactor(redactor).with_dropped_stacks(true);
 /// let mut part = Vec::new();
 /// nettrace_edit::copy(&recording[..], &mut part, &mut slice)?;
@@ -162,7 +162,7 @@ impl Slice {
     /// Takes the names of code outside the time only from lists (rundown), so that more blocks can be
     /// skipped. Methods that were unloaded before the end of the recording are then unnamed.
     #[must_use]
-    pub fn with_lists_only(self, lists_only: bool) -> Self {
+    pub fn with_listed_names_only(self, lists_only: bool) -> Self {
         Self { lists_only, ..self }
     }
 
@@ -232,7 +232,7 @@ impl Slice {
     }
 
     /// Returns the criteria that matched nothing. Called after the events were read.
-    pub fn misses<S: Source>(&mut self, events: &Events<S>) -> Vec<Miss> {
+    pub fn misses<S: Source>(&mut self, events: &Events<S>) -> Vec<UnmatchedCriterion> {
         self.filter.misses(events)
     }
 
@@ -330,27 +330,29 @@ fn is_needed_anywhere_or_listed(metadata: &Metadata) -> bool {
         || names_others(metadata) && !matches!(Provider::of(metadata), Some(Provider::Runtime))
 }
 
-impl Chooser for Slice {
-    fn event(&mut self, event: &Event<'_>) -> Choice {
+impl RecordSelector for Slice {
+    fn event(&mut self, event: &Event<'_>) -> EventDecision {
         let time = event.relative_time();
         let is_in_time = self.is_in_time(time);
         self.is_mark = false;
         if is_in_time && self.admits(event) && self.is_within_limits(time) {
-            return Choice::Keep;
+            return EventDecision::Keep;
         }
         self.is_mark =
             (is_in_time || self.is_near(time)) && !self.admits(event) && self.is_sample_of_other(event);
         if self.is_mark {
-            return if is_in_time { Choice::Keep } else { Choice::KeepBeyond };
+            return if is_in_time { EventDecision::Keep } else { EventDecision::KeepBeyond };
         }
         let kind = if self.filter.admits_process(event) { self.use_of(event) } else { Use::None };
         match kind {
-            Use::Names if is_in_time => Choice::Keep,
-            _ if is_in_time => Choice::Remove,
-            Use::Names => Choice::KeepBeyond,
-            Use::Lasts if self.is_near(time) && self.admits(event) => Choice::KeepBeyond,
-            Use::EndsOffCpu if self.is_off_cpu_at_end(event) && self.admits(event) => Choice::KeepBeyond,
-            _ => Choice::Skip,
+            Use::Names if is_in_time => EventDecision::Keep,
+            _ if is_in_time => EventDecision::Remove,
+            Use::Names => EventDecision::KeepBeyond,
+            Use::Lasts if self.is_near(time) && self.admits(event) => EventDecision::KeepBeyond,
+            Use::EndsOffCpu if self.is_off_cpu_at_end(event) && self.admits(event) => {
+                EventDecision::KeepBeyond
+            }
+            _ => EventDecision::Skip,
         }
     }
 

@@ -28,7 +28,7 @@ pub struct Snapshot {
 /// A recording that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Written {
+pub struct RecordingSummary {
     /// The size of the snapshot in bytes.
     pub bytes: u64,
     /// The number of events, without events that only name others.
@@ -58,7 +58,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// If the ring's files cannot be read, or `output` not be written.
-    pub fn write(&self, list: Option<&Segment>, output: &mut impl Write) -> Result<Written, Error> {
+    pub fn write(&self, list: Option<&Segment>, output: &mut impl Write) -> Result<RecordingSummary, Error> {
         let mut out = Transcoder::new(Version::of(&self.info), &self.info)?;
         let mut threads: Option<Vec<Thread>> = None;
         let mut content = Content::default();
@@ -109,8 +109,8 @@ impl Content {
         self.range = Some((first.min(time), last.max(time)));
     }
 
-    pub(crate) const fn written(&self, bytes: u64) -> Written {
-        Written { bytes, events: self.events, range: self.range }
+    pub(crate) const fn written(&self, bytes: u64) -> RecordingSummary {
+        RecordingSummary { bytes, events: self.events, range: self.range }
     }
 }
 

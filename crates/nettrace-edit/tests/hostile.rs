@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use nettrace::{Decoder, RelativeTime};
 use nettrace_edit::{
-    Capacity, Criteria, Letters, MappingIds, Redactor, Ring, Rotation, Slice, Storage, copy,
+    Criteria, MappingIds, RedactionLetters, Redactor, Ring, RingCapacity, Rotation, SegmentStorage, Slice,
+    copy,
 };
 use nettrace_synth::{
     Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, nettrace as v4, payload, v6,
@@ -77,7 +78,7 @@ fn slice_and_redact(bytes: &[u8]) -> usize {
     let criteria = Criteria { from: at(5), to: at(15), threads: vec![1, 100], ..Criteria::default() };
     let redactions = vec!["paths".parse().unwrap(), "Shop/*.*".parse().unwrap()];
     let mut out = Vec::new();
-    let mut slice = Slice::new(criteria).with_redactor(Redactor::new(redactions, Letters::Same));
+    let mut slice = Slice::new(criteria).with_redactor(Redactor::new(redactions, RedactionLetters::Same));
     let outcome = copy(bytes, &mut out, &mut slice);
     assert!(out.len() < most(bytes), "{}", out.len());
     outcome.map_or(0, |copied| usize::try_from(copied.kept).unwrap())
@@ -92,8 +93,8 @@ fn keep(bytes: &[u8]) -> u64 {
         decoder.feed(chunk);
         let Ok(Some(info)) = decoder.read_header() else { continue };
         if ring.is_none() {
-            let capacity = Capacity { time: None, bytes: 256 };
-            ring = Some(Ring::new(capacity, Storage::Memory, info, now).unwrap());
+            let capacity = RingCapacity { time: None, bytes: 256 };
+            ring = Some(Ring::new(capacity, SegmentStorage::Memory, info, now).unwrap());
             rotation = Some(Rotation::new(300, info));
         }
         let (Some(ring), Some(rotation)) = (&mut ring, &mut rotation) else { continue };

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use nettrace::{Decoder, RelativeTime, SliceReader, Value};
 use nettrace_edit::{
-    Capacity, Criteria, KeepAll, Letters, RecordedRange, Redaction, Redactor, Ring, Rotation, Segment, Slice,
-    Storage, Written, copy,
+    Criteria, KeepAll, RecordedRange, RecordingSummary, Redaction, RedactionLetters, Redactor, Ring,
+    RingCapacity, Rotation, Segment, SegmentStorage, Slice, copy,
 };
 
 fn recording(name: &str) -> Vec<u8> {
@@ -107,7 +107,7 @@ fn intervals_off_the_processors_are_in_every_part_that_they_reach_into() {
             let range = (milliseconds(from), milliseconds(to));
             let criteria = Criteria { from: Some(range.0), to: Some(range.1), ..Criteria::default() };
             let mut part = Vec::new();
-            copy(&*whole, &mut part, &mut Slice::new(criteria).with_lists_only(lists_only)).unwrap();
+            copy(&*whole, &mut part, &mut Slice::new(criteria).with_listed_names_only(lists_only)).unwrap();
             let (from, to) = (range.0.as_nanos(), range.1.as_nanos());
             // An interval of no time is an event of its moment.
             let reaches_into = |&(_, begin, end): &(u64, i64, i64)| begin < to && end >= from;
@@ -131,8 +131,8 @@ fn no_redacted_text_is_left() {
     let text = "/tmp/net/w8/workload.dll";
     assert!(has(&whole, text) > 1);
     let redactions: Vec<Redaction> = ["command-lines", "paths"].map(|it| it.parse().unwrap()).into();
-    for letters in [Letters::by_text(), Letters::Same] {
-        let is_same = matches!(letters, Letters::Same);
+    for letters in [RedactionLetters::by_text(), RedactionLetters::Same] {
+        let is_same = matches!(letters, RedactionLetters::Same);
         let mut slice =
             Slice::new(Criteria::default()).with_redactor(Redactor::new(redactions.clone(), letters));
         let mut redacted = Vec::new();
@@ -157,7 +157,7 @@ fn no_redacted_text_is_left() {
 const NAMES: u64 = 1 << 20;
 
 /// Passes a stream to a ring in chunks.
-fn keep(bytes: &[u8], capacity: Capacity, storage: &Storage) -> (Ring, Decoder) {
+fn keep(bytes: &[u8], capacity: RingCapacity, storage: &SegmentStorage) -> (Ring, Decoder) {
     let (now, mut decoder) = (Instant::now(), Decoder::new());
     let mut ring: Option<Ring> = None;
     for chunk in bytes.chunks(10_000) {
@@ -189,8 +189,8 @@ fn a_snapshot_is_the_end_of_the_stream_with_names() {
         let until_list = whole.len() / 2;
         let folder = tempfile::tempdir().unwrap();
         let mut written = Vec::new();
-        for storage in [Storage::Memory, Storage::Folder(folder.path().to_owned())] {
-            let capacity = Capacity { time: None, bytes: 100 << 10 };
+        for storage in [SegmentStorage::Memory, SegmentStorage::Folder(folder.path().to_owned())] {
+            let capacity = RingCapacity { time: None, bytes: 100 << 10 };
             let (mut ring, decoder) = keep(&whole[..until_list], capacity, &storage);
             let mut bytes = Vec::new();
             let snapshot = ring.snapshot(decoder.threads()).unwrap();
@@ -200,7 +200,7 @@ fn a_snapshot_is_the_end_of_the_stream_with_names() {
         }
         let (bytes, outcome) = &written[0];
         assert_eq!(&written[0], &written[1], "{name}");
-        let Written { events: kept, range: Some((first, last)), .. } = *outcome else {
+        let RecordingSummary { events: kept, range: Some((first, last)), .. } = *outcome else {
             panic!("{name}: {outcome:?}")
         };
         let stated = range(bytes).unwrap();
@@ -223,8 +223,8 @@ fn a_snapshot_is_the_end_of_the_stream_with_names() {
 #[test]
 fn a_ring_that_has_dropped_nothing_is_the_whole_stream() {
     let whole = recording("net9-everything.nettrace");
-    let capacity = Capacity { time: Some(Duration::from_secs(60)), bytes: 64 << 20 };
-    let (mut ring, decoder) = keep(&whole, capacity, &Storage::Memory);
+    let capacity = RingCapacity { time: Some(Duration::from_secs(60)), bytes: 64 << 20 };
+    let (mut ring, decoder) = keep(&whole, capacity, &SegmentStorage::Memory);
     let mut bytes = Vec::new();
     ring.snapshot(decoder.threads()).unwrap().write(None, &mut bytes).unwrap();
     assert!(events(&bytes) == events(&whole));
@@ -234,8 +234,8 @@ fn a_ring_that_has_dropped_nothing_is_the_whole_stream() {
 #[test]
 fn a_list_that_arrived_otherwise_is_at_the_end() {
     let whole = recording("net10-sample.nettrace");
-    let capacity = Capacity { time: None, bytes: 1 << 20 };
-    let (mut ring, decoder) = keep(&whole[..whole.len() / 2], capacity, &Storage::Memory);
+    let capacity = RingCapacity { time: None, bytes: 1 << 20 };
+    let (mut ring, decoder) = keep(&whole[..whole.len() / 2], capacity, &SegmentStorage::Memory);
     let mut list = Segment::new();
     let listed = recording("net10-exceptions.nettrace");
     listed.chunks(1000).for_each(|chunk| list.push(chunk));

@@ -103,6 +103,8 @@ pub mod diff;
 #[cfg(feature = "events")]
 pub mod events;
 mod format;
+#[cfg(feature = "report")]
+pub mod method_name;
 #[cfg(feature = "flamegraph")]
 pub mod page;
 mod profile;

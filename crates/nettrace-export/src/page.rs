@@ -2,7 +2,7 @@
 //!
 //! A [`Page`] shows a profile: as a flame graph, as the callers of each method, and as a table; over time,
 //! where the profile has [tracks](crate::Thread::track). With [`PageReports`] it also shows other events:
-//! pauses, exceptions, requests, allocations, counters.
+//! pauses, exceptions, requests, allocations, counters. The facts to know first are at its top: `PageFindings`.
 //!
 //! # Size
 //! A page takes no more than its [budget](Page::with_budget), however long the recording is. Samples are
@@ -13,6 +13,8 @@ mod bins;
 #[cfg(feature = "html")]
 mod contents;
 mod data;
+#[cfg(feature = "html")]
+mod findings;
 mod frame_color;
 #[cfg(feature = "html")]
 mod reports;
@@ -28,7 +30,9 @@ use base64::write::EncoderWriter;
 use crate::profile::Profile;
 use crate::write_options::WriteOptions;
 #[cfg(feature = "html")]
-pub use contents::{OTHER_METRICS, PageContents, RUNNING_OR_WAITING, profile_options};
+pub use contents::{OTHER_METRICS, PageContents, PageOptions, profile_options};
+#[cfg(feature = "html")]
+pub use findings::PageFindings;
 #[cfg(feature = "html")]
 pub use reports::PageReports;
 
@@ -66,6 +70,8 @@ const PLOT_STYLE: &str = include_str!("page/vendor/uplot/uPlot.min.css");
 const PLOT_SCRIPT: &str = include_str!("page/vendor/uplot/uPlot.iife.min.js");
 const PLOT_LICENCE: &str = include_str!("page/vendor/uplot/LICENSE");
 
+/// Maximum number of findings on a page.
+const MAX_FINDINGS: usize = 4;
 /// Bytes of a page by default.
 const BUDGET: u64 = 5_000_000;
 
@@ -148,9 +154,10 @@ impl<'a> Page<'a> {
         Self { notes, ..self }
     }
 
-    /// With the facts to know first, above everything else.
+    /// With the facts to know first, above everything else. The first four are shown.
     #[must_use]
-    pub fn with_findings(self, findings: Vec<PageFinding>) -> Self {
+    pub fn with_findings(self, mut findings: Vec<PageFinding>) -> Self {
+        findings.truncate(MAX_FINDINGS);
         Self { findings, ..self }
     }
 

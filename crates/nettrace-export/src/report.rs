@@ -4,6 +4,8 @@
 //! result (`finish`). Most need few kinds of events (`needs`), which [`read_kinds`] gives faster. When
 //! several reports are made at once, events are decoded once for all: `add_decoded`.
 //!
+//! An [`Overview`] has most of them, and judges them: [`Finding`].
+//!
 //! ```no_run
 //! use nettrace_export::report::{self, Collections};
 //!
@@ -24,10 +26,12 @@ mod contention;
 pub(crate) mod distribution;
 mod event_counts;
 mod exceptions;
+mod findings;
 mod gc;
 mod jit;
 mod lock_wait;
 pub(crate) mod nanoseconds;
+mod overview;
 mod processor_time;
 mod read;
 pub(crate) mod requests;
@@ -51,9 +55,18 @@ pub use contention::{Contention, ContentionReport, LockRow};
 pub use distribution::{Bucket, Distribution, Durations};
 pub use event_counts::{EventCounts, EventCountsReport, EventRow};
 pub use exceptions::{ExceptionRow, Exceptions, ExceptionsReport};
+pub use findings::{
+    CONVOY_SHARE, CONVOY_WAITS, Finding, FindingNumber, MIN_LOCK_SHARE, MIN_LOSS, MIN_METHOD_SHARE,
+    MIN_UNNAMED, MIN_UNVERIFIED, MethodShare, MethodShares, PAUSES, RUNNING_OR_WAITING, STARVATION, Severity,
+    WaitingThreads, WorkSource, unnamed_share,
+};
 pub use gc::{Collection, Collections, GcPause, GcReport, GenerationRow};
 pub use jit::{Jit, JitReport, MethodRow, TierRow};
 pub use lock_wait::{Deadlock, LockWait};
+pub use overview::{
+    Overview, OverviewBuilder, OverviewCallers, OverviewReports, StreamFacts, callers_options,
+    overview_profile_options,
+};
 pub use processor_time::processor_time;
 pub use read::{read, read_by, read_kinds};
 pub use requests::{
@@ -65,5 +78,5 @@ pub use startup::{Startup, StartupReport, Step};
 pub use thread_pool::{ReasonRow, ThreadPool, ThreadPoolReport};
 pub use timeline::Timeline;
 pub use top::{TopRow, top};
-pub use top_report::{TopMethod, TopReport, sort_top};
+pub use top_report::{TopMethod, TopOptions, TopReport, sort_top};
 pub use user_caller::{UserCaller, UserCallerName, user_callers};

@@ -64,6 +64,23 @@ pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
+/// Formats a number with its noun: `1 wait`, `2,000 waits`.
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+/// Formats a percentage with two decimals.
+pub fn percent(percent: f64) -> String {
+    format!("{percent:.2}%")
+}
+
+/// The same without trailing zeros.
+pub fn short_percent(share: f64) -> String {
+    let text = percent(share);
+    let digits = text.trim_end_matches('%').trim_end_matches('0').trim_end_matches('.');
+    format!("{digits}%")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +93,11 @@ mod tests {
         );
         assert_eq!([0, 999, 1536, 5_000_000_000].map(bytes), ["0 B", "999 B", "1.54 KB", "5.00 GB"]);
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0.0, 10.0, 33.333, 99.999].map(percent), ["0.00%", "10.00%", "33.33%", "100.00%"]);
+        assert_eq!(
+            [0.0, 10.0, 39.9, 33.333, 99.999].map(short_percent),
+            ["0%", "10%", "39.9%", "33.33%", "100%"]
+        );
+        assert_eq!([share(0, 0), share(1, 4), share(3, 3)].map(percent), ["0.00%", "25.00%", "100.00%"]);
     }
 }

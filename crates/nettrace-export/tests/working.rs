@@ -3,7 +3,7 @@
 
 use clr_events::ThreadState;
 use nettrace::{SliceReader, Ticks};
-use nettrace_export::report::TopReport;
+use nettrace_export::report::{TopOptions, TopReport};
 use nettrace_export::{
     Format, KernelTimes, Measure, Metric, Omissions, Options, Order, Pattern, Profile, ProfileBuilder,
     ProfileReader, Selection, Track, WriteOptions, write,
@@ -235,7 +235,7 @@ fn processor_time_is_the_time_that_samples_stand_for() {
     };
     assert_eq!(of("WorkerThreadStart"), [(0, 1)]);
     assert_eq!(of("Transfer"), []);
-    let top = TopReport::new(&cpu, false, 10, false);
+    let top = TopReport::new(&cpu, TopOptions::default().with_number(10));
     assert_eq!((top.unit, top.total, top.samples), ("ns", 201 * MS, 114));
     let row = top.rows.iter().find(|row| row.frame.contains("WorkerThreadStart")).expect("a row");
     assert_eq!((row.inclusive, row.inclusive_percent), (0, 0.0));
@@ -510,7 +510,7 @@ fn threads_without_a_name_have_the_one_that_the_kernel_has() {
     let mut recording = Recording::new();
     recording.samples(7, 0, 100, HOT, MANAGED).samples(8, 0, 100, HOT, MANAGED);
     let mut times = kernel(&[(0, &[(7, 0), (8, 0)]), (100, &[(7, 100), (8, 100)])]);
-    times.set_name(7, "orders");
+    times.name_thread(7, "orders");
     let (profile, _) = read(&recording.finish(), options(Metric::Wall), Some(times));
     let threads = |id| profile.threads.iter().find(|thread| thread.id == id).unwrap();
     assert_eq!((threads(7).name.as_deref(), &*threads(7).frame), (Some("orders"), "Thread (7) (orders)"));

@@ -258,12 +258,16 @@ impl EventWriter {
         &self.encoder.container.out
     }
 
-    /// Drops these bytes.
+    /// Drops the pending bytes.
+    pub fn clear_bytes(&mut self) {
+        self.encoder.container.clear();
+    }
+
+    /// Writes the pending bytes to `out` and drops them, if there are more than `most`.
     ///
     /// ```
     /// use nettrace::{Ticks, TraceInfo};
     /// use nettrace_writer::{EventKind, EventWriter};
-    /// use std::io::Write as _;
     ///
     /// # let mut file = Vec::new();
     /// let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(0), Vec::new());
@@ -273,17 +277,19 @@ impl EventWriter {
     /// for time in 0..1000 {
     ///     writer.event(tick, Ticks(time), thread, None, &[], &[])?;
     ///     // Memory stays small.
-    ///     if writer.bytes().len() > 4096 {
-    ///         file.write_all(writer.bytes())?;
-    ///         writer.clear_bytes();
-    ///     }
+    ///     writer.drain_to(4096, &mut file)?;
     /// }
     /// writer.finish()?;
-    /// file.write_all(writer.bytes())?;
+    /// writer.drain_to(0, &mut file)?;
     /// # assert!(file.starts_with(b"Nettrace"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn clear_bytes(&mut self) {
-        self.encoder.container.clear();
+    ///
+    /// # Errors
+    /// [`Error::Io`]; the bytes are kept then.
+    #[cfg(feature = "std")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "std")))]
+    pub fn drain_to(&mut self, most: usize, out: &mut impl std::io::Write) -> Result<(), Error> {
+        self.encoder.container.drain_to(most, out)
     }
 }

@@ -140,12 +140,14 @@ impl Transcoder {
         self.encoder.container.clear();
     }
 
-    /// Passes the pending bytes to `write` and drops them, if there are more than `most`.
-    ///
-    /// # Errors
-    /// Errors of `write`; the bytes are kept then.
+    /// Passes the pending bytes to `write` and drops them, if there are more than `most`. An error keeps
+    /// them.
     #[inline]
-    pub fn drain<E>(&mut self, most: usize, write: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn drain<E>(
+        &mut self,
+        most: usize,
+        write: impl FnOnce(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.encoder.container.drain(most, write)
     }
 

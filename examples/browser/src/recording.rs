@@ -4,8 +4,8 @@ use std::io::Read as _;
 
 use nettrace::{Error, Reader, TraceInfo};
 use nettrace_export::clr_events::CodeMap;
-use nettrace_export::page::{OTHER_METRICS, Page, PageContents, profile_options};
-use nettrace_export::{KernelTimes, Metric, NameForm, ProfileReader, Selection, WriteOptions};
+use nettrace_export::page::{OTHER_METRICS, Page, PageContents, PageFinding, PageOptions, profile_options};
+use nettrace_export::{KernelTimes, Metric, NameForm, ProfileReader, WriteOptions};
 
 use crate::file::File;
 
@@ -20,8 +20,9 @@ pub(crate) fn page(exporter: &str, names: &[&str]) -> Result<Vec<u8>, String> {
         if contents.has_samples() {
             break;
         }
-        let of_other = files.read(Some(other))?;
+        let mut of_other = files.read(Some(other))?;
         if of_other.has_samples() {
+            of_other.findings = contents.findings;
             contents = of_other;
         }
     }
@@ -35,10 +36,11 @@ pub(crate) fn page(exporter: &str, names: &[&str]) -> Result<Vec<u8>, String> {
         notes.push("The recording has no samples of threads, and so the page has no flame graph.".to_owned());
     }
     let title = files.title();
-    let PageContents { read, reports, .. } = contents;
+    let PageContents { read, reports, findings, .. } = contents;
+    let findings = findings.iter().map(PageFinding::from).collect();
     let page = Page::new(&read.profile, WriteOptions::new(title, exporter));
     let mut bytes = Vec::new();
-    let written = page.with_reports(reports).with_notes(notes).write(&mut bytes);
+    let written = page.with_reports(reports).with_notes(notes).with_findings(findings).write(&mut bytes);
     written.map_err(|error| format!("The page cannot be made: {error}."))?;
     Ok(bytes)
 }
@@ -87,11 +89,12 @@ impl<'a> Files<'a> {
             let _ = names.map(|names| open(names)?.for_each(|event| code.add(&event)));
         };
         let options = profile_options(metric).with_names(NameForm::CSharp);
-        let selection = Selection::default();
+        // Findings are of thread time.
+        let page = PageOptions::default().with_findings(metric.is_none());
         let reader = ProfileReader::new(options)
             .with_code(&mut add_code)
             .with_kernel_times(times);
-        PageContents::read(reader, recording, &selection, true, |_| {}).map_err(|error| self.failed(&error))
+        PageContents::read(reader, recording, &page, |_| {}).map_err(|error| self.failed(&error))
     }
 
     fn kernel_times(&self, recorded: Option<&TraceInfo>) -> Result<Option<KernelTimes>, String> {

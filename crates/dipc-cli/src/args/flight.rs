@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 use clr_conditions::Condition;
 use dipc_collect::Retention;
-use nettrace_edit::{Capacity, Storage};
+use nettrace_edit::{RingCapacity, SegmentStorage};
 
 use crate::record::flight::{FlightSettings, TriggerSettings};
 use crate::{duration, size};
@@ -14,7 +14,8 @@ use crate::{duration, size};
 /// The bytes kept if only a time is given.
 const DEFAULT_BYTES: u64 = 256 << 20;
 /// The ring of a recording that waits for a crash, if no other is asked for.
-const CRASH_CAPACITY: Capacity = Capacity { time: Some(Duration::from_secs(60)), bytes: DEFAULT_BYTES };
+const CRASH_CAPACITY: RingCapacity =
+    RingCapacity { time: Some(Duration::from_secs(60)), bytes: DEFAULT_BYTES };
 /// Minimum useful number of bytes: blocks under construction are this large.
 const MIN_BYTES: u64 = 1 << 20;
 
@@ -34,7 +35,7 @@ pub(crate) struct FlightArgs {
     /// size after the comma, less is kept, and the snapshot's line says so. Memory also holds up to 64 MiB of
     /// method names and, during the writing of a snapshot, the events dropped meanwhile.
     #[arg(long, value_name = "TIME|SIZE", value_parser = parse_capacity, conflicts_with_all = ["format", "rotate"])]
-    pub(crate) keep: Option<Capacity>,
+    pub(crate) keep: Option<RingCapacity>,
     /// Keep the ring in files in this folder instead of memory, for rings of many gigabytes
     ///
     /// The files are unnamed and disappear with dipc, however it ends. The disk needs room for the ring plus
@@ -105,7 +106,7 @@ impl FlightArgs {
         let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Some(FlightSettings {
             capacity,
-            storage: self.keep_in.clone().map_or(Storage::Memory, Storage::Folder),
+            storage: self.keep_in.clone().map_or(SegmentStorage::Memory, SegmentStorage::Folder),
             triggers: TriggerSettings {
                 condition: self.snapshot_on.clone(),
                 after: self.after.unwrap_or_default(),
@@ -135,8 +136,8 @@ fn parse_file_size(text: &str) -> Result<u64, String> {
     }
 }
 
-fn parse_capacity(text: &str) -> Result<Capacity, String> {
-    let mut capacity = Capacity { time: None, bytes: 0 };
+fn parse_capacity(text: &str) -> Result<RingCapacity, String> {
+    let mut capacity = RingCapacity { time: None, bytes: 0 };
     for part in text.split(',') {
         let is_time = part.trim().to_ascii_lowercase().strip_suffix('b').is_none();
         let is_twice = if is_time { capacity.time.is_some() } else { capacity.bytes > 0 };
@@ -173,7 +174,8 @@ mod tests {
 
     #[test]
     fn a_ring_has_a_time_or_a_size_or_both() {
-        let capacity = |time: Option<u64>, bytes| Ok(Capacity { time: time.map(Duration::from_secs), bytes });
+        let capacity =
+            |time: Option<u64>, bytes| Ok(RingCapacity { time: time.map(Duration::from_secs), bytes });
         assert_eq!(parse_capacity("60s"), capacity(Some(60), DEFAULT_BYTES));
         assert_eq!(parse_capacity("64MB"), capacity(None, 64_000_000));
         assert_eq!(parse_capacity("1m, 1GB"), capacity(Some(60), 1_000_000_000));

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::args::format::Format;
 use crate::args::names::NameArgs;
 use crate::exit::{Exit, Failure};
-use crate::inspect::heap_page::step_name;
+use crate::inspect::heap::step_name;
 use crate::render::escape::escape_controls;
 use crate::render::{messages, output, units};
 

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
+use gcdump::page::HeapPage;
+use nettrace_export::NameForm;
 use serde::Serialize;
 
 use crate::args::heap_report::{HeapReportArgs, ReportFormat};
 use crate::duration;
 use crate::exit::Failure;
 use crate::inspect::heap::Heap;
-use crate::inspect::heap_page::HeapPage;
 use crate::render::destination::Destination;
 use crate::render::output;
 use crate::render::output_file::NameOrigin;
@@ -73,7 +74,8 @@ impl HeapViewArgs {
             MemoryFormat::Json => ReportFormat::Json,
             MemoryFormat::Csv => ReportFormat::Csv,
             MemoryFormat::Html => {
-                let page = HeapPage::new(graph, title, self.report.names.form());
+                let page =
+                    HeapPage::new(graph, title).with_full_names(self.report.names.form() == NameForm::Full);
                 let mut out = Destination::create(self.output.as_deref(), NameOrigin::User)?;
                 return match page.write(&mut out).and_then(|()| out.flush()) {
                     Ok(()) => out.close(),

@@ -124,7 +124,9 @@ impl ProfileArgs {
             charges_gc_pauses: self.no_gc_frame,
             waits_for_work: patterns(&self.wait),
             user_code: self.user_code.patterns(),
-            grouping: self.awaits.grouping(CausalGrouping::new(self.by_task, self.by_request)),
+            grouping: self
+                .awaits
+                .grouping(CausalGrouping::NONE.with_tasks(self.by_task).with_requests(self.by_request)),
             locks: false,
             names: self.names.form(),
             lines: self.lines.options(),

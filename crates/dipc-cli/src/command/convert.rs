@@ -6,7 +6,6 @@ use clap::{Args, ValueHint};
 
 use crate::args::format::ConvertFormat;
 use crate::args::profile::{MetricArg, ProfileArgs};
-use crate::command::report;
 use crate::exit::{Failure, Outcome};
 use crate::inspect::export::{Export, ExportFormat};
 
@@ -56,7 +55,6 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
         profile,
         by_thread: args.by_thread,
         for_spreadsheets: args.for_spreadsheets,
-        findings: Some(report::page_findings),
     };
     export.write()
 }

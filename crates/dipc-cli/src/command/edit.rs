@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 use clr_activity::{ActivityEvents, ActivityFinder, ActivityPattern};
 use nettrace::RelativeTime;
-use nettrace_edit::{Copied, Criteria, Error, Letters, Redaction, Redactor, Slice};
+use nettrace_edit::{CopySummary, Criteria, Error, Redaction, RedactionLetters, Redactor, Slice};
 use nettrace_export::Pattern;
 use nettrace_writer::Version;
 
@@ -116,10 +116,10 @@ enum LettersArg {
 }
 
 impl LettersArg {
-    fn letters(self) -> Letters {
+    fn letters(self) -> RedactionLetters {
         match self {
-            Self::Hash => Letters::by_text(),
-            Self::X => Letters::Same,
+            Self::Hash => RedactionLetters::by_text(),
+            Self::X => RedactionLetters::Same,
         }
     }
 }
@@ -295,7 +295,12 @@ impl EditArgs {
     }
 
     /// The slice of events in a time range.
-    fn slice(&self, (from, to): Times, letters: &Letters, activities: Option<Arc<ActivityEvents>>) -> Slice {
+    fn slice(
+        &self,
+        (from, to): Times,
+        letters: &RedactionLetters,
+        activities: Option<Arc<ActivityEvents>>,
+    ) -> Slice {
         let criteria = Criteria {
             threads: self.tid.clone(),
             processes: self.pid.clone(),
@@ -303,8 +308,9 @@ impl EditArgs {
             to,
             ..Criteria::of_names(&self.provider, &self.event)
         };
-        let mut slice =
-            Slice::new(criteria).with_dropped_stacks(self.drop_stacks).with_lists_only(self.listed_names);
+        let mut slice = Slice::new(criteria)
+            .with_dropped_stacks(self.drop_stacks)
+            .with_listed_names_only(self.listed_names);
         if !self.redact.is_empty() {
             slice = slice.with_redactor(Redactor::new(self.redact.clone(), letters.clone()));
         }
@@ -365,7 +371,7 @@ impl EditArgs {
             redact::report(redactor, "they are unchanged");
         }
         let Rewritten { version, copied, events, origin } = rewrite.finish()?;
-        let Copied { read, kept, bytes, .. } = copied;
+        let CopySummary { read, kept, bytes, .. } = copied;
         if events.skipped_blocks() > 0 {
             let (blocks, skipped) = (events.skipped_blocks(), units::bytes(events.skipped_bytes()));
             messages::note(format_args!(

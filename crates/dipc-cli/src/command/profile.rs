@@ -209,7 +209,6 @@ impl Presenter<'_> {
     fn present(&self, file: &Path) -> (Exit, Option<PathBuf>) {
         let Some(format) = self.format else { return (Exit::Done, None) };
         let mut export = Export::beside(file, format, self.args.names.form());
-        export.findings = Some(report::page_findings);
         // The user has named it, by the name of the recording.
         let named = sibling_path(file, format);
         if let (Ok(path), true) = (&named, self.args.output.is_some()) {

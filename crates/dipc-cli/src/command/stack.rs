@@ -135,7 +135,7 @@ fn show_native(args: &StackArgs, interrupts: &Interrupts) -> Outcome {
 
 impl StackArgs {
     fn grouping(&self) -> CausalGrouping {
-        self.awaits.grouping(CausalGrouping::new(self.by_task, false))
+        self.awaits.grouping(CausalGrouping::NONE.with_tasks(self.by_task))
     }
 
     fn stack_options(&self) -> StackOptions {

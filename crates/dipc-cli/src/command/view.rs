@@ -9,7 +9,6 @@ use hyper::body::Bytes;
 use uuid::Uuid;
 
 use crate::args::profile::{MetricArg, ProfileArgs};
-use crate::command::report;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::http_server::{Content, Server, Site};
 use crate::inspect::export::{Export, ExportFormat};
@@ -52,7 +51,6 @@ pub(crate) fn run(args: &ViewArgs) -> Outcome {
     let export = Export {
         metric: args.by.map(MetricArg::metric),
         profile,
-        findings: Some(report::page_findings),
         ..Export::beside(&args.file, ExportFormat::Page, args.profile.names.form())
     };
     let (exit, page) = interrupts.while_computing(|| export.page(BUDGET))?;

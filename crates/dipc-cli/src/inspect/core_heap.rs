@@ -110,12 +110,11 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<MemoryHeap
         builder.add_root(RootKind::Stack, *object);
     }
     add_types(dump, &types, &mut builder);
-    builder.set_completeness(missing);
     if let Some(pause) = pause {
         pause.end();
     }
     let failed = |error| Failure::new(Exit::Failed, format_args!("read the heap: {error}"));
-    let graph = builder.finish().map_err(failed)?;
+    let graph = builder.with_completeness(missing).finish().map_err(failed)?;
     Ok(MemoryHeap { graph, committed_bytes: walk.committed_bytes })
 }
 

@@ -9,7 +9,7 @@ use nettrace_export::{Format, Metric, NameForm, TooLarge, WriteOptions};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::event_list::{self, EventList, ListFormat};
-use crate::inspect::page::{self, FindingsOf, RecordingPage};
+use crate::inspect::page::{self, RecordingPage};
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::inspect::rewrite::refuse_input;
 use crate::render::destination::Destination;
@@ -58,8 +58,6 @@ pub(crate) struct Export<'a> {
     pub(crate) by_thread: bool,
     /// True if cells that spreadsheets would take for formulas begin with an apostrophe.
     pub(crate) for_spreadsheets: bool,
-    /// Returns the facts of the recording to know first, for a page of the whole of it.
-    pub(crate) findings: Option<FindingsOf>,
 }
 
 impl<'a> Export<'a> {
@@ -73,7 +71,6 @@ impl<'a> Export<'a> {
             profile: ProfileOptions { names, ..ProfileOptions::default() },
             by_thread: false,
             for_spreadsheets: false,
-            findings: None,
         }
     }
 
@@ -120,7 +117,8 @@ impl<'a> Export<'a> {
 
     fn write_page(&self) -> Result<(Exit, Option<PathBuf>), Failure> {
         let path = self.output_path()?;
-        let RecordingPage { profile, reports, notes, findings, exit } = self.read_page()?;
+        let RecordingPage { profile, reports, notes, findings, exit } =
+            page::read(self.file, &self.profile, self.metric)?;
         let path = self.write_to(path.as_deref(), |options, out| {
             let page = Page::new(&profile, options).with_reports(reports).with_notes(notes);
             page.with_findings(findings).write(out)
@@ -128,15 +126,9 @@ impl<'a> Export<'a> {
         Ok((exit, path))
     }
 
-    /// Reads the recording for a page. Findings are for the whole recording.
-    fn read_page(&self) -> Result<RecordingPage, Failure> {
-        let is_whole = self.profile.selection.is_all() && !self.profile.changes_stacks();
-        page::read(self.file, &self.profile, self.metric, self.findings.filter(|_| is_whole))
-    }
-
     /// Returns the page of the recording, of this many bytes at most.
     pub(crate) fn page(&self, budget: u64) -> Result<(Exit, Vec<u8>), Failure> {
-        let read = self.read_page()?;
+        let read = page::read(self.file, &self.profile, self.metric)?;
         let title = title(self.file);
         let page = Page::new(&read.profile, WriteOptions::new(&title, EXPORTER)).with_budget(budget);
         let page = page.with_findings(read.findings);

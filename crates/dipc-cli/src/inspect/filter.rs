@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use nettrace::RelativeTime;
-use nettrace_edit::{EventMatch, Miss};
+use nettrace_edit::{EventMatch, UnmatchedCriterion};
 
 use crate::duration;
 use crate::render::{messages, units};
@@ -15,7 +15,7 @@ const PROPOSED: usize = 5;
 const ALIKE: f64 = 0.8;
 
 /// Warns of filter values that matched nothing.
-pub(crate) fn warn_of_misses(misses: &[Miss]) {
+pub(crate) fn warn_of_misses(misses: &[UnmatchedCriterion]) {
     for miss in misses {
         messages::warning(warning(miss));
         if let Some(help) = help(miss).filter(|_| !messages::is_quiet()) {
@@ -24,24 +24,26 @@ pub(crate) fn warn_of_misses(misses: &[Miss]) {
     }
 }
 
-fn warning(miss: &Miss) -> String {
+fn warning(miss: &UnmatchedCriterion) -> String {
     match miss {
-        Miss::NoEvents => "the recording has no events".to_owned(),
-        Miss::Provider { wanted, .. } => {
+        UnmatchedCriterion::NoEvents => "the recording has no events".to_owned(),
+        UnmatchedCriterion::Provider { wanted, .. } => {
             format!("--provider {wanted}: the recording has no event of that provider")
         }
-        Miss::Event { wanted, of_providers, .. } => {
+        UnmatchedCriterion::Event { wanted, of_providers, .. } => {
             let of = if *of_providers { "these providers have" } else { "the recording has" };
             match wanted {
                 EventMatch::Id(id) => format!("--event {id}: {of} no event of that number"),
                 EventMatch::Name(glob) => format!("--event {}: {of} no event of that name", glob.text()),
             }
         }
-        Miss::Thread { wanted, .. } => format!("--tid {wanted}: the recording has no event of that thread"),
-        Miss::Process { wanted, .. } => {
+        UnmatchedCriterion::Thread { wanted, .. } => {
+            format!("--tid {wanted}: the recording has no event of that thread")
+        }
+        UnmatchedCriterion::Process { wanted, .. } => {
             format!("--pid {wanted}: the recording has no event of that process")
         }
-        Miss::Times { from, to, last, .. } => match (from, to) {
+        UnmatchedCriterion::Times { from, to, last, .. } => match (from, to) {
             (Some(from), Some(to)) if from >= to => {
                 format!("--from {} --to {}: there is nothing in between", given(*from), given(*to))
             }
@@ -57,18 +59,22 @@ fn warning(miss: &Miss) -> String {
     }
 }
 
-fn help(miss: &Miss) -> Option<String> {
+fn help(miss: &UnmatchedCriterion) -> Option<String> {
     match miss {
-        Miss::Provider { wanted, known } => proposal(wanted, known),
-        Miss::Event { wanted: EventMatch::Id(id), known, .. } => proposal(&id.to_string(), known),
-        Miss::Event { wanted: EventMatch::Name(glob), known, .. } => proposal(glob.text(), known),
-        Miss::Thread { known, .. } => {
+        UnmatchedCriterion::Provider { wanted, known } => proposal(wanted, known),
+        UnmatchedCriterion::Event { wanted: EventMatch::Id(id), known, .. } => {
+            proposal(&id.to_string(), known)
+        }
+        UnmatchedCriterion::Event { wanted: EventMatch::Name(glob), known, .. } => {
+            proposal(glob.text(), known)
+        }
+        UnmatchedCriterion::Thread { known, .. } => {
             listed(most_frequent(known)).map(|ids| format!("events by thread: {ids}"))
         }
-        Miss::Process { known, .. } => {
+        UnmatchedCriterion::Process { known, .. } => {
             listed(most_frequent(known)).map(|ids| format!("events by process: {ids}"))
         }
-        Miss::Times { first, last, .. } => {
+        UnmatchedCriterion::Times { first, last, .. } => {
             Some(format!("its events are from {} to {} after its start", shown(*first), shown(*last)))
         }
         _ => None,

@@ -1,10 +1,12 @@
 //! Heaps from recordings and `.gcdump` files, and their missing parts.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
 use dipc_collect::ModuleTypes;
-use gcdump::{Completeness, HeapGraph, HeapGraphBuilder, file};
+use gcdump::{Completeness, HeapGraph, HeapGraphBuilder, PathStep, file};
+use nettrace_export::NameForm;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_heap::{self, MemoryHeap};
@@ -213,26 +215,7 @@ pub(crate) fn warn_of_missing(of: &Completeness, source: GraphSource) -> Exit {
     if of.is_complete() { Exit::Done } else { Exit::Incomplete }
 }
 
-/// Returns sentences about the missing parts of a graph.
-pub(crate) fn missing_in_words(of: &Completeness) -> Vec<String> {
-    let mut notes = Vec::new();
-    if of.is_cut {
-        notes.push("The recording ends before the dump does: this is a part of the heap.".to_owned());
-    }
-    if of.lost_events > 0 {
-        notes.push(format!(
-            "The runtime lost {} events: this is a part of the heap.",
-            units::count(of.lost_events)
-        ));
-    }
-    if of.conservative_roots > 0 {
-        notes.push(format!(
-            "Local variables are {} objects that words on stacks point into; not each is in use.",
-            units::count(of.conservative_roots)
-        ));
-    }
-    if !of.is_complete() && notes.is_empty() {
-        notes.push("Parts of the heap are missing: dipc gcdump report lists them.".to_owned());
-    }
-    notes
+/// Returns the name of a step from a root to an object.
+pub(crate) fn step_name(graph: &HeapGraph, step: PathStep, form: NameForm) -> Cow<'_, str> {
+    if form == NameForm::Full { graph.step_name(step).into() } else { graph.step_csharp(step) }
 }

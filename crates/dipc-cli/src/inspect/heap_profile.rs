@@ -1,9 +1,10 @@
 //! A heap as a profile: bytes and objects by type, below their dominators.
 
+use gcdump::page::MAX_TREE_NODES;
 use gcdump::{Dominators, HeapGraph, PathStep, TypeTree};
 use nettrace_export::{Metric, NameForm, Profile, ProfileSum, StackTotal, ThreadIndex};
 
-use crate::inspect::heap_page::{MAX_TREE_NODES, step_name};
+use crate::inspect::heap::step_name;
 
 /// Builds the profile. Its stacks are paths of the dominator tree, starting at the roots; its sample types
 /// have the names of Go's heap profiles, which pprof tools know.

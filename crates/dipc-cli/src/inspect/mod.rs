@@ -11,7 +11,7 @@
 //!   programs, and the page.
 //! - `crash_note`: the description of a crash next to a recording.
 //! - `run`: recordings as the sides of a comparison.
-//! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
+//! - `counters`: samples as files and tables. `heap`, `heap_profile`: heaps from files.
 //!   `memory_use`: memory that is not managed.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced strings.
 //!   `merging`: many recordings merged into one.
@@ -31,7 +31,6 @@ pub(crate) mod event_list;
 pub(crate) mod export;
 pub(crate) mod filter;
 pub(crate) mod heap;
-pub(crate) mod heap_page;
 pub(crate) mod heap_profile;
 pub(crate) mod lines;
 pub(crate) mod memory_use;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use nettrace::{Event, Interest, Metadata, TraceInfo};
 use nettrace_edit::TrackedCriteria;
-use nettrace_export::page::{OTHER_METRICS, PageContents, PageFinding, PageReports};
-use nettrace_export::{Metric, Options, Profile, ProfileReader, ProfiledRecording};
+use nettrace_export::page::{OTHER_METRICS, PageContents, PageFinding, PageOptions, PageReports};
+use nettrace_export::{Metric, Profile, ProfileReader};
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::crash_note::CrashNote;
 use crate::inspect::filter::warn_of_misses;
 use crate::inspect::names::code_beside;
 use crate::inspect::needs::Needs;
@@ -31,47 +31,21 @@ pub(crate) struct RecordingPage {
     pub(crate) exit: Exit,
 }
 
-/// The facts of a recording to know first, found in the reading of its page.
-pub(crate) struct PageFindings {
-    /// The interest in events of a kind, in a recording with or without spans, in addition to the profiles'
-    /// events.
-    pub(crate) interest: fn(&Metadata, bool) -> Interest,
-    /// The profiles of the same reading that they need.
-    pub(crate) others: Vec<Options>,
-    pub(crate) builder: Box<dyn FindingsBuilder>,
-}
-
-/// Finds the facts to know first.
-pub(crate) trait FindingsBuilder {
-    /// Adds an event, which may be of any kind.
-    fn add(&mut self, event: &Event<'_>);
-
-    /// Returns the recording, and its facts.
-    fn finish(
-        self: Box<Self>,
-        read: ProfiledRecording<Input>,
-        origin: &Origin,
-    ) -> (ProfiledRecording<Input>, Vec<PageFinding>);
-}
-
-/// Returns the facts of a recording with this header, for a page that has a profile with these options.
-pub(crate) type FindingsOf = fn(&Path, Option<&TraceInfo>, &Options) -> PageFindings;
-
-/// Reads a recording in time order. Findings are of thread time, if no other metric is wanted.
+/// Reads a recording in time order. Findings are of thread time and of the whole recording: a page of another
+/// metric or of a part has none.
 pub(crate) fn read(
     file: &Path,
     options: &ProfileOptions,
     metric: Option<Metric>,
-    findings: Option<FindingsOf>,
 ) -> Result<RecordingPage, Failure> {
-    let mut reading = Reading::new(file, options, metric, findings.filter(|_| metric.is_none()))?;
+    let mut reading = Reading::new(file, options, metric)?;
     // Anything but a regular file can be read only once.
     if metric.is_none() && is_regular(file) {
         for other in OTHER_METRICS {
             if reading.has_samples() {
                 break;
             }
-            let mut of_other = Reading::new(file, options, Some(other), None)?;
+            let mut of_other = Reading::new(file, options, Some(other))?;
             if of_other.has_samples() {
                 let Needs { what, .. } = needs(reading.contents.read.profile.metric);
                 messages::note(format_args!(
@@ -79,7 +53,7 @@ pub(crate) fn read(
                     file.display(),
                     of_other.contents.read.profile.measure.name
                 ));
-                of_other.findings = reading.findings;
+                of_other.contents.findings = reading.contents.findings;
                 reading = of_other;
             }
         }
@@ -87,8 +61,8 @@ pub(crate) fn read(
     reading.finish(file, options, metric)
 }
 
-fn no_interest(_: &Metadata, _: bool) -> Interest {
-    Interest::None
+fn has_findings(options: &ProfileOptions, metric: Option<Metric>) -> bool {
+    metric.is_none() && options.selection.is_all() && !options.changes_stacks()
 }
 
 /// A recording that was read to its end.
@@ -96,22 +70,16 @@ struct Reading {
     contents: PageContents<Input>,
     criteria: TrackedCriteria,
     origin: Origin,
-    findings: Vec<PageFinding>,
 }
 
 impl Reading {
-    fn new(
-        file: &Path,
-        options: &ProfileOptions,
-        metric: Option<Metric>,
-        findings: Option<FindingsOf>,
-    ) -> Result<Self, Failure> {
+    fn new(file: &Path, options: &ProfileOptions, metric: Option<Metric>) -> Result<Self, Failure> {
+        let has_findings = has_findings(options, metric);
         // Waits are a switch of the page.
         let metric = metric.or(Some(Metric::Wall));
         let request = ProfileRequest { metric, tracks: true, kinds: false, idle_stacks: true };
         let mut lines = options.lines.open();
-        let profile_options = options.profile_options(request);
-        let mut reader = ProfileReader::new(profile_options.clone());
+        let mut reader = ProfileReader::new(options.profile_options(request));
         if let Some(lines) = &mut lines {
             reader = reader.with_lines(lines);
         }
@@ -121,26 +89,13 @@ impl Reading {
         let recording = Recording::open(file)?;
         let has_spans = may_have_spans(&recording);
         let (events, origin) = recording.into_parts();
-        let (mut interest, mut builder) = (no_interest as fn(&Metadata, bool) -> Interest, None);
-        if let Some(findings) = findings {
-            let findings = findings(file, events.info(), &profile_options);
-            (interest, builder) = (findings.interest, Some(findings.builder));
-            reader = reader.with_others(findings.others);
-        }
-        let each = |event: &Event<'_>| {
-            criteria.add(event);
-            if let Some(builder) = &mut builder {
-                builder.add(event);
-            }
-        };
-        let interest = move |kind: &Metadata| interest(kind, has_spans);
-        let contents = PageContents::read(reader, events, &options.selection, has_spans, interest, each);
-        let PageContents { mut read, reports, .. } = contents.map_err(|error| origin.failed(&error))?;
-        let mut findings = Vec::new();
-        if let Some(builder) = builder {
-            (read, findings) = builder.finish(read, &origin);
-        }
-        Ok(Self { contents: PageContents::new(read, reports), criteria, origin, findings })
+        let page = PageOptions::default()
+            .with_selection(options.selection.clone())
+            .with_spans(has_spans)
+            .with_findings(has_findings);
+        let contents = PageContents::read(reader, events, &page, |event| criteria.add(event));
+        let contents = contents.map_err(|error| origin.failed(&error))?;
+        Ok(Self { contents, criteria, origin })
     }
 
     fn has_samples(&self) -> bool {
@@ -156,7 +111,7 @@ impl Reading {
     ) -> Result<RecordingPage, Failure> {
         let has_samples = self.has_samples();
         let mut notes = self.contents.notes();
-        let Self { contents: PageContents { read, reports, .. }, criteria, origin, findings } = self;
+        let Self { contents: PageContents { read, reports, findings, .. }, criteria, origin } = self;
         warn_of_misses(&criteria.misses(read.events.metadata()));
         let exit = origin.report_damage(&read.events);
         warn_of_omissions(&read.omissions);
@@ -179,6 +134,9 @@ impl Reading {
                 "The recording has no {what}, and so the page has no flame graph; to record them: {command}"
             ));
         }
+        let crash = CrashNote::beside(file).filter(|_| has_findings(options, wanted));
+        let crash = crash.map(|note| PageFinding { is_problem: true, text: note.summary() });
+        let findings = crash.into_iter().chain(findings.iter().map(PageFinding::from)).collect();
         Ok(RecordingPage { profile: read.profile, reports, notes, findings, exit })
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nettrace::{Interest, RelativeTime, TraceInfo};
 use nettrace_edit::{Criteria, TrackedCriteria};
-use nettrace_export::page::RUNNING_OR_WAITING;
+use nettrace_export::report::{MIN_UNVERIFIED, RUNNING_OR_WAITING};
 use nettrace_export::{
     CausalGrouping, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileReader,
     ProfiledRecording, Selection, StackFilter,
@@ -120,14 +120,6 @@ pub(crate) struct RecordingProfile {
     pub(crate) exit: Exit,
 }
 
-/// Minimum share of time that may be work or a wait to mention, in percent.
-const MIN_UNVERIFIED: f64 = 1.0;
-
-/// Returns true if this much time that may be work or a wait is mentioned.
-pub(crate) fn is_worth_saying(unverified: u64, total: u64) -> bool {
-    units::share(unverified, total) >= MIN_UNVERIFIED
-}
-
 /// Returns the waiting part of a profile in words, and the profile's omissions; `None` if that was not
 /// requested, or is empty.
 pub(crate) fn waiting(read: &RecordingProfile) -> Option<String> {
@@ -137,7 +129,11 @@ pub(crate) fn waiting(read: &RecordingProfile) -> Option<String> {
         (profile.blocked_left_out(), "of blocked threads left out"),
         (read.without_processor, "of that ready to run, without a processor"),
         (
-            if is_worth_saying(read.unverified, profile.total()) { read.unverified } else { 0 },
+            if units::share(read.unverified, profile.total()) >= MIN_UNVERIFIED {
+                read.unverified
+            } else {
+                0
+            },
             RUNNING_OR_WAITING,
         ),
         (profile.idle(), "of threads that waited for work left out (--idle shows it)"),

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use nettrace::{Event, ReadSource, Reader, TraceInfo};
-use nettrace_edit::{Chooser, Copied, Copier, Error};
+use nettrace_edit::{Copier, CopySummary, Error, RecordSelector};
 use nettrace_writer::{Omissions, Transcoder, Version};
 
 use crate::exit::{Exit, Failure};
@@ -33,7 +33,7 @@ pub(crate) struct Rewrite {
 /// A recording that was rewritten.
 pub(crate) struct Rewritten {
     pub(crate) version: Version,
-    pub(crate) copied: Copied,
+    pub(crate) copied: CopySummary,
     /// The reader of the original at its end.
     pub(crate) events: Reader<Input>,
     pub(crate) origin: Origin,
@@ -72,7 +72,7 @@ impl Rewrite {
     }
 
     /// Writes the records that are chosen.
-    pub(crate) fn copy(self, chooser: &mut impl Chooser) -> Result<Self, Failure> {
+    pub(crate) fn copy(self, chooser: &mut impl RecordSelector) -> Result<Self, Failure> {
         let Self { copier, origin, mut out } = self;
         let copier = copier.copy(chooser, write_to(&mut out)).map_err(|error| error.at(&origin, &out))?;
         Ok(Self { copier, origin, out })

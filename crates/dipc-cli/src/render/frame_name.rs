@@ -1,5 +1,6 @@
 //! Names of frames in tables, shortened to the available width.
 
+use nettrace_export::method_name::{MISSING_SYMBOL, dotnet_trace_name, parameters_start};
 use nettrace_export::{FrameId, Frames, NameForm};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -27,8 +28,8 @@ impl FrameName {
         let method = match frame {
             _ if short.is_some() => method.to_owned(),
             // As dotnet-trace shows it.
-            Some(id) if frames.is_unknown(id) => "Missing Symbol".to_owned(),
-            _ => dotnet_traces(method),
+            Some(id) if frames.is_unknown(id) => MISSING_SYMBOL.to_owned(),
+            _ => dotnet_trace_name(method),
         };
         Self {
             method: escape_controls(&method).into_owned(),
@@ -85,25 +86,6 @@ pub(crate) fn fit_csharp(method: &str, room: usize) -> String {
     cut.get(..whole.unwrap_or(cut.len())).unwrap_or(cut).to_owned() + "…"
 }
 
-/// Returns a C# name without its parameters.
-pub(crate) fn without_parameters(method: &str) -> &str {
-    parameters_start(method).and_then(|end| method.get(..end)).unwrap_or(method)
-}
-
-/// Returns the offset of a method's parameters, if it has any.
-fn parameters_start(method: &str) -> Option<usize> {
-    let inner = method.strip_suffix(')')?;
-    let mut depth = 1_u32;
-    inner.char_indices().rev().find_map(|(at, c)| {
-        match c {
-            ')' => depth += 1,
-            '(' => depth -= 1,
-            _ => {}
-        }
-        (depth == 0).then_some(at)
-    })
-}
-
 /// Replaces type arguments. Compiler-generated names that begin with `<` stay.
 fn fold_type_arguments(method: &str) -> String {
     let mut folded = String::with_capacity(method.len());
@@ -125,36 +107,6 @@ fn fold_type_arguments(method: &str) -> String {
     folded
 }
 
-/// Returns type, method and parameters of a name written by the runtime: the last two parts of the path
-/// before the last parentheses, as dotnet-trace shows them. Dots in type arguments do not count: dotnet-trace
-/// shows ``List`1[System.__Canon].Add(!0)`` as `__Canon].Add(!0)`.
-fn dotnet_traces(name: &str) -> String {
-    let split = name.rfind(')').and_then(|end| {
-        let open = name.get(..end)?.rfind('(')?;
-        Some((name.get(..open)?, name.get(open..=end)?))
-    });
-    match split {
-        Some((path, parameters)) => match last_dots(path).nth(1).and_then(|dot| path.get(dot + 1..)) {
-            Some(method) => format!("{method}{parameters}"),
-            None => name.to_owned(),
-        },
-        None => name.to_owned(),
-    }
-}
-
-/// The dots of a name outside brackets, from its end.
-fn last_dots(path: &str) -> impl Iterator<Item = usize> {
-    let mut depth = 0_u32;
-    path.char_indices().rev().filter_map(move |(at, c)| {
-        match c {
-            ']' | '>' => depth += 1,
-            '[' | '<' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        (c == '.' && depth == 0).then_some(at)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,31 +114,8 @@ mod tests {
     /// Creates a name for tests of tables.
     impl FrameName {
         pub(crate) fn of_test(method: &str, line: &str, is_csharp: bool) -> Self {
-            let method = if is_csharp { method.to_owned() } else { dotnet_traces(method) };
+            let method = if is_csharp { method.to_owned() } else { dotnet_trace_name(method) };
             Self { method, line: line.to_owned(), is_csharp }
-        }
-    }
-
-    #[test]
-    fn full_names_are_shortened_as_dotnet_trace_shortens_them() {
-        for (whole, short) in [
-            ("System.Private.CoreLib!System.Threading.Thread.Sleep(int32)", "Thread.Sleep(int32)"),
-            ("workload!Spin.Fib(int32)", "workload!Spin.Fib(int32)"),
-            ("System.Console!Interop+Sys.Read(class X,int32)", "Console!Interop+Sys.Read(class X,int32)"),
-            (
-                "System.Private.CoreLib!System.Collections.Generic.List`1[System.__Canon].AddWithResize(!0)",
-                "List`1[System.__Canon].AddWithResize(!0)",
-            ),
-            (
-                "App!N.Map`2[System.Int32,N.Pair`1[System.__Canon]].Get(class N.Key`1<!0>)",
-                "Map`2[System.Int32,N.Pair`1[System.__Canon]].Get(class N.Key`1<!0>)",
-            ),
-            ("App!Box`1[System.__Canon].Wait(!0)", "App!Box`1[System.__Canon].Wait(!0)"),
-            ("App!N.Type+<Run>d__2.MoveNext()", "Type+<Run>d__2.MoveNext()"),
-            ("App!N.Type..ctor(int32)", ".ctor(int32)"),
-            ("Threads", "Threads"),
-        ] {
-            assert_eq!(dotnet_traces(whole), short);
         }
     }
 

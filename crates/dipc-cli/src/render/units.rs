@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-pub(crate) use nettrace_export::units::{bytes, count, nanoseconds, share, time};
-
-/// Formats a number with its noun: `1 wait`, `2,000 waits`.
-pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", count(number), if number == 1 { one } else { many })
-}
+pub(crate) use nettrace_export::units::{
+    bytes, count, counted, nanoseconds, percent, share, short_percent, time,
+};
 
 /// Formats a number with separated thousands and at most three decimals, fewer for large numbers; tiny and
 /// huge ones with an exponent.
@@ -68,18 +65,6 @@ pub(crate) fn moment(since_start: Duration) -> String {
     format!("{:.3} s", since_start.as_secs_f64())
 }
 
-/// Formats a percentage with two decimals.
-pub(crate) fn percent(percent: f64) -> String {
-    format!("{percent:.2}%")
-}
-
-/// The same without trailing zeros.
-pub(crate) fn short_percent(share: f64) -> String {
-    let text = percent(share);
-    let digits = text.trim_end_matches('%').trim_end_matches('0').trim_end_matches('.');
-    format!("{digits}%")
-}
-
 /// Returns the name of a signal that ends programs, given its number on Linux.
 pub(crate) const fn signal_name(number: i32) -> Option<&'static str> {
     Some(match number {
@@ -111,12 +96,6 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([0.0, 10.0, 33.333, 99.999].map(percent), ["0.00%", "10.00%", "33.33%", "100.00%"]);
-        assert_eq!(
-            [0.0, 10.0, 39.9, 33.333, 99.999].map(short_percent),
-            ["0%", "10%", "39.9%", "33.33%", "100%"]
-        );
-        assert_eq!([share(0, 0), share(1, 4), share(3, 3)].map(percent), ["0.00%", "25.00%", "100.00%"]);
         assert_eq!(
             [0.0, -1.5, 0.0126, 1234.5678, 1e6, -0.0001, 2.5e17, f64::NAN].map(number),
             ["0", "-1.5", "0.013", "1,234.6", "1,000,000", "-1.000e-4", "2.500e17", "NaN"]

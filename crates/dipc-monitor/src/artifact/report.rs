@@ -2,18 +2,21 @@
 
 mod top;
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, Read};
 use std::time::Duration;
 
 use clr_events::CodeMap;
-use dipc_client::nettrace::Event;
+use dipc_client::nettrace::{Event, RelativeTime};
 use dipc_client::{Keywords, Level, LiveReader, OptionalFeature, Rundown};
 use dipc_client::{RUNTIME_PROVIDER, SAMPLE_PROFILER, SessionConfig};
 use dipc_collect::StopSignal;
-use nettrace_export::page::{self, Page, PageReports};
-use nettrace_export::report::{Requests, RequestsOptions};
-use nettrace_export::{Format, Metric, NameForm, Options, Profile, ProfileBuilder, WriteOptions};
+use nettrace_export::page::{self, Page, PageContents, PageFinding, PageFindings, PageOptions, PageReports};
+use nettrace_export::report::{Requests, RequestsOptions, StreamFacts};
+use nettrace_export::{
+    Format, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileReader, WriteOptions,
+};
 
 use super::stream;
 use super::trace::{counters, provider};
@@ -94,7 +97,7 @@ pub(super) fn flame_graph(
 /// # Memory
 /// After the longest time of a page, the session is stopped.
 fn page(
-    options: WriteOptions<'_>,
+    page_options: WriteOptions<'_>,
     duration: Option<Duration>,
     process: &Watched,
     stop: &StopSignal,
@@ -109,18 +112,33 @@ fn page(
         .into_iter()
         .chain(counters(COUNTER_INTERVAL)),
     );
-    let mut profile =
-        ProfileBuilder::new(page::profile_options(None).with_names(NameForm::CSharp).with_tracks(true));
+    let options = page_profile_options();
+    let mut findings = PageFindings::new(None, &options);
+    let others = findings.others().iter();
+    let mut others: Vec<_> =
+        others.map(|options| ProfileBuilder::new(options.clone()).without_code()).collect();
+    let mut profile = ProfileBuilder::new(options);
     *profile.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
     let mut reports = PageReports::default();
+    let (mut counts, mut last) = (BTreeMap::new(), RelativeTime::START);
     let duration = duration.map_or(MAX_PAGE_TIME, |duration| duration.min(MAX_PAGE_TIME));
     let reader = read(&config, Some(duration), process, stop, |event| {
         profile.add(event);
+        others.iter_mut().for_each(|other| other.add(event));
         reports.add(event);
+        findings.add(event);
+        *counts.entry(event.metadata_index()).or_default() += 1_u64;
+        last = event.relative_time();
     })?;
-    let (profile, _) = profile.finish(reader.info()).map_err(|error| failed(&error))?;
+    let others = others.into_iter().map(|other| other.finish_with_code_of(reader.info(), &mut profile));
+    let others = others.collect::<Result<_, _>>().map_err(|error| failed(&error))?;
+    let (profile, omissions) = profile.finish(reader.info()).map_err(|error| failed(&error))?;
+    let stream = StreamFacts::of(reader.events(), &counts.into_iter().collect::<Vec<_>>(), last);
+    let (profile, findings) = findings.finish((profile, &omissions), others, stream);
     let mut bytes = Vec::new();
-    let page = Page::new(&profile, options).with_reports(reports);
+    let page = Page::new(&profile, page_options)
+        .with_reports(reports)
+        .with_findings(findings.iter().map(PageFinding::from).collect());
     Ok(page.write(&mut bytes).map(|()| bytes))
 }
 
@@ -129,22 +147,22 @@ fn page(
 /// # Errors
 /// If it is not a recording.
 pub(crate) fn page_of_recording(recording: impl Read, title: &str) -> io::Result<Vec<u8>> {
-    let mut profile =
-        ProfileBuilder::new(page::profile_options(None).with_names(NameForm::CSharp).with_tracks(true));
-    *profile.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
-    let mut reports = PageReports::default();
-    let mut events = nettrace::Reader::new(recording).map_err(io::Error::other)?.in_time_order();
-    events
-        .for_each(|event| {
-            profile.add(&event);
-            reports.add(&event);
-        })
-        .map_err(io::Error::other)?;
-    let events = events.into_events();
-    let (profile, _) = profile.finish(events.info()).map_err(io::Error::other)?;
+    let recording = nettrace::Reader::new(recording).map_err(io::Error::other)?;
+    let mut limit_code = |code: &mut CodeMap| *code = CodeMap::with_limit(MAX_CODE_SIZE);
+    let reader = ProfileReader::new(page_profile_options()).with_code(&mut limit_code);
+    let contents = PageContents::read(reader, recording, &PageOptions::default(), |_| {});
+    let contents = contents.map_err(io::Error::other)?;
     let mut bytes = Vec::new();
-    Page::new(&profile, WriteOptions::new(title, "dipc monitor")).with_reports(reports).write(&mut bytes)?;
+    Page::new(&contents.read.profile, WriteOptions::new(title, "dipc monitor"))
+        .with_reports(contents.reports)
+        .with_findings(contents.findings.iter().map(PageFinding::from).collect())
+        .write(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The options of the profile of a page.
+fn page_profile_options() -> Options {
+    page::profile_options(None).with_names(NameForm::CSharp).with_tracks(true)
 }
 
 /// The name and pid of a process.

@@ -11,7 +11,7 @@ use clr_events::ClrEvent;
 use dipc_client::nettrace::{Event, RelativeTime, TraceInfo};
 use dipc_client::{CrashFiles, KernelCore, LiveReader, RuntimeFiles};
 use jiff::Timestamp;
-use nettrace_edit::Written;
+use nettrace_edit::RecordingSummary;
 
 use super::last_counters::CounterRow;
 use crate::artifact::{LogFormat, LogReader, write_record};
@@ -41,7 +41,7 @@ pub(super) struct Overview<'b> {
     pub(super) reason: &'static str,
     pub(super) files: &'b CrashFiles,
     pub(super) now: Timestamp,
-    pub(super) written: Option<Written>,
+    pub(super) written: Option<RecordingSummary>,
     pub(super) is_cut_short: bool,
     pub(super) lost: u64,
     pub(super) counters: &'b [CounterRow],

@@ -11,7 +11,7 @@ use dipc_client::{
     CrashFiles, Deadline, Keywords, Level, OptionalFeature, ProviderConfig, RUNTIME_PROVIDER, Rundown,
     Session, SessionConfig, Timeouts,
 };
-use nettrace_edit::{Capacity, Ring, Snapshot, Storage};
+use nettrace_edit::{Ring, RingCapacity, SegmentStorage, Snapshot};
 
 use super::bundle::Bundle;
 use super::{BlackBox, BlackBoxEvent, Context};
@@ -58,14 +58,14 @@ impl Held {
         if ring.is_none()
             && let Ok(Some(info)) = decoder.read_header()
         {
-            let capacity = Capacity { time: Some(time), bytes: most_bytes };
+            let capacity = RingCapacity { time: Some(time), bytes: most_bytes };
             let info = info.clone();
-            let new = Ring::new(capacity, Storage::Memory, &info, Instant::now());
+            let new = Ring::new(capacity, SegmentStorage::Memory, &info, Instant::now());
             *ring = Some(new.map_err(|error| error.to_string())?);
         }
         if let Some(ring) = ring {
             ring.receive(Instant::now());
-            ring.set_most_bytes(most_bytes);
+            ring.limit_bytes(most_bytes);
         }
         while let Some(record) = decoder.next_record().map_err(|error| error.to_string())? {
             *events = events.saturating_add(1);

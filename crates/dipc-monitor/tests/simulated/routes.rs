@@ -7,7 +7,7 @@ use clr_counters::prometheus::NameStyle;
 use dipc_client::Uuid;
 use dipc_monitor::{Filter, FilterKey, MatchType, MetricsConfig, Tokens};
 use dipc_sim::{Runtime, Speed, Version};
-use nettrace_export::report::TopReport;
+use nettrace_export::report::{TopOptions, TopReport};
 use nettrace_export::{Metric, NameForm, Options};
 
 use crate::{Fixture, await_that, counters, http};
@@ -251,7 +251,11 @@ fn hot_methods_match_the_report() {
     // The same of the file, by the exporter.
     let options = Options::new(Metric::Wall).with_idle(false).with_kinds(false).with_names(NameForm::CSharp);
     let (profile, _) = nettrace_export::profile(std::io::Cursor::new(recording), options).unwrap();
-    let expected = serde_json::to_string(&TopReport::new(&profile, false, 10_000, true)).unwrap();
+    let expected = serde_json::to_string(&TopReport::new(
+        &profile,
+        TopOptions::default().with_number(10_000).with_blocked(true),
+    ))
+    .unwrap();
     assert_eq!(answer.text(), expected);
     assert!(rows.len() > 20 && report["total"].as_u64() > Some(1_000_000_000), "{report}");
     let own: u64 = rows.iter().map(|row| row["exclusive"].as_u64().unwrap()).sum();

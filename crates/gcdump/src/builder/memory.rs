@@ -198,8 +198,9 @@ impl MemoryGraphBuilder {
         });
     }
 
-    /// Sets the counts of missing parts.
-    pub const fn set_completeness(&mut self, missing: MemoryCompleteness) {
+    /// With these counts of missing parts.
+    #[must_use]
+    pub fn with_completeness(mut self, missing: MemoryCompleteness) -> Self {
         let completeness = &mut self.builder.completeness;
         completeness.objects_without_references = missing.objects_without_references;
         completeness.missing_bytes = missing.missing_bytes;
@@ -207,6 +208,7 @@ impl MemoryGraphBuilder {
         completeness.conservative_roots = missing.conservative_roots;
         completeness.stacks_without_roots = missing.stacks_without_roots;
         completeness.missing_roots = missing.missing_roots;
+        self
     }
 
     /// Builds the graph.

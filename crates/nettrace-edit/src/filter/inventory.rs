@@ -28,7 +28,7 @@ pub(super) struct Inventory {
 /// events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Miss {
+pub enum UnmatchedCriterion {
     /// The recording is without events.
     NoEvents,
     /// A provider without events.
@@ -111,8 +111,8 @@ impl Inventory {
     }
 
     /// The values that match no event. `metadata` is the recording's.
-    pub(super) fn misses(&self, criteria: &Criteria, metadata: &[Metadata]) -> Vec<Miss> {
-        let Some((first, last)) = self.span else { return vec![Miss::NoEvents] };
+    pub(super) fn misses(&self, criteria: &Criteria, metadata: &[Metadata]) -> Vec<UnmatchedCriterion> {
+        let Some((first, last)) = self.span else { return vec![UnmatchedCriterion::NoEvents] };
         let mut misses = Vec::new();
         let mut providers = BTreeMap::new();
         for (index, events) in self.kinds.iter() {
@@ -121,27 +121,30 @@ impl Inventory {
             }
         }
         for glob in criteria.providers.iter().filter(|glob| !providers.keys().any(|it| glob.matches(it))) {
-            misses.push(Miss::Provider { wanted: glob.text().to_owned(), known: providers.clone() });
+            misses.push(UnmatchedCriterion::Provider {
+                wanted: glob.text().to_owned(),
+                known: providers.clone(),
+            });
         }
         misses.extend(self.missing_events(criteria, metadata));
         let is_missing =
             |id: &u64, known: &BTreeMap<u64, u64>| !known.contains_key(id) && known.len() < MAX_COUNTED;
         for wanted in criteria.threads.iter().copied().filter(|id| is_missing(id, &self.threads)) {
-            misses.push(Miss::Thread { wanted, known: self.threads.clone() });
+            misses.push(UnmatchedCriterion::Thread { wanted, known: self.threads.clone() });
         }
         for wanted in criteria.processes.iter().copied().filter(|id| is_missing(id, &self.processes)) {
-            misses.push(Miss::Process { wanted, known: self.processes.clone() });
+            misses.push(UnmatchedCriterion::Process { wanted, known: self.processes.clone() });
         }
         let Criteria { from, to, .. } = *criteria;
         let is_empty = from.zip(to).is_some_and(|(from, to)| from >= to)
             || from.is_some_and(|from| from > last)
             || to.is_some_and(|to| to <= first);
-        misses.extend(is_empty.then_some(Miss::Times { from, to, first, last }));
+        misses.extend(is_empty.then_some(UnmatchedCriterion::Times { from, to, first, last }));
         misses
     }
 
     /// The event filters that match nothing, among the events of the requested providers.
-    fn missing_events(&self, criteria: &Criteria, metadata: &[Metadata]) -> Vec<Miss> {
+    fn missing_events(&self, criteria: &Criteria, metadata: &[Metadata]) -> Vec<UnmatchedCriterion> {
         let of_provider = |index: usize| {
             let kind = metadata.get(index).filter(|_| self.kinds.get(index).is_some())?;
             criteria.admits_provider(kind.provider()).then_some(kind)
@@ -168,7 +171,11 @@ impl Inventory {
         let missing = criteria.events.iter().filter(is_missing);
         let of_providers = !criteria.providers.is_empty();
         missing
-            .map(|wanted| Miss::Event { wanted: wanted.clone(), of_providers, known: names.clone() })
+            .map(|wanted| UnmatchedCriterion::Event {
+                wanted: wanted.clone(),
+                of_providers,
+                known: names.clone(),
+            })
             .collect()
     }
 }

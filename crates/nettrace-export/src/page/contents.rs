@@ -3,13 +3,14 @@
 use std::io::Read;
 use std::time::Duration;
 
-use nettrace::{Error, Event, Interest, Metadata, Reader};
+use nettrace::{Error, Event, Reader};
 
-use super::PageReports;
+use super::{PageFindings, PageReports};
 use crate::profile::metric::Metric;
 use crate::profile::options::Options;
 use crate::profile::read::{ProfileReader, ProfiledRecording};
 use crate::profile::selection::Selection;
+use crate::report::{Finding, RUNNING_OR_WAITING, StreamFacts};
 use crate::units;
 
 /// The metrics of a page for a recording without thread samples: the first one with events is used.
@@ -23,6 +24,42 @@ pub fn profile_options(metric: Option<Metric>) -> Options {
     Options { metric, ..options }
 }
 
+/// The reading of a recording for a page.
+#[derive(Debug, Clone)]
+pub struct PageOptions {
+    selection: Selection,
+    has_spans: bool,
+    has_findings: bool,
+}
+
+impl Default for PageOptions {
+    /// All of a recording, with its findings.
+    fn default() -> Self {
+        Self { selection: Selection::default(), has_spans: true, has_findings: true }
+    }
+}
+
+impl PageOptions {
+    /// With the reports of a part of the recording. A part has no findings.
+    #[must_use]
+    pub fn with_selection(self, selection: Selection) -> Self {
+        Self { selection, ..self }
+    }
+
+    /// With false if no kind of event of the recording [starts or stops a
+    /// span](clr_activity::Spans::is_start_or_stop): then fewer events are needed.
+    #[must_use]
+    pub fn with_spans(self, has_spans: bool) -> Self {
+        Self { has_spans, ..self }
+    }
+
+    /// With or without findings.
+    #[must_use]
+    pub fn with_findings(self, has_findings: bool) -> Self {
+        Self { has_findings, ..self }
+    }
+}
+
 /// A recording that was read for a page.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -31,14 +68,11 @@ pub struct PageContents<R> {
     pub read: ProfiledRecording<R>,
     /// The other events.
     pub reports: PageReports,
+    /// The facts to know first, problems first.
+    pub findings: Vec<Finding>,
 }
 
 impl<R> PageContents<R> {
-    /// The contents with another profile, such as one that was displayed meanwhile.
-    pub const fn new(read: ProfiledRecording<R>, reports: PageReports) -> Self {
-        Self { read, reports }
-    }
-
     /// Returns true if the recording has samples of the profile's metric.
     pub fn has_samples(&self) -> bool {
         self.read.profile.samples() > 0
@@ -47,39 +81,57 @@ impl<R> PageContents<R> {
 
 impl<R: Read> PageContents<R> {
     /// Reads a recording in time order. `each` is called with every event if there is a selection, and
-    /// otherwise with events that are needed or of `interest`. `has_spans` is false if no kind of event of
-    /// the recording [starts or stops a span](clr_activity::Spans::is_start_or_stop): then fewer events are
-    /// needed.
+    /// otherwise with events that are needed.
     ///
     /// # Errors
     /// If reading failed.
     pub fn read(
-        reader: ProfileReader<'_>,
+        mut reader: ProfileReader<'_>,
         recording: Reader<R>,
-        selection: &Selection,
-        has_spans: bool,
-        interest: impl Fn(&Metadata) -> Interest + Send + Sync + 'static,
+        options: &PageOptions,
         mut each: impl FnMut(&Event<'_>),
     ) -> Result<Self, Error> {
+        let PageOptions { selection, has_spans, has_findings } = options;
+        let (has_spans, is_all) = (*has_spans, selection.is_all());
+        let mut findings =
+            (*has_findings && is_all).then(|| PageFindings::new(recording.info(), reader.options()));
+        if let Some(findings) = &findings {
+            reader = reader.with_others(findings.others().to_vec());
+        }
+        if is_all {
+            let has_findings = findings.is_some();
+            reader = reader.with_interest(move |kind| {
+                let of_page = PageReports::interest(kind, has_spans);
+                if has_findings { of_page.max(PageFindings::interest(kind, has_spans)) } else { of_page }
+            });
+        }
         let mut reports = PageReports::default();
-        let is_all = selection.is_all();
-        let reader = if is_all {
-            reader.with_interest(move |kind| PageReports::interest(kind, has_spans).max(interest(kind)))
-        } else {
-            reader
-        };
-        let read = reader.read(recording, |event| {
+        let mut read = reader.read(recording, |event| {
             each(event);
+            if let Some(findings) = &mut findings {
+                findings.add(event);
+            }
             if selection.contains(event) {
                 reports.add(event);
             }
         })?;
         reports.set_cpu_first(read.omissions.samples.on_cpu > 0);
-        if let Some(last) = read.last_time.filter(|_| is_all) {
+        let last = read.last_time.unwrap_or_default();
+        if read.last_time.is_some() && is_all {
             reports.extend_to(last);
             reports.add_counts(&read);
         }
-        Ok(Self { read, reports })
+        let found;
+        (read, found) = match findings {
+            Some(findings) => {
+                let stream = StreamFacts::of(&read.events, &read.counts, last);
+                let others = std::mem::take(&mut read.others);
+                let (profile, found) = findings.finish((read.profile, &read.omissions), others, stream);
+                (ProfiledRecording { profile, ..read }, found)
+            }
+            None => (read, Vec::new()),
+        };
+        Ok(Self { read, reports, findings: found })
     }
 
     /// The omissions of the recording and its profile, as sentences for [`Page::with_notes`].
@@ -120,7 +172,3 @@ impl<R: Read> PageContents<R> {
         notes
     }
 }
-
-/// Describes time known only from samples that do not distinguish running from waiting: all samples of .NET 9
-/// and early 10.0, and all samples of native code.
-pub const RUNNING_OR_WAITING: &str = "of it running or waiting, which these samples do not tell apart";

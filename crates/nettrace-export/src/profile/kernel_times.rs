@@ -176,7 +176,7 @@ impl KernelTimes {
 
     /// Sets the name of a thread; an empty one changes nothing. A thread that ended keeps its name until
     /// another thread of its number has one.
-    pub fn set_name(&mut self, thread: u64, name: &str) {
+    pub fn name_thread(&mut self, thread: u64, name: &str) {
         if name.is_empty() || self.names.len() >= MAX_NAMES && !self.names.contains_key(&thread) {
             return;
         }
@@ -217,7 +217,7 @@ impl KernelTimes {
             (Self::THREAD_TIME, Some(thread), Some(ran), Some(queued)) => {
                 self.set(thread, ran, queued);
                 if let Some(name) = payload.get(24..).and_then(name_of) {
-                    self.set_name(thread, &name);
+                    self.name_thread(thread, &name);
                 }
             }
             (Self::THREAD_END, Some(thread), ..) => self.end(thread),
@@ -307,10 +307,10 @@ mod tests {
         }
         let mut times = KernelTimes::default();
         for name in ["dotnet", "", "worker"] {
-            times.set_name(7, name);
+            times.name_thread(7, name);
         }
         assert_eq!((times.name(7), times.name(8)), (Some("worker"), None));
-        times.set_name(7, &"x".repeat(1000));
+        times.name_thread(7, &"x".repeat(1000));
         assert_eq!(times.name(7).map(str::len), Some(MAX_NAME_LENGTH));
     }
 }

@@ -69,7 +69,7 @@ pub struct Options {
 /// use nettrace_export::{CausalGrouping, Metric, Options};
 ///
 /// // Below the request that work was done for, with the callers of async methods.
-/// let grouping = CausalGrouping::new(false, true).with_awaits(true);
+/// let grouping = CausalGrouping::NONE.with_requests(true).with_awaits(true);
 /// let options = Options::new(Metric::Wall).with_grouping(grouping);
 /// assert!(options.grouping.any());
 /// ```
@@ -103,9 +103,19 @@ pub struct CausalGrouping {
 }
 
 impl CausalGrouping {
-    /// The grouping by tasks, by requests, or both.
-    pub const fn new(tasks: bool, requests: bool) -> Self {
-        Self { tasks, requests, awaits: false }
+    /// No grouping.
+    pub const NONE: Self = Self { tasks: false, requests: false, awaits: false };
+
+    /// With or without grouping by [`tasks`](Self::tasks).
+    #[must_use]
+    pub const fn with_tasks(self, tasks: bool) -> Self {
+        Self { tasks, ..self }
+    }
+
+    /// With or without grouping by [`requests`](Self::requests).
+    #[must_use]
+    pub const fn with_requests(self, requests: bool) -> Self {
+        Self { requests, ..self }
     }
 
     /// With or without stacks as [`awaits`](Self::awaits) have them.

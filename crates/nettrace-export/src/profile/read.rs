@@ -111,6 +111,12 @@ impl<'l> ProfileReader<'l> {
         }
     }
 
+    /// The options of the first profile.
+    #[cfg(feature = "html")]
+    pub(crate) const fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Limits the events for which `each` is called to events of interest and events that the profile needs:
     /// others are not brought into time order.
     #[must_use]

@@ -30,8 +30,8 @@ const MAX_NAMES: usize = 1 << 22;
 /// use nettrace_export::{Format, Measure, StackProfileBuilder, Unit, WriteOptions};
 ///
 /// let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
-/// builder.set_process_name(42, "Shop");
-/// builder.set_thread_name(42, 7, "worker");
+/// builder.name_process(42, "Shop");
+/// builder.name_thread(42, 7, "worker");
 /// let mut start = RelativeTime::START;
 /// for (method, nanoseconds) in [("Shop!Cart.Load()", 5_000_000), ("Shop!Cart.Pay()", 2_500_000)] {
 ///     builder.add_sample(42, 7, start, nanoseconds, ["Shop!Program.Main()", method]);
@@ -83,13 +83,15 @@ impl StackProfileBuilder {
         }
     }
 
-    /// Sets the time of [`RelativeTime::START`], in milliseconds since 1970-01-01T00:00:00Z.
-    pub const fn set_start(&mut self, unix_ms: i64) {
+    /// With this time of [`RelativeTime::START`], in milliseconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub fn with_start(mut self, unix_ms: i64) -> Self {
         self.profile.start_unix_ms = Some(unix_ms);
+        self
     }
 
     /// Names a process.
-    pub fn set_process_name(&mut self, process: u64, name: &str) {
+    pub fn name_process(&mut self, process: u64, name: &str) {
         let index = self.process(process);
         if let Some(known) = self.profile.processes.get_mut(index.index()) {
             *known = Process {
@@ -101,7 +103,7 @@ impl StackProfileBuilder {
     }
 
     /// Names a thread of a process.
-    pub fn set_thread_name(&mut self, process: u64, thread: u64, name: &str) {
+    pub fn name_thread(&mut self, process: u64, thread: u64, name: &str) {
         let index = self.thread(process, thread);
         if let Some(known) = index.and_then(|index| self.profile.threads.get_mut(index.index())) {
             known.name = Some(name.to_owned());
@@ -231,7 +233,7 @@ mod tests {
         builder.add_sample(1, 5, at(350), 10, ["main", "a"]);
         builder.add_sample(1, 6, at(0), 1, ["main", "a"]);
         builder.add_sample(2, 5, at(0), 2, [""; 0]);
-        builder.set_thread_name(1, 6, "pump");
+        builder.name_thread(1, 6, "pump");
         let profile = builder.finish();
         let expected = [(0, 100, "main a"), (300, 100, "main b"), (400, 10, "main a")];
         assert_eq!(spans(&profile, 0), expected.map(|(start, weight, stack)| (start, weight, stack.into())));

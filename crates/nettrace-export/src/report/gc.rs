@@ -97,7 +97,7 @@ pub struct GenerationRow {
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct GcReport {
-    /// The duration of the recording up to its last event, or of the [part](Collections::set_range) of it.
+    /// The duration of the recording up to its last event, or of the [part](Collections::with_range) of it.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Duration,
     /// The share of that, in percent, for which the program stood still.
@@ -152,9 +152,10 @@ impl Collections {
         Self { start, ..self }
     }
 
-    /// Sets the time range of the added events: the requested range, or the time of a process.
-    pub fn set_range(&mut self, start: RelativeTime, end: RelativeTime) {
-        (self.start, self.last) = (start, end);
+    /// With this time range of the added events: the requested range, or the time of a process.
+    #[must_use]
+    pub fn with_range(self, start: RelativeTime, end: RelativeTime) -> Self {
+        Self { start, last: end, ..self }
     }
 
     /// Returns true if [`add`](Self::add) looks at more of events of a kind than their time.

@@ -335,10 +335,12 @@ impl Requests {
         self.stacks.code_mut()
     }
 
-    /// Sets the time range for rates: the requested range, or the time of a process.
-    pub fn set_range(&mut self, start: RelativeTime, end: RelativeTime) {
+    /// With this time range for rates: the requested range, or the time of a process.
+    #[must_use]
+    pub fn with_range(mut self, start: RelativeTime, end: RelativeTime) -> Self {
         self.options.start = start;
         self.end = Some(end);
+        self
     }
 
     /// The events of a kind that a report with these options needs. It also needs the time of the recording's

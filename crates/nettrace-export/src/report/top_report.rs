@@ -16,9 +16,10 @@ use crate::units::share;
 /// #     builder.add_sample(42, 7, RelativeTime::START, weight, ["Shop!Program.Main()", method]);
 /// # }
 /// # let profile = builder.finish();
-/// use nettrace_export::report::TopReport;
+/// use nettrace_export::report::{TopOptions, TopReport};
 ///
-/// let report = TopReport::new(&profile, true, 10, false);
+/// let options = TopOptions::default().with_inclusive(true).with_number(10);
+/// let report = TopReport::new(&profile, options);
 /// assert_eq!(report.rows[0].frame, "Shop!Program.Main()");
 /// assert_eq!(report.rows[0].inclusive_percent, 100.0);
 /// ```
@@ -84,6 +85,41 @@ pub struct TopMethod {
     pub inclusive_from: Option<UserCallerName>,
 }
 
+/// Settings of a [`TopReport`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TopOptions {
+    is_inclusive: bool,
+    number: usize,
+    has_blocked: bool,
+}
+
+impl Default for TopOptions {
+    /// All methods, by their own weight, of a metric that does not distinguish blocked time.
+    fn default() -> Self {
+        Self { is_inclusive: false, number: usize::MAX, has_blocked: false }
+    }
+}
+
+impl TopOptions {
+    /// With the order by weight with callees, or without.
+    #[must_use]
+    pub const fn with_inclusive(self, is_inclusive: bool) -> Self {
+        Self { is_inclusive, ..self }
+    }
+
+    /// With this many methods at most.
+    #[must_use]
+    pub const fn with_number(self, number: usize) -> Self {
+        Self { number, ..self }
+    }
+
+    /// With or without blocked time, which the profile's metric must distinguish.
+    #[must_use]
+    pub const fn with_blocked(self, has_blocked: bool) -> Self {
+        Self { has_blocked, ..self }
+    }
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -96,9 +132,9 @@ pub fn sort_top(rows: &mut [TopRow], is_inclusive: bool) {
 }
 
 impl TopReport {
-    /// Returns the first `number` methods of a profile with names in [C# form](crate::NameForm::CSharp).
-    /// `has_blocked` is whether its metric distinguishes blocked time.
-    pub fn new(profile: &Profile, is_inclusive: bool, number: usize, has_blocked: bool) -> Self {
+    /// Returns the first methods of a profile with names in [C# form](crate::NameForm::CSharp).
+    pub fn new(profile: &Profile, options: TopOptions) -> Self {
+        let TopOptions { is_inclusive, number, has_blocked } = options;
         let mut rows = top(profile);
         rows.retain(|row| !row.is_root);
         sort_top(&mut rows, is_inclusive);

@@ -30,7 +30,7 @@ fn ours(recording: &[u8], grouping: CausalGrouping) -> Stacks {
     stacks
 }
 
-pub(crate) const BOTH: CausalGrouping = CausalGrouping::new(true, true);
+pub(crate) const BOTH: CausalGrouping = CausalGrouping::NONE.with_tasks(true).with_requests(true);
 
 fn compare(name: &str, recording: &[u8], lines: &str) {
     let (ours, theirs) = (ours(recording, BOTH), theirs(lines));

@@ -2,7 +2,7 @@
 
 use clr_activity::Spans;
 use nettrace::{Event, Interest, Metadata, Reader, RelativeTime};
-use nettrace_export::page::{self, Page, PageContents};
+use nettrace_export::page::{self, Page, PageContents, PageOptions};
 use nettrace_export::report::{
     self, Allocations, Collections, Contention, Exceptions, Jit, Requests, RequestsOptions, Startup,
     ThreadPool,
@@ -132,8 +132,8 @@ fn pages_of_the_kinds_that_they_need_are_the_same() {
             let options = page::profile_options(None);
             let recording = Reader::new(&*bytes).expect("a recording");
             let reader = ProfileReader::new(options);
-            let no_others = |_: &Metadata| Interest::None;
-            let contents = PageContents::read(reader, recording, &selection, has_spans, no_others, |_| {});
+            let options = PageOptions::default().with_selection(selection).with_spans(has_spans);
+            let contents = PageContents::read(reader, recording, &options, |_| {});
             let PageContents { read, reports, .. } = contents.expect("bytes in memory");
             let mut out = Vec::new();
             let page =

@@ -140,7 +140,7 @@ fn the_time_of_requests_is_where_the_program_spent_it() {
 #[test]
 fn profiles_are_below_requests_and_not_below_enclosing_spans() {
     let recording = bytes_of(&testdata().join("reference/net9-web.nettrace.xz"));
-    let options = Options::new(Metric::Wall).with_grouping(CausalGrouping::new(false, true));
+    let options = Options::new(Metric::Wall).with_grouping(CausalGrouping::NONE.with_requests(true));
     let profile = profile_of(&recording, options);
     let stacks: Vec<_> =
         profile.stack_totals.iter().map(|total| profile.names(total.stack.expect("all are shown"))).collect();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use nettrace::Event;
-use nettrace_edit::{Letters, Redacted, Redactor};
+use nettrace_edit::{Redacted, RedactionLetters, Redactor};
 use nettrace_tables::{
     Dataset, Error, Input, Labels, Options, PayloadRewriter, Rewritten, Shard, ShardSummary,
 };
@@ -103,12 +103,12 @@ pub(super) fn run(args: &ExportArgs) -> Outcome {
     dataset.promote(&args.promote).map_err(|error| promotion_failed(&error))?;
     let plan = dataset.plan(inputs).map_err(|error| Failure::new(Exit::Failed, error))?;
     (summary.already, summary.duplicates) = (plan.done, plan.duplicates);
-    let redacted = Mutex::new(Redactor::new(Vec::new(), Letters::Same));
+    let redacted = Mutex::new(Redactor::new(Vec::new(), RedactionLetters::Same));
     let exported = in_parallel(&plan.shards, threads, |shard| {
         if args.redact.is_empty() {
             return dataset.export(shard);
         }
-        let mut rewriter = Redacting(Redactor::new(args.redact.clone(), Letters::Same));
+        let mut rewriter = Redacting(Redactor::new(args.redact.clone(), RedactionLetters::Same));
         let exported = dataset.export_rewritten(shard, Some(&mut rewriter));
         redacted.lock().unwrap_or_else(std::sync::PoisonError::into_inner).add_counts(rewriter.0);
         exported

@@ -4,13 +4,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
-use nettrace_export::{Format, WriteOptions};
+use gcdump::page::HeapPage;
+use nettrace_export::{Format, NameForm, WriteOptions};
 
 use crate::args::names::NameArgs;
 use crate::command::gcdump::args::{self, DependentArgs};
 use crate::exit::{Failure, Outcome};
 use crate::inspect::heap::Heap;
-use crate::inspect::heap_page::HeapPage;
 use crate::inspect::heap_profile::heap_profile;
 use crate::inspect::rewrite::refuse_input;
 use crate::render::destination::Destination;
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     match args.format {
         HeapFileFormat::Gcdump => args::write(graph, Destination::prepare(out, origin)?)?,
         HeapFileFormat::Html => {
-            let page = HeapPage::new(graph, &title, names);
+            let page = HeapPage::new(graph, &title).with_full_names(names == NameForm::Full);
             write(Destination::create(out, origin)?, |out| page.write(out))?;
         }
         HeapFileFormat::Pprof => {

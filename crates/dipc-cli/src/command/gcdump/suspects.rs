@@ -11,7 +11,7 @@ use nettrace_export::NameForm;
 use serde::Serialize;
 
 use crate::command::gcdump::growth::signed;
-use crate::inspect::heap_page::step_name;
+use crate::inspect::heap::step_name;
 use crate::render::escape::escape_controls;
 use crate::render::{shell, units, width};
 

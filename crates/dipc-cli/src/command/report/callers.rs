@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use clr_events::CodeMap;
 use nettrace::{Event, Metadata};
-use nettrace_export::report::{UserCallerName, user_callers};
-use nettrace_export::{Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, Selection};
+use nettrace_export::method_name::csharp_without_parameters;
+use nettrace_export::report::{UserCallerName, callers_options, user_callers};
+use nettrace_export::{Metric, Pattern, ProfileBuilder, Selection};
 
 use crate::render::escape::escape_controls;
-use crate::render::frame_name::{fit_csharp, without_parameters};
+use crate::render::frame_name::fit_csharp;
 
 /// Finds the user's methods that led to the subjects of a metric, such as allocated types, in the reading of a
 /// report. Takes all events, in the order of time.
@@ -16,12 +17,7 @@ pub(super) struct CallersBuilder(ProfileBuilder);
 
 impl CallersBuilder {
     pub(super) fn new(metric: Metric, selection: Selection, user_code: Vec<Pattern>) -> Self {
-        Self(ProfileBuilder::new(options(metric, selection, user_code)))
-    }
-
-    /// Takes the code of stacks from another builder at the end.
-    pub(super) fn without_code(self) -> Self {
-        Self(self.0.without_code())
+        Self(ProfileBuilder::new(callers_options(metric, selection, user_code)))
     }
 
     /// The code that is known so far.
@@ -31,7 +27,7 @@ impl CallersBuilder {
 
     /// Returns true if events of a kind are needed for a metric.
     pub(super) fn needs(metric: Metric, kind: &Metadata) -> bool {
-        ProfileBuilder::needs(&options(metric, Selection::default(), Vec::new()), kind)
+        ProfileBuilder::needs(&callers_options(metric, Selection::default(), Vec::new()), kind)
     }
 
     pub(super) fn add(&mut self, event: &Event<'_>) {
@@ -42,24 +38,8 @@ impl CallersBuilder {
     /// times nor process names matter, so the recording's header is not needed.
     pub(super) fn finish(self) -> Callers {
         let (profile, _) = self.0.finish(None).expect("events come in time order");
-        Callers::of(&profile)
+        Callers(user_callers(&profile))
     }
-
-    /// Like [`finish`](Self::finish), with the code of another builder.
-    pub(super) fn finish_with_code_of(self, other: &mut ProfileBuilder) -> Callers {
-        let (profile, _) = self.0.finish_with_code_of(None, other).expect("events come in time order");
-        Callers::of(&profile)
-    }
-}
-
-/// Returns the options of a profile that has the callers of a metric's subjects.
-pub(super) fn options(metric: Metric, selection: Selection, user_code: Vec<Pattern>) -> Options {
-    Options::new(metric)
-        .with_kinds(false)
-        .with_locks(true)
-        .with_names(NameForm::CSharp)
-        .with_selection(selection)
-        .with_user_code(user_code)
 }
 
 /// The heaviest user method that led to each subject of a metric, by the full name of the subject.
@@ -67,11 +47,6 @@ pub(super) fn options(metric: Metric, selection: Selection, user_code: Vec<Patte
 pub(super) struct Callers(HashMap<String, UserCallerName>);
 
 impl Callers {
-    /// Returns the callers in a profile with [these options](options).
-    pub(super) fn of(profile: &Profile) -> Self {
-        Self(user_callers(profile))
-    }
-
     /// Returns the user method that led to a subject.
     pub(super) fn of_subject(&self, name: &str) -> Option<UserCallerName> {
         self.0.get(name).cloned()
@@ -89,7 +64,7 @@ impl Callers {
 
 /// Returns the name of a user's method in tables and sentences.
 pub(super) fn caller_name(caller: &UserCallerName) -> String {
-    escape_controls(without_parameters(&caller.short)).into_owned()
+    escape_controls(csharp_without_parameters(&caller.short)).into_owned()
 }
 
 /// Returns the cell of a user's method; a dash if unknown.

@@ -24,9 +24,9 @@ pub(super) fn run(file: &Path, with: &WithUserCode<ReadingArgs>) -> Outcome {
     let mut collections = Collections::default().with_start(args.start(file)?);
     let needs = (Collections::needs as fn(&Metadata) -> bool, Metric::Gc);
     let (read, callers) = with.read_kinds(file, args, needs, |event| collections.add(event))?;
-    collections.set_range(read.start, read.end);
     let exit = read.exit;
-    let report = Some(collections.finish()).filter(|report| !report.is_empty());
+    let report =
+        Some(collections.with_range(read.start, read.end).finish()).filter(|report| !report.is_empty());
     let report = report.map(|report| WithCauses { report, caused_by: causes(callers) });
     args.show(
         (file, exit),

@@ -19,13 +19,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use nettrace::TraceInfo;
-use nettrace_export::Options;
 
 use crate::args::format::Format;
 use crate::args::user_code::UserCodeArgs;
 use crate::exit::{Failure, Outcome};
-use crate::inspect::page::PageFindings;
 use reading::{NamedReadingArgs, ReadingArgs, WithUserCode};
 
 #[derive(Debug, Args)]
@@ -109,15 +106,6 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
 /// none happened.
 pub(crate) fn overview(file: &std::path::Path, asked_for: &[&str]) -> Outcome {
     overview::run(file, Format::Table, &UserCodeArgs::default(), asked_for)
-}
-
-/// Returns the builder of the first findings of a recording, for a page with these profile options.
-pub(crate) fn page_findings(
-    file: &std::path::Path,
-    info: Option<&TraceInfo>,
-    page: &Options,
-) -> PageFindings {
-    overview::page_findings(file, info, page)
 }
 
 fn unknown(words: &[OsString]) -> Failure {

@@ -2,12 +2,12 @@
 
 mod data;
 mod findings;
-mod of_page;
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use nettrace_export::report;
 use serde::Serialize;
 
 use crate::args::format::Format;
@@ -18,8 +18,7 @@ use crate::inspect::needs::{self, Needs};
 use crate::render::escape::escape_controls;
 use crate::render::{command_line, messages, output, shell, units, width};
 use data::{OverviewData, Summary};
-use findings::Finding;
-pub(super) use of_page::page_findings;
+use findings::FindingRow;
 
 /// The overview; the JSON form is the struct.
 #[derive(Debug, Serialize)]
@@ -28,7 +27,7 @@ struct Overview {
     #[serde(flatten)]
     summary: Summary,
     /// The facts to know first: problems, then the rest.
-    findings: Vec<Finding>,
+    findings: Vec<FindingRow>,
     /// The empty reports: the recording lacks their events, or nothing of the kind happened.
     missing: Vec<Missing>,
 }
@@ -46,27 +45,27 @@ struct Missing {
 }
 
 /// A report: its name, whether it has content, and the events it needs.
-type Report = (&'static str, fn(&OverviewData) -> bool, Needs);
+type Report = (&'static str, fn(&report::Overview) -> bool, Needs);
 
 const REPORTS: [Report; 8] = [
-    ("requests", |gathered| gathered.requests.is_some(), requests::NEEDS),
-    ("topN", |gathered| gathered.has_samples, needs::THREAD_SAMPLES),
-    ("gc", |gathered| !gathered.gc.is_empty(), gc::NEEDS),
-    ("alloc", |gathered| !gathered.allocations.is_empty(), needs::ALLOCATIONS),
-    ("exceptions", |gathered| !gathered.exceptions.is_empty(), needs::EXCEPTIONS),
-    ("contention", |gathered| !gathered.contention.is_empty(), contention::NEEDS),
-    ("threadpool", |gathered| gathered.thread_pool.is_some(), threadpool::NEEDS),
-    ("jit", |gathered| !gathered.jit.is_empty(), jit::NEEDS),
+    ("requests", |reports| reports.requests.is_some(), requests::NEEDS),
+    ("topN", |reports| reports.has_samples, needs::THREAD_SAMPLES),
+    ("gc", |reports| !reports.gc.is_empty(), gc::NEEDS),
+    ("alloc", |reports| !reports.allocations.is_empty(), needs::ALLOCATIONS),
+    ("exceptions", |reports| !reports.exceptions.is_empty(), needs::EXCEPTIONS),
+    ("contention", |reports| !reports.contention.is_empty(), contention::NEEDS),
+    ("threadpool", |reports| reports.thread_pool.is_some(), threadpool::NEEDS),
+    ("jit", |reports| !reports.jit.is_empty(), jit::NEEDS),
 ];
 
 /// Prints an overview. The events of the reports in `asked_for` were recorded, so missing events did not
 /// happen.
 pub(super) fn run(file: &Path, format: Format, user_code: &UserCodeArgs, asked_for: &[&str]) -> Outcome {
     let (gathered, exit) = OverviewData::read(file, &user_code.patterns())?;
-    let missing = REPORTS.into_iter().filter(|(_, has_content, _)| !has_content(&gathered));
+    let missing = REPORTS.into_iter().filter(|(_, has_content, _)| !has_content(&gathered.reports));
     let overview = Overview {
         file: file.display().to_string(),
-        findings: findings::of(&gathered, &format!("dipc report {}", shell::path(file))),
+        findings: findings::rows(&gathered, &format!("dipc report {}", shell::path(file))),
         missing: missing
             .map(|(report, _, needs)| Missing { report, is_asked_for: asked_for.contains(&report), needs })
             .collect(),
@@ -176,7 +175,7 @@ mod tests {
     use crate::inspect::memory_use::MemoryUse;
 
     fn overview(findings: usize) -> Overview {
-        let finding = |number| Finding {
+        let finding = |number| FindingRow {
             id: "gc",
             report: "gc",
             is_problem: number == 0,

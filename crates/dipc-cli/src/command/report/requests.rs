@@ -68,7 +68,7 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
     };
     let part = args.reading.read_by(file, interest, |event| requests.add(event))?;
     let ReadPart { exit, start, end, is_whole } = part;
-    requests.set_range(start, end);
+    let mut requests = requests.with_range(start, end);
     if is_whole {
         requests.extend_to(end);
     }

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
 use nettrace::{Event, Interest, Reader};
 use nettrace_export::report::{Starvation, ThreadPool, ThreadPoolReport, starvation};
@@ -14,7 +13,6 @@ use crate::inspect::names::code_beside;
 use crate::inspect::needs::Needs;
 use crate::inspect::recording::{Input, Origin, Recording};
 use crate::inspect::thread_times::kernel_times_beside;
-use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
@@ -69,27 +67,6 @@ fn read_starvation(
     Ok((starvation(&read.profile, processors), origin, read.events))
 }
 
-/// Describes a starvation in words.
-pub(super) fn starved(starvation: &Starvation) -> String {
-    let Starvation { workers, total, longest, blocked, task_waits, method, method_time, .. } = starvation;
-    let share = |part: &Duration| {
-        units::percent(units::share(units::nanoseconds(*part), units::nanoseconds(*blocked)))
-    };
-    let mut text = format!(
-        "All {workers} workers of the pool were blocked for {}, {} at the longest",
-        units::time(*total),
-        units::time(*longest)
-    );
-    if let Some(method) = method {
-        let _ = write!(text, ": {} of their waits in {}", share(method_time), escape_controls(method));
-    }
-    if !task_waits.is_zero() {
-        let _ =
-            write!(text, ", {} for tasks (synchronous code that waits for asynchronous)", share(task_waits));
-    }
-    text
-}
-
 fn table(report: &ThreadPoolReport, rows: usize) -> String {
     use Align::{Left, Right};
     let mut text = format!(
@@ -97,7 +74,7 @@ fn table(report: &ThreadPoolReport, rows: usize) -> String {
         report.most_workers, report.last_workers, report.started, report.stopped
     );
     if let Some(starvation) = &report.starvation {
-        let _ = writeln!(text, "{}", starved(starvation));
+        let _ = writeln!(text, "{starvation}");
     }
     if let Some((least, most)) = report.limits {
         let _ = writeln!(text, "Limits: {least} to {most}");

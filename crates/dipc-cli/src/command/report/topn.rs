@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use clr_events::code::CodeOrigin;
 use nettrace_export::report::{
-    BlockedTime, SessionCost, TopReport, TopRow, WaitingMethod, blocked_methods, blocked_time, sort_top, top,
+    BlockedTime, MIN_UNNAMED, SessionCost, TopReport, TopRow, WaitingMethod, blocked_methods, blocked_time,
+    sort_top, top, unnamed_share,
 };
 use nettrace_export::{FrameId, FrameKind, Measure, Metric, NameForm, Profile, Unit};
 
@@ -96,7 +96,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         rows.iter().filter(|row| row.is_root).map(|row| row.exclusive).fold(0, u64::saturating_add);
     let frameless = units::share(frameless, total);
     rows.retain(|row| !row.is_root);
-    let nameless = nameless(&read.profile, &rows, total);
+    let nameless = unnamed_share(&read.profile, &rows, total);
     match args.format {
         Format::Json => {
             rows.truncate(args.number.unwrap_or(usize::MAX));
@@ -163,7 +163,7 @@ fn sum(read: &RecordingProfile, args: &TopNArgs, shown: &Shown) -> Option<String
     let has_sum = args.profile.no_blocked
         || is_of_processors
         || frameless >= MIN_FRAMELESS
-        || (read.profile.metric == Metric::Wall && !is_idle && nameless >= MIN_NAMELESS);
+        || (read.profile.metric == Metric::Wall && !is_idle && nameless >= MIN_UNNAMED);
     let ready = match read.without_processor {
         0 => String::new(),
         time => {
@@ -179,12 +179,12 @@ fn sum(read: &RecordingProfile, args: &TopNArgs, shown: &Shown) -> Option<String
     if frameless >= MIN_FRAMELESS {
         let _ = write!(sum, "; {} without a stack", units::short_percent(frameless));
     }
-    if nameless >= MIN_NAMELESS {
+    if nameless >= MIN_UNNAMED {
         let _ = write!(sum, "; {} in methods without a name", units::short_percent(nameless));
     }
     if measure.unit.is_time() && !args.blocked && units::share(cost.total(), total) >= MIN_FRAMELESS {
         let left_out = if args.no_session { " left out" } else { "" };
-        let _ = write!(sum, "; not the program's{left_out}: {}", session_cost(cost));
+        let _ = write!(sum, "; not the program's{left_out}: {}", cost);
     }
     sum.push('\n');
     Some(sum)
@@ -214,17 +214,6 @@ const CALLED_FROM: &str = "called from ";
 const CAUSED_IN: &str = "most in ";
 /// The words before the method that a row called to wait.
 const WAITED_IN: &str = "waited in ";
-
-/// Describes the cost of the session, and of compilation in the background.
-pub(super) fn session_cost(cost: SessionCost) -> String {
-    let parts =
-        [(cost.session, "for this recording's session"), (cost.compilation, "compilation in the background")];
-    let parts = parts.iter().filter(|(weight, _)| *weight > 0);
-    let parts: Vec<_> = parts
-        .map(|(weight, what)| format!("{} {what}", units::time(Duration::from_nanos(*weight))))
-        .collect();
-    parts.join(", ")
-}
 
 /// Blocked time, split by meaning.
 fn blocked_parts(profile: &Profile, number: usize) -> String {
@@ -288,21 +277,8 @@ fn waits(profile: &Profile, number: usize) -> String {
     format!("\n{}{text}{more}", heading("Waits"))
 }
 
-/// Minimum share of missing names to mention, in percent.
-pub(super) const MIN_NAMELESS: f64 = 10.0;
-
 /// Minimum share of time without a stack to mention, in percent.
 const MIN_FRAMELESS: f64 = 1.0;
-
-/// Returns the share, in percent, of methods without a name; for CPU time, also the share of native code.
-/// Native libraries without symbols are usual where time of threads has their frames.
-pub(super) fn nameless(profile: &Profile, rows: &[TopRow], total: u64) -> f64 {
-    let has_all = profile.measure == Measure::CPU_TIME;
-    let may_be_method =
-        |kind| matches!(kind, FrameKind::Code(CodeOrigin::Managed | CodeOrigin::Unknown)) || has_all;
-    let nameless = rows.iter().filter(|row| row.is_unnamed && may_be_method(row.kind));
-    units::share(nameless.map(|row| row.exclusive).fold(0, u64::saturating_add), total)
-}
 
 /// The width of a name, unless the terminal is narrower.
 const NAME: usize = 70;

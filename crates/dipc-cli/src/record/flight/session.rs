@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clr_conditions::StreamEnd;
 use dipc_client::Target;
 use dipc_collect::Retention;
-use nettrace_edit::{Capacity, Error, Ring, Snapshot, Storage};
+use nettrace_edit::{Error, Ring, RingCapacity, SegmentStorage, Snapshot};
 
 use super::condition_watch::ConditionWatch;
 use super::crash::{CrashSources, Description};
@@ -33,8 +33,8 @@ const CRASHED: &str = "the process crashed or was killed";
 /// The settings of a flight recorder.
 #[derive(Debug, Clone)]
 pub(crate) struct FlightSettings {
-    pub(crate) capacity: Capacity,
-    pub(crate) storage: Storage,
+    pub(crate) capacity: RingCapacity,
+    pub(crate) storage: SegmentStorage,
     pub(crate) triggers: TriggerSettings,
     pub(crate) retention: Retention,
     /// True if a crash is an end that was asked for.
@@ -345,7 +345,7 @@ fn end_ring(ring: &mut Ring, error: &Error) -> Result<Failure, Failure> {
 impl FlightSettings {
     /// Rejects a path that is not a folder, or on a disk without room for the ring.
     pub(crate) fn check_storage(&self) -> Result<(), Failure> {
-        let Storage::Folder(folder) = &self.storage else { return Ok(()) };
+        let SegmentStorage::Folder(folder) = &self.storage else { return Ok(()) };
         if !folder.is_dir() {
             return Err(Failure::usage(format_args!("--keep-in: {}: it is not a folder", folder.display())));
         }
@@ -457,8 +457,8 @@ mod tests {
     /// A recorder with snapshots named `a`, `a_2` and so on in a folder.
     fn recorder(folder: &Path, triggers: TriggerSettings) -> FlightRecorder {
         let settings = FlightSettings {
-            capacity: Capacity { time: None, bytes: 1 << 20 },
-            storage: Storage::Memory,
+            capacity: RingCapacity { time: None, bytes: 1 << 20 },
+            storage: SegmentStorage::Memory,
             triggers,
             retention: Retention::default(),
             waits_for_crash: false,

@@ -140,7 +140,7 @@ pub(super) fn check_room(_: &Path, _: u64) -> Result<(), Failure> {
 mod tests {
     use std::time::Instant;
 
-    use nettrace_edit::{Capacity, Ring, Storage};
+    use nettrace_edit::{Ring, RingCapacity, SegmentStorage};
 
     use super::*;
     use crate::record::flight::test_stream::TestStream;
@@ -179,8 +179,8 @@ mod tests {
         let mut decoder = nettrace::Decoder::new();
         decoder.feed(&bytes);
         let info = decoder.read_header().unwrap().unwrap().clone();
-        let capacity = Capacity { time: None, bytes: 1 << 20 };
-        let mut ring = Ring::new(capacity, Storage::Memory, &info, Instant::now()).unwrap();
+        let capacity = RingCapacity { time: None, bytes: 1 << 20 };
+        let mut ring = Ring::new(capacity, SegmentStorage::Memory, &info, Instant::now()).unwrap();
         while let Some(record) = decoder.next_record().unwrap() {
             ring.add(&record).unwrap();
         }

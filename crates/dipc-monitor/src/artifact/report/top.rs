@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clr_events::escape_controls;
 use dipc_collect::StopSignal;
-use nettrace_export::report::TopReport;
+use nettrace_export::report::{TopOptions, TopReport};
 use nettrace_export::units;
 
 use super::super::{ArtifactError, ArtifactSink, begin, write};
@@ -63,7 +63,11 @@ pub(in crate::artifact) fn top_methods(
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
     let profile = sample(false, request.duration, process, stop)?;
-    let report = TopReport::new(&profile, request.is_inclusive, request.number, true);
+    let options = TopOptions::default()
+        .with_inclusive(request.is_inclusive)
+        .with_number(request.number)
+        .with_blocked(true);
+    let report = TopReport::new(&profile, options);
     let bytes = match request.format {
         TopFormat::Json => serde_json::to_vec(&report).map_err(|error| failed(&error))?,
         TopFormat::PlainText => table(&report, &title(process)).into_bytes(),

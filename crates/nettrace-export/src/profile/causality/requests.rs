@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use clr_activity::{BoundedMap, Step, Worker};
+use clr_activity::{Step, Worker};
 use clr_events::{ActivityPath, EventName, Provider, StackId, StackTree, event_name};
+use hashbrown::HashMap;
 use nettrace::{Event, Value};
 use uuid::Uuid;
 
@@ -18,10 +19,38 @@ struct Request {
     has_ended: bool,
 }
 
+/// The requests that began last: at least [`KEPT`], and at most twice as many.
+#[derive(Debug, Default)]
+struct KnownRequests {
+    new: HashMap<Key, Request>,
+    old: HashMap<Key, Request>,
+}
+
+/// The number of newer requests up to which a request is never forgotten.
+const KEPT: usize = 1 << 17;
+
+impl KnownRequests {
+    fn insert(&mut self, key: Key, request: Request) {
+        if self.new.len() >= KEPT {
+            self.old = std::mem::take(&mut self.new);
+        }
+        self.old.remove(&key);
+        self.new.insert(key, request);
+    }
+
+    fn get(&self, key: &Key) -> Option<&Request> {
+        self.new.get(key).or_else(|| self.old.get(key))
+    }
+
+    fn get_mut(&mut self, key: &Key) -> Option<&mut Request> {
+        self.new.get_mut(key).or_else(|| self.old.get_mut(key))
+    }
+}
+
 /// Requests that have begun, and their names.
 #[derive(Debug)]
 pub(super) struct Requests {
-    known: BoundedMap<Key, Request>,
+    known: KnownRequests,
     names: Frames,
     stacks: StackTree<FrameId>,
     text: String,
@@ -38,7 +67,7 @@ const MAX_DEPTH: usize = 16;
 impl Default for Requests {
     fn default() -> Self {
         Self {
-            known: BoundedMap::default(),
+            known: KnownRequests::default(),
             names: Frames::default(),
             stacks: StackTree::with_limit(1 << 18),
             text: String::new(),

@@ -15,7 +15,7 @@ use crate::inspect::core_text::type_text;
 use crate::inspect::core_value::{
     JsonField, JsonValue, field_texts, json_fields, json_value, quoted, value_text,
 };
-use crate::inspect::heap_page::step_name;
+use crate::inspect::heap::step_name;
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns, heading};
 use crate::render::{output, units};

@@ -7,21 +7,14 @@ use std::thread;
 
 use clr_counters::{Counters, MemoryCounters};
 use clr_events::KernelSample;
-use clr_events::code::CodeOrigin;
-use clr_events::sets;
-use nettrace::{
-    Event, Interest, Metadata, MetadataMap, ReadSource, Reader, RelativeTime, Thread, ThreadId, TimeOrder,
-};
+use nettrace::{Event, Interest, Metadata, MetadataMap, ReadSource, Reader, RelativeTime, Thread, TimeOrder};
 use nettrace_export::report::{
-    self, Allocations, AllocationsReport, BlockedTime, Collections, Contention, ContentionReport, Exceptions,
-    ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsOptions, RequestsReport, SessionCost,
-    Startup, StartupReport, Starvation, ThreadPool, ThreadPoolReport, blocked_time, processor_time,
-    starvation,
+    self, OverviewBuilder, OverviewCallers, OverviewReports, Requests, RequestsOptions, StartupReport,
+    StreamFacts, callers_options, overview_profile_options,
 };
-use nettrace_export::{Metric, NameForm, Omissions, Options, Pattern, Profile, ProfileBuilder, Selection};
+use nettrace_export::{Metric, Options, Pattern, ProfileBuilder, Selection};
 use serde::Serialize;
 
-use crate::command::report::callers::{Callers, CallersBuilder};
 use crate::exit::{Exit, Failure};
 use crate::inspect::crash_note::CrashNote;
 use crate::inspect::memory_use::MemoryUse;
@@ -63,34 +56,12 @@ pub(super) struct Summary {
     pub(super) memory: Option<MemoryUse>,
 }
 
-/// The reports of a recording.
+/// The overview of a recording, with the facts of its surroundings.
 pub(super) struct OverviewData {
     pub(super) summary: Summary,
     /// The crash note, if a file next to the recording has one.
     pub(super) crash: Option<CrashNote>,
-    /// True if threads were sampled.
-    pub(super) has_samples: bool,
-    pub(super) gc: GcReport,
-    pub(super) allocations: AllocationsReport,
-    pub(super) exceptions: ExceptionsReport,
-    pub(super) contention: ContentionReport,
-    pub(super) thread_pool: Option<ThreadPoolReport>,
-    pub(super) jit: JitReport,
-    pub(super) starvation: Option<Starvation>,
-    pub(super) requests: Option<RequestsReport>,
-    pub(super) profile: Profile,
-    /// Blocked time of threads.
-    pub(super) blocked: BlockedTime,
-    /// The time spent for the recording itself, which the profile does not show.
-    pub(super) session_cost: SessionCost,
-    /// True if the kernel sampled running threads: time of work is CPU time.
-    pub(super) has_kernel_samples: bool,
-    /// The time of running threads by the origin of the code; empty without the kernel's samples.
-    pub(super) processor_time: Vec<(CodeOrigin, u64)>,
-    /// The part of the working time that may actually have been waiting.
-    pub(super) unverified: u64,
-    /// The part of blocked time in which threads were runnable but lacked a processor.
-    pub(super) without_processor: u64,
+    pub(super) reports: report::Overview,
 }
 
 /// The report of requests under construction, which takes as long as all others together.
@@ -132,66 +103,29 @@ impl OfRequests {
 }
 
 /// The reports under construction that need only a few kinds of events, and no stacks.
-pub(super) struct KindReports {
+struct KindReports {
     /// The time of a part.
     selection: Selection,
-    startup: Startup,
-    gc: Collections,
-    allocations: Allocations,
-    exceptions: Exceptions,
-    contention: Contention,
-    thread_pool: ThreadPool,
-    jit: Jit,
+    reports: OverviewReports,
     memory: MemoryCounters,
 }
 
 impl KindReports {
-    pub(super) fn new(selection: Selection) -> Self {
-        Self {
-            startup: Startup::default(),
-            gc: Collections::default().with_start(selection.from.unwrap_or(RelativeTime::START)),
-            allocations: Allocations::default(),
-            exceptions: Exceptions::default(),
-            contention: Contention::default(),
-            thread_pool: ThreadPool::default(),
-            jit: Jit::default(),
-            memory: MemoryCounters::default(),
-            selection,
-        }
+    fn new(selection: Selection) -> Self {
+        let reports = OverviewReports::new(selection.clone());
+        Self { selection, reports, memory: MemoryCounters::default() }
     }
 
     /// Returns true if any of these reports needs events of a kind.
-    pub(super) fn needs(kind: &Metadata) -> bool {
-        let reports = [
-            Startup::needs,
-            Collections::needs,
-            Allocations::needs,
-            Exceptions::needs,
-            Contention::needs,
-            ThreadPool::needs,
-            Jit::needs,
-            Counters::needs,
-        ];
-        reports.into_iter().any(|needs| needs(kind))
+    fn needs(kind: &Metadata) -> bool {
+        OverviewReports::needs(kind) || Counters::needs(kind)
     }
 
-    /// Completes the report of the start.
-    pub(super) fn take_startup(&mut self) -> Option<StartupReport> {
-        std::mem::take(&mut self.startup).finish()
-    }
-
-    pub(super) fn add(&mut self, event: &Event<'_>) {
-        self.startup.add(event);
-        if !self.selection.contains(event) {
-            return;
+    fn add(&mut self, event: &Event<'_>) {
+        self.reports.add(event);
+        if self.selection.contains(event) {
+            self.memory.add(event);
         }
-        self.gc.add(event);
-        self.allocations.add(event);
-        self.exceptions.add(event);
-        self.contention.add(event);
-        self.thread_pool.add(event);
-        self.jit.add(event);
-        self.memory.add(event);
     }
 }
 
@@ -204,31 +138,32 @@ struct OfSomeKinds {
     reports: KindReports,
     profile: ProfileBuilder,
     /// Builders that find, from stacks, the user methods that allocated, threw and waited for locks.
-    callers: [CallersBuilder; 3],
+    callers: [ProfileBuilder; 3],
 }
-
-/// The metrics for which findings name user methods.
-pub(super) const METRICS_OF_CALLERS: [Metric; 3] = [Metric::Alloc, Metric::Exception, Metric::Contention];
 
 impl OfSomeKinds {
     fn new(options: Options) -> Self {
         let callers = |metric| {
-            CallersBuilder::new(metric, options.selection.clone(), options.user_code.clone()).without_code()
+            let options = callers_options(metric, options.selection.clone(), options.user_code.clone());
+            ProfileBuilder::new(options).without_code()
         };
         Self {
             metric: options.metric.unwrap_or(Metric::Wall),
             needed: MetadataMap::new(),
             reports: KindReports::new(options.selection.clone()),
-            callers: METRICS_OF_CALLERS.map(callers),
+            callers: OverviewCallers::METRICS.map(callers),
             profile: ProfileBuilder::new(options),
         }
     }
 
     /// Returns true if events of a kind are needed.
     fn needs(metric: Metric, kind: &Metadata) -> bool {
+        let callers = |metric| callers_options(metric, Selection::default(), Vec::new());
         KindReports::needs(kind)
-            || ProfileBuilder::needs(&profile_options(metric), kind)
-            || METRICS_OF_CALLERS.into_iter().any(|metric| CallersBuilder::needs(metric, kind))
+            || ProfileBuilder::needs(&overview_profile_options(metric), kind)
+            || OverviewCallers::METRICS
+                .into_iter()
+                .any(|metric| ProfileBuilder::needs(&callers(metric), kind))
     }
 
     /// Adds an event, which may be of any kind.
@@ -244,22 +179,6 @@ impl OfSomeKinds {
         self.callers.iter_mut().for_each(|callers| callers.add(event));
         self.reports.add(event);
     }
-}
-
-/// Returns true if events of a kind are the kernel's samples of running threads.
-fn is_cpu_sample(kind: &Metadata) -> bool {
-    kind.provider() == "Universal.Events" && kind.name() == "cpu"
-}
-
-/// Returns the options of the profile of an overview.
-pub(super) fn profile_options(metric: Metric) -> Options {
-    Options::new(metric).with_tracks(true).with_kinds(false).with_idle(false).with_names(NameForm::CSharp)
-}
-
-/// Returns the events lost of samples and records of the kernel. Kernel losses are counted for thread 0,
-/// which runs nothing.
-fn lost_samples(threads: &[Thread]) -> u64 {
-    threads.iter().filter(|thread| thread.id() == ThreadId(0)).map(Thread::lost).sum()
 }
 
 /// A recording that was read to its end.
@@ -319,24 +238,6 @@ fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecord
     })
 }
 
-/// The parts of an overview at the end of the reading.
-pub(super) struct ReadOverview<'r> {
-    pub(super) requests: Requests,
-    pub(super) reports: KindReports,
-    pub(super) startup: Option<StartupReport>,
-    pub(super) profile: Profile,
-    pub(super) omissions: Omissions,
-    pub(super) callers: [Callers; 3],
-    /// The name of the process, for programs without a command line.
-    pub(super) process_name: Option<String>,
-    /// The time of the last event.
-    pub(super) last: RelativeTime,
-    /// The number of events of each kind.
-    pub(super) counts: &'r [(usize, u64)],
-    pub(super) events: &'r Reader<Input>,
-    pub(super) bytes: u64,
-}
-
 impl OverviewData {
     /// Reads a recording. The exit code is [`Exit::Incomplete`] if it is cut or damaged.
     pub(super) fn read(file: &Path, user_code: &[Pattern]) -> Result<(Self, Exit), Failure> {
@@ -347,7 +248,7 @@ impl OverviewData {
         let metric = Metric::of_work_and_waits(recording.events.info());
         let times = PartTimes { recorded: recorded_range(file), ..PartTimes::default() };
         let (from, to) = times.selected();
-        let options = profile_options(metric)
+        let options = overview_profile_options(metric)
             .with_selection(Selection::of_time(from, to))
             .with_user_code(user_code.to_vec());
         let mut some = OfSomeKinds::new(options.clone());
@@ -363,83 +264,33 @@ impl OverviewData {
         }?;
         let ReadRecording { requests, last, counts, events, origin } = read;
         let exit = origin.report_damage(&events);
-        let OfSomeKinds { mut profile, callers, mut reports, .. } = some;
-        let callers = callers.map(|callers| callers.finish_with_code_of(&mut profile));
+        let OfSomeKinds { mut profile, callers, reports: kinds, .. } = some;
+        let KindReports { mut reports, memory, .. } = kinds;
+        let callers = callers.map(|callers| {
+            // Neither times nor process names matter, so the recording's header is not needed.
+            let built = callers.finish_with_code_of(None, &mut profile);
+            built.expect("events come in time order").0
+        });
         let startup = reports.take_startup();
         let process = startup.as_ref().and_then(|startup| startup.process);
         let process = events.info().and_then(|info| info.process_id).or(process);
         let process_name = process.and_then(|process| profile.process_name(process)).map(str::to_owned);
         let (profile, omissions) = profile.finish(events.info()).expect("events come in time order");
-        let read = ReadOverview {
-            requests,
-            reports,
-            startup,
+        let stream = StreamFacts::of(&events, &counts, last);
+        let summary = Summary::of(&events, &stream, startup, process_name);
+        let overview = OverviewBuilder::new(requests, reports).finish(
             profile,
-            omissions,
-            callers,
-            process_name,
-            last,
-            counts: &counts,
-            events: &events,
-            bytes: origin.bytes(),
-        };
-        Ok((Self::of(file, read), exit))
-    }
-
-    /// Returns the overview of a recording that was read to its end.
-    pub(super) fn of(file: &Path, read: ReadOverview<'_>) -> Self {
-        let ReadOverview { mut requests, reports, mut profile, omissions, callers, events, last, .. } = read;
-        let KindReports { selection, mut gc, memory, .. } = reports;
-        let start = selection.from.unwrap_or(RelativeTime::START).max(RelativeTime::START);
-        let end = selection.to.unwrap_or(last);
-        gc.set_range(start, end);
-        requests.set_range(start, end);
-        let kinds = || read.counts.iter().filter_map(|(index, _)| events.metadata().get(*index));
-        let has_kernel_samples = kinds().any(is_cpu_sample);
-        let has_samples = kinds().any(|kind| sets::THREAD_SAMPLES.contains(kind)) || profile.samples() > 0;
-        let processors = events.info().and_then(|info| info.processors);
+            &omissions,
+            OverviewCallers::of(&callers),
+            stream,
+        );
         let summary = Summary {
-            duration_ns: units::nanoseconds(end.saturating_duration_since(start)),
-            bytes: read.bytes,
-            ..Summary::of(events, read.counts, read.startup, read.process_name)
+            duration_ns: units::nanoseconds(overview.duration),
+            bytes: origin.bytes(),
+            memory: if summary.processes > 1 { None } else { memory.last().map(MemoryUse::from) },
+            ..summary
         };
-        let memory = if summary.processes > 1 { None } else { memory.last().map(MemoryUse::from) };
-        let mut contention = reports.contention.finish();
-        contention
-            .name_threads(|_, tid| profile.threads.iter().find(|thread| thread.id == tid)?.name.clone());
-        let gc = gc.finish();
-        let session_cost = SessionCost::take(&mut profile);
-        let processor_time =
-            if has_kernel_samples { processor_time(&profile, &gc.pause_list) } else { Vec::new() };
-        let mut gathered = Self {
-            summary: Summary { memory, ..summary },
-            crash: CrashNote::beside(file),
-            has_samples,
-            gc,
-            allocations: reports.allocations.finish(),
-            exceptions: reports.exceptions.finish(),
-            contention,
-            thread_pool: reports.thread_pool.finish(),
-            jit: reports.jit.finish(),
-            requests: requests.finish(),
-            starvation: starvation(&profile, processors),
-            blocked: blocked_time(&profile),
-            profile,
-            session_cost,
-            has_kernel_samples,
-            processor_time,
-            unverified: omissions.unverified,
-            without_processor: omissions.without_processor,
-        };
-        gathered.add_user_callers(callers);
-        gathered
-    }
-
-    /// Adds the user's methods that allocated, threw and waited for locks.
-    fn add_user_callers(&mut self, [of_allocations, of_exceptions, of_locks]: [Callers; 3]) {
-        self.allocations.types.iter_mut().for_each(|row| row.from = of_allocations.of_subject(&row.name));
-        self.exceptions.types.iter_mut().for_each(|row| row.from = of_exceptions.of_subject(&row.name));
-        self.contention.locks.iter_mut().for_each(|row| row.from = of_locks.of_lock(row.lock));
+        Ok((Self { summary, crash: CrashNote::beside(file), reports: overview }, exit))
     }
 }
 
@@ -447,7 +298,7 @@ impl Summary {
     /// Returns the facts that the reader and the events of the start have.
     fn of(
         events: &Reader<Input>,
-        counts: &[(usize, u64)],
+        stream: &StreamFacts,
         startup: Option<StartupReport>,
         process_name: Option<String>,
     ) -> Self {
@@ -465,11 +316,11 @@ impl Summary {
             program: program.or_else(|| process_name.filter(|name| !name.is_empty())),
             runtime,
             start: info.and_then(|info| start_time(info.start)).map(|start| start.to_string()),
-            events: counts.iter().map(|(_, count)| count).sum(),
-            lost: events.loss().total(),
-            lost_samples: if sampling.is_some() { lost_samples(events.threads()) } else { 0 },
+            events: stream.events,
+            lost: stream.lost,
+            lost_samples: stream.lost_samples,
             sampling,
-            lost_is_lower_bound: events.loss().is_lower_bound(),
+            lost_is_lower_bound: stream.lost_is_lower_bound,
             truncated: events.truncated_at().is_some(),
             ..Self::default()
         }

@@ -1,4 +1,4 @@
-//! The choice of records.
+//! The selection of records.
 
 use nettrace::{Event, Events, PassedPoint, Source, TraceInfo};
 
@@ -7,7 +7,7 @@ use crate::range::RecordedRange;
 /// The decision about an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Choice {
+pub enum EventDecision {
     /// Written.
     Keep,
     /// Written, but without the losses before it: the event lies outside the kept time.
@@ -18,14 +18,14 @@ pub enum Choice {
     Skip,
 }
 
-impl Choice {
+impl EventDecision {
     /// Returns true if the event is written.
     pub const fn is_written(self) -> bool {
         matches!(self, Self::Keep | Self::KeepBeyond)
     }
 }
 
-/// The choice of the records of a recording that are copied, and of the payloads that they get.
+/// The selection of the records of a recording that are copied, and of the payloads that they get.
 ///
 /// ```
 /// # use nettrace::{Ticks, TraceInfo};
@@ -40,16 +40,16 @@ impl Choice {
 /// # source.finish()?;
 /// # let recording = source.bytes().to_vec();
 /// use nettrace::{Event, PassedPoint};
-/// use nettrace_edit::{Choice, Chooser};
+/// use nettrace_edit::{EventDecision, RecordSelector};
 ///
 /// /// Every second event.
 /// #[derive(Default)]
 /// struct Half(bool);
 ///
-/// impl Chooser for Half {
-///     fn event(&mut self, _: &Event<'_>) -> Choice {
+/// impl RecordSelector for Half {
+///     fn event(&mut self, _: &Event<'_>) -> EventDecision {
 ///         self.0 = !self.0;
-///         if self.0 { Choice::Keep } else { Choice::Remove }
+///         if self.0 { EventDecision::Keep } else { EventDecision::Remove }
 ///     }
 ///     fn keeps_point(&mut self, _: &PassedPoint<'_>, _: &TraceInfo) -> bool {
 ///         true
@@ -60,9 +60,9 @@ impl Choice {
 /// assert_eq!((copied.read, copied.kept), (10, 5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Chooser {
+pub trait RecordSelector {
     /// Decides about an event.
-    fn event(&mut self, event: &Event<'_>) -> Choice;
+    fn event(&mut self, event: &Event<'_>) -> EventDecision;
 
     /// Returns true to keep the losses that a sequence point reports.
     fn keeps_point(&mut self, point: &PassedPoint<'_>, info: &TraceInfo) -> bool;
@@ -95,17 +95,17 @@ pub trait Chooser {
     }
 }
 
-/// The choice of everything.
+/// The selection of everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KeepAll;
 
-impl Chooser for KeepAll {
+impl RecordSelector for KeepAll {
     fn keeps_all(&self) -> bool {
         true
     }
 
-    fn event(&mut self, _: &Event<'_>) -> Choice {
-        Choice::Keep
+    fn event(&mut self, _: &Event<'_>) -> EventDecision {
+        EventDecision::Keep
     }
 
     fn keeps_point(&mut self, _: &PassedPoint<'_>, _: &TraceInfo) -> bool {
