@@ -6,6 +6,7 @@
 //! - [`stream`]: the stream of one session, until a limit, the caller or the runtime ends it.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`ModuleTypes`]: the types that a process's modules define.
+//! - [`staged`]: files that get their names when they are complete.
 //! - [`Retention`]: limits on the files that are kept.
 //!
 //! Collections block. They end by a [`StopSignal`], and their remarks go to an [`Observer`]: this crate prints
@@ -39,6 +40,7 @@ pub mod heap;
 mod module_types;
 mod observer;
 mod retention;
+pub mod staged;
 mod stop;
 pub mod stream;
 

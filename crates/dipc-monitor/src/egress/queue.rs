@@ -11,11 +11,12 @@ use std::time::{Duration, Instant, SystemTime};
 use dipc_client::Uuid;
 use dipc_client::dipc_transport::open_own;
 use dipc_collect::Retention;
+use dipc_collect::staged::move_over;
 
 use super::collection::collect;
 use super::job::{Job, JobState};
 use super::store_client::StoreClient;
-use super::{move_file, uploads};
+use super::uploads;
 use crate::artifact::{Artifact, ArtifactError, ArtifactKind, StoredRequest};
 use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::monitor::Monitor;
@@ -258,7 +259,7 @@ impl EgressQueue {
     fn store_file(&self, job: &Job, file: &Path) -> Result<(), EgressError> {
         let stored = job.places().and_then(|places| {
             fs::create_dir_all(self.waiting_directory())?;
-            move_file(file, &places.part)?;
+            move_over(file, &places.part)?;
             job.store(&self.0.directory, &|| Ok(())).inspect_err(|_| places.remove_part())
         });
         stored.map_err(|error| {
