@@ -7,7 +7,7 @@
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`staged`]: files that get their names when they are complete.
-//! - [`Retention`]: limits on the files that are kept.
+//! - [`Retention`]: limits on the files that are kept. [`RetryWait`]: waits between attempts.
 //!
 //! Collections block. They end by a [`StopSignal`], and their remarks go to an [`Observer`]: this crate prints
 //! nothing.
@@ -40,6 +40,7 @@ pub mod heap;
 mod module_types;
 mod observer;
 mod retention;
+mod retry_wait;
 pub mod staged;
 mod stop;
 pub mod stream;
@@ -48,6 +49,7 @@ pub use dump_watch::CREATEDUMP_LIMIT;
 pub use module_types::ModuleTypes;
 pub use observer::{Note, Observer};
 pub use retention::{Kept, KeptFiles, Retention};
+pub use retry_wait::RetryWait;
 pub use stop::StopSignal;
 
 #[cfg(doctest)]

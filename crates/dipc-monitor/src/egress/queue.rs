@@ -10,8 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use dipc_client::Uuid;
 use dipc_client::dipc_transport::open_own;
-use dipc_collect::Retention;
 use dipc_collect::staged::move_over;
+use dipc_collect::{Retention, RetryWait};
 
 use super::collection::collect;
 use super::job::{Job, JobState};
@@ -22,7 +22,6 @@ use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::monitor::Monitor;
 use crate::operation::{Operations, RunningOperation};
 use crate::process::Watched;
-use crate::retry_wait::RetryWait;
 use crate::stop::WorkEnd;
 
 /// Maximum number of jobs of a queue.
@@ -406,7 +405,7 @@ impl EgressQueue {
     /// Delivers a complete file, again and again until it has arrived, and returns its place; `None` if the
     /// queue is closed or the operation cancelled before.
     fn deliver(&self, mut job: Job, operation: RunningOperation) -> Option<PathBuf> {
-        let mut retry = RetryWait::new();
+        let mut retry = RetryWait::default();
         loop {
             let upload = |job: &Job, file: &Path| self.upload(job, file);
             match deliver_once(&mut job, &self.0.directory, &|| Ok(()), &upload) {
@@ -420,7 +419,7 @@ impl EgressQueue {
                 }
                 Err(error) => operation.retrying(&error.to_string()),
             }
-            let until = Instant::now() + retry.next();
+            let until = Instant::now() + retry.next_wait();
             while Instant::now() < until {
                 if self.0.end.is_over() {
                     return None;
