@@ -10,7 +10,8 @@
 //! - [`live`]: the activity of a process, interval by interval.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`ModuleTypes`]: the types that a process's modules define.
-//! - [`Retention`]: limits on the files that are kept.
+//! - [`staged`]: files that get their names when they are complete.
+//! - [`Retention`]: limits on the files that are kept. [`RetryWait`]: waits between attempts.
 //!
 //! Collections block. They end by a [`StopSignal`], and their remarks go to an [`Observer`]: this crate prints
 //! nothing.
@@ -46,8 +47,10 @@ pub mod live_stream;
 mod module_types;
 mod observer;
 mod retention;
+mod retry_wait;
 pub mod session;
 pub mod stacks;
+pub mod staged;
 mod stop;
 pub mod stream;
 pub mod thread_times;
@@ -56,6 +59,7 @@ pub use dump_watch::CREATEDUMP_LIMIT;
 pub use module_types::ModuleTypes;
 pub use observer::{Note, Observer};
 pub use retention::{Kept, KeptFiles, Retention};
+pub use retry_wait::RetryWait;
 pub use stop::StopSignal;
 
 #[cfg(doctest)]

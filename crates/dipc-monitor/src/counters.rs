@@ -17,10 +17,10 @@ use clr_counters::{
 use dipc_client::dipc_transport::process_state;
 use dipc_client::nettrace::TraceInfo;
 use dipc_client::{Error, LiveReader, Renewal, Rundown, SessionConfig, Target};
+use dipc_collect::RetryWait;
 
 use crate::live_session::{Arrived, BUFFER_MB, LiveSession, LostEvents};
 use crate::process_log::{ProcessEvent, ProcessLog};
-use crate::retry_wait::RetryWait;
 
 /// The bytes read at once.
 const CHUNK: usize = 16 << 10;
@@ -349,29 +349,29 @@ impl Shared {
     /// Runs sessions until no consumer is left or the process has ended.
     fn run(&self) {
         let mut adopted = None;
-        let mut retry = RetryWait::new();
+        let mut retry = RetryWait::default();
         while let Some(plan) = self.plan() {
             let start = Instant::now();
             let result = self.run_session(&plan, adopted.as_ref());
-            if start.elapsed() > RetryWait::MAX_WAIT {
-                retry = RetryWait::new();
+            if start.elapsed() > retry.max() {
+                retry.reset();
             }
             match result {
                 Ok(SessionEnd::Changed) => {
                     adopted = None;
-                    retry = RetryWait::new();
+                    retry.reset();
                 }
                 Ok(SessionEnd::OtherSettings(settings)) if adopted.is_none() => adopted = Some(settings),
                 Ok(SessionEnd::OtherSettings(_) | SessionEnd::Stream) => {
                     adopted = None;
-                    self.wait(retry.next());
+                    self.wait(retry.next_wait());
                 }
                 Err(error) => {
                     adopted = None;
                     for subscriber in &mut self.state().subscribers {
                         subscriber.consumer.failed(&error);
                     }
-                    self.wait(retry.next());
+                    self.wait(retry.next_wait());
                 }
             }
         }

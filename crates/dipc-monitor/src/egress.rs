@@ -10,12 +10,13 @@ mod store_client;
 mod uploads;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use dipc_client::Uuid;
-use dipc_client::dipc_transport::{FolderBelow, open_own};
+use dipc_client::dipc_transport::FolderBelow;
+use dipc_collect::staged::{create_private, move_new, numbered, publish_first};
 
 use crate::configuration::{DirectoryEgress, EgressProvider};
 
@@ -66,7 +67,7 @@ impl PartFile {
         let open = || {
             let folder = open_parent(&egress.directory, &target)?;
             fs::create_dir_all(parts).map_err(|error| at(parts, &error))?;
-            create(&held(&folder, parent, &path)).map_err(|error| at(&path, &error))
+            create_private(&held(&folder, parent, &path)).map_err(|error| at(&path, &error))
         };
         let writer = PartWriter::begin(&path, open, spare.map(|directory| hidden(directory, &target)))?;
         Ok(Self { writer: Some(writer), target, directory: egress.directory.clone() })
@@ -91,15 +92,12 @@ impl PartFile {
         let failed = |error| Unpublished { error, file: Some(path.clone()) };
         let parent = self.target.parent().unwrap_or(&self.directory);
         let folder = open_parent(&self.directory, &self.target).map_err(failed)?;
-        for number in 1..=MAX_PER_NAME {
-            let target = numbered(&self.target, number);
-            match place(&held(&folder, parent, &path), &held(&folder, parent, &target)) {
-                Ok(()) => return Ok(target),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(at(&target, &error))),
-            }
-        }
-        Err(failed(at(&self.target, &io::ErrorKind::AlreadyExists.into())))
+        let names = (1..=MAX_PER_NAME).map(|number| numbered(&self.target, "-", number));
+        let published = publish_first(names, |target| {
+            move_new(&held(&folder, parent, &path), &held(&folder, parent, target))
+                .map_err(|error| at(target, &error))
+        });
+        published.map_err(failed)
     }
 }
 
@@ -146,72 +144,6 @@ fn held(folder: &FolderBelow, parent: &Path, path: &Path) -> PathBuf {
         Some(name) if path.parent() == Some(parent) => folder.join(name),
         _ => path.to_owned(),
     }
-}
-
-/// Creates a file that only its owner can read: artifacts have the memory of processes.
-fn create(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    // Readable, because the file may have to be copied: the name may be another file's by then.
-    options.read(true).write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-/// The name of the `number`th file: a number before its extension from the second one on.
-fn numbered(target: &Path, number: u32) -> PathBuf {
-    if number == 1 {
-        return target.to_owned();
-    }
-    let stem = target.file_stem().unwrap_or_default().to_string_lossy();
-    let name = match target.extension() {
-        Some(extension) => format!("{stem}-{number}.{}", extension.to_string_lossy()),
-        None => format!("{stem}-{number}"),
-    };
-    target.with_file_name(name)
-}
-
-/// Moves a file to a name that no file has.
-fn place(part: &Path, target: &Path) -> io::Result<()> {
-    match fs::hard_link(part, target) {
-        Ok(()) => fs::remove_file(part),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            let copy = hidden(target.parent().unwrap_or(Path::new("")), target);
-            let copied = copy_synced(part, &copy).and_then(|()| place(&copy, target));
-            let _ = fs::remove_file(&copy);
-            copied
-        }
-        // The file system does not support links.
-        Err(_) if fs::symlink_metadata(target).is_err() => fs::rename(part, target),
-        Err(_) => Err(io::ErrorKind::AlreadyExists.into()),
-    }
-}
-
-/// Moves a file to a name, in place of a file that has it.
-fn move_file(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::rename(from, to) {
-        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            // A file may have been left over.
-            let _ = fs::remove_file(to);
-            copy_synced(from, to)?;
-            fs::remove_file(from)
-        }
-        result => result,
-    }
-}
-
-/// Copies a file to a new one, which is removed again if it is not complete.
-fn copy_synced(from: &Path, to: &Path) -> io::Result<()> {
-    let mut file = create(to)?;
-    let mut copy = || {
-        io::copy(&mut open_own(from, OpenOptions::new().read(true))?, &mut file)?;
-        file.sync_all()
-    };
-    copy().inspect_err(|_| {
-        // The copy takes space that is missing already.
-        let _ = fs::remove_file(to);
-    })
 }
 
 #[cfg(test)]

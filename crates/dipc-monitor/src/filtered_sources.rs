@@ -7,10 +7,10 @@ use clr_activity::LOGGING_PROVIDER;
 use dipc_client::{
     FilteredProviderConfig, Keywords, OptionalFeature, Renewal, RenewalState, Rundown, SessionConfig, Target,
 };
+use dipc_collect::RetryWait;
 
 use crate::process_log::{ProcessEvent, ProcessLog};
 use crate::request_provider::DIAGNOSTIC_SOURCE;
-use crate::retry_wait::RetryWait;
 
 /// A keyword without events: the session that renews the filters does not have events of its own.
 const UNUSED_KEYWORD: Keywords = Keywords(1 << 40);
@@ -105,14 +105,14 @@ impl FilteredSources {
         let now = Instant::now();
         match &mut state.retry {
             None => {
-                let mut wait = RetryWait::new();
-                let next = now + wait.next();
+                let mut wait = RetryWait::default();
+                let next = now + wait.next_wait();
                 state.retry = Some((wait, next));
                 drop(state);
                 self.log.report(ProcessEvent::RenewalFailed(error));
             }
             Some((wait, next)) if now >= *next => {
-                *next = now + wait.next();
+                *next = now + wait.next_wait();
                 let Some(config) = config(&state.sessions) else { return };
                 if let Some(renewal) = &mut state.renewal {
                     renewal.renew(config);

@@ -46,7 +46,6 @@ mod recordings;
 mod request_provider;
 mod resource;
 mod retention;
-mod retry_wait;
 mod rule_runner;
 pub mod rules;
 mod server;

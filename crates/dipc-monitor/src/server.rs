@@ -320,6 +320,8 @@ impl Bound {
 fn bind_unix(path: &std::path::Path) -> io::Result<tokio::net::UnixListener> {
     use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 
+    use dipc_collect::staged::publish_new;
+
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
     if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
         std::fs::remove_file(path)?;
@@ -330,9 +332,10 @@ fn bind_unix(path: &std::path::Path) -> io::Result<tokio::net::UnixListener> {
     let hidden = std::path::PathBuf::from(hidden);
     let listener = std::os::unix::net::UnixListener::bind(&hidden)?;
     let placed = std::fs::set_permissions(&hidden, std::fs::Permissions::from_mode(0o600))
-        .and_then(|()| std::fs::hard_link(&hidden, path));
-    let removed = std::fs::remove_file(&hidden);
-    placed.and(removed)?;
+        .and_then(|()| publish_new(&hidden, path));
+    placed.inspect_err(|_| {
+        let _ = std::fs::remove_file(&hidden);
+    })?;
     listener.set_nonblocking(true)?;
     tokio::net::UnixListener::from_std(listener)
 }

@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::{Address, Error, Operation};
-
 /// A handle that ends a pending `read`, `write_all`, `accept` or [`Hub::next`](crate::Hub::next) from another
 /// thread, and every later one.
 ///
@@ -100,21 +98,4 @@ pub(crate) enum Interruption {
     Cancelled,
     TimedOut(Duration),
     Failed(io::Error),
-}
-
-impl Interruption {
-    /// Converts to an error. For a time-out, the state of `peer` is read now.
-    pub(crate) fn into_error(self, operation: Operation, address: &Address, peer: Option<u32>) -> Error {
-        let address = address.clone();
-        match self {
-            Self::Cancelled => Error::Cancelled { operation, address },
-            Self::TimedOut(after) => Error::timed_out(operation, address, after, peer),
-            Self::Failed(reason)
-                if matches!(reason.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) =>
-            {
-                Error::Disconnected { operation, address }
-            }
-            Self::Failed(reason) => Error::Io { operation, address, reason },
-        }
-    }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::cancel::Interruption;
 use crate::{Address, PeerCredentials, ProcessState, sys};
 
 /// A reason why an endpoint was not found, not reached, or stopped answering.
@@ -346,6 +347,23 @@ impl Error {
             | Self::Cancelled { .. }
             | Self::Io { .. } => return None,
         })
+    }
+}
+
+impl Interruption {
+    /// Converts to an error. For a time-out, the state of `peer` is read now.
+    pub(crate) fn into_error(self, operation: Operation, address: &Address, peer: Option<u32>) -> Error {
+        let address = address.clone();
+        match self {
+            Self::Cancelled => Error::Cancelled { operation, address },
+            Self::TimedOut(after) => Error::timed_out(operation, address, after, peer),
+            Self::Failed(reason)
+                if matches!(reason.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) =>
+            {
+                Error::Disconnected { operation, address }
+            }
+            Self::Failed(reason) => Error::Io { operation, address, reason },
+        }
     }
 }
 

@@ -2,7 +2,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::regular_file::refused;
+use crate::refusal::refused;
 use crate::sys;
 
 /// A folder somewhere below another one, to which others can write, reached without following links on the way.
@@ -64,40 +64,6 @@ fn explain(folder: &Path, below: &Path, error: io::Error) -> io::Error {
         fs::symlink_metadata(&path).is_ok_and(|file| file.is_symlink())
     });
     if has_link.any(|is_link| is_link) { refused("a folder in the path is a link") } else { error }
-}
-
-/// Returns the result of creating a folder, without the error that it exists.
-pub(crate) fn unless_it_exists(created: io::Result<()>) -> io::Result<()> {
-    match created {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        result => result,
-    }
-}
-
-/// A folder with a path that was free of links when it was checked.
-#[cfg(not(target_os = "linux"))]
-#[derive(Debug)]
-pub(crate) struct CheckedFolder(PathBuf);
-
-#[cfg(not(target_os = "linux"))]
-impl CheckedFolder {
-    pub(crate) fn open(folder: &Path, below: &Path, creates: bool) -> io::Result<Self> {
-        let mut path = fs::canonicalize(folder)?;
-        for part in below {
-            path.push(part);
-            if creates {
-                unless_it_exists(fs::create_dir(&path))?;
-            }
-            if !fs::symlink_metadata(&path)?.is_dir() {
-                return Err(io::ErrorKind::NotADirectory.into());
-            }
-        }
-        Ok(Self(path))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
 }
 
 #[cfg(all(test, unix))]

@@ -45,6 +45,7 @@ mod error;
 
 mod address;
 mod peer;
+mod peer_credentials;
 mod readiness;
 mod tcp;
 
@@ -54,10 +55,12 @@ mod descriptors;
 mod hub;
 mod listener;
 
+mod checked_folder;
 mod discovery;
 mod folder_below;
 mod limits;
 mod process_state;
+mod refusal;
 mod regular_file;
 
 mod sys;
@@ -77,7 +80,8 @@ pub use folder_below::FolderBelow;
 pub use hub::{Hub, HubEvent, HubWaker, Token};
 pub use limits::{DescriptorLimit, descriptor_limit, raise_descriptor_limit, restore_descriptor_limit};
 pub use listener::Listener;
-pub use peer::{PeerCheck, PeerCredentials};
+pub use peer::PeerCheck;
+pub use peer_credentials::PeerCredentials;
 pub use process_state::ProcessState;
 pub use regular_file::{close, open_own, open_regular, open_untrusted};
 

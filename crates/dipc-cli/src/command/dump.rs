@@ -15,6 +15,7 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum, ValueHint};
 use dipc_client::{
     Dump, DumpFlags, DumpType, Error, Hazard, OptionalFeature, ProcessState, ProcessView, WrittenDump,
 };
+use dipc_collect::staged::folder_of;
 use jiff::Zoned;
 use serde::Serialize;
 
@@ -25,7 +26,6 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::render::messages;
 use crate::render::output;
 use crate::render::output_file::{note_overwritten, unused_names};
-use crate::render::staged_file::folder_of;
 
 #[derive(Debug, Args)]
 #[command(

@@ -13,6 +13,7 @@ use clap::{ArgGroup, Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use clr_counters::otlp::rejected_points;
 use dipc_client::{LiveReader, SessionConfig, Target};
+use dipc_collect::RetryWait;
 use dipc_collect::live_stream::LiveStream;
 use dipc_collect::stacks::sampler;
 use hyper::header::{HeaderName, HeaderValue};
@@ -205,10 +206,8 @@ const OTLP_PATH: &str = "/v1development/profiles";
 const TICK: Duration = Duration::from_millis(100);
 /// The number of tries for a request that fails temporarily.
 const TRIES: u32 = 4;
-/// The wait before the first retry; each further wait is twice as long as the previous one.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// Maximum wait that a server may ask for.
-const MAX_WAIT: Duration = Duration::from_secs(30);
+/// The waits between tries. A server may ask for another one, up to the maximum.
+const RETRY: RetryWait = RetryWait::new(Duration::from_secs(1), Duration::from_secs(30));
 /// Maximum time that an event waits for older events. Samples are in time order, and other events are rare.
 const MAX_DELAY: Duration = Duration::from_millis(100);
 
@@ -575,8 +574,7 @@ impl<'a> Pusher<'a> {
     }
 
     fn deliver(&self, endpoint: &Endpoint, content_type: &'static str, message: &[u8]) -> Result<(), String> {
-        let mut wait = FIRST_WAIT;
-        let mut tries = 1;
+        let (mut retry, mut tries) = (RETRY, 1);
         loop {
             let sent = self.runtime.block_on(endpoint.send(content_type, message, &self.args.header));
             match sent {
@@ -594,12 +592,12 @@ impl<'a> Pusher<'a> {
                 Ok(_) => return Ok(()),
                 Err(Failed::ForGood { reason }) => return Err(reason),
                 Err(Failed::ForNow { reason, wait: asked }) => {
-                    let pause = asked.unwrap_or(wait).min(MAX_WAIT);
+                    let wait = retry.next_wait();
+                    let pause = asked.unwrap_or(wait).min(retry.max());
                     if tries == TRIES || self.interrupts.wait(pause) {
                         return Err(reason);
                     }
                     tries += 1;
-                    wait *= 2;
                 }
             }
         }

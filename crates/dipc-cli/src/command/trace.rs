@@ -13,6 +13,7 @@ use std::time::Duration;
 use clr_conditions::Condition;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
 use dipc_collect::Retention;
+use dipc_collect::staged::folder_of;
 use dipc_wire::{Keywords, Level};
 use jiff::Zoned;
 use nettrace_export::NameForm;
@@ -42,7 +43,6 @@ use crate::record::sink::Sink;
 use crate::record::source::{Child, ChildEnd, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::thread_times::AccountStart;
-use crate::render::staged_file::folder_of;
 use crate::render::{messages, shell, units};
 use native::NativeProcess;
 

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use clr_counters::otlp::Request;
+use dipc_collect::RetryWait;
 
 /// Maximum number of bytes in the queue.
 pub(super) const MAX_BYTES: usize = 16 << 20;
-/// Minimum and maximum wait before a request is sent again.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// The waits before a request is sent again.
+const RETRY: RetryWait = RetryWait::new(Duration::from_secs(1), Duration::from_secs(30));
 
 /// A number of requests, and of the points in them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,14 +26,20 @@ impl Count {
 }
 
 /// The queued requests, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Queue {
     waiting: VecDeque<Request>,
     bytes: usize,
-    /// The number of consecutive failures to send.
-    failures: u32,
+    retry: RetryWait,
     pub(super) sent: Count,
     pub(super) dropped: Count,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        let (sent, dropped) = (Count::default(), Count::default());
+        Self { waiting: VecDeque::new(), bytes: 0, retry: RETRY, sent, dropped }
+    }
 }
 
 impl Queue {
@@ -67,13 +73,13 @@ impl Queue {
 
     /// Takes note that a request has arrived.
     pub(super) fn succeed(&mut self, request: &Request) {
-        self.failures = 0;
+        self.retry.reset();
         self.sent.add(request);
     }
 
     /// Takes note that a request was refused for good.
     pub(super) fn refuse(&mut self, request: &Request) {
-        self.failures = 0;
+        self.retry.reset();
         self.dropped.add(request);
     }
 
@@ -83,9 +89,8 @@ impl Queue {
         self.bytes += request.bytes.len();
         self.waiting.push_front(request);
         self.drop_excess();
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(5)).min(MAX_PAUSE);
-        self.failures += 1;
-        asked.map_or(pause, |asked| asked.clamp(pause, MAX_PAUSE))
+        let pause = self.retry.next_wait();
+        asked.map_or(pause, |asked| asked.clamp(pause, self.retry.max()))
     }
 
     /// Drops all queued requests.

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use dipc_collect::staged::StagedFile;
 use nettrace_export::{Measure, Metric, Profile};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::Recording;
 use crate::render::output_file::{NameOrigin, OutputFile};
-use crate::render::staged_file::StagedFile;
 use crate::render::{messages, units};
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]

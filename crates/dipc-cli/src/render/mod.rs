@@ -3,7 +3,7 @@
 //! # Modules
 //!
 //! - `output`, `messages`: the only access to standard output and error. `escape`: untrusted text.
-//! - `destination`, `output_file`, `staged_file`: result files, which get their names when they are complete.
+//! - `destination`, `output_file`, `output_link`: result files, which get their names when they are complete.
 //!   `background_writer`: writing on a thread of its own.
 //! - `browser`: opening pages.
 //! - `table`, `charts`, `markdown`, `screen`, `live_line`, `units`, `width`: output for people. `frame_name`,
@@ -24,7 +24,6 @@ pub(crate) mod output_file;
 mod output_link;
 pub(crate) mod screen;
 pub(crate) mod shell;
-pub(crate) mod staged_file;
 pub(crate) mod table;
 pub(crate) mod units;
 pub(crate) mod width;

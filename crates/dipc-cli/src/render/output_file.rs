@@ -5,12 +5,12 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use dipc_collect::staged::{StagedFile, folder_of, numbered, publish_first};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::exit::{Exit, Failure};
 use crate::render::messages;
-use crate::render::output_link;
-use crate::render::staged_file::{StagedFile, folder_of, follow, take_over};
+use crate::render::output_link::{self, follow};
 
 /// Maximum number of names to try for a file that gets a new name.
 const MAX_NAMES: u32 = 1000;
@@ -187,20 +187,13 @@ impl OutputFile {
         if origin != NameOrigin::Chosen {
             return staged.name_over(&to).map_err(|error| self.failed("name", &error));
         }
-        for candidate in unused_names(&to) {
-            match staged.name_new(&candidate) {
-                Ok(()) => {
-                    if candidate != self.path {
-                        messages::note(format_args!("Not overwritten: {}", self.path.display()));
-                        self.path = candidate;
-                    }
-                    return Ok(());
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(self.failed("name", &error)),
-            }
+        let name = publish_first(unused_names(&to), |name| staged.name_new(name));
+        let name = name.map_err(|error| self.failed("name", &error))?;
+        if name != self.path {
+            messages::note(format_args!("Not overwritten: {}", self.path.display()));
+            self.path = name;
         }
-        Err(self.failed("name", &io::ErrorKind::AlreadyExists.into()))
+        Ok(())
     }
 
     /// Flushes the data to disk, and closes the file.
@@ -254,16 +247,7 @@ pub(crate) fn is_device(path: &Path) -> bool {
 
 /// The path, followed by similar ones to use if it is taken.
 pub(crate) fn unused_names(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
-    let numbered = move |number: u32| {
-        let mut name = path.file_stem().unwrap_or_default().to_owned();
-        name.push(format!("_{number}"));
-        if let Some(extension) = path.extension() {
-            name.push(".");
-            name.push(extension);
-        }
-        path.with_file_name(name)
-    };
-    std::iter::once(path.to_owned()).chain((2..=MAX_NAMES).map(numbered))
+    (1..=MAX_NAMES).map(move |number| numbered(path, "_", number))
 }
 
 /// Prints a note that a file with content is overwritten.
@@ -293,6 +277,23 @@ pub(crate) fn with_help(failure: Failure, error: &io::Error) -> Failure {
         ),
         _ => failure,
     }
+}
+
+/// Gives a file the permissions and the owner of the file that it replaces. Returns true if that succeeded
+/// and the replaced file lacks other names, which would keep the old content.
+#[cfg(unix)]
+fn take_over(file: &File, replaced: &File) -> bool {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let (Ok(own), Ok(replaced)) = (file.metadata(), replaced.metadata()) else { return false };
+    let is_same_owner = (own.uid(), own.gid()) == (replaced.uid(), replaced.gid());
+    replaced.nlink() == 1
+        && (is_same_owner || fchown(file, Some(replaced.uid()), Some(replaced.gid())).is_ok())
+        && file.set_permissions(replaced.permissions()).is_ok()
+}
+
+#[cfg(not(unix))]
+fn take_over(_: &File, _: &File) -> bool {
+    true
 }
 
 #[cfg(not(windows))]

@@ -1,10 +1,11 @@
-//! Links at the names of output files.
+//! Links at the names of output files, and where they lead.
 
 use std::path::{Path, PathBuf};
 
+use dipc_collect::staged::folder_of;
+
 use crate::exit::{Exit, Failure};
 use crate::render::messages;
-use crate::render::staged_file::{folder_of, follow};
 
 /// Maximum number of links to follow in a path, as on Linux.
 const MAX_LINKS: usize = 40;
@@ -26,6 +27,25 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
         messages::note(format_args!("Link           : {} leads to {}", path.display(), to.display()));
     }
     Ok(())
+}
+
+/// Returns the path of the regular file that `path` leads to, following links in its last part; the file need
+/// not exist. `None` if the path leads elsewhere: to a device, a pipe, a folder, or through `/proc` to an
+/// open file.
+pub(super) fn follow(path: &Path) -> Option<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let folder = folder_of(&path);
+        if folder.canonicalize().is_ok_and(|folder| folder.starts_with("/proc")) {
+            return None;
+        }
+        path = match path.symlink_metadata() {
+            Ok(metadata) if metadata.is_symlink() => folder.join(path.read_link().ok()?),
+            Ok(metadata) if !metadata.is_file() => return None,
+            _ => return Some(path),
+        };
+    }
+    None
 }
 
 /// The links at a path, each the destination of the one before.
@@ -97,5 +117,24 @@ mod tests {
         }
         let failure = check(&link).unwrap_err();
         assert!(failure.message.contains("it is a link of another user in "), "{failure}");
+    }
+
+    #[test]
+    fn links_of_the_user_lead_to_files_and_not_into_proc() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let link = |to: &str, name: &str| symlink(to, at(name)).unwrap();
+        std::fs::write(at("file"), "").unwrap();
+        link("file", "one");
+        link("one", "two");
+        link("missing", "nowhere");
+        link("round", "round");
+        link("/dev/stdout", "output");
+        for (name, expected) in [("file", "file"), ("two", "file"), ("nowhere", "missing"), ("new", "new")] {
+            assert_eq!(follow(&at(name)), Some(at(expected)), "{name}");
+        }
+        for path in [at("round"), at("output"), at(""), "/dev/null".into(), "/dev/fd/0".into()] {
+            assert_eq!(follow(&path), None, "{}", path.display());
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! The bundle of a crash: a directory that appears with its name when it is complete.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, BufWriter, Read as _, Write as _};
+use std::fs::{self, DirBuilder};
+use std::io::{self, BufWriter, Read as _};
 use std::path::{Path, PathBuf};
 
 use dipc_client::dipc_transport::{FolderBelow, open_regular};
 use dipc_client::{CrashFiles, PathPattern, Uuid};
 use dipc_collect::Retention;
+use dipc_collect::staged::{
+    create_private, folder_of, numbered, publish_first, publish_new, sync_folder, write_private,
+};
 use jiff::Timestamp;
 use nettrace_edit::Snapshot;
 
@@ -75,7 +78,7 @@ impl Bundle<'_> {
         let written = match &self.snapshot {
             None => None,
             Some(snapshot) => {
-                let mut file = BufWriter::new(create(&part.join(EVENTS))?);
+                let mut file = BufWriter::new(create_private(&part.join(EVENTS))?);
                 let written = snapshot.write(None, &mut file).map_err(io::Error::other)?;
                 file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
                 Some(written)
@@ -83,7 +86,7 @@ impl Bundle<'_> {
         };
         if !self.counters.is_empty() {
             let json = serde_json::to_vec_pretty(&self.counters).map_err(io::Error::other)?;
-            write(&part.join(COUNTERS), &json)?;
+            write_private(&part.join(COUNTERS), &json)?;
         }
         let runtime = self.files.runtime.as_ref();
         let report = runtime.and_then(|files| files.report.as_ref());
@@ -106,8 +109,8 @@ impl Bundle<'_> {
             has_report,
             core,
         };
-        write(&part.join(OVERVIEW), overview.text(part).as_bytes())?;
-        sync_directory(part)
+        write_private(&part.join(OVERVIEW), overview.text(part).as_bytes())?;
+        sync_folder(part)
     }
 }
 
@@ -128,7 +131,7 @@ fn copy_report(path: &Path, uid: Option<u32>, part: &Path) -> io::Result<()> {
     let _ = uid;
     let mut bytes = Vec::new();
     file.take(MAX_REPORT_SIZE).read_to_end(&mut bytes)?;
-    write(&part.join(REPORT), &bytes)
+    write_private(&part.join(REPORT), &bytes)
 }
 
 /// Creates a directory that only its owner can read: it has the memory of processes in a sense.
@@ -140,43 +143,10 @@ fn create_directory(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-fn create(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
 /// Gives the directory a name that nothing has.
 fn place(part: &Path, target: &Path) -> io::Result<PathBuf> {
-    let stem = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let stem = stem.strip_suffix(ENDING).unwrap_or(&stem);
-    for number in 1..=MAX_PER_NAME {
-        let name = if number == 1 { format!("{stem}{ENDING}") } else { format!("{stem}-{number}{ENDING}") };
-        let candidate = target.with_file_name(name);
-        // A name that exists is not an empty directory, which a rename would replace.
-        if fs::symlink_metadata(&candidate).is_ok() {
-            continue;
-        }
-        fs::rename(part, &candidate)?;
-        sync_directory(target.parent().unwrap_or(Path::new(".")))?;
-        return Ok(candidate);
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
-}
-
-/// Makes the names in a directory durable.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(path)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
+    let names = (1..=MAX_PER_NAME).map(|number| numbered(target, "-", number));
+    let placed = publish_first(names, |name| publish_new(part, name))?;
+    sync_folder(folder_of(target))?;
+    Ok(placed)
 }

@@ -11,6 +11,7 @@ use dipc_client::{
     CrashFiles, Deadline, Keywords, Level, OptionalFeature, ProviderConfig, RUNTIME_PROVIDER, Rundown,
     Session, SessionConfig, Timeouts,
 };
+use dipc_collect::RetryWait;
 use nettrace_edit::{Ring, RingCapacity, SegmentStorage, Snapshot};
 
 use super::bundle::Bundle;
@@ -18,7 +19,6 @@ use super::{BlackBox, BlackBoxEvent, Context};
 use crate::artifact::warnings_provider;
 use crate::live_session::{BUFFER_MB, DRAIN};
 use crate::process::Watched;
-use crate::retry_wait::RetryWait;
 
 /// The runtime's keywords: garbage collections, exceptions and the thread pool.
 const RUNTIME_KEYWORDS: Keywords = Keywords(0x1 | 0x8000 | 0x1_0000);
@@ -116,7 +116,7 @@ impl BlackBox {
     pub(super) fn run(&self, process: &Watched, context: &Context) {
         // Before the crash: afterwards the system no longer shows the process.
         let files = CrashFiles::of(process.target(), &context.config.host_name);
-        let mut retry = RetryWait::new();
+        let mut retry = RetryWait::default();
         while !self.is_over(process) {
             let config = session_config(process);
             // Left after the end of the session.
@@ -146,7 +146,7 @@ impl BlackBox {
                 }
             }
             self.state().held = None;
-            self.wait(process, retry.next());
+            self.wait(process, retry.next_wait());
         }
         self.ended();
     }

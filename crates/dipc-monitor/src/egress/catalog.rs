@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dipc_client::dipc_transport::{FolderBelow, open_own};
+use dipc_collect::staged::write_private;
 use dipc_collect::{Kept, Retention};
 use serde::{Deserialize, Serialize};
 
@@ -159,7 +160,11 @@ impl<'d> Catalog<'d> {
     /// Appends a line in one write: a line that is cut by a full disk is left out by readers. Something else that
     /// has the list's name is replaced.
     fn append(&self, line: &[u8]) -> io::Result<()> {
-        match open_own(&self.path(), private(OpenOptions::new().append(true).create(true))) {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match open_own(&self.path(), &mut options) {
             Ok(mut file) => file.write_all(line),
             Err(error) if is_replaced(&error) => self.replace(line),
             Err(error) => Err(error),
@@ -171,9 +176,7 @@ impl<'d> Catalog<'d> {
         let new = self.0.join(NEW);
         // A file may have been left over.
         let _ = fs::remove_file(&new);
-        let mut file = private(OpenOptions::new().write(true).create_new(true)).open(&new)?;
-        file.write_all(content)?;
-        file.sync_all()?;
+        write_private(&new, content)?;
         fs::rename(new, self.path())
     }
 }
@@ -187,13 +190,6 @@ fn line(note: &RecordingNote) -> io::Result<Vec<u8>> {
 /// Returns true for a link or a pipe, which the monitor has not written.
 fn is_replaced(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidInput
-}
-
-/// Has a file created that only its owner can read.
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
 }
 
 /// Returns the path of an artifact below a directory; `None` if its name leads out of it.

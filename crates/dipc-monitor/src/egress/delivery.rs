@@ -9,9 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use dipc_client::dipc_transport::FolderBelow;
+use dipc_collect::staged::{copy_private, create_private, link_new, numbered, sync_folder};
 
 use super::catalog::path_of;
-use super::{at, copy_synced, held, numbered, open_parent};
+use super::{at, held, open_parent};
 use crate::configuration::DirectoryEgress;
 
 /// Maximum number of files of one name.
@@ -60,7 +61,7 @@ impl Places {
         let parts = self.part.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(parts).map_err(|error| at(parts, &error))?;
         self.held(&folder).remove_part();
-        super::create(&self.held(&folder).part).map_err(|error| at(&self.part, &error))
+        create_private(&self.held(&folder).part).map_err(|error| at(&self.part, &error))
     }
 
     /// The places by the open directory of the name.
@@ -82,12 +83,12 @@ impl Places {
         let sources = [&places.part, &places.copy];
         let is_gone = sources.iter().all(|source| fs::symlink_metadata(source).is_err());
         for number in 1..=MAX_PER_NAME {
-            let target = numbered(&places.target, number);
+            let target = numbered(&places.target, "-", number);
             // The part of a file system without links was renamed.
             let has_arrived = sources.iter().any(|source| is_same(source, &target))
                 || is_gone && fs::symlink_metadata(&target).is_ok();
             if has_arrived {
-                return Ok(numbered(&self.target, number));
+                return Ok(numbered(&self.target, "-", number));
             }
             if is_gone {
                 break;
@@ -96,26 +97,26 @@ impl Places {
             match places.link(&target, step) {
                 Ok(()) => {
                     step()?;
-                    sync_directory(&folder.join("."))?;
-                    return Ok(numbered(&self.target, number));
+                    sync_folder(&folder.join("."))?;
+                    return Ok(numbered(&self.target, "-", number));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(at(&numbered(&self.target, number), &error)),
+                Err(error) => return Err(at(&numbered(&self.target, "-", number), &error)),
             }
         }
         Err(at(&self.part, &io::ErrorKind::NotFound.into()))
     }
 
     fn link(&self, target: &Path, step: Step<'_>) -> io::Result<()> {
-        match fs::hard_link(&self.part, target) {
+        match link_new(&self.part, target) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                 // A left-over copy may be cut.
                 let _ = fs::remove_file(&self.copy);
-                copy_synced(&self.part, &self.copy)?;
+                copy_private(&self.part, &self.copy)?;
                 step()?;
-                or_rename(fs::hard_link(&self.copy, target), &self.copy, target)
+                link_new(&self.copy, target)
             }
-            result => or_rename(result, &self.part, target),
+            result => result,
         }
     }
 
@@ -125,15 +126,6 @@ impl Places {
             // There may be none.
             let _ = fs::remove_file(path);
         }
-    }
-}
-
-/// Renames a file if the file system does not support links.
-fn or_rename(linked: io::Result<()>, from: &Path, target: &Path) -> io::Result<()> {
-    match linked {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        Err(_) if fs::symlink_metadata(target).is_err() => fs::rename(from, target),
-        result => result,
     }
 }
 
@@ -152,15 +144,6 @@ fn is_same(one: &Path, other: &Path) -> bool {
     let length = |path: &Path| fs::symlink_metadata(path).map(|it| it.len()).ok();
     length(one).is_some_and(|length_of_one| Some(length_of_one) == length(other))
         && fs::read(one).is_ok_and(|bytes| fs::read(other).is_ok_and(|other| bytes == other))
-}
-
-/// Makes the names in a directory durable.
-pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(path)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use dipc_client::dipc_transport::open_own;
 use dipc_collect::Retention;
+use dipc_collect::staged::{sync_folder, write_private};
 use serde::{Deserialize, Serialize};
 
 use super::catalog::{Catalog, RecordingNote};
-use super::create;
-use super::delivery::{Places, Step, sync_directory};
+use super::delivery::{Places, Step};
 use crate::artifact::StoredRequest;
 use crate::configuration::DirectoryEgress;
 
@@ -102,13 +102,11 @@ impl Job {
         let new = queue.join(format!("{}{NEW}", self.id));
         // A file may have been left over.
         let _ = fs::remove_file(&new);
-        let mut file = create(&new)?;
-        file.write_all(&serde_json::to_vec(self).map_err(io::Error::other)?)?;
-        file.sync_all()?;
+        write_private(&new, &serde_json::to_vec(self).map_err(io::Error::other)?)?;
         step()?;
         fs::rename(&new, &path)?;
         step()?;
-        sync_directory(queue)
+        sync_folder(queue)
     }
 
     pub(super) fn remove(&self, queue: &Path) {

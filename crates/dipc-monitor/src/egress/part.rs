@@ -5,7 +5,9 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{BUFFER, at, create, uploads};
+use dipc_collect::staged::create_private;
+
+use super::{BUFFER, at, uploads};
 
 /// A file that is written. When its place fails, its content is copied to the spare place, and writing goes
 /// on there: the process does not send the artifact twice.
@@ -143,7 +145,7 @@ fn open_spare(path: &Path) -> io::Result<(File, u64)> {
     }
     // A file may have been left over.
     let _ = fs::remove_file(path);
-    Ok((create(path).map_err(|error| at(path, &error))?, room))
+    Ok((create_private(path).map_err(|error| at(path, &error))?, room))
 }
 
 /// The error of a place, and of its substitute.
@@ -163,7 +165,7 @@ mod tests {
     /// Writes an artifact in pieces to a file of at most `most` bytes.
     fn write(folder: &Path, most: u64, spare: Option<PathBuf>) -> io::Result<CompletePart> {
         let path = folder.join("part");
-        let mut writer = PartWriter::begin(&path, || create(&path), spare)?;
+        let mut writer = PartWriter::begin(&path, || create_private(&path), spare)?;
         writer.most = most;
         for piece in artifact().chunks(1000) {
             writer.write(piece)?;
@@ -198,7 +200,7 @@ mod tests {
         fs::write(folder.path().join("file"), "").unwrap();
         let beyond = folder.path().join("file/a");
         let begin = |spare| {
-            PartWriter::begin(&beyond, || create(&beyond).map_err(|error| at(&beyond, &error)), spare)
+            PartWriter::begin(&beyond, || create_private(&beyond).map_err(|error| at(&beyond, &error)), spare)
         };
         let error = begin(Some(folder.path().join("file/b/c"))).unwrap_err().to_string();
         assert!(error.contains("file/a: ") && error.contains("; in the queue instead: "), "{error}");

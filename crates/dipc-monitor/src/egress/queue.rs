@@ -10,18 +10,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use dipc_client::Uuid;
 use dipc_client::dipc_transport::open_own;
-use dipc_collect::Retention;
+use dipc_collect::staged::move_over;
+use dipc_collect::{Retention, RetryWait};
 
 use super::collection::collect;
 use super::job::{Job, JobState};
 use super::store_client::StoreClient;
-use super::{move_file, uploads};
+use super::uploads;
 use crate::artifact::{Artifact, ArtifactError, ArtifactKind, StoredRequest};
 use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::monitor::Monitor;
 use crate::operation::{Operations, RunningOperation};
 use crate::process::Watched;
-use crate::retry_wait::RetryWait;
 use crate::stop::WorkEnd;
 
 /// Maximum number of jobs of a queue.
@@ -258,7 +258,7 @@ impl EgressQueue {
     fn store_file(&self, job: &Job, file: &Path) -> Result<(), EgressError> {
         let stored = job.places().and_then(|places| {
             fs::create_dir_all(self.waiting_directory())?;
-            move_file(file, &places.part)?;
+            move_over(file, &places.part)?;
             job.store(&self.0.directory, &|| Ok(())).inspect_err(|_| places.remove_part())
         });
         stored.map_err(|error| {
@@ -405,7 +405,7 @@ impl EgressQueue {
     /// Delivers a complete file, again and again until it has arrived, and returns its place; `None` if the
     /// queue is closed or the operation cancelled before.
     fn deliver(&self, mut job: Job, operation: RunningOperation) -> Option<PathBuf> {
-        let mut retry = RetryWait::new();
+        let mut retry = RetryWait::default();
         loop {
             let upload = |job: &Job, file: &Path| self.upload(job, file);
             match deliver_once(&mut job, &self.0.directory, &|| Ok(()), &upload) {
@@ -419,7 +419,7 @@ impl EgressQueue {
                 }
                 Err(error) => operation.retrying(&error.to_string()),
             }
-            let until = Instant::now() + retry.next();
+            let until = Instant::now() + retry.next_wait();
             while Instant::now() < until {
                 if self.0.end.is_over() {
                     return None;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use clr_activity::{LOGGING_PROVIDER, RequestWitness};
 use dipc_client::{Error, OptionalFeature, ProviderConfig, Rundown, SessionConfig};
+use dipc_collect::RetryWait;
 use otlp_messages::common::Resource;
 use otlp_messages::logs::LogRecord as LogMessage;
 use otlp_messages::trace::Span;
@@ -19,7 +20,6 @@ use crate::artifact::{LogFormat, LogLevel, LogReader, LogRecord, LogsRequest, ac
 use crate::live_session::{Arrived, DRAIN, LiveSession, TICK};
 use crate::process::Watched;
 use crate::request_provider::{DIAGNOSTIC_SOURCE, http_provider, source_lines, witness_provider};
-use crate::retry_wait::RetryWait;
 
 /// The size of the runtime's buffer in MB.
 const BUFFER_MB: u32 = 64;
@@ -107,15 +107,15 @@ impl ProcessExport {
 
     /// Keeps a session until the end of the process or of the export.
     fn run(&self, resource: &Resource) {
-        let mut retry = RetryWait::new();
+        let mut retry = RetryWait::default();
         while !self.is_over() {
             let session = self.start_session();
             self.begun();
             if let Ok(mut session) = session {
-                retry = RetryWait::new();
+                retry.reset();
                 self.read(&mut session, resource);
             }
-            let until = Instant::now() + retry.next();
+            let until = Instant::now() + retry.next_wait();
             while Instant::now() < until && !self.is_over() {
                 thread::sleep(TICK);
             }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use clr_activity::{DiagnosticEvent, RequestWitness};
 use dipc_client::dipc_wire::ProviderConfig;
 use dipc_client::{Error, LiveReader, OptionalFeature, Providers, Rundown, SessionConfig, Timeouts};
+use dipc_collect::RetryWait;
 
 use super::process_rules::ProcessRules;
 use super::system_watch::SystemWatch;
@@ -13,7 +14,6 @@ use crate::artifact::merged;
 use crate::live_session::{Arrived, BUFFER_MB, DRAIN, LiveSession, TICK};
 use crate::process::Watched;
 use crate::request_provider::{DIAGNOSTIC_SOURCE, witness_provider};
-use crate::retry_wait::RetryWait;
 use crate::rules::StreamEnd;
 
 /// The bytes read at once.
@@ -33,7 +33,7 @@ struct EventSession {
 impl ProcessRules {
     /// Keeps the session that the triggers need, and lets time pass, until all rules have finished.
     pub(super) fn watch(self: Arc<Self>) {
-        let mut retry = RetryWait::new();
+        let mut retry = RetryWait::default();
         let mut next_attempt = Instant::now();
         let mut current: Option<EventSession> = None;
         let mut system = SystemWatch::new(&self.process);
@@ -48,7 +48,7 @@ impl ProcessRules {
                         current = Some(session);
                     } else {
                         session.finish(&self);
-                        next_attempt = Instant::now() + retry.next();
+                        next_attempt = Instant::now() + retry.next_wait();
                     }
                 }
                 None if wanted.is_empty() || Instant::now() < next_attempt => {
@@ -59,7 +59,7 @@ impl ProcessRules {
                 }
                 None => match EventSession::start(&self.process, wanted) {
                     Ok(session) => {
-                        retry = RetryWait::new();
+                        retry.reset();
                         self.session_began(false);
                         current = Some(session);
                     }
@@ -68,7 +68,7 @@ impl ProcessRules {
                             self.session_failed(&error.to_string());
                         }
                         self.session_began(true);
-                        next_attempt = Instant::now() + retry.next();
+                        next_attempt = Instant::now() + retry.next_wait();
                     }
                 },
             }

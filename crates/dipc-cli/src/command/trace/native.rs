@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use dipc_client::ProcessView;
+use dipc_collect::staged::folder_of;
 use jiff::Zoned;
 
 use super::{Opened, RecordingSettings, TICK, file_name, with_pid};
@@ -18,7 +19,6 @@ use crate::record::absent_events::AbsentEvents;
 use crate::record::kernel_samples::{KernelSampler, SampleSettings};
 use crate::record::source::{NoRuntime, PortWatcher, Source, Start};
 use crate::render::messages;
-use crate::render::staged_file::folder_of;
 
 /// Returns the report of a recording without the events of a runtime.
 const fn report_of(samples: SampleSettings) -> &'static str {

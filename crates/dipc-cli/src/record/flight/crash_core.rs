@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dipc_client::ProcessView;
+use dipc_collect::staged::{folder_of, publish_first, publish_new};
 
 use crate::exit::{Exit, Failure};
 use crate::render::output_file::{OutputFile, unused_names};
-use crate::render::staged_file::{folder_of, rename_new};
 use crate::render::{messages, shell, units};
 
 /// Maximum number of bytes of an overview to inspect.
@@ -97,14 +97,7 @@ impl CrashCore {
 
 /// Gives a file that the runtime wrote the name of a bundle. Returns the name that it has then.
 pub(super) fn adopt(file: PathBuf, name: &Path) -> PathBuf {
-    for candidate in unused_names(name) {
-        match rename_new(&file, &candidate) {
-            Ok(()) => return candidate,
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(_) => break,
-        }
-    }
-    file
+    publish_first(unused_names(name), |name| publish_new(&file, name)).unwrap_or(file)
 }
 
 /// Writes the overview of a core dump next to it. It runs as a separate program: analyzing a core dump of a
@@ -157,13 +150,13 @@ pub(super) mod watch {
     use std::time::{Duration, Instant};
 
     use clr_dump::TimeLimit;
+    use dipc_collect::staged::{StagedFile, publish_first};
     use linux_sampler::{CrashWatch, WatchEnd};
 
     use crate::compression::OutputCompression;
     use crate::exit::{Exit, Failure};
     use crate::record::process_core::{self, CoreKind, CoreSettings};
     use crate::render::output_file::unused_names;
-    use crate::render::staged_file::StagedFile;
 
     /// Maximum time for the core dump of a process that is about to end.
     const LIMIT: Duration = Duration::from_secs(60);
@@ -229,14 +222,8 @@ pub(super) mod watch {
         /// Names the core dump, if any.
         pub(in crate::record::flight) fn name(&mut self, path: &Path) -> Result<Option<PathBuf>, Failure> {
             let Some(mut core) = std::mem::replace(&mut self.core, Ok(None))? else { return Ok(None) };
-            for candidate in unused_names(path) {
-                match core.name_new(&candidate) {
-                    Ok(()) => return Ok(Some(candidate)),
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                    Err(error) => return Err(failed(path, &error)),
-                }
-            }
-            Err(failed(path, &io::ErrorKind::AlreadyExists.into()))
+            let name = publish_first(unused_names(path), |name| core.name_new(name));
+            name.map(Some).map_err(|error| failed(path, &error))
         }
     }
 

@@ -1,14 +1,13 @@
 //! A snapshot: a whole recording made from the content of the ring and the list of methods.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use dipc_collect::staged::{folder_of, publish_first, publish_new};
 use nettrace::RelativeTime;
 use nettrace_edit::{Error, Segment, Snapshot};
 
 use crate::exit::{Exit, Failure};
 use crate::render::output_file::{OutputFile, unused_names, with_help};
-use crate::render::staged_file::{folder_of, rename_new};
 
 /// The file of a snapshot.
 #[derive(Debug)]
@@ -88,23 +87,10 @@ pub(crate) fn check_output(path: &Path) -> Result<(), Failure> {
 
 /// Renames a file to a name that is not taken.
 pub(super) fn give_name(from: &Path, path: &Path) -> Result<PathBuf, Failure> {
-    let failed = |to: &Path, error: std::io::Error| {
-        with_help(
-            Failure::new(
-                Exit::Failed,
-                format_args!("rename: {} to {}: {error}", from.display(), to.display()),
-            ),
-            &error,
-        )
-    };
-    for candidate in unused_names(path) {
-        match rename_new(from, &candidate) {
-            Ok(()) => return Ok(candidate),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(failed(&candidate, error)),
-        }
-    }
-    Err(failed(path, ErrorKind::AlreadyExists.into()))
+    publish_first(unused_names(path), |name| publish_new(from, name)).map_err(|error| {
+        let failure = format_args!("rename: {} to {}: {error}", from.display(), path.display());
+        with_help(Failure::new(Exit::Failed, failure), &error)
+    })
 }
 
 /// The bytes to leave free on the disk.

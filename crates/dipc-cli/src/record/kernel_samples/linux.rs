@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use dipc_client::LiveReader;
+use dipc_collect::staged::StagedFile;
 use linux_sampler::{
     Access, Obstacle, OffCpu, RecordingCounts, RecordingWriter, Rights, Sampler, SamplerConfig, Scope,
     ThreadActivity, ThreadKey, ThreadWait, thread_activity,
@@ -29,7 +30,6 @@ use crate::inspect::rewrite::warn_of_omissions;
 use crate::render::destination::Destination;
 use crate::render::messages;
 use crate::render::output_file::{NameOrigin, OutputFile};
-use crate::render::staged_file::StagedFile;
 
 /// Maximum time between two reads of the buffers.
 const INTERVAL: Duration = Duration::from_millis(200);

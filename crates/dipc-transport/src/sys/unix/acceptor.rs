@@ -79,7 +79,7 @@ impl ListeningSocket {
         let name = SocketPath::new(path, Operation::Listen)?;
         let failed = |error| listen_error(error, &path.into());
         let socket = Socket::new(Domain::UNIX).map_err(failed)?;
-        platform::restrict_before_bind(&socket).map_err(failed)?;
+        platform::restrict_before_bind(socket.inner()).map_err(failed)?;
         match socket.inner().bind(&name.address) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(&name, path) => {
                 fs::remove_file(path).map_err(failed)?;

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use socket2::Socket;
 
-pub(crate) use crate::folder_below::CheckedFolder as FolderBelow;
-use crate::regular_file::refused;
+pub(crate) use crate::checked_folder::CheckedFolder as FolderBelow;
+use crate::refusal::refused;
 use crate::{PeerCredentials, ProcessState, SocketName};
 
 /// `sun_path` has 104 bytes, the last of them NUL.
@@ -30,7 +30,7 @@ pub(super) fn shorten(_path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
 
 pub(super) const RESTRICTS_BEFORE_BIND: bool = false;
 
-pub(super) fn restrict_before_bind(_socket: &super::Socket) -> io::Result<()> {
+pub(super) fn restrict_before_bind(_socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 

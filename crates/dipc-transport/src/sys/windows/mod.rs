@@ -15,8 +15,8 @@ use std::io;
 use std::path::Path;
 
 use crate::ProcessState;
-pub(crate) use crate::folder_below::CheckedFolder as FolderBelow;
-use crate::regular_file::{is_device, refused};
+pub(crate) use crate::checked_folder::CheckedFolder as FolderBelow;
+use crate::refusal::{is_device, refused};
 
 pub(crate) use acceptor::Acceptor;
 pub(crate) use connect::{connect, pipe_exists};

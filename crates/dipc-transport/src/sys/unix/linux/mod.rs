@@ -41,7 +41,7 @@ pub(super) fn shorten(path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
 /// more permissions.
 pub(super) const RESTRICTS_BEFORE_BIND: bool = true;
 
-pub(super) fn restrict_before_bind(socket: &super::Socket) -> io::Result<()> {
+pub(super) fn restrict_before_bind(socket: &Socket) -> io::Result<()> {
     Ok(rustix::fs::fchmod(socket, Mode::RUSR | Mode::WUSR)?)
 }
 

@@ -12,8 +12,8 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::process::descriptor_path;
-use crate::folder_below::unless_it_exists;
-use crate::regular_file::refused;
+use crate::checked_folder::unless_it_exists;
+use crate::refusal::refused;
 
 /// The number of links that Linux follows.
 const MAX_LINKS: usize = 40;
