@@ -101,7 +101,7 @@ pub(crate) enum Task {
     /// It needs Linux, the right to sample, .NET 9.0.1 of `cargo xtask runtimes`, and python3. The recordings
     /// stay in target/planted, and are used again. Nothing is judged.
     Planted(PlantedOptions),
-    /// Generates the code of clr-events from its table of facts (about a second)
+    /// Generates the code of clr-events from its facts, and the schema of dipc-monitor (about a second)
     Schemas(SchemasOptions),
     /// Checks a release, makes its files in target/release-files, and with `--publish` uploads them (about 1 h)
     ///

@@ -105,7 +105,9 @@ fn lower(text: &str) -> String {
 fn matches_path(pattern: &str, path: &str) -> bool {
     let path: Vec<char> = path.chars().collect();
     let mut reached = vec![false; path.len().saturating_add(1)];
-    reached.first_mut().into_iter().for_each(|start| *start = true);
+    if let Some(start) = reached.first_mut() {
+        *start = true;
+    }
     let mut rest = pattern;
     while let Some(sign) = rest.chars().next() {
         let is_segments = rest.starts_with("**/");

@@ -9,10 +9,10 @@ mod build;
 mod filter;
 mod finding;
 mod fragment;
+mod generated;
 mod json;
 mod model;
 mod rule;
-mod schema;
 mod shape;
 mod source;
 mod store;
@@ -32,6 +32,7 @@ pub use store::{AzureEgress, DataSetEgress, GoogleEgress, S3Egress, Secret, Stor
 pub use value::format_time_span;
 
 use finding::Findings;
+use generated::schema;
 use shape::Shape;
 use tree::Node;
 

@@ -197,7 +197,7 @@ pub fn diagnostic(source: &str, event: &str, arguments: &[(&str, &str)]) -> Vec<
 /// as a check.
 ///
 /// # Panics
-/// For a path of more than 24 numbers.
+/// For a number that is not from 1 to 10, and a path of more than 24 numbers.
 pub fn activity_id(process: i32, path: &[u8]) -> Guid {
     let mut bytes = [0; 16];
     for (index, number) in path.iter().enumerate() {

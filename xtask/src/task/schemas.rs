@@ -1,5 +1,7 @@
-//! `cargo xtask schemas`: the code of `clr-events` that is generated from its table of facts.
+//! `cargo xtask schemas`: the code of `clr-events` that is generated from its table of facts, and that of
+//! `dipc-monitor` from the schema of configurations.
 
+mod configuration;
 mod enums;
 mod facts;
 mod ids;
@@ -24,7 +26,7 @@ pub(crate) fn run(options: &SchemasOptions) -> Result<()> {
             continue;
         }
         if options.check {
-            bail!("{} is not up to date with the facts: run `cargo xtask schemas`", path.display());
+            bail!("{} is not up to date: run `cargo xtask schemas`", path.display());
         }
         fs::write(&path, code).with_context(|| path.display().to_string())?;
         println!("wrote {}", path.display());
@@ -37,6 +39,7 @@ fn generated() -> Result<Vec<(PathBuf, String)>> {
     let crate_folder = workspace::root().join("crates/clr-events");
     let facts = Facts::read(&crate_folder.join("facts"))?;
     let folder = crate_folder.join("src/generated");
+    let monitor = workspace::root().join("crates/dipc-monitor");
     Ok(vec![
         (folder.join("providers.rs"), tables::providers(&facts)),
         (folder.join("enums.rs"), enums::code(&facts)),
@@ -45,6 +48,10 @@ fn generated() -> Result<Vec<(PathBuf, String)>> {
         (folder.join("ids.rs"), ids::code(&facts)?),
         (folder.join("sets.rs"), ids::sets(&facts)?),
         (folder.join("waits.rs"), waits::code(&facts)?),
+        (
+            monitor.join("src/configuration/generated/schema.rs"),
+            configuration::code(&monitor.join("schema"))?,
+        ),
     ])
 }
 
@@ -56,7 +63,7 @@ fn heading(what: &str) -> String {
 }
 
 #[test]
-fn committed_code_is_up_to_date_with_the_facts() {
+fn committed_code_is_up_to_date() {
     for (path, code) in generated().unwrap() {
         assert!(
             fs::read_to_string(&path).unwrap_or_default() == code,

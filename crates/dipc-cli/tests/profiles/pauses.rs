@@ -11,7 +11,9 @@ fn recording() -> Vec<u8> {
     let mut recording = Recording::new();
     recording.stacks(&[&[0x1008]]).thread(7).method(&Method::new(0x1000, "P", "SetOrAdd"));
     let samples = |recording: &mut Recording, times: &[u64]| {
-        times.iter().for_each(|ms| _ = recording.at(ms * 1_000_000).sample(1, MANAGED));
+        for ms in times {
+            recording.at(ms * 1_000_000).sample(1, MANAGED);
+        }
     };
     samples(&mut recording, &[1, 2, 6, 7]);
     samples(recording.thread(8), &[1, 2]);

@@ -63,7 +63,8 @@ fn part_of(root: &Node) -> Option<Part> {
         return None;
     }
     let score = |settings: &Object| root.children().filter(|node| settings.get(&node.name).is_some()).count();
-    let actions = schema::ACTIONS.iter().filter_map(|action| Some((action.name, action.settings?)));
+    let actions =
+        schema::COLLECTION_RULE_ACTIONS.iter().filter_map(|action| Some((action.name, action.settings?)));
     // Among equal scores the first action in schema order wins.
     let (name, settings) = actions.rev().max_by_key(|(_, settings)| score(settings))?;
     (score(settings) > 0).then_some(Part::Settings(name, settings))

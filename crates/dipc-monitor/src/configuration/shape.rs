@@ -47,8 +47,6 @@ pub(crate) enum Shape {
 /// The shape of an object.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Object {
-    /// The name in dotnet-monitor's schema.
-    pub(crate) name: &'static str,
     pub(crate) properties: &'static [Property],
 }
 
@@ -81,41 +79,9 @@ pub(crate) struct Variant {
 }
 
 impl Object {
-    pub(crate) const fn new(name: &'static str, properties: &'static [Property]) -> Self {
-        Self { name, properties }
-    }
-
     /// Returns a key by name, in any case.
     pub(crate) fn get(&self, name: &str) -> Option<&'static Property> {
         self.properties.iter().find(|property| property.name.eq_ignore_ascii_case(name))
-    }
-}
-
-pub(crate) const fn optional(name: &'static str, shape: Shape) -> Property {
-    Property { name, shape, is_required: false, support: Support::Used }
-}
-
-pub(crate) const fn required(name: &'static str, shape: Shape) -> Property {
-    Property { name, shape, is_required: true, support: Support::Used }
-}
-
-impl Property {
-    pub(crate) const fn ignored(self, reason: &'static str) -> Self {
-        Self { support: Support::Ignored(reason), ..self }
-    }
-
-    pub(crate) const fn unsupported(self, reason: &'static str) -> Self {
-        Self { support: Support::Unsupported(reason), ..self }
-    }
-
-    /// The same unless the program was built with what uses the key.
-    pub(crate) const fn ignored_unless(self, is_built: bool, reason: &'static str) -> Self {
-        if is_built { self } else { self.ignored(reason) }
-    }
-
-    /// The same unless the program was built with the feature that the key needs.
-    pub(crate) const fn unsupported_unless(self, is_built: bool, reason: &'static str) -> Self {
-        if is_built { self } else { self.unsupported(reason) }
     }
 }
 

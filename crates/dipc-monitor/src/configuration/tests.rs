@@ -3,8 +3,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::schema::{ACTIONS, OWN, ROOT, TRIGGERS};
-use super::shape::{Object, Property, Shape, Variant};
+use super::schema::{COLLECTION_RULE_ACTIONS, COLLECTION_RULE_TRIGGERS};
 use super::*;
 use crate::artifact::{Artifact, TraceProfile};
 use crate::filter::{Filter, FilterKey, MatchType};
@@ -392,162 +391,6 @@ fn contract(name: &str) -> Option<Value> {
     Some(serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap())
 }
 
-/// Keys that dotnet-monitor does not have.
-const OURS: [(&str, &str); 4] = [
-    ("AspNetResponseStatusOptions", "RequestCount"),
-    ("CollectExceptionsOptions", "Duration"),
-    ("EgressOptions", "GoogleCloudStorage"),
-    ("EgressOptions", "ParquetDataSet"),
-];
-
-#[test]
-fn shapes_match_the_schema() {
-    let Some(schema) = contract("schema.json") else { return };
-    let mut compared = Vec::new();
-    compare_object(&schema, &schema, &ROOT, &mut compared);
-    // Definitions of console formats are not checked: nothing is logged by them.
-    let left_out = [
-        "JsonConsoleFormatterOptions",
-        "JsonWriterOptions",
-        "JavaScriptEncoder",
-        "TextEncoder",
-        "SimpleConsoleFormatterOptions",
-        "LoggerColorBehavior",
-        "ConsoleFormatterOptions",
-    ];
-    let definitions = schema["definitions"].as_object().unwrap();
-    let objects =
-        definitions.iter().filter(|(_, value)| value.get("enum").is_none()).map(|(name, _)| &**name);
-    let missing: Vec<_> =
-        objects.filter(|name| !compared.contains(name) && !left_out.contains(name)).collect();
-    assert_eq!(missing, [""; 0], "{} compared", compared.len());
-}
-
-fn compare_object(
-    schema: &Value,
-    definition: &Value,
-    object: &'static Object,
-    compared: &mut Vec<&'static str>,
-) {
-    if compared.contains(&object.name) {
-        return;
-    }
-    compared.push(object.name);
-    let properties = definition["properties"].as_object().unwrap();
-    let is_theirs = |property: &&Property| !OURS.contains(&(object.name, property.name));
-    let names: Vec<_> = object.properties.iter().filter(is_theirs).map(|property| property.name).collect();
-    let mut expected: Vec<_> = properties.keys().map(String::as_str).collect();
-    expected.sort_unstable();
-    let mut sorted = names.clone();
-    sorted.sort_unstable();
-    assert_eq!(sorted, expected, "{}", object.name);
-    for property in object.properties.iter().filter(is_theirs) {
-        let place = format!("{}:{}", object.name, property.name);
-        let required = definition["required"].as_array();
-        let is_required = required.is_some_and(|list| list.iter().any(|name| name == property.name));
-        assert_eq!(property.is_required, is_required, "{place}");
-        compare(schema, &properties[property.name], &property.shape, &place, compared);
-    }
-}
-
-fn compare(schema: &Value, value: &Value, shape: &Shape, place: &str, compared: &mut Vec<&'static str>) {
-    // References, and alternatives to null.
-    if let Some(name) = value["$ref"].as_str() {
-        let name = name.rsplit('/').next().unwrap();
-        let definition = &schema["definitions"][name];
-        match shape {
-            Shape::Object(object) => {
-                assert_eq!(object.name, name, "{place}");
-                compare_object(schema, definition, object, compared);
-            }
-            Shape::Tagged(object, variants) => {
-                assert_eq!(object.name, name, "{place}");
-                compare_object(schema, definition, object, compared);
-                compare_variants(schema, definition, variants, compared);
-            }
-            Shape::TextOr(inner) => compare(schema, value, inner, place, compared),
-            shape => compare(schema, definition, shape, place, compared),
-        }
-        return;
-    }
-    if let Some(list) = value["oneOf"].as_array() {
-        let alternatives: Vec<_> = list.iter().filter(|it| it["type"] != "null").collect();
-        match (&alternatives[..], shape) {
-            ([only], _) if **only != serde_json::json!({}) => {
-                return compare(schema, only, shape, place, compared);
-            }
-            ([object, text], Shape::TextOr(inner)) => {
-                assert_eq!(text["type"], "string", "{place}");
-                return compare(schema, object, inner, place, compared);
-            }
-            (_, Shape::Any | Shape::Settings) => return,
-            _ => panic!("{place}: {value}"),
-        }
-    }
-    let kind = match &value["type"] {
-        Value::Array(kinds) => kinds.iter().find(|kind| **kind != "null").unwrap().clone(),
-        kind => kind.clone(),
-    };
-    let bound = |name: &str, default: f64| value[name].as_f64().unwrap_or(default);
-    match shape {
-        Shape::Any => {}
-        Shape::Text => assert!(kind == "string" && value["format"].is_null(), "{place}"),
-        Shape::Duration => assert_eq!(value["format"], "duration", "{place}"),
-        Shape::Uri => assert_eq!(value["format"], "uri", "{place}"),
-        Shape::Guid => assert_eq!(value["format"], "guid", "{place}"),
-        Shape::Boolean => assert_eq!(kind, "boolean", "{place}"),
-        #[allow(clippy::cast_precision_loss, reason = "32 bits")]
-        Shape::Integer(least, most) => {
-            assert_eq!(kind, "integer", "{place}");
-            let range = (bound("minimum", f64::from(i32::MIN)), bound("maximum", f64::from(i32::MAX)));
-            assert_eq!((*least as f64, *most as f64), range, "{place}");
-        }
-        Shape::Number(least, most) => {
-            assert_eq!(kind, "number", "{place}");
-            let range = (bound("minimum", f64::NEG_INFINITY), bound("maximum", f64::INFINITY));
-            assert_eq!((*least, *most), range, "{place}");
-        }
-        Shape::Enum(names) | Shape::Flags(names) => {
-            let expected: Vec<_> =
-                value["enum"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
-            let names: Vec<_> = names.iter().filter(|name| !OWN.contains(name)).copied().collect();
-            assert_eq!(names, expected, "{place}");
-        }
-        Shape::Map(inner) => {
-            assert_eq!(kind, "object", "{place}");
-            compare(schema, &value["additionalProperties"], inner, place, compared);
-        }
-        Shape::List(inner) => {
-            assert_eq!(kind, "array", "{place}");
-            compare(schema, &value["items"], inner, place, compared);
-        }
-        Shape::TextOr(inner) => compare(schema, value, inner, place, compared),
-        shape => panic!("{place}: {shape:?} {value}"),
-    }
-}
-
-fn compare_variants(
-    schema: &Value,
-    definition: &Value,
-    variants: &'static [Variant],
-    compared: &mut Vec<&'static str>,
-) {
-    let alternatives = definition["oneOf"].as_array().unwrap();
-    let known: Vec<_> = variants.iter().filter(|variant| !OWN.contains(&variant.name)).collect();
-    assert_eq!(alternatives.len(), known.len());
-    for (alternative, variant) in alternatives.iter().zip(known) {
-        assert_eq!(alternative["properties"]["Type"]["const"], variant.name);
-        assert_eq!(alternative["required"].is_array(), variant.is_required, "{}", variant.name);
-        let settings = alternative["properties"]["Settings"]["$ref"].as_str();
-        assert_eq!(settings.is_some(), variant.settings.is_some(), "{}", variant.name);
-        if let Some((settings, object)) = settings.zip(variant.settings) {
-            let name = settings.rsplit('/').next().unwrap();
-            assert_eq!(name, object.name);
-            compare_object(schema, &schema["definitions"][name], object, compared);
-        }
-    }
-}
-
 const BLOB_OF_RULE: &str = if cfg!(feature = "stores") {
     ""
 } else {
@@ -678,7 +521,7 @@ fn the_documented_name_of_a_count_is_accepted() {
 #[test]
 fn all_triggers_and_actions_of_the_table_are_built() {
     // A type that the builder does not know would be left out without a finding.
-    for trigger in TRIGGERS {
+    for trigger in COLLECTION_RULE_TRIGGERS {
         let settings = match trigger.name {
             "Startup" => "null",
             "AspNetRequestCount" | "AspNetRequestDuration" => r#"{"RequestCount": 1}"#,
@@ -699,7 +542,7 @@ fn all_triggers_and_actions_of_the_table_are_built() {
             trigger.name
         );
     }
-    for action in ACTIONS {
+    for action in COLLECTION_RULE_ACTIONS {
         let settings = match action.name {
             "CollectTrace" => r#"{"Egress": "tmp", "Profile": "Cpu"}"#,
             "Execute" => r#"{"Path": "/bin/true"}"#,

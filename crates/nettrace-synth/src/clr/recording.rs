@@ -146,7 +146,6 @@ impl Recording {
     ///
     /// # Panics
     /// Without an event.
-    #[expect(clippy::expect_used, reason = "a mistake of the test")]
     pub fn last(&mut self) -> &mut Event {
         self.blocks.last_mut().and_then(|block| block.last_mut()).expect("an event")
     }
