@@ -104,7 +104,7 @@ fn start_time(pid: u32) -> String {
 }
 
 #[test]
-fn a_socket_on_which_nobody_listens() {
+fn a_socket_without_a_listener() {
     let stale = Stale::start();
     let pid = stale.process.id().to_string();
     for command in ATTACHING {

@@ -105,7 +105,7 @@ fn perf_maps_are_begun_and_ended() {
 }
 
 #[test]
-fn an_old_runtime_says_that_it_does_not_know_them() {
+fn an_old_runtime_refuses_unknown_commands() {
     let Some(workload) = Workload::start(Runtime::Net3_1) else { return };
     let pid = workload.pid().to_string();
     for arguments in [&["resume"][..], &["set-env", "A=b"], &["perfmap", "off"]] {

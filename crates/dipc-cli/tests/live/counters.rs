@@ -329,7 +329,7 @@ fn a_process_that_starts_again_is_watched_again() {
 }
 
 #[test]
-fn all_processes_of_a_name_are_watched_also_later_ones() {
+fn watches_all_processes_of_a_name_including_later_ones() {
     let folder = tempfile::tempdir().unwrap();
     let name = own_name("each");
     let Some(program) = named(folder.path(), &name) else { return };

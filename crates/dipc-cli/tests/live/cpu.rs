@@ -298,7 +298,7 @@ fn waits_of_a_started_program_have_their_kind_and_the_program_its_name() {
 }
 
 #[test]
-fn a_program_without_dotnet_is_found_by_its_name() {
+fn finds_a_program_without_dotnet_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join(format!("busy{}", std::process::id()));
     executable::copy("/bin/sh", &program);

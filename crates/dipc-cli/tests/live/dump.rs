@@ -125,7 +125,7 @@ fn a_program_without_createdump_is_explained() {
 
 /// The child process that writes the dump does not end (dotnet/runtime pull request 117286).
 #[test]
-fn a_single_file_of_net_8_is_not_asked_for_a_dump() {
+fn requests_no_dump_of_a_net_8_single_file() {
     let Some(mut workload) = Workload::start(Runtime::Net8_0) else { return };
     let pid = workload.pid().to_string();
     let file = workload.folder().join("core");
@@ -326,12 +326,12 @@ fn check_stacks(pid: &str, core: &str) {
 }
 
 #[test]
-fn the_heap_of_a_core_is_that_of_a_gcdump() {
+fn heap_of_a_core_matches_a_gcdump() {
     check_heap(Runtime::Net9_0, &[]);
 }
 
 #[test]
-fn the_heap_of_a_server_core_is_that_of_a_gcdump() {
+fn heap_of_a_server_core_matches_a_gcdump() {
     check_heap(Runtime::Net9_0, &[("DOTNET_gcServer", "1"), ("DOTNET_GCHeapCount", "2")]);
 }
 

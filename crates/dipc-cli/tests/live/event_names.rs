@@ -105,7 +105,7 @@ fn all_commands_count_the_same_events_under_the_same_names() {
 }
 
 #[test]
-fn texts_that_a_recording_describes_wrong_are_read_whole() {
+fn reads_wrongly_described_strings_in_full() {
     let mapping = &lines("v6-record-trace.nettrace", &["--event", "ProcessMapping", "--head", "1"])[0];
     assert_eq!(mapping["fields"]["FileName"], "vmlinux");
 }

@@ -104,7 +104,7 @@ impl Sim {
 }
 
 #[test]
-fn prometheus_has_native_histograms_and_hostile_texts() {
+fn prometheus_reads_native_histograms_and_hostile_strings() {
     let sim = Sim::start();
     let endpoint = &*sim.endpoint;
     for (options, is_native) in [(&[][..], false), (&["--enable-feature=native-histograms"][..], true)] {
@@ -291,7 +291,7 @@ fn a_collector_that_misbehaves_costs_neither_memory_nor_time() {
 }
 
 #[test]
-fn a_collector_that_is_gone_is_said_and_nothing_waits_for_it() {
+fn reports_a_missing_collector_without_waiting() {
     let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
     workload.run("counters 1");
     let pid = workload.pid().to_string();

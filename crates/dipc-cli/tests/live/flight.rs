@@ -185,7 +185,7 @@ fn an_exception_leaves_a_snapshot_and_the_end(runtime: Runtime) {
 }
 
 #[test]
-fn the_oldest_events_go_and_their_names_stay() {
+fn drops_the_oldest_events_and_keeps_their_names() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let sockets = workload.sockets();
     let mut flight = Flight::start(workload.pid(), &["--keep", "2s"]);
@@ -447,7 +447,7 @@ fn rotated_recordings_have_names_and_all_events() {
 }
 
 #[test]
-fn a_request_of_a_web_server_leaves_a_snapshot_by_its_status_and_by_its_path() {
+fn snapshots_a_web_request_by_status_and_by_path() {
     let Some(server) = WebServer::start() else { return };
     server.request();
     for (condition, reason) in [

@@ -80,7 +80,7 @@ fn one_action_of_many_signals_leaves_nothing_out(runtime: Runtime) {
 
 /// A runtime that does not answer keeps nobody from going.
 #[test]
-fn an_interrupt_while_the_session_is_asked_for() {
+fn an_interrupt_during_the_request_for_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let (socket, output) = (folder.path().join("socket"), folder.path().join("out.nettrace"));
     let listener = UnixListener::bind(&socket).unwrap();

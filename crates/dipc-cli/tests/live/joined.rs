@@ -134,7 +134,7 @@ fn stacks_follow_the_awaits() {
 
 /// It has no events of asynchronous operations, but continuations of tasks.
 #[test]
-fn a_recording_of_net_core_3_1_says_if_it_does_not_tell_who_awaits() {
+fn warns_if_a_net_core_3_1_recording_lacks_awaits() {
     let runtime = Runtime::Net3_1;
     let Some(command) = runtime.program("joined/joined.dll") else { return };
     let mut program = Workload::from_command(runtime, command);
@@ -156,17 +156,17 @@ fn a_recording_of_net_core_3_1_says_if_it_does_not_tell_who_awaits() {
 }
 
 #[test]
-fn stacks_of_tasks_go_on_where_they_were_created_on_net_3_1() {
+fn task_stacks_continue_at_their_creation_on_net_3_1() {
     stacks_of_tasks_go_on_where_they_were_created(Runtime::Net3_1);
 }
 
 #[test]
-fn stacks_of_tasks_go_on_where_they_were_created_on_net_8_0() {
+fn task_stacks_continue_at_their_creation_on_net_8_0() {
     stacks_of_tasks_go_on_where_they_were_created(Runtime::Net8_0);
 }
 
 #[test]
-fn stacks_of_tasks_go_on_where_they_were_created_on_net_9_0() {
+fn task_stacks_continue_at_their_creation_on_net_9_0() {
     stacks_of_tasks_go_on_where_they_were_created(Runtime::Net9_0);
 }
 
@@ -186,7 +186,7 @@ fn requests_and_tasks_have_their_time_on_net_9_0() {
 }
 
 #[test]
-fn a_recording_without_tasks_or_requests_says_how_to_record_them() {
+fn says_how_to_record_missing_tasks_and_requests() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("sample.nettrace");
     std::fs::write(&plain, recording("net10-sample.nettrace.xz")).unwrap();

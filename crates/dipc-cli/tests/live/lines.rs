@@ -78,7 +78,7 @@ fn place(text: &str) -> String {
 }
 
 #[test]
-fn exceptions_go_through_the_lines_that_the_runtime_printed() {
+fn exception_lines_match_the_runtimes() {
     let (folder, file) = recorded();
     let symbols = path(&folder, "symbols");
     let arguments = ["events", &file, "--format", "jsonl", "--event", "Exception/Start"];

@@ -174,7 +174,7 @@ fn a_recording_of_a_killed_program_of_net10_has_names() {
 }
 
 #[test]
-fn no_names_are_taken_where_none_are_wanted() {
+fn takes_no_names_if_not_wanted() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let mut recording = workload.record(&["--no-names"]);
     workload.run("spin 500");

@@ -245,7 +245,7 @@ fn arrivals_and_departures_at_a_port_are_lines() {
 }
 
 #[test]
-fn a_runtime_that_comes_to_our_port_is_recorded_and_one_that_listens_too() {
+fn records_connecting_and_listening_runtimes() {
     let folder = tempfile::tempdir().unwrap();
     let port = folder.path().join("port");
     let file = folder.path().join("out.nettrace");

@@ -68,7 +68,7 @@ fn trace(arguments: &[&str]) -> Finished {
 }
 
 #[test]
-fn a_stopping_event_that_cannot_come_is_said() {
+fn reports_an_impossible_stopping_event() {
     let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
     let pid = workload.pid().to_string();
     let short = ["-p", &pid, "-o", "/dev/null", "--duration", "100ms", "--rundown:false"];

@@ -242,7 +242,7 @@ fn check_crash(runtime: Runtime) {
 
 /// A kill is not a crash, and no exception is missing.
 #[test]
-fn a_process_that_was_killed_is_said_to_be_killed() {
+fn reports_a_killed_process() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let folder = tempfile::tempdir().unwrap();
     let traced = trace_a_crash(workload.pid(), &folder.path().join("out.nettrace"), || workload.kill());

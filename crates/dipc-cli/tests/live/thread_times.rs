@@ -282,7 +282,7 @@ fn a_server_of_net10_that_waits_does_not_work() {
 }
 
 #[test]
-fn a_recording_on_standard_output_has_no_account_and_says_so() {
+fn reports_missing_thread_times_on_standard_output() {
     let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
     let pid = workload.pid().to_string();
     let running = Running::start(dipc(["trace", "-p", &pid, "-o", "-", "--duration", "200ms"]));

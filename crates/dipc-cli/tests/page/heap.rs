@@ -160,7 +160,7 @@ fn no_name_of_a_type_is_markup() {
 }
 
 #[test]
-fn names_of_types_forge_no_line_of_a_text() {
+fn type_names_cannot_forge_lines() {
     let folder = tempfile::tempdir().unwrap();
     let dump = Dump::begun()
         .types(&[(1, 9, 0, "A\u{1b}]0;title\u{7}\n  9  Forged\u{202e}B", &[])])

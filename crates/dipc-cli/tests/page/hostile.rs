@@ -148,7 +148,7 @@ fn no_page_has_markup_of_names() {
 }
 
 #[test]
-fn no_name_is_markup_or_turns_text_around() {
+fn names_are_neither_markup_nor_bidi_controls() {
     let Some(browser) = Browser::find() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("app.nettrace"), recording()).expect("a file");

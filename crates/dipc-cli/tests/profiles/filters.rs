@@ -168,7 +168,7 @@ fn the_slowest_requests_of_a_part_have_names() {
 }
 
 #[test]
-fn converted_events_are_of_the_processes_that_are_asked_for() {
+fn converts_events_of_the_requested_processes() {
     let (folder, file) = recording("v6-record-trace.nettrace");
     let file = file.to_str().unwrap();
     let listed = printed(folder.path(), &["events", file, "--format", "jsonl", "--pid", "15801"]);

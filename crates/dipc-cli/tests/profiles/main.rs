@@ -281,7 +281,7 @@ fn a_cut_recording_gives_its_whole_blocks() {
 
 /// .NET 9 marks no sample; these are of a thread that waits.
 #[test]
-fn samples_that_are_not_of_managed_code_are_said_to_be_there() {
+fn mentions_samples_outside_managed_code() {
     let (folder, file) = recording("net10-sample.nettrace");
     let file = file.to_str().unwrap();
     let output = dipc(folder.path(), &["report", file, "topN", "--by", "cpu", "--tid", "11048"]);

@@ -285,7 +285,7 @@ fn parts_are_whole_recordings_and_make_the_whole_again() {
 }
 
 #[test]
-fn texts_are_replaced_by_as_many_letters() {
+fn replaces_strings_with_as_many_letters() {
     let folder = folder_with("net9-everything.nettrace");
     let output = dipc(
         &folder,
@@ -318,7 +318,7 @@ fn texts_are_replaced_by_as_many_letters() {
 
 /// V6 has texts as arrays of UTF-8 code units, too, which `events` shows as texts.
 #[test]
-fn texts_of_code_units_are_replaced() {
+fn replaces_strings_of_code_units() {
     let folder = tempfile::tempdir().expect("a folder");
     let unit = |unit: Type| Box::new(unit);
     let texts = [Type::Array(unit(Type::Utf8CodeUnit)), Type::DataLoc(unit(Type::Utf8CodeUnit))];
@@ -355,7 +355,7 @@ fn texts_of_code_units_are_replaced() {
 }
 
 #[test]
-fn losses_stay_and_events_that_are_left_out_are_none() {
+fn left_out_events_are_not_losses() {
     let folder = folder_with("net10-tinybuf.nettrace");
     let whole = stat(&folder, "in.nettrace");
     assert!(whole["lost"].as_u64() > Some(1000));

@@ -17,7 +17,7 @@ fn folder() -> TempDir {
 }
 
 #[test]
-fn the_table_of_rules_is_that_of_the_program_of_its_own() {
+fn shows_the_table_of_rules_like_the_monitor() {
     let folder = folder();
     let text = printed(&folder, "rules test in.nettrace rules.json --format json -n 1000", 0);
     let result: Value = serde_json::from_str(&text).expect("an object");

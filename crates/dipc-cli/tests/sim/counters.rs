@@ -99,7 +99,7 @@ fn silent_connections_do_not_delay_a_scrape() {
 }
 
 #[test]
-fn csv_is_that_of_the_tool_from_end_to_end() {
+fn csv_matches_the_tool_from_end_to_end() {
     let expected = fs::read_to_string(testdata("net10-csv.csv")).unwrap();
     assert_eq!(collected("net10-csv.nettrace.xz", "csv"), expected);
 }
@@ -107,7 +107,7 @@ fn csv_is_that_of_the_tool_from_end_to_end() {
 /// The tool writes when it received a value, which a replay does not repeat, and the name of the process,
 /// which the stream lacks.
 #[test]
-fn json_is_that_of_the_tool_from_end_to_end() {
+fn json_matches_the_tool_from_end_to_end() {
     let expected = fs::read_to_string(testdata("net10-json.json")).unwrap();
     let without_times = |json: &str| -> Vec<String> {
         let (_, events) = json.split_once("\"Events\": ").unwrap();

@@ -211,7 +211,7 @@ fn files_need_a_folder_before_anything_is_recorded() {
 }
 
 #[test]
-fn a_provider_that_cannot_be_asked_for_is_warned_about() {
+fn warns_about_a_provider_that_cannot_be_requested() {
     let sim = Sim::start(1, &["--rate", "1000"]);
     let folder = tempfile::tempdir().unwrap();
     for (condition, is_warned) in [("event Nobody-*/X", true), ("event Dipc-*/X", false)] {

@@ -200,7 +200,7 @@ fn a_recording_shows_its_providers_and_the_time_that_is_left() {
 
 /// Asks for the process on a terminal, and nowhere else.
 #[test]
-fn a_command_without_a_process_offers_the_available_ones() {
+fn offers_available_processes_to_a_command_without_one() {
     let sim = Sim::start("choice-of-processes");
     let pid = sim.child.id().to_string();
     let (mut master, name, slave) = open_terminal(100);

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_artifacts_go_and_nothing_else() {
+    fn removes_only_the_oldest_artifacts() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path();
         let files = Retention { files: Some(2), ..Retention::default() };

@@ -178,7 +178,7 @@ fn visit(browser: &Browser, fixture: &Fixture) -> Tab {
 }
 
 #[test]
-fn actions_need_the_token_and_hostile_names_are_text() {
+fn actions_need_the_token_and_hostile_names_are_escaped() {
     let Some(browser) = Browser::find() else { return };
     let fixture = fixture(tokens(), RulesConfig::default());
     let _hostile = add_hostile(&fixture);

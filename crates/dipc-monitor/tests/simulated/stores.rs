@@ -119,7 +119,7 @@ fn an_artifact_waits_in_the_queue_until_its_store_takes_it() {
 
 /// The action ends when its artifact has arrived, with its place as output.
 #[test]
-fn artifacts_of_rules_go_to_stores() {
+fn delivers_artifacts_of_rules_to_stores() {
     let folder = tempfile::tempdir().unwrap();
     let text = format!(
         r#"{{{BUCKET}, "CollectionRules": {{"First": {{"Trigger": {{"Type": "Startup"}}, "Actions": [
