@@ -74,7 +74,7 @@ fn labels_come_from_a_regular_file_of_bounded_size() {
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains(".json") && errors.contains("at most 1048576 bytes"), "{errors}");
     if cfg!(unix) {
-        // A pipe that nobody writes to.
+        // A pipe without a writer.
         fs::remove_file(&labels).unwrap();
         assert!(Command::new("mkfifo").arg(&labels).status().unwrap().success());
         let output = export();

@@ -1,4 +1,4 @@
-//! `dipc export`, and what it says without the writer of tables.
+//! `dipc export`, and its message without the writer of tables.
 
 #[cfg(feature = "export")]
 mod export;

@@ -10,7 +10,7 @@ use crate::program::{Finished, Running, dipc, run, stat};
 
 const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";
 
-/// A listening socket whose every connection gets the same treatment, in a thread of its own.
+/// A listening socket that treats every connection the same, each in its own thread.
 struct Peer {
     folder: tempfile::TempDir,
 }
@@ -89,7 +89,7 @@ fn peer_never_answers() {
     assert!(!output.exists(), "nothing was recorded, so nothing is left behind");
 }
 
-/// The time that is told is that of the whole exchange, not of its last step.
+/// The reported time is the time of the whole exchange, not of its last step.
 #[test]
 fn peer_answers_a_byte_at_a_time() {
     let peer = Peer::start(|mut connection| {

@@ -1,5 +1,5 @@
-//! `resume`, `set-env`, `startup-hook`, `profiler`, `perfmap`: what they change is changed, and what would
-//! end the process is held back.
+//! `resume`, `set-env`, `startup-hook`, `profiler`, `perfmap`: changes take effect, and commands that would
+//! end the process are blocked.
 
 use std::fs;
 use std::path::PathBuf;

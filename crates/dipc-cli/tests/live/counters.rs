@@ -133,7 +133,7 @@ fn own_name(name: &str) -> String {
     format!("{name}{}", std::process::id())
 }
 
-/// A copy of the workload, whose process has a name of its own.
+/// A copy of the workload, with its own process name.
 fn named(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = Runtime::NativeAot9.workload()?.get_program().to_owned();
     let copy = folder.join(name);
@@ -272,7 +272,7 @@ fn a_server_of_net10_is_counted_and_listed() {
     assert_eq!((of_runtime(false), of_runtime(true)), (27, 19), "{list}");
 }
 
-/// dotnet-counters' files have no place for the process.
+/// dotnet-counters' files do not record the process.
 #[test]
 fn files_of_several_processes_are_one_each() {
     let (Some(mut one), Some(mut other)) =
@@ -443,8 +443,8 @@ fn values_come_at_the_interval_that_was_asked_for(runtime: Runtime) {
     assert!(fast_intervals[fast_intervals.len() / 2] < 500_000_000, "{fast_intervals:?}");
 }
 
-/// Clients of the Meters' shared session have to agree on its settings: the second takes over those of the
-/// first.
+/// Clients of the Meters' shared session have to agree on its settings: the second takes over the first one's
+/// series.
 #[test]
 fn a_second_client_joins_the_session_of_meters() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };

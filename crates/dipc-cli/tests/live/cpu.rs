@@ -764,7 +764,7 @@ fn several_processes_get_a_file_each() {
     });
     let [managed, shell] = frames.map(|all| all.iter().any(|frame| frame.contains("Spin.Hot(")));
     assert!(managed && !shell);
-    // Nothing begins if one of them is not there.
+    // Nothing begins if one of them is missing.
     let files = || std::fs::read_dir(workload.folder()).unwrap().count();
     let count = files();
     let gone = format!("{},{}", workload.pid(), i32::MAX);

@@ -83,7 +83,7 @@ fn prometheus_has_what_the_program_counts(runtime: Runtime) {
     assert_eq!(served.finish(None).code, Some(0));
 }
 
-/// A simulated runtime that sends what no workload has: exponential histograms, and hostile texts.
+/// A simulated runtime that sends values that no workload has: exponential histograms, and hostile texts.
 struct Sim {
     _target: Target,
     endpoint: String,
@@ -155,7 +155,7 @@ fn prometheus_has_native_histograms_of_net10() {
     // Those of the last interval may be on their way.
     let mut before = until("a first value", counted);
     until("no request left on its way", || {
-        // Two scrapes later: one value is the next one's only if nothing came between them.
+        // Two scrapes later: a value applies to the next one only if nothing arrived between them.
         prometheus.await_scrapes(2);
         let now = counted()?;
         let is_settled = (now - before).abs() < 0.5;

@@ -1,4 +1,4 @@
-//! Sessions of Meters by other tools, beside the commands that read counters.
+//! Sessions of Meters by other tools, at the same time as the commands that read counters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -120,7 +120,7 @@ fn count(workload: &mut Workload, is_over: &AtomicBool) {
     }
 }
 
-/// Runs all commands beside a session of a workload's Meter.
+/// Runs all commands during a session of a workload's Meter.
 fn run_beside_workload(id: &str) {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     workload.run("counters 1");

@@ -78,7 +78,7 @@ fn one_action_of_many_signals_leaves_nothing_out(runtime: Runtime) {
     assert_eq!(has_rundown, runtime != Runtime::NativeAot9, "{}", stat.0);
 }
 
-/// A runtime that does not answer keeps nobody from going.
+/// A runtime that does not answer does not keep `dipc` from exiting.
 #[test]
 fn an_interrupt_during_the_request_for_the_session() {
     let folder = tempfile::tempdir().unwrap();

@@ -78,7 +78,7 @@ fn stacks_of_tasks_go_on_where_they_were_created(runtime: Runtime) {
     let arguments = ["stack", file, "--by-task", "--count", "60000", "--names", "full"];
     let recorded = run(arguments).with_code(0).text();
     for text in [live, recorded] {
-        // Tasks that were there before the session have nobody who created them.
+        // Tasks from before the session have no creator.
         let is_whole =
             |stack: &&str| ["Program.BurnInTask(", "Program.Round("].iter().all(|it| stack.contains(it));
         let chain = text.split("\n\n").find(is_whole);
@@ -95,8 +95,8 @@ fn stacks_of_tasks_go_on_where_they_were_created(runtime: Runtime) {
     assert!(!plain.contains("[created by]"), "{plain}");
 }
 
-/// With the events of `--profile async`, the callers of each method are those of the program's source,
-/// whichever thread went on after an await.
+/// With the events of `--profile async`, the callers of each method are as in the program's source, whichever
+/// thread continued after an await.
 #[test]
 fn stacks_follow_the_awaits() {
     let runtime = Runtime::Net9_0;

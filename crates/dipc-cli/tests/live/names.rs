@@ -24,7 +24,7 @@ fn names_of(recording: &Path) -> PathBuf {
     recording.with_extension("names.nettrace")
 }
 
-/// Waits until the list beside a recording is whole.
+/// Waits until the list next to a recording is complete.
 fn await_names(recording: &Recording) {
     let names = names_of(&recording.file());
     let deadline = Instant::now() + PATIENCE;
@@ -44,7 +44,7 @@ fn await_method(recording: &Recording, name: &str) {
     }
 }
 
-/// The methods of a recording by their share of the time, and what was said of it.
+/// The methods of a recording by their share of the time, and the messages about it.
 fn top(file: &Path, code: i32) -> (Vec<(String, f64)>, Finished) {
     let report =
         run(["report", file.to_str().unwrap(), "topN", "-n", "100000", "--format", "json"]).with_code(code);

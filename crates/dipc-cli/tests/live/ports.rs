@@ -182,7 +182,7 @@ fn interrupts_leave_no_orphan_of_the_program() {
     }
 }
 
-/// A program whose recording cannot begin is not left waiting for ever to be resumed.
+/// A program is not left suspended if its recording cannot begin.
 #[test]
 fn a_program_that_cannot_be_recorded_is_ended() {
     let Some(workload) = Runtime::NativeAot9.workload() else { return };

@@ -109,7 +109,7 @@ fn of_pyroscope(body: &[u8]) -> (Vec<(String, String)>, Vec<u8>) {
     (labels, fields(samples[0], 1)[0].to_vec())
 }
 
-/// The texts of a gzipped pprof profile: names of methods among them.
+/// The strings of a gzipped pprof profile: names of methods among them.
 fn texts(pprof: &[u8]) -> Vec<String> {
     let mut message = Vec::new();
     flate2::read::GzDecoder::new(pprof).read_to_end(&mut message).unwrap();

@@ -1,4 +1,4 @@
-//! The page of a heap: what it shows is what the reports say.
+//! The page of a heap: it agrees with the reports.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -28,7 +28,7 @@ fn open() -> Option<(TempDir, PathBuf, Browser)> {
     Some((folder, page, browser))
 }
 
-/// What a test reads of google/pprof's `profile.proto`.
+/// The parts of google/pprof's `profile.proto` that a test reads.
 #[derive(prost::Message)]
 struct PprofProfile {
     #[prost(message, repeated, tag = "2")]

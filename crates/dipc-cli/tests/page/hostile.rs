@@ -78,7 +78,7 @@ fn with_half_pairs(mut payload: Vec<u8>) -> Vec<u8> {
     payload
 }
 
-/// Replaces a name in a file by another one of its length.
+/// Replaces a name in a file with another name of the same length.
 fn replace(bytes: &mut [u8], name: &str, by: &[u8]) {
     assert!(by.len() <= name.len());
     let starts: Vec<_> =

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{dipc, json, method_and_sample, method_load, printed, recording};
 
-/// Returns what a report prints of a recording on standard input.
+/// Returns the output of a report for a recording on standard input.
 fn piped(file: &Path, report: &[&str]) -> Vec<u8> {
     let output = Command::new(env!("CARGO_BIN_EXE_dipc"))
         .args([&["report", "-"], report].concat())

@@ -39,7 +39,7 @@ fn dipc(folder: &Path, arguments: &[&str]) -> Output {
         .expect("the program runs")
 }
 
-/// What the program prints, once it has said that all is well.
+/// The program's output; it must succeed.
 fn printed(folder: &Path, arguments: &[&str]) -> String {
     let output = dipc(folder, arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -84,7 +84,7 @@ fn topn_as_scripts_read_it() {
             assert!((row[share].as_f64().unwrap() - share_of_total).abs() < 1e-9, "{row}");
         }
     }
-    // Pseudo frames are no rows, however few are asked for.
+    // Pseudo frames are not rows, however few rows are requested.
     let pseudo = |row: &Value| {
         let frame = row["frame"].as_str().unwrap();
         ["ROOT", "(Non-Activities)", "Threads"].contains(&frame) || frame.starts_with("Process")

@@ -14,7 +14,7 @@ fn missing(overview: &Value) -> Vec<&str> {
     overview["missing"].as_array().unwrap().iter().map(|part| part["report"].as_str().unwrap()).collect()
 }
 
-/// The figures are those that the goldens of the reports have.
+/// The figures are the same as in the goldens of the reports.
 #[test]
 fn the_overview_has_findings_and_missing_data() {
     let (folder, file) = recording("net10-gcverbose.nettrace");

@@ -41,7 +41,7 @@ fn dipc_with_input(folder: &TempDir, arguments: &str) -> Output {
         .expect("the program runs")
 }
 
-/// What the program prints, once it has ended with this code.
+/// The program's output; it must end with this code.
 fn printed(folder: &TempDir, arguments: &str, code: i32) -> String {
     let output = dipc(folder, arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -399,7 +399,7 @@ fn requests(folder: &TempDir, file: &str, options: &str) -> (Vec<Value>, Value) 
     for row in rows.iter_mut() {
         row["per_second"] = Value::Null;
         row["parts"] = Value::Null;
-        // That lock waits were recorded is known by those of other requests.
+        // Lock waits of other requests show that they were recorded.
         row["thread_parts"] = Value::Null;
     }
     let slowest = &report["slowest"][0];
@@ -496,7 +496,7 @@ fn names_come_from_another_recording() {
     assert!(resolved("out.nettrace") > resolved("bare.nettrace") + 1000);
 }
 
-/// What `dipc trace` leaves beside the recording of a process that died.
+/// The file that `dipc trace` leaves next to the recording of a process that died.
 #[test]
 fn repair_adds_companion_names_and_other_commands_report_them() {
     let folder = folder_with("net10-sample.nettrace");

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::{dipc, dipc_with_input, folder_with, printed, stat};
 
-/// Runs the program with arguments that have blanks: its exit code, and what it printed and said.
+/// Runs the program with arguments that have blanks: its exit code, standard output and standard error.
 fn run(folder: &TempDir, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_dipc"))
         .current_dir(folder.path())

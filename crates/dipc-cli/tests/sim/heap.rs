@@ -75,7 +75,7 @@ fn a_dump_that_fails_leaves_the_one_before() {
     assert!(!messages.contains("Overwriting"), "{messages}");
 }
 
-/// A program of a simulated runtime, and the arguments behind `--` that start it. Its pid is in the file
+/// A program with a simulated runtime, and the arguments after `--` that start it. Its pid is in the file
 /// `pid`.
 fn program(folder: &Path) -> [String; 3] {
     let script = format!(

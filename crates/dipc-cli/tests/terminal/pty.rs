@@ -29,8 +29,8 @@ fn open_terminal(columns: u16) -> (File, String, File) {
     (File::from(master), name, slave)
 }
 
-/// What a command writes to a terminal of so many columns, without colours; what is written over is a line of
-/// its own.
+/// The output of a command on a terminal with this many columns, without colours; overwritten text is kept as
+/// a separate line.
 fn on_terminal(columns: u16, arguments: &[&str]) -> Vec<String> {
     let (mut master, name, slave) = open_terminal(columns);
     let terminal = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
