@@ -62,7 +62,7 @@ fn lists_labels_and_damage() {
 }
 
 #[test]
-fn labels_come_from_a_regular_file_of_bounded_size() {
+fn reads_labels_from_a_regular_file_of_bounded_size() {
     let folder = tempfile::tempdir().unwrap();
     let file = recording("net10-sample.nettrace", folder.path());
     let to = folder.path().join("data");

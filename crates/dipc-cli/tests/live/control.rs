@@ -33,7 +33,7 @@ fn a_suspended_program_begins_when_it_is_resumed() {
 
 /// The runtime answers before it has read the program's arguments; who waits gets them.
 #[test]
-fn the_whole_command_line_is_there_once_the_program_has_begun() {
+fn shows_the_full_command_line_after_the_start() {
     let soon = || Deadline::after(Duration::from_millis(100));
     let patience = || Deadline::after(Duration::from_secs(60));
     for runtime in [Runtime::Net9_0, Runtime::NativeAot9] {

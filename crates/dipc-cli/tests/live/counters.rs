@@ -14,10 +14,10 @@ use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::{McpServer, Workload};
 
 on_each_runtime!(
-    what_the_program_counts_is_what_comes,
+    receives_the_programs_counters,
     a_condition_ends_the_wait,
-    what_a_process_has_is_listed,
-    values_come_at_the_interval_that_was_asked_for
+    lists_the_counters_of_a_process,
+    values_arrive_at_the_requested_interval
 );
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -43,7 +43,7 @@ fn until(file: &Path, is_so: impl Fn(&[Value]) -> bool) {
     }
 }
 
-fn what_the_program_counts_is_what_comes(runtime: Runtime) {
+fn receives_the_programs_counters(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     // The program's EventSource is there, so that each runtime knows it when it is asked for.
     workload.run("counters 1");
@@ -371,7 +371,7 @@ fn every_runtime_that_connects_to_a_port_is_watched() {
     assert_eq!(finished.code, Some(0), "{finished:?}");
 }
 
-fn what_a_process_has_is_listed(runtime: Runtime) {
+fn lists_the_counters_of_a_process(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.run("counters 1");
     let pid = workload.pid().to_string();
@@ -404,7 +404,7 @@ fn what_a_process_has_is_listed(runtime: Runtime) {
 
 /// A process has one interval for its EventCounters, the shortest that a session asks for; one that asked for
 /// a longer has sums.
-fn values_come_at_the_interval_that_was_asked_for(runtime: Runtime) {
+fn values_arrive_at_the_requested_interval(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.run("counters 1");
     let folder = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@ use crate::workload::{Target, WebServer, Workload};
 use collector::Collector;
 use prometheus::{Prometheus, Served, check_metrics};
 
-on_each_runtime!(prometheus_has_what_the_program_counts, a_collector_gets_what_the_program_counts);
+on_each_runtime!(prometheus_scrapes_the_programs_counters, a_collector_receives_the_programs_counters);
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -34,7 +34,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn prometheus_has_what_the_program_counts(runtime: Runtime) {
+fn prometheus_scrapes_the_programs_counters(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.run("counters 1");
     let pid = workload.pid().to_string();
@@ -172,7 +172,7 @@ fn prometheus_has_native_histograms_of_net10() {
     assert_eq!(served.finish(Some(Signal::INT)).code, Some(0));
 }
 
-fn a_collector_gets_what_the_program_counts(runtime: Runtime) {
+fn a_collector_receives_the_programs_counters(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.run("counters 1");
     for temporality in ["cumulative", "delta"] {

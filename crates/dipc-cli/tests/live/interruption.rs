@@ -16,7 +16,7 @@ use crate::workload::Workload;
 on_each_runtime!(
     an_interrupted_flood_is_whole,
     a_killed_target_leaves_a_whole_prefix,
-    a_second_interrupt_keeps_what_is_there,
+    a_second_interrupt_keeps_the_received_part,
     one_action_of_many_signals_leaves_nothing_out,
 );
 
@@ -48,7 +48,7 @@ fn a_killed_target_leaves_a_whole_prefix(runtime: Runtime) {
     assert_cut(&recorded);
 }
 
-fn a_second_interrupt_keeps_what_is_there(runtime: Runtime) {
+fn a_second_interrupt_keeps_the_received_part(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let recording = flooded(&mut workload);
     // A stopped process answers no request to stop the session.

@@ -59,7 +59,7 @@ fn requests_and_tasks_have_their_time(runtime: Runtime) {
 }
 
 /// The chain of awaits, of a recording and of a process.
-fn stacks_of_tasks_go_on_where_they_were_created(runtime: Runtime) {
+fn task_stacks_continue_at_their_creation(runtime: Runtime) {
     let Some(command) = runtime.program("joined/joined.dll") else { return };
     let mut program = Workload::from_command(runtime, command);
     let pid = program.pid().to_string();
@@ -157,17 +157,17 @@ fn warns_if_a_net_core_3_1_recording_lacks_awaits() {
 
 #[test]
 fn task_stacks_continue_at_their_creation_on_net_3_1() {
-    stacks_of_tasks_go_on_where_they_were_created(Runtime::Net3_1);
+    task_stacks_continue_at_their_creation(Runtime::Net3_1);
 }
 
 #[test]
 fn task_stacks_continue_at_their_creation_on_net_8_0() {
-    stacks_of_tasks_go_on_where_they_were_created(Runtime::Net8_0);
+    task_stacks_continue_at_their_creation(Runtime::Net8_0);
 }
 
 #[test]
 fn task_stacks_continue_at_their_creation_on_net_9_0() {
-    stacks_of_tasks_go_on_where_they_were_created(Runtime::Net9_0);
+    task_stacks_continue_at_their_creation(Runtime::Net9_0);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::program::{Finished, run, stat};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::{McpServer, Workload};
 
-on_each_runtime!(info_says_what_runs, the_environment_is_the_targets_own, output_can_be_standard_output);
+on_each_runtime!(info_shows_the_program, the_environment_is_the_targets_own, output_can_be_standard_output);
 
 #[test]
 fn ps_finds_all_runtimes_at_once() {
@@ -47,7 +47,7 @@ fn ps_finds_all_runtimes_at_once() {
     }
 }
 
-fn info_says_what_runs(runtime: Runtime) {
+fn info_shows_the_program(runtime: Runtime) {
     let Some(workload) = Workload::start(runtime) else { return };
     let pid = workload.pid().to_string();
     let info = run(["info", "-p", &pid, "--format", "json"]);

@@ -14,7 +14,7 @@ use crate::workload::{McpServer, Workload, await_providers};
 
 on_each_runtime!(
     events_are_shown_within_a_second,
-    collections_and_exceptions_are_shown_unless_others_are_asked_for,
+    shows_collections_and_exceptions_by_default,
     the_exit_code_is_that_of_the_program_that_was_started,
     a_process_that_is_killed_ends_the_events,
 );
@@ -150,7 +150,7 @@ fn events_are_shown_within_a_second(runtime: Runtime) {
     assert!(said.contains(" 0 lost, in "), "{said}");
 }
 
-fn collections_and_exceptions_are_shown_unless_others_are_asked_for(runtime: Runtime) {
+fn shows_collections_and_exceptions_by_default(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let live = Live::of(&workload, &[]);
     workload.run("gc 2 1");

@@ -80,7 +80,7 @@ fn a_program_that_talks_is_never_held_up_and_heard_only_on_request() {
 }
 
 #[test]
-fn other_programs_at_the_port_are_let_go_or_recorded_too() {
+fn resumes_or_records_other_programs_at_the_port() {
     let Some(workload) = Runtime::NativeAot9.workload() else { return };
     let folder = tempfile::tempdir().unwrap();
     let script = "\"$0\" 'emit 10' quit; \"$0\" 'emit 20' quit; exit 5";

@@ -230,7 +230,7 @@ fn official_messages_have_the_same_samples_as_folded_stacks() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named() {
+fn names_a_missing_server() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.nettrace");
     std::fs::write(&file, recording("net10-sample.nettrace.xz")).unwrap();

@@ -51,7 +51,7 @@ fn callers_of_a_part_are_named() {
 }
 
 #[test]
-fn addresses_of_locks_come_with_the_way_to_their_type() {
+fn explains_addresses_of_locks() {
     let (folder, file) = recording("net10-all.nettrace");
     let text = printed(folder.path(), &["report", file.to_str().unwrap(), "contention"]);
     assert_eq!(

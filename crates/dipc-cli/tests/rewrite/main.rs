@@ -479,7 +479,7 @@ fn a_cut_recording_becomes_whole() {
 }
 
 #[test]
-fn names_come_from_another_recording() {
+fn takes_names_from_another_recording() {
     let folder = folder_with("net10-sample.nettrace");
     let whole = folder.path().join("whole.nettrace");
     std::fs::rename(folder.path().join("in.nettrace"), &whole).expect("a file");

@@ -43,7 +43,7 @@ fn shows_the_table_of_rules_like_the_monitor() {
 }
 
 #[test]
-fn exit_codes_say_whether_a_rule_fires() {
+fn exit_codes_show_if_a_rule_fires() {
     let folder = folder();
     let quiet = printed(&folder, "rules test in.nettrace rules.json --rule cpu-never --rule heap-never", 1);
     assert!(quiet.contains("\n0 of 2 rules fire in 26.080 s\n"), "{quiet}");
