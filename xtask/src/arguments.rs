@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The development tasks of this workspace")]
 #[command(
-    after_help = "Durations are those of a quiet machine with two processors, once dependencies are downloaded."
+    after_help = "Durations are for a quiet machine with two processors, once dependencies are downloaded."
 )]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -95,7 +95,7 @@ pub(crate) enum Task {
     /// programs 'dipc dump analyze' finds, as a table (Linux; takes python3 and an hour of one processor at
     /// most)
     Dumps(DumpsOptions),
-    /// Records a program of which one method is 10 % slower on one side, and prints how often `dipc diff` names
+    /// Records a program with one method that is 10 % slower on one side, and prints how often `dipc diff` names
     /// it, and how often it is wrong about recordings of the same program (about 10 min)
     ///
     /// It needs Linux, the right to sample, .NET 9.0.1 of `cargo xtask runtimes`, and python3. The recordings

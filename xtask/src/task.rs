@@ -24,6 +24,8 @@ mod open_types;
 #[cfg(test)]
 mod opened_files;
 mod packages;
+#[cfg(test)]
+mod prose_width;
 mod release;
 mod runtimes;
 mod sanitize;

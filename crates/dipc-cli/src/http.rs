@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_says_whether_to_send_again() {
+    fn answers_decide_about_retries() {
         let answer = |status: u16, wait: Option<&'static str>, body: &'static str| {
             let mut headers = HeaderMap::new();
             headers.extend(wait.map(|wait| (RETRY_AFTER, HeaderValue::from_static(wait))));

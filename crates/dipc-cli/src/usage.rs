@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_asked_for_where_nothing_else_is_missing() {
+    fn asks_for_a_process_if_nothing_else_is_missing() {
         let asks = |line: &str| {
             let words: Vec<_> = line.split(' ').map(OsString::from).collect();
             lacks_target(&Cli::try_parse_from(&words).unwrap_err(), &words)
@@ -233,13 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn a_process_id_without_its_number_is_asked_for() {
+    fn asks_for_the_number_of_a_process_id() {
         let help = failure(&["dipc", "locks", "-p"]).help.unwrap();
         assert_eq!(help, "the process id follows -p; dipc ps lists the processes");
     }
 
     #[test]
-    fn a_pid_without_a_recording_is_that_of_the_process() {
+    fn takes_a_pid_without_a_recording_as_the_process() {
         use crate::cli::Command::Events;
 
         for command in [

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_id_rules_a_process_out_before_it_is_asked() {
+    fn only_an_id_excludes_a_process_before_its_answer() {
         let may_match =
             |key, value: &str| Filter { key, value: value.into(), match_type: Exact }.may_match(7);
         assert!(may_match(ProcessId, "7") && !may_match(ProcessId, "8") && may_match(ProcessName, "other"));

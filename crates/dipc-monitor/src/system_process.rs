@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pid_is_that_of_one_process() {
+    fn a_pid_belongs_to_one_process() {
         let own = std::process::id();
         let process = SystemProcess::of(own, Some(own.into())).unwrap();
         assert_eq!((process.pid(), process.has_ended()), (Some(own), false));

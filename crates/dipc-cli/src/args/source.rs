@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_is_ours_unless_it_is_said_to_be_the_runtimes() {
+    fn a_port_is_ours_unless_marked_as_the_runtimes() {
         let port = |is_ours| PortChoice { address: "/run/a.sock".into(), is_ours };
         assert_eq!("/run/a.sock".parse(), Ok(port(true)));
         assert_eq!("/run/a.sock,Listen".parse(), Ok(port(true)));

@@ -254,13 +254,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_in_texts_are_escaped() {
+    fn escapes_quotes_in_strings() {
         assert_eq!(quoted("a \"b\"", true), "\"a \\\"b\\\"…\"");
         assert_eq!((character(0x78), character(0xd800)), ("x".to_owned(), "\\uD800".to_owned()));
     }
 
     #[test]
-    fn numbers_that_json_lacks_are_texts() {
+    fn writes_numbers_that_json_lacks_as_strings() {
         let json = |number| serde_json::to_string(&float(number)).unwrap();
         assert_eq!(
             [1.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(json),

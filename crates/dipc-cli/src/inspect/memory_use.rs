@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_mentioned_if_most_of_it_is_not_managed_and_it_is_much() {
+    fn mentions_large_mostly_unmanaged_memory() {
         let leak = MemoryUse::resident(1_200_000_000, 48_000_000);
         let expected = "1.20 GB resident, 48.0 MB of it managed heap: most of it is not managed";
         assert_eq!(leak.mostly_other().as_deref(), Some(expected));

@@ -70,7 +70,7 @@ mod tests {
 
     /// Items that end when all have begun, or else at the deadline.
     #[test]
-    fn one_that_hangs_delays_no_other() {
+    fn a_hanging_process_does_not_delay_others() {
         let items: Vec<usize> = (0..100).collect();
         let (begun, changed) = (Mutex::new(0), Condvar::new());
         let results = run_concurrently(&items, AT_ONCE, |item| {

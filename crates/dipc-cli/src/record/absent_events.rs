@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_that_were_asked_for_and_did_not_occur_are_named() {
+    fn names_requested_events_that_did_not_occur() {
         let exception =
             Kind { id: 1, provider: RUNTIME_PROVIDER.into(), event_id: 80, version: 1, ..Kind::default() };
         let mut trace = Trace::new(&TraceHeader::default());

@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_is_not_there_is_said_to_be_so() {
+    fn reports_a_missing_process() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("core");
         let settings = CoreSettings {

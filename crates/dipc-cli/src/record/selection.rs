@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_are_joined_and_providers_go_before_them() {
+    fn joins_profiles_after_providers() {
         let all = lines(&request("", &["dotnet-common", "gc-verbose"], None));
         assert_eq!(
             all,
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_profile_that_says_so_gets_by_with_less_rundown() {
+    fn only_marked_profiles_reduce_the_rundown() {
         let rundown = |request: SelectionRequest, flag| Selection::new(&request).unwrap().rundown(flag);
         assert_eq!(rundown(request("", &["gc-collect"], None), None), Rundown::Keyword(Keywords::GC));
         assert_eq!(rundown(request("", &["gc-collect"], None), Some(true)), Rundown::Default);

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chapter_is_readable_as_text() {
+    fn renders_a_chapter_as_plain_text() {
         let chapter = "# Look\n\n<!-- run: x -->\nSee what `dipc` does, and [Exit codes](scripts.md#codes)\nor [more](https://a.example).\n\n\
             - one item, of more words than a line has\n- two\n\n```console\n$ dipc ps\n\n  a long line that is code and stays whole\n```\n\n\
             | a | bb |\n|---|---|\n| `x` | a cell of several words that is broken |\n";

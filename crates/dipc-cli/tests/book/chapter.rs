@@ -23,10 +23,10 @@ enum Step {
     Shown(Shown),
 }
 
-/// A command of a `console` block, with what it prints.
+/// A command of a `console` block, with its output.
 struct Shown {
     command: String,
-    /// The command that is run in its place, if the shown one has no end, or needs a reader's words.
+    /// The command to run instead, if the shown one does not end, or needs a reader's input.
     instead: Option<String>,
     /// The lines of the file with the output.
     lines: Range<usize>,

@@ -1,5 +1,5 @@
-//! The chapters of the book (`crates/dipc-cli/help`): every command in a `console` block is run, and what it
-//! prints is compared with what stands below it. `DIPC_UPDATE_GOLDEN=1` rewrites outputs that differ, but for
+//! The chapters of the book (`crates/dipc-cli/help`): every command in a `console` block is run, and its
+//! output is compared with the text below it. `DIPC_UPDATE_GOLDEN=1` rewrites outputs that differ, but for
 //! those with elisions.
 //!
 //! Comments in a chapter, which no reader sees, say what a shell cannot know:

@@ -1,4 +1,4 @@
-//! Comparison of an output with the one that a chapter shows.
+//! Comparison of an output with the output shown in a chapter.
 
 use crate::session::Session;
 

@@ -85,8 +85,8 @@ impl Session {
         self.texts.push((DOTNET, folder));
     }
 
-    /// Runs a command: its output, of both streams, and its exit code. One that goes on in the background has
-    /// printed what it prints when this many lines have come.
+    /// Runs a command: its output, of both streams, and its exit code. A background command has printed its
+    /// output when this many lines have arrived.
     pub(crate) fn run(&mut self, command: &str, awaited: Option<usize>) -> (Vec<String>, i32) {
         let command = self
             .pids

@@ -62,7 +62,7 @@ fn lists_labels_and_damage() {
 }
 
 #[test]
-fn labels_come_from_a_regular_file_of_bounded_size() {
+fn reads_labels_from_a_regular_file_of_bounded_size() {
     let folder = tempfile::tempdir().unwrap();
     let file = recording("net10-sample.nettrace", folder.path());
     let to = folder.path().join("data");
@@ -74,7 +74,7 @@ fn labels_come_from_a_regular_file_of_bounded_size() {
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains(".json") && errors.contains("at most 1048576 bytes"), "{errors}");
     if cfg!(unix) {
-        // A pipe that nobody writes to.
+        // A pipe without a writer.
         fs::remove_file(&labels).unwrap();
         assert!(Command::new("mkfifo").arg(&labels).status().unwrap().success());
         let output = export();
@@ -97,7 +97,7 @@ fn unreadable_recordings_do_not_stop_an_export() {
 }
 
 #[test]
-fn texts_are_redacted_alike_in_each_export() {
+fn redaction_is_the_same_in_each_export() {
     let folder = tempfile::tempdir().unwrap();
     let thrown = recording("net10-exceptions.nettrace", folder.path());
     let export = |to: &str, more: &[&str]| {
@@ -165,7 +165,7 @@ fn rejects_invalid_store_addresses() {
 /// Servers that check signatures as requests come refuse a query that is signed with `%20` and sent with `+`.
 #[cfg(feature = "cloud")]
 #[test]
-fn a_space_in_a_folder_is_sent_as_it_is_signed() {
+fn signs_spaces_in_folders_as_sent() {
     let folder = tempfile::tempdir().unwrap();
     let one = recording("net10-typed.nettrace", folder.path());
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! `dipc export`, and what it says without the writer of tables.
+//! `dipc export`, and its message without the writer of tables.
 
 #[cfg(feature = "export")]
 mod export;
@@ -68,7 +68,7 @@ fn a_query_is_run_by_the_duckdb_that_is_installed() {
 
 #[test]
 #[cfg(not(feature = "export"))]
-fn without_the_writer_it_is_said_where_it_is() {
+fn says_where_to_find_the_missing_writer() {
     let output = Command::new(env!("CARGO_BIN_EXE_dipc"))
         .args(["export", "x", "--to", "y"])
         .env("PATH", "")

@@ -1,4 +1,4 @@
-//! Files that are no recordings, or not whole ones.
+//! Files that are not recordings, or are incomplete.
 
 use std::fs;
 use std::path::Path;

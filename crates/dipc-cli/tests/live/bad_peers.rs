@@ -10,7 +10,7 @@ use crate::program::{Finished, Running, dipc, run, stat};
 
 const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";
 
-/// A listening socket whose every connection gets the same treatment, in a thread of its own.
+/// A listening socket that treats every connection the same, each in its own thread.
 struct Peer {
     folder: tempfile::TempDir,
 }
@@ -74,7 +74,7 @@ fn session_reply() -> Vec<u8> {
 }
 
 #[test]
-fn one_that_never_answers() {
+fn peer_never_answers() {
     let peer = Peer::start(|mut connection| {
         read_request(&mut connection);
         // Held open until the client gives up.
@@ -89,9 +89,9 @@ fn one_that_never_answers() {
     assert!(!output.exists(), "nothing was recorded, so nothing is left behind");
 }
 
-/// The time that is told is that of the whole exchange, not of its last step.
+/// The reported time is the time of the whole exchange, not of its last step.
 #[test]
-fn one_that_answers_a_byte_at_a_time() {
+fn peer_answers_a_byte_at_a_time() {
     let peer = Peer::start(|mut connection| {
         read_request(&mut connection);
         for byte in reply(0, &[0; 60]) {
@@ -106,7 +106,7 @@ fn one_that_answers_a_byte_at_a_time() {
 }
 
 #[test]
-fn one_that_does_not_even_accept() {
+fn peer_does_not_accept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let _listener = UnixListener::bind(&path).unwrap();
@@ -115,7 +115,7 @@ fn one_that_does_not_even_accept() {
 }
 
 #[test]
-fn one_that_answers_something_else() {
+fn peer_answers_something_else() {
     let mut wrong_magic = reply(0, &[0; 8]);
     wrong_magic[3] = b'X';
     let mut too_small = reply(0, &[0; 8]);
@@ -137,7 +137,7 @@ fn one_that_answers_something_else() {
 
 /// The connection ends where more should come: at once, within the header, within the payload it announced.
 #[test]
-fn one_that_hangs_up() {
+fn peer_hangs_up() {
     let whole = reply(0, &[0; 40]);
     for end in [0, 1, 19, 20, 59] {
         let peer = Peer::answering(whole[..end].to_vec());
@@ -146,7 +146,7 @@ fn one_that_hangs_up() {
 }
 
 #[test]
-fn one_that_refuses() {
+fn peer_refuses() {
     // E_FAIL, and the runtime's own "bad encoding".
     for (hresult, shown) in [(0x8000_4005_u32, "0x80004005"), (0x8013_1384, "0x80131384")] {
         let peer = Peer::answering(reply(0xff, &hresult.to_le_bytes()));
@@ -160,14 +160,14 @@ fn one_that_refuses() {
 
 /// Any Error frame is a failure, even one that says S_OK.
 #[test]
-fn one_that_refuses_with_success() {
+fn peer_refuses_with_success() {
     let peer = Peer::answering(reply(0xff, &0_u32.to_le_bytes()));
     peer.info().with_code(4).assert_error_names(&["0x00000000"]);
 }
 
 /// A recorded stream after the reply, all at once, then the end as if the process had died.
 #[test]
-fn a_stream_that_comes_with_the_reply_and_ends_early() {
+fn stream_arrives_with_the_reply_and_ends_early() {
     let recording = testdata::bytes("traces/net10-typed.nettrace.xz");
     for (end, code) in [(recording.len(), 0), (recording.len() - 1, 6), (recording.len() / 2, 6), (200, 6)] {
         let stream = recording[..end].to_vec();
@@ -188,7 +188,7 @@ fn a_stream_that_comes_with_the_reply_and_ends_early() {
 
 /// A stream that falls silent is no failure while it records, and one after the stop.
 #[test]
-fn one_that_never_ends_the_stream() {
+fn peer_never_ends_the_stream() {
     let peer = Peer::start(|mut connection| {
         if read_request(&mut connection) == [2, 1] {
             let _ = connection.write_all(&session_reply());

@@ -1,4 +1,4 @@
-//! Targets that are not there, are no .NET, or may not be reached.
+//! Targets that are missing, not .NET, or not reachable.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use crate::program::{Running, dipc, run};
 use crate::runtime::Runtime;
 use crate::workload::Workload;
 
-/// The commands that attach, each with what it needs beside the target.
+/// The commands that attach, each with its arguments besides the target.
 const ATTACHING: [&[&str]; 3] = [&["info"], &["env"], &["trace", "-o", "-", "--duration", "5s"]];
 
 /// Above the kernel's highest: never a process.
@@ -48,7 +48,7 @@ fn no_permission() {
     for command in ATTACHING {
         let mut command = dipc(command.iter().copied().chain(["-p", &pid]));
         if rustix::process::geteuid().is_root() {
-            // Another user; the program may lie where only root gets.
+            // Another user; the program may be in a folder for root only.
             let program = folder.path().join("dipc");
             executable::copy(command.get_program(), &program);
             fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -104,7 +104,7 @@ fn start_time(pid: u32) -> String {
 }
 
 #[test]
-fn a_socket_on_which_nobody_listens() {
+fn a_socket_without_a_listener() {
     let stale = Stale::start();
     let pid = stale.process.id().to_string();
     for command in ATTACHING {
@@ -126,8 +126,7 @@ fn a_socket_with_the_key_of_an_earlier_process() {
     let mut stale = Stale::start();
     let pid = stale.process.id().to_string();
     fs::remove_file(&stale.socket).unwrap();
-    // As a process of the same number left it behind, or as somebody planted it: alive, but not this
-    // process's.
+    // As left behind by a process with the same id, or planted by someone: alive, but not this process's.
     stale.socket = stale.socket.with_file_name(format!("dotnet-diagnostic-{pid}-17-socket"));
     let planted = UnixListener::bind(&stale.socket).unwrap();
     planted.set_nonblocking(true).unwrap();

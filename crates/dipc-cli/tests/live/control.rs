@@ -1,5 +1,5 @@
-//! `resume`, `set-env`, `startup-hook`, `profiler`, `perfmap`: what they change is changed, and what would
-//! end the process is held back.
+//! `resume`, `set-env`, `startup-hook`, `profiler`, `perfmap`: changes take effect, and commands that would
+//! end the process are blocked.
 
 use std::fs;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ fn a_suspended_program_begins_when_it_is_resumed() {
 
 /// The runtime answers before it has read the program's arguments; who waits gets them.
 #[test]
-fn the_whole_command_line_is_there_once_the_program_has_begun() {
+fn shows_the_full_command_line_after_the_start() {
     let soon = || Deadline::after(Duration::from_millis(100));
     let patience = || Deadline::after(Duration::from_secs(60));
     for runtime in [Runtime::Net9_0, Runtime::NativeAot9] {
@@ -105,7 +105,7 @@ fn perf_maps_are_begun_and_ended() {
 }
 
 #[test]
-fn an_old_runtime_says_that_it_does_not_know_them() {
+fn an_old_runtime_refuses_unknown_commands() {
     let Some(workload) = Workload::start(Runtime::Net3_1) else { return };
     let pid = workload.pid().to_string();
     for arguments in [&["resume"][..], &["set-env", "A=b"], &["perfmap", "off"]] {

@@ -1,4 +1,4 @@
-//! `dipc trace --format`: what is recorded becomes a profile at once.
+//! `dipc trace --format`: a recording becomes a profile at once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -98,7 +98,7 @@ fn a_running_program_becomes_a_profile() {
     assert!(sum / 1000 - all <= weights.len() as u64 * 10, "{sum} ns are {all} microseconds");
 }
 
-/// A fault of .NET 9: what ran and what waited cannot be told apart.
+/// A fault of .NET 9: running and waiting cannot be distinguished.
 #[test]
 fn samples_that_are_marked_wrong_are_not_passed_over_in_silence() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };

@@ -14,10 +14,10 @@ use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::{McpServer, Workload};
 
 on_each_runtime!(
-    what_the_program_counts_is_what_comes,
+    receives_the_programs_counters,
     a_condition_ends_the_wait,
-    what_a_process_has_is_listed,
-    values_come_at_the_interval_that_was_asked_for
+    lists_the_counters_of_a_process,
+    values_arrive_at_the_requested_interval
 );
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -43,7 +43,7 @@ fn until(file: &Path, is_so: impl Fn(&[Value]) -> bool) {
     }
 }
 
-fn what_the_program_counts_is_what_comes(runtime: Runtime) {
+fn receives_the_programs_counters(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     // The program's EventSource is there, so that each runtime knows it when it is asked for.
     workload.run("counters 1");
@@ -133,7 +133,7 @@ fn own_name(name: &str) -> String {
     format!("{name}{}", std::process::id())
 }
 
-/// A copy of the workload, whose process has a name of its own.
+/// A copy of the workload, with its own process name.
 fn named(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = Runtime::NativeAot9.workload()?.get_program().to_owned();
     let copy = folder.join(name);
@@ -272,7 +272,7 @@ fn a_server_of_net10_is_counted_and_listed() {
     assert_eq!((of_runtime(false), of_runtime(true)), (27, 19), "{list}");
 }
 
-/// dotnet-counters' files have no place for the process.
+/// dotnet-counters' files do not record the process.
 #[test]
 fn files_of_several_processes_are_one_each() {
     let (Some(mut one), Some(mut other)) =
@@ -329,7 +329,7 @@ fn a_process_that_starts_again_is_watched_again() {
 }
 
 #[test]
-fn all_processes_of_a_name_are_watched_also_later_ones() {
+fn watches_all_processes_of_a_name_including_later_ones() {
     let folder = tempfile::tempdir().unwrap();
     let name = own_name("each");
     let Some(program) = named(folder.path(), &name) else { return };
@@ -371,7 +371,7 @@ fn every_runtime_that_connects_to_a_port_is_watched() {
     assert_eq!(finished.code, Some(0), "{finished:?}");
 }
 
-fn what_a_process_has_is_listed(runtime: Runtime) {
+fn lists_the_counters_of_a_process(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.run("counters 1");
     let pid = workload.pid().to_string();
@@ -404,7 +404,7 @@ fn what_a_process_has_is_listed(runtime: Runtime) {
 
 /// A process has one interval for its EventCounters, the shortest that a session asks for; one that asked for
 /// a longer has sums.
-fn values_come_at_the_interval_that_was_asked_for(runtime: Runtime) {
+fn values_arrive_at_the_requested_interval(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.run("counters 1");
     let folder = tempfile::tempdir().unwrap();
@@ -443,8 +443,8 @@ fn values_come_at_the_interval_that_was_asked_for(runtime: Runtime) {
     assert!(fast_intervals[fast_intervals.len() / 2] < 500_000_000, "{fast_intervals:?}");
 }
 
-/// Clients of the Meters' shared session have to agree on its settings: the second takes over those of the
-/// first.
+/// Clients of the Meters' shared session have to agree on its settings: the second takes over the first one's
+/// series.
 #[test]
 fn a_second_client_joins_the_session_of_meters() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };

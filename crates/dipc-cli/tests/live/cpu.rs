@@ -298,7 +298,7 @@ fn waits_of_a_started_program_have_their_kind_and_the_program_its_name() {
 }
 
 #[test]
-fn a_program_without_dotnet_is_found_by_its_name() {
+fn finds_a_program_without_dotnet_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join(format!("busy{}", std::process::id()));
     executable::copy("/bin/sh", &program);
@@ -764,7 +764,7 @@ fn several_processes_get_a_file_each() {
     });
     let [managed, shell] = frames.map(|all| all.iter().any(|frame| frame.contains("Spin.Hot(")));
     assert!(managed && !shell);
-    // Nothing begins if one of them is not there.
+    // Nothing begins if one of them is missing.
     let files = || std::fs::read_dir(workload.folder()).unwrap().count();
     let count = files();
     let gone = format!("{},{}", workload.pid(), i32::MAX);

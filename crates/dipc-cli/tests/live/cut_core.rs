@@ -1,4 +1,4 @@
-//! Core dumps of a disk that was full: the truncation is said, and what is left is shown.
+//! Core dumps of a disk that was full: the truncation is reported, and the rest is shown.
 
 use std::fs;
 

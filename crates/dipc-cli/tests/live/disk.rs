@@ -1,4 +1,4 @@
-//! A full disk ends a recording; what was received before it is kept.
+//! A full disk ends a recording; everything received before is kept.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -42,7 +42,7 @@ fn a_limit_on_file_sizes() {
     workload.done("flood 2 20000");
 }
 
-/// Some file systems tell only at the end that they could not store what was written.
+/// Some file systems report only at the end that they could not store the data.
 #[test]
 fn reports_errors_of_writing_and_closing() {
     if !Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok_and(|it| it.success()) {

@@ -75,7 +75,7 @@ fn a_createdump_that_does_not_end_is_named() {
     let dump = dump.finish().with_code(5);
     dump.assert_error_names(&[&pid, &format!("its createdump, process {createdump}, did not end within 2")]);
     assert!(dump.stderr.contains(&format!("dipc dump --stream -p {pid}")), "{}", dump.stderr);
-    // What the message recommends.
+    // The command that the message recommends.
     assert!(dump.stderr.contains(&format!("kill -KILL {createdump} ")), "{}", dump.stderr);
     kill_process(Pid::from_raw(createdump.cast_signed()).unwrap(), Signal::KILL).unwrap();
     run(["info", "-p", &pid]).with_code(0);
@@ -125,7 +125,7 @@ fn a_program_without_createdump_is_explained() {
 
 /// The child process that writes the dump does not end (dotnet/runtime pull request 117286).
 #[test]
-fn a_single_file_of_net_8_is_not_asked_for_a_dump() {
+fn requests_no_dump_of_a_net_8_single_file() {
     let Some(mut workload) = Workload::start(Runtime::Net8_0) else { return };
     let pid = workload.pid().to_string();
     let file = workload.folder().join("core");
@@ -492,7 +492,7 @@ fn check_awaits(report: &Value, threads: &Value) {
     let load = &group("Task<int> < Load")["links"];
     assert_eq!((&load[1]["state"], &load[2]["state"]), (&1.into(), &2.into()));
     assert_eq!(group("task of Awaits.Work")["links"][0]["is_running"], true);
-    // The thread that waits is the one that the program named.
+    // The waiting thread is the one named by the program.
     let threads = threads["threads"].as_array().unwrap();
     let waiting = threads.iter().find(|thread| thread["name"] == "waits-for-work").unwrap();
     let links = groups.iter().flat_map(|of| of["links"].as_array().unwrap());

@@ -1,4 +1,4 @@
-//! What the runtime's own events are called and say, and which methods stacks are of.
+//! Names and fields of the runtime's own events, and methods of stacks.
 
 use std::fs;
 
@@ -105,7 +105,7 @@ fn all_commands_count_the_same_events_under_the_same_names() {
 }
 
 #[test]
-fn texts_that_a_recording_describes_wrong_are_read_whole() {
+fn reads_wrongly_described_strings_in_full() {
     let mapping = &lines("v6-record-trace.nettrace", &["--event", "ProcessMapping", "--head", "1"])[0];
     assert_eq!(mapping["fields"]["FileName"], "vmlinux");
 }
@@ -118,7 +118,7 @@ fn stacks_have_names() {
     assert_eq!(samples[0]["fields"]["Type"], "External");
     let addresses = lines("net10-all.nettrace", &["--event", "Thread/Sample", "--head", "1", "--stacks"]);
     assert_eq!(addresses[0]["stack"].as_array().unwrap().len(), stack.len());
-    // What has no name is its address.
+    // Frames without a name are shown as addresses.
     let native = lines("v6-record-trace.nettrace", &["--event", "cpu", "--head", "1", "--symbols"]);
     let stack = native[0]["stack"].as_array().unwrap();
     assert_eq!((&stack[0], &stack[3]), (&"libc.so.6!_int_malloc".into(), &"0x7f025f7d062f".into()));

@@ -18,7 +18,7 @@ use crate::workload::{Target, WebServer, Workload};
 use collector::Collector;
 use prometheus::{Prometheus, Served, check_metrics};
 
-on_each_runtime!(prometheus_has_what_the_program_counts, a_collector_gets_what_the_program_counts);
+on_each_runtime!(prometheus_scrapes_the_programs_counters, a_collector_receives_the_programs_counters);
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -34,7 +34,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn prometheus_has_what_the_program_counts(runtime: Runtime) {
+fn prometheus_scrapes_the_programs_counters(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.run("counters 1");
     let pid = workload.pid().to_string();
@@ -83,7 +83,7 @@ fn prometheus_has_what_the_program_counts(runtime: Runtime) {
     assert_eq!(served.finish(None).code, Some(0));
 }
 
-/// A simulated runtime that sends what no workload has: exponential histograms, and hostile texts.
+/// A simulated runtime that sends values that no workload has: exponential histograms, and hostile texts.
 struct Sim {
     _target: Target,
     endpoint: String,
@@ -104,7 +104,7 @@ impl Sim {
 }
 
 #[test]
-fn prometheus_has_native_histograms_and_hostile_texts() {
+fn prometheus_reads_native_histograms_and_hostile_strings() {
     let sim = Sim::start();
     let endpoint = &*sim.endpoint;
     for (options, is_native) in [(&[][..], false), (&["--enable-feature=native-histograms"][..], true)] {
@@ -155,7 +155,7 @@ fn prometheus_has_native_histograms_of_net10() {
     // Those of the last interval may be on their way.
     let mut before = until("a first value", counted);
     until("no request left on its way", || {
-        // Two scrapes later: one value is the next one's only if nothing came between them.
+        // Two scrapes later: a value applies to the next one only if nothing arrived between them.
         prometheus.await_scrapes(2);
         let now = counted()?;
         let is_settled = (now - before).abs() < 0.5;
@@ -172,7 +172,7 @@ fn prometheus_has_native_histograms_of_net10() {
     assert_eq!(served.finish(Some(Signal::INT)).code, Some(0));
 }
 
-fn a_collector_gets_what_the_program_counts(runtime: Runtime) {
+fn a_collector_receives_the_programs_counters(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.run("counters 1");
     for temporality in ["cumulative", "delta"] {
@@ -291,7 +291,7 @@ fn a_collector_that_misbehaves_costs_neither_memory_nor_time() {
 }
 
 #[test]
-fn a_collector_that_is_gone_is_said_and_nothing_waits_for_it() {
+fn reports_a_missing_collector_without_waiting() {
     let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
     workload.run("counters 1");
     let pid = workload.pid().to_string();

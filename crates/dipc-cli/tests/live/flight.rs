@@ -1,4 +1,4 @@
-//! The flight recorder: snapshots of the last events, whole and with names, whatever becomes of the process.
+//! The flight recorder: snapshots of the last events, complete and with names, however the process ends.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ impl Flight {
         fs::read_to_string(self.folder.path().join("messages")).unwrap()
     }
 
-    /// Waits until so many lines begin with a text.
+    /// Waits until this many lines begin with a string.
     fn until(&mut self, start: &str, count: usize) {
         let deadline = Instant::now() + PATIENCE;
         let is_there =
@@ -54,7 +54,7 @@ impl Flight {
     }
 
     /// Requests a snapshot, and waits for it, the `count`th. Runtimes send their events ten times a second:
-    /// the snapshot waits for those that came before the request.
+    /// the snapshot waits for the events before the request.
     fn request_snapshot(&mut self, count: usize) {
         self.running.signal(Signal::USR1);
         self.until("Snapshot", count);
@@ -185,7 +185,7 @@ fn an_exception_leaves_a_snapshot_and_the_end(runtime: Runtime) {
 }
 
 #[test]
-fn the_oldest_events_go_and_their_names_stay() {
+fn drops_the_oldest_events_and_keeps_their_names() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let sockets = workload.sockets();
     let mut flight = Flight::start(workload.pid(), &["--keep", "2s"]);
@@ -228,7 +228,7 @@ fn without_a_reason_the_end_of_the_recording_is_one() {
     assert_eq!(flight.finish(0).0, []);
 }
 
-/// The program that ends as it is told, and its ring: what is left of it.
+/// A program that ends on command, and the remains of its ring.
 fn crashed(runtime: Runtime, way: &str, limit: Option<&str>) -> Option<(PathBuf, String, tempfile::TempDir)> {
     let program = runtime.program("crash/crash.dll")?;
     let mut command = Command::new("sh");
@@ -290,7 +290,7 @@ fn a_crash_is_described_in_a_companion_of_its_snapshot() {
     let core = core.replace("%p", value("Process")).replace("%t", "");
     assert!(value("Core dump").starts_with(&core) && PathBuf::from(value("Core dump")).is_file(), "{text}");
     assert!(!value("Kernel's core").is_empty());
-    // The exception that no event tells of.
+    // The exception without an event.
     assert!(text.contains("\nUnhandled exception. System."), "{text}");
 }
 
@@ -442,7 +442,7 @@ fn rotated_recordings_have_names_and_all_events() {
 }
 
 #[test]
-fn a_request_of_a_web_server_leaves_a_snapshot_by_its_status_and_by_its_path() {
+fn snapshots_a_web_request_by_status_and_by_path() {
     let Some(server) = WebServer::start() else { return };
     server.request();
     for (condition, reason) in [

@@ -1,4 +1,4 @@
-//! Sessions of Meters by other tools, beside the commands that read counters.
+//! Sessions of Meters by other tools, at the same time as the commands that read counters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -71,7 +71,7 @@ impl Drop for ForeignSession {
 
 /// Runs each command that reads counters beside the session of another tool, all of them at once, so that
 /// each also begins and ends beside each.
-fn run_beside(pid: u32, foreign: &ForeignSession, meter: &str, instrument: &str) {
+fn run_during_session(pid: u32, foreign: &ForeignSession, meter: &str, instrument: &str) {
     foreign.await_values("the other tool has values before");
     let (process, folder) = (pid.to_string(), tempfile::tempdir().unwrap());
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -120,8 +120,8 @@ fn count(workload: &mut Workload, is_over: &AtomicBool) {
     }
 }
 
-/// Runs all commands beside a session of a workload's Meter.
-fn run_beside_workload(id: &str) {
+/// Runs all commands during a session of a workload's Meter.
+fn run_during_workload_session(id: &str) {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     workload.run("counters 1");
     let pid = workload.pid();
@@ -130,7 +130,7 @@ fn run_beside_workload(id: &str) {
         scope.spawn(|| count(&mut workload, &is_over));
         let result = std::panic::catch_unwind(|| {
             let foreign = ForeignSession::start(pid, id, "Workload.Meter", "orders");
-            run_beside(pid, &foreign, "Workload.Meter", "orders");
+            run_during_session(pid, &foreign, "Workload.Meter", "orders");
         });
         is_over.store(true, Ordering::Relaxed);
         result.unwrap();
@@ -139,12 +139,12 @@ fn run_beside_workload(id: &str) {
 
 #[test]
 fn a_shared_session_of_another_tool_continues() {
-    run_beside_workload("SessionId=SHARED;ClientId=another-tool");
+    run_during_workload_session("SessionId=SHARED;ClientId=another-tool");
 }
 
 #[test]
 fn an_exclusive_session_of_another_tool_continues() {
-    run_beside_workload("SessionId=another-session");
+    run_during_workload_session("SessionId=another-session");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_shared_session_of_another_tool_continues_in_net_10() {
     let (meter, instrument) = ("System.Runtime", "dotnet.gc.collections");
     let foreign =
         ForeignSession::start(server.pid(), "SessionId=SHARED;ClientId=another-tool", meter, instrument);
-    run_beside(server.pid(), &foreign, meter, instrument);
+    run_during_session(server.pid(), &foreign, meter, instrument);
 }
 
 /// A client with two sessions ends the Meters of all, as the runtime counts it once and releases it twice.

@@ -8,7 +8,7 @@ use crate::program::{Finished, Running, dipc};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::{McpServer, Workload};
 
-on_each_runtime!(what_the_program_keeps_is_in_its_heap, what_grows_is_shown_and_nothing_else);
+on_each_runtime!(heap_contains_the_programs_objects, shows_only_growing_types);
 
 fn run(arguments: &[&str]) -> Finished {
     Running::start(dipc(["gcdump"].into_iter().chain(arguments.iter().copied()))).finish()
@@ -37,7 +37,7 @@ fn assert_no_heap(workload: &Workload) {
     assert_eq!((refused.code, file.exists()), (Some(4), false), "{refused:?}");
 }
 
-fn what_the_program_keeps_is_in_its_heap(runtime: Runtime) {
+fn heap_contains_the_programs_objects(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     if runtime == Runtime::NativeAot9 {
         return assert_no_heap(&workload);
@@ -98,7 +98,7 @@ fn assert_paths(file: &Path) {
     assert!(steps.contains(&"Node[]"), "{steps:?}");
 }
 
-fn what_grows_is_shown_and_nothing_else(runtime: Runtime) {
+fn shows_only_growing_types(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     if runtime == Runtime::NativeAot9 {
         return assert_no_heap(&workload);

@@ -163,7 +163,7 @@ fn the_recipes_for_memory_find_the_types_and_their_holder() {
 
 /// The heap is small while the program allocates memory of its own: the first line says so.
 #[test]
-fn the_recipe_for_memory_says_that_most_of_it_is_not_managed() {
+fn recipe_for_memory_shows_mostly_unmanaged_memory() {
     let Some(target) = start("leak", &["native"]) else { return };
     let recipe = Recipe::new("memory", target.pid());
     recipe.run_until(0, &["Memory: ", " resident, ", " of it managed heap: most of it is not managed\n"]);

@@ -16,7 +16,7 @@ use crate::workload::Workload;
 on_each_runtime!(
     an_interrupted_flood_is_whole,
     a_killed_target_leaves_a_whole_prefix,
-    a_second_interrupt_keeps_what_is_there,
+    a_second_interrupt_keeps_the_received_part,
     one_action_of_many_signals_leaves_nothing_out,
 );
 
@@ -48,7 +48,7 @@ fn a_killed_target_leaves_a_whole_prefix(runtime: Runtime) {
     assert_cut(&recorded);
 }
 
-fn a_second_interrupt_keeps_what_is_there(runtime: Runtime) {
+fn a_second_interrupt_keeps_the_received_part(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let recording = flooded(&mut workload);
     // A stopped process answers no request to stop the session.
@@ -78,9 +78,9 @@ fn one_action_of_many_signals_leaves_nothing_out(runtime: Runtime) {
     assert_eq!(has_rundown, runtime != Runtime::NativeAot9, "{}", stat.0);
 }
 
-/// A runtime that does not answer keeps nobody from going.
+/// A runtime that does not answer does not keep `dipc` from exiting.
 #[test]
-fn an_interrupt_while_the_session_is_asked_for() {
+fn an_interrupt_during_the_request_for_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let (socket, output) = (folder.path().join("socket"), folder.path().join("out.nettrace"));
     let listener = UnixListener::bind(&socket).unwrap();

@@ -59,7 +59,7 @@ fn requests_and_tasks_have_their_time(runtime: Runtime) {
 }
 
 /// The chain of awaits, of a recording and of a process.
-fn stacks_of_tasks_go_on_where_they_were_created(runtime: Runtime) {
+fn task_stacks_continue_at_their_creation(runtime: Runtime) {
     let Some(command) = runtime.program("joined/joined.dll") else { return };
     let mut program = Workload::from_command(runtime, command);
     let pid = program.pid().to_string();
@@ -78,7 +78,7 @@ fn stacks_of_tasks_go_on_where_they_were_created(runtime: Runtime) {
     let arguments = ["stack", file, "--by-task", "--count", "60000", "--names", "full"];
     let recorded = run(arguments).with_code(0).text();
     for text in [live, recorded] {
-        // Tasks that were there before the session have nobody who created them.
+        // Tasks from before the session have no creator.
         let is_whole =
             |stack: &&str| ["Program.BurnInTask(", "Program.Round("].iter().all(|it| stack.contains(it));
         let chain = text.split("\n\n").find(is_whole);
@@ -95,8 +95,8 @@ fn stacks_of_tasks_go_on_where_they_were_created(runtime: Runtime) {
     assert!(!plain.contains("[created by]"), "{plain}");
 }
 
-/// With the events of `--profile async`, the callers of each method are those of the program's source,
-/// whichever thread went on after an await.
+/// With the events of `--profile async`, the callers of each method are as in the program's source, whichever
+/// thread continued after an await.
 #[test]
 fn stacks_follow_the_awaits() {
     let runtime = Runtime::Net9_0;
@@ -134,7 +134,7 @@ fn stacks_follow_the_awaits() {
 
 /// It has no events of asynchronous operations, but continuations of tasks.
 #[test]
-fn a_recording_of_net_core_3_1_says_if_it_does_not_tell_who_awaits() {
+fn warns_if_a_net_core_3_1_recording_lacks_awaits() {
     let runtime = Runtime::Net3_1;
     let Some(command) = runtime.program("joined/joined.dll") else { return };
     let mut program = Workload::from_command(runtime, command);
@@ -155,12 +155,12 @@ fn a_recording_of_net_core_3_1_says_if_it_does_not_tell_who_awaits() {
     }
 }
 
-on_runtimes!(stacks_of_tasks_go_on_where_they_were_created: net_3_1, net_8_0, net_9_0);
+on_runtimes!(task_stacks_continue_at_their_creation: net_3_1, net_8_0, net_9_0);
 
 on_runtimes!(requests_and_tasks_have_their_time: net_3_1, net_8_0, net_9_0);
 
 #[test]
-fn a_recording_without_tasks_or_requests_says_how_to_record_them() {
+fn says_how_to_record_missing_tasks_and_requests() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("sample.nettrace");
     std::fs::write(&plain, recording("net10-sample.nettrace.xz")).unwrap();

@@ -12,7 +12,7 @@ use crate::workload::{Workload, await_providers};
 
 on_each_runtime!(
     a_copy_of_a_stopped_program_ends_and_loses_nothing,
-    the_last_events_in_time_order_come_in_silence,
+    shows_the_last_events_in_time_order_during_silence,
 );
 
 /// Long enough for a look at the state of the process.
@@ -55,7 +55,7 @@ fn a_copy_of_a_stopped_program_ends_and_loses_nothing(runtime: Runtime) {
     assert_eq!((events.truncated_at(), events.damage_count()), (None, 0));
 }
 
-fn the_last_events_in_time_order_come_in_silence(runtime: Runtime) {
+fn shows_the_last_events_in_time_order_during_silence(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let mut session = start(&workload);
     session.set_silence_limit(SILENCE);

@@ -1,4 +1,4 @@
-//! Source lines of frames, against those that the runtime itself prints (`testdata/workload/lines/Lines.cs`).
+//! Source lines of frames, compared with the runtime's own output (`testdata/workload/lines/Lines.cs`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,11 +55,10 @@ fn compare(printed: &str, thrown: &[Vec<String>], leaf: bool) {
         let (name, places) = row.split_once('|').unwrap();
         let mut expected: Vec<_> = places.split('|').map(place).collect();
         if name == "handler" {
-            // Of code in a handler runtimes record the address at which the method was left, in what is
-            // handled.
+            // For code in a handler, runtimes record the address at which the handled code was left.
             "Lines.cs:107".clone_into(&mut expected[0]);
         }
-        // What is thrown again where it is awaited is two exceptions.
+        // An exception that is rethrown at its await counts as two.
         let joined = thrown.windows(2).map(<[_]>::concat);
         let is_there = thrown.iter().cloned().chain(joined).any(|stack| {
             let from = usize::from(!leaf);
@@ -78,7 +77,7 @@ fn place(text: &str) -> String {
 }
 
 #[test]
-fn exceptions_go_through_the_lines_that_the_runtime_printed() {
+fn exception_lines_match_the_runtimes() {
     let (folder, file) = recorded();
     let symbols = path(&folder, "symbols");
     let arguments = ["events", &file, "--format", "jsonl", "--event", "Exception/Start"];
@@ -166,7 +165,7 @@ fn reports_missing_and_mismatched_pdbs() {
     }
 }
 
-/// Lets the program do its work, and gives what it printed.
+/// Lets the program do its work, and returns its output.
 fn work(target: &mut Target) -> String {
     target.send("");
     let rows = std::iter::from_fn(|| Some(target.line()).filter(|line| line != "done"));
@@ -181,7 +180,7 @@ fn exceptions(recorded: &Recorded) -> Finished {
     run(arguments.into_iter().chain(["--lines"])).with_code(0)
 }
 
-/// Records the program, with the PDB beside it or in it, and compares.
+/// Records the program, with the PDB next to it or embedded, and compares.
 fn live(runtime: Runtime, assembly: &str) {
     let Some(command) = runtime.program(&format!("lines/{assembly}")) else { return };
     let mut target = Target::start(command);

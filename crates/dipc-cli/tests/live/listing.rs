@@ -11,7 +11,7 @@ use crate::program::{Finished, run, stat};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::{McpServer, Workload};
 
-on_each_runtime!(info_says_what_runs, the_environment_is_the_targets_own, output_can_be_standard_output);
+on_each_runtime!(info_shows_the_program, the_environment_is_the_targets_own, output_can_be_standard_output);
 
 #[test]
 fn ps_finds_all_runtimes_at_once() {
@@ -47,7 +47,7 @@ fn ps_finds_all_runtimes_at_once() {
     }
 }
 
-fn info_says_what_runs(runtime: Runtime) {
+fn info_shows_the_program(runtime: Runtime) {
     let Some(workload) = Workload::start(runtime) else { return };
     let pid = workload.pid().to_string();
     let info = run(["info", "-p", &pid, "--format", "json"]);
@@ -150,7 +150,7 @@ fn a_target_is_found_by_its_entry_assembly() {
         let pid = workload.pid().to_string();
         let found = run(["doctor", "-n", &name, "--format", "json"]).json();
         assert_eq!(found["processes"][0]["pid"], workload.pid(), "{found}");
-        // Its title is not that of every other process.
+        // Its title differs from every other process.
         let listed = run(["ps"]).with_code(0).text();
         let row = listed.lines().find(|line| line.trim_start().starts_with(&pid)).unwrap();
         // .NET 9 says what the assembly calls itself, whatever its file is named.
@@ -181,7 +181,7 @@ fn a_target_is_found_by_its_entry_assembly() {
     }
 }
 
-/// A runtime whose socket is gone, beside one that can be reached.
+/// A runtime without its socket, and a reachable one.
 #[test]
 fn ps_counts_the_processes_that_cannot_be_reached() {
     let counted = |text: &str| -> usize {
@@ -191,7 +191,7 @@ fn ps_counts_the_processes_that_cannot_be_reached() {
     let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
     fs::remove_file(workload.socket()).unwrap();
     let listed = run(["ps"]).with_code(0);
-    // Those of other tests may be among them.
+    // Processes of other tests may be among them.
     assert!(counted(&listed.stderr) >= 1, "{}", listed.stderr);
     assert!(listed.stderr.trim_end().ends_with("dipc doctor says why."), "{}", listed.stderr);
     assert!(!run(["ps", "-q"]).with_code(0).stderr.contains("doctor"));

@@ -14,7 +14,7 @@ use crate::workload::{McpServer, Workload, await_providers};
 
 on_each_runtime!(
     events_are_shown_within_a_second,
-    collections_and_exceptions_are_shown_unless_others_are_asked_for,
+    shows_collections_and_exceptions_by_default,
     the_exit_code_is_that_of_the_program_that_was_started,
     a_process_that_is_killed_ends_the_events,
 );
@@ -50,7 +50,7 @@ impl Live {
         Self::start(&[&["-p", &pid, "--format", "jsonl"], arguments].concat())
     }
 
-    /// The same for the workload, with the events of what it does from now on.
+    /// The same for the workload, with its events from now on.
     fn of(workload: &Workload, arguments: &[&str]) -> Self {
         let live = Self::of_pid(workload.pid(), arguments);
         await_providers(workload.runtime());
@@ -141,7 +141,7 @@ fn events_are_shown_within_a_second(runtime: Runtime) {
     assert!(shortest < SECOND, "{shortest:?}");
     let (code, said) = live.interrupt();
     assert_eq!(code, 0, "{said}");
-    // Of all that the program emits nothing else is asked for.
+    // No other events of the program are requested.
     assert!(
         said.contains("Workload-Typed                          0xFFFFFFFFFFFFFFFF  Verbose(5)"),
         "{said}"
@@ -150,7 +150,7 @@ fn events_are_shown_within_a_second(runtime: Runtime) {
     assert!(said.contains(" 0 lost, in "), "{said}");
 }
 
-fn collections_and_exceptions_are_shown_unless_others_are_asked_for(runtime: Runtime) {
+fn shows_collections_and_exceptions_by_default(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let live = Live::of(&workload, &[]);
     workload.run("gc 2 1");
@@ -216,7 +216,7 @@ fn a_process_that_is_killed_ends_the_events(runtime: Runtime) {
     assert!(said.contains("the process has probably ended; everything received before was shown"), "{said}");
 }
 
-/// A reader that is gone is noticed although no event comes.
+/// A reader that has left is noticed even without events.
 #[test]
 fn a_closed_pipe_ends_the_session() {
     let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };

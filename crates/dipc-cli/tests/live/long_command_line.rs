@@ -1,4 +1,4 @@
-//! A process whose command line does not fit a message of its runtime.
+//! A process with a command line that does not fit into a message of its runtime.
 
 use serde_json::json;
 

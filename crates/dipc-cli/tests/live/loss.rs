@@ -22,7 +22,7 @@ const SENT: u64 = 300_000;
 const SHORT_LIVED: &str = "flood 50 20000";
 
 on_each_runtime!(
-    received_and_lost_are_what_was_sent,
+    received_and_lost_events_add_up_to_the_sent_ones,
     loss_can_be_made_a_failure,
     loss_of_ended_threads_is_a_lower_bound
 );
@@ -33,7 +33,7 @@ fn await_flush() {
     thread::sleep(Duration::from_millis(500));
 }
 
-fn received_and_lost_are_what_was_sent(runtime: Runtime) {
+fn received_and_lost_events_add_up_to_the_sent_ones(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let recording = workload.record(&["--providers", FLOOD, "--rundown", "false", "--buffersize", "1"]);
     workload.run(FLOODING);

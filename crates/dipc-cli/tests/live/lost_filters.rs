@@ -1,4 +1,4 @@
-//! Rules over requests, beside sessions of the same EventSource that end.
+//! Rules over requests, while sessions of the same EventSource end.
 
 use dipc_client::{Keywords, Level, ProviderConfig, SessionConfig, Target};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::monitor::{Monitor, await_that};
 use crate::web_server::WebServer;
 
-/// At the end of a session, the runtime tells its EventSources to stop, which takes away the filters of all.
+/// At the end of a session, the runtime stops its EventSources, which removes the filters of all sessions.
 #[test]
 fn a_request_rule_survives_the_end_of_other_sessions() {
     let Some(server) = WebServer::start() else { return };

@@ -156,7 +156,7 @@ fn check_fields(core: &str, address: &str) {
     assert_eq!(texts, [json!("one"), Value::Null, json!("three")]);
     let points = array("Points");
     assert_eq!(points["elements"].as_array().unwrap().len(), 2);
-    // Nothing of a program's texts reaches the terminal.
+    // None of a program's strings reach the terminal unescaped.
     let text = run(["dump", "analyze", core, "object", address]).with_code(0).text();
     assert!(text.contains(r#""some text \u001b[31m\n\u202e""#), "{text}");
     let held = "\n    [static var Shop.Program.everything: Shop.Everything]\n    Shop.Everything\n";

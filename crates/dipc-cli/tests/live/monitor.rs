@@ -17,7 +17,7 @@ use crate::workload::{Target, Workload};
 /// Longer than anything takes on a loaded machine of two slow cores.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A monitor with rules, whose routes are at a Unix socket.
+/// A monitor with rules, serving its routes at a Unix socket.
 pub(crate) struct Monitor {
     running: Running,
     folder: tempfile::TempDir,

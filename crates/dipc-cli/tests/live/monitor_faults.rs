@@ -186,7 +186,7 @@ fn an_artifact_waits_for_room_on_a_full_disk() {
     let small = place.path("small");
     fs::create_dir(&small).unwrap();
     place.configure(&small, &json!({}));
-    // The disk is that of the monitor's mount namespace, and gone with it.
+    // The disk is in the monitor's mount namespace, and disappears with it.
     let mut command = std::process::Command::new("unshare");
     let script = format!("mount -t tmpfs -o size=64k none {} && exec \"$@\"", small.display());
     let program = dipc([]).get_program().to_owned();
@@ -201,7 +201,7 @@ fn an_artifact_waits_for_room_on_a_full_disk() {
         let error = operation["error"]["message"].as_str().unwrap_or_default();
         operation["status"] == "Running" && error.contains("No space left")
     });
-    // What was written there is not in the way of others.
+    // Files written there do not interfere with others.
     let seen = Path::new("/proc")
         .join(running.pid().to_string())
         .join("root")
@@ -276,7 +276,7 @@ fn hostile_runtimes_do_not_disturb_the_others() {
             builder.connect(&place.port()).unwrap()
         })
         .collect();
-    // Something that is no runtime at all.
+    // Something that is not a runtime.
     let mut stranger = UnixStream::connect(place.path("port")).unwrap();
     stranger.write_all(&[0xff; 5000]).unwrap();
     let _runtime = place.connect(replayed().cookie(Uuid::from_u128(1000)));

@@ -157,7 +157,7 @@ fn a_collector_gets_the_spans_and_records_of_the_requests() {
         let status = get(path, number, number + 100);
         assert_eq!(status, if number % 2 == 0 { 404 } else { 406 });
     }
-    // What it has by then is sent at its end.
+    // Everything collected by then is sent at its end.
     get("/last", 0xdd, 0xdd);
     let deadline = Instant::now() + PATIENCE;
     while !has_span(0xdd) {
@@ -246,7 +246,7 @@ fn a_collector_gets_profiles_of_the_kernels_samples() {
     assert!((500_000_000..22_000_000_000).contains(&time), "{time}");
 }
 
-/// What was measured while nobody listens at the collector's address arrives when it is back.
+/// Measurements taken while the collector was away arrive when it is back.
 #[test]
 fn spans_wait_for_a_collector_that_is_away() {
     const REQUESTS: u8 = 30;

@@ -24,7 +24,7 @@ fn names_of(recording: &Path) -> PathBuf {
     recording.with_extension("names.nettrace")
 }
 
-/// Waits until the list beside a recording is whole.
+/// Waits until the list next to a recording is complete.
 fn await_names(recording: &Recording) {
     let names = names_of(&recording.file());
     let deadline = Instant::now() + PATIENCE;
@@ -44,7 +44,7 @@ fn await_method(recording: &Recording, name: &str) {
     }
 }
 
-/// The methods of a recording by their share of the time, and what was said of it.
+/// The methods of a recording by their share of the time, and the messages about it.
 fn top(file: &Path, code: i32) -> (Vec<(String, f64)>, Finished) {
     let report =
         run(["report", file.to_str().unwrap(), "topN", "-n", "100000", "--format", "json"]).with_code(code);
@@ -174,7 +174,7 @@ fn a_recording_of_a_killed_program_of_net10_has_names() {
 }
 
 #[test]
-fn no_names_are_taken_where_none_are_wanted() {
+fn takes_no_names_if_not_wanted() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let mut recording = workload.record(&["--no-names"]);
     workload.run("spin 500");

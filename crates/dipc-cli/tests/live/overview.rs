@@ -133,7 +133,7 @@ fn exhausted_memory_is_shown_with_its_holders() {
 
 /// createdump of 3.1 marks all threads with the signal.
 #[test]
-fn a_dump_that_does_not_say_which_thread_died_is_said_to_be_so() {
+fn reports_a_dump_without_the_thread_that_died() {
     let Some(overview) = Overview::of(Runtime::Net3_1, "crash/crash.dll", "unhandled", &[]) else { return };
     overview.assert_has(&[
         "\nSignal  : SIGABRT (which thread is not in the dump: it marks all)\n",

@@ -80,7 +80,7 @@ fn a_program_that_talks_is_never_held_up_and_heard_only_on_request() {
 }
 
 #[test]
-fn other_programs_at_the_port_are_let_go_or_recorded_too() {
+fn resumes_or_records_other_programs_at_the_port() {
     let Some(workload) = Runtime::NativeAot9.workload() else { return };
     let folder = tempfile::tempdir().unwrap();
     let script = "\"$0\" 'emit 10' quit; \"$0\" 'emit 20' quit; exit 5";
@@ -182,7 +182,7 @@ fn interrupts_leave_no_orphan_of_the_program() {
     }
 }
 
-/// A program whose recording cannot begin is not left waiting for ever to be resumed.
+/// A program is not left suspended if its recording cannot begin.
 #[test]
 fn a_program_that_cannot_be_recorded_is_ended() {
     let Some(workload) = Runtime::NativeAot9.workload() else { return };
@@ -245,7 +245,7 @@ fn arrivals_and_departures_at_a_port_are_lines() {
 }
 
 #[test]
-fn a_runtime_that_comes_to_our_port_is_recorded_and_one_that_listens_too() {
+fn records_connecting_and_listening_runtimes() {
     let folder = tempfile::tempdir().unwrap();
     let port = folder.path().join("port");
     let file = folder.path().join("out.nettrace");

@@ -90,7 +90,7 @@ fn a_program_is_profiled_to_its_end_and_its_code_is_kept() {
 }
 
 #[test]
-fn a_program_that_crashes_under_profile_is_said_to_have_crashed() {
+fn reports_a_crash_under_profile() {
     let Some(command) = Runtime::Net9_0.program("incidents/crash.dll") else { return };
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("run.html");

@@ -109,7 +109,7 @@ fn of_pyroscope(body: &[u8]) -> (Vec<(String, String)>, Vec<u8>) {
     (labels, fields(samples[0], 1)[0].to_vec())
 }
 
-/// The texts of a gzipped pprof profile: names of methods among them.
+/// The strings of a gzipped pprof profile: names of methods among them.
 fn texts(pprof: &[u8]) -> Vec<String> {
     let mut message = Vec::new();
     flate2::read::GzDecoder::new(pprof).read_to_end(&mut message).unwrap();
@@ -230,7 +230,7 @@ fn official_messages_have_the_same_samples_as_folded_stacks() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named() {
+fn names_a_missing_server() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.nettrace");
     std::fs::write(&file, recording("net10-sample.nettrace.xz")).unwrap();

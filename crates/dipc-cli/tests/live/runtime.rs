@@ -1,4 +1,4 @@
-//! The real runtimes that the tests run on, and what is done where one is missing.
+//! The real runtimes that the tests run on, and the treatment of missing ones.
 
 use std::fs;
 use std::io::{self, Write as _};

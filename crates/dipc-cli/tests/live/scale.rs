@@ -14,7 +14,7 @@ use dipc_client::{
 
 /// Simulated ones, all in one process.
 const RUNTIMES: usize = 1000;
-/// Real ones beside them.
+/// Real runtimes along with them.
 const REAL: usize = 3;
 const SESSIONS: usize = 100;
 /// The events after which each of them is stopped: those of two seconds.
@@ -85,7 +85,7 @@ fn a_thousand_runtimes_are_served_by_one_thread_and_answer_each() {
     let arrived = started.elapsed();
     let each = (status("VmRSS").saturating_sub(memory) << 10) / RUNTIMES as u64;
     assert!(each <= MEMORY, "{each} bytes a runtime");
-    // Tests that run beside this one have threads of their own: what is asked is that there is not one a
+    // Tests that run beside this one have threads of their own: the requirement is that there is not one per
     // runtime.
     assert!(status("Threads") < threads + RUNTIMES as u64 / 2);
 

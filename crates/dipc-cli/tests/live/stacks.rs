@@ -30,7 +30,7 @@ fn threads_have_names_states_and_frames(runtime: Runtime) {
     assert!(main["kernel_state"].is_string(), "{main}");
     let frames = main["stacks"][0]["frames"].as_array().unwrap();
     assert!(frames.iter().any(|frame| frame["csharp"] == "workload!Program.Main(string[])"), "{main}");
-    // Each of its threads stays in a method that is named for what it waits for.
+    // Each of its threads stays in a method named after its wait.
     let parked: Vec<_> = threads
         .iter()
         .filter(|thread| thread.to_string().contains("workload!Parked"))

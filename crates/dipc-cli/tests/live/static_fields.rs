@@ -98,7 +98,7 @@ fn check(target: &Target) {
             let ratio = fields.value("Numbers.Ratio", tid);
             assert_eq!(ratio, Some(json!(if tid == main { 100.25 } else { 200.25 })));
         }
-        // A type whose constructor has not ended.
+        // A type with a constructor that has not ended.
         let of_unfinished =
             [("Unfinished.number", json!(61)), ("Unfinished.text", json!("of an unfinished type"))];
         fields.assert(&of_unfinished, unfinished);
@@ -110,7 +110,7 @@ fn check(target: &Target) {
     let (of_core, of_copy) = (Fields::of(&[&core]), Fields::of(&[&copy]));
     assert_eq!(of_core.0.len(), of_copy.0.len());
     for (row, copied) in of_core.0.iter().zip(&of_copy.0) {
-        // The characters of texts and names are not in the copy.
+        // The characters of strings and names are not in the copy.
         let same = ["owner", "field", "tid"].iter().all(|name| row.get(name) == copied.get(name));
         assert!(same, "{row} {copied}");
         if row["value"].is_object() {

@@ -68,7 +68,7 @@ fn trace(arguments: &[&str]) -> Finished {
 }
 
 #[test]
-fn a_stopping_event_that_cannot_come_is_said() {
+fn reports_an_impossible_stopping_event() {
     let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
     let pid = workload.pid().to_string();
     let short = ["-p", &pid, "-o", "/dev/null", "--duration", "100ms", "--rundown:false"];
@@ -99,7 +99,7 @@ fn flags_take_values_after_a_colon() {
     // A runtime that waits sends nothing.
     trace.with_code(6);
     assert!(Path::new(&output).exists());
-    // It still waits, for nobody has resumed it.
+    // It still waits, because nothing has resumed it.
     let info = run(["info", "-p", &target.pid().to_string(), "--format:json"]).with_code(0).json();
     assert!(!info["command_line"].as_str().unwrap().contains("workload.dll"), "{info}");
 }

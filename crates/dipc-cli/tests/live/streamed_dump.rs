@@ -94,7 +94,7 @@ fn limits_of_a_streamed_core_cost_the_heap_first() {
         assert_eq!(stacks(&core), expected, "{kind} {size}");
         let overview = run(["dump", "analyze", &core]).with_code(0).text();
         assert!(overview.contains("\nLeft out: "), "{overview}");
-        // The heap is what is missing, and the reason is said.
+        // The heap is missing, and the reason is reported.
         run(["dump", "analyze", &core, "heap"]).with_code(6).assert_error_names(&["--max-size"]);
     }
     let limited = ["dump", "-p", &pid, "--stream", "--pause", "1us", "-o", &core];
@@ -130,7 +130,7 @@ fn a_process_runs_on_if_dipc_is_killed_while_it_copies() {
     assert_ne!(state(pid), 't');
 }
 
-/// Reads the bundle of a crash: the overview and the core dump beside the one snapshot.
+/// Reads the bundle of a crash: the overview and the core dump next to the one snapshot.
 fn check_bundle(folder: &Path, has_report: bool) {
     let names: Vec<String> = fs::read_dir(folder)
         .unwrap()
@@ -166,7 +166,7 @@ fn a_crashed_single_file_leaves_its_core_next_to_the_snapshot() {
     check_bundle(crash_of_a_started_program(&program).path(), false);
 }
 
-/// Starts a program by dipc, which crashes, and returns the folder of what it leaves.
+/// Starts a crashing program by dipc, and returns the folder with the resulting files.
 fn crash_of_a_started_program(program: &Command) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let input = tempfile::NamedTempFile::new().unwrap();
@@ -206,7 +206,7 @@ fn a_crashed_running_program_of_net_10_leaves_its_core_next_to_the_snapshot() {
     check_bundle(output.path(), false);
 }
 
-/// Records a process until `crash` has ended it. The core dump is that of dipc, which traces the process.
+/// Records a process until `crash` has ended it. The core dump is written by dipc, which traces the process.
 pub(crate) fn trace_a_crash(pid: u32, output: &Path, crash: impl FnOnce()) -> Finished {
     let pid = pid.to_string();
     let arguments = ["trace", "-p", &pid, "--keep", "30s,64MB", "--dump-on", "crash", "-o"];
@@ -234,7 +234,7 @@ fn a_crashed_running_program_leaves_its_core_next_to_the_snapshot(runtime: Runti
 
 /// A kill is not a crash, and no exception is missing.
 #[test]
-fn a_process_that_was_killed_is_said_to_be_killed() {
+fn reports_a_killed_process() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let folder = tempfile::tempdir().unwrap();
     let traced = trace_a_crash(workload.pid(), &folder.path().join("out.nettrace"), || workload.kill());

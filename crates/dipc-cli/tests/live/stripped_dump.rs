@@ -8,7 +8,7 @@ use crate::program::run;
 use crate::runtime::{Runtime, mcp_server};
 use crate::workload::{McpServer, Target};
 
-/// The views whose output does not change.
+/// The views with unchanged output.
 const VIEWS: [&[&str]; 7] =
     [&["threads"], &["stacks", "--native"], &["exceptions"], &["locks"], &["async"], &["modules"], &["heap"]];
 
@@ -46,7 +46,7 @@ fn assert_same_views(core: &str, copy: &str) {
     }
 }
 
-/// The texts that a file has, in UTF-8 or UTF-16.
+/// The strings in a file, in UTF-8 or UTF-16.
 fn found<'t>(bytes: &[u8], texts: &[&'t str]) -> Vec<&'t str> {
     let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let forms: Vec<(Vec<u8>, &str)> =

@@ -151,7 +151,7 @@ fn reports_call_no_thread_working_for_longer_than_the_kernel_ran_it(runtime: Run
     );
     let account = file.with_extension("threads.nettrace");
     let events = run(["events", account.to_str().unwrap(), "--format", "jsonl"]).with_code(0).text();
-    // 3.1 does not tell the kernel the names of threads.
+    // 3.1 does not set the names of threads in the kernel.
     assert!(events.contains("parked-lock") || runtime == Runtime::Net3_1, "{events}");
     assert!(events.contains(r#""WaitChannel":"futex"#), "{events}");
     // These names are those of threads in everything that is made of the recording.
@@ -173,7 +173,7 @@ fn reports_call_no_thread_working_for_longer_than_the_kernel_ran_it(runtime: Run
     let edited = file.with_file_name("edited.nettrace");
     run(["edit", file.to_str().unwrap(), "-o", edited.to_str().unwrap(), "--from", "100ms"]).with_code(0);
     assert!(edited.with_extension("threads.nettrace").is_file());
-    // Without it the reports say what they do not know: the samples of 9.0 tell nothing.
+    // Without it the reports state what is unknown: the samples of 9.0 tell nothing.
     fs::remove_file(&account).unwrap();
     let report = run(["report", file.to_str().unwrap(), "topN", "--format", "json"]).with_code(0).json();
     let overview = run(["report", file.to_str().unwrap()]).with_code(0).text();
@@ -282,7 +282,7 @@ fn a_server_of_net10_that_waits_does_not_work() {
 }
 
 #[test]
-fn a_recording_on_standard_output_has_no_account_and_says_so() {
+fn reports_missing_thread_times_on_standard_output() {
     let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
     let pid = workload.pid().to_string();
     let running = Running::start(dipc(["trace", "-p", &pid, "-o", "-", "--duration", "200ms"]));

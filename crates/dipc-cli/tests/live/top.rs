@@ -1,4 +1,4 @@
-//! `dipc top`: what a process does, as it happens.
+//! `dipc top`: the activity of a process, live.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Lines};
@@ -81,7 +81,7 @@ fn methods_threads_and_counters_are_shown(runtime: Runtime) {
     let mut top = Top::start(workload.pid(), &["--sampler", "runtime"]);
     top.interval();
     workload.send("spin 600000");
-    // All of an interval, but for what the runtime itself does meanwhile.
+    // All of an interval, except for the runtime's own work.
     let spinning = top
         .until(|interval| hot(interval).is_some_and(|row| row["inclusive_percent"].as_f64().unwrap() > 50.0));
     let row = hot(&spinning).unwrap();
@@ -103,7 +103,7 @@ fn collections_exceptions_and_types_are_shown(runtime: Runtime) {
         workload.run(command);
     }
     let (mut thrown, mut collected, mut bytes) = (0, 0, 0);
-    // Everything that happened comes, none of it twice.
+    // Everything that happened is reported exactly once.
     while thrown < 20 || collected < 3 || bytes < 40_000_000 {
         let interval = top.interval();
         let exceptions = rows(&interval, "exceptions").iter();
@@ -156,7 +156,7 @@ fn the_kernel_samples_unless_it_may_not(runtime: Runtime) {
             .find(|row| row["tid"] == workload.pid())
             .map_or(0, |row| row["working_ns"].as_u64().unwrap())
     };
-    // All of the thread's time, but for what the runtime itself does meanwhile.
+    // All of the thread's time, except for the runtime's own work.
     let in_hot = |interval: &Value| hot(interval).map_or(0, |row| row["inclusive_ns"].as_u64().unwrap());
     let has_names = runtime != Runtime::NativeAot9;
     let mut top = Top::start(workload.pid(), &[]);

@@ -8,9 +8,9 @@ use crate::workload::Workload;
 
 const ROUNDS: usize = 300;
 
-on_each_runtime!(fields_are_what_was_sent);
+on_each_runtime!(fields_match_the_sent_ones);
 
-fn fields_are_what_was_sent(runtime: Runtime) {
+fn fields_match_the_sent_ones(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let recording = workload.record(&["--providers", WORKLOAD, "--rundown", "false"]);
     workload.run(&format!("emit {ROUNDS}"));

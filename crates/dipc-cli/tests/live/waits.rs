@@ -24,7 +24,7 @@ fn until<T>(mut ask: impl FnMut() -> Result<T, String>) -> T {
     }
 }
 
-/// The threads of deadlocks, each with what it waits for.
+/// The threads of deadlocks, each with the object of its wait.
 fn deadlocks(cycles: &Value) -> BTreeSet<String> {
     let rows = cycles.as_array().unwrap().iter().flat_map(|cycle| cycle.as_array().unwrap());
     let text =

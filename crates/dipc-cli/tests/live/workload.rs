@@ -1,4 +1,4 @@
-//! A running .NET program that does what it is told (`testdata/workload/Program.cs`).
+//! A running .NET program that executes commands (`testdata/workload/Program.cs`).
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -150,7 +150,7 @@ impl Target {
         }
     }
 
-    /// Its state and exit status by the kernel, and what it has written to standard error.
+    /// Its state and exit status in the kernel, and its standard error.
     pub(crate) fn state(&self) -> String {
         let stat = std::fs::read(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
         let stat = Stat::parse(&stat);
@@ -259,7 +259,7 @@ impl Workload {
         self.runtime
     }
 
-    /// Starts `dipc trace` of it, and waits until what it does now is recorded.
+    /// Starts `dipc trace` of it, and waits until its events are recorded.
     pub(crate) fn record(&self, arguments: &[&str]) -> Recording {
         let recording = Recording::start(self.pid(), arguments);
         await_providers(self.runtime);

@@ -50,8 +50,8 @@ enum Difference {
 /// Events of a recording of which a profile is made.
 const FEW: u64 = 50;
 
-/// What the library says of a recording: its events in the order of time, and the number of lost ones; `None`
-/// if it throws.
+/// The library's view of a recording: its events in time order, and the number of lost ones; `None` if it
+/// throws.
 type Dump = Option<(Vec<Value>, i64)>;
 
 #[test]
@@ -175,7 +175,7 @@ fn check(clients: &Clients, recording: &Path) -> (String, String) {
     let profile_of = |path: &Path| if events >= FEW { clients.speedscope(path) } else { None };
     let profile = profile_of(&whole);
     let _ = write!(table, "| {name} | {version} | {events} | {} |", stat["lost"]);
-    // What was written, and how it compares: several ways write the same.
+    // The written recording, and how it compares: several ways write the same.
     let mut results: Vec<(Vec<u8>, Result<String, String>)> = Vec::new();
     for (heading, arguments) in WAYS {
         let times = arguments.iter().filter(|it| **it == "IN").count();
@@ -228,7 +228,7 @@ fn dipc(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// What is to be found in a recording that was written.
+/// The expected content of a written recording.
 struct Expectation<'a> {
     /// What the library says of the recording itself.
     dump: Option<&'a (Vec<Value>, i64)>,
@@ -248,7 +248,7 @@ fn dump(clients: &Clients, recording: &Path) -> Dump {
     Some((events, lost))
 }
 
-/// Compares the events of a recording with those that the library finds in what was written.
+/// Compares the events of a recording with the events that the library finds in the written one.
 fn compare(expectation: &Expectation<'_>, found: Dump) -> Result<String, String> {
     let Some((mut found, found_lost)) = found else { return Err("the library throws".to_owned()) };
     let said = expectation.lost * i64::try_from(expectation.times).unwrap();
@@ -305,7 +305,7 @@ fn key(event: &Value) -> String {
 /// The provider whose events have numbers of mapped files.
 const MACHINE: &str = "Universal.System";
 
-/// Compares the profiles that dotnet-trace makes of a recording and of what was written.
+/// Compares the profiles that dotnet-trace makes of a recording and of the written one.
 fn compare_profiles(
     events: String,
     expected: Option<&Value>,

@@ -164,7 +164,7 @@ fn untar(archive: &[u8], folder: &Path, name: &str) {
         .unwrap();
     tar.stdin.take().unwrap().write_all(archive).unwrap();
     assert!(tar.wait().unwrap().success());
-    // If it fails, somebody else was first.
+    // If it fails, another thread was first.
     let _ = fs::rename(aside.path().join(name), folder.join(name));
     assert!(folder.join(name).exists());
 }

@@ -1,4 +1,4 @@
-//! Microsoft's clients against `dipc sim`, and what they say of a real runtime and of a simulated one.
+//! Microsoft's clients against `dipc sim`: their results for a real runtime and for a simulated one.
 //!
 //! They are where `$DIPC_SHARED` names the folder that has them packed, and need a .NET 9 as
 //! `cargo xtask runtimes` sets it up. Without either these tests say that they are not run; `dipc-sim`'s own

@@ -57,7 +57,7 @@ impl Real {
         Some(real)
     }
 
-    /// Returns true if somebody listens on it, which comes after its file.
+    /// Returns true if a process listens on it, which happens after its file appears.
     fn has_socket(&self) -> bool {
         let files = fs::read_dir(self.folder()).unwrap().map(|entry| entry.unwrap().path());
         let is_socket = |path: &PathBuf| path.to_string_lossy().contains("dotnet-diagnostic-");

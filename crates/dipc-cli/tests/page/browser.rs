@@ -30,7 +30,7 @@ const FLAGS: [&str; 9] = [
 /// The time limit for opening a page and all that is done there.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Whether it was said that there is no browser.
+/// True once the missing browser was reported.
 static SAID: OnceLock<()> = OnceLock::new();
 
 /// Browsers run one at a time: each takes several processes.
@@ -56,8 +56,7 @@ impl Browser {
         found.map(Self)
     }
 
-    /// Opens a page, does what a script says, and returns what it returns. `pause()` waits until the browser
-    /// has drawn.
+    /// Opens a page, runs a script, and returns its result. `pause()` waits until the browser has drawn.
     pub(crate) fn drive(&self, page: &Path, script: &str) -> Value {
         let driven = driven(page, script);
         let dumped = self.dump(&driven, page.parent().expect("a folder"));
@@ -149,8 +148,8 @@ pub(crate) struct Tab {
 }
 
 impl Tab {
-    /// Does what a script says once the page is ready, and returns what it returns. `wait(condition)` waits
-    /// until a condition holds.
+    /// Runs a script once the page is ready, and returns its result. `wait(condition)` waits until a
+    /// condition holds.
     pub(crate) fn run(&mut self, script: &str) -> Value {
         let expression = format!(
             "(async () => {{
@@ -232,7 +231,7 @@ fn returned(json: &str) -> Value {
     seen["result"].take()
 }
 
-/// A browser that is told what to do by the DevTools protocol: objects of JSON, each with a NUL after it.
+/// A browser controlled by the DevTools protocol: objects of JSON, each with a NUL after it.
 struct Connection {
     child: Child,
     answers: Receiver<Vec<u8>>,

@@ -24,7 +24,7 @@ fn find() -> Option<(Browser, PathBuf)> {
     Some((Browser::find()?, page.into()))
 }
 
-/// Drops files onto the page, one set after the other, and returns what it shows after each.
+/// Drops files onto the page, one set after another, and returns the page's state after each.
 fn drop_files(browser: &Browser, page: &Path, folder: &TempDir, sets: &[&[(&str, Vec<u8>)]]) -> Vec<Value> {
     let files: Vec<Vec<Value>> = sets
         .iter()
@@ -77,7 +77,7 @@ fn converted(folder: &TempDir, name: &str) -> String {
     fs::read_to_string(folder.path().join("converted.html")).expect("a page")
 }
 
-/// Returns true if two pages are the same but for the compression of their data, which depends on the
+/// Returns true if two pages are the same except for the compression of their data, which depends on the
 /// features of a build.
 fn are_same(made: &Value, expected: &str) -> bool {
     let made = made.as_str().expect("a text");
@@ -120,7 +120,7 @@ fn a_dropped_recording_has_the_page_of_convert() {
     }
 }
 
-/// The account of threads beside a recording changes what the page shows: it is used if it is dropped, too.
+/// The accounting of threads next to a recording changes the page: it is used if it is dropped, too.
 #[test]
 fn companion_files_of_a_recording_are_used() {
     let Some((browser, page)) = find() else { return };
@@ -138,7 +138,8 @@ fn companion_files_of_a_recording_are_used() {
     assert!(are_same(&seen[1]["page"], &alone), "another page without it");
 }
 
-/// What is whole of a damaged file is shown, and the page says what is missing; other files have a sentence.
+/// The intact parts of a damaged file are shown, and the page says what is missing; other files have a
+/// sentence.
 #[test]
 fn damaged_and_foreign_files_are_explained() {
     let Some((browser, page)) = find() else { return };

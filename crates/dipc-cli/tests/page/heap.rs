@@ -1,4 +1,4 @@
-//! The page of a heap: what it shows is what the reports say.
+//! The page of a heap: it agrees with the reports.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -28,7 +28,7 @@ fn open() -> Option<(TempDir, PathBuf, Browser)> {
     Some((folder, page, browser))
 }
 
-/// What a test reads of google/pprof's `profile.proto`.
+/// The parts of google/pprof's `profile.proto` that a test reads.
 #[derive(prost::Message)]
 struct PprofProfile {
     #[prost(message, repeated, tag = "2")]
@@ -160,7 +160,7 @@ fn no_name_of_a_type_is_markup() {
 }
 
 #[test]
-fn names_of_types_forge_no_line_of_a_text() {
+fn type_names_cannot_forge_lines() {
     let folder = tempfile::tempdir().unwrap();
     let dump = Dump::begun()
         .types(&[(1, 9, 0, "A\u{1b}]0;title\u{7}\n  9  Forged\u{202e}B", &[])])

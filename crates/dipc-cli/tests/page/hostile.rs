@@ -33,7 +33,7 @@ fn with_half_pairs(payload: &mut [u8]) {
     }
 }
 
-/// Replaces a name in a file by another one of its length.
+/// Replaces a name in a file with another name of the same length.
 fn replace(bytes: &mut [u8], name: &str, by: &[u8]) {
     assert!(by.len() <= name.len());
     let starts: Vec<_> =
@@ -103,7 +103,7 @@ fn no_page_has_markup_of_names() {
 }
 
 #[test]
-fn no_name_is_markup_or_turns_text_around() {
+fn names_are_neither_markup_nor_bidi_controls() {
     let Some(browser) = Browser::find() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("app.nettrace"), recording()).expect("a file");

@@ -1,5 +1,5 @@
-//! The page that `dipc convert -f html` writes, in a real browser: what it shows of a part of a recording is
-//! what the reports say.
+//! The page that `dipc convert -f html` writes, in a real browser: its view of a part of a recording agrees
+//! with the reports.
 //!
 //! A script that is put at the page's end does what a person does, by events of the DOM, and leaves what it
 //! sees in the document. Without Chromium these tests say that they were not run; with
@@ -92,7 +92,7 @@ fn methods(folder: &Path, options: &[&str]) -> Value {
 
 fn column(report: &Value, name: &str) -> Vec<f64> {
     let rows = report["rows"].as_array().unwrap().iter();
-    // What is less than a microsecond on each thread is not on the page.
+    // Times below a microsecond on each thread are not on the page.
     rows.filter(|row| row["inclusive"] != 0).map(|row| micros(&row[name])).collect()
 }
 
@@ -266,7 +266,7 @@ fn wider_bins_have_the_requests_of_all_touched_bins() {
     assert_eq!((&exact["note"], &seen["whole"]["note"]), (&"".into(), &"".into()));
 }
 
-/// What is copied of a table, by the titles of its columns.
+/// The copied rows of a table, by the titles of its columns.
 fn copied(text: &Value, title: &str) -> Vec<String> {
     let mut lines = text.as_str().unwrap().lines().map(|line| line.split('\t'));
     let titles = lines.next().unwrap().collect::<Vec<_>>();

@@ -59,7 +59,7 @@ fn bars_add_up_to_the_parts_of_the_report() {
     assert!(found > 20 && paused > 3, "{found} requests, {paused} with pauses");
 }
 
-/// What threads did is what the report says, and is drawn within their time.
+/// The work of threads agrees with the report, and is drawn within their time.
 #[test]
 fn the_time_on_threads_is_split_as_in_the_report() {
     let Some((folder, page, browser)) = open(WEB, &[]) else { return };

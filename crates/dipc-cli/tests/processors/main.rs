@@ -11,7 +11,7 @@ const THREADS: u64 = 40;
 const ROUNDS: u64 = 30;
 const EVENTS: u64 = 60;
 
-/// A recording of many threads, whose blocks overlap in time, with stacks that change between sequence
+/// A recording of many threads with blocks that overlap in time, and stacks that change between sequence
 /// points.
 fn of_many_threads() -> Vec<u8> {
     let mut trace = v4::Trace::new(&TraceHeader::default());
@@ -89,7 +89,7 @@ fn recordings() -> (TempDir, Vec<&'static str>) {
     (folder, real.into_iter().chain(["many", "cut", "damaged"]).collect())
 }
 
-/// The exit code, and what is printed on both streams, with so many threads.
+/// The exit code and the output on both streams with this many threads.
 fn run(folder: &TempDir, threads: &str, arguments: &str) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
     command.current_dir(folder.path()).env("DIPC_THREADS", threads);
@@ -98,7 +98,7 @@ fn run(folder: &TempDir, threads: &str, arguments: &str) -> (Option<i32>, String
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// Compares what a command prints about each recording. `FILE` is the recording. Returns the lines of all.
+/// Compares the output of a command for each recording. `FILE` is the recording. Returns the lines of all.
 fn compare(arguments: &str) -> usize {
     let (folder, names) = recordings();
     let mut lines = 0;

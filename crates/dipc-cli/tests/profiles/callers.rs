@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{dipc, json, printed, recording};
 
-/// Returns what a report prints of a recording on standard input.
+/// Returns the output of a report for a recording on standard input.
 fn piped(file: &Path, report: &[&str]) -> Vec<u8> {
     let output = Command::new(env!("CARGO_BIN_EXE_dipc"))
         .args([&["report", "-"], report].concat())
@@ -50,7 +50,7 @@ fn callers_of_a_part_are_named() {
 }
 
 #[test]
-fn addresses_of_locks_come_with_the_way_to_their_type() {
+fn explains_addresses_of_locks() {
     let (folder, file) = recording("net10-all.nettrace");
     let text = printed(folder.path(), &["report", file.to_str().unwrap(), "contention"]);
     assert_eq!(

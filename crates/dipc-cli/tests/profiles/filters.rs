@@ -89,7 +89,7 @@ fn unmatched_filters_list_the_available_values() {
             assert!(said[1].starts_with(help) && said.len() == 2, "{filters:?}: {said:?}");
         }
     }
-    // What matches nothing is told although something else matches, unless there was no need to read on.
+    // Filters without a match are reported even if others match, unless there was no need to read on.
     let (lines, said) = events(folder.path(), file, &["--event", "GC/Start", "--event", "nosuch"]);
     assert!(!lines.is_empty() && said.contains("--event nosuch: the recording has no event"), "{said}");
     let (_, said) = events(folder.path(), file, &["--event", "GC/Start", "--event", "nosuch", "--head", "1"]);
@@ -158,7 +158,7 @@ fn reports_of_a_part_are_of_its_time() {
     }
 }
 
-/// Methods are listed at the end of a recording, behind the part.
+/// Methods are listed at the end of a recording, after the part.
 #[test]
 fn the_slowest_requests_of_a_part_have_names() {
     let (folder, file) = recording_in("reference", "net9-web.nettrace");
@@ -168,7 +168,7 @@ fn the_slowest_requests_of_a_part_have_names() {
 }
 
 #[test]
-fn converted_events_are_of_the_processes_that_are_asked_for() {
+fn converts_events_of_the_requested_processes() {
     let (folder, file) = recording("v6-record-trace.nettrace");
     let file = file.to_str().unwrap();
     let listed = printed(folder.path(), &["events", file, "--format", "jsonl", "--pid", "15801"]);

@@ -38,7 +38,7 @@ fn dipc(folder: &Path, arguments: &[&str]) -> Output {
         .expect("the program runs")
 }
 
-/// What the program prints, once it has said that all is well.
+/// The program's output; it must succeed.
 fn printed(folder: &Path, arguments: &[&str]) -> String {
     let output = dipc(folder, arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -83,7 +83,7 @@ fn topn_as_scripts_read_it() {
             assert!((row[share].as_f64().unwrap() - share_of_total).abs() < 1e-9, "{row}");
         }
     }
-    // Pseudo frames are no rows, however few are asked for.
+    // Pseudo frames are not rows, however few rows are requested.
     let pseudo = |row: &Value| {
         let frame = row["frame"].as_str().unwrap();
         ["ROOT", "(Non-Activities)", "Threads"].contains(&frame) || frame.starts_with("Process")
@@ -280,7 +280,7 @@ fn a_cut_recording_gives_its_whole_blocks() {
 
 /// .NET 9 marks no sample; these are of a thread that waits.
 #[test]
-fn samples_that_are_not_of_managed_code_are_said_to_be_there() {
+fn mentions_samples_outside_managed_code() {
     let (folder, file) = recording("net10-sample.nettrace");
     let file = file.to_str().unwrap();
     let output = dipc(folder.path(), &["report", file, "topN", "--by", "cpu", "--tid", "11048"]);

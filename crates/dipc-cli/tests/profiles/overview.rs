@@ -14,7 +14,7 @@ fn missing(overview: &Value) -> Vec<&str> {
     overview["missing"].as_array().unwrap().iter().map(|part| part["report"].as_str().unwrap()).collect()
 }
 
-/// The figures are those that the goldens of the reports have.
+/// The figures are the same as in the goldens of the reports.
 #[test]
 fn the_overview_has_findings_and_missing_data() {
     let (folder, file) = recording("net10-gcverbose.nettrace");
@@ -84,7 +84,7 @@ fn methods_that_also_wait_in_callees_are_kept() {
 }
 
 #[test]
-fn a_recording_without_names_says_so_first() {
+fn reports_missing_names_first() {
     let (folder, file) = recording("net9-background.nettrace");
     let overview = json(folder.path(), &["report", file.to_str().unwrap(), "--format", "json"]);
     let problems: Vec<_> = overview["findings"]
@@ -98,7 +98,7 @@ fn a_recording_without_names_says_so_first() {
 }
 
 #[test]
-fn its_format_is_not_that_of_a_report() {
+fn format_of_the_overview_differs_from_a_reports() {
     let (folder, file) = recording("net10-gcverbose.nettrace");
     let output = dipc(folder.path(), &["report", file.to_str().unwrap(), "--format", "json", "gc"]);
     assert_eq!(output.status.code(), Some(2));

@@ -20,7 +20,7 @@ fn collections() -> Vec<u8> {
 }
 
 #[test]
-fn shares_are_of_the_range_that_was_asked_for() {
+fn shares_are_of_the_requested_range() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("x.nettrace"), collections()).unwrap();
     for (range, duration, share) in [
@@ -75,7 +75,7 @@ fn a_recording_without_a_process_is_not_one_of_a_machine() {
 }
 
 #[test]
-fn time_off_the_processors_in_a_part_is_that_of_the_whole_between_the_same_times() {
+fn time_off_the_processors_is_the_same_in_part_and_whole() {
     let (folder, file) = recording("net9-kernel.nettrace");
     let file = file.to_str().unwrap();
     let topn = |file: &str, by: &str, range: &[&str]| {

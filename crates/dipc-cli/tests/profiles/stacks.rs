@@ -13,7 +13,7 @@ fn parked() -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn the_text_is_dotnet_stacks_on_the_same_stream() {
+fn output_matches_dotnet_stack_on_the_same_stream() {
     let (folder, file) = parked();
     let tools = std::fs::read_to_string(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/stacks/net10-parked.txt"),
@@ -113,7 +113,7 @@ fn waits(samples: &[(u64, u32)]) -> Vec<u8> {
 }
 
 #[test]
-fn a_thread_that_waits_for_two_locks_is_one_that_waits() {
+fn counts_a_thread_that_waits_for_two_locks_once() {
     let folder = tempfile::tempdir().unwrap();
     // The last sample of a thread has no time.
     for (samples, hint) in [

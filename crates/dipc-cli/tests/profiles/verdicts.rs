@@ -1,4 +1,4 @@
-//! What the overview calls a problem, and the commands that it names.
+//! The problems of the overview, and the commands that it recommends.
 
 use std::path::Path;
 use std::process::Command;

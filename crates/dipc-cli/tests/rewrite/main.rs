@@ -41,7 +41,7 @@ fn dipc_with_input(folder: &TempDir, arguments: &str) -> Output {
         .expect("the program runs")
 }
 
-/// What the program prints, once it has ended with this code.
+/// The program's output; it must end with this code.
 fn printed(folder: &TempDir, arguments: &str, code: i32) -> String {
     let output = dipc(folder, arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -285,7 +285,7 @@ fn parts_are_whole_recordings_and_make_the_whole_again() {
 }
 
 #[test]
-fn texts_are_replaced_by_as_many_letters() {
+fn replaces_strings_with_as_many_letters() {
     let folder = folder_with("net9-everything.nettrace");
     let output = dipc(
         &folder,
@@ -318,7 +318,7 @@ fn texts_are_replaced_by_as_many_letters() {
 
 /// V6 has texts as arrays of UTF-8 code units, too, which `events` shows as texts.
 #[test]
-fn texts_of_code_units_are_replaced() {
+fn replaces_strings_of_code_units() {
     let folder = tempfile::tempdir().expect("a folder");
     let unit = |unit: Type| Box::new(unit);
     let texts = [Type::Array(unit(Type::Utf8CodeUnit)), Type::DataLoc(unit(Type::Utf8CodeUnit))];
@@ -355,7 +355,7 @@ fn texts_of_code_units_are_replaced() {
 }
 
 #[test]
-fn losses_stay_and_events_that_are_left_out_are_none() {
+fn left_out_events_are_not_losses() {
     let folder = folder_with("net10-tinybuf.nettrace");
     let whole = stat(&folder, "in.nettrace");
     assert!(whole["lost"].as_u64() > Some(1000));
@@ -399,7 +399,7 @@ fn requests(folder: &TempDir, file: &str, options: &str) -> (Vec<Value>, Value) 
     for row in rows.iter_mut() {
         row["per_second"] = Value::Null;
         row["parts"] = Value::Null;
-        // That lock waits were recorded is known by those of other requests.
+        // Lock waits of other requests show that they were recorded.
         row["thread_parts"] = Value::Null;
     }
     let slowest = &report["slowest"][0];
@@ -479,7 +479,7 @@ fn a_cut_recording_becomes_whole() {
 }
 
 #[test]
-fn names_come_from_another_recording() {
+fn takes_names_from_another_recording() {
     let folder = folder_with("net10-sample.nettrace");
     let whole = folder.path().join("whole.nettrace");
     std::fs::rename(folder.path().join("in.nettrace"), &whole).expect("a file");
@@ -496,7 +496,7 @@ fn names_come_from_another_recording() {
     assert!(resolved("out.nettrace") > resolved("bare.nettrace") + 1000);
 }
 
-/// What `dipc trace` leaves beside the recording of a process that died.
+/// The file that `dipc trace` leaves next to the recording of a process that died.
 #[test]
 fn repair_adds_companion_names_and_other_commands_report_them() {
     let folder = folder_with("net10-sample.nettrace");

@@ -94,7 +94,7 @@ fn a_name_that_the_user_gave_is_that_file() {
     assert!(at("link").is_symlink() && at("dangling").is_symlink());
     assert_eq!(fs::metadata(at("file")).unwrap().mode() & 0o7777, 0o604);
 
-    // A file that is standard output goes on being it.
+    // A file that is standard output remains standard output.
     let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
     command.args(["convert", "in.nettrace", "-f", "folded", "-o", "/dev/stdout"]).current_dir(folder.path());
     let output = fs::File::create(at("output")).unwrap();

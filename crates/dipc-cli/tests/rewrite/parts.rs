@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::{dipc, dipc_with_input, folder_with, printed, stat};
 
-/// Runs the program with arguments that have blanks: its exit code, and what it printed and said.
+/// Runs the program with arguments that have blanks: its exit code, standard output and standard error.
 fn run(folder: &TempDir, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_dipc"))
         .current_dir(folder.path())
@@ -317,7 +317,7 @@ fn an_edit_reports_kept_and_replaced_events_as_json() {
 
 /// By a hash equal texts stay equal in one run, and are others in the next; an x says nothing but the length.
 #[test]
-fn texts_are_replaced_by_a_hash_or_by_the_same_letter() {
+fn replaces_strings_with_a_hash_or_the_same_letter() {
     let folder = folder_with_orders();
     let customers = |arguments: &str| -> Vec<String> {
         printed(

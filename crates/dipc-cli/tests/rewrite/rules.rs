@@ -17,7 +17,7 @@ fn folder() -> TempDir {
 }
 
 #[test]
-fn the_table_of_rules_is_that_of_the_program_of_its_own() {
+fn shows_the_table_of_rules_like_the_monitor() {
     let folder = folder();
     let text = printed(&folder, "rules test in.nettrace rules.json --format json -n 1000", 0);
     let result: Value = serde_json::from_str(&text).expect("an object");
@@ -43,7 +43,7 @@ fn the_table_of_rules_is_that_of_the_program_of_its_own() {
 }
 
 #[test]
-fn exit_codes_say_whether_a_rule_fires() {
+fn exit_codes_show_if_a_rule_fires() {
     let folder = folder();
     let quiet = printed(&folder, "rules test in.nettrace rules.json --rule cpu-never --rule heap-never", 1);
     assert!(quiet.contains("\n0 of 2 rules fire in 26.080 s\n"), "{quiet}");

@@ -20,7 +20,7 @@ fn unpacked(folder: &TempDir, recording: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// Collects what a simulated runtime replays, in this format.
+/// Collects the replay of a simulated runtime in this format.
 fn collected(recording: &str, format: &str) -> String {
     let folder = TempDir::new().unwrap();
     let replayed = unpacked(&folder, recording);
@@ -51,12 +51,12 @@ fn a_mistyped_counter_lists_the_received_counters() {
     }
 }
 
-/// A runtime that stops counters without a word is asked for them again.
+/// Counters that a runtime silently stops are requested again.
 #[test]
 fn silent_counters_are_requested_again() {
     let folder = TempDir::new().unwrap();
     let recording = unpacked(&folder, "net10-csv.nettrace.xz");
-    // All of it comes at once, and nothing afterwards.
+    // Everything arrives at once, and nothing afterwards.
     let sim = Sim::start(1, &["--replay", &recording, "--speed", "max"]);
     let arguments = ["counters", "monitor", "--refresh-interval", "0.1", "--endpoint", sim.endpoint()];
     let mut child = dipc(&arguments).spawn().unwrap();
@@ -69,7 +69,7 @@ fn silent_counters_are_requested_again() {
     assert!(silent.ends_with("s, while the session runs: asking for them again"), "{silent}");
 }
 
-/// Connections that ask for nothing make room for those that do.
+/// Idle connections make room for requests.
 #[test]
 fn silent_connections_do_not_delay_a_scrape() {
     use std::io::{Read as _, Write as _};
@@ -99,7 +99,7 @@ fn silent_connections_do_not_delay_a_scrape() {
 }
 
 #[test]
-fn csv_is_that_of_the_tool_from_end_to_end() {
+fn csv_matches_the_tool_from_end_to_end() {
     let expected = fs::read_to_string(testdata("net10-csv.csv")).unwrap();
     assert_eq!(collected("net10-csv.nettrace.xz", "csv"), expected);
 }
@@ -107,7 +107,7 @@ fn csv_is_that_of_the_tool_from_end_to_end() {
 /// The tool writes when it received a value, which a replay does not repeat, and the name of the process,
 /// which the stream lacks.
 #[test]
-fn json_is_that_of_the_tool_from_end_to_end() {
+fn json_matches_the_tool_from_end_to_end() {
     let expected = fs::read_to_string(testdata("net10-json.json")).unwrap();
     let without_times = |json: &str| -> Vec<String> {
         let (_, events) = json.split_once("\"Events\": ").unwrap();

@@ -7,8 +7,8 @@ use super::{Sim, dipc, files};
 
 const PROVIDERS: &str = "Dipc-Simulated:FFFFFFFFFFFFFFFF:5";
 
-/// Records a simulated runtime into a ring; the names of the files are below `folder`. What it says, and its
-/// exit code.
+/// Records a simulated runtime into a ring; the names of the files are below `folder`. Its messages and exit
+/// code.
 fn keep(sim: &Sim, folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, String) {
     let (pid, output) = (sim.child.id().to_string(), folder.join("ring.nettrace"));
     let fixed = ["trace", "-p", &pid, "--no-names", "--providers", PROVIDERS, "-o"];
@@ -30,7 +30,7 @@ fn a_lost_connection_is_not_a_crash() {
         let folder = tempfile::tempdir().unwrap();
         let (code, messages) =
             keep(&sim, folder.path(), &["--keep", "8MB", "--snapshot-on", condition, "--duration", "60s"]);
-        // A crash that was waited for is no fault of the recording.
+        // An awaited crash is not an error of the recording.
         let is_asked_for = reason.ends_with("killed") && condition == "crash";
         assert_eq!(code, Some(if is_asked_for { 0 } else { 6 }), "{fault}: {messages}");
         let lines: Vec<_> = messages.lines().filter(|line| line.starts_with("Snapshot ")).collect();
@@ -211,7 +211,7 @@ fn files_need_a_folder_before_anything_is_recorded() {
 }
 
 #[test]
-fn a_provider_that_cannot_be_asked_for_is_warned_about() {
+fn warns_about_a_provider_that_cannot_be_requested() {
     let sim = Sim::start(1, &["--rate", "1000"]);
     let folder = tempfile::tempdir().unwrap();
     for (condition, is_warned) in [("event Nobody-*/X", true), ("event Dipc-*/X", false)] {

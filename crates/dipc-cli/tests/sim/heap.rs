@@ -40,7 +40,7 @@ fn a_dump_in_block_mode_is_the_same_as_without() {
 
 /// A runtime that is starting takes the session, and has no collector yet.
 #[test]
-fn a_runtime_that_collects_nothing_is_asked_once_more() {
+fn asks_a_runtime_without_collections_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let collected = path("heap.gcdump");
@@ -75,7 +75,7 @@ fn a_dump_that_fails_leaves_the_one_before() {
     assert!(!messages.contains("Overwriting"), "{messages}");
 }
 
-/// A program of a simulated runtime, and the arguments behind `--` that start it. Its pid is in the file
+/// A program with a simulated runtime, and the arguments after `--` that start it. Its pid is in the file
 /// `pid`.
 fn program(folder: &Path) -> [String; 3] {
     let script = format!(

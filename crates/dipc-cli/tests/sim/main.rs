@@ -55,7 +55,7 @@ impl Sim {
         self.endpoints[0].to_str().unwrap()
     }
 
-    /// Waits for the end: how it went, and what was said beside the ready lines.
+    /// Waits for the end: its outcome, and its messages besides the ready lines.
     fn end(&mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).unwrap();

@@ -34,7 +34,7 @@ fn a_process_that_runs_gives_the_names_that_a_cut_recording_lacks() {
     assert!(result["names_added"].as_u64() > Some(500), "{result}");
     assert_eq!(of_file, of_process);
     assert!(fs::read(path("file.nettrace")).unwrap() == fs::read(path("process.nettrace")).unwrap());
-    // One that is not there leaves the output as it was.
+    // A missing one leaves the output unchanged.
     let (_, said) = repair("4194304", "process.nettrace", 3);
     assert!(said.contains("4194304"), "{said}");
     assert!(fs::read(path("file.nettrace")).unwrap() == fs::read(path("process.nettrace")).unwrap());

@@ -25,7 +25,7 @@ fn dipc<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     command
 }
 
-/// A recording whose program, with its module, its path and its command line, has a hostile name.
+/// A recording of a program with hostile names: module, path and command line.
 fn recording() -> (TempDir, String) {
     let mut bytes = testdata::bytes("workload/lines/Lines.nettrace.xz");
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
@@ -130,7 +130,7 @@ fn json_of_hostile_text_is_exact() {
     holds(&run(["report", &file, "topN", "--format", "json"]).0);
 }
 
-/// A simulated runtime, whose program has a hostile name.
+/// A simulated runtime with a program of a hostile name.
 struct Sim {
     child: Child,
     /// Open, or its next word would be its last.
@@ -203,7 +203,7 @@ fn names_of_processes_are_not_cut_inside_a_character() {
     }
 }
 
-/// Reads one byte of what the command prints, and goes; how the command ends, and what it says.
+/// Reads one byte of the command's output, and closes it; how the command ends, and what it says.
 #[track_caller]
 fn read_one_byte(arguments: &[&str]) -> (Option<i32>, String) {
     let mut child = dipc(arguments.iter().copied()).spawn().unwrap();

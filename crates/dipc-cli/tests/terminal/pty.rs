@@ -29,8 +29,8 @@ fn open_terminal(columns: u16) -> (File, String, File) {
     (File::from(master), name, slave)
 }
 
-/// What a command writes to a terminal of so many columns, without colours; what is written over is a line of
-/// its own.
+/// The output of a command on a terminal with this many columns, without colours; overwritten text is kept as
+/// a separate line.
 fn on_terminal(columns: u16, arguments: &[&str]) -> Vec<String> {
     let (mut master, name, slave) = open_terminal(columns);
     let terminal = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
@@ -200,7 +200,7 @@ fn a_recording_shows_its_providers_and_the_time_that_is_left() {
 
 /// Asks for the process on a terminal, and nowhere else.
 #[test]
-fn a_command_without_a_process_offers_the_available_ones() {
+fn offers_available_processes_to_a_command_without_one() {
     let sim = Sim::start("choice-of-processes");
     let pid = sim.child.id().to_string();
     let (mut master, name, slave) = open_terminal(100);

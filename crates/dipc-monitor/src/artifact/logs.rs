@@ -228,7 +228,7 @@ mod tests {
 
     /// Level 0 of a provider means the events of all levels.
     #[test]
-    fn the_level_none_requests_no_record() {
+    fn level_none_requests_no_records() {
         assert_eq!(request(LogLevel::None, &[], false).provider(), None);
         assert_eq!(request(LogLevel::None, &[("A", LogLevel::None)], false).provider(), None);
         let of_category = request(LogLevel::None, &[("A", LogLevel::Error)], false).provider().unwrap();

@@ -126,7 +126,7 @@ fn keys_without_effect_are_named() {
 }
 
 #[test]
-fn a_text_that_is_cut_is_reported_with_its_end() {
+fn reports_the_end_of_a_cut_document() {
     for (text, place, end) in [
         ("{\n  \"Metrics\": {\n    \"Enabled\": true,\n", "test.json:2:14", "at line 4, column 1"),
         ("{\"a\": [1, 2", "test.json:1:7", "at line 1, column 12"),
@@ -140,7 +140,7 @@ fn a_text_that_is_cut_is_reported_with_its_end() {
 }
 
 #[test]
-fn text_that_is_not_json_is_reported_with_its_place() {
+fn reports_the_place_of_invalid_json() {
     for (text, place) in [
         ("{\n \"a\": }", "test.json:2:7"),
         ("[]", "test.json:1:1"),
@@ -489,7 +489,7 @@ mod random {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_reading_fail(text in "\\PC{0,200}", path in "[A-Za-z_:0-9]{0,60}") {
+        fn reading_survives_any_input(text in "\\PC{0,200}", path in "[A-Za-z_:0-9]{0,60}") {
             let sources = ConfigurationSources::new()
                 .with_text("text", &*text)
                 .with_environment([(format!("DotnetMonitor_{path}"), text.clone())]);

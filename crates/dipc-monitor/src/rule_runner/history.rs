@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_events_are_kept_and_long_texts_cut() {
+    fn keeps_the_last_events_and_cuts_long_strings() {
         let history = RuleHistory::default();
         for number in 1..=300 {
             let cause = "é".repeat(5000);

@@ -63,7 +63,7 @@ mod tests {
 
         proptest! {
             #[test]
-            fn the_count_is_that_of_the_points_in_the_window(
+            fn counts_points_in_the_window(
                 steps in prop::collection::vec(0_u64..50, 1..200),
                 length in 1_u64..200,
             ) {

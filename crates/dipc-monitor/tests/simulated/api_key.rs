@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{Fixture, http};
 
 #[test]
-fn a_token_of_the_api_key_opens_every_route_and_others_none() {
+fn only_a_token_of_the_api_key_opens_routes() {
     let data: Value = serde_json::from_slice(&testdata::bytes("monitor/tokens.json")).unwrap();
     let text = |name: &str| data[name].as_str().unwrap();
     let tokens = Tokens::default();

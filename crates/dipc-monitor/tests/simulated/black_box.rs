@@ -74,10 +74,10 @@ fn exceptions() -> Builder {
     Runtime::builder().replay(recording).speed(Speed::Max)
 }
 
-/// The payloads and providers of events, as a multiset of texts.
+/// The payloads and providers of events, as a multiset of strings.
 fn events(bytes: &[u8]) -> Vec<String> {
     let mut events = Vec::new();
-    // What was cut ends in an error, after the events before it.
+    // A cut stream ends in an error, after the events before it.
     let _ = nettrace::Reader::new(bytes).unwrap().for_each(|event| {
         if !event.provider().starts_with("Dipc-") {
             events.push(format!("{} {} {:x?}", event.provider(), event.id(), event.payload()));

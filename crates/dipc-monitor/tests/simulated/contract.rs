@@ -102,7 +102,7 @@ impl Contract {
         }
     }
 
-    /// Checks that a value is one of a schema.
+    /// Checks that a value conforms to a schema.
     fn check(&self, schema: &Value, value: &Value, place: &str) {
         let schema = self.resolve(schema);
         if value.is_null() {

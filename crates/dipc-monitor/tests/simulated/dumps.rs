@@ -24,7 +24,7 @@ fn a_dump_uses_the_configured_folder() {
     let folder = tempfile::tempdir().unwrap();
     let dumps = folder.path().join("dumps");
     let fixture = with_folder(folder.path(), Some(&dumps));
-    // One that is visible, and one whose pid is that of another process here: only the folder is shared.
+    // A visible process, and a process with the pid of another process here: only the folder is shared.
     for builder in [Runtime::builder(), Runtime::builder().pid(1)] {
         let runtime = fixture.add(builder);
         let answer = fixture.get(&format!("/dump?uid={}", runtime.identity().runtime_cookie));
@@ -46,7 +46,7 @@ fn a_dump_of_a_visible_process_uses_its_temporary_folder() {
     assert_eq!((path.parent(), path.exists()), (Some(Path::new("/tmp")), false));
 }
 
-/// The pid that a runtime states is one of its own namespace, which another process may have here.
+/// The pid that a runtime states is from its own namespace, and may belong to another process here.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_stated_pid_leads_to_no_other_process() {

@@ -21,7 +21,7 @@ pub(crate) fn with_queue(queue: &EgressQueue) -> impl FnOnce(&mut ServerConfig) 
     move |config| config.queue = Some(queue)
 }
 
-/// The files of a directory whose names do not begin with a dot.
+/// The files of a directory, without names that begin with a dot.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let paths = entries.map(|entry| entry.unwrap().path());

@@ -1,4 +1,4 @@
-//! Processes that hang, die or wait cost nobody else anything.
+//! Processes that hang, die or wait do not affect others.
 
 use std::time::Instant;
 

@@ -50,7 +50,7 @@ pub(crate) fn send(address: SocketAddr, method: &str, path: &str, headers: &str,
 /// Reads the answer to its end.
 pub(crate) fn receive(mut stream: TcpStream) -> Answer {
     let mut bytes = Vec::new();
-    // A cut connection ends with an error after the bytes that came.
+    // A cut connection ends with an error after the received bytes.
     let _ = stream.read_to_end(&mut bytes);
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
     let end = end.unwrap_or_else(|| panic!("no head: {}", String::from_utf8_lossy(&bytes)));

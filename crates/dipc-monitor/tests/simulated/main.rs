@@ -75,7 +75,7 @@ impl Fixture {
     }
 
     /// The same at a TCP port, where the process of a runtime is not visible: these runtimes are threads of
-    /// the test, whose process does not end.
+    /// the test's process, which does not end.
     fn over_tcp() -> Self {
         Self::at("127.0.0.1:0".parse().unwrap(), Tokens::default(), None, RulesConfig::default())
     }

@@ -31,7 +31,7 @@ const SENT: &str = "System.Net.Http.HttpRequestOut";
 /// 2023-11-14 22:13:20 UTC in ticks of .NET.
 const START: &str = "638355968000000000";
 
-/// A sink that decodes what it gets.
+/// A sink that decodes its input.
 #[derive(Default)]
 struct Receiver {
     spans: Mutex<Vec<(String, Span)>>,
@@ -254,7 +254,7 @@ pub(crate) fn recording() -> Vec<u8> {
     recording.bytes()
 }
 
-/// Exports the recording, and returns what was received.
+/// Exports the recording, and returns the received data.
 fn export(ratio: f64) -> Arc<Receiver> {
     let folder = tempfile::tempdir().unwrap();
     let mut config = MonitorConfig::default();

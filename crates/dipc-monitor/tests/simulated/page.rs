@@ -1,4 +1,4 @@
-//! The page at `/`: what its document has, and what a real browser shows of it.
+//! The page at `/`: its document, and its appearance in a real browser.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn metrics() -> MetricsConfig {
     config
 }
 
-/// A monitor at a TCP port, where names of processes are those that their runtimes state.
+/// A monitor at a TCP port, where processes have the names that their runtimes state.
 fn fixture(tokens: Tokens, rules: RulesConfig) -> Fixture {
     Fixture::observed("127.0.0.1:0".parse().unwrap(), tokens, Some(metrics()), rules, Vec::new(), |_| {})
 }
@@ -126,7 +126,7 @@ fn the_overview_has_containers_rules_and_operations() {
     let process = &seen["processes"][0];
     assert_eq!((&process["pid"], &process["name"]), (&4711.into(), &"shop".into()));
     assert_eq!(process["commandLine"], fixture.get("/process").json()["commandLine"]);
-    // Its pid is what it says itself, over TCP.
+    // Its pid is its own statement, over TCP.
     assert!(process["uptimeSeconds"].is_null() && process["containerId"].is_null(), "{process}");
     let rule = &process["rules"][0];
     assert_eq!(
@@ -178,7 +178,7 @@ fn visit(browser: &Browser, fixture: &Fixture) -> Tab {
 }
 
 #[test]
-fn actions_need_the_token_and_hostile_names_are_text() {
+fn actions_need_the_token_and_hostile_names_are_escaped() {
     let Some(browser) = Browser::find() else { return };
     let fixture = fixture(tokens(), RulesConfig::default());
     let _hostile = add_hostile(&fixture);
@@ -247,7 +247,7 @@ fn actions_need_the_token_and_hostile_names_are_text() {
     let expected = json!({ "label": "Stop trace of shop (17)", "state": "here", "operation": "Succeeded" });
     assert_eq!(stopped, expected);
 
-    // What is collected is what the process sent.
+    // The artifact is exactly what the process sent.
     let recording = testdata::bytes("traces/net10-sample.nettrace.xz").len();
     let made = tab.run(&format!(
         "{LOOK}
@@ -287,7 +287,7 @@ fn actions_need_the_token_and_hostile_names_are_text() {
     assert!(flame["title"].as_str().unwrap().contains("(4711)"), "{flame}");
 }
 
-/// Rules with a name that is no markup, and an artifact that is kept in a folder.
+/// Rules with a name that must not become markup, and an artifact that is kept in a folder.
 fn rules_of_every_view(folder: &std::path::Path) -> RulesConfig {
     rules_config(
         &r#"{"GlobalCounter": {"IntervalSeconds": 1}, "Egress": {"FileSystem": {"files": {"DirectoryPath": "FOLDER"}}},
@@ -333,7 +333,7 @@ fn every_view_fits_and_is_named_and_readable() {
             tab.set_screen(width, is_dark);
             let seen = tab.run(&format!(
                 "{LOOK}
-                // The ratio of contrast of WCAG 2, of a text and what is behind it.
+                // The contrast ratio of WCAG 2, of text and its background.
                 const light = colour => {{ const [r, g, b] = colour.match(/[\\d.]+/g).map(part => {{ const c = part / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; }}); return 0.2126 * r + 0.7152 * g + 0.0722 * b; }};
                 const behind = element => {{ for (let it = element; it; it = it.parentElement) {{ const colour = getComputedStyle(it).backgroundColor; if (!/, 0\\)$|transparent/.test(colour)) return colour; }} return 'rgb(255, 255, 255)'; }};
                 const views = [];
@@ -362,7 +362,7 @@ fn every_view_fits_and_is_named_and_readable() {
         }
     }
     assert_eq!(backgrounds.len(), 2, "{backgrounds:?}");
-    // What can be used has a name for those who hear the page.
+    // Controls have names for screen readers.
     let tree = tab.call("Accessibility.getFullAXTree", &json!({}));
     let mut named = 0;
     for node in tree["nodes"].as_array().unwrap() {

@@ -115,7 +115,7 @@ fn artifacts_of_rules_and_requests_and_bundles_are_listed_and_sent() {
         assert_eq!(kept.get(path, "").status, 404, "{path}");
     }
     assert_eq!(kept.list().len(), 2);
-    // A file that is gone is not listed any more.
+    // A deleted file is no longer listed.
     fs::remove_file(kept.folder.path().join(format!("files/sub/{pid}.nettrace"))).unwrap();
     assert_eq!((kept.get(&path(of_rule), "").status, kept.list().len()), (404, 1));
 }

@@ -89,7 +89,7 @@ fn invalid_requests_are_problems() {
     assert!(answer.json()["errors"]["providers"][0].is_string(), "{}", answer.text());
     let large = format!("{{\"x\":\"{}\"}}", "x".repeat(2 << 20));
     assert_eq!(http::post(fixture.address(), "/trace", &large).status, 413);
-    // A page whose name resolves to this machine.
+    // A page with a name that resolves to this machine.
     let mut stream = std::net::TcpStream::connect(fixture.address()).unwrap();
     std::io::Write::write_all(
         &mut stream,

@@ -1,4 +1,4 @@
-//! Rules fire as often as they should, and leave what they promise.
+//! Rules fire as often as they should, and deliver their artifacts.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Sessions: shared, limited, and ended with those who want them.
+//! Sessions: shared, limited, and ended with their last consumer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ fn consumers_share_a_session_that_ends_with_the_last() {
     let second = process.counters.subscribe(request("System.Runtime", 1), Box::new(one.clone()));
     await_that("values come to both", || one.count() > 0);
     assert_eq!((runtime.session_count(), process.counters.session_count()), (1, 1));
-    // A consumer of other counters has the session replaced by one of both.
+    // A consumer of other counters replaces the session with one for both.
     let other = Counting::default();
     let third = process
         .counters
@@ -96,7 +96,7 @@ fn the_fourth_trace_at_once_is_refused() {
 #[test]
 fn a_client_that_leaves_ends_its_session() {
     let fixture = Fixture::start();
-    // Nothing comes, so that no write would show that the client is gone.
+    // Nothing arrives, so no write would show that the client has left.
     let runtime = fixture.add(Runtime::builder());
     let stream = http::send(fixture.address(), "GET", "/trace?durationSeconds=-1", "", "");
     await_that("the session runs", || runtime.session_count() == 1);

@@ -56,7 +56,7 @@ fn waiting(queue: &Path) -> usize {
     fs::read_dir(queue.join("uploads")).map_or(0, Iterator::count)
 }
 
-/// The bytes are those that the runtime sent, and what is promised survives the end of the monitor.
+/// The bytes are exactly what the runtime sent, and promised artifacts survive the end of the monitor.
 #[test]
 fn an_artifact_waits_in_the_queue_until_its_store_takes_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -85,7 +85,7 @@ fn an_artifact_waits_in_the_queue_until_its_store_takes_it() {
     assert_eq!((queue.len(), waiting(&queue_folder)), (1, 1));
     queue.close();
     drop((fixture, runtime, queue));
-    // What no job has is removed by the next run.
+    // Files without a job are removed by the next run.
     fs::write(queue_folder.join("uploads/.left.part"), "x").unwrap();
     let store = Store::refusing(1);
     let opened = std::cell::RefCell::new(None);
@@ -119,7 +119,7 @@ fn an_artifact_waits_in_the_queue_until_its_store_takes_it() {
 
 /// The action ends when its artifact has arrived, with its place as output.
 #[test]
-fn artifacts_of_rules_go_to_stores() {
+fn delivers_artifacts_of_rules_to_stores() {
     let folder = tempfile::tempdir().unwrap();
     let text = format!(
         r#"{{{BUCKET}, "CollectionRules": {{"First": {{"Trigger": {{"Type": "Startup"}}, "Actions": [

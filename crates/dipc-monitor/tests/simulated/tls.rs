@@ -82,7 +82,7 @@ fn a_server_with_a_certificate_answers_over_tls_alone() {
     // The connection may be reset.
     let _ = plain.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&answer));
-    // One that is open does not keep others out.
+    // An open connection does not block others.
     let _silent: Vec<_> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
     assert!(get(address, "a", "/info").unwrap().0.starts_with("HTTP/1.1 200"));
 }

@@ -93,6 +93,6 @@ mod tests {
     fn a_pattern_of_other_providers_is_refused() {
         let criteria = Criteria::of_names(&["Microsoft-A*".to_owned()], &[]);
         let failure = selection(&SelectionRequest::default(), &criteria).unwrap_err();
-        assert!(failure.message.contains("whole names") && failure.help.is_some());
+        assert!(failure.message.contains("full names") && failure.help.is_some());
     }
 }

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_destinations_without_effect_are_said_at_the_start() {
+    fn reports_ignored_destination_settings_at_the_start() {
         let said = |text: &str| {
             let checked = Configuration::read(&ConfigurationSources::new().with_text("test", text));
             checked.findings.iter().any(is_said)

@@ -41,8 +41,9 @@ pub(super) struct OtlpArgs {
     /// Log records to send: app, LEVEL or CATEGORY:LEVEL, separated by commas
     ///
     /// Records are filtered in the application. 'app' selects by the application's own filters, LEVEL selects
-    /// the records of this level and above from all categories, and CATEGORY:LEVEL from one category and the
-    /// categories below it. The levels are Trace, Debug, Information, Warning, Error, Critical and None.
+    /// the records of this level and above from all categories, and CATEGORY:LEVEL from the categories with
+    /// names that begin with CATEGORY. The levels are Trace, Debug, Information, Warning, Error, Critical and
+    /// None.
     #[arg(long, value_name = "LIST", requires = "otlp", default_value = "app", value_parser = parse_logs)]
     otlp_logs: LogsRequest,
     /// ActivitySources with spans to send, in addition to ASP.NET Core and HttpClient, separated by commas; *

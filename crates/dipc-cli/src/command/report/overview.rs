@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_were_asked_for_did_not_happen() {
+    fn lists_requested_events_that_did_not_happen() {
         let missing = |report, is_asked_for, needs| Missing { report, is_asked_for, needs };
         let missing = vec![
             missing("exceptions", true, needs::EXCEPTIONS),

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn dumps_are_asked_for_in_the_folder_of_the_output() {
+    fn requests_dumps_in_the_folder_of_the_output() {
         let variables = dump_variables("/a%b/trace.nettrace".as_ref()).unwrap();
         let name = variables.iter().find(|(name, _)| name == "DOTNET_DbgMiniDumpName").unwrap();
         assert_eq!(name.1, "/a%%b/crashed.%p.core");

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_replaced_by_whole_ones() {
+    fn complete_lists_replace_a_list() {
         let mut stream = TestStream::new();
         let (first, second, end) = (stream.name(10), stream.name(10), stream.end());
         let list = |pieces: &[&[u8]]| {

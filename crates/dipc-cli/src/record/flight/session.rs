@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_that_cannot_be_written_is_none() {
+    fn failed_snapshots_are_not_counted() {
         let folder = tempfile::tempdir().unwrap();
         let triggers = TriggerSettings { most: Some(1), ..TriggerSettings::default() };
         let mut recorder = recorder(folder.path(), triggers.clone());
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_that_was_begun_is_written_whatever_fails() {
+    fn finishes_a_begun_snapshot_despite_failures() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = recorder(folder.path(), TriggerSettings::default());
         let target = Target::from_path("/nowhere");

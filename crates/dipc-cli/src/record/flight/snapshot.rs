@@ -133,7 +133,7 @@ mod tests {
 
     /// The case of two recorders that write to one folder.
     #[test]
-    fn files_that_want_one_name_at_once_get_different_ones() {
+    fn concurrent_files_get_different_names() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.nettrace");
         let names: Vec<PathBuf> = std::thread::scope(|scope| {

@@ -32,7 +32,7 @@ impl Sleeper {
         let mut command = Command::new(&own);
         command.args(sample.get_args()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.uid(user).gid(user).current_dir("/");
-        // It is no .NET program, so it cannot be reached.
+        // It is not a .NET program, so it cannot be reached.
         examined(&Running::start(command).finish().with_code(3).json())
     }
 }

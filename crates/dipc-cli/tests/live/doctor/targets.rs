@@ -118,7 +118,7 @@ fn a_process_of_another_user() {
     }
     let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
     let folder = tempfile::tempdir().unwrap();
-    // The program may lie where only root gets.
+    // The program may be in a folder for root only.
     let program = folder.path().join("dipc");
     executable::copy(env!("CARGO_BIN_EXE_dipc"), &program);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

@@ -133,7 +133,7 @@ impl Prometheus {
             "global: {{scrape_interval: 1s, scrape_timeout: 1s}}\nscrape_configs:\n- job_name: dipc\n  static_configs: [{{targets: ['{target}']}}]\n"
         );
         std::fs::write(&config, text).unwrap();
-        // It cannot be asked for a port that is free.
+        // It cannot choose a free port.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let address = format!("127.0.0.1:{port}");
         let child = Command::new(program)

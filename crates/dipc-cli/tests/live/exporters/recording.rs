@@ -1,4 +1,4 @@
-//! A recording with what no workload sends.
+//! A recording with values that no workload sends.
 
 use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, nettrace, payload};
 

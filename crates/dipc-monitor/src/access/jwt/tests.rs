@@ -86,7 +86,7 @@ mod random {
     proptest::proptest! {
         /// Arbitrary input from a client is refused without a panic.
         #[test]
-        fn any_text_is_refused(
+        fn refuses_any_string(
             header in "(\\{\"alg\":\"(ES|RS|HS|no)(256|384|512|ne)\"\\}|.{0,20})",
             claims in "(\\{\"(exp|nbf|aud)\":(\"[0-9]{0,30}\"|[0-9eE.+-]{0,10}|\\[\\])\\}|.{0,20})",
             signature in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..150),

@@ -86,11 +86,11 @@ impl Members {
 
     fn strings(&mut self, name: &str) -> Result<Vec<String>, RequestError> {
         let path = self.path_of(name);
-        let texts = self.list(name)?.into_iter().map(|value| match value {
-            Value::String(text) => Ok(text),
+        let strings = self.list(name)?.into_iter().map(|value| match value {
+            Value::String(string) => Ok(string),
             _ => Err(RequestError::invalid(&path, "a list of strings is expected")),
         });
-        texts.collect()
+        strings.collect()
     }
 
     fn objects(&mut self, name: &str) -> Result<Vec<Self>, RequestError> {

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_neither() {
+    fn other_strings_are_neither() {
         for list in [
             "",
             "[]",

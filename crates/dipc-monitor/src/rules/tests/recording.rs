@@ -132,7 +132,7 @@ fn values_are_combined_to_the_interval_of_the_configuration() {
 }
 
 #[test]
-fn the_time_of_actions_is_that_of_their_configuration() {
+fn actions_take_their_configured_time() {
     let time = |actions: &str| {
         let text = format!(
             r#"{{"Egress": {{"FileSystem": {{"f": {{"DirectoryPath": "/tmp"}}}}}},

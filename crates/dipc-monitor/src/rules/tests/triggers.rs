@@ -28,7 +28,7 @@ fn startup_fires_once() {
 }
 
 #[test]
-fn request_count_is_that_of_starts_in_the_window() {
+fn counts_request_starts_in_the_window() {
     let trigger = settings("AspNetRequestCount", r#""RequestCount": 3, "SlidingWindowDuration": "00:00:10""#);
     check(
         &trigger,

@@ -2,9 +2,9 @@
 
 const ACTIONS = [
   { id: "trace", title: "Record", hint: "A recording of that time, for dipc and other programs", isTimed: true },
-  { id: "snapshot", title: "Snapshot", hint: "The last seconds, as the black box keeps them" },
-  { id: "gcdump", title: "Heap", hint: "What is on the heap, by type: the process collects garbage, and stands still meanwhile" },
-  { id: "dump", title: "Dump", hint: "The memory of the process, which stands still meanwhile" },
+  { id: "snapshot", title: "Snapshot", hint: "The last seconds, from the black box" },
+  { id: "gcdump", title: "Heap", hint: "The contents of the heap, by type: pauses the process for a garbage collection" },
+  { id: "dump", title: "Dump", hint: "The memory of the process, which is stopped for the copy" },
   { id: "flamegraph", title: "Page", hint: "A page of that time: threads, pauses, requests and counters over time, and a flame graph", accept: "text/html", isTimed: true },
 ];
 // Artifacts that stay in the page, and the bytes of pieces that the browser may move to its disk.

@@ -4,10 +4,10 @@ const REFRESH_MS = 5000, HISTORY = 60, MOST_METHODS = 200;
 const TABS = [["processes", "Processes"], ["requests", "Requests"], ["methods", "Hot methods"], ["rules", "Rules"], ["operations", "Operations"], ["recordings", "Recordings"], ["health", "Health"]];
 const KEYS = [["/", "search"], ["1 – 7", "the tabs"], ["p", "pause"], ["Enter", "on a row: choose the process"], ["d", "light or dark"]];
 const NOTES = [
-  "Values are those of the last five seconds, and change every five seconds unless they are paused.",
-  "Requests and hot methods have a session of their own in the process while they are measured.",
-  "The token is kept in the memory of this page alone, and is gone when it is closed or loaded again.",
-  "What is collected into this page is gone with it, unless it is saved.",
+  "Values are of the last five seconds, and update every five seconds unless paused.",
+  "Requests and hot methods use a separate session in the process while they are measured.",
+  "The token is kept only in the memory of this page, and is gone when the page is closed or reloaded.",
+  "Artifacts collected into this page are gone with it, unless they are saved.",
 ];
 
 const counted = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;

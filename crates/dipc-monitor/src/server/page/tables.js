@@ -54,7 +54,7 @@ const Views = {
         { title: "Pid", value: ({ pid }) => pid },
         { title: "CPU", hint: "Of all processors that the process may use", value: process => of(process).cpuPercent, element: percentOf },
         { title: "Memory", hint: "In RAM", value: process => of(process).memoryBytes, show: bytes },
-        { title: "Pool", hint: "Threads of the thread pool, and the work that waits for one", value: process => of(process).poolThreads,
+        { title: "Pool", hint: "Threads of the thread pool, and queued work", value: process => of(process).poolThreads,
           show: (threads, process) => of(process).poolQueue ? `${number(threads)} + ${number(of(process).poolQueue)} queued` : number(threads) },
         { title: "Exceptions/s", value: process => of(process).exceptionsPerSecond, show: number },
         { title: "Requests/s", value: process => of(process).requestsPerSecond, show: number },
@@ -91,7 +91,7 @@ const Views = {
   rules({ processes }) {
     const rows = processes.flatMap(process => process.rules.map(rule => ({ process, ...rule })));
     return { id: "rules", order: { column: 0, descending: false }, rows, key: ({ process, name }) => `${keyOf(process)} ${name}`,
-      empty: "No rule is for any process that is watched.",
+      empty: "No rule applies to a watched process.",
       columns: [
         { title: "Rule", isText: true, value: ({ name }) => name },
         { title: "Process", isText: true, value: ({ process }) => nameOf(process) },
@@ -104,8 +104,8 @@ const Views = {
         { title: "In the window", value: ({ slidingWindowOccurrences }) => slidingWindowOccurrences },
         { title: "Limit", value: ({ actionCountLimit }) => actionCountLimit,
           show: (limit, rule) => rule.actionCountSlidingWindowDurationLimit ? `${limit} in ${rule.actionCountSlidingWindowDurationLimit}` : String(limit) },
-        { title: "Prevented", hint: "Times that the limit prevented", value: ({ throttled }) => throttled, show: n => n ? number(n) : "" },
-        { title: "Missed", hint: "Times that it fired while its actions ran", value: ({ missed }) => missed, show: n => n ? number(n) : "" },
+        { title: "Prevented", hint: "Firings prevented by the limit", value: ({ throttled }) => throttled, show: n => n ? number(n) : "" },
+        { title: "Missed", hint: "Firings while its actions ran", value: ({ missed }) => missed, show: n => n ? number(n) : "" },
       ] };
   },
 

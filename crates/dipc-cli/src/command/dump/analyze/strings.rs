@@ -17,13 +17,13 @@ use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 
 /// The default number of strings to show.
-const TEXTS: usize = 30;
+const STRINGS: usize = 30;
 /// Maximum number of characters of a string to compare.
 const MAX_LENGTH: u32 = 4096;
 /// Maximum number of characters of a string in a table.
 const WIDEST: usize = 200;
 /// Maximum number of distinct strings, and of their bytes: further ones are only counted.
-const MAX_TEXTS: usize = 1 << 20;
+const MAX_STRINGS: usize = 1 << 20;
 const MAX_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ pub(super) struct StringsArgs {
     #[arg(long, value_name = "PATTERN")]
     grep: Option<String>,
     /// Number of strings to show, starting with the most bytes
-    #[arg(short = 'n', long = "rows", alias = "head", value_name = "N", default_value_t = TEXTS)]
+    #[arg(short = 'n', long = "rows", alias = "head", value_name = "N", default_value_t = STRINGS)]
     head: usize,
 }
 
@@ -58,7 +58,7 @@ struct Strings<'n> {
     dump: &'n Dump<'n>,
     pattern: Option<Pattern>,
     /// Keyed by string and length.
-    texts: HashMap<(String, u32), Amount>,
+    strings: HashMap<(String, u32), Amount>,
     /// Bytes of the strings that are kept.
     kept: usize,
     all: u64,
@@ -81,7 +81,7 @@ impl<'n> Strings<'n> {
         Self {
             dump,
             pattern,
-            texts: HashMap::new(),
+            strings: HashMap::new(),
             kept: 0,
             all: 0,
             found: 0,
@@ -92,13 +92,13 @@ impl<'n> Strings<'n> {
     }
 
     fn report(self, most: usize) -> Report {
-        let different = self.texts.len() as u64 + self.left_out;
+        let different = self.strings.len() as u64 + self.left_out;
         let duplicate_bytes = self
-            .texts
+            .strings
             .values()
             .map(|amount| amount.bytes.saturating_sub(amount.bytes / amount.objects.max(1)))
             .fold(0, u64::saturating_add);
-        let mut rows: Vec<_> = self.texts.into_iter().collect();
+        let mut rows: Vec<_> = self.strings.into_iter().collect();
         rows.sort_by(|a, b| b.1.bytes.cmp(&a.1.bytes).then_with(|| a.0.cmp(&b.0)));
         let rows = rows.into_iter().take(most).map(|((text, length), amount)| Row {
             objects: amount.objects,
@@ -137,8 +137,8 @@ impl HeapVisitor for Strings<'_> {
         self.found = self.found.saturating_add(1);
         self.bytes = self.bytes.saturating_add(object.size);
         let key = (text, object.length());
-        let has_room = self.texts.len() < MAX_TEXTS && self.kept.saturating_add(key.0.len()) <= MAX_BYTES;
-        match self.texts.get_mut(&key) {
+        let has_room = self.strings.len() < MAX_STRINGS && self.kept.saturating_add(key.0.len()) <= MAX_BYTES;
+        match self.strings.get_mut(&key) {
             Some(amount) => {
                 amount.objects = amount.objects.saturating_add(1);
                 amount.bytes = amount.bytes.saturating_add(object.size);
@@ -146,7 +146,7 @@ impl HeapVisitor for Strings<'_> {
             None if has_room => {
                 self.kept = self.kept.saturating_add(key.0.len());
                 let amount = Amount { objects: 1, bytes: object.size, example: object.address };
-                self.texts.insert(key, amount);
+                self.strings.insert(key, amount);
             }
             None => self.left_out = self.left_out.saturating_add(1),
         }
