@@ -192,7 +192,7 @@ pub(super) fn collect(
         .with_optional(vec![OptionalFeature::NoRundown]);
     // Left after the end of the session.
     let _filtered = process.filtered_sources.enter(&config);
-    let session = process.target().start_session(&config)?;
+    let session = stream::start(process, &config, stop)?;
     begin(sink)?;
     let mut records = LogReader::default();
     let mut text = Vec::new();

@@ -226,7 +226,7 @@ fn read(
 ) -> Result<LiveReader, ArtifactError> {
     // Left after the end of the session.
     let _filtered = process.filtered_sources.enter(config);
-    let session = process.target().start_session(config)?;
+    let session = stream::start(process, config, stop)?;
     stream::read_events(session, duration, stop, |reader| {
         reader.for_each(&mut add);
         Ok(false)

@@ -2,14 +2,24 @@
 
 use std::time::Duration;
 
-use dipc_client::{LiveReader, Session};
+use dipc_client::{LiveReader, Session, SessionConfig};
 use dipc_collect::stream::{self, Ending, Limits, StreamEnd};
-use dipc_collect::{StopSignal, live_stream};
+use dipc_collect::{StopSignal, live_stream, session};
 
 use super::ArtifactError;
 use crate::live_session::MAX_DELAY;
+use crate::process::Watched;
 
 pub(super) use dipc_collect::stream::Piece;
+
+/// Starts the session, unless the collection is cancelled before the runtime answers.
+pub(super) fn start(
+    process: &Watched,
+    config: &SessionConfig,
+    stop: &StopSignal,
+) -> Result<Session, ArtifactError> {
+    Ok(session::start(process.target(), config, || stop.is_cancelled(), &mut ())?)
+}
 
 /// Reads the stream until it ends. After the time, or when it is asked to, the session is stopped and its
 /// rest read. `take` returns true once it has enough, which stops the session as well.

@@ -156,7 +156,7 @@ pub(super) fn collect(
         .with_optional(vec![OptionalFeature::NoRundown]);
     // Left after the end of the session.
     let _filtered = process.filtered_sources.enter(&config);
-    let session = process.target().start_session(&config)?;
+    let session = stream::start(process, &config, stop)?;
     begin(sink)?;
     stream::read(session, request.duration, stop, |piece| {
         if let Piece::Bytes(bytes) = piece {

@@ -160,7 +160,7 @@ pub(in crate::artifact) fn collect(
         name: RUNTIME_PROVIDER.to_owned(),
         arguments: String::new(),
     };
-    let session = process.target().start_session(&SessionConfig::new([provider]))?;
+    let session = stream::start(process, &SessionConfig::new([provider]), stop)?;
     begin(sink)?;
     let (mut code, mut exceptions) = (CodeMap::default(), Exceptions::default());
     stream::read_events(session, request.duration, stop, |reader| {
