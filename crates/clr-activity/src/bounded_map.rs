@@ -36,6 +36,7 @@ impl<K: Eq + Hash, V> BoundedMap<K, V> {
     }
 
     /// Returns the value of a key, mutably.
+    #[cfg(feature = "spans")]
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         match self.new.get_mut(key) {
             Some(value) => Some(value),
