@@ -198,7 +198,7 @@ pub(crate) enum Command {
     View(Deferred<ViewArgs>),
     /// Show reports of a recording: hot methods, collections, allocations and more
     Report(Deferred<ReportArgs>),
-    /// Compare recordings: what became slower, allocates more or waits longer, told apart from noise
+    /// Compare recordings: what became slower, allocates more or waits longer, beyond noise
     ///
     /// Compares methods, requests by route, allocated types, exceptions, collections and waits of BASE and
     /// NEW. A finding is a change of at least 5 % that the numbers' own variation does not explain. With two

@@ -78,7 +78,7 @@ pub(crate) struct AttachArgs {
     /// The runtime's time limit for loading the profiler
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     pub(crate) attach_timeout: Duration,
-    /// A file whose content is passed to the profiler
+    /// File with data to pass to the profiler
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) client_data: Option<PathBuf>,
 }

@@ -105,7 +105,7 @@ pub(crate) struct EditArgs {
     format: Format,
 }
 
-/// The letters that replace texts.
+/// The letters that replace strings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum LettersArg {
     /// From a hash of the string, with a key that exists only in this run: equal strings stay equal

@@ -100,7 +100,7 @@ pub(crate) struct MonitorArgs {
     /// ProcessName, CommandLine and ManagedEntryPointAssemblyName. If given several times, all must match.
     #[arg(long = "filter", value_name = "KEY=VALUE", value_parser = parse_filter)]
     filters: Vec<Filter>,
-    /// Watch only processes whose diagnostic sockets are in this program's TMPDIR [default: in any]
+    /// Watch only processes with diagnostic sockets in this program's TMPDIR [default: in any]
     ///
     /// Processes are found in the system's process list, wherever their sockets are: setting TMPDIR alone
     /// narrows nothing. With this option, the monitor does not connect to other processes.
