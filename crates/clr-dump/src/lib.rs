@@ -10,6 +10,7 @@
 //! ([`ProcessMemory`]), or the caller's own. A [`Dump`] is such memory with the [`Runtime`] in it, whose
 //! structures are checked to be where they are expected. Its views have the data by subject: [`Threads`] with
 //! their managed stacks, [`Exceptions`], [`Locks`], [`Types`], [`Statics`], the [`Heap`] and [`Awaits`].
+//! [`ThreadSnapshot`], [`ThreadWaits`] and [`Death`] are conclusions from them.
 //!
 //! ```no_run
 //! use clr_dump::{CoreFile, Dump};
@@ -79,6 +80,7 @@
     )
 )]
 
+mod analysis;
 mod aot;
 mod awaits;
 mod code;
@@ -93,6 +95,9 @@ mod threads;
 mod types;
 mod unwind;
 
+pub use analysis::death::{Death, DeathCause};
+pub use analysis::waits::{HeldLock, ThreadWait, ThreadWaits, WaitedFor, held_locks};
+pub use analysis::{NamedFrame, ThreadSnapshot};
 pub use awaits::Awaits;
 pub use awaits::async_type::TaskState;
 pub use awaits::chain::ChainEnd;
