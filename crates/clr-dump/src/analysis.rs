@@ -2,42 +2,23 @@
 //! the cause of a process's end.
 
 pub(crate) mod death;
+pub(crate) mod named_frame;
 pub(crate) mod waits;
 
 use std::sync::Arc;
 
+use crate::analysis::named_frame::NamedFrame;
 use crate::dump::Dump;
 use crate::threads::Threads;
 use crate::threads::exception::{ExceptionState, ThreadExceptions};
 use crate::threads::lock::MonitorWait;
 use crate::threads::stack::{Frame, Stack};
 use crate::threads::thread::Thread;
-use crate::types::names::Method;
 use crate::unwind::FramePosition;
-use crate::unwind::native::NativeImage;
 use crate::unwind::registers::Registers;
 
 /// The bytes below a thread's innermost explicit frame that are searched for the variables of native methods.
 const NATIVE_VARIABLES: u64 = 1024;
-
-/// The method or the file of a frame.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct NamedFrame {
-    /// The method of managed code; `None` for machine code, and if the memory lacks the way to it.
-    pub method: Option<Arc<Method>>,
-    /// The program or library of machine code, and of compiler-generated code of a NativeAOT program, which
-    /// has no method.
-    pub image: Option<Arc<NativeImage>>,
-}
-
-impl NamedFrame {
-    /// Returns the type and the name of the method, without parameters. Nested types follow a dot.
-    pub fn full_name(&self) -> Option<String> {
-        let name = self.method.as_ref()?.name.as_ref()?;
-        Some([&*name.type_name.replace('+', "."), ".", &*name.name].concat())
-    }
-}
 
 /// A managed thread with its stack.
 #[derive(Debug, Clone)]

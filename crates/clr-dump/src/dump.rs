@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::analysis::NamedFrame;
+use crate::analysis::named_frame::NamedFrame;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::memory::address::TypeHandle;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{ThreadWait, WaitedFor};
-use crate::analysis::{NamedFrame, ThreadSnapshot};
+use crate::analysis::ThreadSnapshot;
+use crate::analysis::named_frame::NamedFrame;
 use crate::dump::Dump;
 use crate::heap::object::Value;
 use crate::heap::{HeapObject, HeapVisitor};
