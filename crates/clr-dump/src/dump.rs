@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::analysis::named_frame::NamedFrame;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::memory::address::TypeHandle;
@@ -39,6 +40,8 @@ pub struct Dump<'m> {
     runtime: RuntimeOf<'m>,
     pub(crate) modules: RefCell<HashMap<u64, Arc<Module>>>,
     pub(crate) types: RefCell<HashMap<TypeHandle, Option<Arc<str>>>>,
+    /// Named frames, keyed by address and whether it is a return address.
+    pub(crate) frames: RefCell<HashMap<(u64, bool), NamedFrame>>,
     pub(crate) metadata_left: Cell<usize>,
     /// The types of objects that have static fields, of a NativeAOT program.
     pub(crate) storage: OnceCell<HashMap<TypeHandle, &'static str>>,
@@ -97,6 +100,7 @@ impl<'m> Dump<'m> {
             runtime,
             modules: RefCell::default(),
             types: RefCell::default(),
+            frames: RefCell::default(),
             metadata_left: Cell::new(MAX_METADATA_SIZE),
             storage: OnceCell::new(),
             enumerations: RefCell::default(),

@@ -10,6 +10,7 @@
 //! ([`ProcessMemory`]), or the caller's own. A [`Dump`] is such memory with the [`Runtime`] in it, whose
 //! structures are checked to be where they are expected. Its views have the data by subject: [`Threads`] with
 //! their managed stacks, [`Exceptions`], [`Locks`], [`Types`], [`Statics`], the [`Heap`] and [`Awaits`].
+//! [`ThreadSnapshot`], [`ThreadWaits`] and [`Death`] are conclusions from them.
 //!
 //! ```no_run
 //! use clr_dump::{CoreFile, Dump};
@@ -79,6 +80,7 @@
     )
 )]
 
+mod analysis;
 mod aot;
 mod awaits;
 mod code;
@@ -93,6 +95,10 @@ mod threads;
 mod types;
 mod unwind;
 
+pub use analysis::ThreadSnapshot;
+pub use analysis::death::{Death, DeathCause};
+pub use analysis::named_frame::NamedFrame;
+pub use analysis::waits::{HeldLock, ThreadWait, ThreadWaits, WaitedFor, held_locks};
 pub use awaits::Awaits;
 pub use awaits::async_type::TaskState;
 pub use awaits::chain::ChainEnd;
@@ -130,7 +136,7 @@ pub use threads::stack::{Frame, Gap, Stack};
 pub use threads::thread::{Thread, ThreadState};
 pub use types::Types;
 pub use types::field::{Field, StaticField, ValueKind};
-pub use types::names::{Method, MethodName};
+pub use types::method::{Method, MethodName};
 pub use unwind::native::{NativeImage, NativeImages};
 pub use unwind::registers::{Register, Registers};
 pub use unwind::{FramePosition, FunctionEntry, UnwindError, unwind};

@@ -2,6 +2,7 @@
 
 pub(crate) mod enumeration;
 pub(crate) mod field;
+pub(crate) mod method;
 pub(crate) mod names;
 pub(crate) mod signature;
 

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clr_dump::{
-    CoreFile, Dump, Error, ExceptionState, HeapObject, HeapVisitor, NativeImages, ObjectContent, ReadAt,
-    Runtime, StrippedCore, TypeHandle, TypeStatistics, Value, deadlocks,
+    CoreFile, Death, DeathCause, Dump, Error, ExceptionState, HeapObject, HeapVisitor, NamedFrame,
+    NativeImages, ObjectContent, ReadAt, Runtime, StrippedCore, ThreadSnapshot, ThreadWaits, TypeHandle,
+    TypeStatistics, Value, WaitedFor, deadlocks, held_locks,
 };
 
 /// A mini dump of .NET 9.0.1, cut down to the memory that its analysis reads.
@@ -288,6 +289,50 @@ fn mapped_files_are_those_of_the_list_alone() {
             assert!(file.path.starts_with('/'), "{file:x?}");
         }
     }
+}
+
+/// The managed threads of a dump with their stacks and the names of their frames.
+fn snapshots(core: &CoreFile, dump: &Dump<'_>) -> Vec<ThreadSnapshot> {
+    let snapshot = |thread: clr_dump::Thread| {
+        let registers = core.registers(thread.os_id);
+        let stack = dump.threads().stack(&thread, registers);
+        dump.threads().snapshot(thread, stack, registers)
+    };
+    dump.threads().list().unwrap().into_iter().map(snapshot).collect()
+}
+
+/// The threads of `deadlock.cs` each hold the account that the other waits for.
+#[test]
+fn waits_lead_to_the_threads_that_hold_monitors() {
+    let core = CoreFile::open(old_core()).unwrap();
+    let dump = Dump::open(&core).unwrap();
+    let threads = snapshots(&core, &dump);
+    let threads: Vec<_> = threads.iter().collect();
+    let waits = ThreadWaits::find(&dump, &threads, &dump.locks().monitors());
+    let found: Vec<_> = waits.iter().map(|(index, wait)| (index, wait.kind, wait.owners.clone())).collect();
+    assert_eq!(found, [(3, WaitedFor::Monitor, vec![4]), (4, WaitedFor::Monitor, vec![3])]);
+    let [cycle] = &waits.deadlocks()[..] else { panic!("{:?}", waits.deadlocks()) };
+    assert_eq!(
+        cycle.iter().map(|(thread, _, owner)| (*thread, *owner)).collect::<Vec<_>>(),
+        [(3, 4), (4, 3)]
+    );
+    assert_eq!((waits.lock_waits(), held_locks(&dump, &threads)), (2, Vec::new()));
+    let name = |index: usize| threads[index].frames.iter().find_map(NamedFrame::full_name);
+    assert_eq!([name(3), name(4)].map(Option::unwrap), ["Bank.Transfer1", "Bank.Transfer2"]);
+    // It was written of a process that went on.
+    assert_eq!(Death::find(&core, &dump, &threads), None);
+}
+
+/// A signal, a thread that throws, and the runtime's own native frames: the exception has ended the process.
+#[test]
+fn an_unhandled_exception_is_the_cause_of_death() {
+    let core = with_program(native_core(), &native_program()).unwrap();
+    let dump = Dump::open(&core).unwrap();
+    let threads = snapshots(&core, &dump);
+    let threads: Vec<_> = threads.iter().collect();
+    let death = Death::find(&core, &dump, &threads).unwrap();
+    let thread = threads.iter().find(|thread| thread.thread.os_id == death.tid).unwrap();
+    assert_eq!((death.cause, thread.throws()), (DeathCause::UnhandledException, true));
 }
 
 #[test]

@@ -16,6 +16,8 @@ fn types_that_hold_data_can_be_sent() {
     is_shared::<(Runtime, CodeMap, NativeImages, NativeImage, Module)>();
     is_shared::<(CoreProcess, CoreThread, SignalInfo, MappedFile, Mapping, CopyNote, CopiedContent)>();
     is_shared::<(TypeHandle, MethodDesc)>();
+    is_shared::<(ThreadSnapshot, NamedFrame, ThreadWaits, ThreadWait, WaitedFor, HeldLock, Death, DeathCause)>(
+    );
     is_shared::<(Thread, Stack, Frame, Gap, Registers, Register, Code, CodeOrigin, FunctionEntry)>();
     is_shared::<(Method, MethodName, Field, StaticField, FieldValue, Value, ObjectContent, ValueKind)>();
     is_shared::<(Exception, ExceptionFrame, ExceptionState, Identity, ThreadExceptions)>();

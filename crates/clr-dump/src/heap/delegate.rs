@@ -7,7 +7,7 @@
 use crate::heap::Heap;
 use crate::memory::address::MethodDesc;
 use crate::memory::{MemoryResult, offset};
-use crate::types::names::Method;
+use crate::types::method::Method;
 
 /// Offsets in a delegate.
 const TARGET: u64 = 8;

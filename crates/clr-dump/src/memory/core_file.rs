@@ -283,6 +283,26 @@ impl CoreFile {
         self.signal
     }
 
+    /// Returns the id of the thread that a signal has ended, of a core dump that was written for one.
+    pub fn signalled_thread(&self) -> Option<u64> {
+        let signal = self.signal()?;
+        let own = |thread: &&CoreThread| i32::from(thread.signal) == signal.number;
+        // The kernel puts it first; createdump marks none, or all.
+        let threads = self.threads();
+        let count = threads.iter().filter(own).count();
+        let first = threads.iter().find(own).filter(|first| count == 1 || threads.first() == Some(*first));
+        first.map(|thread| u64::from(thread.tid))
+    }
+
+    /// Returns the signal that all threads are marked with, of a core dump that has no other account of it:
+    /// createdump of .NET Core 3.1.
+    pub fn common_signal(&self) -> Option<i32> {
+        let mut threads = self.threads().iter();
+        let signal = threads.next()?.signal;
+        let is_common = self.signal().is_none() && signal != 0 && threads.all(|other| other.signal == signal);
+        is_common.then(|| signal.into())
+    }
+
     /// The description of a core dump that this crate has written.
     pub const fn copy(&self) -> Option<&CopyNote> {
         self.copy.as_ref()

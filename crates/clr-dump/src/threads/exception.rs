@@ -12,7 +12,7 @@ use crate::memory::address::MethodDesc;
 use crate::memory::{MemoryResult, Missing, offset};
 use crate::runtime::layout::Thrown;
 use crate::threads::thread::Thread;
-use crate::types::names::Method;
+use crate::types::method::Method;
 use crate::unwind::FramePosition;
 
 /// Maximum number of exceptions of a thread, and of causes of an exception.

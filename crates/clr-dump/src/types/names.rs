@@ -20,6 +20,7 @@ use crate::memory::address::{MethodDesc, TypeHandle};
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::module::Module;
 use crate::types::Types;
+use crate::types::method::{Method, MethodName};
 use crate::types::signature;
 
 /// Maximum number of types within the name of a type.
@@ -30,31 +31,6 @@ const MAX_DEPTH: u32 = 12;
 const MAX_ARRAY_NESTING: usize = 16;
 /// Maximum number of arguments of a type.
 const MAX_ARGUMENTS: u16 = 64;
-
-/// A method, as the runtime names it in its events.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct MethodName {
-    /// The type with its namespace and type arguments.
-    pub type_name: String,
-    /// The method's own name.
-    pub name: String,
-    /// The signature, return type first; empty if it is damaged.
-    pub signature: String,
-}
-
-/// A method of managed code. Parts that the memory lacks are `None`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Method {
-    /// The module that defines it; `None` if the method was made in memory.
-    pub module: Option<Arc<Module>>,
-    /// The method's metadata token; `None` if the method was made in memory, or was compiled ahead of time
-    /// with the program.
-    pub token: Option<u32>,
-    /// The names of the method and its type.
-    pub name: Option<MethodName>,
-}
 
 impl Types<'_> {
     /// Returns the method of managed code; `None` if the memory lacks the way to it.

@@ -3,7 +3,7 @@
 use clr_dump::{CopiedContent, CopyNote};
 
 use crate::duration;
-use crate::inspect::core_source::{Source, common_signal};
+use crate::inspect::core_source::Source;
 use crate::render::units;
 
 /// The limits that left memory out of a core dump, in words; `None` if none did.
@@ -45,7 +45,7 @@ pub(crate) fn better(source: &Source) -> String {
             .to_owned();
     }
     let is_mini = core.copy().is_some_and(|copy| copy.content == CopiedContent::MINI);
-    if (core.signal().is_some() || common_signal(core).is_some()) && !is_mini {
+    if (core.signal().is_some() || core.common_signal().is_some()) && !is_mini {
         return next_time();
     }
     "dipc dump -p PID --type heap writes a dump that has it".to_owned()

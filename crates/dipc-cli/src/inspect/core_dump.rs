@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clr_dump::{
     CoreFile, CoreThread, Dump, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MappedFile,
-    Memory, MonitorWait, NativeImages, Registers, Runtime, Stack, Thread, WaitKind,
+    Memory, MonitorWait, NativeImages, Registers, Runtime, Stack, ThreadSnapshot, WaitKind,
 };
 
 use crate::exit::{Exit, Failure};
@@ -17,9 +17,6 @@ use crate::inspect::native_symbols::NativeSymbols;
 /// The number of times that the exceptions of a running thread are read, and the time between.
 const EXCEPTION_ATTEMPTS: u32 = 20;
 const EXCEPTION_WAIT: Duration = Duration::from_millis(5);
-
-/// The bytes below a thread's innermost explicit frame that are searched for the variables of native methods.
-const NATIVE_VARIABLES: u64 = 1024;
 
 /// The managed threads of a dump or process, with their stacks.
 pub(crate) struct Analysis<'s> {
@@ -42,16 +39,20 @@ pub(crate) struct NativeThread {
 
 /// A managed thread with its stack.
 pub(crate) struct ManagedThread {
-    pub(crate) thread: Thread,
-    pub(crate) name: Option<String>,
-    pub(crate) stack: Stack,
+    snapshot: ThreadSnapshot,
     pub(crate) frames: Vec<FrameText>,
     /// The exceptions that it handles or has thrown last, each with its causes.
     pub(crate) exceptions: Vec<(ExceptionState, Vec<ExceptionText>)>,
     /// The reason why the exceptions are incomplete or uncertain.
     pub(crate) exceptions_doubt: Option<String>,
-    /// The monitors that it waits for, the innermost first.
-    pub(crate) waits: Vec<MonitorWait>,
+}
+
+impl std::ops::Deref for ManagedThread {
+    type Target = ThreadSnapshot;
+
+    fn deref(&self) -> &ThreadSnapshot {
+        &self.snapshot
+    }
 }
 
 impl ManagedThread {
@@ -100,10 +101,11 @@ impl<'s> Analysis<'s> {
             .map(|thread| {
                 let registers = u32::try_from(thread.os_id).ok().and_then(|tid| registers.get(&tid));
                 if source.pid().is_some() && registers.is_none() {
-                    return dump.threads().running_stack(thread);
+                    let (thread, stack) = dump.threads().running_stack(thread);
+                    return (thread, stack, None);
                 }
                 let stack = dump.threads().stack(&thread, registers);
-                (thread, stack)
+                (thread, stack, registers)
             })
             .collect();
         walked();
@@ -115,7 +117,12 @@ impl<'s> Analysis<'s> {
             threads: Vec::new(),
             native_threads: Vec::new(),
         };
-        analysis.threads = stacks.into_iter().map(|(thread, stack)| analysis.thread(thread, stack)).collect();
+        analysis.threads = stacks
+            .into_iter()
+            .map(|(thread, stack, registers)| {
+                analysis.thread(analysis.dump.threads().snapshot(thread, stack, registers))
+            })
+            .collect();
         analysis.native_threads = natives
             .into_iter()
             .map(|(tid, stack)| NativeThread { tid, frames: analysis.frames(&stack), stack })
@@ -127,31 +134,27 @@ impl<'s> Analysis<'s> {
         stack.frames.iter().map(|frame| self.frame(frame)).collect()
     }
 
-    fn thread(&self, thread: Thread, stack: Stack) -> ManagedThread {
-        let (exceptions, exceptions_doubt) = self.exceptions(&thread);
-        ManagedThread {
-            frames: self.frames(&stack),
-            name: self.dump.threads().name(&thread).ok().flatten(),
-            exceptions,
-            exceptions_doubt,
-            waits: self.dump.locks().waits(&thread).unwrap_or_default(),
-            stack,
-            thread,
-        }
+    fn thread(&self, mut snapshot: ThreadSnapshot) -> ManagedThread {
+        let (exceptions, exceptions_doubt) = self.exceptions(&mut snapshot);
+        ManagedThread { frames: self.frames(&snapshot.stack), exceptions, exceptions_doubt, snapshot }
     }
 
     /// The exceptions of a thread, and the doubt about them. A running process is read until nothing has
     /// changed meanwhile.
-    fn exceptions(&self, thread: &Thread) -> (Vec<(ExceptionState, Vec<ExceptionText>)>, Option<String>) {
-        let mut read = self.dump.exceptions().of_thread(thread);
+    fn exceptions(
+        &self,
+        snapshot: &mut ThreadSnapshot,
+    ) -> (Vec<(ExceptionState, Vec<ExceptionText>)>, Option<String>) {
         for _ in 1..EXCEPTION_ATTEMPTS {
+            let read = &snapshot.exceptions;
             if self.source.pid().is_none() || (!read.is_uncertain && read.missing.is_none()) {
                 break;
             }
             std::thread::sleep(EXCEPTION_WAIT);
-            read = self.dump.exceptions().of_thread(thread);
+            snapshot.exceptions = self.dump.exceptions().of_thread(&snapshot.thread);
         }
-        let text = |exception: Exception| self.exception_text(exception);
+        let read = &snapshot.exceptions;
+        let text = |exception: &Exception| self.exception_text(exception.clone());
         if let Some(missing) = read.missing {
             return (Vec::new(), Some(format!("its exceptions are not known: {missing}")));
         }
@@ -166,8 +169,8 @@ impl<'s> Analysis<'s> {
             "a collection was moving objects: its exceptions can be others than those that are shown"
                 .to_owned()
         });
-        let chains = read.exceptions.into_iter();
-        (chains.map(|(state, chain)| (state, chain.into_iter().map(text).collect())).collect(), doubt)
+        let chains = read.exceptions.iter();
+        (chains.map(|(state, chain)| (*state, chain.iter().map(text).collect())).collect(), doubt)
     }
 
     fn exception_text(&self, exception: Exception) -> ExceptionText {
@@ -193,21 +196,22 @@ impl<'s> Analysis<'s> {
     }
 
     fn read_frame(&self, frame: &Frame) -> FrameText {
-        if let Some(code) = &frame.code {
-            let text = frame_text(frame.ip, self.dump.types().method(code).as_ref());
-            if text.name.is_some() || !self.dump.runtime().is_native_aot() {
-                return text;
-            }
+        let named = self.dump.threads().named(frame);
+        let text = frame_text(frame.ip, named.method.as_deref());
+        if frame.code.is_some() && (text.name.is_some() || !self.dump.runtime().is_native_aot()) {
+            return text;
         }
-        // A return address can be past the end of the function.
-        let address = frame.position.lookup_address(frame.ip);
-        let image = self.dump.native_image(address);
-        let text = native_frame_text(frame, image.as_deref(), &self.symbols);
+        let native = native_frame_text(frame, named.image.as_deref(), &self.symbols);
         // Compiler-generated code is unnamed but for a symbol.
         if frame.code.is_some() {
-            return FrameText { name: text.name, ..frame_text(frame.ip, None) };
+            return FrameText { name: native.name, ..frame_text(frame.ip, None) };
         }
-        text
+        native
+    }
+
+    /// The threads as the dump has them.
+    pub(crate) fn snapshots(&self) -> Vec<&ThreadSnapshot> {
+        self.threads.iter().map(|thread| &thread.snapshot).collect()
     }
 
     /// The thread with an address.
@@ -218,22 +222,7 @@ impl<'s> Analysis<'s> {
     /// The threads that wait to enter a monitor.
     pub(crate) fn waiting_for(&self, monitor: u64) -> impl Iterator<Item = &ManagedThread> {
         let waits = move |wait: &MonitorWait| wait.monitor == monitor && wait.kind == WaitKind::Enter;
-        self.threads.iter().filter(move |thread| thread.waits.iter().any(waits))
-    }
-
-    /// The managed object of a thread.
-    pub(crate) fn thread_object(&self, of: &ManagedThread) -> Option<u64> {
-        self.dump.threads().object(&of.thread).ok().flatten()
-    }
-
-    /// The address at which the stack of a thread begins: its stack pointer, or a place below its innermost known
-    /// frame, which the runtime's own methods have variables in.
-    pub(crate) fn stack_start(&self, of: &ManagedThread) -> Option<u64> {
-        let registers = self.source.core().and_then(|core| core.registers(of.thread.os_id));
-        let first = of.stack.frames.first()?.sp;
-        let explicit = Some(of.thread.frame).filter(|frame| *frame != 0 && *frame < first);
-        let lowest = || explicit.unwrap_or(first).saturating_sub(NATIVE_VARIABLES);
-        Some(registers.map_or_else(lowest, |registers| registers.sp.min(first)))
+        self.threads.iter().filter(move |thread| thread.monitor_waits.iter().any(waits))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use clr_dump::{CoreFile, CoreThread, Error, Memory, ReadAt, Runtime};
+use clr_dump::{CoreFile, Error, Memory, ReadAt, Runtime};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::unpacked_core;
@@ -162,24 +162,4 @@ pub(crate) fn is_core(path: &Path) -> bool {
     let read =
         dipc_transport::open_regular(path).and_then(|mut file| file.read_exact(&mut beginning)).is_ok();
     read && beginning.starts_with(b"\x7fELF") && beginning[TYPE] == CORE
-}
-
-/// The signal of all threads of a core dump that does not say which one it ended: createdump of .NET Core 3.1 marks
-/// all threads of a process that crashes.
-pub(crate) fn common_signal(core: &CoreFile) -> Option<i32> {
-    let mut threads = core.threads().iter();
-    let signal = threads.next()?.signal;
-    let is_common = core.signal().is_none() && signal != 0 && threads.all(|other| other.signal == signal);
-    is_common.then(|| signal.into())
-}
-
-/// The thread that a signal has ended, of a core dump that was written for one.
-pub(crate) fn signalled_thread(core: &CoreFile) -> Option<u64> {
-    let signal = core.signal()?;
-    let own = |thread: &&CoreThread| i32::from(thread.signal) == signal.number;
-    // The kernel puts it first; createdump marks none, or all.
-    let threads = core.threads();
-    let count = threads.iter().filter(own).count();
-    let first = threads.iter().find(own).filter(|first| count == 1 || threads.first() == Some(*first));
-    first.map(|thread| u64::from(thread.tid))
 }

@@ -16,7 +16,7 @@
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced strings.
 //!   `merging`: many recordings merged into one.
 //! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`: what
-//!   they lack. `core_dump`, `core_text`: their threads. `thread_waits`: deadlocks. `core_heap`, `core_value`, `core_known_value`: their objects.
+//!   they lack. `core_dump`, `core_text`: their threads. `core_heap`, `core_value`, `core_known_value`: their objects.
 
 pub(crate) mod core_advice;
 pub(crate) mod core_dump;
@@ -50,6 +50,5 @@ pub(crate) mod stat;
 pub(crate) mod symbols;
 pub(crate) mod thread_stacks;
 pub(crate) mod thread_times;
-pub(crate) mod thread_waits;
 pub(crate) mod time_range;
 mod unpacked_core;

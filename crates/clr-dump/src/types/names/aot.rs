@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{MAX_DEPTH, Method, MethodName};
+use super::MAX_DEPTH;
 use crate::aot::names::{self, AotNames, Owner};
 use crate::memory::MemoryResult;
 use crate::memory::address::TypeHandle;
 use crate::runtime::module::Module;
 use crate::types::Types;
+use crate::types::method::{Method, MethodName};
 
 impl<'d> Types<'d> {
     /// The names of a program that was compiled ahead of time.

@@ -14,6 +14,7 @@ mod roots;
 pub(crate) mod stacks;
 mod strings;
 mod threads;
+mod wait_words;
 
 use std::path::PathBuf;
 

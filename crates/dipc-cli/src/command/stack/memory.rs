@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use clr_dump::{Dump, TouchedMemory};
+use clr_dump::{Dump, ThreadWaits, TouchedMemory};
 
 use crate::command::dump::awaits;
 use crate::command::dump::locks::{self, DeadlockRow};
 use crate::inspect::core_dump::Analysis;
 use crate::inspect::core_source::Source;
-use crate::inspect::thread_waits::Waits;
 use crate::render::{units, width};
 
 /// Maximum time for reading the heap.
@@ -35,7 +34,8 @@ impl MemoryWaits {
         let source = Source::attach(pid).ok()?;
         let runtime = source.runtime().ok().filter(|runtime| !runtime.is_native_aot())?;
         let analysis = Analysis::new(&source, &runtime).ok()?;
-        let waits = Waits::new(&analysis, &analysis.dump.locks().monitors());
+        let waits =
+            ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &analysis.dump.locks().monitors());
         let memory = TouchedMemory::new(source.memory()).until(Instant::now() + HEAP_TIME);
         let chains = Dump::new(&memory, &runtime).awaits().chains().unwrap_or_default();
         Some(Self {

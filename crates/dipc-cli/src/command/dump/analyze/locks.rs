@@ -3,24 +3,26 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use clr_dump::{HeapStatistics, Monitor, Monitors, WaitKind};
+use clr_dump::{
+    HeapStatistics, HeldLock, Monitor, Monitors, ThreadWait, ThreadWaits, WaitKind, WaitedFor, held_locks,
+};
 use serde::Serialize;
 
 use super::stacks::{label, label_with_method};
+use super::wait_words;
 use crate::args::format::Format;
 use crate::exit::Failure;
 use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::inspect::core_text::type_text;
-use crate::inspect::thread_waits::{HeldLock, ThreadWait, WaitedFor, Waits, held_locks};
 use crate::render::{output, width};
 
 pub(crate) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
     let monitors = analysis.dump.locks().monitors();
     // Only objects themselves say which thread holds them without a sync block.
     let heap = analysis.dump.heap().statistics().ok();
-    let mut waits = Waits::new(analysis, &monitors);
-    waits.add_handles(analysis);
-    let held = held_locks(analysis);
+    let mut waits = ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &monitors);
+    waits.add_handles(&analysis.dump, &analysis.snapshots());
+    let held = held_locks(&analysis.dump, &analysis.snapshots());
     match format {
         Format::Json => output::print_json(&Report::new(analysis, &monitors, heap.as_ref(), &waits, &held)),
         Format::Table => {
@@ -33,7 +35,7 @@ fn text(
     analysis: &Analysis<'_>,
     monitors: &Monitors,
     heap: Option<&HeapStatistics>,
-    waits: &Waits,
+    waits: &ThreadWaits,
     held: &[HeldLock],
     width: Option<usize>,
 ) -> String {
@@ -90,7 +92,7 @@ fn incomplete(monitors: &Monitors, heap: Option<&HeapStatistics>) -> String {
 }
 
 /// The deadlocks, with the lock that each thread waits for.
-pub(crate) fn deadlocks(analysis: &Analysis<'_>, waits: &Waits, width: Option<usize>) -> String {
+pub(crate) fn deadlocks(analysis: &Analysis<'_>, waits: &ThreadWaits, width: Option<usize>) -> String {
     let mut text = String::new();
     for cycle in waits.deadlocks() {
         text.push_str("Deadlock:\n");
@@ -113,13 +115,7 @@ fn wait_text(analysis: &Analysis<'_>, thread: usize, wait: &ThreadWait, owner: u
         WaitedFor::TaskInContext => format!(
             "thread {method} waits for {object}, which continues in the SynchronizationContext of this thread"
         ),
-        WaitedFor::Monitor
-        | WaitedFor::Lock
-        | WaitedFor::ReaderWriterLock
-        | WaitedFor::Mutex
-        | WaitedFor::Semaphore => {
-            format!("thread {method} waits for {object}, which thread {owner} holds")
-        }
+        _ => format!("thread {method} waits for {object}, which thread {owner} holds"),
     }
 }
 
@@ -128,7 +124,7 @@ fn thread_label(analysis: &Analysis<'_>, index: usize) -> String {
 }
 
 /// A held lock other than a monitor, and the threads that wait for it.
-fn held_text(analysis: &Analysis<'_>, waits: &Waits, lock: &HeldLock) -> String {
+fn held_text(analysis: &Analysis<'_>, waits: &ThreadWaits, lock: &HeldLock) -> String {
     let label = |index: usize| analysis.threads.get(index).map_or_else(String::new, label_with_method);
     let holders: Vec<_> = lock.owners.iter().map(|index| label(*index)).collect();
     let waiting: Vec<_> = waiting_for(waits, lock.object).map(label).collect();
@@ -144,26 +140,26 @@ fn held_text(analysis: &Analysis<'_>, waits: &Waits, lock: &HeldLock) -> String 
 }
 
 /// Objects that threads wait for with unknown holders, keyed by address.
-fn without_holders(waits: &Waits) -> BTreeMap<u64, WaitedFor> {
-    let unknown = waits.iter().filter(|(_, wait)| wait.kind.holder_unknown().is_some());
+fn without_holders(waits: &ThreadWaits) -> BTreeMap<u64, WaitedFor> {
+    let unknown = waits.iter().filter(|(_, wait)| wait.kind.has_unknown_holder());
     unknown.map(|(_, wait)| (wait.object, wait.kind)).collect()
 }
 
 /// A mutex or a semaphore, with the threads that wait for it.
-fn without_holder_text(analysis: &Analysis<'_>, waits: &Waits, object: u64, kind: WaitedFor) -> String {
+fn without_holder_text(analysis: &Analysis<'_>, waits: &ThreadWaits, object: u64, kind: WaitedFor) -> String {
     let label = |index: usize| analysis.threads.get(index).map_or_else(String::new, label_with_method);
     let waiting: Vec<_> = waiting_for(waits, object).map(label).collect();
     format!(
         "{}: held by: not known ({}), {} wait: {}",
         object_text(analysis, object),
-        kind.holder_unknown().unwrap_or_default(),
+        wait_words::holder_unknown(kind).unwrap_or_default(),
         waiting.len(),
         waiting.join(", ")
     )
 }
 
 /// The indexes of the threads that wait for an object.
-fn waiting_for(waits: &Waits, object: u64) -> impl Iterator<Item = usize> {
+fn waiting_for(waits: &ThreadWaits, object: u64) -> impl Iterator<Item = usize> {
     waits.iter().filter(move |(_, wait)| wait.object == object).map(|(index, _)| index)
 }
 
@@ -211,12 +207,12 @@ pub(crate) struct DeadlockRow {
 }
 
 /// The threads that wait for one another, each cycle once.
-pub(crate) fn deadlock_rows(analysis: &Analysis<'_>, waits: &Waits) -> Vec<Vec<DeadlockRow>> {
+pub(crate) fn deadlock_rows(analysis: &Analysis<'_>, waits: &ThreadWaits) -> Vec<Vec<DeadlockRow>> {
     let tid = |index: usize| analysis.threads.get(index).map(|thread| thread.thread.os_id);
     let row = |(thread, wait, owner): (usize, &ThreadWait, usize)| DeadlockRow {
         tid: tid(thread).unwrap_or_default(),
         name: analysis.threads.get(thread).and_then(|thread| thread.name.clone()),
-        kind: wait.kind.name(),
+        kind: wait_words::name(wait.kind),
         object: format!("{:#x}", wait.object),
         r#type: analysis.dump.heap().type_name(wait.object).map(|name| name.to_string()),
         owner_tid: tid(owner),
@@ -252,7 +248,7 @@ impl Report {
         analysis: &Analysis<'_>,
         monitors: &Monitors,
         heap: Option<&HeapStatistics>,
-        waits: &Waits,
+        waits: &ThreadWaits,
         held: &[HeldLock],
     ) -> Self {
         let thread = |index: usize| analysis.threads.get(index).map(|thread| &thread.thread);
@@ -309,11 +305,11 @@ impl Report {
                 owner_managed_id: None,
                 waiters: u32::try_from(waiting_tids.len()).unwrap_or(u32::MAX),
                 waiting_tids,
-                holder_unknown: kind.holder_unknown(),
+                holder_unknown: wait_words::holder_unknown(kind),
             }
         });
         let all_waits = analysis.threads.iter().flat_map(|thread| {
-            thread.waits.iter().map(|wait| Wait {
+            thread.monitor_waits.iter().map(|wait| Wait {
                 tid: thread.thread.os_id,
                 kind: match wait.kind {
                     WaitKind::Enter => "enter",
@@ -322,11 +318,11 @@ impl Report {
                 object: monitors.at(wait.monitor).map(|monitor| format!("{:#x}", monitor.object)),
             })
         });
-        // Waits for objects other than monitors.
+        // ThreadWaits for objects other than monitors.
         let of_others = waits.iter().filter(|(_, wait)| wait.kind != WaitedFor::Monitor);
         let of_others = of_others.filter_map(|(index, wait)| {
             let object = Some(format!("{:#x}", wait.object));
-            Some(Wait { tid: thread(index)?.os_id, kind: wait.kind.name(), object })
+            Some(Wait { tid: thread(index)?.os_id, kind: wait_words::name(wait.kind), object })
         });
         Self {
             runtime: analysis.dump.runtime().version().to_owned(),

@@ -7,7 +7,7 @@ mod without_runtime;
 
 use std::fmt::Write as _;
 
-use clr_dump::{AwaitChains, ExceptionState, HeapStatistics};
+use clr_dump::{AwaitChains, ExceptionState, HeapStatistics, ThreadWaits};
 
 use self::death::Death;
 use super::heap::{self, Holders};
@@ -19,7 +19,6 @@ use crate::inspect::core_advice;
 use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::inspect::core_source::Source;
 use crate::inspect::core_text::FrameText;
-use crate::inspect::thread_waits::Waits;
 use crate::render::table::heading;
 use crate::render::{output, units, width};
 
@@ -65,7 +64,7 @@ pub(super) fn show(source: &Source, written: Option<String>, format: Format) -> 
 /// The facts that the overview shows.
 struct Facts<'a> {
     death: Option<Death<'a>>,
-    waits: Waits,
+    waits: ThreadWaits,
     heap: Result<HeapStatistics, Failure>,
     holders: Option<Holders>,
     /// The chains of awaits, of heaps that are not too large.
@@ -80,7 +79,7 @@ impl<'a> Facts<'a> {
         let heap = heap::read(analysis);
         let holders = heap.as_ref().ok().and_then(|heap| heap::holders(analysis, heap));
         let missing = missing(analysis, &monitors, &heap);
-        let waits = Waits::new(analysis, &monitors);
+        let waits = ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &monitors);
         let chains = heap.as_ref().ok().and_then(|heap| heap::await_chains(analysis, heap));
         Self { death: death::of(analysis), waits, heap, holders, chains, missing }
     }
@@ -190,7 +189,7 @@ fn text(analysis: &Analysis<'_>, facts: &Facts<'_>, written: Option<&str>, width
 fn of_thread(thread: &ManagedThread, death: Option<&Death<'_>>, width: Option<usize>) -> String {
     let label = stacks::label(thread);
     let cause =
-        death.map_or_else(|| "throws or handles an exception".to_owned(), |death| death.cause.to_string());
+        death.map_or_else(|| "throws or handles an exception".to_owned(), |death| death::text(&death.cause));
     let mut text = heading(&format!("Thread {label}: {cause}"));
     for (state, list) in exceptions::outermost(thread) {
         let prefix = if state == ExceptionState::Current { "" } else { "Threw last " };

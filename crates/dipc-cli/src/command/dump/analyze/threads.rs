@@ -26,13 +26,14 @@ fn table(threads: &[&ManagedThread]) -> String {
         ("STATE", Left),
         ("NAME", Left),
     ]);
-    for ManagedThread { thread, name, stack, .. } in threads {
+    for of in threads {
+        let thread = &of.thread;
         columns.row([
             if thread.os_id == 0 { "-".to_owned() } else { thread.os_id.to_string() },
             if thread.managed_id == 0 { "-".to_owned() } else { thread.managed_id.to_string() },
-            stack.managed().count().to_string(),
+            of.stack.managed().count().to_string(),
             states(thread).join(", "),
-            name.clone().unwrap_or_default(),
+            of.name.clone().unwrap_or_default(),
         ]);
     }
     columns.fitted(&["MANAGED"])

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clr_dump::{CoreFile, Runtime, SignalInfo};
 
 use crate::inspect::core_advice;
-use crate::inspect::core_source::{Source, common_signal, signalled_thread};
+use crate::inspect::core_source::Source;
 use crate::render::escape::escape_controls;
 use crate::render::units;
 
@@ -65,10 +65,10 @@ pub(super) fn program(core: &CoreFile) -> Option<(&str, u32)> {
 /// The signal in words.
 fn signal(core: &CoreFile) -> Option<String> {
     if let Some(signal) = core.signal() {
-        let thread = signalled_thread(core).map(|tid| format!(", thread {tid}")).unwrap_or_default();
+        let thread = core.signalled_thread().map(|tid| format!(", thread {tid}")).unwrap_or_default();
         return Some(signal_text(signal) + &thread);
     }
-    let number = common_signal(core)?;
+    let number = core.common_signal()?;
     let name = units::signal_name(number).map_or_else(|| number.to_string(), ToOwned::to_owned);
     Some(format!("{name} (which thread is not in the dump: it marks all)"))
 }

@@ -3,7 +3,7 @@
 use clr_dump::CoreFile;
 use serde::Serialize;
 
-use super::facts;
+use super::{death, facts};
 use crate::command::dump::analyze::awaits::elapsed_delays;
 use crate::command::dump::analyze::exceptions::{self, Row};
 use crate::command::dump::analyze::heap::{HeapRow, HolderRow, heap_row, holder_rows};
@@ -12,7 +12,6 @@ use crate::command::dump::analyze::stacks::{
     self, FrameReport, GapReport, NativeReport, Shape, Shown, ThreadReport,
 };
 use crate::inspect::core_dump::{Analysis, NativeThread};
-use crate::inspect::core_source::{common_signal, signalled_thread};
 
 /// The facts of the file.
 #[derive(Debug, Serialize)]
@@ -43,8 +42,8 @@ impl Facts {
             pid: program.map(|(_, pid)| pid),
             written,
             signal: core
-                .and_then(|core| core.signal().map(|signal| signal.number).or_else(|| common_signal(core))),
-            signalled_tid: core.and_then(signalled_thread),
+                .and_then(|core| core.signal().map(|signal| signal.number).or_else(|| core.common_signal())),
+            signalled_tid: core.and_then(CoreFile::signalled_thread),
             memory_bytes: core.map(CoreFile::memory_bytes),
             missing_bytes: core.map(CoreFile::missing_bytes),
             file_bytes: core.map(CoreFile::file_bytes),
@@ -146,8 +145,8 @@ impl<'r> Report<'r> {
     ) -> Self {
         let throwing = analysis.threads.iter().filter(|thread| thread.throws());
         let died = facts.death.as_ref().map(|death| Died {
-            cause: death.cause.name(),
-            text: death.cause.to_string(),
+            cause: death::name(&death.cause),
+            text: death::text(&death.cause),
             thread: death.thread.map(|thread| ThreadReport::new(thread, Shown::All)),
             native_thread: death.native.map(NativeReport::new),
         });

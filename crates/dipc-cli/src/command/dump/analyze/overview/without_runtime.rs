@@ -11,7 +11,7 @@ use crate::command::dump::analyze::stacks::{self, Shown};
 use crate::exit::{Exit, Outcome};
 use crate::inspect::core_advice;
 use crate::inspect::core_dump::{NativeThread, native_threads};
-use crate::inspect::core_source::{Source, signalled_thread};
+use crate::inspect::core_source::Source;
 use crate::render::table::heading;
 use crate::render::{output, units, width};
 
@@ -45,7 +45,7 @@ fn text(
     let mut text = facts::text(source, None, written);
     text.push('\n');
     text.push_str(&heading("Threads"));
-    let signalled = signalled_thread(core);
+    let signalled = core.signalled_thread();
     let mut sorted: Vec<_> = threads.iter().collect();
     sorted.sort_by_key(|thread| signalled != Some(thread.tid.into()));
     for thread in sorted.iter().take(THREADS) {

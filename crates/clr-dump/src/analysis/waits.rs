@@ -1,0 +1,212 @@
+//! The waits of threads for one another: monitors, locks, threads that are joined, and tasks.
+
+mod finder;
+
+use std::collections::BTreeMap;
+
+use self::finder::{Finder, Objects, handle_kind, lock_kind};
+use crate::analysis::ThreadSnapshot;
+use crate::dump::Dump;
+use crate::heap::object::Value;
+use crate::threads::lock::{Monitors, deadlocks};
+
+/// The class that a mutex refers to, as does a thread that waits for the mutex.
+const WAIT_HANDLE: &str = "Microsoft.Win32.SafeHandles.SafeWaitHandle";
+
+/// A wait of a thread for other threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadWait {
+    /// The kind of object.
+    pub kind: WaitedFor,
+    /// The address of the object.
+    pub object: u64,
+    /// The indexes of the threads that have to act; empty if unknown.
+    pub owners: Vec<usize>,
+}
+
+/// A kind of object that a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitedFor {
+    /// A monitor (`lock`).
+    Monitor,
+    /// `System.Threading.Lock`.
+    Lock,
+    /// `ReaderWriterLockSlim`.
+    ReaderWriterLock,
+    /// `Mutex`; its holder is not recorded in managed memory.
+    Mutex,
+    /// `SemaphoreSlim` or `Semaphore`, which lack holders.
+    Semaphore,
+    /// The end of a thread (`Thread.Join`).
+    Thread,
+    /// The end of a task (`Task.Wait`, `Task.Result`).
+    Task,
+    /// The same of a task that goes on in the SynchronizationContext of a thread.
+    TaskInContext,
+}
+
+impl WaitedFor {
+    /// Returns true if threads enter it and leave it.
+    pub const fn is_lock(self) -> bool {
+        matches!(self, Self::Monitor | Self::Lock | Self::ReaderWriterLock | Self::Mutex)
+    }
+
+    /// Returns true if threads hold such an object, or have entered it, and managed memory does not say which.
+    pub const fn has_unknown_holder(self) -> bool {
+        matches!(self, Self::Mutex | Self::Semaphore)
+    }
+
+    /// The kind by the innermost method of the framework; `None` for methods that wait for something else.
+    fn of_method(name: &str) -> Option<Self> {
+        const METHODS: [(&str, WaitedFor); 9] = [
+            // The object can be another one, too.
+            ("System.Threading.WaitHandle.WaitOne", WaitedFor::Mutex),
+            ("System.Threading.SemaphoreSlim.Wait", WaitedFor::Semaphore),
+            ("System.Threading.Lock.", WaitedFor::Lock),
+            ("System.Threading.ReaderWriterLockSlim.Enter", WaitedFor::ReaderWriterLock),
+            ("System.Threading.ReaderWriterLockSlim.TryEnter", WaitedFor::ReaderWriterLock),
+            ("System.Threading.Thread.Join", WaitedFor::Thread),
+            ("System.Threading.Tasks.Task.Wait", WaitedFor::Task),
+            ("System.Threading.Tasks.Task.InternalWait", WaitedFor::Task),
+            ("System.Threading.Tasks.Task.SpinThenBlockingWait", WaitedFor::Task),
+        ];
+        METHODS.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, kind)| *kind)
+    }
+}
+
+/// The waits of all threads, indexed by thread.
+///
+/// ```no_run
+/// use clr_dump::{Dump, ThreadWaits};
+///
+/// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+/// let dump = Dump::open(&core)?;
+/// let read = |thread: clr_dump::Thread| {
+///     let registers = core.registers(thread.os_id);
+///     let stack = dump.threads().stack(&thread, registers);
+///     dump.threads().snapshot(thread, stack, registers)
+/// };
+/// let threads: Vec<_> = dump.threads().list()?.into_iter().map(read).collect();
+/// let threads: Vec<_> = threads.iter().collect();
+/// let waits = ThreadWaits::find(&dump, &threads, &dump.locks().monitors());
+/// for (thread, wait) in waits.iter() {
+///     println!("{} waits for {:#x}, held by {:?}", threads[thread].thread.os_id, wait.object, wait.owners);
+/// }
+/// println!("{} deadlocks", waits.deadlocks().len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ThreadWaits {
+    waits: Vec<Option<ThreadWait>>,
+}
+
+impl ThreadWaits {
+    /// Finds the wait of each thread.
+    pub fn find(dump: &Dump<'_>, threads: &[&ThreadSnapshot], monitors: &Monitors) -> Self {
+        let object = |of: &&ThreadSnapshot| dump.threads().object(&of.thread).ok().flatten();
+        let finder = Finder { threads, dump, objects: threads.iter().map(object).collect() };
+        let of_thread = |index| finder.monitor_wait(index, monitors).or_else(|| finder.stack_wait(index));
+        let mut waits: Vec<_> = (0..threads.len()).map(of_thread).collect();
+        finder.add_runners(&mut waits);
+        Self { waits }
+    }
+
+    /// Adds the waits for mutexes and semaphores of which only a handle is on the stack: the heap is searched for
+    /// them.
+    pub fn add_handles(&mut self, dump: &Dump<'_>, threads: &[&ThreadSnapshot]) {
+        let finder = Finder { threads, dump, objects: Vec::new() };
+        let mut waiting: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for index in (0..self.waits.len()).filter(|index| self.of(*index).is_none()) {
+            let Some((WaitedFor::Mutex, words)) = finder.stack_words(index) else { continue };
+            let is_handle = |word: &u64| dump.heap().type_name(*word).as_deref() == Some(WAIT_HANDLE);
+            for handle in words.into_iter().filter(is_handle) {
+                waiting.entry(handle).or_default().push(index);
+            }
+        }
+        let mut objects = Objects { dump, kind_of: handle_kind, found: Vec::new() };
+        if waiting.is_empty() || dump.heap().walk(&mut objects).is_err() {
+            return;
+        }
+        for (object, kind) in objects.found {
+            let Some(Value::Reference { address, .. }) = dump.heap().field_value(object, "_waitHandle")
+            else {
+                continue;
+            };
+            for index in waiting.get(&address).into_iter().flatten() {
+                if let Some(wait) = self.waits.get_mut(*index) {
+                    *wait = Some(ThreadWait { kind, object, owners: Vec::new() });
+                }
+            }
+        }
+    }
+
+    /// The wait of a thread.
+    pub fn of(&self, index: usize) -> Option<&ThreadWait> {
+        self.waits.get(index)?.as_ref()
+    }
+
+    /// All waits with the indexes of their threads.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &ThreadWait)> {
+        self.waits.iter().enumerate().filter_map(|(index, wait)| Some((index, wait.as_ref()?)))
+    }
+
+    /// The number of threads that wait for a lock.
+    pub fn lock_waits(&self) -> usize {
+        self.iter().filter(|(_, wait)| wait.kind.is_lock()).count()
+    }
+
+    /// The threads that wait for one another, each cycle once: the thread, its wait, and the thread that it waits
+    /// for.
+    pub fn deadlocks(&self) -> Vec<Vec<(usize, &ThreadWait, usize)>> {
+        let owners = |index: usize| self.of(index).map_or(&[][..], |wait| &wait.owners);
+        let next: Vec<_> = (0..self.waits.len())
+            .map(|index| {
+                let leads_back = |owner: &&usize| reaches(**owner, index, self.waits.len(), &owners);
+                owners(index).iter().find(leads_back).or_else(|| owners(index).first()).copied()
+            })
+            .collect();
+        let step = |index: usize| Some((index, self.of(index)?, next.get(index).copied()??));
+        deadlocks(&next).into_iter().map(|cycle| cycle.into_iter().filter_map(step).collect()).collect()
+    }
+}
+
+/// Returns true if one thread waits for another, through others.
+fn reaches<'w>(from: usize, to: usize, count: usize, owners: &impl Fn(usize) -> &'w [usize]) -> bool {
+    let mut seen = vec![false; count];
+    let mut pending = vec![from];
+    while let Some(index) = pending.pop() {
+        if index == to {
+            return true;
+        }
+        if seen.get_mut(index).is_some_and(|seen| !std::mem::replace(seen, true)) {
+            pending.extend(owners(index));
+        }
+    }
+    false
+}
+
+/// A held lock other than a monitor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeldLock {
+    /// The address of the lock.
+    pub object: u64,
+    /// The indexes of the threads that hold it.
+    pub owners: Vec<usize>,
+}
+
+/// Finds the held locks of the heap other than monitors; empty if the heap cannot be read.
+pub fn held_locks(dump: &Dump<'_>, threads: &[&ThreadSnapshot]) -> Vec<HeldLock> {
+    let mut found = Objects { dump, kind_of: lock_kind, found: Vec::new() };
+    if dump.heap().walk(&mut found).is_err() {
+        return Vec::new();
+    }
+    let finder = Finder { threads, dump, objects: Vec::new() };
+    let held = |(object, kind): (u64, WaitedFor)| {
+        let owners = finder.holders(usize::MAX, object, kind)?;
+        Some(HeldLock { object, owners })
+    };
+    found.found.into_iter().filter_map(held).collect()
+}
