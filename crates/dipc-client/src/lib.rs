@@ -130,7 +130,7 @@ pub use command::{Dump, WrittenDump};
 pub use crash_files::{CrashFiles, KernelCore, PathPattern, RuntimeFiles};
 pub use error::{Error, ErrorKind};
 pub use hazard::Hazard;
-pub use live_names::{ListPiece, LiveNames};
+pub use live_names::{ListPiece, LiveNames, LiveNamesOptions};
 #[cfg(feature = "nettrace")]
 #[cfg_attr(docsrs, doc(cfg(feature = "nettrace")))]
 pub use live_reader::LiveReader;

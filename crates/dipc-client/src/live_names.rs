@@ -34,11 +34,12 @@ const BEFORE_AGAIN: Duration = Duration::from_secs(2);
 /// The thread ends when the value is dropped.
 ///
 /// ```no_run
-/// use dipc_client::{LiveNames, Providers, SessionConfig, Target};
+/// use dipc_client::{LiveNames, LiveNamesOptions, Providers, SessionConfig, Target};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let target = Target::from_pid(4711)?;
-/// let mut names = LiveNames::start(&target, true, false, |error| eprintln!("no names: {error}"));
+/// let options = LiveNamesOptions::default().with_compiled_methods(true);
+/// let mut names = LiveNames::start(&target, options, |error| eprintln!("no names: {error}"));
 /// // Exceptions with their stacks, and the names of methods that are compiled from now on: 0x8000 and NAME_KEYWORDS.
 /// let providers = Providers::parse("Microsoft-Windows-DotNETRuntime:0x8038:4")?;
 /// let mut session = target.start_session(&SessionConfig::new(providers))?;
@@ -77,6 +78,29 @@ pub enum ListPiece {
     End,
 }
 
+/// The sessions that [`LiveNames`] needs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LiveNamesOptions {
+    reports_compiled: bool,
+    is_starting: bool,
+}
+
+impl LiveNamesOptions {
+    /// With or without a session that makes the runtime report methods that it compiles. A session that itself
+    /// requests the verbose level does not need it.
+    #[must_use]
+    pub const fn with_compiled_methods(self, reports_compiled: bool) -> Self {
+        Self { reports_compiled, ..self }
+    }
+
+    /// With true for a program that is starting and cannot list its methods yet: the list is requested a second
+    /// later, but the other session runs when [`LiveNames::start`] returns.
+    #[must_use]
+    pub const fn with_starting_program(self, is_starting: bool) -> Self {
+        Self { is_starting, ..self }
+    }
+}
+
 /// The state shared with the thread of the sessions.
 #[derive(Debug, Default)]
 struct Flags {
@@ -85,17 +109,14 @@ struct Flags {
 }
 
 impl LiveNames {
-    /// Starts the sessions, within the [time limits](crate::Timeouts) of the target. With `reports_compiled`
-    /// a session makes the runtime report methods that it compiles; a session that itself requests the
-    /// verbose level does not need this. A program that `is_starting` cannot list its methods yet: the list
-    /// is requested a second later, but the other session runs when this returns. `on_error` receives the
+    /// Starts the sessions, within the [time limits](crate::Timeouts) of the target. `on_error` receives the
     /// errors of the sessions, after which names are missing.
     pub fn start(
         target: &Target,
-        reports_compiled: bool,
-        is_starting: bool,
+        options: LiveNamesOptions,
         on_error: impl Fn(Error) + Send + 'static,
     ) -> Self {
+        let LiveNamesOptions { reports_compiled, is_starting } = options;
         let target = target.clone();
         let flags = Arc::new(Flags::default());
         let (sender, pieces) = mpsc::sync_channel(PIECES);

@@ -305,7 +305,7 @@ impl Session {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let config = dipc_client::SessionConfig::new(dipc_client::Providers::parse("MyApp")?);
     /// # let mut session = dipc_client::Target::from_pid(4711)?.start_session(&config)?;
-    /// session.set_silence_limit(std::time::Duration::from_secs(1));
+    /// session.limit_silence(std::time::Duration::from_secs(1));
     /// let mut events = session.events()?.in_time_order();
     /// loop {
     ///     match events.next() {

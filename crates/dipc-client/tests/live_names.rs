@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dipc_client::{Deadline, ListPiece, LiveNames, Target, Timeouts};
+use dipc_client::{Deadline, ListPiece, LiveNames, LiveNamesOptions, Target, Timeouts};
 use dipc_sim::Runtime;
 
 fn deadline() -> Deadline {
@@ -32,7 +32,10 @@ fn the_list_is_a_recording_and_comes_again_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::builder().rate(1000).start_in(folder.path()).unwrap();
     let target = Target::at(runtime.address());
-    let mut names = LiveNames::start(&target, true, false, |error| panic!("{error}"));
+    let mut names =
+        LiveNames::start(&target, LiveNamesOptions::default().with_compiled_methods(true), |error| {
+            panic!("{error}")
+        });
     assert!(!names.request_now(), "the first list has not ended");
     assert!(next_list(&mut names).starts_with(b"Nettrace"));
     assert!(names.request_now());
@@ -52,7 +55,10 @@ fn errors_are_passed_on_and_the_list_ends() {
     let target = Target::at(runtime.address()).with_timeouts(Timeouts::each(Duration::from_secs(5)));
     drop(runtime);
     let (errors, received) = mpsc::channel();
-    let mut names = LiveNames::start(&target, true, false, move |error| errors.send(error).unwrap());
+    let mut names =
+        LiveNames::start(&target, LiveNamesOptions::default().with_compiled_methods(true), move |error| {
+            errors.send(error).unwrap()
+        });
     assert_eq!(next_list(&mut names), []);
     // One from the session that reports methods, and one from the list.
     assert_eq!(received.try_iter().count(), 2);

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dipc_client::{Deadline, Error, LiveNames, Session, Target};
+use dipc_client::{Deadline, Error, LiveNames, LiveNamesOptions, Session, Target};
 use dipc_wire::Level;
 use tempfile::NamedTempFile;
 
@@ -163,7 +163,9 @@ impl NamesRecorder {
 /// Starts the sessions for names of a stream that is read while it arrives.
 pub(crate) fn live_names(target: &Target, needs_help: bool, is_starting: bool) -> LiveNames {
     let target = target.clone().with_timeouts(timeouts(ANSWER));
-    LiveNames::start(&target, needs_help, is_starting, messages::detail)
+    let options =
+        LiveNamesOptions::default().with_compiled_methods(needs_help).with_starting_program(is_starting);
+    LiveNames::start(&target, options, messages::detail)
 }
 
 /// Starts the session that makes the runtime report each method that it compiles.

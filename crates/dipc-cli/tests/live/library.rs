@@ -58,7 +58,7 @@ fn a_copy_of_a_stopped_program_ends_and_loses_nothing(runtime: Runtime) {
 fn shows_the_last_events_in_time_order_during_silence(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let mut session = start(&workload);
-    session.set_silence_limit(SILENCE);
+    session.limit_silence(SILENCE);
     let stopper = session.stopper();
     let mut events = Reader::new(session.reader()).unwrap().in_time_order();
     // Of the last round, and those before it.

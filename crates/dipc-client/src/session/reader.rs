@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Session};
 /// | is being stopped | there was no sign of life for [`Timeouts::stop`](crate::Timeouts) |
 /// | is stopped later ([`Session::stop_after`]) | nothing arrived within [`Timeouts::silence`](crate::Timeouts), and its process is seen to be unable to answer |
 /// | runs | nothing arrived within [`Timeouts::silence`](crate::Timeouts) |
-/// | has a [silence limit](Session::set_silence_limit) | nothing arrived within that time |
+/// | has a [silence limit](Session::limit_silence) | nothing arrived within that time |
 ///
 /// The last three are [`Error::Silent`], after which the read can be repeated: nothing that was received is
 /// lost. An [`io::Error`] carries the [`Error`] ([`io::Error::get_ref`]), and can be turned back into it with
@@ -38,12 +38,12 @@ impl<S: AsMut<Session>> Read for SessionReader<S> {
 }
 
 impl Session {
-    /// Sets the longest time that [`reader`](Self::reader) and `events` wait for the next byte of a running
+    /// Limits the time that [`reader`](Self::reader) and `events` wait for the next byte of a running
     /// session, instead of [`Timeouts::silence`](crate::Timeouts): also while a stop is scheduled or in
     /// progress.
     ///
     /// Before the first byte [`Timeouts::first_bytes`](crate::Timeouts) applies.
-    pub fn set_silence_limit(&mut self, limit: Duration) {
+    pub fn limit_silence(&mut self, limit: Duration) {
         self.silence_limit = Some(limit);
     }
 

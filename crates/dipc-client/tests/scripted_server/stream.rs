@@ -125,12 +125,12 @@ fn a_silence_limit_ends_the_reads_of_a_session_that_is_stopped_later() {
     let server = streaming_server(b"Nettrace", well_behaved_stop);
     let mut session = server.target().start_session(&collect()).unwrap();
     session.stop_after(PATIENCE * 2);
-    session.set_silence_limit(SHORT);
+    session.limit_silence(SHORT);
     let mut bytes = Vec::new();
     let error = session.reader().read_to_end(&mut bytes).unwrap_err().downcast::<Error>().unwrap();
     assert!(matches!(error, Error::Silent { .. }), "{error:?}");
     session.request_stop().unwrap();
-    session.set_silence_limit(PATIENCE);
+    session.limit_silence(PATIENCE);
     session.reader().read_to_end(&mut bytes).unwrap();
     assert_eq!(bytes, b"Nettrace and its rundown");
 }

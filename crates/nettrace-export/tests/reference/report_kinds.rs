@@ -1,13 +1,17 @@
 //! Reports built from the kinds of events that they need, compared with reports built from all events.
 
+use std::collections::BTreeMap;
+
 use clr_activity::Spans;
 use nettrace::{Event, Interest, Metadata, Reader, RelativeTime};
-use nettrace_export::page::{self, Page, PageContents, PageOptions};
+use nettrace_export::page::{self, Page, PageContents, PageFindings, PageOptions};
 use nettrace_export::report::{
     self, Allocations, Collections, Contention, Exceptions, Jit, Requests, RequestsOptions, Startup,
-    ThreadPool,
+    StreamFacts, ThreadPool,
 };
-use nettrace_export::{Format, Metric, NameForm, Options, ProfileReader, Selection, WriteOptions};
+use nettrace_export::{
+    Format, Metric, NameForm, Options, ProfileBuilder, ProfileReader, Selection, WriteOptions,
+};
 
 use crate::everything::recordings;
 use crate::timelines::written;
@@ -146,4 +150,42 @@ fn pages_of_the_kinds_that_they_need_are_the_same() {
         assert!(page(Selection::default()) == page(chosen), "{}", path.display());
     }
     assert!(without_spans > 3, "{without_spans} recordings have no spans");
+}
+
+/// Pages of live events, as a monitor makes them, have all events and no reader of a file.
+#[test]
+fn findings_of_live_events_are_those_of_a_file() {
+    let mut found = 0;
+    for path in recordings() {
+        let bytes = bytes_of(&path);
+        let recording = || Reader::new(&*bytes).expect("a recording");
+        let options = page::profile_options(None).with_names(NameForm::CSharp).with_tracks(true);
+        let reader = ProfileReader::new(options.clone());
+        let page = PageContents::read(reader, recording(), &PageOptions::default(), |_| {});
+        let of_file = page.expect("bytes in memory").findings;
+        let (mut findings, mut profile) =
+            (PageFindings::new(recording().info(), &options), ProfileBuilder::new(options));
+        let others = findings.others().iter();
+        let mut others: Vec<_> =
+            others.map(|options| ProfileBuilder::new(options.clone()).without_code()).collect();
+        let (mut counts, mut last) = (BTreeMap::new(), RelativeTime::START);
+        let mut events = recording().in_time_order();
+        let each = |event: Event<'_>| {
+            profile.add(&event);
+            others.iter_mut().for_each(|other| other.add(&event));
+            findings.add(&event);
+            *counts.entry(event.metadata_index()).or_default() += 1_u64;
+            last = event.relative_time();
+        };
+        events.for_each(each).expect("bytes in memory");
+        let events = events.into_events();
+        let others = others.into_iter().map(|other| other.finish_with_code_of(events.info(), &mut profile));
+        let others = others.collect::<Result<_, _>>().expect("events in time order");
+        let (profile, omissions) = profile.finish(events.info()).expect("events in time order");
+        let stream = StreamFacts::of(&events, &counts.into_iter().collect::<Vec<_>>(), last);
+        let (_, of_events) = findings.finish((profile, &omissions), others, stream);
+        assert_eq!(of_events, of_file, "{}", path.display());
+        found += of_file.len();
+    }
+    assert!(found > 20, "{found}");
 }
