@@ -46,10 +46,13 @@ pub struct Dump<'m> {
     /// The types of objects that have static fields, of a NativeAOT program.
     pub(crate) storage: OnceCell<HashMap<TypeHandle, &'static str>>,
     /// The constants of enumerations, in the order of the source; `None` for other types.
-    pub(crate) enumerations: RefCell<HashMap<TypeHandle, Option<Arc<[(String, i64)]>>>>,
+    pub(crate) enumerations: RefCell<HashMap<TypeHandle, Option<Constants>>>,
     /// The loaded instances of generic structures, keyed by name.
     pub(crate) structures: OnceCell<HashMap<Arc<str>, TypeHandle>>,
 }
+
+/// The numbers of an enumeration with their names, in the order of the source.
+pub(crate) type Constants = Arc<[(String, i64)]>;
 
 /// The runtime of a dump: found for it, or the caller's.
 enum RuntimeOf<'m> {

@@ -57,7 +57,7 @@ fn errors_are_passed_on_and_the_list_ends() {
     let (errors, received) = mpsc::channel();
     let mut names =
         LiveNames::start(&target, LiveNamesOptions::default().with_compiled_methods(true), move |error| {
-            errors.send(error).unwrap()
+            errors.send(error).unwrap();
         });
     assert_eq!(next_list(&mut names), []);
     // One from the session that reports methods, and one from the list.

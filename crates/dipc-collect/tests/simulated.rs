@@ -290,7 +290,9 @@ fn intervals_follow_one_another() {
     assert!(others.iter().all(|interval| interval.length == length));
     assert!(others.iter().any(|interval| interval.threads.len() > 3 && interval.method_samples() > 0));
     let mut sum = IntervalSum::default();
-    taken.iter().for_each(|interval| sum.add(interval));
+    for interval in &taken {
+        sum.add(interval);
+    }
     assert_eq!(sum.length, last.length + length * u32::try_from(others.len()).unwrap());
     assert_eq!(sum.sum().total(), taken.iter().map(|interval| interval.profile.total()).sum::<u64>());
 }

@@ -73,7 +73,7 @@ impl Crate {
     /// Returns the file that defines the end of a path that begins with a name of `module`.
     fn find(&self, module: &[String], path: &[String], depth: usize) -> Option<Names> {
         let Some((name, rest)) = path.split_first() else { return Some(module.to_vec()) };
-        let child = [module, &[name.clone()]].concat();
+        let child = [module, std::slice::from_ref(name)].concat();
         if self.0.contains_key(&child) {
             return self.find(&child, rest, depth).or(Some(child));
         }
@@ -134,8 +134,8 @@ fn circles_of(files: &BTreeMap<String, String>, root: &str) -> Vec<Vec<String>> 
     let circles = circles(&uses, &uses.keys().collect());
     let describe = |circle: &Vec<&Names>| {
         let files = circle.iter().map(|file| {
-            let used = uses[*file].iter().filter(|used| circle.contains(used)).map(|used| used.join("::"));
-            format!("{} → {}", file.join("::"), used.collect::<Vec<_>>().join(", "))
+            let others = uses[*file].iter().filter(|file| circle.contains(file)).map(|file| file.join("::"));
+            format!("{} → {}", file.join("::"), others.collect::<Vec<_>>().join(", "))
         });
         files.collect()
     };
@@ -148,7 +148,7 @@ fn visit(folder: &Path, below: &str, found: &mut BTreeMap<String, String>) {
         let name = format!("{below}{}", path.file_name().unwrap().to_string_lossy());
         if path.is_dir() {
             visit(&path, &format!("{name}/"), found);
-        } else if name.ends_with(".rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.insert(name, fs::read_to_string(&path).unwrap());
         }
     }

@@ -3,17 +3,14 @@
 //! # Source
 //! ECMA-335 II.14.3, II.22.9 for constants; dotnet/runtime `src/coreclr/vm/methodtable.h` for the category.
 
+use portable_pdb::{FieldDefinition, ProgramMetadata};
+
+use crate::dump::Constants;
 use crate::memory::address::TypeHandle;
 use crate::types::Types;
-use std::sync::Arc;
-
-use portable_pdb::{FieldDefinition, ProgramMetadata};
 
 /// Maximum number of constants of an enumeration.
 const MAX_CONSTANTS: usize = 4096;
-
-/// The numbers of an enumeration with their names, in the order of the source.
-pub(crate) type Constants = Arc<[(String, i64)]>;
 
 impl Types<'_> {
     /// Returns the constants of an enumeration; `None` of other types.

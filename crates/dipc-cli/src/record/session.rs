@@ -64,9 +64,8 @@ pub(crate) fn start_unless(
 
 /// The failure of a session that did not begin.
 pub(crate) fn not_started(error: StartError) -> Failure {
-    let error = match error {
-        StartError::Failed(error) => error,
-        _ => return Failure::new(Exit::Failed, "interrupted before the session began; nothing was recorded"),
+    let StartError::Failed(error) = error else {
+        return Failure::new(Exit::Failed, "interrupted before the session began; nothing was recorded");
     };
     let is_refusal = matches!(error, Error::Refused { .. });
     let failure = Failure::from(error);

@@ -124,7 +124,9 @@ fn page(
     let duration = duration.map_or(MAX_PAGE_TIME, |duration| duration.min(MAX_PAGE_TIME));
     let reader = read(&config, Some(duration), process, stop, |event| {
         profile.add(event);
-        others.iter_mut().for_each(|other| other.add(event));
+        for other in &mut others {
+            other.add(event);
+        }
         reports.add(event);
         findings.add(event);
         *counts.entry(event.metadata_index()).or_default() += 1_u64;

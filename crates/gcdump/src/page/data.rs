@@ -77,17 +77,17 @@ impl PageData {
         let part = |all: usize| all.checked_div(parts).unwrap_or_default();
         let mut names = PageNames::default();
         let (nodes, smaller) = nodes(page, part(MAX_NODES), &mut names);
-        let mut notes = notes(page.graph.completeness());
+        let mut remarks = notes(page.graph.completeness());
         if smaller > 0 {
-            notes.push(format!("{smaller} smaller parts of the tree are summed up with what holds them"));
+            remarks.push(format!("{smaller} smaller parts of the tree are summed up with what holds them"));
         }
         if page.tree.folded() > 0 {
-            notes.push(format!("{} objects lie deeper than the tree goes, or are more than it has room for: they count for what holds them", page.tree.folded()));
+            remarks.push(format!("{} objects lie deeper than the tree goes, or are more than it has room for: they count for what holds them", page.tree.folded()));
         }
         let types = types(page, part(MAX_TYPES), part(MAX_TYPES_WITH_PATHS), &mut names);
         Self {
             title: text(&page.title),
-            notes,
+            notes: remarks,
             objects: page.report.objects,
             bytes: page.report.bytes,
             references: page.report.references,

@@ -172,7 +172,9 @@ fn findings_of_live_events_are_those_of_a_file() {
         let mut events = recording().in_time_order();
         let each = |event: Event<'_>| {
             profile.add(&event);
-            others.iter_mut().for_each(|other| other.add(&event));
+            for other in &mut others {
+                other.add(&event);
+            }
             findings.add(&event);
             *counts.entry(event.metadata_index()).or_default() += 1_u64;
             last = event.relative_time();

@@ -184,7 +184,7 @@ fn sum(read: &RecordingProfile, args: &TopNArgs, shown: &Shown) -> Option<String
     }
     if measure.unit.is_time() && !args.blocked && units::share(cost.total(), total) >= MIN_FRAMELESS {
         let left_out = if args.no_session { " left out" } else { "" };
-        let _ = write!(sum, "; not the program's{left_out}: {}", cost);
+        let _ = write!(sum, "; not the program's{left_out}: {cost}");
     }
     sum.push('\n');
     Some(sum)

@@ -104,7 +104,7 @@ impl WatchSession for TopSession<'_> {
         resume(&source.target);
         let limits = limits.of_session(source);
         let intervals = Intervals {
-            intervals: LiveIntervals::new(&settings, names, account, samples),
+            live: LiveIntervals::new(&settings, names, account, samples),
             process,
             args,
             limits: self.limits,
@@ -120,7 +120,7 @@ impl WatchSession for TopSession<'_> {
 
 /// The intervals of the session.
 struct Intervals<'s> {
-    intervals: LiveIntervals<LiveSamples>,
+    live: LiveIntervals<LiveSamples>,
     process: &'s WatchedProcess,
     args: &'s TopArgs,
     limits: &'s SharedLimits<'s>,
@@ -133,12 +133,12 @@ impl EventConsumer for Intervals<'_> {
     type Error = Failure;
 
     fn receive(&mut self, bytes: usize) {
-        self.intervals.receive(bytes);
+        self.live.receive(bytes);
     }
 
     fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
-        let Self { intervals, process, args, events, count, .. } = self;
-        intervals.read(reader, is_end, |interval| {
+        let Self { live, process, args, events, count, .. } = self;
+        live.read(reader, is_end, |interval| {
             if args.count.is_none_or(|most| *count < most) {
                 *count += 1;
                 events.send(SessionEvent::Interval(process.number, Box::new(interval)));

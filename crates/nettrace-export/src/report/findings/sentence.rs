@@ -81,6 +81,28 @@ impl fmt::Display for Finding {
                     write!(f, "; {} of their time in {waits}", short_percent(percent))
                 })
             }
+            Self::Pauses { .. }
+            | Self::Allocations { .. }
+            | Self::Exceptions { .. }
+            | Self::LockConvoy { .. }
+            | Self::LockWaits { .. }
+            | Self::Compilation { .. } => self.fmt_runtime_work(f),
+            Self::NoWork
+            | Self::Work { .. }
+            | Self::ProcessorTime { .. }
+            | Self::Blocked { .. }
+            | Self::WaitedThroughout { .. }
+            | Self::Ready { .. }
+            | Self::Asleep { .. }
+            | Self::Session(_) => self.fmt_time_of_threads(f),
+        }
+    }
+}
+
+impl Finding {
+    /// Formats the findings on what the runtime does for the program.
+    fn fmt_runtime_work(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::Pauses { percent: paused, collections, induced, longest } => {
                 let collections = counted(*collections, "collection", "collections");
                 write!(f, "Paused {} of the time by {collections}", percent(*paused))?;
@@ -126,19 +148,11 @@ impl fmt::Display for Finding {
                 write!(f, "{} compiled", counted(*methods, "method", "methods"))?;
                 duration.map_or(Ok(()), |duration| write!(f, " in {}", time(duration)))
             }
-            Self::NoWork
-            | Self::Work { .. }
-            | Self::ProcessorTime { .. }
-            | Self::Blocked { .. }
-            | Self::WaitedThroughout { .. }
-            | Self::Ready { .. }
-            | Self::Asleep { .. }
-            | Self::Session(_) => self.fmt_time_of_threads(f),
+            // The others are formatted above or below.
+            _ => Ok(()),
         }
     }
-}
 
-impl Finding {
     /// Formats the findings on the time of threads.
     fn fmt_time_of_threads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -142,7 +142,7 @@ fn text(dump: &Dump<'_>, object: &HeapObject, content: &ObjectContent, holders: 
         }
         Some(Holders::Unreachable) => text.push_str("\nNo known root leads to it\n"),
         Some(Holders::NotInHeap) => {
-            text.push_str("\nIt is not in the heap: a copy, or from an earlier heap\n")
+            text.push_str("\nIt is not in the heap: a copy, or from an earlier heap\n");
         }
     }
     text

@@ -58,7 +58,7 @@ struct Strings<'n> {
     dump: &'n Dump<'n>,
     pattern: Option<Pattern>,
     /// Keyed by string and length.
-    strings: HashMap<(String, u32), Amount>,
+    amounts: HashMap<(String, u32), Amount>,
     /// Bytes of the strings that are kept.
     kept: usize,
     all: u64,
@@ -81,7 +81,7 @@ impl<'n> Strings<'n> {
         Self {
             dump,
             pattern,
-            strings: HashMap::new(),
+            amounts: HashMap::new(),
             kept: 0,
             all: 0,
             found: 0,
@@ -92,13 +92,13 @@ impl<'n> Strings<'n> {
     }
 
     fn report(self, most: usize) -> Report {
-        let different = self.strings.len() as u64 + self.left_out;
+        let different = self.amounts.len() as u64 + self.left_out;
         let duplicate_bytes = self
-            .strings
+            .amounts
             .values()
             .map(|amount| amount.bytes.saturating_sub(amount.bytes / amount.objects.max(1)))
             .fold(0, u64::saturating_add);
-        let mut rows: Vec<_> = self.strings.into_iter().collect();
+        let mut rows: Vec<_> = self.amounts.into_iter().collect();
         rows.sort_by(|a, b| b.1.bytes.cmp(&a.1.bytes).then_with(|| a.0.cmp(&b.0)));
         let rows = rows.into_iter().take(most).map(|((text, length), amount)| Row {
             objects: amount.objects,
@@ -137,8 +137,8 @@ impl HeapVisitor for Strings<'_> {
         self.found = self.found.saturating_add(1);
         self.bytes = self.bytes.saturating_add(object.size);
         let key = (text, object.length());
-        let has_room = self.strings.len() < MAX_STRINGS && self.kept.saturating_add(key.0.len()) <= MAX_BYTES;
-        match self.strings.get_mut(&key) {
+        let has_room = self.amounts.len() < MAX_STRINGS && self.kept.saturating_add(key.0.len()) <= MAX_BYTES;
+        match self.amounts.get_mut(&key) {
             Some(amount) => {
                 amount.objects = amount.objects.saturating_add(1);
                 amount.bytes = amount.bytes.saturating_add(object.size);
@@ -146,7 +146,7 @@ impl HeapVisitor for Strings<'_> {
             None if has_room => {
                 self.kept = self.kept.saturating_add(key.0.len());
                 let amount = Amount { objects: 1, bytes: object.size, example: object.address };
-                self.strings.insert(key, amount);
+                self.amounts.insert(key, amount);
             }
             None => self.left_out = self.left_out.saturating_add(1),
         }
