@@ -1,7 +1,7 @@
 //! Collections from simulated runtimes: every way in which a stream ends, and the example.
 #![cfg(target_os = "linux")]
 
-#[path = "../examples/agent.rs"]
+#[path = "../examples/artifacts.rs"]
 #[expect(dead_code, reason = "its main")]
 mod agent;
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::address::{AddressCode, AddressTable};
 use crate::completeness::Completeness;
 use crate::object_addresses::ObjectAddresses;
-use crate::paths::PathStep;
 use crate::shape_numbers::ShapeNumbers;
 use crate::type_name::{csharp_name, csharp_of_tool};
 
@@ -347,22 +346,6 @@ impl HeapGraph {
     /// ```
     pub fn types(&self) -> &[HeapType] {
         &self.types
-    }
-
-    /// Returns the name of a step of a path as dotnet-gcdump writes it; empty if it is not of this graph.
-    pub fn step_name(&self, step: PathStep) -> &str {
-        match step {
-            PathStep::Group(group) => self.groups().get(group).map_or("", RootGroup::name),
-            PathStep::Type(of) => self.types().get(of.index()).map_or("", HeapType::name),
-        }
-    }
-
-    /// Returns the name of a step of a path in C#; empty if it is not of this graph.
-    pub fn step_csharp(&self, step: PathStep) -> Cow<'_, str> {
-        match step {
-            PathStep::Group(group) => self.groups().get(group).map_or_else(Cow::default, RootGroup::csharp),
-            PathStep::Type(of) => self.types().get(of.index()).map_or("", HeapType::csharp).into(),
-        }
     }
 
     /// The groups of roots. The first holds all others.

@@ -1,10 +1,11 @@
 //! Paths from roots to objects.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use crate::graph::{HeapGraph, NodeId, Object, TypeId};
+use crate::graph::{HeapGraph, HeapType, NodeId, Object, RootGroup, TypeId};
 use crate::group_references::GroupReferences;
 use crate::retained_sets::RetainedSets;
 
@@ -42,6 +43,24 @@ pub enum PathStep {
     Group(usize),
     /// Objects of a type, one or several.
     Type(TypeId),
+}
+
+impl PathStep {
+    /// Returns its name in a graph as dotnet-gcdump writes it; empty if it is not of this graph.
+    pub fn name(self, graph: &HeapGraph) -> &str {
+        match self {
+            Self::Group(group) => graph.groups().get(group).map_or("", RootGroup::name),
+            Self::Type(of) => graph.types().get(of.index()).map_or("", HeapType::name),
+        }
+    }
+
+    /// Returns its name in C#; empty if it is not of this graph.
+    pub fn csharp(self, graph: &HeapGraph) -> Cow<'_, str> {
+        match self {
+            Self::Group(group) => graph.groups().get(group).map_or_else(Cow::default, RootGroup::csharp),
+            Self::Type(of) => graph.types().get(of.index()).map_or("", HeapType::csharp).into(),
+        }
+    }
 }
 
 /// Objects reached through the same types.

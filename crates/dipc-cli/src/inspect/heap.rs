@@ -217,5 +217,5 @@ pub(crate) fn warn_of_missing(of: &Completeness, source: GraphSource) -> Exit {
 
 /// Returns the name of a step from a root to an object.
 pub(crate) fn step_name(graph: &HeapGraph, step: PathStep, form: NameForm) -> Cow<'_, str> {
-    if form == NameForm::Full { graph.step_name(step).into() } else { graph.step_csharp(step) }
+    if form == NameForm::Full { step.name(graph).into() } else { step.csharp(graph) }
 }

@@ -192,7 +192,7 @@ fn path_row(page: &HeapPage<'_>, path: &HeapPath, names: &mut PageNames) -> Path
 
 /// Returns the name of a step from a root to an object.
 fn step_name<'g>(page: &HeapPage<'g>, step: PathStep) -> Cow<'g, str> {
-    if page.has_full_names { page.graph.step_name(step).into() } else { page.graph.step_csharp(step) }
+    if page.has_full_names { step.name(page.graph).into() } else { step.csharp(page.graph) }
 }
 
 /// A string of limited length, with bidirectional controls kept from affecting the text around it.

@@ -1,5 +1,5 @@
 //! An agent that takes the stacks, the heap and a recording of some seconds of a process, and shows its progress:
-//! `cargo run --example agent -- PID SECONDS FOLDER`.
+//! `cargo run --example artifacts -- PID SECONDS FOLDER`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use dipc_collect::{ModuleTypes, Note, Observer, StopSignal};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [pid, seconds, folder] = arguments.as_slice() else {
-        return Err("usage: agent PID SECONDS FOLDER".into());
+        return Err("usage: artifacts PID SECONDS FOLDER".into());
     };
     let target = Target::from_pid(pid.parse()?)?;
     collect(&target, Duration::from_secs(seconds.parse()?), Path::new(folder), &mut io::stdout())
