@@ -100,6 +100,8 @@ mod bounds;
 mod decode;
 #[cfg(feature = "report")]
 pub mod diff;
+#[cfg(feature = "report")]
+mod event_counts;
 #[cfg(feature = "events")]
 pub mod events;
 mod format;
@@ -117,6 +119,8 @@ pub mod units;
 mod write_options;
 
 pub use bounds::{MAX_NAME_LENGTH, TooLarge, most_output, push_name};
+#[cfg(feature = "report")]
+pub use event_counts::{EventCount, EventCounts, EventTypeCount};
 #[cfg(feature = "otlp")]
 pub use format::otlp_request;
 pub use format::{Format, write};

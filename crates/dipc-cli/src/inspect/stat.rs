@@ -5,18 +5,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use clr_events::{EventName, event_name, is_named_by_kind};
-use nettrace::{Error, Event, Events, Metadata, MetadataMap, ReadAtInput, Reader, Source, Ticks};
+use nettrace::{Events, Source};
+use nettrace_export::{EventCount, EventCounts, EventTypeCount};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::recording::{Recording, RecordingFile, start_time};
+use crate::inspect::recording::{Recording, start_time};
 use crate::processors;
 use crate::render::table::{Align, Columns};
 use crate::render::width;
-
-type FileInput<'a> = ReadAtInput<'a, RecordingFile>;
 
 /// The result of `stat`; the JSON form is the struct.
 #[derive(Debug, Serialize)]
@@ -65,117 +63,20 @@ struct TypeRow {
     payload_bytes: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Count {
-    events: u64,
-    payload_bytes: u64,
-}
-
-impl Count {
-    #[inline(always)]
-    #[allow(
-        clippy::inline_always,
-        reason = "the program is compiled for size, and this is done for each event"
-    )]
-    fn add(&mut self, other: Self) {
-        self.events += other.events;
-        self.payload_bytes += other.payload_bytes;
-    }
-}
-
-/// Maximum number of event names to count separately that differ from their kind's: payloads choose some of
-/// them.
-const MAX_RENAMED: usize = 4096;
-
 /// Maximum number of threads that count at the same time; one thread also searches the blocks for all.
 const MAX_THREADS: usize = 8;
 
-/// The counts taken while a recording is read; names are looked up at its end.
-#[derive(Debug, Default)]
-struct Counts {
-    /// The counts of each kind.
-    kinds: MetadataMap<Count>,
-    /// Events with a name or version that differs from their kind's, by metadata index, version and name.
-    renamed: BTreeMap<(usize, u32, String), Count>,
-    last: Option<i64>,
-}
-
-impl Counts {
-    #[inline(always)]
-    #[allow(
-        clippy::inline_always,
-        reason = "the program is compiled for size, and this is done for each event"
-    )]
-    fn add(&mut self, event: &Event<'_>) {
-        self.last = self.last.max(Some(event.time().0.cast_signed()));
-        let one = Count { events: 1, payload_bytes: event.payload().len() as u64 };
-        match self.kinds.get_mut(event.metadata_index()) {
-            Some(count) if is_named_by_kind(event) => count.add(one),
-            // A copy, because an argument of a function call must be in memory, which all other events need
-            // not be.
-            _ => self.add_unusual(*event, one),
+impl From<EventTypeCount> for TypeRow {
+    fn from(row: EventTypeCount) -> Self {
+        let EventCount { events, payload_bytes, .. } = row.count;
+        Self {
+            provider: row.provider,
+            id: row.id,
+            version: row.version,
+            name: row.name,
+            events,
+            payload_bytes,
         }
-    }
-
-    #[cold]
-    fn add_unusual(&mut self, event: Event<'_>, one: Count) {
-        let index = event.metadata_index();
-        if is_named_by_kind(&event) {
-            self.kinds.insert(index, one);
-            return;
-        }
-        let name = if self.is_limited() { EventName::of_kind(event.metadata()) } else { event_name(&event) };
-        self.renamed.entry((index, event.version(), name.to_string())).or_default().add(one);
-    }
-
-    /// Returns true if names were left out, which ones depending on the order of the events.
-    fn is_limited(&self) -> bool {
-        self.renamed.len() >= MAX_RENAMED
-    }
-
-    /// Adds the counts of other events.
-    fn join(mut self, other: Self) -> Self {
-        for (index, other) in other.kinds.iter() {
-            self.kinds.update(index, |count| count.add(*other));
-        }
-        for (name, count) in other.renamed {
-            self.renamed.entry(name).or_default().add(count);
-        }
-        self.last = self.last.max(other.last);
-        self
-    }
-
-    /// Counts the events of a file on `threads` threads.
-    fn of_file(file: &RecordingFile, threads: usize) -> Result<(Reader<FileInput<'_>>, Self), Error> {
-        Reader::par_fold(file, threads, Self::default, |counts, event| counts.add(&event), Self::join)
-    }
-
-    /// The rows of the types, the most frequent first. Types that differ only in hidden columns are one row.
-    fn types(&self, metadata: &[Metadata]) -> Vec<TypeRow> {
-        let kinds = self.kinds.iter().filter_map(|(index, count)| {
-            metadata.get(index).map(|row| (row, row.version(), EventName::of_kind(row).to_string(), count))
-        });
-        let renamed = self.renamed.iter().filter_map(|((index, version, name), count)| {
-            metadata.get(*index).map(|row| (row, *version, name.clone(), count))
-        });
-        let mut rows: BTreeMap<_, Count> = BTreeMap::new();
-        for (row, version, name, count) in kinds.chain(renamed) {
-            rows.entry((row.provider(), row.event_id(), version, name)).or_default().add(*count);
-        }
-        let mut rows: Vec<_> = rows
-            .into_iter()
-            .map(|((provider, id, version, name), Count { events, payload_bytes })| TypeRow {
-                provider: provider.to_owned(),
-                id,
-                version,
-                name,
-                events,
-                payload_bytes,
-            })
-            .collect();
-        // The sort is stable: equal counts stay in order of provider and number.
-        rows.sort_by_key(|row| std::cmp::Reverse(row.events));
-        rows
     }
 }
 
@@ -187,24 +88,21 @@ impl Stat {
         let (mut events, origin) = recording.into_parts();
         if let Some(file) = file {
             let threads = processors::count().min(MAX_THREADS);
-            let mut outcome = Counts::of_file(&file, threads);
-            if threads > 1 && outcome.as_ref().is_ok_and(|(_, counts)| counts.is_limited()) {
-                outcome = Counts::of_file(&file, 1);
-            }
+            let outcome = EventCounts::of_file(&file, threads);
             let (events, counts) = outcome.map_err(|error| origin.failed(&error))?;
             let exit = origin.report_damage(&events);
             return Ok((Self::new(&events, &counts, events.input().offset()), exit));
         }
-        let mut counts = Counts::default();
+        let mut counts = EventCounts::default();
         events.for_each(|event| counts.add(&event)).map_err(|error| origin.failed(&error))?;
         let exit = origin.report_damage(&events);
         Ok((Self::new(&events, &counts, origin.bytes()), exit))
     }
 
-    fn new<S: Source>(events: &Events<S>, counts: &Counts, bytes: u64) -> Self {
+    fn new<S: Source>(events: &Events<S>, counts: &EventCounts, bytes: u64) -> Self {
         let info = events.info();
-        let types = counts.types(events.metadata());
-        let last = counts.last.map(|ticks| Ticks(ticks.cast_unsigned()));
+        let types: Vec<_> = counts.types(events.metadata()).into_iter().map(TypeRow::from).collect();
+        let last = counts.last();
         Self {
             format: info.map_or_else(String::new, |info| info.format.to_string()),
             version: info.map_or(0, |info| info.version),
@@ -306,20 +204,14 @@ impl Stat {
 }
 
 fn providers(types: &[TypeRow]) -> Vec<ProviderRow> {
-    let mut rows: BTreeMap<&str, Count> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, ProviderRow> = BTreeMap::new();
     for row in types {
-        rows.entry(&row.provider)
-            .or_default()
-            .add(Count { events: row.events, payload_bytes: row.payload_bytes });
+        let provider = || ProviderRow { provider: row.provider.clone(), events: 0, payload_bytes: 0 };
+        let sum = rows.entry(&row.provider).or_insert_with(provider);
+        sum.events += row.events;
+        sum.payload_bytes += row.payload_bytes;
     }
-    let mut rows: Vec<_> = rows
-        .into_iter()
-        .map(|(provider, Count { events, payload_bytes })| ProviderRow {
-            provider: provider.to_owned(),
-            events,
-            payload_bytes,
-        })
-        .collect();
+    let mut rows: Vec<_> = rows.into_values().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.events));
     rows
 }

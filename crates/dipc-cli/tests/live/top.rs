@@ -74,7 +74,7 @@ fn methods_threads_and_counters_are_shown(runtime: Runtime) {
         let pid = workload.pid().to_string();
         let runtime = ["--sampler", "runtime", "--count", "1", "--format", "jsonl"];
         let shown = run(["top", "-p", &pid].into_iter().chain(runtime)).with_code(0);
-        assert!(shown.stderr.contains("no sampler"), "{}", shown.stderr);
+        assert!(shown.stderr.contains("without a sampler"), "{}", shown.stderr);
         assert_eq!(rows(&shown.json_lines().next().unwrap(), "methods").len(), 0);
         return;
     }
@@ -173,7 +173,8 @@ fn the_kernel_samples_unless_it_may_not(runtime: Runtime) {
     let shown = command.output().unwrap();
     let errors = String::from_utf8_lossy(&shown.stderr);
     assert!(errors.contains("descriptors are needed"), "{errors}");
-    let words = if runtime == Runtime::NativeAot9 { "no sampler" } else { "the runtime samples itself" };
+    let words =
+        if runtime == Runtime::NativeAot9 { "without a sampler" } else { "the runtime samples itself" };
     assert!(errors.contains(words), "{errors}");
 }
 
