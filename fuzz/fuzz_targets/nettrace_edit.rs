@@ -8,7 +8,9 @@ use std::time::Instant;
 use dipc_fuzz::Written;
 use libfuzzer_sys::fuzz_target;
 use nettrace::{Decoder, RelativeTime};
-use nettrace_edit::{RingCapacity, Criteria, Error, RedactionLetters, Redactor, Ring, Rotation, Slice, SegmentStorage, copy};
+use nettrace_edit::{
+    Criteria, Error, RedactionLetters, Redactor, Ring, RingCapacity, Rotation, SegmentStorage, Slice, copy,
+};
 
 fuzz_target!(|input: &[u8]| {
     let Some((flags, bytes)) = input.split_first_chunk::<4>() else { return };

@@ -91,9 +91,7 @@ impl<'a> Files<'a> {
         let options = profile_options(metric).with_names(NameForm::CSharp);
         // Findings are of thread time.
         let page = PageOptions::default().with_findings(metric.is_none());
-        let reader = ProfileReader::new(options)
-            .with_code(&mut add_code)
-            .with_kernel_times(times);
+        let reader = ProfileReader::new(options).with_code(&mut add_code).with_kernel_times(times);
         PageContents::read(reader, recording, &page, |_| {}).map_err(|error| self.failed(&error))
     }
 
