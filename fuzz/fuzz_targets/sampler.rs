@@ -20,6 +20,8 @@ mod kernel;
 mod maps;
 #[path = "../../crates/linux-sampler/src/native_unwind.rs"]
 mod native_unwind;
+#[path = "../../crates/linux-sampler/src/obstacle.rs"]
+mod obstacle;
 #[path = "../../crates/linux-sampler/src/off_cpu.rs"]
 mod off_cpu;
 #[path = "../../crates/linux-sampler/src/record.rs"]
@@ -42,9 +44,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process;
 
-use access::Obstacle;
 use libfuzzer_sys::fuzz_target;
 use maps::{Mapping, ProcessMaps, Processes};
+use obstacle::Obstacle;
 use off_cpu::OffCpuTracker;
 use record::{
     EventIds, EventSource, MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, ThreadKey,
