@@ -108,8 +108,8 @@ impl LiveThreadTimes {
         }
     }
 
-    /// The same, and waits for a round that begins after `time` on the runtime's clock, for [`LAST_ROUND`] at
-    /// most.
+    /// Adds the rounds read since the last call, and waits for a round that begins after `time` on the
+    /// runtime's clock, for a second at most.
     pub fn add_until(&self, time: Option<Ticks>, runnable: &[u64], times: &mut KernelTimes) {
         let deadline = Instant::now() + LAST_ROUND;
         loop {
