@@ -50,7 +50,8 @@ pub struct EventTypeCount {
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../nettrace/examples/demo.bin");
 /// use nettrace_export::EventCounts;
 ///
-/// let (reader, counts) = EventCounts::of_file(&std::fs::File::open(path)?, 2)?;
+/// let file = std::fs::File::open(path)?;
+/// let (reader, counts) = EventCounts::of_file(&file, 2)?;
 /// for row in counts.types(reader.metadata()) {
 ///     println!("{}/{}: {}", row.provider, row.name, row.count.events);
 /// }
