@@ -248,9 +248,11 @@ fn crashed(runtime: Runtime, way: &str, limit: Option<&str>) -> Option<(PathBuf,
     let (snapshots, folder) = flight.finish(code);
     let [snapshot] = &snapshots[..] else { panic!("{way}: {snapshots:?}") };
     let stat = whole(snapshot);
-    // LastWork is replaced while it runs. On a loaded machine the name of its last code is in what the crash
-    // takes along.
-    assert_named(snapshot, &["Crash.Fib(int)", "Crash.Main(string[])"]);
+    assert_named(snapshot, &["Crash.Main(string[])"]);
+    // LastWork is replaced while it runs, so the name of its last code may be in what the crash takes along. Fib has
+    // no place where the sampler can stop it once its code is optimized: then all samples are in LastWork.
+    let methods = top(snapshot).text();
+    assert!(["Crash.Fib(int)", "Crash.LastWork(int)"].iter().any(|name| methods.contains(name)), "{methods}");
     println!("{way}: {}; {} samples", snapshot.1, stat.provider("Microsoft-DotNETCore-SampleProfiler"));
     Some((snapshot.0.clone(), snapshot.1.clone(), folder))
 }
