@@ -98,7 +98,7 @@ impl<'c> StrippedCore<'c> {
     /// Like [`new`](Self::new), for a copy that also removes the program's numbers in fields, boxes,
     /// elements, static fields and on stacks. It keeps lengths, counts of the framework's collections,
     /// addresses, states of async methods, and the fields of exceptions, delegates and the framework's
-    /// threads, locks, tasks and timers. Not complete: some copies have kept a boxed number.
+    /// threads, locks, tasks and timers.
     ///
     /// # Errors
     /// As [`new`](Self::new).

@@ -25,7 +25,7 @@ pub use self::notes::{CoreProcess, CoreThread, SignalInfo};
 /// The command line of a stripped core dump.
 pub(crate) const STRIPPED: &str = "(removed by dipc dump strip)";
 /// The command line of a stripped core dump without numbers.
-pub(crate) const STRIPPED_OF_NUMBERS: &str = "(removed by dipc dump strip, with numbers)";
+pub(crate) const STRIPPED_OF_NUMBERS: &str = "(removed by dipc dump strip --no-numbers)";
 /// Maximum number of parts of memory to read.
 const MAX_SEGMENTS: u64 = 1 << 20;
 

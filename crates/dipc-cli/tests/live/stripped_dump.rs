@@ -106,6 +106,7 @@ fn check_copies(runtime: Runtime, kinds: &[&str]) {
         assert_same_views(&core, &copy);
         let overview = run(["dump", "analyze", &copy]).with_code(0).text();
         assert!(overview.contains("\nStripped: "), "{overview}");
+        check_without_numbers(&core, &copy, written["has_heap"] == true, &secrets);
     }
     let core = path(kinds.last().unwrap());
     let heap = run(["dump", "analyze", &format!("{core}.copy"), "exceptions"]).with_code(0).text();
@@ -117,6 +118,24 @@ fn check_copies(runtime: Runtime, kinds: &[&str]) {
     assert!(!report.contains("qwertyuiop"), "{report}");
     run(["dump", "strip", &core, "-o", &core]).with_code(2);
     run(["dump", "strip", &core]).with_code(2);
+}
+
+/// Checks a copy without numbers beside one that has them. The number of the program is the bytes of a text.
+fn check_without_numbers(core: &str, with_numbers: &str, has_heap: bool, secrets: &[&str]) {
+    const NUMBERS: [&str; 3] = ["ASDFGHJK", "ASDF", "GHJK"];
+    if has_heap {
+        assert_eq!(found(&fs::read(with_numbers).unwrap(), &NUMBERS).len(), 3, "{with_numbers}");
+    }
+    let copy = format!("{with_numbers}.numbers");
+    run(["dump", "strip", core, "--no-numbers", "-o", &copy]).with_code(0);
+    let bytes = fs::read(&copy).unwrap();
+    assert_eq!((found(&bytes, &NUMBERS), found(&bytes, secrets)), (vec![], vec![]), "{copy}");
+    drop(bytes);
+    assert_same_views(core, &copy);
+    let overview = run(["dump", "analyze", &copy]).with_code(0).text();
+    assert!(overview.contains("\nStripped: strings, buffers, numbers and native memory"), "{overview}");
+    let statics = run(["dump", "analyze", &copy, "statics"]);
+    assert!(statics.stderr.contains("The numbers of the program were removed"), "{statics:?}");
 }
 
 /// A single file, whose views have three thousand types, generic ones and those of delegates among them.
@@ -136,6 +155,9 @@ fn a_copy_of_net_10_has_the_structure_and_no_secret() {
     let secrets = ["client-zx", "zxcvbnm", "environment-qw", "qwertyuiop"];
     assert_eq!(found(&fs::read(&copy).unwrap(), &secrets), [""; 0]);
     assert_same_views(&core, &copy);
+    let without_numbers = path("numbers");
+    run(["dump", "strip", &core, "--no-numbers", "-o", &without_numbers]).with_code(0);
+    assert_same_views(&core, &without_numbers);
     // Equal views that have something.
     let (_, heap) = view(&copy, &["heap"]);
     assert!(heap["rows"].as_array().unwrap().len() > 1000 && heap["complete"] == true, "{}", heap["missing"]);
@@ -156,4 +178,7 @@ fn a_copy_has_the_chains_of_async_methods() {
     let chains = run(["dump", "analyze", &copy, "async", "--format", "json"]).with_code(0).json();
     assert_eq!((&chains["methods"], &chains["chains"]), (&112.into(), &58.into()));
     assert_same_views(&core, &copy);
+    let without_numbers = path("numbers");
+    run(["dump", "strip", &core, "--no-numbers", "-o", &without_numbers]).with_code(0);
+    assert_same_views(&core, &without_numbers);
 }

@@ -28,6 +28,13 @@ pub(super) struct StripArgs {
     /// Show what the core dump discloses about the program; without -o nothing is written
     #[arg(long)]
     privacy: bool,
+    /// Remove the program's numbers, too: of fields, static fields, boxes and array elements
+    ///
+    /// What remains: lengths of strings and arrays, counts of the framework's collections, addresses (and numbers
+    /// that happen to be one), fields of exceptions, delegates and the framework's threads, locks, tasks and
+    /// timers, states of async methods; constants, attributes, names and paths.
+    #[arg(long)]
+    no_numbers: bool,
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -41,7 +48,9 @@ pub(super) fn run(args: &StripArgs) -> Outcome {
     };
     // The failure of a runtime that cannot be read has its help.
     source.runtime()?;
-    let stripped = StrippedCore::new(core).map_err(failed)?;
+    let stripped =
+        if args.no_numbers { StrippedCore::without_numbers(core) } else { StrippedCore::new(core) };
+    let stripped = stripped.map_err(failed)?;
     let written = args.output.as_ref().map(|path| write(&stripped, &args.core, path)).transpose()?;
     let report = Report::new(core, &stripped, args.output.as_deref().zip(written));
     match args.format {
