@@ -250,7 +250,8 @@ fn kind(dump_type: DumpType) -> &'static str {
     }
 }
 
-/// Returns the failure if createdump had not ended at the time limit; `None` for other errors.
+/// Returns the failure if createdump had not ended at the time limit; `None` for other errors. A createdump that is
+/// killed while it attaches to threads leaves them with its SIGSTOP, which stops the process.
 fn unfinished(error: &Error) -> Option<Failure> {
     let Error::Transport(dipc_transport::Error::TimedOut { after, peer: Some(pid), peer_state, .. }) = error
     else {
@@ -265,8 +266,8 @@ fn unfinished(error: &Error) -> Option<Failure> {
         ),
     );
     Some(failure.with_help(format_args!(
-        "it may still write (--timeout gives it longer) or hang: kill -KILL {createdump} ends it, and process {pid} runs \
-         on; then dipc dump --stream -p {pid} writes a dump without createdump"
+        "it may still write (--timeout gives it longer) or hang: kill -KILL {createdump} ends it, kill -CONT {pid} lets \
+         process {pid} run on; then dipc dump --stream -p {pid} writes a dump without createdump"
     )))
 }
 

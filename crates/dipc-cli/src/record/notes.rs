@@ -35,7 +35,8 @@ pub(crate) fn warn_of_createdump(pid: u32, createdump: u32) {
         units::time(CREATEDUMP_LIMIT)
     ));
     messages::help(format_args!(
-        "it may still write, or hang, as for a stack overflow: kill -KILL {createdump} ends it; a process that has crashed then ends without its dump"
+        "it may still write, or hang, as for a stack overflow: kill -KILL {createdump} ends it, kill -CONT {pid} lets \
+         process {pid} run on; one that has crashed then ends without its dump"
     ));
 }
 

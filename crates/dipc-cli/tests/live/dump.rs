@@ -75,9 +75,11 @@ fn a_createdump_that_does_not_end_is_named() {
     let dump = dump.finish().with_code(5);
     dump.assert_error_names(&[&pid, &format!("its createdump, process {createdump}, did not end within 2")]);
     assert!(dump.stderr.contains(&format!("dipc dump --stream -p {pid}")), "{}", dump.stderr);
-    // The command that the message recommends.
-    assert!(dump.stderr.contains(&format!("kill -KILL {createdump} ")), "{}", dump.stderr);
-    kill_process(Pid::from_raw(createdump.cast_signed()).unwrap(), Signal::KILL).unwrap();
+    // The commands that the message recommends.
+    for (command, id, signal) in [("KILL", createdump, Signal::KILL), ("CONT", workload.pid(), Signal::CONT)] {
+        assert!(dump.stderr.contains(&format!("kill -{command} {id} ")), "{}", dump.stderr);
+        kill_process(Pid::from_raw(id.cast_signed()).unwrap(), signal).unwrap();
+    }
     run(["info", "-p", &pid]).with_code(0);
     run(["dump", "-p", &pid, "--stream", "--pause", "60s", "-o", file.to_str().unwrap()]).with_code(0);
 }
