@@ -8,3 +8,5 @@ pub(crate) mod pieces;
 #[cfg(target_os = "linux")]
 pub(crate) mod process;
 pub(crate) mod strip;
+#[cfg(target_os = "linux")]
+pub(crate) mod thread_pages;

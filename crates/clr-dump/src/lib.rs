@@ -4,7 +4,8 @@
 //! unwind managed code in a profiler. **Not for** other processors and systems, and dumps of programs
 //! without .NET: debuggers read those.
 //!
-//! Features: `linux-sampler` (unwinding of its samples). Rust 1.89 or later.
+//! Features: `heap-graph` (the heap as a graph of `gcdump`), `linux-sampler` (unwinding of its samples, and
+//! names of native functions). Rust 1.89 or later.
 //!
 //! Everything is read from a [`Memory`], "bytes at an address": a [`CoreFile`], a live process
 //! ([`ProcessMemory`]), or the caller's own. A [`Dump`] is such memory with the [`Runtime`] in it, whose
@@ -97,7 +98,8 @@ mod unwind;
 
 pub use analysis::ThreadSnapshot;
 pub use analysis::death::{Death, DeathCause};
-pub use analysis::named_frame::NamedFrame;
+pub use analysis::named_frame::{FileCode, NamedFrame};
+pub use analysis::native_frames::NativeFrames;
 pub use analysis::waits::{HeldLock, ThreadWait, ThreadWaits, WaitedFor, held_locks};
 pub use awaits::Awaits;
 pub use awaits::async_type::TaskState;
@@ -111,10 +113,16 @@ pub use copy::pieces::CoreContent;
 #[cfg(target_os = "linux")]
 pub use copy::process::{CopiedCore, CopyLimits, CopySettings, TimeLimit, copy_process};
 pub use copy::strip::{Contents, StrippedCore, WrittenCopy};
+#[cfg(target_os = "linux")]
+pub use copy::thread_pages::thread_pages;
 pub use dump::Dump;
 pub use error::{Error, Machine};
+#[cfg(feature = "heap-graph")]
+pub use heap::graph::HeapGraphReader;
 pub use heap::handle::{Handle, HandleKind, Handles};
 pub use heap::object::{FieldValue, ObjectContent, Value};
+pub use heap::selection::ObjectSelection;
+pub use heap::strings::{DistinctString, HeapStrings};
 pub use heap::{Amount, Heap, HeapGap, HeapObject, HeapStatistics, HeapVisitor, HeapWalk, TypeStatistics};
 pub use memory::address::{MethodDesc, TypeHandle};
 pub use memory::core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
@@ -128,6 +136,7 @@ pub use runtime::Runtime;
 pub use runtime::module::Module;
 pub use statics::Statics;
 pub use threads::Threads;
+pub use threads::all_stacks::{ManagedStack, NativeStack, ThreadStacks};
 pub use threads::exception::{
     Exception, ExceptionFrame, ExceptionState, Exceptions, Identity, ThreadExceptions,
 };
@@ -139,6 +148,8 @@ pub use types::field::{Field, StaticField, ValueKind};
 pub use types::method::{Method, MethodName};
 pub use unwind::native::{NativeImage, NativeImages};
 pub use unwind::registers::{Register, Registers};
+#[cfg(feature = "linux-sampler")]
+pub use unwind::symbols::NativeSymbols;
 pub use unwind::{FramePosition, FunctionEntry, UnwindError, unwind};
 
 /// The examples of the README are compiled.
