@@ -2,7 +2,6 @@
 
 pub(crate) mod core_writer;
 pub(crate) mod kept;
-pub(crate) mod note;
 #[cfg(target_os = "linux")]
 pub(crate) mod pieces;
 #[cfg(target_os = "linux")]

@@ -2,7 +2,6 @@
 //! that reads memory is in `clr-dump`, where others can use and test it.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use crate::task::module_circles::{Module, tokens, visit, without_tests};
 use crate::task::workspace;

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use nettrace::ReadAt;
 
-use crate::copy::note::CopyNote;
 use crate::error::{Error, Machine};
+use crate::memory::copy_note::CopyNote;
 use crate::memory::mapping::MappedFile;
 use crate::memory::paged_file::PagedFile;
 use crate::memory::{Memory, MemoryResult, Missing};
