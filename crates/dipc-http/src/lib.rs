@@ -1,15 +1,18 @@
-//! HTTP/1 servers for one machine: bounded connections, deadlines, and a check of the `Host` header.
+//! HTTP/1 of programs with other work: servers with bounded connections and deadlines, and requests to
+//! collectors on the same machine.
 //!
-//! **Use it** to answer browsers and scrapers from a program with other work. **Not for** servers of many
-//! clients.
+//! **Use it** to answer browsers and scrapers, or to push to a collector. **Not for** servers of many clients,
+//! nor for TLS.
 //!
 //! - [`Connections`]: the connections of a server. A client that stays silent makes room for others.
 //! - [`SiteServer`]: the answers of a [`Site`] to GET, from a thread of its own.
 //! - [`is_local_host`]: the protection against web pages that have their names resolve to this machine.
+//! - [`Endpoint`]: requests to a receiver. `OtlpSender`: a queue of requests of OTLP, which are sent again if
+//!   they fail.
 //!
-//! Nothing is printed. Types of [`hyper`] are in the signatures of [`Connection::serve`] and [`Content`].
+//! Nothing is printed. Types of [`hyper`] are in signatures, such as of [`Connection::serve`].
 //!
-//! Features: none. Rust 1.89 or later.
+//! Features: `otlp` (`OtlpSender`). Rust 1.89 or later.
 //!
 //! # Examples
 //!
@@ -43,18 +46,24 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+mod client;
 mod connection;
 mod connections;
 mod host;
 mod listen;
+#[cfg(feature = "otlp")]
+mod sender;
 mod site;
 mod stall_limit;
 
+pub use client::{Endpoint, ParseEndpointError, RequestError};
 pub use connection::Connection;
 pub use connections::{ConnectionLimits, Connections, Lifetime};
 pub use host::is_local_host;
 pub use hyper;
 pub use listen::Listen;
+#[cfg(feature = "otlp")]
+pub use sender::{OtlpSender, RequestCount, SenderNote, SenderObserver, SenderTotals};
 pub use site::{Content, Site, SiteServer};
 
 /// The examples of the README are compiled.
