@@ -1,157 +1,17 @@
-//! Requests to receivers of metrics and profiles over HTTP.
+//! Receivers of metrics and profiles over HTTP, as the command line has them.
 
-use std::fmt;
-use std::time::Duration;
+use dipc_http::{Endpoint, ParseEndpointError};
+use hyper::header::{HeaderName, HeaderValue};
 
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper::header::{
-    CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT,
-};
-use hyper::{Method, Request, StatusCode, Uri};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
-
-/// The time limit for a request and its answer.
-const REQUEST_TIME: Duration = Duration::from_secs(10);
-/// Maximum size of an answer to read, in bytes.
-const MAX_ANSWER_SIZE: usize = 64 << 10;
-/// Maximum part of an answer that is shown.
-const SHOWN: usize = 200;
-
-/// The address of a receiver.
-#[derive(Debug, Clone)]
-pub(crate) struct Endpoint {
-    host: String,
-    port: u16,
-    /// Host and port as given.
-    authority: HeaderValue,
-    path: Uri,
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority.to_str().unwrap_or(&self.host), self.path)
-    }
-}
-
-/// The outcome of a request that failed.
-#[derive(Debug)]
-pub(crate) enum Failed {
-    /// A temporary failure: the request may be sent again, after the time that the receiver asks for.
-    ForNow { reason: String, wait: Option<Duration> },
-    /// A permanent failure: the receiver refuses the request.
-    ForGood { reason: String },
-}
-
-impl Endpoint {
-    /// Parses a URL. Without a path, it gets `default_path`.
-    pub(crate) fn parse(text: &str, default_path: &'static str) -> Result<Self, String> {
-        let uri: Uri = text.parse().map_err(|error| format!("{error}: http://HOST:PORT is expected"))?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => {
-                return Err("dipc has no TLS: push to a collector on this machine, http://127.0.0.1:PORT, which forwards what it receives".into());
-            }
-            _ => return Err("http://HOST:PORT is expected".into()),
+/// Parses the URL of a receiver. Without a path, it gets `default_path`.
+pub(crate) fn parse_endpoint(url: &str, default_path: &'static str) -> Result<Endpoint, String> {
+    Endpoint::parse(url, default_path).map_err(|error| match error {
+        ParseEndpointError::Tls => {
+            "dipc has no TLS: push to a collector on this machine, http://127.0.0.1:PORT, which forwards what it receives".into()
         }
-        let authority = uri.authority().ok_or("a host is missing")?;
-        if authority.as_str().contains('@') {
-            return Err("put passwords into --header 'Authorization=Basic …'".into());
-        }
-        let host = authority.host().trim_matches(['[', ']']).to_owned();
-        let authority_value = HeaderValue::from_str(authority.as_str()).map_err(|_| "no host")?;
-        let path = match uri.path_and_query().map_or("/", |path| path.as_str()) {
-            "/" => Uri::from_static(default_path),
-            path => path.parse().map_err(|_| "no path")?,
-        };
-        Ok(Self { host, port: authority.port_u16().unwrap_or(80), authority: authority_value, path })
-    }
-
-    /// Sends a message, and returns the receiver's answer.
-    pub(crate) async fn send(
-        &self,
-        content_type: &'static str,
-        message: &[u8],
-        headers: &[(HeaderName, HeaderValue)],
-    ) -> Result<Bytes, Failed> {
-        let for_now = |reason: &dyn fmt::Display| Failed::ForNow { reason: reason.to_string(), wait: None };
-        match tokio::time::timeout(REQUEST_TIME, self.exchange(content_type, message, headers)).await {
-            Ok(Ok(answer)) => answer.outcome(),
-            Ok(Err(error)) => Err(for_now(&error)),
-            Err(_) => Err(for_now(&format_args!("no answer within {} s", REQUEST_TIME.as_secs()))),
-        }
-    }
-
-    async fn exchange(
-        &self,
-        content_type: &'static str,
-        message: &[u8],
-        headers: &[(HeaderName, HeaderValue)],
-    ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
-        let stream = TcpStream::connect((&*self.host, self.port)).await?;
-        let (mut sender, connection) =
-            http1::Builder::new().max_buf_size(MAX_ANSWER_SIZE).handshake(TokioIo::new(stream)).await?;
-        let request = self.request(content_type, message, headers);
-        let exchange = async move {
-            let response = sender.send_request(request).await?;
-            let (head, body) = response.into_parts();
-            // Needed answers are never longer.
-            let body = Limited::new(body, MAX_ANSWER_SIZE).collect().await;
-            let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-            Ok::<_, hyper::Error>(Answer { status: head.status, headers: head.headers, body })
-        };
-        let (answer, _) = tokio::join!(exchange, connection);
-        Ok(answer?)
-    }
-
-    fn request(
-        &self,
-        content_type: &'static str,
-        message: &[u8],
-        headers: &[(HeaderName, HeaderValue)],
-    ) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::from(message.to_vec()));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.path.clone();
-        let ours = [
-            (HOST, self.authority.clone()),
-            (CONTENT_TYPE, HeaderValue::from_static(content_type)),
-            (USER_AGENT, HeaderValue::from_static(concat!("dipc/", env!("CARGO_PKG_VERSION")))),
-            (CONNECTION, HeaderValue::from_static("close")),
-        ];
-        request.headers_mut().extend(ours);
-        for (name, value) in headers {
-            request.headers_mut().insert(name, value.clone());
-        }
-        request
-    }
-}
-
-/// The answer to a request.
-struct Answer {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
-impl Answer {
-    fn outcome(self) -> Result<Bytes, Failed> {
-        if self.status.is_success() {
-            return Ok(self.body);
-        }
-        let text: String = String::from_utf8_lossy(&self.body).chars().take(SHOWN).collect();
-        let is_text = !text.chars().any(|character| character.is_control() && !character.is_whitespace());
-        let text = if is_text { text.trim() } else { "" };
-        let separator = if text.is_empty() { "" } else { ": " };
-        let reason = format!("HTTP {}{separator}{text}", self.status);
-        let wait = self.headers.get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.trim().parse().ok());
-        match self.status.as_u16() {
-            429 | 502 | 503 | 504 => Err(Failed::ForNow { reason, wait: wait.map(Duration::from_secs) }),
-            _ => Err(Failed::ForGood { reason }),
-        }
-    }
+        ParseEndpointError::Credentials => "put passwords into --header 'Authorization=Basic …'".into(),
+        error => error.to_string(),
+    })
 }
 
 /// Parses a header given on the command line: `NAME=VALUE`.
@@ -190,36 +50,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_have_a_default_path_and_no_tls() {
-        let shown = |url: &str| Endpoint::parse(url, "/v1/metrics").map(|endpoint| endpoint.to_string());
-        assert_eq!(shown("http://127.0.0.1:4318").unwrap(), "http://127.0.0.1:4318/v1/metrics");
-        assert_eq!(shown("http://[::1]:4318/").unwrap(), "http://[::1]:4318/v1/metrics");
-        assert_eq!(shown("http://host/otlp/v1/metrics?a=b").unwrap(), "http://host/otlp/v1/metrics?a=b");
-        assert_eq!(Endpoint::parse("http://[::1]:4318", "/").unwrap().host, "::1");
-        let rows = [
-            ("https://host", "no TLS"),
-            ("host:4318", "http://HOST:PORT"),
-            ("grpc://host:4317", "http://HOST:PORT"),
-            ("http://me:secret@host", "--header"),
-            ("", "http://HOST:PORT"),
-        ];
-        for (url, part) in rows {
-            let error = shown(url).unwrap_err();
+    fn urls_with_tls_or_passwords_have_a_remedy() {
+        for (url, part) in [("https://host", "no TLS"), ("http://me:secret@host", "--header")] {
+            let error = parse_endpoint(url, "/").unwrap_err();
             assert!(error.contains(part) && !error.contains("secret"), "{url}: {error}");
         }
-    }
-
-    #[test]
-    fn answers_decide_about_retries() {
-        let answer = |status: u16, wait: Option<&'static str>, body: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.extend(wait.map(|wait| (RETRY_AFTER, HeaderValue::from_static(wait))));
-            Answer { status: StatusCode::from_u16(status).unwrap(), headers, body: body.into() }.outcome()
-        };
-        assert!(matches!(answer(200, None, "took it"), Ok(body) if body == "took it"));
-        let Err(Failed::ForNow { reason, wait }) = answer(503, Some("7"), "busy\n") else { panic!() };
-        assert_eq!((&*reason, wait), ("HTTP 503 Service Unavailable: busy", Some(Duration::from_secs(7))));
-        let Err(Failed::ForGood { reason }) = answer(400, None, "\u{1b}[31m") else { panic!() };
-        assert_eq!(reason, "HTTP 400 Bad Request");
     }
 }

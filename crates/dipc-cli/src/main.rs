@@ -13,8 +13,7 @@
 //! - `record`: making recordings. `inspect`: reading recordings.
 //! - `process`: targets, and requests to runtimes.
 //! - `render`: output.
-//! - `http`: requests to receivers. `http_server`: answers to browsers and scrapers. `object_stores`: files sent
-//!   to S3 and others. `exit`, `interrupt`,
+//! - `http`: requests to receivers. `object_stores`: files sent to S3 and others. `exit`, `interrupt`,
 //!   `processors`, `duration`, `time_point`, `size`.
 #![forbid(unsafe_code)]
 // Each stream has a single writer, which escapes text from outside (`render/escape.rs`).
@@ -28,7 +27,6 @@ mod duration;
 mod exit;
 mod flag_syntax;
 mod http;
-mod http_server;
 mod inspect;
 mod interrupt;
 #[cfg(feature = "cloud")]

@@ -8,6 +8,7 @@
 //! - [`live_stream`]: the events of the stream while they arrive.
 //! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
 //! - [`live`]: the activity of a process, interval by interval.
+//! - [`kernel_samples`]: samples by the Linux kernel, with native frames.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`staged`]: files that get their names when they are complete.
@@ -42,6 +43,7 @@
 mod bundle;
 mod dump_watch;
 pub mod heap;
+pub mod kernel_samples;
 pub mod live;
 pub mod live_stream;
 mod module_types;

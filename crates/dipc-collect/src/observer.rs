@@ -23,6 +23,27 @@ pub enum Note {
         /// The time for which it has run at least.
         limit: Duration,
     },
+    /// The kernel permits samples of user mode only. They lack the time in the kernel, and the stacks of waits
+    /// if these were wanted (`off_cpu`).
+    UserModeOnly {
+        /// True if stacks of waits were wanted.
+        off_cpu: bool,
+    },
+    /// The kernel's samples include those of child processes, as before Linux 5.13.
+    ChildrenIncluded,
+    /// The runtime's structures are not read on this processor: the kernel's samples lack callers of managed
+    /// methods without frame pointer.
+    ManagedCallersMissing,
+    /// The running threads of a snapshot have no stacks.
+    RunningStacksMissing {
+        /// The reason.
+        reason: String,
+    },
+    /// The kernel's samples of a process end early.
+    SamplesEnded {
+        /// The reason.
+        reason: String,
+    },
     /// A session without a rundown began: the runtime cannot choose the keywords of its rundown.
     RundownLeftOut,
     /// A session began.

@@ -78,7 +78,7 @@ pub use process_log::{ProcessEvent, ProcessMessage, ProcessReport};
 pub use request_provider::http_provider;
 pub use resource::attributes as resource_attributes;
 pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, RuleRecord, Rules, RulesConfig};
-pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError, is_local_host};
+pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError};
 #[cfg(feature = "tls")]
 pub use server::{Tls, TlsError};
 pub use stop::WorkEnd;

@@ -3,7 +3,6 @@
 mod address;
 mod body;
 mod collect;
-mod connections;
 mod health;
 mod json;
 mod overview;
@@ -15,22 +14,15 @@ mod route;
 mod routes;
 mod service;
 mod settings;
-mod stall;
 #[cfg(feature = "tls")]
 mod tls;
 
-use std::convert::Infallible;
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use dipc_http::{Connection, ConnectionLimits, Connections, Lifetime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -49,25 +41,19 @@ pub use address::{ListenAddress, ParseAddressError};
 #[cfg(feature = "tls")]
 pub use tls::{Tls, TlsError};
 
-use connections::{Activity, AnsweringBody, Connections};
 use page::Page;
 use routes::Listener;
 use service::Service;
 use settings::Settings;
-use stall::StallLimit;
 
-/// The time for a request's head, and of an idle connection.
-const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Maximum time in which a client takes nothing.
-const STALL: Duration = Duration::from_secs(30);
-/// Maximum size of a head of a request, in bytes.
-const MAX_HEAD_BYTES: usize = 16 << 10;
-/// Maximum number of headers.
-const MAX_HEADERS: usize = 64;
+/// The limits of connections.
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    max_connections: 128,
+    head_time: Duration::from_secs(10),
+    lifetime: Lifetime::KeptAlive(Duration::from_secs(30)),
+};
 /// Maximum number of threads that query processes.
 const MAX_QUERY_THREADS: usize = 32;
-/// The wait after a failed accept: there may be too many open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The settings of a [`Server`].
 #[derive(Debug, Clone, Default)]
@@ -225,7 +211,7 @@ impl Server {
                 service,
                 #[cfg(feature = "tls")]
                 tls,
-                connections: Connections::default(),
+                connections: Connections::new(LIMITS),
             };
             runtime.block_on(serve_all(listeners, context, stopped));
             // Requests that still wait for a process end at their time limits.
@@ -366,101 +352,40 @@ async fn accept(bound: Bound, context: Context) {
         is_loopback: bound.address.is_local() && !matches!(bound.address, ListenAddress::Unix(_)),
         is_tls: bound.address.is_tls(),
     };
-    let mut tasks = tokio::task::JoinSet::new();
-    loop {
-        while tasks.try_join_next().is_some() {}
-        let service = context.clone();
-        let (activity, task) = match &bound.socket {
-            Socket::Tcp(socket) => {
-                let Ok((stream, _)) = socket.accept().await else {
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                    continue;
-                };
-                context.connections.make_room().await;
-                let activity = Activity::new();
-                (activity.clone(), tasks.spawn(serve_tcp(stream, service, listener, activity)))
-            }
-            #[cfg(unix)]
-            Socket::Unix(socket, _) => {
-                let Ok((stream, _)) = socket.accept().await else {
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                    continue;
-                };
-                context.connections.make_room().await;
-                let activity = Activity::new();
-                (activity.clone(), tasks.spawn(serve(stream, service.service, listener, activity)))
-            }
-        };
-        context.connections.add(activity, task);
+    let connections = context.connections.clone();
+    match &bound.socket {
+        Socket::Tcp(socket) => {
+            let serve = |stream, connection| serve_tcp(stream, context.clone(), listener, connection);
+            connections.accept(socket, serve).await;
+        }
+        #[cfg(unix)]
+        Socket::Unix(socket, _) => {
+            let serve =
+                |stream, connection| serve(stream, Arc::clone(&context.service), listener, connection);
+            connections.accept(socket, serve).await;
+        }
     }
 }
 
 /// Answers the requests of a TCP connection, after its handshake if the address has TLS.
-async fn serve_tcp(stream: TcpStream, context: Context, listener: Listener, activity: Activity) {
+async fn serve_tcp(stream: TcpStream, context: Context, listener: Listener, connection: Connection) {
     #[cfg(feature = "tls")]
     if listener.is_tls {
         let Some(tls) = &context.tls else { return };
         if let Some(stream) = tls.accept(stream).await {
-            serve(stream, context.service, listener, activity).await;
+            serve(stream, context.service, listener, connection).await;
         }
         return;
     }
-    serve(stream, context.service, listener, activity).await;
+    serve(stream, context.service, listener, connection).await;
 }
 
-/// Answers the requests of a connection. An error of the connection does not affect others.
+/// Answers the requests of a connection.
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     service: Arc<Service>,
     listener: Listener,
-    activity: Activity,
+    connection: Connection,
 ) {
-    let answer = service_fn(move |request: Request<Incoming>| {
-        let (service, answering) = (Arc::clone(&service), activity.begin());
-        async move {
-            let response = service.answer(request, listener).await;
-            Ok::<_, Infallible>(response.map(|body| AnsweringBody { body, _answering: answering }))
-        }
-    });
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .max_headers(MAX_HEADERS)
-        .serve_connection(TokioIo::new(StallLimit::new(stream, STALL)), answer)
-        .await;
-}
-
-/// Returns true if a `Host` header names localhost or an address. A web page can have its own name resolve to
-/// this machine, and could then read the answers.
-///
-/// ```
-/// use dipc_monitor::is_local_host;
-///
-/// // The header `Host` of a request: another name may be an attacking web page's.
-/// assert!(is_local_host("localhost:52323") && is_local_host("[::1]:52323"));
-/// assert!(!is_local_host("attacker.example"));
-/// ```
-pub fn is_local_host(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => name,
-        _ => host,
-    };
-    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    address.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_is_local_if_it_is_an_address_or_localhost() {
-        for host in ["localhost", "LocalHost:9464", "127.0.0.1:9464", "[::1]:9464", "[::1]", "10.0.0.1"] {
-            assert!(is_local_host(host), "{host}");
-        }
-        for host in ["attacker.example", "attacker.example:9464", "localhost.attacker.example", "", ":80"] {
-            assert!(!is_local_host(host), "{host}");
-        }
-    }
+    connection.serve(stream, move |request| Arc::clone(&service).answer(request, listener)).await;
 }

@@ -16,6 +16,7 @@ use dipc_client::{LiveReader, SessionConfig, Target};
 use dipc_collect::RetryWait;
 use dipc_collect::live_stream::LiveStream;
 use dipc_collect::stacks::sampler;
+use dipc_http::{Endpoint, RequestError};
 use hyper::header::{HeaderName, HeaderValue};
 use nettrace_export::{CausalGrouping, Format, Metric, Options, Profile, ProfileBuilder, WriteOptions};
 use tokio::runtime::Runtime;
@@ -28,7 +29,7 @@ use crate::args::profile::MetricArg;
 use crate::args::target::{ReachArgs, TARGETS, selector};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::http::{Endpoint, Failed, host_name, parse_header};
+use crate::http::{host_name, parse_endpoint, parse_header};
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::interrupt::Interrupts;
 use crate::process::candidates::application_name;
@@ -51,13 +52,13 @@ pub(crate) struct PushArgs {
     #[command(flatten)]
     processes: ProcessesArgs,
     /// The Pyroscope server, http://HOST:PORT
-    #[arg(long, value_name = "URL", value_parser = |text: &str| Endpoint::parse(text, pyroscope::PATH))]
+    #[arg(long, value_name = "URL", value_parser = |text: &str| parse_endpoint(text, pyroscope::PATH))]
     pyroscope: Option<Endpoint>,
     /// The Parca server, http://HOST:PORT
-    #[arg(long, value_name = "URL", value_parser = |text: &str| Endpoint::parse(text, parca::PATH))]
+    #[arg(long, value_name = "URL", value_parser = |text: &str| parse_endpoint(text, parca::PATH))]
     parca: Option<Endpoint>,
     /// The OpenTelemetry collector, http://HOST:PORT[/PATH]; without a path /v1development/profiles
-    #[arg(long, value_name = "URL", value_parser = |text: &str| Endpoint::parse(text, OTLP_PATH))]
+    #[arg(long, value_name = "URL", value_parser = |text: &str| parse_endpoint(text, OTLP_PATH))]
     otlp: Option<Endpoint>,
     /// The name of the service [default: the name of the process or file]
     #[arg(long, value_name = "NAME")]
@@ -590,8 +591,8 @@ impl<'a> Pusher<'a> {
                     None => return Ok(()),
                 },
                 Ok(_) => return Ok(()),
-                Err(Failed::ForGood { reason }) => return Err(reason),
-                Err(Failed::ForNow { reason, wait: asked }) => {
+                Err(RequestError::Refused { reason }) => return Err(reason),
+                Err(RequestError::Temporary { reason, wait: asked }) => {
                     let wait = retry.next_wait();
                     let pause = asked.unwrap_or(wait).min(retry.max());
                     if tries == TRIES || self.interrupts.wait(pause) {
@@ -599,6 +600,7 @@ impl<'a> Pusher<'a> {
                     }
                     tries += 1;
                 }
+                Err(error) => return Err(error.to_string()),
             }
         }
     }

@@ -31,9 +31,10 @@ use crate::record::flight::{
     check_output, dump_variables,
 };
 use crate::record::kernel_samples::{
-    KernelRecording, KernelSampler, RUNTIME_SAMPLER, SampleSettings, merge_into,
+    KernelRecording, KernelSampler, RUNTIME_SAMPLER, SampleSettings, loss_exit, merge_into,
 };
 use crate::record::names::NamesRecorder;
+use crate::record::notes::Messages;
 use crate::record::recorder::{self, Limits, RecordingResult};
 use crate::record::selection::Selection;
 use crate::record::session::{
@@ -397,7 +398,7 @@ impl RecordingSettings {
         let settings = self.kernel_samples?;
         let folder = sink.path().map(folder_of)?;
         match local_process(source.pid, &source.target)
-            .and_then(|pid| KernelSampler::start(pid, settings, folder))
+            .and_then(|pid| Ok(KernelSampler::start(pid, settings, folder, &mut Messages)?))
         {
             Ok(sampler) => {
                 messages::note(format_args!("Samples        : {}", sampler.description()));
@@ -638,7 +639,7 @@ impl RecordingSettings {
         drop(sink);
         let with_samples = match (kernel_recording, &path) {
             (Some(recorded), Some(path)) => {
-                Some(recorded.and_then(|samples| self.add_samples(samples, path)))
+                Some(recorded.map_err(Failure::from).and_then(|samples| self.add_samples(samples, path)))
             }
             _ => None,
         };
@@ -686,7 +687,7 @@ impl RecordingSettings {
     fn add_samples(&self, samples: KernelRecording, path: &Path) -> Outcome {
         let summary = samples.summary();
         merge_into(path, samples)?;
-        Ok(summary.exit(self.fail_on_loss))
+        Ok(loss_exit(summary, self.fail_on_loss))
     }
 
     /// Returns the path of a recording that needs a companion file with names: a file that should end with

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use dipc_http::{Content, Site, SiteServer};
 use hyper::body::Bytes;
 use uuid::Uuid;
 
 use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::http_server::{Content, Server, Site};
 use crate::inspect::export::{Export, ExportFormat};
 use crate::interrupt::Interrupts;
 use crate::render::{browser, messages, output};
@@ -56,8 +56,8 @@ pub(crate) fn run(args: &ViewArgs) -> Outcome {
     let (exit, page) = interrupts.while_computing(|| export.page(BUDGET))?;
     let path = format!("/{}{}/", Uuid::new_v4().simple(), Uuid::new_v4().simple());
     let site = PageSite { path: path.clone(), page: page.into() };
-    let server = Server::start(listener, site).map_err(failed)?;
-    let url = format!("http://{}{path}", server.address);
+    let server = SiteServer::start(listener, site).map_err(failed)?;
+    let url = format!("http://{}{path}", server.address());
     output::print(format_args!("{url}\n"))?;
     messages::note("Serving the page to this machine until Ctrl-C; the address is its only key");
     if args.open {

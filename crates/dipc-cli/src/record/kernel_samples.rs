@@ -1,29 +1,28 @@
-//! The kernel's samples of a process, first kept next to its recording and then merged into it.
+//! The kernel's samples of a process as commands have them: the choice of a sampler, words for errors and
+//! numbers, and the samples in the recording of the process.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::ValueEnum;
-use dipc_collect::staged::StagedFile;
+use dipc_collect::kernel_samples::{SampleError, SampleSummary};
 use nettrace_export::{Measure, Metric, Profile};
+use nettrace_writer::MergerOptions;
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::merging::Merging;
 use crate::inspect::recording::Recording;
+use crate::inspect::rewrite::warn_of_omissions;
+use crate::record::notes::Messages;
+use crate::render::destination::Destination;
 use crate::render::output_file::{NameOrigin, OutputFile};
 use crate::render::{messages, units};
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod linux;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) use linux::{KernelSampler, LiveSamples, merge_into, snapshot};
-
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod elsewhere;
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub(crate) use elsewhere::{KernelSampler, LiveSamples, merge_into, snapshot};
+pub(crate) use dipc_collect::kernel_samples::{
+    Activity, KernelRecording, KernelSampler, LIVE_FREQUENCY, LiveSamples, SampleSettings, ThreadSnapshot,
+    snapshot,
+};
 
 /// The weaknesses of the runtime's own sampler, in words.
 pub(crate) const RUNTIME_SAMPLER: &str =
@@ -58,7 +57,8 @@ impl SamplerChoice {
         if self == Self::Runtime {
             return Ok(None);
         }
-        match pid.and_then(|pid| LiveSamples::start(pid, LIVE_FREQUENCY, is_new)) {
+        let start = |pid| Ok(LiveSamples::start(pid, LIVE_FREQUENCY, is_new, Box::new(Messages))?);
+        match pid.and_then(start) {
             Ok(samples) => {
                 if is_new {
                     messages::note(format_args!("Samples        : {title}: {}", samples.description()));
@@ -81,139 +81,6 @@ pub(crate) fn into_processor_time(profile: &mut Profile) {
     profile.measure = Measure::CPU_TIME;
 }
 
-/// The samples per second of commands that watch a process: they cost it next to nothing.
-pub(crate) const LIVE_FREQUENCY: u32 = 99;
-
-/// The activity of a thread at the time of a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Activity {
-    /// The thread runs, or waits for a processor.
-    Running,
-    /// The thread waits in the kernel.
-    Waiting {
-        system_call: Option<u64>,
-        /// The function of the kernel that waits.
-        function: Option<String>,
-        /// The functions of the kernel, leaf first, if this user may read them.
-        kernel_frames: Vec<String>,
-    },
-    /// The kernel does not say, for a reason.
-    Unknown(String),
-}
-
-/// A thread at the time of a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ThreadSnapshot {
-    /// Thread id as the process itself sees it.
-    pub(crate) id: u64,
-    pub(crate) activity: Activity,
-}
-
-impl ThreadSnapshot {
-    pub(crate) const fn is_waiting(&self) -> bool {
-        matches!(self.activity, Activity::Waiting { .. })
-    }
-}
-
-/// The requested samples.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SampleSettings {
-    /// Samples per second of a running thread; 0 for none.
-    pub(crate) frequency: u32,
-    /// True to record threads leaving a processor.
-    pub(crate) off_cpu: bool,
-    /// True to sample whole processors if that is permitted, which sees threads that live for
-    /// milliseconds.
-    pub(crate) short_threads: bool,
-}
-
-impl SampleSettings {
-    /// Samples of whole processors where that is permitted, of running threads elsewhere.
-    pub(crate) const fn of_processors(frequency: u32, off_cpu: bool) -> Self {
-        Self { frequency: out_of_step(frequency), off_cpu, short_threads: true }
-    }
-
-    /// Samples of running threads that live for more than moments.
-    pub(crate) const fn of_threads(frequency: u32) -> Self {
-        Self { frequency, off_cpu: false, short_threads: false }
-    }
-}
-
-/// Returns a frequency that is not in step with the ticks at which the kernel switches threads.
-///
-/// Timers of processors that are in step with the ticks take each sample at the same moment of a thread's turn.
-/// On two busy processors a method with 70 % of the time had 64 to 78 % of the samples at 1,000 Hz, by `perf`
-/// as well, and 70 to 71 % at 997 Hz.
-const fn out_of_step(frequency: u32) -> u32 {
-    let is_in_step = frequency > 10 && (1000_u32.is_multiple_of(frequency) || frequency.is_multiple_of(1000));
-    if is_in_step { frequency - frequency.div_ceil(400) } else { frequency }
-}
-
-/// A file without a name, with the samples of a process: it disappears however the program ends.
-#[derive(Debug)]
-pub(crate) struct KernelRecording {
-    file: File,
-    staged: StagedFile,
-    summary: SampleSummary,
-}
-
-/// The numbers of samples taken and missing.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SampleSummary {
-    samples: u64,
-    cpu: Duration,
-    off_cpu: Duration,
-    waits: u64,
-    lost: u64,
-    lost_stacks: u64,
-    throttled: u64,
-    cut_stacks: u64,
-}
-
-impl SampleSummary {
-    /// The exit code for lost samples; warns of them if they are a failure.
-    pub(crate) fn exit(self, fail_on_loss: bool) -> Exit {
-        if !fail_on_loss || self.lost == 0 {
-            return Exit::Done;
-        }
-        messages::warning(format_args!("the kernel lost {} samples and records of switches", self.lost));
-        messages::help("a lower --frequency loses less");
-        Exit::EventsLost
-    }
-}
-
-impl KernelRecording {
-    /// The numbers of its samples.
-    pub(crate) const fn summary(&self) -> SampleSummary {
-        self.summary
-    }
-
-    /// Opens the samples as a recording.
-    pub(crate) fn open(&self) -> Result<Recording, Failure> {
-        let file = self.file.try_clone().map_err(|error| unwritten(Path::new(NAME), &error))?;
-        Recording::of_file(file, NAME)
-    }
-
-    /// Names the file `path`, or a similar name if that is taken and the user did not choose it.
-    pub(crate) fn save(mut self, path: &Path, is_chosen: bool) -> Result<PathBuf, Failure> {
-        messages::note(format_args!("CPU samples    : {}", self.summary));
-        let origin = if is_chosen { NameOrigin::User } else { NameOrigin::Chosen };
-        let mut out = OutputFile::beside(path, origin)?;
-        let written = self.file.rewind().and_then(|()| io::copy(&mut self.file, &mut out));
-        written.map_err(|error| unwritten(path, &error))?;
-        out.close()?;
-        messages::note(format_args!("Output File    : {out}"));
-        Ok(out.path().to_owned())
-    }
-
-    /// Keeps the file under a name of its own, in case it cannot be merged into the recording.
-    fn keep(mut self, recording: &Path) -> Result<PathBuf, Failure> {
-        let path = recording.with_extension("kernel.nettrace");
-        self.staged.name_new(&path).map_err(|error| unwritten(&path, &error))?;
-        Ok(path)
-    }
-}
-
 /// The name of the samples in messages.
 const NAME: &str = "kernel's samples";
 
@@ -221,36 +88,124 @@ fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Exit::Failed, format_args!("write: {}: {error}", path.display()))
 }
 
-impl fmt::Display for SampleSummary {
+impl From<SampleError> for Failure {
+    fn from(error: SampleError) -> Self {
+        match &error {
+            SampleError::Write(error) => unwritten(Path::new(NAME), error),
+            SampleError::StacksRefused(reason) => {
+                Self::new(Exit::Refused, format_args!("stack: {reason}")).with_help(
+                    "native stacks need the rights of a debugger: the user of the process (with kernel.yama.ptrace_scope 0), CAP_SYS_PTRACE or root",
+                )
+            }
+            #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+            SampleError::Open(error) => not_opened(error),
+            _ => Self::new(Exit::Failed, format_args!("{NAME}: {error}")),
+        }
+    }
+}
+
+/// Returns the failure to open the kernel's events, with the least that would permit it.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn not_opened(error: &linux_sampler::Error) -> Failure {
+    use linux_sampler::Obstacle;
+
+    let failure = Failure::new(Exit::Failed, format_args!("{NAME}: {error}"));
+    let help = match error {
+        linux_sampler::Error::NoProcess { .. } => return Failure { exit: Exit::NotReachable, ..failure },
+        linux_sampler::Error::NotPermitted { reason, .. } => match reason {
+            Obstacle::Paranoid(_) => {
+                "setcap cap_perfmon+ep on the file of dipc, or sysctl kernel.perf_event_paranoid=2 (1 for the time in the kernel), or run dipc as root"
+            }
+            Obstacle::OtherUser => {
+                "run dipc as the user of the process, as root, or with CAP_PERFMON and CAP_SYS_PTRACE"
+            }
+            Obstacle::Seccomp => {
+                "run dipc on the host, or its container with --cap-add PERFMON or another seccomp profile"
+            }
+            _ => return Failure { exit: Exit::NotReachable, ..failure },
+        },
+        _ => return failure,
+    };
+    Failure { exit: Exit::NotReachable, ..failure }.with_help(help)
+}
+
+/// The exit code for lost samples; warns of them if they are a failure.
+pub(crate) fn loss_exit(summary: SampleSummary, fail_on_loss: bool) -> Exit {
+    if !fail_on_loss || summary.lost == 0 {
+        return Exit::Done;
+    }
+    messages::warning(format_args!("the kernel lost {} samples and records of switches", summary.lost));
+    messages::help("a lower --frequency loses less");
+    Exit::EventsLost
+}
+
+/// Writes samples into the file `path`, or one with a similar name if that is taken and the user did not
+/// choose it.
+pub(crate) fn save(samples: &KernelRecording, path: &Path, is_chosen: bool) -> Result<PathBuf, Failure> {
+    messages::note(format_args!("CPU samples    : {}", Numbers(samples.summary())));
+    let origin = if is_chosen { NameOrigin::User } else { NameOrigin::Chosen };
+    let mut out = OutputFile::beside(path, origin)?;
+    let copied = samples.file().and_then(|mut file| {
+        file.rewind()?;
+        io::copy(&mut file, &mut out)
+    });
+    copied.map_err(|error| unwritten(path, &error))?;
+    out.close()?;
+    messages::note(format_args!("Output File    : {out}"));
+    Ok(out.path().to_owned())
+}
+
+/// Merges the samples into the recording of the same process, which becomes a V6 recording. If that fails,
+/// both files stay.
+pub(crate) fn merge_into(recording: &Path, mut samples: KernelRecording) -> Result<(), Failure> {
+    messages::note(format_args!("CPU samples    : {}", Numbers(samples.summary())));
+    merge(&samples, recording).or_else(|failure| {
+        let kept = recording.with_extension("kernel.nettrace");
+        samples.name_new(&kept).map_err(|error| unwritten(&kept, &error))?;
+        Err(failure.with_help(format_args!(
+            "the samples are in {}, and dipc merge --same-process puts them into the recording",
+            kept.display()
+        )))
+    })
+}
+
+fn merge(samples: &KernelRecording, recording: &Path) -> Result<(), Failure> {
+    let file = samples.file().map_err(|error| unwritten(Path::new(NAME), &error))?;
+    let both = vec![Recording::open(recording)?, Recording::of_file(file, NAME)?];
+    let options = MergerOptions::default().with_same_processes(true).with_sampling_rate_of(1);
+    let mut merging = Merging::of(both, options)?;
+    let mut out = Destination::File(OutputFile::beside(recording, NameOrigin::Derived)?);
+    merging.write(&mut out)?;
+    warn_of_omissions(merging.merger.omissions());
+    match out {
+        Destination::File(mut file) => file.close(),
+        Destination::StandardOutput => Ok(()),
+    }
+}
+
+/// The numbers of samples in words.
+struct Numbers(SampleSummary);
+
+impl fmt::Display for Numbers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (cpu, off_cpu) = (units::time(self.cpu), units::time(self.off_cpu));
-        let waits = format!("{} times off CPU of {off_cpu}", self.waits);
-        match (self.samples, self.waits) {
+        let Self(summary) = self;
+        let (cpu, off_cpu) = (units::time(summary.cpu), units::time(summary.off_cpu));
+        let waits = format!("{} times off CPU of {off_cpu}", summary.waits);
+        match (summary.samples, summary.waits) {
             (0, 1..) => f.write_str(&waits)?,
             (samples, 0) => write!(f, "{samples} samples of {cpu} on CPU")?,
             (samples, _) => write!(f, "{samples} samples of {cpu} on CPU, {waits}")?,
         }
-        write!(f, ", {} lost", self.lost)?;
-        if self.lost_stacks > 0 {
-            write!(f, ", {} stacks of waits left out, represented by others", self.lost_stacks)?;
+        write!(f, ", {} lost", summary.lost)?;
+        if summary.lost_stacks > 0 {
+            write!(f, ", {} stacks of waits left out, represented by others", summary.lost_stacks)?;
         }
-        if self.throttled > 0 {
-            write!(f, ", throttled {} times", self.throttled)?;
+        if summary.throttled > 0 {
+            write!(f, ", throttled {} times", summary.throttled)?;
         }
-        if self.cut_stacks > 0 {
-            write!(f, ", {} stacks cut at the kernel's limit of frames", self.cut_stacks)?;
+        if summary.cut_stacks > 0 {
+            write!(f, ", {} stacks cut at the kernel's limit of frames", summary.cut_stacks)?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn frequencies_are_not_in_step_with_ticks() {
-        let seen = [1000, 100, 250, 500, 5000, 10_000, 997, 99, 3000, 1, 10, 0].map(out_of_step);
-        assert_eq!(seen, [997, 99, 249, 498, 4987, 9975, 997, 99, 2992, 1, 10, 0]);
     }
 }

@@ -13,6 +13,23 @@ pub(crate) struct Messages;
 impl Observer for Messages {
     fn note(&mut self, note: Note) {
         match note {
+            Note::UserModeOnly { off_cpu } => messages::warning(format_args!(
+                "the kernel permits samples of user mode only: no time in the kernel{}; root, CAP_PERFMON or kernel.perf_event_paranoid of at most 1 gives them",
+                if off_cpu { ", and no stacks of waits" } else { "" }
+            )),
+            Note::ChildrenIncluded => {
+                messages::warning("kernel's samples: before Linux 5.13 they include the child processes");
+            }
+            Note::ManagedCallersMissing => messages::warning(format_args!(
+                "the memory of programs of {} is not read yet: callers of methods without frame pointer are missing",
+                std::env::consts::ARCH
+            )),
+            Note::RunningStacksMissing { reason } => {
+                messages::warning(format_args!("running threads have no stacks: kernel's samples: {reason}"))
+            }
+            Note::SamplesEnded { reason } => {
+                messages::warning(format_args!("kernel's samples: {reason}"));
+            }
             Note::CreatedumpRuns { pid, createdump, .. } => warn_of_createdump(pid, createdump),
             Note::RundownLeftOut => messages::note(
                 "The runtime cannot choose the keywords of its rundown: recording without rundown.",

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use clr_counters::prometheus::Format;
 use dipc_client::Uuid;
+use dipc_http::is_local_host;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION};
 use hyper::{Method, Request, Response, StatusCode};
 
 use super::body::AnswerBody;
+use super::collect;
 use super::health::Health;
 use super::json::{
     self, Capability, Info, OperationStatus, OperationSummary, ProcessDetails, ProcessIdentifier,
@@ -21,7 +23,6 @@ use super::overview::{CountersRow, Overview};
 use super::problem::Problem;
 use super::route::Route;
 use super::service::Service;
-use super::{collect, is_local_host};
 use crate::access::Scope;
 use crate::artifact::{ProcessSelector, Query, StoredRequest};
 use crate::egress::EgressQueue;

@@ -18,7 +18,7 @@ use tokio_rustls::server::TlsStream;
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// Maximum number of concurrent handshakes: that of all connections, so that silent clients do not delay
 /// others.
-const MAX_HANDSHAKES: usize = super::connections::MAX_CONNECTIONS;
+const MAX_HANDSHAKES: usize = super::LIMITS.max_connections;
 /// Maximum size of a file of certificates or of a key, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 

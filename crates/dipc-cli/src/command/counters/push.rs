@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::{Args, ValueEnum};
 use clr_counters::otlp::{self, Exporter};
 use clr_counters::{ProcessKey, Sample};
+use dipc_http::Endpoint;
 use hyper::header::{HeaderName, HeaderValue};
 use nettrace::TraceInfo;
 use uuid::Uuid;
@@ -13,7 +14,7 @@ use crate::command::counters::HistogramKind;
 use crate::command::counters::live::{self, LiveArgs, SampleConsumer};
 use crate::duration;
 use crate::exit::{Failure, Outcome};
-use crate::http::{Endpoint, host_name, parse_attribute, parse_header};
+use crate::http::{host_name, parse_attribute, parse_endpoint, parse_header};
 use crate::otlp_sender::Sender;
 use crate::record::watch::WatchedProcess;
 use crate::render::messages;
@@ -23,7 +24,7 @@ pub(crate) struct PushArgs {
     #[command(flatten)]
     live: LiveArgs,
     /// The collector, http://HOST:PORT[/PATH]; without a path /v1/metrics
-    #[arg(long, value_name = "URL", value_parser = parse_endpoint)]
+    #[arg(long, value_name = "URL", value_parser = |url: &str| parse_endpoint(url, "/v1/metrics"))]
     otlp: Endpoint,
     /// Time between two requests
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_interval)]
@@ -53,10 +54,6 @@ enum Temporality {
     Cumulative,
     /// Since the previous request
     Delta,
-}
-
-fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
-    Endpoint::parse(text, "/v1/metrics")
 }
 
 fn parse_interval(text: &str) -> Result<Duration, String> {

@@ -7,12 +7,12 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use clr_counters::Sample;
 use clr_counters::prometheus::{Exporter, Format, NameStyle};
+use dipc_http::{Content, Site, SiteServer};
 use nettrace::TraceInfo;
 
 use crate::command::counters::HistogramKind;
 use crate::command::counters::live::{self, LiveArgs, SampleConsumer};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::http_server::{Content, Server, Site};
 use crate::record::watch::WatchedProcess;
 use crate::render::messages;
 
@@ -68,8 +68,8 @@ pub(crate) fn run(args: &ServeArgs) -> Outcome {
     };
     let listener = TcpListener::bind(args.listen).map_err(unheard)?;
     let read = Arc::clone(&exporter);
-    let http = Server::start(listener, Metrics { exporter: read, start }).map_err(unheard)?;
-    messages::note(format_args!("Listening at   : http://{}/metrics", http.address));
+    let http = SiteServer::start(listener, Metrics { exporter: read, start }).map_err(unheard)?;
+    messages::note(format_args!("Listening at   : http://{}/metrics", http.address()));
     let wants_exponential = args.histograms == HistogramKind::Exponential;
     let mut served = PrometheusConsumer { exporter, start, wants_exponential };
     let outcome = live::run(&args.live, &mut served);

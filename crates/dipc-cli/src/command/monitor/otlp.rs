@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
 use clr_counters::otlp::Request;
+use dipc_http::Endpoint;
 use dipc_monitor::{
     LogFormat, LogLevel, LogsRequest, MetricsConfig, OtlpConfig, OtlpExport, OtlpSignal, OtlpSink,
     OtlpTotals, SamplingRatio, TracesConfig,
@@ -15,7 +16,7 @@ use hyper::header::{HeaderName, HeaderValue};
 
 use self::profiles::Profiles;
 use crate::exit::{Exit, Failure};
-use crate::http::{Endpoint, host_name, parse_attribute, parse_header};
+use crate::http::{host_name, parse_attribute, parse_endpoint, parse_header};
 use crate::otlp_sender::Sender;
 use crate::render::messages;
 
@@ -87,7 +88,7 @@ impl Collector {
     fn parse(text: &str) -> Result<Self, String> {
         let base = text.trim_end_matches('/');
         let endpoint = |signal: OtlpSignal| {
-            let endpoint = Endpoint::parse(&format!("{base}{}", signal.path()), signal.path())?;
+            let endpoint = parse_endpoint(&format!("{base}{}", signal.path()), signal.path())?;
             Ok::<_, String>((signal, endpoint))
         };
         OtlpSignal::ALL.into_iter().map(endpoint).collect::<Result<_, _>>().map(Self)

@@ -15,6 +15,7 @@ use crate::command::stack::{StackArgs, StackFormat};
 use crate::exit::{Exit, Outcome};
 use crate::record::kernel_samples::{Activity, ThreadSnapshot, snapshot};
 use crate::record::names::for_each_method;
+use crate::record::notes::Messages;
 use crate::render::escape::escape_controls;
 use crate::render::{messages, output, width};
 
@@ -65,7 +66,7 @@ pub(super) fn show(args: &StackArgs, pid: u32, target: Option<&Target>) -> Outco
         ProfileBuilder::new(options.with_grouping(args.grouping()))
     };
     let (mut running, mut waiting) = (builder(), builder());
-    let taken = snapshot(pid, DURATION, |event, is_waiting| {
+    let taken = snapshot(pid, DURATION, &mut Messages, |event, is_waiting| {
         let is_sample = event.provider() == "Universal.Events";
         if !is_sample || !is_waiting {
             running.add(event);

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use dipc_client::{LiveReader, Startup};
-use dipc_collect::live::{Interval, IntervalSettings, KernelSamples, LiveIntervals};
+use dipc_collect::live::{Interval, IntervalSettings, LiveIntervals};
 use dipc_collect::live_stream::{EventConsumer, LiveStream};
 use dipc_collect::thread_times::LiveThreadTimes;
-use nettrace::Event;
 use nettrace_export::CausalGrouping;
 
 use crate::command::top::TopArgs;
@@ -149,12 +148,6 @@ impl EventConsumer for Intervals<'_> {
 
     fn is_satisfied(&self) -> bool {
         self.limits.is_over() || self.args.count.is_some_and(|count| self.count >= count)
-    }
-}
-
-impl KernelSamples for LiveSamples {
-    fn read(&mut self, add: &mut dyn FnMut(&Event<'_>)) {
-        Self::read(self, add);
     }
 }
 

@@ -16,7 +16,8 @@ use super::{Opened, RecordingSettings, TICK, file_name, with_pid};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::record::absent_events::AbsentEvents;
-use crate::record::kernel_samples::{KernelSampler, SampleSettings};
+use crate::record::kernel_samples::{KernelSampler, SampleSettings, loss_exit, save};
+use crate::record::notes::Messages;
 use crate::record::source::{NoRuntime, PortWatcher, Source, Start};
 use crate::render::messages;
 
@@ -49,14 +50,14 @@ impl RecordingSettings {
         let begin = Cell::new(None);
         let mut refusal = None;
         let spawn = |command| {
-            let (child, sampler) = KernelSampler::spawn(command, wanted, folder)?;
+            let (child, sampler) = KernelSampler::spawn(command, wanted, folder, &mut Messages)?;
             match sampler {
                 Ok(sampler) => {
                     begin.set(Some((sampler.pid(), Instant::now())));
                     *early = Some(sampler);
                 }
                 // Given if no runtime connects, which is asked for its samples otherwise.
-                Err(failure) => refusal = Some(failure),
+                Err(error) => refusal = Some(error.into()),
             }
             Ok(child)
         };
@@ -88,10 +89,9 @@ impl RecordingSettings {
         messages::note(format_args!("Samples        : {kind}"));
         let default = || file_name(&name, Some(pid), &Zoned::now());
         let path = self.output.clone().unwrap_or_else(default);
-        let summary = recording.summary();
-        let path = recording.save(&path, self.output.is_some())?;
+        let path = save(&recording, &path, self.output.is_some())?;
         self.written.add(&path, report_of(wanted), AbsentEvents::default());
-        let exit = summary.exit(self.fail_on_loss);
+        let exit = loss_exit(recording.summary(), self.fail_on_loss);
         let Some((child, _watcher)) = running else { return Ok(Opened::Ended(exit.or_program(code))) };
         Ok(Opened::Ended(exit.or_program(Some(child.wait(&self.interrupts)?))))
     }
@@ -104,7 +104,7 @@ impl RecordingSettings {
             Some(path) => path.clone(),
             None => file_name(name, Some(*pid), &Zoned::now()),
         };
-        let sampler = KernelSampler::start(*pid, *samples, folder_of(&path))?;
+        let sampler = KernelSampler::start(*pid, *samples, folder_of(&path), &mut Messages)?;
         messages::warning(format_args!("{reason}; sampling it without the events of a runtime"));
         messages::note(format_args!("Samples        : {}", sampler.description()));
         messages::note(format_args!("Process        : {name} ({pid})"));
@@ -115,10 +115,9 @@ impl RecordingSettings {
         }
         let is_chosen = self.output.is_some() && !beside_others;
         let recording = sampler.finish()?;
-        let summary = recording.summary();
-        let path = recording.save(&path, is_chosen)?;
+        let path = save(&recording, &path, is_chosen)?;
         self.written.add(&path, report_of(*samples), AbsentEvents::default());
-        Ok(summary.exit(self.fail_on_loss))
+        Ok(loss_exit(recording.summary(), self.fail_on_loss))
     }
 }
 

@@ -15,6 +15,7 @@ use super::Senders;
 use crate::exit::{Exit, Failure};
 use crate::record::kernel_samples::{LIVE_FREQUENCY, LiveSamples, into_processor_time};
 use crate::record::names::for_each_method;
+use crate::record::notes::Messages;
 use crate::render::escape::escape_controls;
 use crate::render::messages;
 
@@ -159,7 +160,7 @@ impl Shared {
             Failure::new(Exit::Failed, "the system does not show the process: it may be on another machine")
         })?;
         let is_new = !profiled.is_known.swap(true, Ordering::Relaxed);
-        let mut samples = match LiveSamples::start(pid, LIVE_FREQUENCY, is_new) {
+        let mut samples = match LiveSamples::start(pid, LIVE_FREQUENCY, is_new, Box::new(Messages)) {
             // The process has ended meanwhile.
             Err(_) if process.has_ended() => return Ok(None),
             started => started?,

@@ -3,6 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 mod managed_code;
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -14,22 +15,15 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use dipc_client::LiveReader;
-use dipc_collect::staged::StagedFile;
 use linux_sampler::{
-    Access, Obstacle, OffCpu, RecordingCounts, RecordingWriter, Rights, Sampler, SamplerConfig, Scope,
-    ThreadActivity, ThreadKey, ThreadWait, thread_activity,
+    Access, OffCpu, RecordingCounts, RecordingWriter, Rights, Sampler, SamplerConfig, Scope, ThreadActivity,
+    ThreadKey, ThreadWait, thread_activity,
 };
 use nettrace::Event;
-use nettrace_writer::MergerOptions;
 
-use super::{Activity, KernelRecording, NAME, SampleSettings, SampleSummary, ThreadSnapshot, unwritten};
-use crate::exit::{Exit, Failure};
-use crate::inspect::merging::Merging;
-use crate::inspect::recording::Recording;
-use crate::inspect::rewrite::warn_of_omissions;
-use crate::render::destination::Destination;
-use crate::render::messages;
-use crate::render::output_file::{NameOrigin, OutputFile};
+use super::{Activity, KernelRecording, SampleError, SampleSettings, SampleSummary, ThreadSnapshot};
+use crate::observer::{Note, Observer};
+use crate::staged::StagedFile;
 
 /// Maximum time between two reads of the buffers.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -42,37 +36,49 @@ const LAST_PIECE: Duration = Duration::from_secs(5);
 
 /// A sampler that writes its samples into a file.
 #[derive(Debug)]
-pub(crate) struct KernelSampler {
+pub struct KernelSampler {
     pid: u32,
     stop: Arc<AtomicBool>,
     /// The kind of samples and the right to take them, in words.
     description: String,
-    thread: JoinHandle<Result<KernelRecording, Failure>>,
+    thread: JoinHandle<Result<KernelRecording, SampleError>>,
 }
 
 impl KernelSampler {
     /// Opens the kernel's events of a process and starts to sample it, into a temporary file in `folder`.
-    pub(crate) fn start(pid: u32, settings: SampleSettings, folder: &Path) -> Result<Self, Failure> {
-        Self::of(pid, OpenSampler::open(pid, settings, Begin::Running)?, folder)
+    ///
+    /// # Errors
+    /// If the kernel does not permit it, the process does not exist, or the file cannot be created.
+    pub fn start(
+        pid: u32,
+        settings: SampleSettings,
+        folder: &Path,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, SampleError> {
+        Self::of(pid, OpenSampler::open(pid, settings, Begin::Running, observer)?, folder)
     }
 
     /// Starts a program and samples it from its first instruction on. It runs even if the kernel does not
     /// permit that.
-    pub(crate) fn spawn(
+    ///
+    /// # Errors
+    /// If the program cannot be started; the inner result is that of [`start`](Self::start).
+    pub fn spawn(
         command: Command,
         settings: SampleSettings,
         folder: &Path,
-    ) -> io::Result<(Child, Result<Self, Failure>)> {
+        observer: &mut (dyn Observer + Send),
+    ) -> io::Result<(Child, Result<Self, SampleError>)> {
         linux_sampler::spawn_prepared(command, |pid| {
             let pid = pid.unsigned_abs();
-            let opened = OpenSampler::open(pid, settings, Begin::Starting);
+            let opened = OpenSampler::open(pid, settings, Begin::Starting, observer);
             opened.and_then(|opened| Self::of(pid, opened, folder))
         })
     }
 
-    fn of(pid: u32, opened: OpenSampler, folder: &Path) -> Result<Self, Failure> {
+    fn of(pid: u32, opened: OpenSampler, folder: &Path) -> Result<Self, SampleError> {
         let (file, staged) = StagedFile::create(folder)
-            .map_err(|error| failed(&format_args!("{}: {error}", folder.display())))?;
+            .map_err(|error| SampleError::Create { folder: folder.to_owned(), error })?;
         let description = opened.description.clone();
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
@@ -81,53 +87,28 @@ impl KernelSampler {
     }
 
     /// The sampled process.
-    pub(crate) const fn pid(&self) -> u32 {
+    pub const fn pid(&self) -> u32 {
         self.pid
     }
 
     /// The kind of samples and the right to take them, in words.
-    pub(crate) fn description(&self) -> &str {
+    pub fn description(&self) -> &str {
         &self.description
     }
 
     /// Returns true if the process has ended.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.thread.is_finished()
     }
 
     /// Ends the sampling.
-    pub(crate) fn finish(self) -> Result<KernelRecording, Failure> {
+    ///
+    /// # Errors
+    /// If the kernel's events could not be read, or the samples not be written.
+    pub fn finish(self) -> Result<KernelRecording, SampleError> {
         self.stop.store(true, Ordering::Release);
-        self.thread.join().unwrap_or_else(|_| {
-            Err(Failure::new(Exit::Failed, "kernel's samples: their thread has ended early"))
-        })
+        self.thread.join().unwrap_or(Err(SampleError::EndedEarly))
     }
-}
-
-fn failed(error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Exit::Failed, format_args!("{NAME}: {error}"))
-}
-
-/// Returns the failure to open the kernel's events, with the least that would permit it.
-fn not_opened(error: &linux_sampler::Error) -> Failure {
-    let failure = failed(error);
-    let help = match error {
-        linux_sampler::Error::NoProcess { .. } => return Failure { exit: Exit::NotReachable, ..failure },
-        linux_sampler::Error::NotPermitted { reason, .. } => match reason {
-            Obstacle::Paranoid(_) => {
-                "setcap cap_perfmon+ep on the file of dipc, or sysctl kernel.perf_event_paranoid=2 (1 for the time in the kernel), or run dipc as root"
-            }
-            Obstacle::OtherUser => {
-                "run dipc as the user of the process, as root, or with CAP_PERFMON and CAP_SYS_PTRACE"
-            }
-            Obstacle::Seccomp => {
-                "run dipc on the host, or its container with --cap-add PERFMON or another seccomp profile"
-            }
-            _ => return Failure { exit: Exit::NotReachable, ..failure },
-        },
-        _ => return failure,
-    };
-    Failure { exit: Exit::NotReachable, ..failure }.with_help(help)
 }
 
 /// The begin of the sampling of a process.
@@ -155,9 +136,14 @@ const MAX_RATE_WITH_DEEP_STACKS: u32 = 1000;
 const FEW_STACK_BYTES: u32 = 512;
 
 impl OpenSampler {
-    /// Opens the kernel's events of a process. Warns of missing parts, unless they were opened before.
-    fn open(pid: u32, settings: SampleSettings, begin: Begin) -> Result<Self, Failure> {
-        let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
+    /// Opens the kernel's events of a process. Notes missing parts, unless they were opened before.
+    fn open(
+        pid: u32,
+        settings: SampleSettings,
+        begin: Begin,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, SampleError> {
+        let pid = i32::try_from(pid)?;
         let mut config = SamplerConfig::new(Scope::Processes(vec![pid]));
         config.frequency = settings.frequency;
         if settings.frequency > MAX_RATE_WITH_DEEP_STACKS {
@@ -175,45 +161,43 @@ impl OpenSampler {
             sampler
         } else {
             config.scope = Scope::Processes(vec![pid]);
-            Sampler::open(&config).map_err(|error| not_opened(&error))?
+            Sampler::open(&config).map_err(SampleError::Open)?
         };
         let access = sampler.access();
         let is_new = !matches!(begin, Begin::Again);
         if !access.kernel && is_new {
-            messages::warning(format_args!(
-                "the kernel permits samples of user mode only: no time in the kernel{}; root, CAP_PERFMON or kernel.perf_event_paranoid of at most 1 gives them",
-                if settings.off_cpu { ", and no stacks of waits" } else { "" }
-            ));
+            observer.note(Note::UserModeOnly { off_cpu: settings.off_cpu });
         }
         if !access.children_excluded && is_new {
-            messages::warning("kernel's samples: before Linux 5.13 they include the child processes");
+            observer.note(Note::ChildrenIncluded);
         }
         // Before its first instruction, a process is a copy of this one, which the program replaces.
         let description = describe(settings, access, sees_short_threads);
-        let recording = begin_recording(pid, &config, &description, !matches!(begin, Begin::Starting))?;
+        let recording =
+            begin_recording(pid, &config, &description, !matches!(begin, Begin::Starting), observer)?;
         Ok(Self { sampler, recording, description })
     }
 
     /// Turns the records of the next moment into events. Returns false once the process has ended.
-    fn read(&mut self, timeout: Duration) -> Result<bool, Failure> {
-        for record in self.sampler.read(timeout).map_err(|error| failed(&error))? {
-            self.recording.record(&record).map_err(|error| failed(&error))?;
+    fn read(&mut self, timeout: Duration) -> Result<bool, SampleError> {
+        for record in self.sampler.read(timeout).map_err(SampleError::Read)? {
+            self.recording.record(&record).map_err(SampleError::Record)?;
         }
         Ok(self.sampler.running() > 0)
     }
 
     /// Ends the sampling.
-    fn stop(&mut self) -> Result<(), Failure> {
+    fn stop(&mut self) -> Result<(), SampleError> {
         for record in self.sampler.finish() {
-            self.recording.record(&record).map_err(|error| failed(&error))?;
+            self.recording.record(&record).map_err(SampleError::Record)?;
         }
         Ok(())
     }
 
     /// Ends the sampling, and the recording.
-    fn finish(&mut self) -> Result<RecordingCounts, Failure> {
+    fn finish(&mut self) -> Result<RecordingCounts, SampleError> {
         self.stop()?;
-        self.recording.finish(Sampler::now_ns()).map_err(|error| failed(&error))
+        self.recording.finish(Sampler::now_ns()).map_err(SampleError::Record)
     }
 }
 
@@ -223,20 +207,19 @@ fn begin_recording(
     config: &SamplerConfig,
     description: &str,
     runs: bool,
-) -> Result<RecordingWriter, Failure> {
+    #[cfg_attr(target_arch = "x86_64", allow(unused_variables, reason = "nothing is missing"))]
+    observer: &mut dyn Observer,
+) -> Result<RecordingWriter, SampleError> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let start = Sampler::now_ns();
     let recording = RecordingWriter::new(now_ms, start, Some(pid), config, description);
-    let mut recording = recording.map_err(|error| failed(&error))?;
+    let mut recording = recording.map_err(SampleError::Record)?;
     if runs {
-        recording.existing_process(pid).map_err(|error| failed(&error))?;
+        recording.existing_process(pid).map_err(SampleError::Record)?;
     }
     #[cfg(not(target_arch = "x86_64"))]
-    messages::warning(format_args!(
-        "the memory of programs of {} is not read yet: callers of methods without frame pointer are missing",
-        std::env::consts::ARCH
-    ));
+    observer.note(Note::ManagedCallersMissing);
     #[cfg(target_arch = "x86_64")]
     recording.set_runtime_unwinder(Box::new(managed_code::ManagedCode::new(pid)));
     Ok(recording)
@@ -268,11 +251,11 @@ fn record(
     mut opened: OpenSampler,
     (mut file, staged): (File, StagedFile),
     stop: &AtomicBool,
-) -> Result<KernelRecording, Failure> {
+) -> Result<KernelRecording, SampleError> {
     let mut write = |recording: &mut RecordingWriter| {
         let written = file.write_all(recording.bytes());
         recording.clear_bytes();
-        written.map_err(|error| unwritten(Path::new(NAME), &error))
+        written.map_err(SampleError::Write)
     };
     while opened.read(INTERVAL)? && !stop.load(Ordering::Acquire) {
         write(&mut opened.recording)?;
@@ -283,53 +266,63 @@ fn record(
 }
 
 /// Samples of a process that are read while they are taken. They end when it is dropped.
-pub(crate) struct LiveSamples {
+pub struct LiveSamples {
     stop: Arc<AtomicBool>,
     description: String,
-    /// Pieces of a recording of the samples.
-    pieces: Receiver<Vec<u8>>,
+    /// Pieces of a recording of the samples; an error is the last one.
+    pieces: Receiver<Result<Vec<u8>, SampleError>>,
     reader: LiveReader,
-    /// True if the error that made the samples unreadable was reported.
+    observer: Box<dyn Observer + Send>,
+    /// True if the error that made the samples unreadable was noted.
     is_unreadable: bool,
     is_over: bool,
 }
 
 impl LiveSamples {
-    /// Opens the kernel's events of a process, and starts to sample its running threads.
-    pub(crate) fn start(pid: u32, frequency: u32, is_new: bool) -> Result<Self, Failure> {
+    /// Opens the kernel's events of a process, and starts to sample its running threads. Missing parts are
+    /// noted if the process `is_new`.
+    ///
+    /// # Errors
+    /// If the kernel does not permit it, or the process does not exist.
+    pub fn start(
+        pid: u32,
+        frequency: u32,
+        is_new: bool,
+        mut observer: Box<dyn Observer + Send>,
+    ) -> Result<Self, SampleError> {
         let begin = if is_new { Begin::Running } else { Begin::Again };
         let settings = SampleSettings::of_processors(frequency, false);
-        let mut opened = OpenSampler::open(pid, settings, begin)?;
+        let mut opened = OpenSampler::open(pid, settings, begin, &mut *observer)?;
         let description = opened.description.clone();
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
         // A reader that is late makes the kernel lose samples, which are counted.
         let (sender, pieces) = mpsc::sync_channel(MAX_PIECES);
         thread::spawn(move || {
-            let outcome = send(&mut opened, &sender, &until);
-            if let Err(failure) = outcome {
-                messages::warning(failure);
+            if let Err(error) = send(&mut opened, &sender, &until) {
+                let _ = sender.send(Err(error));
             }
         });
         let reader = LiveReader::new(Duration::ZERO);
-        Ok(Self { stop, description, pieces, reader, is_unreadable: false, is_over: false })
+        Ok(Self { stop, description, pieces, reader, observer, is_unreadable: false, is_over: false })
     }
 
     /// The kind of samples and the right to take them, in words.
-    pub(crate) fn description(&self) -> &str {
+    pub fn description(&self) -> &str {
         &self.description
     }
 
     /// Returns true if the process has ended and its last samples were read.
-    pub(crate) const fn is_over(&self) -> bool {
+    pub const fn is_over(&self) -> bool {
         self.is_over
     }
 
     /// Passes the samples taken so far to `add`, with the names of their frames.
-    pub(crate) fn read(&mut self, mut add: impl FnMut(&Event<'_>)) {
+    pub fn read(&mut self, mut add: impl FnMut(&Event<'_>)) {
         loop {
             match self.pieces.try_recv() {
-                Ok(bytes) => self.reader.feed(&bytes),
+                Ok(Ok(bytes)) => self.reader.feed(&bytes),
+                Ok(Err(error)) => self.observer.note(Note::SamplesEnded { reason: error.to_string() }),
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
                     self.is_over = true;
@@ -346,19 +339,25 @@ impl LiveSamples {
             add(&event);
         }
         if let Some(error) = self.reader.unreadable().filter(|_| !self.is_unreadable) {
-            messages::warning(format_args!("{NAME}: {error}"));
+            self.observer.note(Note::SamplesEnded { reason: error.to_string() });
             self.is_unreadable = true;
         }
     }
 
     /// Ends the sampling, and passes the remaining samples to `add`.
-    pub(crate) fn finish(mut self, mut add: impl FnMut(&Event<'_>)) {
+    pub fn finish(mut self, mut add: impl FnMut(&Event<'_>)) {
         self.stop.store(true, Ordering::Release);
         let deadline = Instant::now() + LAST_PIECE;
         while !self.is_over && Instant::now() < deadline {
             self.read(&mut add);
             thread::sleep(Duration::from_millis(5));
         }
+    }
+}
+
+impl fmt::Debug for LiveSamples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveSamples").field("description", &self.description).finish_non_exhaustive()
     }
 }
 
@@ -369,17 +368,21 @@ impl Drop for LiveSamples {
 }
 
 /// Sends samples until a stop is requested, the process ends or the receiver is gone.
-fn send(opened: &mut OpenSampler, pieces: &SyncSender<Vec<u8>>, stop: &AtomicBool) -> Result<(), Failure> {
+fn send(
+    opened: &mut OpenSampler,
+    pieces: &SyncSender<Result<Vec<u8>, SampleError>>,
+    stop: &AtomicBool,
+) -> Result<(), SampleError> {
     loop {
         let is_running = opened.read(LIVE_INTERVAL)? && !stop.load(Ordering::Acquire);
         if is_running {
-            opened.recording.flush().map_err(|error| failed(&error))?;
+            opened.recording.flush().map_err(SampleError::Record)?;
         } else {
             opened.finish()?;
         }
         let bytes = opened.recording.bytes().to_vec();
         opened.recording.clear_bytes();
-        if pieces.send(bytes).is_err() || !is_running {
+        if pieces.send(Ok(bytes)).is_err() || !is_running {
             return Ok(());
         }
     }
@@ -390,11 +393,15 @@ const SNAPSHOT_FREQUENCY: u32 = 997;
 
 /// Samples the running threads of a process for a moment, then reads the stacks of waiting threads. `add`
 /// takes each event, and whether it is of a waiting thread.
-pub(crate) fn snapshot(
+///
+/// # Errors
+/// If the process does not exist, or the memory of none of its threads can be read.
+pub fn snapshot(
     pid: u32,
     duration: Duration,
+    observer: &mut dyn Observer,
     mut add: impl FnMut(&Event<'_>, bool),
-) -> Result<Vec<ThreadSnapshot>, Failure> {
+) -> Result<Vec<ThreadSnapshot>, SampleError> {
     let settings = SampleSettings::of_threads(SNAPSHOT_FREQUENCY);
     let mut reader = LiveReader::new(Duration::ZERO);
     let mut pass = |recording: &mut RecordingWriter, is_waiting| {
@@ -405,30 +412,30 @@ pub(crate) fn snapshot(
             add(&event, is_waiting);
         }
     };
-    let mut recording = match OpenSampler::open(pid, settings, Begin::Running) {
+    let mut recording = match OpenSampler::open(pid, settings, Begin::Running, observer) {
         Ok(mut opened) => {
             let end = Instant::now() + duration;
             while opened.read(end.saturating_duration_since(Instant::now()))? && Instant::now() < end {}
             opened.stop()?;
             opened.recording
         }
-        Err(failure) => {
-            messages::warning(format_args!("running threads have no stacks: {failure}"));
-            let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
-            begin_recording(pid, &SamplerConfig::of_process(pid), "not permitted", true)?
+        Err(error) => {
+            observer.note(Note::RunningStacksMissing { reason: error.to_string() });
+            let pid = i32::try_from(pid)?;
+            begin_recording(pid, &SamplerConfig::of_process(pid), "not permitted", true, observer)?
         }
     };
-    recording.flush().map_err(|error| failed(&error))?;
+    recording.flush().map_err(SampleError::Record)?;
     pass(&mut recording, false);
-    let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
-    let mut tids = linux_sampler::threads(pid).map_err(|error| failed(&error))?;
+    let pid = i32::try_from(pid)?;
+    let mut tids = linux_sampler::threads(pid).map_err(SampleError::Read)?;
     tids.sort_unstable();
     let mut threads = Vec::new();
     for tid in tids {
         let activity = match thread_activity(pid, tid) {
             Ok(ThreadActivity::Waiting(wait)) => {
                 let thread = ThreadKey { pid, tid };
-                recording.waiting_thread(thread, &wait, Sampler::now_ns()).map_err(|error| failed(&error))?;
+                recording.waiting_thread(thread, &wait, Sampler::now_ns()).map_err(SampleError::Record)?;
                 let ThreadWait { system_call, function, kernel_frames, .. } = wait;
                 Activity::Waiting { system_call, function, kernel_frames }
             }
@@ -444,11 +451,9 @@ pub(crate) fn snapshot(
     if let Some(ThreadSnapshot { activity: Activity::Unknown(reason), .. }) = threads.first()
         && threads.iter().all(|thread| matches!(thread.activity, Activity::Unknown(_)))
     {
-        return Err(Failure::new(Exit::Refused, format_args!("stack: {reason}")).with_help(
-            "native stacks need the rights of a debugger: the user of the process (with kernel.yama.ptrace_scope 0), CAP_SYS_PTRACE or root",
-        ));
+        return Err(SampleError::StacksRefused(reason.clone()));
     }
-    recording.finish(Sampler::now_ns()).map_err(|error| failed(&error))?;
+    recording.finish(Sampler::now_ns()).map_err(SampleError::Record)?;
     pass(&mut recording, true);
     Ok(threads)
 }
@@ -480,31 +485,5 @@ impl From<RecordingCounts> for SampleSummary {
             throttled: counts.throttled,
             cut_stacks: counts.cut_stacks,
         }
-    }
-}
-
-/// Merges the samples into the recording of the same process, which becomes a V6 recording. If that fails,
-/// both files stay.
-pub(crate) fn merge_into(recording: &Path, samples: KernelRecording) -> Result<(), Failure> {
-    messages::note(format_args!("CPU samples    : {}", samples.summary));
-    merge(&samples, recording).or_else(|failure| {
-        let kept = samples.keep(recording)?;
-        Err(failure.with_help(format_args!(
-            "the samples are in {}, and dipc merge --same-process puts them into the recording",
-            kept.display()
-        )))
-    })
-}
-
-fn merge(samples: &KernelRecording, recording: &Path) -> Result<(), Failure> {
-    let both = vec![Recording::open(recording)?, samples.open()?];
-    let options = MergerOptions::default().with_same_processes(true).with_sampling_rate_of(1);
-    let mut merging = Merging::of(both, options)?;
-    let mut out = Destination::File(OutputFile::beside(recording, NameOrigin::Derived)?);
-    merging.write(&mut out)?;
-    warn_of_omissions(merging.merger.omissions());
-    match out {
-        Destination::File(mut file) => file.close(),
-        Destination::StandardOutput => Ok(()),
     }
 }

@@ -6,24 +6,12 @@ use std::time::Duration;
 use clr_counters::otlp::Request;
 use dipc_collect::RetryWait;
 
+use super::RequestCount;
+
 /// Maximum number of bytes in the queue.
 pub(super) const MAX_BYTES: usize = 16 << 20;
 /// The waits before a request is sent again.
 const RETRY: RetryWait = RetryWait::new(Duration::from_secs(1), Duration::from_secs(30));
-
-/// A number of requests, and of the points in them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Count {
-    pub(super) requests: u64,
-    pub(super) points: u64,
-}
-
-impl Count {
-    pub(super) fn add(&mut self, request: &Request) {
-        self.requests += 1;
-        self.points += request.points as u64;
-    }
-}
 
 /// The queued requests, oldest first.
 #[derive(Debug)]
@@ -31,13 +19,13 @@ pub(super) struct Queue {
     waiting: VecDeque<Request>,
     bytes: usize,
     retry: RetryWait,
-    pub(super) sent: Count,
-    pub(super) dropped: Count,
+    pub(super) sent: RequestCount,
+    pub(super) dropped: RequestCount,
 }
 
 impl Default for Queue {
     fn default() -> Self {
-        let (sent, dropped) = (Count::default(), Count::default());
+        let (sent, dropped) = (RequestCount::default(), RequestCount::default());
         Self { waiting: VecDeque::new(), bytes: 0, retry: RETRY, sent, dropped }
     }
 }
@@ -71,13 +59,13 @@ impl Queue {
         Some(request)
     }
 
-    /// Takes note that a request has arrived.
+    /// Notes that a request has arrived.
     pub(super) fn succeed(&mut self, request: &Request) {
         self.retry.reset();
         self.sent.add(request);
     }
 
-    /// Takes note that a request was refused for good.
+    /// Notes that a request was refused for good.
     pub(super) fn refuse(&mut self, request: &Request) {
         self.retry.reset();
         self.dropped.add(request);
@@ -120,10 +108,10 @@ mod tests {
         queue.put_back(first, None);
         queue.add(request(11 << 20));
         // 17 MB: the oldest one goes.
-        assert_eq!(queue.dropped, Count { requests: 1, points: 10 });
+        assert_eq!(queue.dropped, RequestCount { requests: 1, items: 10 });
         assert_eq!(queue.take().unwrap().bytes.len(), 2 << 20);
         queue.add(request(17 << 20));
-        assert_eq!(queue.dropped, Count { requests: 4, points: 40 });
+        assert_eq!(queue.dropped, RequestCount { requests: 4, items: 40 });
         assert!(queue.take().is_none() && queue.bytes == 0);
     }
 

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 /// A stream with writes that fail when nothing could be written for a while.
-pub(super) struct StallLimit<S> {
+pub(crate) struct StallLimit<S> {
     stream: S,
     limit: Duration,
     /// Runs while a write waits.
@@ -17,7 +17,7 @@ pub(super) struct StallLimit<S> {
 }
 
 impl<S> StallLimit<S> {
-    pub(super) const fn new(stream: S, limit: Duration) -> Self {
+    pub(crate) const fn new(stream: S, limit: Duration) -> Self {
         Self { stream, limit, timer: None }
     }
 

@@ -1,0 +1,85 @@
+//! A stub for systems and processors without kernel samples.
+
+use std::convert::Infallible;
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use nettrace::Event;
+
+use super::{KernelRecording, SampleError, SampleSettings, ThreadSnapshot};
+use crate::observer::Observer;
+
+/// A sampler, which cannot exist here.
+#[derive(Debug)]
+pub struct KernelSampler(Infallible);
+
+#[allow(missing_docs, reason = "as on Linux")]
+impl KernelSampler {
+    pub fn start(_: u32, _: SampleSettings, _: &Path, _: &mut dyn Observer) -> Result<Self, SampleError> {
+        Err(SampleError::Unavailable)
+    }
+
+    pub fn spawn(
+        mut command: Command,
+        _: SampleSettings,
+        _: &Path,
+        _: &mut (dyn Observer + Send),
+    ) -> io::Result<(Child, Result<Self, SampleError>)> {
+        Ok((command.spawn()?, Err(SampleError::Unavailable)))
+    }
+
+    pub fn pid(&self) -> u32 {
+        match self.0 {}
+    }
+
+    pub fn description(&self) -> &str {
+        match self.0 {}
+    }
+
+    pub fn is_over(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn finish(self) -> Result<KernelRecording, SampleError> {
+        match self.0 {}
+    }
+}
+
+/// Samples that are read while they are taken, which cannot exist here.
+#[derive(Debug)]
+pub struct LiveSamples(Infallible);
+
+#[allow(missing_docs, reason = "as on Linux")]
+impl LiveSamples {
+    pub fn start(_: u32, _: u32, _: bool, _: Box<dyn Observer + Send>) -> Result<Self, SampleError> {
+        Err(SampleError::Unavailable)
+    }
+
+    pub fn description(&self) -> &str {
+        match self.0 {}
+    }
+
+    pub fn is_over(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn read(&mut self, _: impl FnMut(&Event<'_>)) {
+        match self.0 {}
+    }
+
+    pub fn finish(self, _: impl FnMut(&Event<'_>)) {
+        match self.0 {}
+    }
+}
+
+/// Fails here.
+pub fn snapshot(
+    _: u32,
+    _: Duration,
+    _: &mut dyn Observer,
+    _: impl FnMut(&Event<'_>, bool),
+) -> Result<Vec<ThreadSnapshot>, SampleError> {
+    Err(SampleError::Unavailable)
+}
