@@ -9,6 +9,7 @@
 //! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
 //! - [`live`]: the activity of a process, interval by interval.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
+//! - [`silence`]: events that another session's end has stopped, requested again.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`staged`]: files that get their names when they are complete.
 //! - [`Retention`]: limits on the files that are kept. [`RetryWait`]: waits between attempts.
@@ -49,6 +50,7 @@ mod observer;
 mod retention;
 mod retry_wait;
 pub mod session;
+pub mod silence;
 pub mod stacks;
 pub mod staged;
 mod stop;
