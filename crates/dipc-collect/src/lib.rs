@@ -10,6 +10,7 @@
 //! - [`live`]: the activity of a process, interval by interval.
 //! - [`kernel_samples`]: samples by the Linux kernel, with native frames.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
+//! - [`silence`]: events that another session's end has stopped, requested again.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`staged`]: files that get their names when they are complete.
 //! - [`Retention`]: limits on the files that are kept. [`RetryWait`]: waits between attempts.
@@ -51,6 +52,7 @@ mod observer;
 mod retention;
 mod retry_wait;
 pub mod session;
+pub mod silence;
 pub mod stacks;
 pub mod staged;
 mod stop;
