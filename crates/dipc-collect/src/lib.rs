@@ -9,6 +9,7 @@
 //! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
 //! - [`live`]: the activity of a process, interval by interval.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
+//! - [`RingRecorder`]: the last part of a stream. [`RecordStream`]: its records while they arrive.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`staged`]: files that get their names when they are complete.
 //! - [`Retention`]: limits on the files that are kept. [`RetryWait`]: waits between attempts.
@@ -46,8 +47,10 @@ pub mod live;
 pub mod live_stream;
 mod module_types;
 mod observer;
+mod record_stream;
 mod retention;
 mod retry_wait;
+mod ring;
 pub mod session;
 pub mod stacks;
 pub mod staged;
@@ -58,8 +61,10 @@ pub mod thread_times;
 pub use dump_watch::CREATEDUMP_LIMIT;
 pub use module_types::ModuleTypes;
 pub use observer::{Note, Observer};
+pub use record_stream::RecordStream;
 pub use retention::{Kept, KeptFiles, Retention};
 pub use retry_wait::RetryWait;
+pub use ring::RingRecorder;
 pub use stop::StopSignal;
 
 #[cfg(doctest)]
