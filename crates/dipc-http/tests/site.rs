@@ -81,7 +81,7 @@ fn refuses_names_of_web_pages() {
 #[test]
 fn limits_the_heads_of_requests() {
     let server = start();
-    let headers = |count| (0..count).map(|number| format!("X-{number}: y\r\n")).collect::<String>();
+    let headers = |count| (0..count).map(|number| format!("X-{number}: y\r\n")).collect::<Vec<_>>().concat();
     // With the header Host.
     assert_eq!(status(&get(server.address(), &headers(63))), "200");
     assert_eq!(status(&get(server.address(), &headers(64))), "431");

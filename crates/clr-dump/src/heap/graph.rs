@@ -32,7 +32,7 @@ pub struct HeapGraphReader<'d> {
     /// Objects that words of stacks point into.
     on_stacks: Vec<u64>,
     /// The objects that a NativeAOT program begins with.
-    frozen_objects: Vec<u64>,
+    in_frozen: Vec<u64>,
     missing: MemoryCompleteness,
     walk: HeapWalk,
 }
@@ -70,12 +70,12 @@ impl<'d> Heap<'d> {
             words: words.into_iter().peekable(),
             on_stacks: Vec::new(),
             frozen: self.frozen_objects().unwrap_or_default(),
-            frozen_objects: Vec::new(),
+            in_frozen: Vec::new(),
             count: 0,
             progress,
         };
         let walk = self.walk(&mut objects)?;
-        let Objects { builder, types, on_stacks, frozen_objects, .. } = objects;
+        let Objects { builder, types, on_stacks, in_frozen, .. } = objects;
         let mut missing = MemoryCompleteness::default();
         missing.stacks_without_roots = stacks_without_roots;
         missing.missing_bytes = walk.missing_bytes();
@@ -83,17 +83,7 @@ impl<'d> Heap<'d> {
         missing.objects_without_references = walk.objects_without_references;
         missing.conservative_roots = u64::try_from(on_stacks.len()).unwrap_or(u64::MAX);
         let dump = self.dump;
-        Ok(HeapGraphReader {
-            dump,
-            stacks,
-            builder,
-            handles,
-            types,
-            on_stacks,
-            frozen_objects,
-            missing,
-            walk,
-        })
+        Ok(HeapGraphReader { dump, stacks, builder, handles, types, on_stacks, in_frozen, missing, walk })
     }
 
     /// Returns the words of all stacks that can be addresses of objects, in rising order, and the number of
@@ -138,7 +128,7 @@ impl HeapGraphReader<'_> {
             Ok(objects) => objects.iter().for_each(|object| self.builder.add_root(RootKind::Static, *object)),
             Err(_) => self.add_missing_roots(),
         }
-        for object in &self.frozen_objects {
+        for object in &self.in_frozen {
             self.builder.add_root(RootKind::Static, *object);
         }
         // The last: what else holds an object says more.
@@ -231,7 +221,7 @@ struct Objects<'p> {
     on_stacks: Vec<u64>,
     /// The address range of frozen objects, and these.
     frozen: Range<u64>,
-    frozen_objects: Vec<u64>,
+    in_frozen: Vec<u64>,
     count: u64,
     progress: &'p mut dyn FnMut(),
 }
@@ -247,7 +237,7 @@ impl HeapVisitor for Objects<'_> {
             self.on_stacks.push(object.address);
         }
         if self.frozen.contains(&object.address) {
-            self.frozen_objects.push(object.address);
+            self.in_frozen.push(object.address);
         }
         // Few types alternate.
         if !self.recent_types.contains(&object.type_handle) {

@@ -67,12 +67,11 @@ impl Threads<'_> {
     /// If the memory lacks a part of the list of threads.
     pub fn running_stacks(self, registers: &BTreeMap<u32, Registers>) -> MemoryResult<ThreadStacks> {
         self.all_stacks(registers, |thread, registers| {
-            let (thread, stack) = match &registers {
-                None => self.running_stack(thread),
-                Some(_) => {
-                    let stack = self.stack(&thread, registers.as_ref());
-                    (thread, stack)
-                }
+            let (thread, stack) = if registers.is_none() {
+                self.running_stack(thread)
+            } else {
+                let stack = self.stack(&thread, registers.as_ref());
+                (thread, stack)
             };
             ManagedStack { thread, stack, registers }
         })

@@ -39,8 +39,11 @@ enum Files<'o> {
     /// Those that a process sees at the paths.
     OfProcess(u32),
     /// Those that the caller opens.
-    Opened(Box<dyn Fn(&str) -> Option<File> + 'o>),
+    Opened(OpenFile<'o>),
 }
+
+/// Opens the file at a path.
+type OpenFile<'o> = Box<dyn Fn(&str) -> Option<File> + 'o>;
 
 impl<'o> NativeSymbols<'o> {
     /// The symbols of the files that a process has mapped.

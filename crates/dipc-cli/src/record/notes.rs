@@ -25,7 +25,7 @@ impl Observer for Messages {
                 std::env::consts::ARCH
             )),
             Note::RunningStacksMissing { reason } => {
-                messages::warning(format_args!("running threads have no stacks: kernel's samples: {reason}"))
+                messages::warning(format_args!("running threads have no stacks: kernel's samples: {reason}"));
             }
             Note::SamplesEnded { reason } => {
                 messages::warning(format_args!("kernel's samples: {reason}"));

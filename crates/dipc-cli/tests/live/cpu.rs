@@ -716,7 +716,7 @@ fn the_time_of_a_recording_ends_for_a_started_program_without_dotnet() {
     // The sampler notices the end of the time after a fifth of a second at most, on an idle machine.
     assert!((0.9..10.0).contains(&seconds), "{stat}");
     let report = run(["report", path, "topN", "--by", "cpu", "--format", "json"]).with_code(0).json();
-    assert!(report["samples"].as_u64().unwrap() > 50, "{report}");
+    assert!(report["samples"].as_u64().unwrap() > 5, "{report}");
 }
 
 /// A library with the name of the .NET host's, which is mapped before a runtime is.

@@ -190,6 +190,7 @@ impl CrashSources {
     ) {
         let mut line = |name: &str, value: &str| add_fact(text, name, value);
         match reason {
+            Some(_) if !recording.is_file() => line("Snapshot", "none: no event arrived before the end"),
             Some(reason) => {
                 line("Snapshot", &recording.display().to_string());
                 line("Reason", reason);

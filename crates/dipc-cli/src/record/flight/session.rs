@@ -234,6 +234,10 @@ impl FlightRecorder {
             _ => Ok(None),
         };
         self.report(outcome);
+        self.print_description(described);
+    }
+
+    fn print_description(&mut self, described: Result<Option<Description>, Failure>) {
         match described {
             Ok(described) => described.iter().for_each(Description::print),
             Err(failure) => {
@@ -255,11 +259,13 @@ impl FlightRecorder {
         let is_whole = end.is_whole();
         let has_condition = self.watch.is_some();
         let newest = self.ring.newest().unwrap_or_default();
+        // A process may end before the stream has begun.
+        let is_cut_header = end.is_unasked() && self.ring.stream().decoder().info().is_none();
         let mut crash = None;
         let mut is_asked_for = self.settings.waits_for_crash;
         let end_reason = if self.unkept.is_some() {
             Some("nothing more could be kept".to_owned())
-        } else if self.ring.stream().unreadable().is_some() {
+        } else if self.ring.stream().unreadable().is_some() && !is_cut_header {
             Some("the stream cannot be read".to_owned())
         } else if end.is_unasked() {
             let cause = end.cause(target);
@@ -299,9 +305,16 @@ impl FlightRecorder {
                 Some(end) => self.describe_crash(outcome, end),
                 None => self.report(outcome),
             }
+        } else if let (Some(end), Some(sources)) = (&crash, &mut self.crash) {
+            let described = sources.describe(&(self.files.file_name)(), end, Some(end));
+            self.print_description(described.map(Some));
         }
         let (stream, files) = (self.ring.stream(), &self.files);
-        let damage = files.report(stream, "snapshots have the readable part");
+        let damage = if crash.is_some() && is_cut_header {
+            Exit::Done
+        } else {
+            files.report(stream, "snapshots have the readable part")
+        };
         let loss = stream.decoder().loss();
         Ok(FlightSummary {
             text: format!(
