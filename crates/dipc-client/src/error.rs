@@ -254,8 +254,9 @@ impl Error {
             Self::Incomplete { .. } => Some("the process may have ended"),
             Self::Port(PortError::Full { .. }) => Some("raise the limit on open files (ulimit -n)"),
             Self::Blocked { hazard, .. } => hazard.help(),
-            Self::Refused { .. }
-            | Self::UnknownCommand { .. }
+            Self::Refused { reason, .. } => thread_ended(reason)
+                .then_some("a thread of the process ended while createdump attached to it: try again"),
+            Self::UnknownCommand { .. }
             | Self::UnsupportedOption { .. }
             | Self::EnvironmentTooLarge { .. }
             | Self::OutOfRange { .. }
@@ -263,5 +264,33 @@ impl Error {
             | Self::Port(_)
             | Self::Encode { .. } => None,
         }
+    }
+}
+
+/// Returns true if createdump failed because a thread ended between the list of threads and its turn.
+fn thread_ended(reason: &ServerError) -> bool {
+    let mut lines = reason.detail.iter().flat_map(|text| text.lines());
+    lines.any(|line| line.contains("ptrace(ATTACH") && line.contains("No such process"))
+}
+
+#[cfg(test)]
+mod tests {
+    use dipc_wire::HResult;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_ended_while_createdump_attached_is_explained() {
+        let help = |detail: &str| {
+            let reason = ServerError::new(HResult::FAIL).with_detail(detail);
+            let address = Address::Unix("/tmp/socket".into());
+            Error::Refused { command: "GenerateCoreDump", address, reason }.help()
+        };
+        let text = "[createdump] Problem suspending thread: ptrace(ATTACH, 4711) FAILED No such process (3)";
+        assert!(help(text).unwrap().ends_with("try again"));
+        // Those of 3.1.
+        assert!(help("ptrace(ATTACH, 4711) FAILED No such process\n").is_some());
+        assert_eq!(help("ptrace(ATTACH, 4711) FAILED Operation not permitted"), None);
+        assert_eq!(help("Could not create output file '/nowhere/core': No such file or directory (2)"), None);
     }
 }
