@@ -254,8 +254,7 @@ impl Error {
             Self::Incomplete { .. } => Some("the process may have ended"),
             Self::Port(PortError::Full { .. }) => Some("raise the limit on open files (ulimit -n)"),
             Self::Blocked { hazard, .. } => hazard.help(),
-            Self::Refused { reason, .. } => thread_ended(reason)
-                .then_some("a thread of the process ended while createdump attached to it: try again"),
+            Self::Refused { reason, .. } => attach_help(reason),
             Self::UnknownCommand { .. }
             | Self::UnsupportedOption { .. }
             | Self::EnvironmentTooLarge { .. }
@@ -267,10 +266,16 @@ impl Error {
     }
 }
 
-/// Returns true if createdump failed because a thread ended between the list of threads and its turn.
-fn thread_ended(reason: &ServerError) -> bool {
+/// Returns advice if createdump could not attach to a thread of its process.
+fn attach_help(reason: &ServerError) -> Option<&'static str> {
     let mut lines = reason.detail.iter().flat_map(|text| text.lines());
-    lines.any(|line| line.contains("ptrace(ATTACH") && line.contains("No such process"))
+    let line = lines.find(|line| line.contains("ptrace(ATTACH"))?;
+    Some(if line.contains("No such process") {
+        "a thread of the process ended while createdump attached to it: try again"
+    } else {
+        "createdump may not attach to the process: a debugger or another tracer has it (TracerPid in /proc/PID/status), \
+         or seccomp, kernel.yama.ptrace_scope or a missing SYS_PTRACE forbids it"
+    })
 }
 
 #[cfg(test)]
@@ -280,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_ended_while_createdump_attached_is_explained() {
+    fn a_createdump_that_could_not_attach_is_explained() {
         let help = |detail: &str| {
             let reason = ServerError::new(HResult::FAIL).with_detail(detail);
             let address = Address::Unix("/tmp/socket".into());
@@ -290,7 +295,9 @@ mod tests {
         assert!(help(text).unwrap().ends_with("try again"));
         // Those of 3.1.
         assert!(help("ptrace(ATTACH, 4711) FAILED No such process\n").is_some());
-        assert_eq!(help("ptrace(ATTACH, 4711) FAILED Operation not permitted"), None);
+        let traced =
+            "[createdump] Problem suspending thread: ptrace(ATTACH, 4711) FAILED Operation not permitted (1)";
+        assert!(help(traced).unwrap().contains("another tracer"));
         assert_eq!(help("Could not create output file '/nowhere/core': No such file or directory (2)"), None);
     }
 }

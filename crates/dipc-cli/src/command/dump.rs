@@ -291,8 +291,9 @@ fn failed(error: Error) -> Failure {
     let failure = Failure::from(without_detail(error));
     match (help, refusal) {
         (Some(help), _) if blocked => failure.with_help(format_args!("{help}; --force requests it anyway")),
-        (Some(help), Some(_)) => failure
-            .with_help(format_args!("{help}, or dipc dump --stream, which writes a dump without createdump")),
+        (Some(help), Some(_)) => {
+            failure.with_help(format_args!("{help}; dipc dump --stream does without createdump"))
+        }
         (None, Some(true)) => failure.with_help(
             "a program that was compiled ahead of time (NativeAOT) writes no dumps; for others, the path is the target's, and written by the target's \
              user: does the folder exist there, and may that user write to it?",
@@ -370,16 +371,19 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_ended_meanwhile_does_not_blame_the_path() {
+    fn a_createdump_that_could_not_attach_does_not_blame_the_path() {
         let help = |detail: &str| {
             let reason = dipc_wire::ServerError::new(dipc_client::HResult::FAIL).with_detail(detail);
             let address = dipc_client::Address::Unix("/tmp/socket".into());
             failed(Error::Refused { command: "GenerateCoreDump", address, reason }).help.unwrap()
         };
-        let help_of_thread =
-            help("Problem suspending thread: ptrace(ATTACH, 4711) FAILED No such process (3)");
-        assert!(help_of_thread.contains("try again, or dipc dump --stream"), "{help_of_thread}");
-        assert!(!help_of_thread.contains("path"), "{help_of_thread}");
+        for (reason, part) in
+            [("No such process (3)", "try again"), ("Operation not permitted (1)", "tracer")]
+        {
+            let text = help(&format!("Problem suspending thread: ptrace(ATTACH, 4711) FAILED {reason}"));
+            assert!(text.contains(part) && text.contains("dipc dump --stream"), "{text}");
+            assert!(!text.contains("the path is the target's"), "{text}");
+        }
         assert!(help("Could not create output file").starts_with("the path is the target's"));
     }
 
