@@ -254,8 +254,8 @@ impl Error {
             Self::Incomplete { .. } => Some("the process may have ended"),
             Self::Port(PortError::Full { .. }) => Some("raise the limit on open files (ulimit -n)"),
             Self::Blocked { hazard, .. } => hazard.help(),
-            Self::Refused { .. }
-            | Self::UnknownCommand { .. }
+            Self::Refused { reason, .. } => attach_help(reason),
+            Self::UnknownCommand { .. }
             | Self::UnsupportedOption { .. }
             | Self::EnvironmentTooLarge { .. }
             | Self::OutOfRange { .. }
@@ -263,5 +263,41 @@ impl Error {
             | Self::Port(_)
             | Self::Encode { .. } => None,
         }
+    }
+}
+
+/// Returns advice if createdump could not attach to a thread of its process.
+fn attach_help(reason: &ServerError) -> Option<&'static str> {
+    let mut lines = reason.detail.iter().flat_map(|text| text.lines());
+    let line = lines.find(|line| line.contains("ptrace(ATTACH"))?;
+    Some(if line.contains("No such process") {
+        "a thread of the process ended while createdump attached to it: try again"
+    } else {
+        "createdump may not attach to the process: a debugger or another tracer has it (TracerPid in /proc/PID/status), \
+         or seccomp, kernel.yama.ptrace_scope or a missing SYS_PTRACE forbids it"
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use dipc_wire::HResult;
+
+    use super::*;
+
+    #[test]
+    fn a_createdump_that_could_not_attach_is_explained() {
+        let help = |detail: &str| {
+            let reason = ServerError::new(HResult::FAIL).with_detail(detail);
+            let address = Address::Unix("/tmp/socket".into());
+            Error::Refused { command: "GenerateCoreDump", address, reason }.help()
+        };
+        let text = "[createdump] Problem suspending thread: ptrace(ATTACH, 4711) FAILED No such process (3)";
+        assert!(help(text).unwrap().ends_with("try again"));
+        // Those of 3.1.
+        assert!(help("ptrace(ATTACH, 4711) FAILED No such process\n").is_some());
+        let traced =
+            "[createdump] Problem suspending thread: ptrace(ATTACH, 4711) FAILED Operation not permitted (1)";
+        assert!(help(traced).unwrap().contains("another tracer"));
+        assert_eq!(help("Could not create output file '/nowhere/core': No such file or directory (2)"), None);
     }
 }

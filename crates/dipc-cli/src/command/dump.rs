@@ -291,6 +291,9 @@ fn failed(error: Error) -> Failure {
     let failure = Failure::from(without_detail(error));
     match (help, refusal) {
         (Some(help), _) if blocked => failure.with_help(format_args!("{help}; --force requests it anyway")),
+        (Some(help), Some(_)) => {
+            failure.with_help(format_args!("{help}; dipc dump --stream does without createdump"))
+        }
         (None, Some(true)) => failure.with_help(
             "a program that was compiled ahead of time (NativeAOT) writes no dumps; for others, the path is the target's, and written by the target's \
              user: does the folder exist there, and may that user write to it?",
@@ -365,6 +368,23 @@ mod tests {
         let now = jiff::civil::date(2026, 11, 21).at(9, 2, 11, 0).to_zoned(jiff::tz::TimeZone::UTC).unwrap();
         assert_eq!(file_name(Some(7), &now), PathBuf::from("core_7_20261121_090211"));
         assert_eq!(file_name(None, &now), PathBuf::from("core_20261121_090211"));
+    }
+
+    #[test]
+    fn a_createdump_that_could_not_attach_does_not_blame_the_path() {
+        let help = |detail: &str| {
+            let reason = dipc_wire::ServerError::new(dipc_client::HResult::FAIL).with_detail(detail);
+            let address = dipc_client::Address::Unix("/tmp/socket".into());
+            failed(Error::Refused { command: "GenerateCoreDump", address, reason }).help.unwrap()
+        };
+        for (reason, part) in
+            [("No such process (3)", "try again"), ("Operation not permitted (1)", "tracer")]
+        {
+            let text = help(&format!("Problem suspending thread: ptrace(ATTACH, 4711) FAILED {reason}"));
+            assert!(text.contains(part) && text.contains("dipc dump --stream"), "{text}");
+            assert!(!text.contains("the path is the target's"), "{text}");
+        }
+        assert!(help("Could not create output file").starts_with("the path is the target's"));
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn threads_that_wait_for_one_another_are_found(runtime: Runtime) {
     }
     let locks = run(["locks", "-p", &pid]).with_code(0).text();
     for part in [
-        ": held by: not known (a Mutex's holder is in native memory), 1 wait: ",
+        ": held by: not known (a Mutex's holder is in native memory, and for a named one perhaps in another process), 1 wait: ",
         " mutex-waiter in ",
         ": held by: not known (a semaphore does not record which threads have entered it), 1 wait: ",
         " writer-1 holds\n",
@@ -118,6 +118,32 @@ fn threads_that_wait_for_one_another_are_found(runtime: Runtime) {
     );
     check_stacks(&pid);
 }
+
+/// A named mutex, which other processes can hold, and one whose first holder has ended: each is shown with the one
+/// thread that waits for it.
+fn mutexes_are_shown_with_their_waiters_alone(runtime: Runtime) {
+    let Some(program) = runtime.program("waits/mutexes.dll") else { return };
+    let target = Target::start(program);
+    assert_eq!(target.line(), "ready");
+    let pid = target.pid().to_string();
+    let mutexes = until(|| {
+        let locks = run(["locks", "-p", &pid, "--format", "json"]).with_code(0).json();
+        let is_mutex = |lock: &&Value| lock["type"] == "System.Threading.Mutex";
+        let mutexes: Vec<_> = locks["locks"].as_array().unwrap().iter().filter(is_mutex).cloned().collect();
+        if mutexes.len() == 2 { Ok(mutexes) } else { Err(locks.to_string()) }
+    });
+    for mutex in &mutexes {
+        assert_eq!((&mutex["owner_tid"], &mutex["waiters"]), (&Value::Null, &1.into()), "{mutex}");
+        assert!(mutex["holder_unknown"].as_str().unwrap().contains("another process"), "{mutex}");
+    }
+    let locks = run(["locks", "-p", &pid]).with_code(0).text();
+    for (name, count) in [("named-waiter", 1), ("left-waiter", 1), ("named-holder", 0), ("heir", 0)] {
+        assert_eq!(locks.matches(&format!(" {name} in ")).count(), count, "{name}: {locks}");
+    }
+    assert!(!locks.contains("Deadlock"), "{locks}");
+}
+
+on_runtimes!(mutexes_are_shown_with_their_waiters_alone: net_3_1, net_8_0, net_9_0);
 
 /// Returns the number of delays that have elapsed, once there are any, or zero after ten seconds.
 fn elapsed_delays(pid: &str) -> u64 {

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dipc_client::{Dump, DumpType};
+use dipc_client::{Dump, DumpType, Error};
 use dipc_collect::StopSignal;
 use jiff::Timestamp;
 
@@ -35,7 +35,10 @@ pub(super) fn collect(
     let folder = Folder::of(process).map_err(|error| failed("open the folder of", &error))?;
     let result = process.target().dump(&Dump::new(path.clone()).with_dump_type(dump_type));
     let removed = RemovedFile { folder: &folder, name: &name };
-    result?;
+    result.map_err(|error| match (&error, error.help()) {
+        (Error::Refused { .. }, Some(help)) => ArtifactError::Failed(format!("{error}; {help}")),
+        _ => error.into(),
+    })?;
     let mut file = folder.open_file(&name).map_err(|error| match error.kind() {
         // The answer of a runtime that is still starting.
         io::ErrorKind::NotFound => ArtifactError::Failed(format!(

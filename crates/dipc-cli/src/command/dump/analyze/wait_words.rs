@@ -20,7 +20,9 @@ pub(super) const fn name(kind: WaitedFor) -> &'static str {
 /// The reason why no memory that is read says which threads hold such an object; `None` for other kinds.
 pub(super) const fn holder_unknown(kind: WaitedFor) -> Option<&'static str> {
     match kind {
-        WaitedFor::Mutex => Some("a Mutex's holder is in native memory"),
+        WaitedFor::Mutex => {
+            Some("a Mutex's holder is in native memory, and for a named one perhaps in another process")
+        }
         WaitedFor::Semaphore => Some("a semaphore does not record which threads have entered it"),
         _ => None,
     }
