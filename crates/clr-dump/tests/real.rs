@@ -276,9 +276,9 @@ fn a_heap_is_a_graph_with_roots() {
         let reader = dump.heap().graph(Some(4711), &stacks, &mut || calls += 1).unwrap();
         assert_eq!(reader.walk().objects, heap.walk.objects);
         let graph = reader.into_builder().finish().unwrap();
-        assert_eq!((graph.process_id(), calls), (Some(4711), graph.object_count() as u64 / 4096));
+        assert_eq!((graph.process_id(), calls), (Some(4711), u64::from(graph.object_count()) / 4096));
         let objects = heap.walk.objects;
-        assert_eq!((graph.object_count() as u64, graph.total_bytes()), (objects.objects, objects.bytes));
+        assert_eq!((u64::from(graph.object_count()), graph.total_bytes()), (objects.objects, objects.bytes));
         assert!(graph.reference_count() > 100 && graph.root_count() > 20, "{}", graph.root_count());
         let groups: Vec<_> = graph.groups().iter().map(|group| group.csharp().into_owned()).collect();
         assert!(groups.iter().any(|group| group.starts_with(held)), "{groups:?}");
