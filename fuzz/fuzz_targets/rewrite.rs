@@ -3,6 +3,8 @@
 
 #![no_main]
 
+use std::ops::ControlFlow;
+
 use libfuzzer_sys::fuzz_target;
 use nettrace::{Decoder, Event, EventBuffer, Format, Record, SliceReader};
 use nettrace_writer::{Error, Transcoder, Version};
@@ -55,8 +57,8 @@ fn check_recording(bytes: &[u8], version: Version, flags: u8) {
     let Ok(mut transcoder) = Transcoder::new(version, &info) else { return };
     let (mut expected, mut payload) = (Vec::<Written>::new(), Vec::new());
     let mut number = 0usize;
-    let result = events.try_for_each_record(|record| {
-        let Record::Event(event) = &record else { return transcoder.write(&record) };
+    let mut write = |record: &Record<'_>| {
+        let Record::Event(event) = record else { return transcoder.write(record) };
         number += 1;
         payload.clear();
         let time = event.time().0;
@@ -77,7 +79,13 @@ fn check_recording(bytes: &[u8], version: Version, flags: u8) {
             }
         }
         Ok::<_, Error>(())
+    };
+    let mut written = Ok(());
+    let read = events.try_for_each_record(&mut |record| {
+        written = write(record);
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
+    let result = read.map_err(Error::from).and(written);
     match result.and_then(|()| transcoder.finish(events.threads())) {
         Ok(()) => {}
         // A thing that the version has no room for.

@@ -145,6 +145,7 @@ pub use memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 #[cfg(target_os = "linux")]
 pub use memory::process::ProcessMemory;
 pub use memory::touched::TouchedMemory;
+pub use memory::unpack::{CoreUnpacker, UnpackEnd, UnpackedCore};
 pub use memory::{Memory, MemoryResult, Missing, WithCopy};
 pub use nettrace::ReadAt;
 pub use runtime::Runtime;

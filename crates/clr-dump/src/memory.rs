@@ -8,6 +8,7 @@ pub(crate) mod paged_file;
 #[cfg(target_os = "linux")]
 pub(crate) mod process;
 pub(crate) mod touched;
+pub(crate) mod unpack;
 
 use crate::memory::address::TypeHandle;
 

@@ -26,7 +26,7 @@ fn types_that_hold_data_can_be_sent() {
     is_shared::<(AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay, TaskState)>();
     is_shared::<(ProcessNote, ThreadNote, WrittenCopy, Contents, Error, UnwindError, Missing, Machine)>();
     is_shared::<(ObjectSelection, HeapStrings, DistinctString, ThreadStacks, ManagedStack, NativeStack)>();
-    is_shared::<(NativeFrames, FileCode)>();
+    is_shared::<(NativeFrames, FileCode, UnpackedCore, UnpackEnd, CoreUnpacker)>();
     // These types cache names without a lock: use one for each thread.
     is_send::<(Dump<'_>, StrippedCore<'_>)>();
 }

@@ -1,6 +1,7 @@
 //! Copies of recordings.
 
 use std::io::{Read, Write};
+use std::ops::ControlFlow;
 
 use nettrace::{Event, Events, Format, MetadataMap, Reader, Record, RelativeTime, Source, Thread, TraceInfo};
 use nettrace_writer::{Omissions, Transcoder, Version};
@@ -232,36 +233,27 @@ impl<S: Source> Copier<S> {
             transcoder.take_losses_from_reader();
         }
         let keeps_all = chooser.keeps_all();
-        let copied = events.try_for_each_record(|record| {
-            let outcome = match &record {
-                Record::Event(event) if range.add(event) => {
-                    transcoder.remove(event);
-                    Ok(())
-                }
-                Record::Event(event) if keeps_all => {
-                    *read = read.saturating_add(1);
-                    *kept = kept.saturating_add(1);
-                    transcoder.event(event)
-                }
-                Record::Event(event) => {
-                    *read = read.saturating_add(1);
-                    let choice = chooser.event(event);
-                    *kept = kept.saturating_add(choice.is_written().into());
-                    write_event(transcoder, event, choice, chooser)
-                }
-                Record::SequencePoint(point) if !chooser.keeps_point(point, info) => transcoder.skip(&record),
-                _ => transcoder.write(&record),
-            };
-            outcome.map_err(|error| Interrupted(Error::from(error).into()))?;
-            if transcoder.bytes().len() > PART {
-                write(transcoder).map_err(Interrupted)?;
+        let mut failed = None;
+        let mut write = |transcoder: &mut Transcoder| match write(transcoder) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
             }
-            Ok(())
-        });
-        match copied {
-            Ok(()) => Ok(self),
-            Err(Interrupted(error)) => Err(error),
+        };
+        let write = &mut write;
+        let mut copy =
+            RecordCopy { info, transcoder, read, kept, range, chooser, keeps_all, write, error: None };
+        let copied = copy.read_from(&mut |each| events.try_for_each_record(each));
+        let not_encoded = copy.error;
+        if let Some(error) = failed {
+            return Err(error);
         }
+        if let Some(error) = not_encoded {
+            return Err(Error::from(error).into());
+        }
+        let _ = copied.map_err(Error::from)?;
+        Ok(self)
     }
 
     /// Copies a recording without sequence points, and inserts them.
@@ -359,12 +351,63 @@ impl<S: Source> Copier<S> {
     }
 }
 
-/// The error that ended a copy before the recording did.
-struct Interrupted<E>(E);
+/// A function that passes the records of a recording to another one until that breaks.
+type RecordReader<'r> = dyn FnMut(&mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Result<ControlFlow<()>, nettrace::Error>
+    + 'r;
 
-impl<E: From<Error>> From<nettrace::Error> for Interrupted<E> {
-    fn from(error: nettrace::Error) -> Self {
-        Self(Error::from(error).into())
+/// The loop of a copy. Not generic: it is compiled in this crate, as it is optimized.
+struct RecordCopy<'c> {
+    info: &'c TraceInfo,
+    transcoder: &'c mut Transcoder,
+    read: &'c mut u64,
+    kept: &'c mut u64,
+    range: &'c mut Ranges,
+    chooser: &'c mut dyn RecordSelector,
+    keeps_all: bool,
+    /// Writes the pending bytes.
+    write: &'c mut dyn FnMut(&mut Transcoder) -> ControlFlow<()>,
+    /// The error that ended the copy.
+    error: Option<nettrace_writer::Error>,
+}
+
+impl RecordCopy<'_> {
+    fn read_from(&mut self, records: &mut RecordReader<'_>) -> Result<ControlFlow<()>, nettrace::Error> {
+        records(&mut |record| self.add(record))
+    }
+
+    fn add(&mut self, record: &Record<'_>) -> ControlFlow<()> {
+        if let Err(error) = self.encode(record) {
+            self.error = Some(error);
+            return ControlFlow::Break(());
+        }
+        if self.transcoder.bytes().len() > PART {
+            return (self.write)(self.transcoder);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn encode(&mut self, record: &Record<'_>) -> Result<(), nettrace_writer::Error> {
+        match record {
+            Record::Event(event) if self.range.add(event) => {
+                self.transcoder.remove(event);
+                Ok(())
+            }
+            Record::Event(event) if self.keeps_all => {
+                *self.read = self.read.saturating_add(1);
+                *self.kept = self.kept.saturating_add(1);
+                self.transcoder.event(event)
+            }
+            Record::Event(event) => {
+                *self.read = self.read.saturating_add(1);
+                let choice = self.chooser.event(event);
+                *self.kept = self.kept.saturating_add(choice.is_written().into());
+                write_event(self.transcoder, event, choice, self.chooser)
+            }
+            Record::SequencePoint(point) if !self.chooser.keeps_point(point, self.info) => {
+                self.transcoder.skip(record)
+            }
+            _ => self.transcoder.write(record),
+        }
     }
 }
 
@@ -372,7 +415,7 @@ fn write_event(
     transcoder: &mut Transcoder,
     event: &Event<'_>,
     choice: EventDecision,
-    chooser: &mut impl RecordSelector,
+    chooser: &mut dyn RecordSelector,
 ) -> Result<(), nettrace_writer::Error> {
     let with_stack = chooser.keeps_stacks();
     match choice {

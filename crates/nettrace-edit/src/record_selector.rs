@@ -74,7 +74,10 @@ pub trait RecordSelector {
     }
 
     /// Makes the reader skip blocks in which nothing is wanted. Returns whether there may be such blocks.
-    fn skip_blocks<S: Source>(&self, events: &mut Events<S>) -> bool {
+    fn skip_blocks<S: Source>(&self, events: &mut Events<S>) -> bool
+    where
+        Self: Sized,
+    {
         let _ = events;
         false
     }

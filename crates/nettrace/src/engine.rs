@@ -14,7 +14,7 @@ mod content;
 pub(crate) mod deferred;
 mod skipping;
 
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 
 use crate::cursor::{ReadError, ReadResult};
 use crate::error::Error;
@@ -329,6 +329,22 @@ impl Engine {
     #[inline]
     pub(crate) fn rest_of_block(&mut self, bytes: &[u8], each: impl FnMut(&RowDecoder, Event<'_>)) {
         self.visit_rest_of_block(bytes, &mut EachRow(each));
+    }
+
+    /// Calls `each` with the current event and the later events of its block until it breaks. The loop is not
+    /// generic: it is compiled in this crate.
+    pub(crate) fn records_of_block(
+        &mut self,
+        bytes: &[u8],
+        each: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        self.rest_of_block(bytes, |_, event| {
+            if flow.is_continue() {
+                flow = each(&Record::Event(event));
+            }
+        });
+        flow
     }
 
     /// Passes the current event and the later events of its block to a visitor.

@@ -112,7 +112,7 @@ impl HeapGraphReader<'_> {
         &self.walk
     }
 
-    /// Reads the roots, and the names of types and modules. The memory is not read any more after that.
+    /// Reads the roots, and the names of types and modules. Nothing is read from memory after that.
     pub fn into_builder(mut self) -> MemoryGraphBuilder {
         self.add_handles();
         self.add_finalizable();

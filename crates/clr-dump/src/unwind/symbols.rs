@@ -56,8 +56,8 @@ impl<'o> NativeSymbols<'o> {
         Self { files: Files::Opened(Box::new(open)), tables: RefCell::default() }
     }
 
-    /// Returns the name of the function that contains an address of an image; `None` if it is not known. Of at
-    /// most 256 images names are known.
+    /// Returns the name of the function that contains an address of an image; `None` if it is unknown. The
+    /// symbols of at most 256 images are read.
     pub fn name(&self, image: &NativeImage, address: u64) -> Option<String> {
         let mut tables = self.tables.borrow_mut();
         if tables.len() >= MAX_TABLES && !tables.contains_key(&image.base) {

@@ -2,6 +2,7 @@
 //! and pushed.
 
 use std::io::{ErrorKind, Read};
+use std::ops::ControlFlow;
 
 use nettrace::{
     Array, Damage, DateTime, Decoder, Error, Event, Events, Label, Metadata, ReadSource, Reader, Record,
@@ -202,10 +203,11 @@ fn by_records(bytes: &[u8]) -> Result<(Reading, Vec<(usize, String)>), Error> {
 fn by_each_record(bytes: &[u8]) -> Result<(Reading, Vec<(usize, String)>), Error> {
     let mut events = SliceReader::new(bytes)?;
     let (mut list, mut others) = (Vec::new(), Vec::new());
-    events.try_for_each_record(|record| {
-        add_record(&record, &mut list, &mut others);
-        Ok::<_, Error>(())
+    let flow = events.try_for_each_record(&mut |record| {
+        add_record(record, &mut list, &mut others);
+        ControlFlow::Continue(())
     })?;
+    assert!(flow.is_continue());
     Ok((finish(&events, list), others))
 }
 
