@@ -8,6 +8,8 @@ mod commands;
 mod cost;
 mod cross;
 #[cfg(test)]
+mod dump_reading;
+#[cfg(test)]
 mod error_causes;
 mod explore;
 mod fleet;

@@ -17,8 +17,9 @@ fn print(dump: &Dump<'_>) -> Result<(), Box<dyn std::error::Error>> {
     for row in &heap.types {
         println!("{} {} {}", row.amount.bytes, row.amount.objects, row.name.as_deref().unwrap_or("?"));
     }
-    println!("{} regions, free {:?}, moving {}", heap.regions, heap.free, heap.is_moving);
-    println!("{:x?} {:x?}", heap.gaps, heap.thin_locks);
+    let walk = &heap.walk;
+    println!("{} regions, free {:?}, moving {}", walk.regions, walk.free, walk.is_moving);
+    println!("{:x?} {:x?}", walk.gaps, heap.thin_locks);
     for thread in dump.threads().list()? {
         println!("{} {:?} {:x?}", thread.os_id, dump.threads().name(&thread), dump.locks().waits(&thread));
         let read = dump.exceptions().of_thread(&thread);

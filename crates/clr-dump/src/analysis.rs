@@ -3,6 +3,7 @@
 
 pub(crate) mod death;
 pub(crate) mod named_frame;
+pub(crate) mod native_frames;
 pub(crate) mod waits;
 
 use std::sync::Arc;
@@ -102,5 +103,5 @@ fn read_frame(dump: &Dump<'_>, frame: &Frame) -> NamedFrame {
     let is_known = frame.code.is_some() && (has_name || !dump.runtime().is_native_aot());
     // A return address can be past the end of the function.
     let image = || dump.native_image(frame.position.lookup_address(frame.ip));
-    NamedFrame { method: method.map(Arc::new), image: if is_known { None } else { image() } }
+    NamedFrame { method: method.map(Arc::new), image: if is_known { None } else { image() }, file: None }
 }

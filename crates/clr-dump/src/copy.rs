@@ -2,9 +2,10 @@
 
 pub(crate) mod core_writer;
 pub(crate) mod kept;
-pub(crate) mod note;
 #[cfg(target_os = "linux")]
 pub(crate) mod pieces;
 #[cfg(target_os = "linux")]
 pub(crate) mod process;
 pub(crate) mod strip;
+#[cfg(target_os = "linux")]
+pub(crate) mod thread_pages;

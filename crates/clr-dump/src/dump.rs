@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+#[cfg(feature = "analysis")]
 use crate::analysis::named_frame::NamedFrame;
 use crate::error::Error;
 use crate::memory::Memory;
@@ -41,6 +42,7 @@ pub struct Dump<'m> {
     pub(crate) modules: RefCell<HashMap<u64, Arc<Module>>>,
     pub(crate) types: RefCell<HashMap<TypeHandle, Option<Arc<str>>>>,
     /// Named frames, keyed by address and whether it is a return address.
+    #[cfg(feature = "analysis")]
     pub(crate) frames: RefCell<HashMap<(u64, bool), NamedFrame>>,
     pub(crate) metadata_left: Cell<usize>,
     /// The types of objects that have static fields, of a NativeAOT program.
@@ -103,6 +105,7 @@ impl<'m> Dump<'m> {
             runtime,
             modules: RefCell::default(),
             types: RefCell::default(),
+            #[cfg(feature = "analysis")]
             frames: RefCell::default(),
             metadata_left: Cell::new(MAX_METADATA_SIZE),
             storage: OnceCell::new(),

@@ -5,10 +5,14 @@
 
 pub(crate) mod delegate;
 pub(crate) mod gc_root;
+#[cfg(feature = "heap-graph")]
+pub(crate) mod graph;
 pub(crate) mod handle;
 pub(crate) mod object;
 pub(crate) mod pointers;
 pub(crate) mod regions;
+pub(crate) mod selection;
+pub(crate) mod strings;
 pub(crate) mod utf16;
 pub(crate) mod window;
 
@@ -43,16 +47,10 @@ const MIN_OBJECT_SIZE: u64 = 24;
 pub struct HeapStatistics {
     /// The types of all objects, those with the most bytes first.
     pub types: Vec<TypeStatistics>,
-    /// Free memory between objects.
-    pub free: Amount,
-    /// The parts of the heap that could not be read.
-    pub gaps: Vec<HeapGap>,
     /// Objects with a thin lock that is held (no sync block): the object, and the managed id of the holder.
     pub thin_locks: Vec<(u64, u32)>,
-    /// The number of regions or segments.
-    pub regions: usize,
-    /// True if a collection was moving objects: objects can be missing or counted twice.
-    pub is_moving: bool,
+    /// The walk through the heap, with its gaps.
+    pub walk: HeapWalk,
 }
 
 /// Objects, and their bytes.
@@ -174,6 +172,8 @@ pub trait HeapVisitor {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct HeapWalk {
+    /// The objects that were read.
+    pub objects: Amount,
     /// Free memory between objects.
     pub free: Amount,
     /// The parts of the heap that could not be read.
@@ -189,6 +189,16 @@ pub struct HeapWalk {
 }
 
 impl HeapWalk {
+    /// Returns the bytes of the heap that could not be read.
+    pub fn missing_bytes(&self) -> u64 {
+        self.gaps.iter().map(|gap| gap.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Returns true if less than half of the heap was read.
+    pub fn is_mostly_missing(&self) -> bool {
+        self.objects.bytes.saturating_add(self.free.bytes) < self.missing_bytes()
+    }
+
     /// Adds a gap, or extends the last gap of a full list.
     fn add_gap(&mut self, gap: HeapGap) {
         let is_full = self.gaps.len() >= MAX_LISTED;
@@ -252,6 +262,7 @@ impl Heap<'_> {
                     result.free.add(object.size);
                     visitor.free(&object);
                 } else {
+                    result.objects.add(object.size);
                     visitor.object(&object);
                     if visitor.wants_references() && !walk.references(&object, visitor) {
                         let count = &mut result.objects_without_references;
@@ -293,14 +304,7 @@ impl Heap<'_> {
         types.sort_by(|a, b| {
             b.amount.bytes.cmp(&a.amount.bytes).then_with(|| a.type_handle.cmp(&b.type_handle))
         });
-        Ok(HeapStatistics {
-            types,
-            free: walk.free,
-            gaps: walk.gaps,
-            thin_locks: counter.thin_locks,
-            regions: walk.regions,
-            is_moving: walk.is_moving,
-        })
+        Ok(HeapStatistics { types, thin_locks: counter.thin_locks, walk })
     }
 
     /// Returns the object at an address; `None` if nothing there is an object, or the memory lacks it.

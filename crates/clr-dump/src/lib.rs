@@ -4,7 +4,9 @@
 //! unwind managed code in a profiler. **Not for** other processors and systems, and dumps of programs
 //! without .NET: debuggers read those.
 //!
-//! Features: `linux-sampler` (unwinding of its samples). Rust 1.89 or later.
+//! Features: `analysis` (conclusions), `awaits`, `copy` (core dumps that are written), all by default;
+//! `heap-graph` (the heap as a graph of `gcdump`), `linux-sampler` (unwinding of its samples, and names of
+//! native functions). Rust 1.89 or later.
 //!
 //! Everything is read from a [`Memory`], "bytes at an address": a [`CoreFile`], a live process
 //! ([`ProcessMemory`]), or the caller's own. A [`Dump`] is such memory with the [`Runtime`] in it, whose
@@ -66,6 +68,8 @@
 //! static fields and monitors.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
+// Code that is never used is found with all features.
+#![cfg_attr(not(all(feature = "analysis", feature = "copy")), allow(dead_code))]
 #![cfg_attr(
     not(test),
     deny(
@@ -80,10 +84,13 @@
     )
 )]
 
+#[cfg(feature = "analysis")]
 mod analysis;
 mod aot;
+#[cfg(feature = "awaits")]
 mod awaits;
 mod code;
+#[cfg(feature = "copy")]
 mod copy;
 mod dump;
 mod error;
@@ -95,28 +102,44 @@ mod threads;
 mod types;
 mod unwind;
 
-pub use analysis::ThreadSnapshot;
-pub use analysis::death::{Death, DeathCause};
-pub use analysis::named_frame::NamedFrame;
-pub use analysis::waits::{HeldLock, ThreadWait, ThreadWaits, WaitedFor, held_locks};
-pub use awaits::Awaits;
-pub use awaits::async_type::TaskState;
-pub use awaits::chain::ChainEnd;
-pub use awaits::graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, Delay};
+#[cfg(feature = "analysis")]
+pub use analysis::{
+    ThreadSnapshot,
+    death::{Death, DeathCause},
+    named_frame::{FileCode, NamedFrame},
+    native_frames::NativeFrames,
+    waits::{HeldLock, ThreadWait, ThreadWaits, WaitedFor, held_locks},
+};
+#[cfg(feature = "awaits")]
+pub use awaits::{
+    Awaits,
+    async_type::TaskState,
+    chain::ChainEnd,
+    graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, Delay},
+};
 pub use code::map::{Code, CodeMap, CodeOrigin};
-pub use copy::core_writer::{ProcessNote, ThreadNote};
-pub use copy::note::{CopiedContent, CopyNote};
-#[cfg(target_os = "linux")]
-pub use copy::pieces::CoreContent;
-#[cfg(target_os = "linux")]
-pub use copy::process::{CopiedCore, CopyLimits, CopySettings, TimeLimit, copy_process};
-pub use copy::strip::{Contents, StrippedCore, WrittenCopy};
+#[cfg(feature = "copy")]
+pub use copy::{
+    core_writer::{ProcessNote, ThreadNote},
+    strip::{Contents, StrippedCore, WrittenCopy},
+};
+#[cfg(all(feature = "copy", target_os = "linux"))]
+pub use copy::{
+    pieces::CoreContent,
+    process::{CopiedCore, CopyLimits, CopySettings, TimeLimit, copy_process},
+    thread_pages::thread_pages,
+};
 pub use dump::Dump;
 pub use error::{Error, Machine};
+#[cfg(feature = "heap-graph")]
+pub use heap::graph::HeapGraphReader;
 pub use heap::handle::{Handle, HandleKind, Handles};
 pub use heap::object::{FieldValue, ObjectContent, Value};
+pub use heap::selection::ObjectSelection;
+pub use heap::strings::{DistinctString, HeapStrings};
 pub use heap::{Amount, Heap, HeapGap, HeapObject, HeapStatistics, HeapVisitor, HeapWalk, TypeStatistics};
 pub use memory::address::{MethodDesc, TypeHandle};
+pub use memory::copy_note::{CopiedContent, CopyNote};
 pub use memory::core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 #[cfg(target_os = "linux")]
@@ -128,6 +151,7 @@ pub use runtime::Runtime;
 pub use runtime::module::Module;
 pub use statics::Statics;
 pub use threads::Threads;
+pub use threads::all_stacks::{ManagedStack, NativeStack, ThreadStacks};
 pub use threads::exception::{
     Exception, ExceptionFrame, ExceptionState, Exceptions, Identity, ThreadExceptions,
 };
@@ -139,6 +163,8 @@ pub use types::field::{Field, StaticField, ValueKind};
 pub use types::method::{Method, MethodName};
 pub use unwind::native::{NativeImage, NativeImages};
 pub use unwind::registers::{Register, Registers};
+#[cfg(feature = "linux-sampler")]
+pub use unwind::symbols::NativeSymbols;
 pub use unwind::{FramePosition, FunctionEntry, UnwindError, unwind};
 
 /// The examples of the README are compiled.

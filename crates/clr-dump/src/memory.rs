@@ -1,6 +1,7 @@
 //! Bytes at an address: all that the readers of this crate need.
 
 pub(crate) mod address;
+pub(crate) mod copy_note;
 pub(crate) mod core_file;
 pub(crate) mod mapping;
 pub(crate) mod paged_file;
@@ -9,6 +10,9 @@ pub(crate) mod process;
 pub(crate) mod touched;
 
 use crate::memory::address::TypeHandle;
+
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 4096;
 
 /// The error for memory that a source does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

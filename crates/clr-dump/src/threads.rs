@@ -1,5 +1,6 @@
 //! Threads with their stacks, exceptions and monitors.
 
+pub(crate) mod all_stacks;
 pub(crate) mod exception;
 pub(crate) mod lock;
 pub(crate) mod stack;

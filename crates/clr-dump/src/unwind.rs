@@ -13,6 +13,8 @@ pub(crate) mod registers;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 pub(crate) mod sampled;
+#[cfg(feature = "linux-sampler")]
+pub(crate) mod symbols;
 
 use crate::memory::{Memory, Missing, offset};
 use crate::unwind::registers::{Register, Registers};

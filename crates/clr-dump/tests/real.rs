@@ -211,7 +211,7 @@ fn the_heap_has_the_objects_of_its_program() {
     assert!(core.is_stripped());
     let dump = Dump::open(&core).unwrap();
     let heap = dump.heap().statistics().unwrap();
-    assert!(heap.gaps.is_empty() && !heap.is_moving, "{:?}", heap.gaps);
+    assert!(heap.walk.gaps.is_empty() && !heap.walk.is_moving, "{:?}", heap.walk.gaps);
     let amount = |name: &str| {
         let of = heap.types.iter().find(|of| of.name.as_deref() == Some(name));
         of.map(|of| (of.amount.objects, of.amount.bytes)).unwrap_or_default()
@@ -235,6 +235,55 @@ fn the_heap_has_the_objects_of_its_program() {
         panic!()
     };
     assert!(fields.len() > 5 && fields.iter().all(|field| field.value != Value::Missing), "{fields:?}");
+}
+
+/// `heap.cs` declares the objects. The core dump has lost the characters of its strings.
+#[test]
+fn finds_the_objects_of_a_type_and_equal_strings() {
+    let core = CoreFile::open(heap_core()).unwrap();
+    let dump = Dump::open(&core).unwrap();
+    let heap = dump.heap().statistics().unwrap();
+    let named = |name: &str| {
+        heap.types.iter().find(|of| of.name.as_deref() == Some(name)).map(|of| (of.type_handle, of.amount))
+    };
+    let (rows, amount) = named("Shop.Row").unwrap();
+    let found = dump.heap().objects_of([rows], 3).unwrap();
+    assert_eq!((found.objects.len(), found.amount), (3, amount));
+    assert_eq!(found.walk.objects.objects, heap.types.iter().map(|of| of.amount.objects).sum::<u64>());
+    let strings = heap.types.iter().find(|of| dump.types().is_string(of.type_handle)).unwrap().amount;
+    let found = dump.heap().strings(4096, |text| text.len() >= 3).unwrap();
+    assert!(found.count == strings.objects && found.matching.objects < found.count, "{:?}", found.matching);
+    let sum = found.strings.iter().map(|string| string.amount.objects).sum::<u64>();
+    assert_eq!((sum, found.not_compared, found.unreadable), (found.matching.objects, 0, 0));
+    assert!(
+        found.strings.iter().all(|string| string.length >= 3 && string.text.chars().all(|it| it == '\0'))
+    );
+    assert!(found.strings.is_sorted_by_key(|string| std::cmp::Reverse(string.amount.bytes)));
+    assert!(found.duplicate_bytes() > 0 && found.duplicate_bytes() < found.matching.bytes);
+}
+
+/// The graph has the objects of the heap, and the static field that holds the rows of `heap.cs`.
+#[cfg(feature = "heap-graph")]
+#[test]
+fn a_heap_is_a_graph_with_roots() {
+    for (core, held) in [(heap_core(), "[static var Shop.Program.rows: "), (old_core(), "[static vars]")] {
+        let core = CoreFile::open(core).unwrap();
+        let dump = Dump::open(&core).unwrap();
+        let heap = dump.heap().statistics().unwrap();
+        let stacks = dump.threads().stacks(&core.thread_registers()).unwrap();
+        assert!(!stacks.managed.is_empty() && stacks.managed.iter().any(|of| of.registers.is_some()));
+        let mut calls = 0_u64;
+        let reader = dump.heap().graph(Some(4711), &stacks, &mut || calls += 1).unwrap();
+        assert_eq!(reader.walk().objects, heap.walk.objects);
+        let graph = reader.into_builder().finish().unwrap();
+        assert_eq!((graph.process_id(), calls), (Some(4711), graph.object_count() as u64 / 4096));
+        let objects = heap.walk.objects;
+        assert_eq!((graph.object_count() as u64, graph.total_bytes()), (objects.objects, objects.bytes));
+        assert!(graph.reference_count() > 100 && graph.root_count() > 20, "{}", graph.root_count());
+        let groups: Vec<_> = graph.groups().iter().map(|group| group.csharp().into_owned()).collect();
+        assert!(groups.iter().any(|group| group.starts_with(held)), "{groups:?}");
+        assert!(groups.iter().any(|group| group == "[pinning Handles]"), "{groups:?}");
+    }
 }
 
 /// `deadlock.cs` states the waits; the numbers of objects match the runtime's own heap dump.
@@ -266,7 +315,7 @@ fn a_core_of_net_core_3_1_has_the_deadlock_and_the_objects_of_its_program() {
     let heap = dump.heap().statistics().unwrap();
     let sum = |of: fn(&TypeStatistics) -> u64| heap.types.iter().map(of).sum::<u64>();
     assert_eq!((sum(|of| of.amount.objects), sum(|of| of.amount.bytes)), (464, 87_338));
-    assert_eq!((heap.gaps.len(), heap.thin_locks.len()), (0, 1));
+    assert_eq!((heap.walk.gaps.len(), heap.thin_locks.len()), (0, 1));
     let handles = dump.heap().handles().unwrap();
     assert!(!handles.is_incomplete && handles.handles.len() > 20, "{handles:?}");
     let mut starts = Starts::default();
@@ -545,7 +594,7 @@ fn a_program_of_native_aot_has_the_stacks_and_the_objects_of_its_source() {
         exception.stack.iter().filter_map(|frame| name(dump.exceptions().method(frame))).collect();
     assert_eq!(frames, ["System.Number.ThrowFormatException", "Program.Run", "Program.Say", "Program.Main"]);
     let heap = dump.heap().statistics().unwrap();
-    assert_eq!(heap.gaps, []);
+    assert_eq!(heap.walk.gaps, []);
     let nodes = heap.types.iter().find(|of| of.name.as_deref() == Some("Program+Node")).unwrap();
     assert_eq!((nodes.amount.objects, nodes.amount.bytes), (100, 4000));
     assert_eq!(nodes.module.as_deref(), Some("workload"));

@@ -25,6 +25,8 @@ fn types_that_hold_data_can_be_sent() {
     is_shared::<(HeapObject, HeapGap, HeapWalk, HeapStatistics, TypeStatistics, Amount)>();
     is_shared::<(AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay, TaskState)>();
     is_shared::<(ProcessNote, ThreadNote, WrittenCopy, Contents, Error, UnwindError, Missing, Machine)>();
+    is_shared::<(ObjectSelection, HeapStrings, DistinctString, ThreadStacks, ManagedStack, NativeStack)>();
+    is_shared::<(NativeFrames, FileCode)>();
     // These types cache names without a lock: use one for each thread.
     is_send::<(Dump<'_>, StrippedCore<'_>)>();
 }

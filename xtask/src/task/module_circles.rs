@@ -13,7 +13,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::task::workspace;
-use source::{Module, Names, tokens, without_tests};
+pub(super) use source::{Module, tokens, without_tests};
+
+use source::Names;
 
 /// Maximum number of re-exports between a name and its definition.
 const MAX_REEXPORTS: usize = 16;
@@ -142,7 +144,8 @@ fn circles_of(files: &BTreeMap<String, String>, root: &str) -> Vec<Vec<String>> 
     circles.iter().map(describe).collect()
 }
 
-fn visit(folder: &Path, below: &str, found: &mut BTreeMap<String, String>) {
+/// Adds the source files below a folder, by their paths in it.
+pub(super) fn visit(folder: &Path, below: &str, found: &mut BTreeMap<String, String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = format!("{below}{}", path.file_name().unwrap().to_string_lossy());

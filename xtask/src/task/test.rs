@@ -79,7 +79,7 @@ fn run_all(options: &TestOptions) -> Result<()> {
         steps.run("format", format);
         steps.run("clippy", clippy);
         steps.run("crates without std", without_std);
-        steps.run("single formats", single_formats);
+        steps.run("single features", single_features);
         setups.join().unwrap_or_else(|panic| resume_unwind(panic))
     });
     report_runtimes(&mut steps, &setups, require_runtimes);
@@ -156,10 +156,10 @@ fn without_std() -> Result<()> {
     Ok(())
 }
 
-/// Checks the exporter without any format, and with each alone. What clippy adds to the compiler's warnings
-/// is found with all formats.
-fn single_formats() -> Result<()> {
-    for feature in [
+/// Checks the crates with many features without any, and with each alone. What clippy adds to the compiler's
+/// warnings is found with all features.
+fn single_features() -> Result<()> {
+    let of_exporter = [
         "",
         "chromium",
         "csv",
@@ -173,10 +173,13 @@ fn single_formats() -> Result<()> {
         "report",
         "speedscope",
         "svg",
-    ] {
-        let check =
-            ["rustc", "--profile", "check", "--lib", "-p", "nettrace-export", "--no-default-features"];
-        execute(cargo(check).args(["--features", feature, "--", "-D", "warnings"]))?;
+    ];
+    let of_dumps = ["", "analysis", "awaits", "copy", "heap-graph", "linux-sampler"];
+    for (package, features) in [("nettrace-export", &of_exporter[..]), ("clr-dump", &of_dumps)] {
+        for feature in features {
+            let check = ["rustc", "--profile", "check", "--lib", "-p", package, "--no-default-features"];
+            execute(cargo(check).args(["--features", feature, "--", "-D", "warnings"]))?;
+        }
     }
     Ok(())
 }

@@ -14,6 +14,25 @@ pub struct NamedFrame {
     /// The program or library of machine code, and of compiler-generated code of a NativeAOT program, which
     /// has no method.
     pub image: Option<Arc<NativeImage>>,
+    /// The mapped file of machine code in a core dump without the headers of the image.
+    pub file: Option<FileCode>,
+}
+
+/// Machine code in a mapped file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileCode {
+    /// The path as the process saw it.
+    pub path: Arc<str>,
+    /// The offset of the instruction pointer in the file.
+    pub offset: u64,
+}
+
+impl FileCode {
+    /// Returns the last part of the path.
+    pub fn file_name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
 }
 
 impl NamedFrame {

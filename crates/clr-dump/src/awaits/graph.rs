@@ -4,14 +4,18 @@
 //! As in `async_type`; `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Sources/
 //! ManualResetValueTaskSourceCore.cs` for sources of `ValueTask`.
 
+use std::time::Instant;
+
 use hashbrown::{HashMap, HashSet};
 
 use crate::awaits::Awaits;
 use crate::awaits::async_roles::Roles;
 use crate::awaits::async_type::{AsyncRole, MethodBox, StateMachine};
 use crate::awaits::chain::{self, ChainEnd};
+use crate::dump::Dump;
 use crate::heap::{HeapObject, HeapVisitor, HeapWalk};
 use crate::memory::address::TypeHandle;
+use crate::memory::touched::TouchedMemory;
 use crate::memory::{MemoryResult, offset};
 use crate::types::names::HAS_COMPONENT_SIZE;
 
@@ -94,8 +98,6 @@ pub struct AwaitChains {
     pub methods: u64,
     /// True if the limits cut off objects or chains.
     pub is_truncated: bool,
-    /// The bytes of all objects of the heap that were read.
-    pub heap_bytes: u64,
     /// The walk through the heap, with its gaps.
     pub walk: HeapWalk,
 }
@@ -132,16 +134,29 @@ impl Awaits<'_> {
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
     pub fn chains(self) -> MemoryResult<AwaitChains> {
+        Self::read(self.dump)
+    }
+
+    /// Reads the chains as [`chains`](Self::chains) does, until `end` at most: the memory that has not been
+    /// read by then counts as missing.
+    ///
+    /// # Errors
+    /// If the memory lacks the collector's description of its heap.
+    pub fn chains_until(self, end: Instant) -> MemoryResult<AwaitChains> {
+        let memory = TouchedMemory::new(self.memory()).until(end);
+        Self::read(&Dump::new(&memory, self.runtime()))
+    }
+
+    fn read(dump: &Dump<'_>) -> MemoryResult<AwaitChains> {
         let mut found = Found {
-            roles: Roles::new(self.dump),
+            roles: Roles::new(dump),
             boxes: Vec::new(),
             tasks: Vec::new(),
             actions: HashMap::new(),
-            bytes: 0,
             is_full: false,
         };
-        let walk = self.dump.heap().walk(&mut found)?;
-        let Found { roles, boxes, tasks, actions, bytes, is_full } = found;
+        let walk = dump.heap().walk(&mut found)?;
+        let Found { roles, boxes, tasks, actions, is_full } = found;
         let mut graph =
             Graph { roles, nodes: Vec::new(), index: HashMap::new(), waiters: Vec::new(), is_full };
         for (address, type_handle) in boxes.into_iter().chain(tasks) {
@@ -151,7 +166,7 @@ impl Awaits<'_> {
             graph.add_waiters(node);
         }
         graph.add_sources(&actions)?;
-        Ok(AwaitChains { heap_bytes: bytes, walk, ..graph.chains() })
+        Ok(AwaitChains { walk, ..graph.chains() })
     }
 }
 
@@ -163,13 +178,11 @@ struct Found<'n, 'm> {
     tasks: Vec<(u64, TypeHandle)>,
     /// Delegates that resume a method, with the box of the method.
     actions: HashMap<u64, u64>,
-    bytes: u64,
     is_full: bool,
 }
 
 impl HeapVisitor for Found<'_, '_> {
     fn object(&mut self, object: &HeapObject) {
-        self.bytes = self.bytes.saturating_add(object.size);
         let (address, memory) = (object.address, self.roles.dump.memory());
         let found = match &*self.roles.of(object.type_handle) {
             AsyncRole::Method(of) => {

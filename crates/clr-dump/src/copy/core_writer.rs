@@ -4,11 +4,9 @@
 //! System V ABI, *Program Header* and *Note Section*; Linux `include/uapi/linux/elf.h`,
 //! `include/linux/elfcore.h`, `include/linux/elfcore-compat.h`, `fs/binfmt_elf.c`.
 
-use crate::copy::note::{self, CopyNote};
+use crate::memory::PAGE;
+use crate::memory::copy_note::{self, CopyNote};
 use crate::memory::mapping::MappedFile;
-
-/// Bytes of a page, to which memory in the file is aligned.
-pub(crate) const PAGE: u64 = 4096;
 
 const ELF_HEADER: u64 = 64;
 const PROGRAM_HEADER: u64 = 56;
@@ -90,7 +88,7 @@ pub(crate) fn notes(process: &ProcessNote, threads: &[ThreadNote], copy: &CopyNo
             note(&mut out, 2, &thread.floating_registers);
         }
     }
-    named_note(&mut out, *b"DIPC", note::KIND, &copy.encode());
+    named_note(&mut out, *b"DIPC", copy_note::KIND, &copy.encode());
     out
 }
 
@@ -223,8 +221,8 @@ pub(crate) fn beginning(machine: u16, notes: &[u8], places: u64, segments: &[Seg
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::copy::note::CopiedContent;
     use crate::memory::Memory;
+    use crate::memory::copy_note::CopiedContent;
     use crate::memory::core_file::CoreFile;
     use crate::unwind::registers::Register;
 

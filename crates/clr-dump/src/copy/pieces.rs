@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt as _;
 
 use hashbrown::HashSet;
 
-use crate::copy::core_writer::PAGE;
-use crate::copy::note::CopiedContent;
+use crate::memory::PAGE;
+use crate::memory::copy_note::CopiedContent;
 use crate::memory::mapping::Mapping;
 use crate::memory::process::ProcessMemory;
 

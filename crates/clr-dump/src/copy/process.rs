@@ -5,10 +5,11 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
-use crate::copy::core_writer::{PAGE, ProcessNote, Segment, ThreadNote, beginning, memory_offset, notes};
-use crate::copy::note::CopyNote;
+use crate::copy::core_writer::{ProcessNote, Segment, ThreadNote, beginning, memory_offset, notes};
 use crate::copy::pieces::{CoreContent, GAP_PART, Piece, pieces};
 use crate::error::Error;
+use crate::memory::PAGE;
+use crate::memory::copy_note::CopyNote;
 use crate::memory::mapping::{MappedFile, Mapping};
 use crate::memory::process::ProcessMemory;
 

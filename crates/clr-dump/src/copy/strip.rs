@@ -11,12 +11,12 @@ use std::ops::Range;
 
 use self::heap::read_heap;
 use crate::copy::kept::{CHUNK, Kept, Recorder};
-use crate::copy::note;
 use crate::dump::Dump;
 use crate::error::Error;
 use crate::heap::Amount;
 use crate::heap::gc_root::stack_range;
 use crate::heap::regions::HeapLayout;
+use crate::memory::copy_note;
 use crate::memory::core_file::{CoreFile, STRIPPED, STRIPPED_OF_NUMBERS};
 use crate::memory::{Memory, offset};
 use crate::runtime::Runtime;
@@ -302,7 +302,7 @@ fn strip_notes(bytes: &mut [u8], core: &CoreFile, numbers: Numbers) {
                 }
             }
             // NT_AUXV, NT_FILE, and the description of a copy
-            6 | 0x4649_4c45 | note::KIND => {}
+            6 | 0x4649_4c45 | copy_note::KIND => {}
             // NT_SIGINFO: a queued signal has a value of the sender's.
             0x5349_4749 => content.get_mut(24..).unwrap_or_default().fill(0),
             _ => content.fill(0),

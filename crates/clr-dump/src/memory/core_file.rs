@@ -6,14 +6,15 @@
 
 mod notes;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 use nettrace::ReadAt;
 
-use crate::copy::note::CopyNote;
 use crate::error::{Error, Machine};
+use crate::memory::copy_note::CopyNote;
 use crate::memory::mapping::MappedFile;
 use crate::memory::paged_file::PagedFile;
 use crate::memory::{Memory, MemoryResult, Missing};
@@ -261,6 +262,11 @@ impl CoreFile {
     /// The registers of the thread with that id; `None` if the dump does not have them.
     pub fn registers(&self, tid: u64) -> Option<&Registers> {
         self.threads.iter().find(|thread| u64::from(thread.tid) == tid)?.registers.as_ref()
+    }
+
+    /// The registers of all threads that have some, keyed by thread id.
+    pub fn thread_registers(&self) -> BTreeMap<u32, Registers> {
+        self.threads.iter().filter_map(|thread| Some((thread.tid, thread.registers?))).collect()
     }
 
     /// The threads, in the order of the file: in the kernel's, the thread that received the signal is first.

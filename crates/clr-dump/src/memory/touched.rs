@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::copy::core_writer::PAGE;
+use crate::memory::PAGE;
 use crate::memory::{Memory, MemoryResult, Missing};
 
 /// Maximum number of pages to record: 4 GiB.

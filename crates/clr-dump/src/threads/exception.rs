@@ -3,6 +3,8 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/exinfo.h`, `vm/object.h` (`ExceptionObject`, `StackTraceArray`).
 
+use std::time::Duration;
+
 use hashbrown::HashSet;
 
 use crate::code::map::{Code, CodeOrigin};
@@ -21,6 +23,10 @@ const MAX_EXCEPTIONS: usize = 64;
 const MAX_FRAMES: u64 = 8096;
 /// The deepest nesting of the collections that the causes of an exception are in.
 const COLLECTION_DEPTH: u32 = 4;
+
+/// The number of times that the exceptions of a running thread are read, and the time between.
+const MAX_READS: u32 = 20;
+const TIME_BETWEEN_READS: Duration = Duration::from_millis(5);
 
 /// An exception.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +106,20 @@ view! {
 }
 
 impl Exceptions<'_> {
+    /// Reads the exceptions of a thread of a process that runs meanwhile, until nothing has changed them: for
+    /// 100 ms at most. If they changed each time, they are uncertain.
+    pub fn of_running_thread(self, thread: &Thread) -> ThreadExceptions {
+        let mut read = self.of_thread(thread);
+        for _ in 1..MAX_READS {
+            if !read.is_uncertain && read.missing.is_none() {
+                break;
+            }
+            std::thread::sleep(TIME_BETWEEN_READS);
+            read = self.of_thread(thread);
+        }
+        read
+    }
+
     /// Reads the exceptions of a thread. A running process can change them meanwhile, which is noticed.
     ///
     /// ```no_run

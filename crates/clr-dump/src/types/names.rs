@@ -196,6 +196,12 @@ impl Types<'_> {
         module.is_some_and(|module| self.module_at(module).is_dynamic)
     }
 
+    /// Returns a name for a type of a module that was made in memory, whose own name the memory lacks; `None`
+    /// for types of other modules.
+    pub fn dynamic_name(self, type_handle: TypeHandle) -> Option<String> {
+        self.is_dynamic(type_handle).then(|| format!("(dynamic module) {type_handle}"))
+    }
+
     fn read_type(self, handle: TypeHandle, depth: u32, left: &mut usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
         *left = left.checked_sub(1)?;

@@ -2,27 +2,22 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
+use std::path::Path;
 
 use clr_dump::{
-    CoreFile, CoreThread, Dump, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MappedFile,
-    Memory, MonitorWait, NativeImages, Registers, Runtime, Stack, ThreadSnapshot, WaitKind,
+    CoreFile, Dump, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MonitorWait,
+    NativeFrames, NativeSymbols, Registers, Runtime, Stack, ThreadSnapshot, ThreadStacks, WaitKind,
 };
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_source::Source;
-use crate::inspect::core_text::{FrameKind, FrameText, frame_text, native_frame_text};
-use crate::inspect::native_symbols::NativeSymbols;
-
-/// The number of times that the exceptions of a running thread are read, and the time between.
-const EXCEPTION_ATTEMPTS: u32 = 20;
-const EXCEPTION_WAIT: Duration = Duration::from_millis(5);
+use crate::inspect::core_text::{FrameText, frame_text, native_frame_text};
 
 /// The managed threads of a dump or process, with their stacks.
 pub(crate) struct Analysis<'s> {
     pub(crate) source: &'s Source,
     pub(crate) dump: Dump<'s>,
-    symbols: NativeSymbols,
+    symbols: NativeSymbols<'s>,
     /// Frames as text, by address and whether it is a return address: stacks share most frames.
     texts: RefCell<HashMap<(u64, bool), FrameText>>,
     pub(crate) threads: Vec<ManagedThread>,
@@ -71,63 +66,33 @@ pub(crate) struct ExceptionText {
 impl<'s> Analysis<'s> {
     /// Reads the threads with their stacks, and the names of their frames.
     pub(crate) fn new(source: &'s Source, runtime: &'s Runtime) -> Result<Self, Failure> {
-        let threads = source.core().map(CoreFile::threads).unwrap_or_default().iter();
-        let registers = threads.filter_map(|thread| Some((thread.tid, thread.registers?))).collect();
-        Self::with_registers(source, runtime, &registers, || {})
+        let dump = source.dump(runtime);
+        let stacks = stacks(source, &dump)?;
+        Ok(Self::with_stacks(source, dump, stacks))
     }
 
-    /// Like `new`, with the registers of threads, keyed by thread id. `walked` is called once the stacks are
-    /// walked; names are read later.
-    pub(crate) fn with_registers(
-        source: &'s Source,
-        runtime: &'s Runtime,
-        registers: &BTreeMap<u32, Registers>,
-        walked: impl FnOnce(),
-    ) -> Result<Self, Failure> {
-        let memory = source.memory();
-        let dump = Dump::new(memory, runtime);
-        let threads = dump.threads().list().map_err(|missing| {
-            Failure::new(Exit::Failed, format_args!("{}: the list of threads: {missing}", source.subject()))
-        })?;
-        let symbols = NativeSymbols::new(source.pid());
-        let is_known = |tid: &u32| threads.iter().any(|thread| thread.os_id == u64::from(*tid));
-        let natives: Vec<_> = registers
-            .iter()
-            .filter(|(tid, _)| !is_known(tid))
-            .map(|(tid, registers)| (*tid, dump.threads().native_stack(registers)))
-            .collect();
-        let stacks: Vec<_> = threads
-            .into_iter()
-            .map(|thread| {
-                let registers = u32::try_from(thread.os_id).ok().and_then(|tid| registers.get(&tid));
-                if source.pid().is_some() && registers.is_none() {
-                    let (thread, stack) = dump.threads().running_stack(thread);
-                    return (thread, stack, None);
-                }
-                let stack = dump.threads().stack(&thread, registers);
-                (thread, stack, registers)
-            })
-            .collect();
-        walked();
+    /// Reads the names of the frames of stacks that have been walked.
+    pub(crate) fn with_stacks(source: &'s Source, dump: Dump<'s>, stacks: ThreadStacks) -> Self {
         let mut analysis = Self {
             source,
             dump,
-            symbols,
+            symbols: native_symbols(source.pid()),
             texts: RefCell::default(),
             threads: Vec::new(),
             native_threads: Vec::new(),
         };
-        analysis.threads = stacks
-            .into_iter()
-            .map(|(thread, stack, registers)| {
-                analysis.thread(analysis.dump.threads().snapshot(thread, stack, registers))
+        let managed = stacks.managed.into_iter();
+        analysis.threads = managed
+            .map(|of| {
+                let snapshot = analysis.dump.threads().snapshot(of.thread, of.stack, of.registers.as_ref());
+                analysis.thread(snapshot)
             })
             .collect();
-        analysis.native_threads = natives
-            .into_iter()
-            .map(|(tid, stack)| NativeThread { tid, frames: analysis.frames(&stack), stack })
+        let native = stacks.native.into_iter();
+        analysis.native_threads = native
+            .map(|of| NativeThread { tid: of.tid, frames: analysis.frames(&of.stack), stack: of.stack })
             .collect();
-        Ok(analysis)
+        analysis
     }
 
     fn frames(&self, stack: &Stack) -> Vec<FrameText> {
@@ -145,13 +110,9 @@ impl<'s> Analysis<'s> {
         &self,
         snapshot: &mut ThreadSnapshot,
     ) -> (Vec<(ExceptionState, Vec<ExceptionText>)>, Option<String>) {
-        for _ in 1..EXCEPTION_ATTEMPTS {
-            let read = &snapshot.exceptions;
-            if self.source.pid().is_none() || (!read.is_uncertain && read.missing.is_none()) {
-                break;
-            }
-            std::thread::sleep(EXCEPTION_WAIT);
-            snapshot.exceptions = self.dump.exceptions().of_thread(&snapshot.thread);
+        let read = &snapshot.exceptions;
+        if self.source.pid().is_some() && (read.is_uncertain || read.missing.is_some()) {
+            snapshot.exceptions = self.dump.exceptions().of_running_thread(&snapshot.thread);
         }
         let read = &snapshot.exceptions;
         let text = |exception: &Exception| self.exception_text(exception.clone());
@@ -201,7 +162,7 @@ impl<'s> Analysis<'s> {
         if frame.code.is_some() && (text.name.is_some() || !self.dump.runtime().is_native_aot()) {
             return text;
         }
-        let native = native_frame_text(frame, named.image.as_deref(), &self.symbols);
+        let native = native_frame_text(frame, &named, &self.symbols);
         // Compiler-generated code is unnamed but for a symbol.
         if frame.code.is_some() {
             return FrameText { name: native.name, ..frame_text(frame.ip, None) };
@@ -226,49 +187,41 @@ impl<'s> Analysis<'s> {
     }
 }
 
-/// Reads all that the views of threads, stacks, exceptions and modules need, for a small core dump that has
-/// it.
-pub(crate) fn touch(memory: &dyn Memory, files: &[MappedFile], registers: &[(u64, Option<Registers>)]) {
-    let Ok(dump) = Dump::find(memory, files) else { return };
-    for thread in dump.threads().list().unwrap_or_default() {
-        let registers = registers.iter().find(|(tid, _)| *tid == thread.os_id);
-        let registers = registers.and_then(|(_, registers)| registers.as_ref());
-        for code in dump.threads().stack(&thread, registers).frames.iter().filter_map(|it| it.code.as_ref()) {
-            dump.types().method(code);
-        }
-        let _ = dump.threads().name(&thread);
-        let _ = dump.locks().waits(&thread);
-        for (_, chain) in dump.exceptions().of_thread(&thread).exceptions {
-            for frame in chain.iter().flat_map(|exception| &exception.stack) {
-                dump.exceptions().method(frame);
-            }
-        }
-    }
-    dump.locks().monitors();
-    dump.types().modules();
+/// Walks the stacks of all threads. A core dump has their registers.
+pub(crate) fn stacks(source: &Source, dump: &Dump<'_>) -> Result<ThreadStacks, Failure> {
+    stacks_with(source, dump, &source.core().map(CoreFile::thread_registers).unwrap_or_default())
+}
+
+/// Walks the stacks of all threads, given the registers of threads, keyed by thread id.
+pub(crate) fn stacks_with(
+    source: &Source,
+    dump: &Dump<'_>,
+    registers: &BTreeMap<u32, Registers>,
+) -> Result<ThreadStacks, Failure> {
+    let threads = dump.threads();
+    let stacks = match source.core() {
+        Some(_) => threads.stacks(registers),
+        None => threads.running_stacks(registers),
+    };
+    stacks.map_err(|missing| {
+        Failure::new(Exit::Failed, format_args!("{}: the list of threads: {missing}", source.subject()))
+    })
+}
+
+/// The symbols of the files of a process, or, for `None`, of the files that a core dump names.
+fn native_symbols(pid: Option<u32>) -> NativeSymbols<'static> {
+    let open = |path: &str| dipc_transport::open_untrusted(Path::new(path)).ok();
+    pid.map_or_else(|| NativeSymbols::of_core(open), NativeSymbols::of_process)
 }
 
 /// The threads of a core dump with native frames only: the runtime's data is missing, or the process ran
 /// without a runtime.
 pub(crate) fn native_threads(core: &CoreFile) -> Vec<NativeThread> {
-    let (images, symbols) = (NativeImages::new(core.files()), NativeSymbols::new(None));
-    let thread = |thread: &CoreThread| {
-        let stack = thread.registers.map(|registers| images.stack(core, &registers)).unwrap_or_default();
-        let frame = |frame: &Frame| {
-            let address = frame.position.lookup_address(frame.ip);
-            let image = images.at(core, address);
-            let mut text = native_frame_text(frame, image.as_deref(), &symbols);
-            // The list of files outlives the headers of images.
-            if let Some(file) = core.files().iter().find(|file| file.start <= address && address < file.end)
-                && image.is_none()
-            {
-                let offset = frame.ip.wrapping_sub(file.start).wrapping_add(file.file_offset);
-                text.module = file.path.rsplit('/').next().map(ToOwned::to_owned);
-                text.kind = FrameKind::Native { offset: Some(offset) };
-            }
-            text
-        };
-        NativeThread { tid: thread.tid, frames: stack.frames.iter().map(frame).collect(), stack }
+    let symbols = native_symbols(None);
+    let thread = |thread: NativeFrames| {
+        let frames = thread.stack.frames.iter().zip(&thread.frames);
+        let frames = frames.map(|(frame, named)| native_frame_text(frame, named, &symbols)).collect();
+        NativeThread { tid: thread.tid, frames, stack: thread.stack }
     };
-    core.threads().iter().map(thread).collect()
+    core.native_frames().into_iter().map(thread).collect()
 }

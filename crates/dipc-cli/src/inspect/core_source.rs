@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use clr_dump::{CoreFile, Error, Memory, ReadAt, Runtime};
+use clr_dump::{CoreFile, Dump, Error, ReadAt, Runtime};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::unpacked_core;
@@ -55,11 +55,12 @@ impl Source {
             .with_help("analyze a core dump: dipc dump -p PID writes one"))
     }
 
-    pub(crate) fn memory(&self) -> &dyn Memory {
+    /// The reader of its memory.
+    pub(crate) fn dump<'s>(&'s self, runtime: &'s Runtime) -> Dump<'s> {
         match self {
-            Self::Core(core) => &**core,
+            Self::Core(core) => Dump::new(&**core, runtime),
             #[cfg(target_os = "linux")]
-            Self::Process(memory) => memory,
+            Self::Process(memory) => Dump::new(memory, runtime),
         }
     }
 
@@ -88,12 +89,11 @@ impl Source {
 
     /// Finds the runtime.
     pub(crate) fn runtime(&self) -> Result<Runtime, Failure> {
-        let files = match self {
-            Self::Core(core) => Ok(core.files().to_vec()),
+        let runtime = match self {
+            Self::Core(core) => Runtime::find(&**core, core.files()),
             #[cfg(target_os = "linux")]
-            Self::Process(memory) => memory.files(),
+            Self::Process(memory) => memory.files().and_then(|files| Runtime::find(memory, &files)),
         };
-        let runtime = files.and_then(|files| Runtime::find(self.memory(), &files));
         runtime.map_err(|error| {
             let failure = Failure::new(Exit::Failed, format_args!("{}: {error}", self.subject()));
             match error {

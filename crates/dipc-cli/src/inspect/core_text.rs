@@ -1,10 +1,8 @@
 //! Frames of core dumps, and names of types and methods, in words.
 
-use clr_dump::{Frame, Method, NativeImage};
+use clr_dump::{Frame, Method, NamedFrame, NativeSymbols};
 use clr_events::code::is_framework;
 use clr_events::csharp::{Detail, RuntimeName, type_name};
-
-use crate::inspect::native_symbols::NativeSymbols;
 
 /// A frame in words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -55,21 +53,23 @@ impl FrameName {
 }
 
 /// A frame of native code in words.
-pub(crate) fn native_frame_text(
-    frame: &Frame,
-    image: Option<&NativeImage>,
-    symbols: &NativeSymbols,
-) -> FrameText {
+pub(crate) fn native_frame_text(frame: &Frame, named: &NamedFrame, symbols: &NativeSymbols<'_>) -> FrameText {
     let address = frame.position.lookup_address(frame.ip);
+    let image = named.image.as_deref();
     let name = image.and_then(|image| symbols.name(image, address));
+    let (module, offset) = match (image, &named.file) {
+        (Some(image), _) => (Some(image.file_name()), Some(frame.ip.wrapping_sub(image.base))),
+        (None, Some(file)) => (Some(file.file_name()), Some(file.offset)),
+        (None, None) => (None, None),
+    };
     FrameText {
         ip: frame.ip,
         name: name.map(|text| FrameName { text, namespace_len: 0 }),
-        module: image.map(|image| image.file_name().to_owned()),
+        module: module.map(ToOwned::to_owned),
         token: None,
         is_dynamic: false,
         is_user_code: false,
-        kind: FrameKind::Native { offset: image.map(|image| frame.ip.wrapping_sub(image.base)) },
+        kind: FrameKind::Native { offset },
     }
 }
 

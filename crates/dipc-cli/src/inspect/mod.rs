@@ -36,7 +36,6 @@ pub(crate) mod lines;
 pub(crate) mod memory_use;
 pub(crate) mod merging;
 pub(crate) mod names;
-pub(crate) mod native_symbols;
 pub(crate) mod needs;
 pub(crate) mod page;
 pub(crate) mod pause;

@@ -9,14 +9,13 @@ use std::time::{Duration, Instant};
 
 use clr_dump::{
     CopiedCore, CopyLimits, CopySettings, CoreContent, ProcessMemory, Registers, ThreadNote, TimeLimit,
-    TouchedMemory, copy_process,
+    copy_process, thread_pages,
 };
 use linux_sampler::{StoppedProcess, StoppedThread};
 
 use crate::compression::OutputCompression;
 use crate::duration;
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::touch;
 use crate::render::output_file::{NameOrigin, OutputFile, is_device};
 use crate::render::{output, units};
 
@@ -157,9 +156,7 @@ pub(crate) fn copy(
     let first_pages = if settings.kind == CoreKind::Mini || is_limited(pid, settings) {
         // The rest of the time is for copying.
         let end = limit.end.checked_sub(limit.duration / 4).unwrap_or(limit.end);
-        let recording = TouchedMemory::new(&memory).until(end);
-        touch(&recording, &memory.files().map_err(failed)?, &registers);
-        recording.into_pages()
+        thread_pages(&memory, &memory.files().map_err(failed)?, &registers, end)
     } else {
         BTreeSet::new()
     };

@@ -7,21 +7,21 @@ const KEYWORDS: [&str; 10] =
     ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "mod", "macro_rules"];
 
 /// A path such as `crate::a::B`, in parts.
-pub(super) type Names = Vec<String>;
+pub(in crate::task) type Names = Vec<String>;
 /// A file of a crate.
 #[derive(Debug, Default)]
-pub(super) struct Module {
-    pub(super) items: BTreeSet<String>,
+pub(in crate::task) struct Module {
+    pub(in crate::task) items: BTreeSet<String>,
     /// The names that it imports, and their paths.
-    pub(super) imports: BTreeMap<String, Names>,
+    pub(in crate::task) imports: BTreeMap<String, Names>,
     /// Paths of which it imports everything.
-    pub(super) globs: Vec<Names>,
+    pub(in crate::task) globs: Vec<Names>,
     /// The paths that it uses.
-    pub(super) paths: BTreeSet<Names>,
+    pub(in crate::task) paths: BTreeSet<Names>,
 }
 
 /// Splits code into words and punctuation without comments, strings and lifetimes.
-pub(super) fn tokens(source: &str) -> Vec<&str> {
+pub(in crate::task) fn tokens(source: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = source;
     while let Some(first) = rest.chars().next() {
@@ -91,7 +91,7 @@ fn item_length(tokens: &[&str]) -> usize {
 }
 
 /// Removes the items that only tests compile.
-pub(super) fn without_tests<'t>(mut tokens: &[&'t str]) -> Vec<&'t str> {
+pub(in crate::task) fn without_tests<'t>(mut tokens: &[&'t str]) -> Vec<&'t str> {
     let mut kept = Vec::new();
     while let Some(first) = tokens.first() {
         let is_test = tokens.starts_with(&["#", "[", "cfg", "(", "test", ")"])
@@ -110,7 +110,7 @@ pub(super) fn without_tests<'t>(mut tokens: &[&'t str]) -> Vec<&'t str> {
 
 impl Module {
     /// Reads the tokens of a file.
-    pub(super) fn read(tokens: &[&str]) -> Self {
+    pub(in crate::task) fn read(tokens: &[&str]) -> Self {
         let mut module = Self::default();
         let (mut at, mut depth, mut inline) = (0, 0_usize, Vec::new());
         while let Some(token) = tokens.get(at) {

@@ -1,6 +1,6 @@
 //! The notes of a core dump: threads, process, signal, mapped files.
 
-use crate::copy::note::{self, CopyNote};
+use crate::memory::copy_note::{self, CopyNote};
 use crate::memory::mapping::{MAX_MAPPINGS, MappedFile};
 use crate::unwind::registers::Registers;
 
@@ -102,7 +102,7 @@ impl CoreFile {
                     }
                 }
             }
-            note::KIND if size == 48 && self.copy.is_none() => {
+            copy_note::KIND if size == 48 && self.copy.is_none() => {
                 self.copy = self.file.array(at).ok().as_ref().and_then(CopyNote::decode);
             }
             // NT_FILE

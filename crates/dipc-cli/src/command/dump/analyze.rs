@@ -19,7 +19,7 @@ mod wait_words;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
-use clr_dump::{CoreFile, Dump, Runtime};
+use clr_dump::{CoreFile, Runtime};
 
 use self::awaits::AsyncArgs;
 use self::object::ObjectArgs;
@@ -204,7 +204,7 @@ fn parse(words: &[String]) -> Result<ViewLine, Failure> {
 fn with_shortfall(failure: Failure, source: &Source) -> Failure {
     let lacks_threads = || {
         let runtime = source.runtime().ok();
-        runtime.is_none_or(|runtime| Dump::new(source.memory(), &runtime).threads().list().is_err())
+        runtime.is_none_or(|runtime| source.dump(&runtime).threads().list().is_err())
     };
     match core_advice::shortfall(source) {
         Some(reason) if failure.exit == Exit::Failed && lacks_threads() => {
@@ -271,7 +271,7 @@ impl View {
         runtime: &Runtime,
         format: Format,
     ) -> Result<Option<Exit>, Failure> {
-        let dump = Dump::new(source.memory(), runtime);
+        let dump = source.dump(runtime);
         let shows_values = matches!(self, Self::Object(_) | Self::Statics(_));
         if shows_values && source.core().is_some_and(CoreFile::is_without_numbers) {
             messages::note("The numbers of the program were removed from this core dump, and are shown as 0");

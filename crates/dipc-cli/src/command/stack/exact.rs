@@ -7,7 +7,7 @@ use crate::args::format::Format;
 use crate::command::dump::stacks::{self, Shown};
 use crate::command::stack::{StackArgs, StackFormat};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::core_dump::Analysis;
+use crate::inspect::core_dump::{Analysis, stacks_with};
 use crate::inspect::core_source::Source;
 use crate::inspect::pause::Pause;
 use crate::process::target::FoundTarget;
@@ -22,11 +22,12 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget) -> Outcome {
     let runtime = source.runtime()?;
     let pause = args.stop.map(|limit: Duration| Pause::begin(&source, limit)).transpose()?;
     let registers = pause.as_ref().map_or_else(BTreeMap::new, Pause::registers);
-    let analysis = Analysis::with_registers(&source, &runtime, &registers, || {
-        if let Some(pause) = pause {
-            pause.end();
-        }
-    })?;
+    let dump = source.dump(&runtime);
+    let threads = stacks_with(&source, &dump, &registers)?;
+    if let Some(pause) = pause {
+        pause.end();
+    }
+    let analysis = Analysis::with_stacks(&source, dump, threads);
     let format = if args.format == StackFormat::Json { Format::Json } else { Format::Table };
     stacks::print(&analysis, Shown::with_native(args.native), format)?;
     Ok(Exit::Done)

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use clr_dump::{Dump, ThreadWaits, TouchedMemory};
+use clr_dump::ThreadWaits;
 
 use crate::command::dump::awaits;
 use crate::command::dump::locks::{self, DeadlockRow};
@@ -36,8 +36,7 @@ impl MemoryWaits {
         let analysis = Analysis::new(&source, &runtime).ok()?;
         let waits =
             ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &analysis.dump.locks().monitors());
-        let memory = TouchedMemory::new(source.memory()).until(Instant::now() + HEAP_TIME);
-        let chains = Dump::new(&memory, &runtime).awaits().chains().unwrap_or_default();
+        let chains = analysis.dump.awaits().chains_until(Instant::now() + HEAP_TIME).unwrap_or_default();
         Some(Self {
             pid,
             lock_waits: waits.lock_waits(),

@@ -40,7 +40,7 @@ pub(crate) fn print(analysis: &Analysis<'_>, args: &AsyncArgs, format: Format) -
         .awaits()
         .chains()
         .map_err(|missing| core_heap::lacks(analysis.source, &missing.to_string()))?;
-    core_heap::check(analysis.source, chains.heap_bytes, &chains.walk)?;
+    core_heap::check(analysis.source, &chains.walk)?;
     let texts = Texts { analysis, threads: waiting_threads(analysis, &chains) };
     let pattern = args.of.as_deref().map(Pattern::new);
     let is_meant = |group: &&AwaitGroup| {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clr_dump::{AwaitChains, HeapStatistics};
+use clr_dump::{AwaitChains, HeapStatistics, TypeHandle};
 use gcdump::{Dominators, Grouping, HeapReport, ReportRow};
 use serde::Serialize;
 
@@ -22,32 +22,21 @@ const HOLDERS: usize = 4;
 pub(super) fn read(analysis: &Analysis<'_>) -> Result<HeapStatistics, Failure> {
     let lacks = |why: &str| core_heap::lacks(analysis.source, why);
     let heap = analysis.dump.heap().statistics().map_err(|missing| lacks(&missing.to_string()))?;
-    if bytes(&heap) < missing_bytes(&heap) && !heap.is_moving {
-        let missing = units::bytes(missing_bytes(&heap));
+    if heap.walk.is_mostly_missing() && !heap.walk.is_moving {
+        let missing = units::bytes(heap.walk.missing_bytes());
         return Err(lacks(&format!("{missing} of it cannot be read")));
     }
     Ok(heap)
 }
 
-fn bytes(heap: &HeapStatistics) -> u64 {
-    heap.types.iter().map(|of| of.amount.bytes).fold(heap.free.bytes, u64::saturating_add)
-}
-
-fn objects(heap: &HeapStatistics) -> u64 {
-    heap.types.iter().map(|of| of.amount.objects).fold(0, u64::saturating_add)
-}
-
-fn missing_bytes(heap: &HeapStatistics) -> u64 {
-    heap.gaps.iter().map(|gap| gap.bytes).fold(0, u64::saturating_add)
-}
-
 /// Returns sentences about the parts of a heap that could not be read.
 pub(super) fn damage(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Vec<String> {
     let mut lines = Vec::new();
-    if heap.is_moving {
-        lines.push(core_heap::moving(analysis.source, missing_bytes(heap)));
-    } else if !heap.gaps.is_empty() {
-        lines.push(format!("{} of the heap cannot be read", units::bytes(missing_bytes(heap))));
+    let missing = heap.walk.missing_bytes();
+    if heap.walk.is_moving {
+        lines.push(core_heap::moving(analysis.source, missing));
+    } else if !heap.walk.gaps.is_empty() {
+        lines.push(format!("{} of the heap cannot be read", units::bytes(missing)));
     }
     lines
 }
@@ -56,10 +45,10 @@ pub(super) fn damage(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Vec<Stri
 pub(super) fn summary(heap: &HeapStatistics) -> String {
     format!(
         "{} objects, {}, of {} types; {} free between them\n",
-        units::count(objects(heap)),
-        units::bytes(bytes(heap).saturating_sub(heap.free.bytes)),
+        units::count(heap.walk.objects.objects),
+        units::bytes(heap.walk.objects.bytes),
         units::count(heap.types.len() as u64),
-        units::bytes(heap.free.bytes)
+        units::bytes(heap.walk.free.bytes)
     )
 }
 
@@ -73,10 +62,8 @@ pub(super) fn table(analysis: &Analysis<'_>, heap: &HeapStatistics, rows: usize)
             units::count(of.amount.objects),
             of.module.clone().unwrap_or_default(),
             match &of.name {
-                None if analysis.dump.types().is_dynamic(of.type_handle) => {
-                    core_heap::dynamic_type(of.type_handle)
-                }
-                name => type_text(name.as_deref(), of.type_handle.get()),
+                Some(name) => type_text(Some(name), 0),
+                None => dynamic_or_address(analysis, of.type_handle),
             },
         ]);
     }
@@ -86,6 +73,11 @@ pub(super) fn table(analysis: &Analysis<'_>, heap: &HeapStatistics, rows: usize)
         let _ = writeln!(text, "({left} more)");
     }
     text
+}
+
+/// The text for a type without a name.
+fn dynamic_or_address(analysis: &Analysis<'_>, type_handle: TypeHandle) -> String {
+    analysis.dump.types().dynamic_name(type_handle).unwrap_or_else(|| type_handle.to_string())
 }
 
 /// The types that retain the most bytes.
@@ -99,7 +91,7 @@ pub(super) enum Holders {
 /// read.
 pub(super) fn holders(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<Holders> {
     analysis.source.core()?;
-    if objects(heap) > MAX_OBJECTS {
+    if heap.walk.objects.objects > MAX_OBJECTS {
         return Some(Holders::TooMany);
     }
     let graph = core_heap::read(analysis.source, None).ok()?.graph;
@@ -112,7 +104,7 @@ pub(super) fn holders(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<
 
 /// Reads the chains of awaits; `None` of a large heap, which is read again for them.
 pub(super) fn await_chains(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<AwaitChains> {
-    if objects(heap) > MAX_OBJECTS || analysis.dump.runtime().is_native_aot() {
+    if heap.walk.objects.objects > MAX_OBJECTS || analysis.dump.runtime().is_native_aot() {
         return None;
     }
     analysis.dump.awaits().chains().ok()
@@ -180,11 +172,11 @@ pub(super) fn heap_row(heap: &HeapStatistics) -> HeapRow {
         bytes: of.amount.bytes,
     };
     HeapRow {
-        objects: objects(heap),
-        bytes: bytes(heap).saturating_sub(heap.free.bytes),
-        free_bytes: heap.free.bytes,
-        missing_bytes: missing_bytes(heap),
-        moving: heap.is_moving,
+        objects: heap.walk.objects.objects,
+        bytes: heap.walk.objects.bytes,
+        free_bytes: heap.walk.free.bytes,
+        missing_bytes: heap.walk.missing_bytes(),
+        moving: heap.walk.is_moving,
         types: heap.types.iter().map(row).collect(),
     }
 }

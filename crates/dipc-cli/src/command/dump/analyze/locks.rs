@@ -85,7 +85,7 @@ fn incomplete(monitors: &Monitors, heap: Option<&HeapStatistics>) -> String {
             "Some monitors are not in the dump: a dump with heaps has them (dipc dump --type heap)\n",
         );
     }
-    if heap.is_none_or(|heap| !heap.gaps.is_empty()) {
+    if heap.is_none_or(|heap| !heap.walk.gaps.is_empty()) {
         text.push_str("The heap is not all in the dump: monitors that nobody waited for can be missing\n");
     }
     text
@@ -333,7 +333,7 @@ impl Report {
                 .map(|cycle| cycle.iter().filter_map(|(index, ..)| Some(thread(*index)?.os_id)).collect())
                 .collect(),
             waits: all_waits.chain(of_others).collect(),
-            incomplete: monitors.is_incomplete || heap.is_none_or(|heap| !heap.gaps.is_empty()),
+            incomplete: monitors.is_incomplete || heap.is_none_or(|heap| !heap.walk.gaps.is_empty()),
         }
     }
 }

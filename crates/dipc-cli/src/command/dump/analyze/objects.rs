@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{Dump, HeapObject, HeapVisitor, HeapWalk, ObjectContent, TypeHandle};
+use clr_dump::{Dump, HeapObject, ObjectContent, ObjectSelection, TypeHandle, TypeStatistics};
 use nettrace_export::Pattern;
 use serde::Serialize;
 
@@ -38,9 +38,8 @@ pub(super) fn print(
     args: &ObjectsArgs,
     format: Format,
 ) -> Result<Exit, Failure> {
-    let mut types = Types::default();
-    walk(source, dump, &mut types)?;
-    let chosen = chosen(dump, &types.amounts, &args.of);
+    let types = core_heap::statistics(source, dump)?.types;
+    let chosen = chosen(&types, &args.of);
     if chosen.is_empty() {
         return Err(Failure::new(
             Exit::Failed,
@@ -48,59 +47,25 @@ pub(super) fn print(
         )
         .with_help("the view 'heap' lists the types"));
     }
-    let mut list = List { types: chosen, most: args.head, objects: Vec::new(), count: 0, bytes: 0 };
-    let walk = walk(source, dump, &mut list)?;
+    let objects = dump.heap().objects_of(chosen.keys().copied(), args.head);
+    let objects = objects.map_err(|missing| core_heap::lacks(source, &missing.to_string()))?;
+    core_heap::check(source, &objects.walk)?;
+    let is_whole = objects.walk.gaps.is_empty();
+    let list = List { types: chosen, objects };
     match format {
         Format::Table => output::print(text(dump, &list))?,
         Format::Json => output::print_json(&Report::new(dump, &list))?,
     }
-    Ok(if walk.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
-}
-
-/// Passes the objects of the heap to a visitor; a failure if the dump does not have them.
-pub(super) fn walk(
-    source: &Source,
-    dump: &Dump<'_>,
-    visitor: &mut dyn HeapVisitor,
-) -> Result<HeapWalk, Failure> {
-    let mut sum = Sum { visitor, bytes: 0 };
-    let walk =
-        dump.heap().walk(&mut sum).map_err(|missing| core_heap::lacks(source, &missing.to_string()))?;
-    core_heap::check(source, sum.bytes, &walk)?;
-    Ok(walk)
-}
-
-struct Sum<'v> {
-    visitor: &'v mut dyn HeapVisitor,
-    bytes: u64,
-}
-
-impl HeapVisitor for Sum<'_> {
-    fn object(&mut self, object: &HeapObject) {
-        self.bytes = self.bytes.saturating_add(object.size);
-        self.visitor.object(object);
-    }
-}
-
-/// The types of all objects.
-#[derive(Default)]
-struct Types {
-    amounts: HashMap<TypeHandle, u64>,
-}
-
-impl HeapVisitor for Types {
-    fn object(&mut self, object: &HeapObject) {
-        *self.amounts.entry(object.type_handle).or_default() += 1;
-    }
+    Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
 }
 
 /// The types that the user means, with their names.
-fn chosen(dump: &Dump<'_>, types: &HashMap<TypeHandle, u64>, text: &str) -> HashMap<TypeHandle, String> {
-    let all: Vec<(TypeHandle, String, String)> = types
-        .keys()
+fn chosen(types: &[TypeStatistics], text: &str) -> HashMap<TypeHandle, String> {
+    let all: Vec<(TypeHandle, String, &str)> = types
+        .iter()
         .filter_map(|of| {
-            let name = dump.types().name(*of)?;
-            Some((*of, type_text(Some(&name), of.get()), name.to_string()))
+            let name = of.name.as_deref()?;
+            Some((of.type_handle, type_text(Some(name), 0), name))
         })
         .collect();
     let with = |is_meant: &dyn Fn(&str) -> bool| -> HashMap<TypeHandle, String> {
@@ -115,25 +80,10 @@ fn chosen(dump: &Dump<'_>, types: &HashMap<TypeHandle, u64>, text: &str) -> Hash
     with(&|name| pattern.matches(name))
 }
 
-/// The first objects of the chosen types, and the sums of all.
+/// The objects of the chosen types.
 struct List {
     types: HashMap<TypeHandle, String>,
-    most: usize,
-    objects: Vec<HeapObject>,
-    count: u64,
-    bytes: u64,
-}
-
-impl HeapVisitor for List {
-    fn object(&mut self, object: &HeapObject) {
-        if self.types.contains_key(&object.type_handle) {
-            self.count = self.count.saturating_add(1);
-            self.bytes = self.bytes.saturating_add(object.size);
-            if self.objects.len() < self.most {
-                self.objects.push(*object);
-            }
-        }
-    }
+    objects: ObjectSelection,
 }
 
 impl List {
@@ -144,9 +94,13 @@ impl List {
 
 fn text(dump: &Dump<'_>, list: &List) -> String {
     use Align::{Left, Right};
-    let mut text = format!("{} objects, {}\n\n", units::count(list.count), units::bytes(list.bytes));
+    let mut text = format!(
+        "{} objects, {}\n\n",
+        units::count(list.objects.amount.objects),
+        units::bytes(list.objects.amount.bytes)
+    );
     let mut columns = Columns::new([("ADDRESS", Left), ("BYTES", Right), ("TYPE", Left), ("CONTENT", Left)]);
-    for object in &list.objects {
+    for object in &list.objects.objects {
         columns.row([
             format!("{:#x}", object.address),
             units::bytes(object.size),
@@ -155,7 +109,7 @@ fn text(dump: &Dump<'_>, list: &List) -> String {
         ]);
     }
     text.push_str(&columns.fitted(&["BYTES"]));
-    let left = list.count.saturating_sub(list.objects.len() as u64);
+    let left = list.objects.amount.objects.saturating_sub(list.objects.objects.len() as u64);
     if left > 0 {
         let _ = writeln!(text, "({} more)", units::count(left));
     }
@@ -211,6 +165,7 @@ impl Report {
                 text: is_text.then(|| dump.heap().string(object, PREVIEW).unwrap_or_default()),
             }
         };
-        Self { objects: list.count, bytes: list.bytes, rows: list.objects.iter().map(row).collect() }
+        let ObjectSelection { objects, amount, .. } = &list.objects;
+        Self { objects: amount.objects, bytes: amount.bytes, rows: objects.iter().map(row).collect() }
     }
 }

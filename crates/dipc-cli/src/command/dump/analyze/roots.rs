@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{Dump, Handle, HeapObject, HeapVisitor, StaticField, Thread, TypeHandle};
+use clr_dump::{Dump, Handle, StaticField, Thread, TypeHandle};
 use nettrace_export::Pattern;
 use serde::Serialize;
 
-use super::objects;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_heap;
@@ -38,16 +37,6 @@ pub(super) struct HandlesArgs {
     head: Option<usize>,
 }
 
-/// The types of all objects: instances of generic types have static fields of their own.
-#[derive(Default)]
-struct Types(BTreeSet<TypeHandle>);
-
-impl HeapVisitor for Types {
-    fn object(&mut self, object: &HeapObject) {
-        self.0.insert(object.type_handle);
-    }
-}
-
 pub(super) fn print_statics(
     source: &Source,
     dump: &Dump<'_>,
@@ -61,8 +50,9 @@ pub(super) fn print_statics(
         )
         .with_help("dump analyze handles has the arrays that keep their objects"));
     }
-    let mut types = Types::default();
-    let walk = objects::walk(source, dump, &mut types)?;
+    let heap = core_heap::statistics(source, dump)?;
+    // Instances of generic types have static fields of their own.
+    let types: BTreeSet<TypeHandle> = heap.types.iter().map(|of| of.type_handle).collect();
     let threads = dump.threads().list().unwrap_or_default();
     let name = |thread: &Thread| Some((thread.os_id, dump.threads().name(thread).ok()??));
     let thread_names: BTreeMap<u64, String> = threads.iter().filter_map(name).collect();
@@ -72,10 +62,10 @@ pub(super) fn print_statics(
         pattern.as_ref().is_none_or(|pattern| pattern.matches(&name))
     };
     let is_unread = |of: &&TypeHandle| dump.statics().has_unread(**of) && is_meant(of);
-    let unread_types = types.0.iter().filter(is_unread).count();
+    let unread_types = types.iter().filter(is_unread).count();
     let mut fields: Vec<(String, StaticField)> = dump
         .statics()
-        .fields(types.0, &threads)
+        .fields(types, &threads)
         .into_iter()
         .map(|field| {
             (type_text(dump.types().name(field.type_handle).as_deref(), field.type_handle.get()), field)
@@ -113,7 +103,7 @@ pub(super) fn print_statics(
             output::print_json(&Statics { fields: fields.len(), unread_types, rows })?;
         }
     }
-    Ok(if walk.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
+    Ok(if heap.walk.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
 }
 
 fn statics_text(

@@ -1,0 +1,61 @@
+//! Test that `dipc-cli` reads no dump: it opens memory, and words what the views of `clr-dump` return. The code
+//! that reads memory is in `clr-dump`, where others can use and test it.
+
+use std::collections::BTreeMap;
+
+use crate::task::module_circles::{Module, tokens, visit, without_tests};
+use crate::task::workspace;
+
+/// The names of `clr-dump` that are for reading memory by address, object by object or frame by frame.
+const NAMES: [&str; 9] = [
+    "CodeMap",
+    "HeapVisitor",
+    "Memory",
+    "MemoryResult",
+    "Missing",
+    "NativeImages",
+    "TouchedMemory",
+    "WithCopy",
+    "unwind",
+];
+
+/// The files that may use them, and the reason.
+const PERMITTED: [(&str, &str); 1] =
+    [("record/kernel_samples/linux/managed_code.rs", "unwinds samples of a running process, not a dump")];
+
+/// Returns the names of `clr-dump` for reading memory that a source file uses outside tests.
+fn names(source: &str) -> Vec<String> {
+    let module = Module::read(&without_tests(&tokens(source)));
+    let globs = module.globs.iter().filter(|path| path.first().is_some_and(|first| first == "clr_dump"));
+    let paths = module.imports.values().chain(&module.paths).filter_map(|path| match &path[..] {
+        [first, name, ..] if first == "clr_dump" && NAMES.contains(&&**name) => Some(name.clone()),
+        _ => None,
+    });
+    let mut names: Vec<_> = paths.chain(globs.map(|_| "*".to_owned())).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[test]
+fn the_program_reads_no_dump() {
+    let mut files = BTreeMap::new();
+    visit(&workspace::root().join("crates/dipc-cli/src"), "", &mut files);
+    files.retain(|file, _| PERMITTED.iter().all(|(permitted, _)| file != permitted));
+    let found: Vec<_> = files
+        .iter()
+        .map(|(file, source)| (file, names(source)))
+        .filter(|(_, names)| !names.is_empty())
+        .collect();
+    assert!(found.is_empty(), "{found:?}: move what reads memory to clr-dump");
+}
+
+#[test]
+fn uses_and_paths_of_names_for_reading_memory_are_found() {
+    let source = "use clr_dump::{Dump, HeapVisitor as Visitor, Memory}; fn f() { clr_dump::unwind(); }
+        // clr_dump::CodeMap
+        #[cfg(test)] mod tests { use clr_dump::WithCopy; }";
+    assert_eq!(names(source), ["HeapVisitor", "Memory", "unwind"]);
+    assert_eq!(names("use clr_dump::*;"), ["*"]);
+    assert!(names("use clr_dump::{Dump, HeapObject}; use crate::Memory;").is_empty());
+}
