@@ -10,7 +10,7 @@
 //! - `names`: names for recordings that end without a rundown.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file next to the
 //!   recording. `kernel_samples`: the kernel's samples, merged into the recording.
-//! - `process_core`: core dumps of processes, read from outside.
+//! - `process_core`: the destination of core dumps of processes.
 //! - `flight`: `segment` (recordings in memory or in files), `ring`, `names_store` and `method_lists` (what
 //!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
 //!   (facts next to it), `rotation` (one file after another).
