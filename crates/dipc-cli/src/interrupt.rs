@@ -181,7 +181,18 @@ impl Interrupts {
 
     /// Runs a computation with a useless partial result: the next request ends the program at once.
     pub(crate) fn while_computing<T>(&self, compute: impl FnOnce() -> T) -> T {
-        self.with(|state| state.last_request = LAST_REQUEST.min(state.requests.count + 1));
+        self.ending_at(1, compute)
+    }
+
+    /// Runs the last computation of a round: the next request ends the rounds after it, the second one the program at
+    /// once.
+    pub(crate) fn while_finishing<T>(&self, compute: impl FnOnce() -> T) -> T {
+        self.ending_at(2, compute)
+    }
+
+    /// Runs a computation during which the program ends at once at the `n`th further request.
+    fn ending_at<T>(&self, n: usize, compute: impl FnOnce() -> T) -> T {
+        self.with(|state| state.last_request = LAST_REQUEST.min(state.requests.count + n));
         let computed = compute();
         self.with(|state| state.last_request = LAST_REQUEST);
         computed

@@ -390,7 +390,7 @@ impl Drop for Session {
             && self.stopper.has_ended()
         {
             // The session is gone when this arrives.
-            let _ = exchange.receive_message(deadline);
+            let _ = exchange.poll_message(deadline);
         }
     }
 }

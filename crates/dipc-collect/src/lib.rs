@@ -11,6 +11,8 @@
 //! - `core`: core dumps of processes that run on (Linux on x86-64 and aarch64).
 //! - [`kernel_samples`]: samples by the Linux kernel, with native frames.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
+//! - [`RingRecorder`]: the last part of a stream. [`RecordStream`]: its records while they arrive.
+//! - [`silence`]: events that another session's end has stopped, requested again.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`staged`]: files that get their names when they are complete.
 //! - [`Retention`]: limits on the files that are kept. [`RetryWait`]: waits between attempts.
@@ -51,9 +53,12 @@ pub mod live;
 pub mod live_stream;
 mod module_types;
 mod observer;
+mod record_stream;
 mod retention;
 mod retry_wait;
+mod ring;
 pub mod session;
+pub mod silence;
 pub mod stacks;
 pub mod staged;
 mod stop;
@@ -63,8 +68,10 @@ pub mod thread_times;
 pub use dump_watch::CREATEDUMP_LIMIT;
 pub use module_types::ModuleTypes;
 pub use observer::{Note, Observer};
+pub use record_stream::RecordStream;
 pub use retention::{Kept, KeptFiles, Retention};
 pub use retry_wait::RetryWait;
+pub use ring::RingRecorder;
 pub use stop::StopSignal;
 
 #[cfg(doctest)]

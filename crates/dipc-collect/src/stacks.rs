@@ -4,7 +4,7 @@ mod code_stacks;
 mod thread_stacks;
 
 use std::convert::Infallible;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dipc_client::{Keywords, Level, LiveReader, ProviderConfig, SAMPLE_PROFILER, SessionConfig, Target};
 use nettrace::{Event, TraceInfo};
@@ -24,9 +24,10 @@ pub use thread_stacks::{
 const BEFORE_FIRST: Duration = Duration::from_millis(10);
 /// The time between two rounds of the sampler, with a margin.
 const ROUND: Duration = Duration::from_micros(1_200);
-/// Maximum number of sessions, each ten times as long as the previous, to obtain samples: a starved process
-/// yields few.
-const MAX_SESSIONS: u32 = 3;
+/// The ratio of the durations of two sessions in sequence.
+const GROWTH: u32 = 10;
+/// The default of the maximum time of all sessions until the first sample: a starved process yields few.
+const MAX_WAIT: Duration = Duration::from_secs(10);
 /// Maximum time that an event waits for older events. Samples are in time order, and other events are rare.
 const MAX_DELAY: Duration = Duration::from_millis(100);
 /// The number of unreliable first samples of a thread. The first sample has the state in which the runtime
@@ -49,18 +50,26 @@ pub fn sampler() -> ProviderConfig {
 pub struct StacksRequest {
     samples: u64,
     providers: Vec<ProviderConfig>,
+    max_wait: Duration,
 }
 
 impl StacksRequest {
     /// Creates a request for this number of samples of each thread, about one for each millisecond.
     pub const fn new(samples: u64) -> Self {
-        Self { samples, providers: Vec::new() }
+        Self { samples, providers: Vec::new(), max_wait: MAX_WAIT }
     }
 
     /// Adds providers to the session.
     #[must_use]
     pub fn with_providers(mut self, providers: impl IntoIterator<Item = ProviderConfig>) -> Self {
         self.providers.extend(providers);
+        self
+    }
+
+    /// Sets the time after which a process without a sample is given up, 10 s by default.
+    #[must_use]
+    pub const fn with_max_wait(mut self, max_wait: Duration) -> Self {
+        self.max_wait = max_wait;
         self
     }
 
@@ -72,6 +81,21 @@ impl StacksRequest {
     fn duration(&self) -> Duration {
         let rounds = u32::try_from(self.samples.saturating_add(UNRELIABLE)).unwrap_or(u32::MAX);
         BEFORE_FIRST.saturating_add(ROUND.saturating_mul(rounds))
+    }
+
+    /// The durations of the sessions, each ten times as long as the previous. The last has the rest of the
+    /// maximum wait.
+    fn durations(&self) -> impl Iterator<Item = Duration> + use<> {
+        let first = self.duration();
+        let mut rest = self.max_wait.saturating_sub(first);
+        let longer = std::iter::successors(first.checked_mul(GROWTH), |last| last.checked_mul(GROWTH));
+        let others = longer.map_while(move |next| {
+            // No short session follows the longest.
+            let duration = if rest.saturating_sub(next) < next { rest } else { next };
+            rest = rest.saturating_sub(duration);
+            (!duration.is_zero()).then_some(duration)
+        });
+        std::iter::once(first).chain(others)
     }
 }
 
@@ -104,8 +128,9 @@ pub struct CollectedStacks<S> {
 
 /// Samples the threads of a process for a few milliseconds. Blocks.
 ///
-/// A session without samples is followed by one ten times as long, and that by another: a starved process yields
-/// few. `new_reader` creates the reader of each session, before it begins. The duration of `limits` is not used.
+/// A session without samples is followed by one ten times as long, up to the request's
+/// [maximum](StacksRequest::with_max_wait): a starved process yields few. `new_reader` creates the reader of each
+/// session, before it begins. The duration of `limits` is not used.
 ///
 /// # Errors
 /// If a session cannot be started.
@@ -117,23 +142,50 @@ pub fn collect<R: StackReader>(
     mut new_reader: impl FnMut() -> R,
 ) -> Result<CollectedStacks<R::Stacks>, StartError> {
     let stop = limits.stop_signal();
-    let (config, mut duration, mut sessions) = (request.session_config(), request.duration(), 0);
+    let (config, mut durations) = (request.session_config(), request.durations().peekable());
     loop {
         let mut stacks = new_reader();
         let session = session::start(target, &config, || stop.is_stopped(), observer)?;
         stacks.begin();
+        let mut first_sample = None;
         let add = |reader: &mut LiveReader| {
-            reader.for_each(|event| stacks.add(event));
-            Ok::<_, Infallible>(false)
+            reader.for_each(|event| {
+                if event.provider() == SAMPLE_PROFILER && !event.stack().is_empty() {
+                    first_sample.get_or_insert_with(Instant::now);
+                }
+                stacks.add(event);
+            });
+            // Those of the other threads follow soon: a long session need not last.
+            let enough = request.duration().saturating_mul(GROWTH);
+            Ok::<_, Infallible>(first_sample.is_some_and(|first| first.elapsed() >= enough))
         };
-        let limits = limits.clone().with_duration(Some(duration));
+        let limits = limits.clone().with_duration(durations.next());
         let Ok((reader, end)) =
             live_stream::read(session, LiveReader::new(MAX_DELAY), &limits, observer, add);
         let stacks = stacks.finish(reader.info());
-        sessions += 1;
-        if stacks.is_some() || sessions == MAX_SESSIONS || !end.is_whole() || stop.is_stopped() {
+        if stacks.is_some() || durations.peek().is_none() || !end.is_whole() || stop.is_stopped() {
             return Ok(CollectedStacks { stacks, reader, end });
         }
-        duration = duration.saturating_mul(10);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_starved_process_has_ten_seconds() {
+        let durations = |request: StacksRequest| request.durations().collect::<Vec<_>>();
+        for samples in [1, 50, 1_000] {
+            let all = durations(StacksRequest::new(samples));
+            assert_eq!(all.iter().sum::<Duration>(), Duration::from_secs(10), "{all:?}");
+            assert!(all.is_sorted() && (2..=4).contains(&all.len()), "{all:?}");
+            assert_eq!(all.first(), Some(&StacksRequest::new(samples).duration()));
+        }
+        // The samples take longer.
+        let many = StacksRequest::new(100_000);
+        assert_eq!(durations(many.clone()), [many.duration()]);
+        let short = durations(StacksRequest::new(1).with_max_wait(Duration::from_millis(200)));
+        assert_eq!((short.len(), short.iter().sum()), (2, Duration::from_millis(200)));
     }
 }

@@ -243,9 +243,9 @@ fn samples_of_threads_have_states() {
 }
 
 #[test]
-fn a_process_without_samples_has_three_sessions() {
+fn a_process_without_samples_has_longer_and_longer_sessions() {
     let simulation = Simulation::start(runtime());
-    let (mut sessions, request) = (0, StacksRequest::new(1));
+    let (mut sessions, request) = (0, StacksRequest::new(1).with_max_wait(Duration::from_millis(500)));
     let collected = stacks::collect(&simulation.target(), &request, &unlimited(), &mut (), || {
         sessions += 1;
         CodeStacks::default()

@@ -17,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dipc_collect::Retention;
+use dipc_collect::{Retention, RingRecorder};
 use nettrace_edit::Snapshot;
 
 use crate::counters::{CounterRequest, CounterSubscription};
@@ -26,7 +26,6 @@ use crate::process::{SnapshotSource, Watched};
 use crate::stop::await_end;
 
 use last_counters::LastCounters;
-use recorder::Held;
 
 /// The stack of a recorder's thread.
 const STACK: usize = 512 << 10;
@@ -158,7 +157,7 @@ pub(crate) struct BlackBox {
 
 #[derive(Default)]
 struct State {
-    held: Option<Held>,
+    ring: Option<RingRecorder>,
     /// True if the first session was neither started nor refused.
     awaits_session: bool,
     /// True if the thread runs.
@@ -215,7 +214,7 @@ impl BlackBoxes {
         let mut totals = BlackBoxTotals { lost, ..BlackBoxTotals::default() };
         for black_box in boxes {
             let state = black_box.state();
-            totals.sessions += usize::from(state.held.is_some());
+            totals.sessions += usize::from(state.ring.is_some());
             totals.bytes = totals.bytes.saturating_add(state.bytes);
         }
         totals
@@ -308,7 +307,7 @@ impl Context {
 
 impl SnapshotSource for BlackBox {
     fn snapshot(&self) -> Option<Result<Snapshot, nettrace_edit::Error>> {
-        self.state().held.as_mut()?.snapshot()
+        self.state().ring.as_mut()?.snapshot()
     }
 }
 
@@ -349,7 +348,7 @@ impl BlackBox {
         let mut state = self.state();
         state.is_running = false;
         state.awaits_session = false;
-        state.held = None;
+        state.ring = None;
         state.bytes = 0;
         drop(state);
         self.changed.notify_all();

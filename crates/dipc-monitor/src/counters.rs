@@ -11,13 +11,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clr_counters::{
-    Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, SilenceWatch, Thinning,
-};
-use dipc_client::dipc_transport::process_state;
+use clr_counters::{Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, Thinning};
 use dipc_client::nettrace::TraceInfo;
-use dipc_client::{Error, LiveReader, Renewal, Rundown, SessionConfig, Target};
+use dipc_client::{Error, LiveReader, Rundown, SessionConfig, Target};
 use dipc_collect::RetryWait;
+use dipc_collect::silence::{Silence, SilenceGuard};
 
 use crate::live_session::{Arrived, BUFFER_MB, LiveSession, LostEvents};
 use crate::process_log::{ProcessEvent, ProcessLog};
@@ -316,7 +314,7 @@ impl Plan {
         self.covers(other) && other.interval < self.interval * 2
     }
 
-    fn config(&self, adopted: Option<&SharedSettings>) -> Option<(SessionConfig, String)> {
+    fn config(&self, adopted: Option<&SharedSettings>) -> (SessionConfig, String) {
         let mut settings = SessionSettings::default()
             .with_interval(self.interval)
             .with_max_histograms(self.max_histograms)
@@ -325,9 +323,9 @@ impl Plan {
         if let Some(adopted) = adopted {
             settings = settings.adopt(adopted);
         }
-        let selection = self.selections.iter().cloned().reduce(Selection::and)?;
+        let selection = self.selections.iter().cloned().reduce(Selection::and).unwrap_or_default();
         let config = SessionConfig::new(selection.requests(&settings));
-        Some((config.with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off), settings.client))
+        (config.with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off), settings.client)
     }
 }
 
@@ -413,7 +411,7 @@ impl Shared {
     }
 
     fn run_session(&self, plan: &Plan, adopted: Option<&SharedSettings>) -> Result<SessionEnd, Error> {
-        let Some((config, client)) = plan.config(adopted) else { return Ok(SessionEnd::Changed) };
+        let (config, client) = plan.config(adopted);
         let mut live = LiveSession::start(&self.target, &config, CHUNK, &self.lost.counters)?;
         self.sessions.fetch_add(1, Ordering::Relaxed);
         self.state().end_readings();
@@ -432,8 +430,8 @@ impl Shared {
         client: &str,
     ) -> Result<SessionEnd, Error> {
         let mut known = Vec::new();
-        let mut silence = SilenceWatch::new(plan.interval);
-        let mut renewal = Renewal::new(self.target.clone());
+        let mut silence = SilenceGuard::new(plan.interval);
+        silence.renew_from(&self.target);
         loop {
             if live.read()? == Arrived::End {
                 return Ok(SessionEnd::Stream);
@@ -447,35 +445,23 @@ impl Shared {
             if self.is_outdated(plan, &mut known) {
                 return Ok(SessionEnd::Changed);
             }
-            self.check_silence(&mut silence, &mut renewal, plan, adopted);
+            self.check_silence(&mut silence, plan, adopted);
         }
     }
 
-    /// Requests counters again that have fallen silent, unless the process is stopped.
-    fn check_silence(
-        &self,
-        silence: &mut SilenceWatch,
-        renewal: &mut Renewal,
-        plan: &Plan,
-        adopted: Option<&SharedSettings>,
-    ) {
-        let silent = silence.check(Instant::now());
-        let state = || process_state(self.target.pid()?).ok();
-        if silent.is_empty() || state().is_some_and(|state| state.is_unresponsive()) {
-            return;
-        }
-        for (source, time) in silent {
-            self.log.report(ProcessEvent::CountersSilent { source, time });
-        }
-        // The renewal's settings have a client name of their own.
-        if let Some((config, _)) = plan.config(adopted) {
-            renewal.renew(config);
+    /// Requests counters again that have fallen silent.
+    fn check_silence(&self, silence: &mut SilenceGuard, plan: &Plan, adopted: Option<&SharedSettings>) {
+        // Each configuration has a client name of its own.
+        for silence in silence.check(false, || plan.config(adopted).0) {
+            if let Silence::Counters { source, time } = silence {
+                self.log.report(ProcessEvent::CountersSilent { source, time });
+            }
         }
     }
 
     /// Stops the session and delivers the rest of its values.
     fn drain(&self, live: &mut LiveSession) {
-        let mut silence = SilenceWatch::new(Duration::MAX);
+        let mut silence = SilenceGuard::new(Duration::MAX);
         let is_stopped = live.stop(|reader| {
             self.deliver(reader, "", &mut silence, false);
         });
@@ -491,7 +477,7 @@ impl Shared {
         &self,
         reader: &mut LiveReader,
         client: &str,
-        silence: &mut SilenceWatch,
+        silence: &mut SilenceGuard,
         is_end: bool,
     ) -> Option<SharedSettings> {
         let info = reader.info().cloned()?;

@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 
 use dipc_client::Uuid;
 use dipc_client::dipc_transport::FolderBelow;
-use dipc_collect::staged::{create_private, move_new, numbered, publish_first};
+use dipc_collect::staged::{move_new, numbered, publish_first};
 
 use crate::configuration::{DirectoryEgress, EgressProvider};
 
 use catalog::path_of;
-use part::{CompletePart, PartWriter};
+use part::{CompletePart, OpenPart, PartWriter};
 
 pub(crate) use catalog::{Catalog, ListedFile, RecordingNote};
 pub(crate) use queue::CompleteArtifact;
@@ -67,7 +67,7 @@ impl PartFile {
         let open = || {
             let folder = open_parent(&egress.directory, &target)?;
             fs::create_dir_all(parts).map_err(|error| at(parts, &error))?;
-            create_private(&held(&folder, parent, &path)).map_err(|error| at(&path, &error))
+            OpenPart::create(folder, parent, &path)
         };
         let writer = PartWriter::begin(&path, open, spare.map(|directory| hidden(directory, &target)))?;
         Ok(Self { writer: Some(writer), target, directory: egress.directory.clone() })
@@ -84,14 +84,14 @@ impl PartFile {
     /// one gets a number, as `name-2.nettrace`.
     pub(crate) fn publish(mut self) -> Result<PathBuf, Unpublished> {
         let Some(writer) = self.writer.take() else { return Ok(self.target.clone()) };
-        let CompletePart { path, failure } =
+        let CompletePart { path, folder, failure } =
             writer.finish().map_err(|error| Unpublished { error, file: None })?;
         if let Some(error) = failure {
             return Err(Unpublished { error, file: Some(path) });
         }
         let failed = |error| Unpublished { error, file: Some(path.clone()) };
         let parent = self.target.parent().unwrap_or(&self.directory);
-        let folder = open_parent(&self.directory, &self.target).map_err(failed)?;
+        let folder = folder.map_or_else(|| open_parent(&self.directory, &self.target), Ok).map_err(failed)?;
         let names = (1..=MAX_PER_NAME).map(|number| numbered(&self.target, "-", number));
         let published = publish_first(names, |target| {
             move_new(&held(&folder, parent, &path), &held(&folder, parent, target))
@@ -213,6 +213,30 @@ mod tests {
         assert!(names(&other).is_empty());
         let path = PartFile::create(&egress, "own/new/x", None).unwrap().publish().unwrap();
         assert_eq!(path, directory.join("own/new/x"));
+    }
+
+    /// Others may write to the directories of artifacts.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_part_is_removed_and_published_in_the_directory_that_it_was_created_in() {
+        for publishes in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let at = |name: &str| folder.path().join(name);
+            fs::create_dir(at("other")).unwrap();
+            let egress = DirectoryEgress { directory: at("egress"), ..DirectoryEgress::default() };
+            let part = PartFile::create(&egress, "sub/a", None).unwrap();
+            fs::rename(at("egress/sub"), at("moved")).unwrap();
+            std::os::unix::fs::symlink(at("other"), at("egress/sub")).unwrap();
+            let [name] = &names(&at("moved"))[..] else { panic!("{:?}", names(&at("moved"))) };
+            fs::write(at("other").join(name), "theirs").unwrap();
+            if publishes {
+                part.publish().unwrap();
+            } else {
+                drop(part);
+            }
+            assert_eq!(names(&at("moved")), if publishes { &["a"][..] } else { &[] });
+            assert_eq!(names(&at("other")), [name.as_str()]);
+        }
     }
 
     #[test]

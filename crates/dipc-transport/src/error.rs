@@ -116,7 +116,7 @@ pub enum Error {
         address: Address,
     },
     /// The deadline passed first.
-    #[error("{operation}: {address}: no answer after {:.1} s{}", .after.as_secs_f64(), PeerState::new(*.peer, .peer_state.as_ref()))]
+    #[error("{operation}: {address}: no answer after {}{}", Waited(*.after), PeerState::new(*.peer, .peer_state.as_ref()))]
     TimedOut {
         /// The step that timed out.
         operation: Operation,
@@ -161,6 +161,18 @@ pub enum Error {
 /// Minimum wait after which the state of the peer is read: callers poll with shorter waits, many times a
 /// second.
 const MIN_PROBED_WAIT: Duration = Duration::from_millis(250);
+
+/// A time in seconds, or in milliseconds if less than a tenth of a second would be zero.
+struct Waited(Duration);
+
+impl fmt::Display for Waited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_millis() {
+            milliseconds @ 0..50 => write!(f, "{milliseconds} ms"),
+            _ => write!(f, "{:.1} s", self.0.as_secs_f64()),
+        }
+    }
+}
 
 struct OfUser(Option<u32>);
 
@@ -370,6 +382,18 @@ impl Interruption {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_out_has_the_time_that_was_waited() {
+        let waited = |milliseconds| {
+            let after = Duration::from_millis(milliseconds);
+            let address = Address::Unix("/tmp/s".into());
+            Error::timed_out(Operation::Read, address, after, None).to_string()
+        };
+        assert_eq!(waited(1_004), "read: /tmp/s: no answer after 1.0 s");
+        assert_eq!(waited(50), "read: /tmp/s: no answer after 0.1 s");
+        assert_eq!(waited(49), "read: /tmp/s: no answer after 49 ms");
+    }
 
     #[test]
     fn root_gets_no_advice_to_become_root() {

@@ -99,6 +99,20 @@ impl<'t> Status<'t> {
         u64::from_str_radix(self.field(name)?, 16).ok()
     }
 
+    /// Returns how often it has left a processor, to wait or because another was to run. While it waits, the
+    /// number stays the same. The status of a process counts its first thread.
+    ///
+    /// ```
+    /// use linux_proc_stat::Status;
+    ///
+    /// let status = Status::new(b"voluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t7\n");
+    /// assert_eq!(status.context_switches(), Some(157));
+    /// ```
+    pub fn context_switches(&self) -> Option<u64> {
+        let voluntary: u64 = self.field("voluntary_ctxt_switches")?.parse().ok()?;
+        voluntary.checked_add(self.field("nonvoluntary_ctxt_switches")?.parse().ok()?)
+    }
+
     fn bytes_of(&self, name: &str) -> Option<&'t [u8]> {
         let mut lines = self.bytes.split(|&byte| byte == b'\n');
         lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b":\t"))
@@ -130,6 +144,16 @@ mod tests {
         assert_eq!(resident(b"VmSize:\t  20 kB\nVmRSS:\t  11792 kB\n"), Some(11792 * 1024));
         assert_eq!((resident(b"Name:\tkthreadd\n"), resident(b"VmRSS:\t12 pages\n")), (None, None));
         assert_eq!(resident(b"VmRSS:\t18446744073709551615 kB\n"), None);
+    }
+
+    #[test]
+    fn context_switches_need_both_counts() {
+        let switches = |text: &[u8]| Status::new(text).context_switches();
+        assert_eq!(switches(b"voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t3\n"), Some(3));
+        assert_eq!(switches(b"voluntary_ctxt_switches:\t2\n"), None);
+        let most = u64::MAX;
+        let text = format!("voluntary_ctxt_switches:\t{most}\nnonvoluntary_ctxt_switches:\t1\n");
+        assert_eq!(switches(text.as_bytes()), None);
     }
 
     #[test]
@@ -175,6 +199,7 @@ mod tests {
         assert_eq!((status.process(), status.state()), (Some(std::process::id()), Some('R')));
         assert_eq!(status.namespace_ids().next(), Some(tid));
         assert!(stat.start_ticks() > Some(0) && stat.caught_signals().is_some());
+        assert!(status.context_switches().is_some());
         assert!(SchedStat::parse(&schedstat).is_some() || schedstat == b"0 0 0\n");
         assert!(process_ids().unwrap().contains(&std::process::id()));
     }

@@ -63,6 +63,8 @@ struct FromStart {
     /// The time at which it was looked at.
     seen_ns: u64,
     was_waiting: bool,
+    /// True if records were lost since: it may have returned unseen.
+    is_doubtful: bool,
 }
 
 impl<T> Default for OffCpuTracker<T> {
@@ -81,14 +83,15 @@ impl<T> OffCpuTracker<T> {
     /// waited, perhaps with a known stack, or it ran or waited for a processor.
     ///
     /// If its first record is a return to a processor, it was away from the beginning. If it was waiting and
-    /// no record follows, it is away until the end.
+    /// no record follows, it is away until the end. If other records are lost, the wait is doubtful: it ends
+    /// in no interval unless it is [confirmed](Self::confirm).
     pub fn existing(&mut self, thread: ThreadKey, from_ns: u64, seen_ns: u64, wait: Option<Option<T>>) {
         if self.threads.len() >= MAX_THREADS {
             return;
         }
         let was_waiting = wait.is_some();
         let away = Away::new(thread, Some((from_ns, !was_waiting)), wait.flatten());
-        let from_start = Some(FromStart { seen_ns, was_waiting });
+        let from_start = Some(FromStart { seen_ns, was_waiting, is_doubtful: false });
         self.threads.insert(thread.tid, Away { from_start, ..away });
     }
 
@@ -120,7 +123,7 @@ impl<T> OffCpuTracker<T> {
                 None
             }
             RecordKind::SwitchIn => {
-                let away = self.threads.remove(&thread.tid);
+                let away = self.threads.remove(&thread.tid).filter(|away| !away.is_doubtful());
                 let interval = away.and_then(|away| away.until(record.time_ns));
                 if interval.is_none() {
                     self.unmatched = self.unmatched.saturating_add(1);
@@ -131,12 +134,52 @@ impl<T> OffCpuTracker<T> {
                 self.threads.remove(&thread.tid);
                 None
             }
-            // Intervals with a lost end are unknown.
             RecordKind::Lost { .. } => {
-                self.threads.clear();
+                self.lost();
                 None
             }
             _ => None,
+        }
+    }
+
+    /// Drops the intervals with perhaps a lost end. Waits from the beginning remain, as doubtful.
+    fn lost(&mut self) {
+        self.threads.retain(|_, away| {
+            let Some(start) = away.from_start.as_mut().filter(|start| start.was_waiting) else {
+                return false;
+            };
+            start.is_doubtful = true;
+            true
+        });
+    }
+
+    /// Asks about each thread that waited when sampling began, if records were lost since then: `since` returns
+    /// the time from which the thread has certainly waited without a break, in nanoseconds, or `None`. Those
+    /// waits [end](Self::finish) like others, from then on; the rest end in no interval.
+    ///
+    /// `/proc` knows: the context switches in a waiting thread's status stay the same while it waits.
+    ///
+    /// ```
+    /// use linux_sampler::{OffCpuTracker, Record, RecordKind, ThreadKey};
+    ///
+    /// let (parked, other) = (ThreadKey { pid: 1, tid: 2 }, ThreadKey { pid: 1, tid: 3 });
+    /// let mut tracker = OffCpuTracker::<()>::new();
+    /// tracker.existing(parked, 100, 110, Some(None));
+    /// tracker.existing(other, 100, 110, Some(None));
+    /// tracker.handle(&Record { thread: other, time_ns: 150, cpu: 0, kind: RecordKind::Lost { count: 3 } });
+    /// tracker.confirm(|thread| (thread == parked).then_some(105));
+    /// let waits: Vec<_> = tracker.finish(200).collect();
+    /// assert_eq!((waits.len(), waits[0].thread, waits[0].from_ns), (1, parked, 105));
+    /// ```
+    pub fn confirm(&mut self, mut since: impl FnMut(ThreadKey) -> Option<u64>) {
+        for away in self.threads.values_mut().filter(|away| away.is_doubtful()) {
+            let (Some(from_ns), Some((left_ns, _)), Some(start)) =
+                (since(away.thread), &mut away.left, &mut away.from_start)
+            else {
+                continue;
+            };
+            *left_ns = from_ns.max(*left_ns);
+            start.is_doubtful = false;
         }
     }
 
@@ -144,7 +187,8 @@ impl<T> OffCpuTracker<T> {
     pub fn finish(&mut self, now_ns: u64) -> impl Iterator<Item = OffCpuInterval<T>> {
         let left = std::mem::take(&mut self.threads).into_values();
         // A thread without any record ran all the time, if it was not waiting.
-        let is_away = |away: &Away<T>| away.from_start.is_none_or(|start| start.was_waiting);
+        let is_away =
+            |away: &Away<T>| away.from_start.is_none_or(|start| start.was_waiting && !start.is_doubtful);
         left.filter(is_away).filter_map(move |away| away.until(now_ns))
     }
 
@@ -158,6 +202,10 @@ impl<T> OffCpuTracker<T> {
 impl<T> Away<T> {
     const fn new(thread: ThreadKey, left: Option<(u64, bool)>, stack: Option<T>) -> Self {
         Self { thread, left, stack, from_start: None }
+    }
+
+    fn is_doubtful(&self) -> bool {
+        self.from_start.is_some_and(|start| start.is_doubtful)
     }
 
     fn until(self, to_ns: u64) -> Option<OffCpuInterval<T>> {
@@ -219,6 +267,31 @@ mod tests {
         // The thread ran all the time, or waited for a processor first.
         assert_eq!(ends(None, &[]), []);
         assert_eq!(ends(None, &[(150, back)]), [(100, 150, true, None)]);
+    }
+
+    #[test]
+    fn a_wait_from_the_beginning_is_confirmed_after_a_loss() {
+        let (back, left) = (RecordKind::SwitchIn, RecordKind::SwitchOut { preempted: false });
+        let ends = |records: &[(u64, RecordKind<'static>)], since: Option<u64>| {
+            let mut tracker = OffCpuTracker::new();
+            tracker.existing(THREAD, 100, 110, Some(Some("lock")));
+            tracker.existing(ThreadKey { pid: 1, tid: 3 }, 100, 110, None);
+            tracker.handle(&record(120, RecordKind::Lost { count: 1 }));
+            for &(time, kind) in records {
+                assert_eq!(tracker.handle(&record(time, kind)), None, "its return may be lost");
+            }
+            tracker.confirm(|thread| since.filter(|_| thread == THREAD));
+            let all = tracker.finish(200);
+            all.map(|interval| (interval.from_ns, interval.to_ns, interval.stack)).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(&[], Some(104)), [(104, 200, Some("lock"))]);
+        assert_eq!(ends(&[], Some(90)), [(100, 200, Some("lock"))], "not before sampling began");
+        assert_eq!(ends(&[(130, RecordKind::Lost { count: 1 })], Some(104)), [(104, 200, Some("lock"))]);
+        assert_eq!(ends(&[], None), [], "it is not claimed");
+        assert_eq!(ends(&[(150, back)], Some(104)), []);
+        // The later records are whole.
+        assert_eq!(ends(&[(150, back), (160, left)], None), [(160, 200, None)]);
+        assert_eq!(ends(&[(160, left)], Some(104)), [(160, 200, None)]);
     }
 
     #[test]

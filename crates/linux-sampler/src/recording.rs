@@ -44,6 +44,7 @@ use crate::unwind::Unwinder;
 use crate::waiting::ThreadWait;
 
 use events::{Kinds, mapping_metadata, number, text};
+use existing_waits::ExistingWait;
 
 /// The addresses of the kernel, as TraceEvent expects them.
 const KERNEL_START: u64 = 0xffff_8000_0000_0000;
@@ -113,6 +114,8 @@ pub struct RecordingWriter {
     processes: Processes,
     unwinder: Unwinder,
     off_cpu: OffCpuTracker<SwitchStack>,
+    /// The threads that waited when the recording began.
+    existing_waits: HashMap<ThreadKey, ExistingWait>,
     threads: HashMap<i32, ThreadIndex>,
     known: HashMap<i32, KnownProcess>,
     next_mapping: u64,
@@ -210,6 +213,7 @@ impl RecordingWriter {
             processes: Processes::new(),
             unwinder: Unwinder::new(),
             off_cpu: OffCpuTracker::new(),
+            existing_waits: HashMap::new(),
             threads: HashMap::new(),
             known: HashMap::new(),
             next_mapping: 1,
@@ -243,8 +247,12 @@ impl RecordingWriter {
     /// As [`EventWriter::event`].
     pub fn existing_process(&mut self, pid: i32) -> Result<(), Error> {
         let time = self.start_ns;
-        self.process(pid, time, true)?;
         let threads = threads(pid).unwrap_or_default();
+        if self.off_cpu_times {
+            // First: a wait that is confirmed at the end counts from here.
+            self.note_waits(pid, &threads);
+        }
+        self.process(pid, time, true)?;
         for &tid in &threads {
             self.thread(ThreadKey { pid, tid })?;
         }
@@ -339,6 +347,8 @@ impl RecordingWriter {
     /// As [`EventWriter::event`].
     pub fn finish(&mut self, now_ns: u64) -> Result<RecordingCounts, Error> {
         self.last_ns = self.last_ns.max(now_ns);
+        let waits = std::mem::take(&mut self.existing_waits);
+        self.off_cpu.confirm(|thread| waits.get(&thread)?.since(thread));
         let mut left: Vec<_> = self.off_cpu.finish(now_ns).collect();
         left.sort_by_key(|interval| interval.thread);
         for interval in &left {

@@ -38,8 +38,8 @@ pub enum DeathCause {
     UnhandledException,
     /// The core dump does not say which thread died, and this one alone throws or handles an exception.
     OnlyException,
-    /// A call of `Environment.FailFast`. The message is the only string that the frames refer to; `None` if
-    /// there are others.
+    /// A call of `Environment.FailFast`. The message is the only string that the frames refer to, or that they
+    /// pass to native code; `None` if there are others.
     FailFast(Option<String>),
     /// A stack overflow, with the number of frames.
     StackOverflow(usize),
@@ -111,7 +111,8 @@ fn runtime_aborted(dump: &Dump<'_>, thread: &ThreadSnapshot) -> bool {
     file.is_none_or(|file| Some(file) == runtime)
 }
 
-/// The end by `Environment.FailFast`, with the message if it is the only string that the frames refer to.
+/// The end by `Environment.FailFast`, with the message if it is the only string that the frames refer to,
+/// or the only one of them that they pass to native code.
 fn fail_fast(dump: &Dump<'_>, thread: &ThreadSnapshot) -> Option<DeathCause> {
     let is_fail_fast: Vec<_> =
         thread.frames.iter().map(|frame| frame.full_name().as_deref() == Some(FAIL_FAST)).collect();
@@ -121,6 +122,10 @@ fn fail_fast(dump: &Dump<'_>, thread: &ThreadSnapshot) -> Option<DeathCause> {
     let start = frames.get(first)?.sp;
     let end = frames.get(last.checked_add(1)?).map_or(start, |frame| frame.sp);
     let mut strings = dump.heap().strings_between(start, end);
+    if strings.len() > 1 {
+        // Registers of the callers are saved there, too. .NET 9 passes the characters to its native part.
+        strings = dump.heap().native_arguments_between(start, end);
+    }
     let message = strings.pop().filter(|_| strings.is_empty());
     Some(DeathCause::FailFast(message))
 }

@@ -58,7 +58,8 @@ impl WaitedFor {
         matches!(self, Self::Mutex | Self::Semaphore)
     }
 
-    /// The kind by the innermost method of the framework; `None` for methods that wait for something else.
+    /// The kind by the innermost method of the framework; `None` for methods that wait for something else, and for
+    /// `async` ones, whose thread does not wait.
     fn of_method(name: &str) -> Option<Self> {
         const METHODS: [(&str, WaitedFor); 9] = [
             // The object can be another one, too.
@@ -72,6 +73,9 @@ impl WaitedFor {
             ("System.Threading.Tasks.Task.InternalWait", WaitedFor::Task),
             ("System.Threading.Tasks.Task.SpinThenBlockingWait", WaitedFor::Task),
         ];
+        if name.ends_with("Async") {
+            return None;
+        }
         METHODS.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, kind)| *kind)
     }
 }
@@ -209,4 +213,22 @@ pub fn held_locks(dump: &Dump<'_>, threads: &[&ThreadSnapshot]) -> Vec<HeldLock>
         Some(HeldLock { object, owners })
     };
     found.found.into_iter().filter_map(held).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WaitedFor;
+
+    #[test]
+    fn a_thread_in_an_async_method_does_not_wait() {
+        let of = |method: &str| WaitedFor::of_method(&format!("System.Threading.{method}"));
+        assert_eq!(of("SemaphoreSlim.WaitUntilCountOrTimeout"), Some(WaitedFor::Semaphore));
+        assert_eq!(of("SemaphoreSlim.Wait"), Some(WaitedFor::Semaphore));
+        assert_eq!(of("Tasks.Task.Wait"), Some(WaitedFor::Task));
+        // The method that the program calls, and the one that goes on later.
+        assert_eq!(of("SemaphoreSlim.WaitAsync"), None);
+        assert_eq!(of("SemaphoreSlim.WaitUntilCountOrTimeoutAsync"), None);
+        assert_eq!(of("SemaphoreSlim.<WaitUntilCountOrTimeoutAsync>d__31.MoveNext"), None);
+        assert_eq!(of("Tasks.Task.WaitAsync"), None);
+    }
 }

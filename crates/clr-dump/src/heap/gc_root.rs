@@ -94,6 +94,9 @@ impl Heap<'_> {
     }
 }
 
+/// The offset of a string's characters.
+const CHARACTERS: u64 = 12;
+
 impl Heap<'_> {
     /// Returns the distinct words of a part of a stack that are addresses of objects, in order. The code
     /// there need not still use the objects.
@@ -101,35 +104,41 @@ impl Heap<'_> {
         let memory = self.memory();
         let Ok(layout) = HeapLayout::read(memory, self.runtime()) else { return Vec::new() };
         let mut seen = HashSet::new();
-        let mut words = Vec::new();
-        let last = end.min(start.saturating_add(MAX_TEXT_BYTES));
-        let mut at = start & !7;
-        while at < last {
-            let Ok(word) = memory.u64(at) else { break };
-            if layout.contains(word) && seen.insert(word) && self.object_at(word).is_some() {
-                words.push(word);
-            }
-            at = at.saturating_add(8);
-        }
-        words
+        let is_object =
+            |word: &u64| layout.contains(*word) && seen.insert(*word) && self.object_at(*word).is_some();
+        self.words_between(start, end).filter(is_object).collect()
     }
 
     /// Returns the strings that words of a part of a stack refer to, each object once. The code there need
     /// not still use them.
     pub fn strings_between(self, start: u64, end: u64) -> Vec<String> {
+        self.string_objects_between(start, end).into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// Returns those of the [strings](Self::strings_between) that a native function was called with: other words
+    /// there are the addresses of their characters.
+    pub fn native_arguments_between(self, start: u64, end: u64) -> Vec<String> {
+        let words: HashSet<u64> = self.words_between(start, end).collect();
+        let mut strings = self.string_objects_between(start, end);
+        strings.retain(|(object, _)| words.contains(&object.saturating_add(CHARACTERS)));
+        strings.into_iter().map(|(_, text)| text).collect()
+    }
+
+    fn string_objects_between(self, start: u64, end: u64) -> Vec<(u64, String)> {
         let memory = self.memory();
         let mut seen = HashSet::new();
-        let mut texts = Vec::new();
+        let words = self.words_between(start, end);
+        let objects =
+            words.filter(|word| *word >= MIN_ADDRESS && word.is_multiple_of(8) && seen.insert(*word));
+        objects.filter_map(|object| Some((object, self.runtime().string(memory, object).ok()?))).collect()
+    }
+
+    /// The words of a part of a stack, up to a word that is missing.
+    fn words_between(self, start: u64, end: u64) -> impl Iterator<Item = u64> {
+        let memory = self.memory();
         let last = end.min(start.saturating_add(MAX_TEXT_BYTES));
-        let mut at = start & !7;
-        while at < last {
-            let Ok(word) = memory.u64(at) else { break };
-            if word >= MIN_ADDRESS && word.is_multiple_of(8) && seen.insert(word) {
-                texts.extend(self.runtime().string(memory, word).ok());
-            }
-            at = at.saturating_add(8);
-        }
-        texts
+        let places = (start & !7..last).step_by(8);
+        places.map_while(move |at| memory.u64(at).ok())
     }
 }
 

@@ -139,7 +139,7 @@ impl Presenter<'_> {
         let outcome = trace::record(&self.trace(output, self.args.duration), &self.interrupts, &written);
         let mut presented = Exit::Done;
         for file in written.take() {
-            let (exit, _) = self.present(&file.path);
+            let (exit, _) = self.interrupts.while_computing(|| self.present(&file.path));
             presented = presented.join(exit);
             let overview = || report::overview(&file.path, &file.absent.reports);
             presented = presented.join(or_warn(self.interrupts.while_computing(overview)));
@@ -188,7 +188,7 @@ impl Presenter<'_> {
                     messages::note(format_args!("None happened  : {absent}"));
                 }
                 has_recorded = true;
-                let (exit, result) = self.present(&file);
+                let (exit, result) = self.interrupts.while_finishing(|| self.present(&file));
                 all = all.join(exit);
                 messages::note(format_args!("Overview       : dipc report {}", shell::path(&file)));
                 let beside =
@@ -214,7 +214,7 @@ impl Presenter<'_> {
         if let (Ok(path), true) = (&named, self.args.output.is_some()) {
             export.output = Some(path);
         }
-        match self.interrupts.while_computing(|| export.write_named()) {
+        match export.write_named() {
             Ok((exit, path)) => {
                 if let Some(path) = path.as_deref().filter(|_| self.args.open) {
                     browser::open(path);

@@ -11,9 +11,9 @@
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file next to the
 //!   recording. `kernel_samples`: the kernel's samples, merged into the recording.
 //! - `process_core`: the destination of core dumps of processes.
-//! - `flight`: `segment` (recordings in memory or in files), `ring`, `names_store` and `method_lists` (what
-//!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
-//!   (facts next to it), `rotation` (one file after another).
+//! - `flight`: `session` (the ring of dipc-collect, and its snapshots), `method_lists`, `snapshot` and
+//!   `file_series` (what is written), `condition_watch`, `trigger` (when), `crash` (facts next to it), `rotation`
+//!   (one file after another).
 
 pub(crate) mod absent_events;
 pub(crate) mod flight;

@@ -94,9 +94,7 @@ pub(crate) fn record(
     let end = run(session, &mut recording, limits)?;
     let Recording { sink, stats, line } = recording;
     line.end();
-    if let Some(event) = stats.stopped_by() {
-        messages::note(format_args!("Stopping event : {event}"));
-    }
+    stats.stopping_event().report();
     sink.finish()?;
     Ok(RecordingResult { end, stats, bytes: sink.written() })
 }
@@ -123,7 +121,7 @@ impl Consumer for Recording<'_> {
     }
 
     fn is_satisfied(&self) -> bool {
-        self.stats.stopped_by().is_some()
+        self.stats.stopping_event().found().is_some()
     }
 
     fn is_whole(&self) -> bool {

@@ -2,8 +2,10 @@
 
 use clr_events::event_name;
 use clr_events::json::push_fields_member;
-use nettrace::Event;
+use nettrace::{Event, Record};
 use serde_json::Value;
+
+use crate::render::messages;
 
 /// The conditions for an event to end a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +33,6 @@ impl StoppingEvent {
             && self.matches_payload(event)
     }
 
-    /// The provider and the name of the event if it ends the recording.
-    pub(crate) fn name_if_matches(&self, event: &Event<'_>) -> Option<String> {
-        self.matches(event).then(|| format!("{}/{}", event.provider(), event_name(event)))
-    }
-
     fn matches_payload(&self, event: &Event<'_>) -> bool {
         if self.payload.is_empty() {
             return true;
@@ -46,6 +43,47 @@ impl StoppingEvent {
             Some(value) => value.to_string().eq_ignore_ascii_case(&wanted.value),
             None => false,
         })
+    }
+}
+
+/// The search of a stream for the event that ends its recording.
+#[derive(Debug, Default)]
+pub(crate) struct StoppingEventSearch {
+    wanted: Option<StoppingEvent>,
+    /// The provider and the name of the first event that matches.
+    found: Option<String>,
+}
+
+impl StoppingEventSearch {
+    /// Searches for an event, or for nothing.
+    pub(crate) const fn new(wanted: Option<StoppingEvent>) -> Self {
+        Self { wanted, found: None }
+    }
+
+    /// Takes the next event of the stream.
+    pub(crate) fn add(&mut self, event: &Event<'_>) {
+        if self.found.is_none() && self.wanted.as_ref().is_some_and(|wanted| wanted.matches(event)) {
+            self.found = Some(format!("{}/{}", event.provider(), event_name(event)));
+        }
+    }
+
+    /// Takes the next record of the stream.
+    pub(crate) fn add_record(&mut self, record: &Record<'_>) {
+        if let Record::Event(event) = record {
+            self.add(event);
+        }
+    }
+
+    /// The provider and the name of the event, once it was found.
+    pub(crate) fn found(&self) -> Option<&str> {
+        self.found.as_deref()
+    }
+
+    /// Prints a note that names the event.
+    pub(crate) fn report(&self) {
+        if let Some(event) = &self.found {
+            messages::note(format_args!("Stopping event : {event}"));
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! - `destination`, `output_file`, `output_link`: result files, which get their names when they are complete.
 //!   `background_writer`: writing on a thread of its own.
 //! - `browser`: opening pages.
-//! - `table`, `charts`, `markdown`, `screen`, `live_line`, `units`, `width`: output for people. `frame_name`,
+//! - `table`, `charts`, `markdown`, `screen`, `list_screen`, `live_line`, `units`, `width`: output for people. `frame_name`,
 //!   `command_line`, `shell`: names, command lines, and printed commands.
 
 pub(crate) mod background_writer;
@@ -16,6 +16,7 @@ pub(crate) mod command_line;
 pub(crate) mod destination;
 pub(crate) mod escape;
 pub(crate) mod frame_name;
+pub(crate) mod list_screen;
 pub(crate) mod live_line;
 pub(crate) mod markdown;
 pub(crate) mod messages;

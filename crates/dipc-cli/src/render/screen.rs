@@ -14,7 +14,6 @@ use ratatui::{DefaultTerminal, Frame};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::exit::{Exit, Failure};
-use crate::render::escape::escape_controls;
 use crate::render::messages::{self, Hold};
 use crate::render::output;
 
@@ -55,36 +54,6 @@ impl Drop for Screen {
     }
 }
 
-/// The last message held back while a screen is shown.
-#[derive(Debug, Default)]
-pub(crate) struct LastMessage {
-    /// The number of messages up to this one.
-    count: usize,
-    text: String,
-}
-
-impl LastMessage {
-    /// Stores the last of `count` messages if it is new. Returns whether it is.
-    pub(crate) fn set(&mut self, (count, message): (usize, String)) -> bool {
-        let is_new = count > self.count;
-        if is_new {
-            self.count = count;
-            self.text = escape_controls(&message).into_owned();
-        }
-        is_new
-    }
-
-    /// Returns the message, unless it was dismissed.
-    pub(crate) fn get(&self) -> Option<&str> {
-        Some(&*self.text).filter(|text| !text.is_empty())
-    }
-
-    /// Dismisses the message.
-    pub(crate) fn dismiss(&mut self) {
-        self.text.clear();
-    }
-}
-
 /// Reads keys and sizes on a thread of its own: once the terminal is gone, the read never returns, and
 /// neither does a poll for input.
 fn read_input() -> Receiver<io::Result<Event>> {
@@ -104,13 +73,6 @@ fn read_input() -> Receiver<io::Result<Event>> {
 fn cannot_draw(error: &io::Error) -> Failure {
     Failure::new(Exit::Failed, format_args!("write: the terminal: {error}"))
         .with_help("--plain prints lines instead")
-}
-
-/// Returns the index of the first row to show. `room` rows fit, the `selected` row is among them, and no line
-/// stays empty that a row could fill. `before` is the previous first row.
-pub(crate) fn first_row(before: usize, selected: usize, rows: usize, room: usize) -> usize {
-    let first = before.min(selected).min(rows.saturating_sub(room));
-    first.max((selected + 1).saturating_sub(room))
 }
 
 /// Draws a multi-line text in the middle, over the present content; what does not fit is cut.

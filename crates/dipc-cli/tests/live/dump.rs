@@ -76,7 +76,8 @@ fn a_createdump_that_does_not_end_is_named() {
     dump.assert_error_names(&[&pid, &format!("its createdump, process {createdump}, did not end within 2")]);
     assert!(dump.stderr.contains(&format!("dipc dump --stream -p {pid}")), "{}", dump.stderr);
     // The commands that the message recommends.
-    for (command, id, signal) in [("KILL", createdump, Signal::KILL), ("CONT", workload.pid(), Signal::CONT)] {
+    for (command, id, signal) in [("KILL", createdump, Signal::KILL), ("CONT", workload.pid(), Signal::CONT)]
+    {
         assert!(dump.stderr.contains(&format!("kill -{command} {id} ")), "{}", dump.stderr);
         kill_process(Pid::from_raw(id.cast_signed()).unwrap(), signal).unwrap();
     }

@@ -217,7 +217,7 @@ impl Stopper {
     pub(super) fn collect_answer(&self, deadline: Deadline) {
         let mut slot = self.request();
         if let Some(StopRequest { phase: Phase::Sent(exchange), .. }) = slot.as_mut()
-            && exchange.receive_message(deadline).is_err_and(|error| error.is_deadline())
+            && matches!(exchange.poll_message(deadline), Ok(None))
         {
             return;
         }
@@ -242,10 +242,11 @@ impl StopRequest {
                 Err(error) if error.is_deadline() => return,
                 Err(error) => Phase::Failed(error),
             },
-            Phase::Sent(exchange) => match exchange.receive::<StopTracing>(Deadline::at(Instant::now())) {
-                Ok(Ok(_)) => Phase::Answered,
-                Ok(Err(reason)) => Phase::Failed(exchange.refused(reason)),
-                Err(error) if error.is_deadline() => return,
+            Phase::Sent(exchange) => match exchange.poll_receive::<StopTracing>(Deadline::at(Instant::now()))
+            {
+                Ok(None) => return,
+                Ok(Some(Ok(_))) => Phase::Answered,
+                Ok(Some(Err(reason))) => Phase::Failed(exchange.refused(reason)),
                 Err(error) => Phase::Failed(error),
             },
             Phase::Answered | Phase::Failed(_) => return,

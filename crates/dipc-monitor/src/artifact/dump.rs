@@ -36,7 +36,13 @@ pub(super) fn collect(
     let result = process.target().dump(&Dump::new(path.clone()).with_dump_type(dump_type));
     let removed = RemovedFile { folder: &folder, name: &name };
     result?;
-    let mut file = folder.open_file(&name).map_err(|error| failed("open", &error))?;
+    let mut file = folder.open_file(&name).map_err(|error| match error.kind() {
+        // The answer of a runtime that is still starting.
+        io::ErrorKind::NotFound => ArtifactError::Failed(format!(
+            "the runtime says that it wrote the dump, but {path} is not there: try again if the process is starting"
+        )),
+        _ => failed("open", &error),
+    })?;
     begin(sink)?;
     let mut buffer = vec![0; CHUNK];
     loop {

@@ -6,13 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dipc_client::dipc_transport::{ProcessState, process_state};
-use dipc_client::nettrace::Decoder;
 use dipc_client::{
     CrashFiles, Deadline, Keywords, Level, OptionalFeature, ProviderConfig, RUNTIME_PROVIDER, Rundown,
     Session, SessionConfig, Timeouts,
 };
-use dipc_collect::RetryWait;
-use nettrace_edit::{Ring, RingCapacity, SegmentStorage, Snapshot};
+use dipc_collect::{RetryWait, RingRecorder};
+use nettrace_edit::{RingCapacity, SegmentStorage};
 
 use super::bundle::Bundle;
 use super::{BlackBox, BlackBoxEvent, Context};
@@ -37,67 +36,6 @@ const MAX_DEATH_TIME: Duration = Duration::from_secs(5);
 const MAX_DUMP_TIME: Duration = Duration::from_secs(300);
 /// The reason in bundles of ended processes.
 const CRASHED: &str = "the process has crashed or was killed";
-
-/// The events that are held of a session.
-pub(super) struct Held {
-    decoder: Decoder,
-    /// `None` before the header of the stream.
-    ring: Option<Ring>,
-    pub(super) events: u64,
-}
-
-impl Held {
-    fn new() -> Self {
-        Self { decoder: Decoder::new(), ring: None, events: 0 }
-    }
-
-    /// Adds the next bytes of the stream.
-    fn add(&mut self, bytes: &[u8], time: Duration, most_bytes: u64) -> Result<(), String> {
-        let Self { decoder, ring, events } = self;
-        decoder.feed(bytes);
-        if ring.is_none()
-            && let Ok(Some(info)) = decoder.read_header()
-        {
-            let capacity = RingCapacity { time: Some(time), bytes: most_bytes };
-            let info = info.clone();
-            let new = Ring::new(capacity, SegmentStorage::Memory, &info, Instant::now());
-            *ring = Some(new.map_err(|error| error.to_string())?);
-        }
-        if let Some(ring) = ring {
-            ring.receive(Instant::now());
-            ring.limit_bytes(most_bytes);
-        }
-        while let Some(record) = decoder.next_record().map_err(|error| error.to_string())? {
-            *events = events.saturating_add(1);
-            if let Some(ring) = ring {
-                ring.add(&record).map_err(|error| error.to_string())?;
-            }
-        }
-        match ring {
-            Some(ring) => ring.turn_if_due(decoder.threads()).map_err(|error| error.to_string()),
-            None => Ok(()),
-        }
-    }
-
-    pub(super) fn snapshot(&mut self) -> Option<Result<Snapshot, nettrace_edit::Error>> {
-        let Self { decoder, ring, .. } = self;
-        ring.as_mut().map(|ring| ring.snapshot(decoder.threads()))
-    }
-
-    fn bytes(&self) -> u64 {
-        self.ring.as_ref().map_or(0, Ring::bytes)
-    }
-
-    fn lost(&self) -> u64 {
-        self.decoder.loss().total()
-    }
-
-    /// Returns true if the stream had the end that a runtime writes.
-    fn is_whole(&mut self) -> bool {
-        self.decoder.end_of_input();
-        matches!(self.decoder.next_record(), Ok(None)) && self.decoder.truncated_at().is_none()
-    }
-}
 
 /// The end of a session.
 enum SessionEnd {
@@ -125,7 +63,8 @@ impl BlackBox {
             self.begun();
             let end = match started {
                 Ok(session) => {
-                    self.state().held = Some(Held::new());
+                    let capacity = RingCapacity { time: Some(context.config.time), bytes: context.share() };
+                    self.state().ring = Some(RingRecorder::new(capacity, SegmentStorage::Memory));
                     self.record(session, process, context)
                 }
                 Err(error) => SessionEnd::Unusable(error.to_string()),
@@ -145,7 +84,7 @@ impl BlackBox {
                     }
                 }
             }
-            self.state().held = None;
+            self.state().ring = None;
             self.wait(process, retry.next_wait());
         }
         self.ended();
@@ -175,17 +114,20 @@ impl BlackBox {
             match session.poll_read(&mut buffer, Deadline::after(TICK)) {
                 Ok(Some(0)) => {
                     let mut state = self.state();
-                    let is_whole = state.held.as_mut().is_none_or(Held::is_whole);
-                    return if is_whole { SessionEnd::Complete } else { SessionEnd::Cut };
+                    return if state.ring.as_mut().is_none_or(end) {
+                        SessionEnd::Complete
+                    } else {
+                        SessionEnd::Cut
+                    };
                 }
                 Ok(Some(count)) => {
                     let bytes = buffer.get(..count).unwrap_or_default();
                     let share = context.share();
                     let mut state = self.state();
-                    let Some(held) = state.held.as_mut() else { return SessionEnd::Stopped };
-                    let lost = held.lost();
-                    let added = held.add(bytes, context.config.time, share);
-                    let (bytes, newly_lost) = (held.bytes(), held.lost().saturating_sub(lost));
+                    let Some(ring) = state.ring.as_mut() else { return SessionEnd::Stopped };
+                    let lost_before = lost(ring);
+                    let added = add(ring, bytes, share);
+                    let (bytes, newly_lost) = (ring.bytes(), lost(ring).saturating_sub(lost_before));
                     state.bytes = bytes;
                     state.lost = state.lost.saturating_add(newly_lost);
                     drop(state);
@@ -240,7 +182,7 @@ impl BlackBox {
     fn write_bundle(&self, process: &Watched, context: &Context, reason: &'static str, files: &CrashFiles) {
         let (snapshot, lost) = {
             let mut state = self.state();
-            (state.held.as_mut().and_then(Held::snapshot), state.lost)
+            (state.ring.as_mut().and_then(RingRecorder::snapshot), state.lost)
         };
         let Some(directory) = &context.config.directory else {
             context.report(process, BlackBoxEvent::Crashed { reason, bundle: None });
@@ -261,6 +203,22 @@ impl BlackBox {
         };
         context.report(process, event);
     }
+}
+
+/// Adds the next bytes of the stream.
+fn add(ring: &mut RingRecorder, bytes: &[u8], max_bytes: u64) -> Result<(), String> {
+    ring.limit_bytes(max_bytes);
+    ring.feed(bytes, |_| {}).map_err(|error| error.to_string())?;
+    ring.stream().unreadable().map_or(Ok(()), |error| Err(error.to_string()))
+}
+
+/// Ends the stream. Returns true if it had the end that a runtime writes.
+fn end(ring: &mut RingRecorder) -> bool {
+    ring.end(|_| {}).is_ok() && ring.stream().is_whole()
+}
+
+fn lost(ring: &RingRecorder) -> u64 {
+    ring.stream().decoder().loss().total()
 }
 
 fn session_config(process: &Watched) -> SessionConfig {

@@ -50,7 +50,7 @@ fn values_of_too_many_series_are_counted_and_reported_once() {
     reader.feed(&testdata::bytes("counters/net10-csv.nettrace.xz"));
     reader.end_of_input();
     for _ in 0..2 {
-        shared.shared.deliver(&mut reader, "", &mut SilenceWatch::new(Duration::ZERO), true);
+        shared.shared.deliver(&mut reader, "", &mut SilenceGuard::new(Duration::ZERO), true);
     }
     let left_out = shared.shared.state().decoders[0].counters.left_out();
     assert!(left_out > 0);
@@ -82,7 +82,7 @@ fn consumers_of_the_same_counters_share_a_decoder() {
     let mut reader = LiveReader::new(Duration::from_secs(1));
     reader.feed(&recording);
     reader.end_of_input();
-    shared.shared.deliver(&mut reader, "", &mut SilenceWatch::new(Duration::ZERO), true);
+    shared.shared.deliver(&mut reader, "", &mut SilenceGuard::new(Duration::ZERO), true);
     assert_eq!(state().decoders.len(), 2, "one for each selection");
 
     let mut expected = Vec::new();

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -79,7 +79,20 @@ impl<'d> Catalog<'d> {
             let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(locks.entry(self.0.to_owned()).or_default())
         };
+        // All steps are in the same directory, whatever has its name meanwhile.
+        let folder = self.open()?;
+        let directory = folder.join("");
         let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let removed = Catalog(&directory).add_note(note, limits)?;
+        Ok(removed.into_iter().map(|name| self.0.join(name)).collect())
+    }
+
+    fn open(&self) -> io::Result<FolderBelow> {
+        FolderBelow::open(self.0, Path::new(""))
+    }
+
+    /// Adds a note. Returns the names of the removed artifacts.
+    fn add_note(&self, note: RecordingNote, limits: &Retention) -> io::Result<Vec<String>> {
         if limits.is_none() && self.len() < LARGE_LIST {
             return self.append(&line(&note)?).map(|()| Vec::new());
         }
@@ -97,12 +110,16 @@ impl<'d> Catalog<'d> {
             content.extend(line(note)?);
         }
         self.replace(&content)?;
-        Ok(removed.into_iter().map(|name| self.0.join(name)).collect())
+        Ok(removed)
     }
 
     /// Returns the newest of the artifacts that exist, oldest first. An unreadable list counts as empty.
     pub(crate) fn notes(&self) -> Vec<RecordingNote> {
-        let mut notes = self.read().unwrap_or_default();
+        let read = || {
+            let folder = self.open()?;
+            Catalog(&folder.join("")).read()
+        };
+        let mut notes = read().unwrap_or_default();
         notes.drain(..notes.len().saturating_sub(MAX_RECORDINGS));
         notes
     }
@@ -157,15 +174,18 @@ impl<'d> Catalog<'d> {
         Ok(bytes)
     }
 
-    /// Appends a line in one write: a line that is cut by a full disk is left out by readers. Something else that
-    /// has the list's name is replaced.
+    /// Appends a line in one write: a line that is cut by a full disk is left out by readers, and ended by the
+    /// next one. Something else that has the list's name is replaced.
     fn append(&self, line: &[u8]) -> io::Result<()> {
         let mut options = OpenOptions::new();
-        options.append(true).create(true);
+        options.read(true).append(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         match open_own(&self.path(), &mut options) {
-            Ok(mut file) => file.write_all(line),
+            Ok(mut file) => {
+                let end: &[u8] = if is_cut(&mut file)? { b"\n" } else { b"" };
+                file.write_all(&[end, line].concat())
+            }
             Err(error) if is_replaced(&error) => self.replace(line),
             Err(error) => Err(error),
         }
@@ -185,6 +205,17 @@ fn line(note: &RecordingNote) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(note).map_err(io::Error::other)?;
     line.push(b'\n');
     Ok(line)
+}
+
+/// Returns true if the last line of a file has no end.
+fn is_cut(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
 }
 
 /// Returns true for a link or a pipe, which the monitor has not written.
@@ -348,6 +379,22 @@ mod tests {
             assert_eq!(names(&files), ["a"]);
         }
         assert_eq!(fs::read_to_string(&canary).unwrap(), "0123456789");
+    }
+
+    /// A full disk cuts the last line anywhere.
+    #[test]
+    fn a_cut_line_does_not_take_the_next_one_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (files, none) = (folder.path(), Retention::default());
+        add(files, &put(files, "a", 0), &none).unwrap();
+        let whole = fs::read(files.join(LIST)).unwrap();
+        let artifact = put(files, "b", 0);
+        for length in 0..=whole.len() {
+            fs::write(files.join(LIST), &whole[..length]).unwrap();
+            add(files, &artifact, &none).unwrap();
+            let is_whole = length >= whole.len() - 1;
+            assert_eq!(names(files), if is_whole { &["a", "b"][..] } else { &["b"] }, "{length}");
+        }
     }
 
     #[test]

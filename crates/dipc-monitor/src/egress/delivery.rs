@@ -4,14 +4,15 @@
 //! and the record of the job are removed afterwards. After a restart, a name that is a link to the part says
 //! that the file has arrived.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use dipc_client::dipc_transport::FolderBelow;
-use dipc_collect::staged::{copy_private, create_private, link_new, numbered, sync_folder};
+use dipc_collect::staged::{copy_private, link_new, numbered, sync_folder};
 
 use super::catalog::path_of;
+use super::part::OpenPart;
 use super::{at, held, open_parent};
 use crate::configuration::DirectoryEgress;
 
@@ -56,24 +57,28 @@ impl Places {
     }
 
     /// Creates the file, in place of a left-over one.
-    pub(super) fn create(&self) -> io::Result<File> {
+    pub(super) fn create(&self) -> io::Result<OpenPart> {
         let folder = open_parent(&self.directory, &self.target)?;
         let parts = self.part.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(parts).map_err(|error| at(parts, &error))?;
-        self.held(&folder).remove_part();
-        create_private(&self.held(&folder).part).map_err(|error| at(&self.part, &error))
+        self.held(&folder).remove_files();
+        OpenPart::create(folder, self.parent(), &self.part)
     }
 
     /// The places by the open directory of the name.
     fn held(&self, folder: &FolderBelow) -> Self {
-        let parent = self.target.parent().unwrap_or(&self.directory);
-        let held = |path: &Path| held(folder, parent, path);
+        let held = |path: &Path| held(folder, self.parent(), path);
         Self {
             part: held(&self.part),
             copy: held(&self.copy),
             target: held(&self.target),
             directory: self.directory.clone(),
         }
+    }
+
+    /// The directory of the name.
+    fn parent(&self) -> &Path {
+        self.target.parent().unwrap_or(&self.directory)
     }
 
     /// Gives the complete file its name, and returns it. It may have it already.
@@ -122,6 +127,18 @@ impl Places {
 
     /// Removes the remaining intermediate files. The file keeps its name.
     pub(super) fn remove_part(&self) {
+        let below = self.parent().strip_prefix(&self.directory).unwrap_or(Path::new(""));
+        match FolderBelow::open(&self.directory, below) {
+            Ok(folder) => self.held(&folder).remove_files(),
+            // The other files of a directory behind a link are left alone.
+            Err(_) if self.part.parent() != Some(self.parent()) => {
+                let _ = fs::remove_file(&self.part);
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn remove_files(&self) {
         for path in [&self.part, &self.copy] {
             // There may be none.
             let _ = fs::remove_file(path);
@@ -160,7 +177,7 @@ mod tests {
         fs::create_dir(at("other")).unwrap();
         let egress = DirectoryEgress { directory: at("egress"), ..DirectoryEgress::default() };
         let places = Places::new(&egress, "sub/a", "7").unwrap();
-        places.create().unwrap().write_all(b"memory").unwrap();
+        places.create().unwrap().file.write_all(b"memory").unwrap();
         let swap = || {
             if !at("moved").exists() {
                 fs::rename(at("egress/sub"), at("moved"))?;
@@ -171,6 +188,10 @@ mod tests {
         assert_eq!(places.deliver(&swap).unwrap(), at("egress/sub/a"));
         assert_eq!(fs::read(at("moved/a")).unwrap(), b"memory");
         assert!(fs::read_dir(at("other")).unwrap().next().is_none());
+        // What has its name now, in another directory, stays.
+        fs::write(at("other/.a.7.part"), "theirs").unwrap();
+        places.remove_part();
+        assert_eq!(fs::read(at("other/.a.7.part")).unwrap(), b"theirs");
         // The next file is refused.
         let error = places.create().unwrap_err().to_string();
         assert!(error.contains("egress/sub: a folder in the path is a link"), "{error}");

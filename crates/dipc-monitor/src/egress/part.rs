@@ -5,16 +5,17 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use dipc_client::dipc_transport::FolderBelow;
 use dipc_collect::staged::create_private;
 
-use super::{BUFFER, at, uploads};
+use super::{BUFFER, at, held, uploads};
 
 /// A file that is written. When its place fails, its content is copied to the spare place, and writing goes
 /// on there: the process does not send the artifact twice.
 #[derive(Debug)]
 pub(super) struct PartWriter {
     path: PathBuf,
-    file: File,
+    part: OpenPart,
     buffer: Vec<u8>,
     /// The bytes in the file.
     written: u64,
@@ -25,10 +26,22 @@ pub(super) struct PartWriter {
     failure: Option<io::Error>,
 }
 
+/// An open file, with the directory that it is removed from, whatever has its name meanwhile.
+#[derive(Debug)]
+pub(super) struct OpenPart {
+    pub(super) file: File,
+    /// The path by the open directory.
+    path: PathBuf,
+    /// `None` for a directory of the monitor.
+    folder: Option<FolderBelow>,
+}
+
 /// A complete file, which is durable.
 #[derive(Debug)]
 pub(super) struct CompletePart {
     pub(super) path: PathBuf,
+    /// The open directory of the artifact; `None` if the file is in the spare place.
+    pub(super) folder: Option<FolderBelow>,
     /// The error of its place, if it is in the spare one.
     pub(super) failure: Option<io::Error>,
 }
@@ -40,18 +53,18 @@ impl PartWriter {
     /// If neither it nor the spare place can be written.
     pub(super) fn begin(
         path: &Path,
-        open: impl FnOnce() -> io::Result<File>,
+        open: impl FnOnce() -> io::Result<OpenPart>,
         spare: Option<PathBuf>,
     ) -> io::Result<Self> {
-        let (path, file, most, failure, spare) = match (open(), spare) {
-            (Ok(file), spare) => (path.to_owned(), file, u64::MAX, None, spare),
+        let (path, part, most, failure, spare) = match (open(), spare) {
+            (Ok(part), spare) => (path.to_owned(), part, u64::MAX, None, spare),
             (Err(error), None) => return Err(error),
             (Err(error), Some(spare)) => {
-                let (file, most) = open_spare(&spare).map_err(|second| both(&error, &second))?;
-                (spare, file, most, Some(error), None)
+                let (part, most) = open_spare(&spare).map_err(|second| both(&error, &second))?;
+                (spare, part, most, Some(error), None)
             }
         };
-        Ok(Self { path, file, buffer: Vec::with_capacity(BUFFER), written: 0, most, spare, failure })
+        Ok(Self { path, part, buffer: Vec::with_capacity(BUFFER), written: 0, most, spare, failure })
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -72,18 +85,18 @@ impl PartWriter {
     /// Makes the file durable.
     pub(super) fn finish(mut self) -> io::Result<CompletePart> {
         self.flush()?;
-        if let Err(error) = self.file.sync_all() {
+        if let Err(error) = self.part.file.sync_all() {
             self.go_on_elsewhere(at(&self.path, &error))?;
-            self.file.sync_all().map_err(|error| self.failed(&at(&self.path, &error)))?;
+            self.part.file.sync_all().map_err(|error| self.failed(&at(&self.path, &error)))?;
         }
-        Ok(CompletePart { path: self.path, failure: self.failure })
+        Ok(CompletePart { path: self.path, folder: self.part.folder, failure: self.failure })
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let mut done = 0;
         while let Some(rest) = self.buffer.get(done..).filter(|rest| !rest.is_empty()) {
             let is_beyond = self.written.saturating_add(rest.len() as u64) > self.most;
-            let result = if is_beyond { Err(uploads::full()) } else { self.file.write(rest) };
+            let result = if is_beyond { Err(uploads::full()) } else { self.part.file.write(rest) };
             match result {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
@@ -101,16 +114,16 @@ impl PartWriter {
     /// Leaves the place that has failed.
     fn go_on_elsewhere(&mut self, error: io::Error) -> io::Result<()> {
         let Some(spare) = self.spare.take() else { return Err(self.failed(&error)) };
-        let moved = open_spare(&spare).and_then(|(mut file, most)| {
-            self.file.rewind()?;
-            let copied = io::copy(&mut (&self.file).take(self.written), &mut file)?;
-            if copied == self.written { Ok((file, most)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        let moved = open_spare(&spare).and_then(|(mut part, most)| {
+            self.part.file.rewind()?;
+            let copied = io::copy(&mut (&self.part.file).take(self.written), &mut part.file)?;
+            if copied == self.written { Ok((part, most)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
         });
         match moved {
-            Ok((file, most)) => {
+            Ok((part, most)) => {
                 // The file takes space that may be missing.
-                let _ = fs::remove_file(&self.path);
-                (self.path, self.file, self.most, self.failure) = (spare, file, most, Some(error));
+                self.part.remove();
+                (self.path, self.part, self.most, self.failure) = (spare, part, most, Some(error));
                 Ok(())
             }
             Err(second) => {
@@ -130,13 +143,32 @@ impl PartWriter {
 
     /// Removes the written file.
     pub(super) fn remove(self) {
+        self.part.remove();
+    }
+}
+
+impl OpenPart {
+    /// Creates the file `path` of the directory `parent`, which `folder` is, or of one of the monitor.
+    pub(super) fn create(folder: FolderBelow, parent: &Path, path: &Path) -> io::Result<Self> {
+        let held = held(&folder, parent, path);
+        let file = create_private(&held).map_err(|error| at(path, &error))?;
+        Ok(Self { file, path: held, folder: Some(folder) })
+    }
+
+    /// Creates a file of a directory of the monitor.
+    fn create_own(path: &Path) -> io::Result<Self> {
+        let file = create_private(path).map_err(|error| at(path, &error))?;
+        Ok(Self { file, path: path.to_owned(), folder: None })
+    }
+
+    fn remove(&self) {
         // A file that stays only takes space.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 /// Creates the file of a spare place. Returns the most bytes that it may have.
-fn open_spare(path: &Path) -> io::Result<(File, u64)> {
+fn open_spare(path: &Path) -> io::Result<(OpenPart, u64)> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory).map_err(|error| at(directory, &error))?;
     let room = uploads::MAX_BYTES.saturating_sub(uploads::size_of(directory));
@@ -145,7 +177,7 @@ fn open_spare(path: &Path) -> io::Result<(File, u64)> {
     }
     // A file may have been left over.
     let _ = fs::remove_file(path);
-    Ok((create_private(path).map_err(|error| at(path, &error))?, room))
+    Ok((OpenPart::create_own(path)?, room))
 }
 
 /// The error of a place, and of its substitute.
@@ -165,7 +197,7 @@ mod tests {
     /// Writes an artifact in pieces to a file of at most `most` bytes.
     fn write(folder: &Path, most: u64, spare: Option<PathBuf>) -> io::Result<CompletePart> {
         let path = folder.join("part");
-        let mut writer = PartWriter::begin(&path, || create_private(&path), spare)?;
+        let mut writer = PartWriter::begin(&path, || OpenPart::create_own(&path), spare)?;
         writer.most = most;
         for piece in artifact().chunks(1000) {
             writer.write(piece)?;
@@ -199,9 +231,7 @@ mod tests {
         // A directory that cannot be created, and a spare one.
         fs::write(folder.path().join("file"), "").unwrap();
         let beyond = folder.path().join("file/a");
-        let begin = |spare| {
-            PartWriter::begin(&beyond, || create_private(&beyond).map_err(|error| at(&beyond, &error)), spare)
-        };
+        let begin = |spare| PartWriter::begin(&beyond, || OpenPart::create_own(&beyond), spare);
         let error = begin(Some(folder.path().join("file/b/c"))).unwrap_err().to_string();
         assert!(error.contains("file/a: ") && error.contains("; in the queue instead: "), "{error}");
         assert!(begin(None).is_err());

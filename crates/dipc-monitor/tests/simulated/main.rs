@@ -149,11 +149,12 @@ impl Fixture {
         }
     }
 
-    /// Starts a runtime and waits until it is in the table.
+    /// Starts a runtime and waits until it is in the table and resumed: before, it writes no dump.
     fn add(&self, builder: Builder) -> Runtime {
         let count = self.monitor.processes().len();
         let runtime = builder.connect(&self.port).unwrap();
         await_that("the runtime is in the table", || self.monitor.processes().len() > count);
+        await_that("the runtime is resumed", || !runtime.state().suspended);
         runtime
     }
 

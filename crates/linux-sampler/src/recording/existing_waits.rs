@@ -4,14 +4,45 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
-use super::{RecordingWriter, SwitchStack};
+use super::{MAX_THREADS, RecordingWriter, SwitchStack};
 use crate::kernel::each_function;
 use crate::record::ThreadKey;
 use crate::sys;
-use crate::threads::state;
+use crate::threads::{is_waiting, state, switches_until_wait};
 use crate::waiting::{ThreadActivity, ThreadWait, thread_activity};
 
+/// A wait at the beginning of a recording, by which it is known again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ExistingWait {
+    /// When it was seen.
+    seen_ns: u64,
+    /// The times that its thread had left a processor.
+    switches: u64,
+}
+
+impl ExistingWait {
+    /// Returns the wait of a thread; `None` if it does not wait.
+    pub(super) fn of(thread: ThreadKey) -> Option<Self> {
+        let switches = switches_until_wait(thread)?;
+        Some(Self { seen_ns: sys::monotonic_ns(), switches })
+    }
+
+    /// Returns the time since when the thread has waited, if it has not left a processor again.
+    pub(super) fn since(self, thread: ThreadKey) -> Option<u64> {
+        (switches_until_wait(thread) == Some(self.switches)).then_some(self.seen_ns)
+    }
+}
+
 impl RecordingWriter {
+    /// Notes the waits of the threads of a process, to confirm them at the end if records are lost.
+    pub(super) fn note_waits(&mut self, pid: i32, threads: &[i32]) {
+        let room = MAX_THREADS.saturating_sub(self.existing_waits.len());
+        for &tid in threads.iter().take(room) {
+            let thread = ThreadKey { pid, tid };
+            self.existing_waits.extend(ExistingWait::of(thread).map(|wait| (thread, wait)));
+        }
+    }
+
     /// Adds the waiting threads of a process to the threads that are off the processors.
     pub(super) fn existing_waits(&mut self, pid: i32, threads: &[i32]) {
         let looks: Vec<_> = threads.iter().map(|&tid| (tid, thread_activity(pid, tid))).collect();
@@ -29,7 +60,7 @@ impl RecordingWriter {
             let wait = match look {
                 Ok(ThreadActivity::Waiting(wait)) => Some(self.existing_stack(thread, wait, &kernel)),
                 // Not permitted, or ended.
-                Err(_) if matches!(state(pid, *tid), Ok(Some('S' | 'D' | 'T' | 't' | 'I'))) => Some(None),
+                Err(_) if matches!(state(pid, *tid), Ok(Some(state)) if is_waiting(state)) => Some(None),
                 Ok(ThreadActivity::Running) | Err(_) => None,
             };
             self.off_cpu.existing(thread, self.start_ns, sys::monotonic_ns(), wait);

@@ -11,7 +11,6 @@ use std::io::IsTerminal as _;
 use clap::Args;
 use clr_counters::Sample;
 use nettrace::TraceInfo;
-use ratatui::crossterm::event::Event;
 
 use crate::command::counters::live::{self, LiveArgs, SampleConsumer};
 use crate::exit::{Failure, Outcome};
@@ -19,7 +18,7 @@ use crate::inspect::counters::{Clock, label};
 use crate::record::watch::WatchedProcess;
 use crate::render::escape::escape_controls;
 use crate::render::screen::Screen;
-use crate::render::{messages, output, units};
+use crate::render::{list_screen, output, units};
 use model::Model;
 
 #[derive(Debug, Args)]
@@ -129,19 +128,8 @@ impl SampleConsumer for CountersScreen {
 
     fn flush(&mut self) -> Result<(), Failure> {
         let Some(screen) = &mut self.screen else { return Ok(()) };
-        self.model.set_message(messages::last_held());
-        for event in screen.take_input()? {
-            match event {
-                Event::Key(key) => self.model.press(key),
-                Event::Resize(..) => self.model.redraw(),
-                _ => {}
-            }
-        }
         self.model.look_at_clock();
-        if self.model.take_changed() {
-            screen.draw(|frame| screen::draw(frame, &mut self.model))?;
-        }
-        Ok(())
+        list_screen::update(screen, &mut self.model)
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
@@ -151,6 +139,6 @@ impl SampleConsumer for CountersScreen {
     }
 
     fn is_satisfied(&self) -> bool {
-        self.model.is_done()
+        self.model.list.is_done()
     }
 }

@@ -14,7 +14,7 @@ use crate::interrupt::Interrupts;
 use crate::record::recorder::{self, Limits, StreamEnd};
 use crate::record::session::{resume, start_unless_interrupted, warn_without_sampler};
 use crate::record::source::{Child, PortWatcher, Source, SourceSelector};
-use crate::record::stopping_event::StoppingEvent;
+use crate::record::stopping_event::StoppingEventSearch;
 use crate::record::stream_stats;
 use crate::render::destination::Destination;
 use crate::render::{messages, output};
@@ -80,8 +80,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     let mut out = Destination::open(None)?;
     let events = LiveEvents {
         list: LiveList::new(list, &mut out)?,
-        stopping_event,
-        stopped_by: None,
+        stopping_event: StoppingEventSearch::new(stopping_event),
         is_start_said: false,
     };
     let mut stream = LiveStream::new(LiveReader::new(MAX_DELAY), events);
@@ -98,9 +97,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
 /// Events that are shown as they arrive.
 struct LiveEvents<'o> {
     list: LiveList<'o>,
-    stopping_event: Option<StoppingEvent>,
-    /// The name of the stopping event, once it has occurred.
-    stopped_by: Option<String>,
+    stopping_event: StoppingEventSearch,
     /// True if the start time, which the times of events are relative to, was printed.
     is_start_said: bool,
 }
@@ -108,9 +105,7 @@ struct LiveEvents<'o> {
 impl LiveEvents<'_> {
     /// Prints a summary of the session, and returns the exit code.
     fn report(&mut self, reader: &LiveReader, end: StreamEnd) -> Outcome {
-        if let Some(event) = &self.stopped_by {
-            messages::note(format_args!("Stopping event : {event}"));
-        }
+        self.stopping_event.report();
         self.list.warn_of_misses(reader);
         let events = reader.events();
         let lost = stream_stats::lost_in_words(events.loss());
@@ -136,14 +131,8 @@ impl EventConsumer for LiveEvents<'_> {
         if output::is_closed() {
             return Err(Failure::closed_output());
         }
-        let Self { list, stopping_event, stopped_by, .. } = self;
-        list.read(reader, |event| {
-            if let Some(stopping_event) = stopping_event
-                && stopped_by.is_none()
-            {
-                *stopped_by = stopping_event.name_if_matches(event);
-            }
-        })?;
+        let Self { list, stopping_event, .. } = self;
+        list.read(reader, |event| stopping_event.add(event))?;
         if is_end {
             list.end()?;
         }
@@ -161,6 +150,6 @@ impl EventConsumer for LiveEvents<'_> {
     }
 
     fn is_satisfied(&self) -> bool {
-        self.stopped_by.is_some() || self.list.is_complete()
+        self.stopping_event.found().is_some() || self.list.is_complete()
     }
 }

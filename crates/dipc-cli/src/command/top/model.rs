@@ -4,17 +4,15 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use dipc_collect::live::Interval;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use crate::command::top::MethodOrder;
 use crate::command::top::history::History;
 use crate::command::top::session::Features;
 use crate::command::top::view::{self, Choice, View, ViewTable};
 use crate::record::watch::WatchedProcess;
-use crate::render::screen::LastMessage;
+use crate::render::list_screen::ListState;
 
-/// Maximum length of a filter.
-const MAX_FILTER_LENGTH: usize = 200;
 /// Maximum depth of callers to follow.
 const MAX_DEPTH: usize = 256;
 
@@ -27,25 +25,13 @@ pub(super) struct Model {
     pub(super) view: View,
     order: MethodOrder,
     since_start: bool,
-    filter: String,
-    is_typing: bool,
-    is_paused: bool,
-    pub(super) shows_help: bool,
     /// The opened methods: the first method with callers opened, then the caller opened below it, and so on.
     path: Vec<PathMethod>,
     /// The table shown.
     pub(super) table: ViewTable,
-    pub(super) selected: usize,
-    /// The first row that is shown.
-    pub(super) first_row: usize,
-    /// The number of table rows that fit on the screen.
-    pub(super) page: usize,
-    /// The last message, until a key is pressed.
-    message: LastMessage,
+    pub(super) list: ListState,
     /// True if a flame graph was requested.
     wants_flame_graph: bool,
-    has_changed: bool,
-    is_done: bool,
 }
 
 /// A method shown with its callers.
@@ -68,19 +54,10 @@ impl Model {
             view: View::Methods,
             order,
             since_start: false,
-            filter: String::new(),
-            is_typing: false,
-            is_paused: false,
-            shows_help: false,
             path: Vec::new(),
             table: ViewTable::default(),
-            selected: 0,
-            first_row: 0,
-            page: 1,
-            message: LastMessage::default(),
+            list: ListState::new(),
             wants_flame_graph: false,
-            has_changed: true,
-            is_done: false,
         }
     }
 
@@ -91,7 +68,7 @@ impl Model {
         if self.processes.len() == 1 && !features.samples {
             self.view = View::Collections;
         }
-        self.has_changed = true;
+        self.list.has_changed = true;
     }
 
     /// Adds an interval; while the screen is paused, it is only added to the sums.
@@ -100,7 +77,7 @@ impl Model {
             return;
         };
         history.sums.add(&interval);
-        if !self.is_paused {
+        if !self.list.is_paused {
             history.latest = Some(interval);
             self.refresh();
         }
@@ -110,7 +87,7 @@ impl Model {
     pub(super) fn end(&mut self, number: usize) {
         let ended = self.processes.iter_mut().filter(|history| history.process.number == number);
         ended.for_each(|history| history.has_ended = true);
-        self.has_changed = true;
+        self.list.has_changed = true;
     }
 
     /// The process that is shown.
@@ -125,13 +102,13 @@ impl Model {
 
     /// Rebuilds the table.
     fn refresh(&mut self) {
-        let filter = self.filter.to_lowercase();
+        let filter = self.list.filter.to_lowercase();
         let choice = Choice { order: self.order, filter: &filter, since_start: self.since_start };
         let path: Vec<_> = self.path.iter().map(|it| it.method.clone()).collect();
         let table = self.shown().map(|history| view::table(history, self.view, &path, choice));
         self.table = table.unwrap_or_default();
-        self.selected = self.selected.min(self.table.rows.len().saturating_sub(1));
-        self.has_changed = true;
+        self.list.selected = self.list.selected.min(self.table.rows.len().saturating_sub(1));
+        self.list.has_changed = true;
     }
 
     /// The line at the top.
@@ -150,7 +127,7 @@ impl Model {
             format!("every {} s", self.length.as_secs_f64())
         });
         parts.extend(history.latest.as_ref().map(|interval| view::time_of_day(interval.time)));
-        parts.extend(self.is_paused.then(|| "paused".to_owned()));
+        parts.extend(self.list.is_paused.then(|| "paused".to_owned()));
         format!(" {}", parts.join(" · "))
     }
 
@@ -183,7 +160,7 @@ impl Model {
             (Some(history), View::Types) if !history.features.allocations => {
                 "allocated types are shown with dipc top --alloc"
             }
-            (Some(_), _) if !self.filter.is_empty() => "nothing matches the filter: esc shows all",
+            (Some(_), _) if !self.list.filter.is_empty() => "nothing matches the filter: esc shows all",
             (Some(history), View::Methods) if history.latest.is_some() => {
                 "no thread worked, except those that wait for work"
             }
@@ -194,94 +171,45 @@ impl Model {
 
     /// The line at the bottom.
     pub(super) fn keys(&self) -> String {
-        if self.is_typing {
-            return format!(" show only: {}_", self.filter);
-        }
-        if let Some(message) = self.message.get() {
-            return format!(" {message}");
-        }
         let order = match self.order {
             MethodOrder::Exclusive => "self",
             MethodOrder::Inclusive => "total",
         };
-        let filter =
-            if self.filter.is_empty() { String::new() } else { format!(" · only '{}'", self.filter) };
-        format!(" tab view  s sort  / filter  enter callers  w write  q quit  ? help   by {order}{filter}")
+        self.list.keys_line("tab view  s sort  / filter  enter callers  w write  q quit  ? help", order)
     }
 
     /// Handles a key.
     pub(super) fn press(&mut self, key: KeyEvent) {
-        if key.kind == KeyEventKind::Release {
-            return;
-        }
-        self.message.dismiss();
-        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            self.is_done = true;
-        } else if self.is_typing {
-            self.type_filter(key.code);
-        } else {
-            self.command(key.code);
-        }
-        self.refresh();
-    }
-
-    fn type_filter(&mut self, key: KeyCode) {
-        match key {
-            KeyCode::Enter => self.is_typing = false,
-            KeyCode::Esc => {
-                self.is_typing = false;
-                self.filter.clear();
-            }
-            KeyCode::Backspace => _ = self.filter.pop(),
-            KeyCode::Char(character) if !character.is_control() && self.filter.len() < MAX_FILTER_LENGTH => {
-                self.filter.push(character);
-            }
-            _ => {}
-        }
-    }
-
-    fn command(&mut self, key: KeyCode) {
-        let last = self.table.rows.len().saturating_sub(1);
-        match key {
-            KeyCode::Char('q') => self.is_done = true,
-            KeyCode::Char('p' | 'P') => self.is_paused = !self.is_paused,
-            KeyCode::Char('s') => {
+        match self.list.press(key, self.table.rows.len()) {
+            Some(KeyCode::Char('s')) => {
                 self.order = match self.order {
                     MethodOrder::Exclusive => MethodOrder::Inclusive,
                     MethodOrder::Inclusive => MethodOrder::Exclusive,
                 };
             }
-            KeyCode::Char('a') => self.since_start = !self.since_start,
-            KeyCode::Char('/') => self.is_typing = true,
-            KeyCode::Char('?' | 'h') => self.shows_help = !self.shows_help,
-            KeyCode::Char('w') => self.wants_flame_graph = true,
-            KeyCode::Tab => self.show(self.view.next()),
-            KeyCode::Char(digit @ '1'..='5') => {
+            Some(KeyCode::Char('a')) => self.since_start = !self.since_start,
+            Some(KeyCode::Char('w')) => self.wants_flame_graph = true,
+            Some(KeyCode::Tab) => self.show(self.view.next()),
+            Some(KeyCode::Char(digit @ '1'..='5')) => {
                 let place = digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok()).unwrap_or(1);
                 self.show(View::ALL.get(place - 1).copied().unwrap_or(View::Methods));
             }
-            KeyCode::Esc if self.shows_help => self.shows_help = false,
-            KeyCode::Esc | KeyCode::Backspace if !self.path.is_empty() => {
-                self.selected = self.path.pop().map_or(0, |it| it.selected);
+            Some(KeyCode::Esc | KeyCode::Backspace) if !self.path.is_empty() => {
+                self.list.selected = self.path.pop().map_or(0, |it| it.selected);
             }
-            KeyCode::Esc => self.filter.clear(),
-            KeyCode::Enter => self.drill(),
-            KeyCode::Up | KeyCode::Char('k') => self.selected = self.selected.saturating_sub(1),
-            KeyCode::Down | KeyCode::Char('j') => self.selected = self.selected.saturating_add(1).min(last),
-            KeyCode::PageUp => self.selected = self.selected.saturating_sub(self.page),
-            KeyCode::PageDown => self.selected = self.selected.saturating_add(self.page).min(last),
-            KeyCode::Home => self.selected = 0,
-            KeyCode::End => self.selected = last,
-            KeyCode::Left => self.choose(self.chosen.saturating_sub(1)),
-            KeyCode::Right => self.choose(self.chosen.saturating_add(1)),
+            Some(KeyCode::Esc) => self.list.filter.clear(),
+            Some(KeyCode::Enter) => self.drill(),
+            Some(KeyCode::Left) => self.choose(self.chosen.saturating_sub(1)),
+            Some(KeyCode::Right) => self.choose(self.chosen.saturating_add(1)),
             _ => {}
         }
+        self.refresh();
     }
 
     fn show(&mut self, view: View) {
         self.view = view;
         self.path.clear();
-        self.selected = 0;
+        self.list.selected = 0;
     }
 
     fn choose(&mut self, process: usize) {
@@ -293,37 +221,18 @@ impl Model {
 
     /// Shows the callers of the chosen method.
     fn drill(&mut self) {
-        let chosen = self.table.rows.get(self.selected);
+        let chosen = self.table.rows.get(self.list.selected);
         let method = chosen.and_then(|row| Some((row.method.clone()?, row.title())));
         if let Some((method, title)) = method.filter(|_| self.path.len() < MAX_DEPTH) {
-            self.path.push(PathMethod { method, title, selected: self.selected });
+            self.path.push(PathMethod { method, title, selected: self.list.selected });
             // The filter applied to the list of methods.
-            self.filter.clear();
-            self.selected = 0;
+            self.list.filter.clear();
+            self.list.selected = 0;
         }
-    }
-
-    /// Shows the last message, given with the count of messages so far, if it is new.
-    pub(super) fn set_message(&mut self, last: (usize, String)) {
-        self.has_changed |= self.message.set(last);
     }
 
     /// Returns true if a flame graph was requested since the last call.
     pub(super) const fn take_flame_graph_request(&mut self) -> bool {
         std::mem::replace(&mut self.wants_flame_graph, false)
-    }
-
-    /// Requests a redraw: the screen's size has changed.
-    pub(super) const fn redraw(&mut self) {
-        self.has_changed = true;
-    }
-
-    /// Returns true if something changed since the last call.
-    pub(super) const fn take_changed(&mut self) -> bool {
-        std::mem::replace(&mut self.has_changed, false)
-    }
-
-    pub(super) const fn is_done(&self) -> bool {
-        self.is_done
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ratatui::Frame;
-use ratatui::crossterm::event::Event;
+use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
@@ -14,8 +14,9 @@ use crate::command::top::session::SessionEvent;
 use crate::command::top::{TopArgs, flame_graph};
 use crate::exit::{Failure, Outcome};
 use crate::record::watch::{WatchView, WatchedProcess};
+use crate::render::list_screen::{self, ListScreen, ListState};
 use crate::render::messages;
-use crate::render::screen::{Screen, draw_box, first_row};
+use crate::render::screen::{Screen, draw_box};
 
 /// The keys and their actions.
 const HELP: &str = "\
@@ -84,17 +85,7 @@ impl WatchView<SessionEvent> for TopScreen {
 
     fn flush(&mut self) -> Result<(), Failure> {
         let Some(screen) = &mut self.screen else { return Ok(()) };
-        self.model.set_message(messages::last_held());
-        for event in screen.take_input()? {
-            match event {
-                Event::Key(key) => self.model.press(key),
-                Event::Resize(..) => self.model.redraw(),
-                _ => {}
-            }
-        }
-        if self.model.take_changed() {
-            screen.draw(|frame| draw(frame, &mut self.model))?;
-        }
+        list_screen::update(screen, &mut self.model)?;
         if self.model.take_flame_graph_request()
             && let Err(failure) = self.write_flame_graph()
         {
@@ -105,7 +96,7 @@ impl WatchView<SessionEvent> for TopScreen {
     }
 
     fn is_done(&self) -> bool {
-        self.model.is_done()
+        self.model.list.is_done()
     }
 
     fn finish(&mut self, outcome: Outcome) -> Outcome {
@@ -119,6 +110,20 @@ impl WatchView<SessionEvent> for TopScreen {
                 .try_for_each(|it| flame_graph::write(it, self.output.as_deref(), is_one_of_many))?;
         }
         Ok(exit)
+    }
+}
+
+impl ListScreen for Model {
+    fn list(&mut self) -> &mut ListState {
+        &mut self.list
+    }
+
+    fn press(&mut self, key: KeyEvent) {
+        Self::press(self, key);
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        draw(frame, self);
     }
 }
 
@@ -138,7 +143,7 @@ fn draw(frame: &mut Frame<'_>, model: &mut Model) {
     );
     draw_table(frame, table, model);
     frame.render_widget(Paragraph::new(model.keys()), keys);
-    if model.shows_help {
+    if model.list.shows_help {
         draw_box(frame, &format!("\n{HELP}"), 78);
     }
 }
@@ -155,7 +160,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     let columns = room.min(model.table.head.len());
     let shown = u16::try_from(columns).unwrap_or(u16::MAX);
     let name = usize::from(area.width.saturating_sub(shown.saturating_mul(NUMBER + 1)));
-    let first = first_row(model.first_row, model.selected, model.table.rows.len(), page);
+    let first = model.list.scroll(model.table.rows.len(), page);
     let cells = |numbers: &mut dyn Iterator<Item = String>, name: String| {
         let numbers = numbers.take(columns).map(|number| Line::from(number).right_aligned());
         Row::new(numbers.chain([Line::from(name)]).collect::<Vec<_>>())
@@ -170,9 +175,8 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     let table = Table::new(rows, widths)
         .header(head.style(Style::new().add_modifier(Modifier::BOLD)))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
-    let mut state = TableState::default().with_selected(model.selected.saturating_sub(first));
+    let mut state = TableState::default().with_selected(model.list.selected.saturating_sub(first));
     frame.render_stateful_widget(table, area, &mut state);
-    (model.page, model.first_row) = (page, first);
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use std::time::Duration;
 use clr_conditions::{Condition, Evaluator, Match, StreamEnd};
 use clr_counters::SessionSettings;
 use dipc_client::{LiveReader, Rundown, SessionConfig, Target};
+use dipc_collect::silence::SilenceGuard;
 use nettrace::RelativeTime;
 
-use crate::record::silence::SilenceGuard;
+use crate::record::silence::warn_of_silence;
 
 /// Maximum time that an event waits for older events of other threads. Runtimes send their events every 100
 /// ms.
@@ -31,7 +32,7 @@ impl ConditionWatch {
             reader: LiveReader::new(MAX_DELAY),
             evaluator: Evaluator::new(condition.clone()),
             condition,
-            silence: SilenceGuard::new("trace", None, SessionSettings::default().interval),
+            silence: SilenceGuard::new(SessionSettings::default().interval),
         }
     }
 
@@ -61,12 +62,13 @@ impl ConditionWatch {
             self.silence.add(&event);
             self.evaluator.event(&event, &mut each);
         }
-        self.silence.check(self.condition.has_requests(), || {
+        let silences = self.silence.check(self.condition.has_requests(), || {
             // The condition's Meters have a client name of their own.
             let mut requests = self.condition.requests();
             requests.retain(|request| !request.arguments.is_empty());
             SessionConfig::new(requests).with_rundown(Rundown::Off).with_buffer_mb(BUFFER_MB)
         });
+        warn_of_silence("trace", None, &silences);
     }
 
     /// Evaluates the reason for the end of the stream.

@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dipc_client::Target;
-use dipc_collect::Retention;
+use dipc_collect::{RecordStream, Retention};
 use nettrace_edit::Rotation;
 
+use super::file_series::{FileNames, FileSeries};
 use super::session::FlightSummary;
 use super::snapshot::{cannot_write, check_room, give_name, partial};
-use super::stream::{FileNames, KeptStream};
 use crate::duration;
 use crate::exit::Failure;
 use crate::record::recorder::{Consumer, StreamEnd};
 use crate::record::stopping_event::StoppingEvent;
+use crate::record::stream_stats::lost_in_words;
 use crate::render::output_file::OutputFile;
 use crate::render::{messages, units};
 
@@ -22,7 +23,8 @@ use crate::render::{messages, units};
 pub(crate) struct RotatingRecorder {
     /// The size at which a file ends, in bytes.
     size: u64,
-    stream: KeptStream,
+    stream: RecordStream,
+    files: FileSeries,
     /// The parts of the stream; `None` before its header.
     rotation: Option<Rotation>,
     current: Option<CurrentFile>,
@@ -43,22 +45,25 @@ impl RotatingRecorder {
         duration: Option<Duration>,
         file_name: FileNames,
     ) -> Self {
-        let stream = KeptStream::new(retention, stopping_event, duration, file_name);
-        Self { size, stream, rotation: None, current: None }
+        let files = FileSeries::new(retention, stopping_event, duration, file_name);
+        Self { size, stream: RecordStream::default(), files, rotation: None, current: None }
     }
 
     /// Makes the runtime list its methods from time to time.
     pub(crate) fn list_methods(&mut self, target: &Target, needs_help: bool, is_starting: bool) {
-        self.stream.list_methods(target, needs_help, is_starting);
+        self.files.list_methods(target, needs_help, is_starting);
     }
 
     fn read(&mut self) -> Result<(), Failure> {
-        let Self { stream, rotation, current, .. } = self;
-        stream.read(|record| match (&mut *rotation, &mut *current) {
-            (Some(rotation), Some(CurrentFile { out, .. })) => {
-                rotation.add(record, out).map_err(|error| cannot_write(error, out))
+        let Self { stream, files, rotation, current, .. } = self;
+        stream.for_each(|record| {
+            files.stopping_event.add_record(record);
+            match (&mut *rotation, &mut *current) {
+                (Some(rotation), Some(CurrentFile { out, .. })) => {
+                    rotation.add(record, out).map_err(|error| cannot_write(error, out))
+                }
+                _ => Ok(()),
             }
-            _ => Ok(()),
         })?;
         if self.rotation.as_ref().is_some_and(Rotation::is_full) {
             self.turn()?;
@@ -77,10 +82,10 @@ impl RotatingRecorder {
     /// Begins a file, with the names from the earlier ones.
     fn begin(&mut self) -> Result<(), Failure> {
         let Some(rotation) = &mut self.rotation else { return Ok(()) };
-        let path = (self.stream.file_name)();
+        let path = (self.files.file_name)();
         check_room(&path, rotation.expected_bytes())?;
         let mut out = OutputFile::create_new(&partial(&path))?;
-        let begun = rotation.begin(self.stream.threads(), &mut out);
+        let begun = rotation.begin(self.stream.decoder().threads(), &mut out);
         begun.map_err(|error| cannot_write(error, &out))?;
         self.current = Some(CurrentFile { out, path });
         Ok(())
@@ -92,8 +97,8 @@ impl RotatingRecorder {
         else {
             return Ok(());
         };
-        let list = self.stream.last_list().filter(|_| needs_list);
-        let ended = rotation.end(self.stream.threads(), list, &mut out);
+        let list = self.files.last_list().filter(|_| needs_list);
+        let ended = rotation.end(self.stream.decoder().threads(), list, &mut out);
         let Some(written) = ended.map_err(|error| cannot_write(error, &out))? else { return Ok(()) };
         out.store()?;
         let path = give_name(out.path(), &path)?;
@@ -107,27 +112,28 @@ impl RotatingRecorder {
             written.events,
             time.unwrap_or_default()
         ));
-        self.stream.add_file(path, written.bytes);
+        self.files.add_file(path, written.bytes);
         Ok(())
     }
 
     /// Ends the last file.
     pub(crate) fn finish(mut self, end: &StreamEnd) -> Result<FlightSummary, Failure> {
-        self.stream.end_line();
-        self.stream.read_lists();
+        self.files.end_line();
+        self.files.read_lists();
         self.finish_file(!end.is_whole())?;
-        let stream = &self.stream;
-        let damage = stream.report("files have the readable part");
+        let Self { stream, files, .. } = &self;
+        let damage = files.report(stream, "files have the readable part");
+        let loss = stream.decoder().loss();
         Ok(FlightSummary {
             text: format!(
                 "Recorded {} events, {} lost, in {}; {} file{} written",
-                stream.events,
-                stream.lost_in_words(),
+                stream.event_count(),
+                lost_in_words(loss),
                 duration::display(end.elapsed()),
-                stream.written,
-                if stream.written == 1 { "" } else { "s" },
+                files.written,
+                if files.written == 1 { "" } else { "s" },
             ),
-            lost: stream.lost(),
+            lost: loss.total(),
             damage,
             has_crashed_as_asked: false,
             failure: None,
@@ -139,22 +145,22 @@ impl Consumer for RotatingRecorder {
     type Error = Failure;
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        if self.stream.is_unreadable() {
+        if self.stream.unreadable().is_some() {
             return Ok(());
         }
-        self.stream.decoder.feed(bytes);
+        self.stream.feed(bytes);
         if self.rotation.is_none()
-            && let Some(info) = self.stream.header()
+            && let Some(info) = self.stream.read_header()
         {
             self.rotation = Some(Rotation::new(self.size, info));
             self.begin()?;
         }
-        self.stream.read_lists();
+        self.files.read_lists();
         self.read()
     }
 
     fn pause(&mut self) -> Result<(), Failure> {
-        if let Some(lists) = &mut self.stream.lists {
+        if let Some(lists) = &mut self.files.lists {
             lists.request_again();
             lists.read();
         }
@@ -162,12 +168,12 @@ impl Consumer for RotatingRecorder {
     }
 
     fn end(&mut self) -> Result<(), Failure> {
-        self.stream.decoder.end_of_input();
+        self.stream.end_of_input();
         self.read()
     }
 
     fn is_satisfied(&self) -> bool {
-        self.stream.is_over()
+        self.files.is_over(&self.stream)
     }
 
     fn is_whole(&self) -> bool {
@@ -176,7 +182,7 @@ impl Consumer for RotatingRecorder {
 
     fn show(&mut self, elapsed: Duration, is_stopping: bool) {
         let bytes = self.rotation.as_ref().map_or(0, Rotation::bytes);
-        self.stream.show(elapsed, bytes, is_stopping);
+        self.files.show(&self.stream, elapsed, bytes, is_stopping);
     }
 }
 
@@ -251,10 +257,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let limits = Retention { files: Some(1), ..Retention::default() };
         let mut recorder = recorder(folder.path(), 100, limits);
-        let own = recorder.stream.file_name;
+        let own = recorder.files.file_name;
         // The files that exist when each one begins.
         let seen = Arc::new(Mutex::new(Vec::new()));
-        recorder.stream.file_name = Box::new({
+        recorder.files.file_name = Box::new({
             let (seen, folder) = (Arc::clone(&seen), folder.path().to_owned());
             move || {
                 let mut seen = seen.lock().unwrap();
@@ -281,7 +287,7 @@ mod tests {
         {
             let folder = tempfile::tempdir().unwrap();
             let mut recorder = recorder(folder.path(), 1 << 20, Retention::default());
-            recorder.stream.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
+            recorder.files.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
             recorder.take(&TestStream::new().event(10)).unwrap();
             recorder.finish(&end).unwrap();
             assert_eq!(payloads(&folder.path().join("0")), expected);

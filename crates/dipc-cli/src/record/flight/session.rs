@@ -1,19 +1,20 @@
 //! The recording of a session into a ring, and the snapshots of it.
 
+use std::io;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use clr_conditions::StreamEnd;
 use dipc_client::Target;
-use dipc_collect::Retention;
-use nettrace_edit::{Error, Ring, RingCapacity, SegmentStorage, Snapshot};
+use dipc_collect::{Retention, RingRecorder};
+use nettrace_edit::{Error, RingCapacity, SegmentStorage, Snapshot};
 
 use super::condition_watch::ConditionWatch;
 use super::crash::{CrashSources, Description};
 use super::crash_core::CrashDump;
+use super::file_series::{FileNames, FileSeries};
 use super::method_lists::MethodLists;
 use super::snapshot::{SnapshotFile, Written, check_room};
-use super::stream::{FileNames, KeptStream};
 use super::trigger::{Arrival, Origin, TriggerSettings, Triggers};
 use crate::duration;
 use crate::exit::{Exit, Failure};
@@ -21,6 +22,7 @@ use crate::interrupt::Interrupts;
 use crate::record::recorder::{self, Consumer};
 use crate::record::source::ChildEnd;
 use crate::record::stopping_event::StoppingEvent;
+use crate::record::stream_stats::lost_in_words;
 use crate::render::escape::escape_controls;
 use crate::render::messages;
 use crate::render::units;
@@ -45,8 +47,8 @@ pub(crate) struct FlightSettings {
 pub(crate) struct FlightRecorder {
     settings: FlightSettings,
     interrupts: Interrupts,
-    stream: KeptStream,
-    ring: Option<Ring>,
+    ring: RingRecorder,
+    files: FileSeries,
     watch: Option<ConditionWatch>,
     crash: Option<CrashSources>,
     triggers: Triggers,
@@ -80,10 +82,10 @@ impl FlightRecorder {
         Self {
             watch: settings.triggers.condition.clone().map(ConditionWatch::new),
             requests: interrupts.snapshots(),
-            stream: KeptStream::new(settings.retention, stopping_event, duration, file_name),
+            ring: RingRecorder::new(settings.capacity, settings.storage.clone()),
+            files: FileSeries::new(settings.retention, stopping_event, duration, file_name),
             settings,
             interrupts,
-            ring: None,
             crash: None,
             triggers: Triggers::default(),
             ready: None,
@@ -95,7 +97,7 @@ impl FlightRecorder {
 
     /// Makes the runtime list its methods from time to time.
     pub(crate) fn list_methods(&mut self, target: &Target, needs_help: bool, is_starting: bool) {
-        self.stream.list_methods(target, needs_help, is_starting);
+        self.files.list_methods(target, needs_help, is_starting);
     }
 
     /// Determines the sources of facts about a crash, and the process that events are requested from again.
@@ -111,22 +113,12 @@ impl FlightRecorder {
         }
     }
 
-    /// Reads the records that have arrived.
-    fn read(&mut self) -> Result<(), Failure> {
-        let Self { stream, ring, unkept, .. } = self;
-        stream.read(|record| {
-            if let Some(ring) = ring.as_mut().filter(|_| unkept.is_none())
-                && let Err(error) = ring.add(record)
-            {
-                *unkept = Some(end_ring(ring, &error)?);
-            }
-            Ok(())
-        })?;
+    /// Evaluates the events that have arrived in the ring, and ends the recording if its files have failed.
+    fn look(&mut self, fed: Result<(), Error>) -> Result<(), Failure> {
+        fed.map_err(|error| cannot_keep(&error))?;
         self.judge();
-        if let Some(ring) = self.ring.as_mut().filter(|_| self.unkept.is_none())
-            && let Err(error) = ring.turn_if_due(self.stream.threads())
-        {
-            self.unkept = Some(end_ring(ring, &error)?);
+        if self.unkept.is_none() {
+            self.unkept = self.ring.storage_error().map(unkept);
         }
         Ok(())
     }
@@ -147,14 +139,14 @@ impl FlightRecorder {
             self.requests = requests;
             self.triggers.add("asked for".to_owned(), Origin::User, &self.settings.triggers, now);
         }
-        self.stream.read_lists();
+        self.files.read_lists();
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
             self.finish_writing();
         }
         if self.writing.is_none() && self.ready.is_none() {
             self.begin_snapshot(false, is_silent)?;
         }
-        let lists = self.stream.lists.as_ref().map_or(u64::MAX, |lists| lists.count);
+        let lists = self.files.lists.as_ref().map_or(u64::MAX, |lists| lists.count);
         if let Some(ready) = self.ready.take_if(|ready| lists > ready.lists || ready.until <= now) {
             let file = self.file(ready);
             self.writing = Some(thread::spawn(move || file.write()));
@@ -165,15 +157,16 @@ impl FlightRecorder {
     /// Begins a snapshot of the ring's content, if there is a reason to.
     fn begin_snapshot(&mut self, is_end: bool, is_silent: bool) -> Result<(), Failure> {
         let now = Instant::now();
-        let Some(ring) = &mut self.ring else { return Ok(()) };
-        let start = self.stream.decoder.info().and_then(|info| info.start.unix_milliseconds());
-        let newest = start.map(|start| start.saturating_add(ring.newest().as_nanos() / 1_000_000));
+        let Some(newest) = self.ring.newest() else { return Ok(()) };
+        let start = self.ring.stream().decoder().info().and_then(|info| info.start.unix_milliseconds());
+        let newest = start.map(|start| start.saturating_add(newest.as_nanos() / 1_000_000));
         let arrival = Arrival { newest, is_silent };
         let Some(reason) = self.triggers.take(is_end, now, arrival) else { return Ok(()) };
-        let snapshot = ring.snapshot(self.stream.threads()).map_err(|error| cannot_keep(&error))?;
+        let Some(snapshot) = self.ring.snapshot() else { return Ok(()) };
+        let snapshot = snapshot.map_err(|error| cannot_keep(&error))?;
         // A list that has just begun to arrive suffices.
-        let lists = self.stream.lists.as_ref().map_or(0, |lists| lists.count);
-        let is_listing = !is_end && self.stream.lists.as_mut().is_some_and(MethodLists::request_now);
+        let lists = self.files.lists.as_ref().map_or(0, |lists| lists.count);
+        let is_listing = !is_end && self.files.lists.as_mut().is_some_and(MethodLists::request_now);
         let until = if is_listing { now + LIST } else { now };
         self.ready = Some(Ready { snapshot, reason: reason.text, until, lists });
         Ok(())
@@ -182,8 +175,8 @@ impl FlightRecorder {
     fn file(&self, ready: Ready) -> SnapshotFile {
         SnapshotFile {
             snapshot: ready.snapshot,
-            list: self.stream.last_list().cloned(),
-            path: (self.stream.file_name)(),
+            list: self.files.last_list().cloned(),
+            path: (self.files.file_name)(),
             reason: ready.reason,
         }
     }
@@ -208,7 +201,7 @@ impl FlightRecorder {
                         "{suppressed} further reasons for a snapshot since the last one wrote none"
                     ));
                 }
-                self.stream.add_file(written.path, written.bytes);
+                self.files.add_file(written.path, written.bytes);
             }
             Err(failure) => {
                 self.triggers.fail();
@@ -224,7 +217,7 @@ impl FlightRecorder {
     /// Writes the snapshots that were begun.
     pub(crate) fn finish_begun(&mut self) {
         self.finish_writing();
-        self.stream.read_lists();
+        self.files.read_lists();
         if let Some(ready) = self.ready.take() {
             let outcome = self.file(ready).write();
             self.report(outcome);
@@ -256,17 +249,17 @@ impl FlightRecorder {
         end: &recorder::StreamEnd,
         target: &Target,
     ) -> Result<FlightSummary, Failure> {
-        self.stream.end_line();
+        self.files.end_line();
         self.finish_begun();
         let now = Instant::now();
         let is_whole = end.is_whole();
         let has_condition = self.watch.is_some();
-        let newest = self.ring.as_ref().map(Ring::newest).unwrap_or_default();
+        let newest = self.ring.newest().unwrap_or_default();
         let mut crash = None;
         let mut is_asked_for = self.settings.waits_for_crash;
         let end_reason = if self.unkept.is_some() {
             Some("nothing more could be kept".to_owned())
-        } else if self.stream.is_unreadable() {
+        } else if self.ring.stream().unreadable().is_some() {
             Some("the stream cannot be read".to_owned())
         } else if end.is_unasked() {
             let cause = end.cause(target);
@@ -307,19 +300,20 @@ impl FlightRecorder {
                 None => self.report(outcome),
             }
         }
-        let stream = &self.stream;
-        let damage = stream.report("snapshots have the readable part");
+        let (stream, files) = (self.ring.stream(), &self.files);
+        let damage = files.report(stream, "snapshots have the readable part");
+        let loss = stream.decoder().loss();
         Ok(FlightSummary {
             text: format!(
                 "Watched {} event{}, {} lost, for {}; {} snapshot{} written",
-                stream.events,
-                if stream.events == 1 { "" } else { "s" },
-                stream.lost_in_words(),
+                stream.event_count(),
+                if stream.event_count() == 1 { "" } else { "s" },
+                lost_in_words(loss),
                 duration::display(end.elapsed()),
-                stream.written,
-                if stream.written == 1 { "" } else { "s" },
+                files.written,
+                if files.written == 1 { "" } else { "s" },
             ),
-            lost: stream.lost(),
+            lost: loss.total(),
             damage,
             has_crashed_as_asked: crash.is_some() && is_asked_for,
             failure: self.failure.or(self.unkept),
@@ -327,19 +321,15 @@ impl FlightRecorder {
     }
 }
 
-/// Ends a ring after its files failed to grow. Its content can still be written elsewhere.
-fn end_ring(ring: &mut Ring, error: &Error) -> Result<Failure, Failure> {
-    let Error::Write(nettrace_writer::Error::Io { error: reason, .. }) = error else {
-        return Err(cannot_keep(error));
-    };
-    ring.keep_in_memory();
-    let failure = Failure::new(Exit::Failed, format_args!("keep events: {reason}; the recording ends"));
+/// Reports that the files of the ring failed to grow. Its content can still be written elsewhere.
+fn unkept(error: &io::Error) -> Failure {
+    let failure = Failure::new(Exit::Failed, format_args!("keep events: {error}; the recording ends"));
     let failure = failure.with_help("make room in the folder of --keep-in, or name another one");
     messages::warning(&failure);
     if let Some(help) = &failure.help {
         messages::help(help);
     }
-    Ok(failure)
+    failure
 }
 
 impl FlightSettings {
@@ -371,26 +361,19 @@ impl Consumer for FlightRecorder {
     type Error = Failure;
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        if !self.stream.is_unreadable() {
-            self.stream.decoder.feed(bytes);
-            self.ring.iter_mut().for_each(|ring| ring.receive(Instant::now()));
+        if self.ring.stream().unreadable().is_none() {
             if let Some(watch) = &mut self.watch {
                 watch.feed(bytes);
             }
-            if self.ring.is_none()
-                && let Some(info) = self.stream.header()
-            {
-                let FlightSettings { capacity, storage, .. } = &self.settings;
-                let ring = Ring::new(*capacity, storage.clone(), info, Instant::now());
-                self.ring = Some(ring.map_err(|error| cannot_keep(&error))?);
-            }
-            self.read()?;
+            let search = &mut self.files.stopping_event;
+            let fed = self.ring.feed(bytes, |record| search.add_record(record));
+            self.look(fed)?;
         }
         self.act(false)
     }
 
     fn pause(&mut self) -> Result<(), Failure> {
-        if let Some(lists) = &mut self.stream.lists {
+        if let Some(lists) = &mut self.files.lists {
             lists.request_again();
         }
         if let Some(watch) = &mut self.watch {
@@ -401,26 +384,26 @@ impl Consumer for FlightRecorder {
     }
 
     fn end(&mut self) -> Result<(), Failure> {
-        self.stream.decoder.end_of_input();
         if let Some(watch) = &mut self.watch {
             watch.end_of_input();
         }
-        self.read()
+        let search = &mut self.files.stopping_event;
+        let fed = self.ring.end(|record| search.add_record(record));
+        self.look(fed)
     }
 
     fn is_satisfied(&self) -> bool {
         let is_done = self.settings.triggers.most.is_some_and(|most| self.triggers.count >= most);
-        let is_over = self.stream.is_over() || self.unkept.is_some();
+        let is_over = self.files.is_over(self.ring.stream()) || self.unkept.is_some();
         is_over || is_done && self.ready.is_none() && self.writing.is_none()
     }
 
     fn is_whole(&self) -> bool {
-        self.stream.is_whole()
+        self.ring.stream().is_whole()
     }
 
     fn show(&mut self, elapsed: Duration, is_stopping: bool) {
-        let bytes = self.ring.as_ref().map_or(0, Ring::bytes);
-        self.stream.show(elapsed, bytes, is_stopping);
+        self.files.show(self.ring.stream(), elapsed, self.ring.bytes(), is_stopping);
     }
 }
 
@@ -485,7 +468,7 @@ mod tests {
         ] {
             let folder = tempfile::tempdir().unwrap();
             let mut recorder = recorder(folder.path(), TriggerSettings::default());
-            recorder.stream.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
+            recorder.files.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
             recorder.take(&TestStream::new().event(10)).unwrap();
             recorder.finish(&end, &target).unwrap();
             assert_eq!(payloads(&folder.path().join("a")), expected);
@@ -509,9 +492,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let triggers = TriggerSettings { most: Some(1), ..TriggerSettings::default() };
         let mut recorder = recorder(folder.path(), triggers.clone());
-        let (working, calls) = (recorder.stream.file_name, AtomicUsize::new(0));
+        let (working, calls) = (recorder.files.file_name, AtomicUsize::new(0));
         let missing = folder.path().join("missing/a");
-        recorder.stream.file_name =
+        recorder.files.file_name =
             Box::new(
                 move || {
                     if calls.fetch_add(1, Ordering::Relaxed) < 2 { missing.clone() } else { working() }
@@ -538,7 +521,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = recorder(folder.path(), TriggerSettings::default());
         let target = Target::from_path("/nowhere");
-        recorder.stream.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
+        recorder.files.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
         recorder.take(&TestStream::new().event(10)).unwrap();
         recorder.triggers.add("met".into(), Origin::Condition, &TriggerSettings::default(), Instant::now());
         recorder.act(true).unwrap();

@@ -31,7 +31,7 @@ fn names(directory: &Path) -> Vec<String> {
 /// One run of the program over a job: it is collected if necessary, and delivered.
 fn run(job: &mut Job, queue: &Path, step: crate::egress::delivery::Step<'_>) -> io::Result<()> {
     if job.state == JobState::Collecting {
-        let mut file = job.places()?.create()?;
+        let mut file = job.places()?.create()?.file;
         file.write_all(b"the ")?;
         step()?;
         file.write_all(b"artifact")?;

@@ -8,6 +8,7 @@ use clr_conditions::{Condition, Evaluator, Match};
 use clr_counters::{Counters, Notice, ProviderRequest, Sample, SessionSettings, SharedSettings, Thinning};
 use dipc_client::{LiveReader, Rundown, SessionConfig, Target};
 use dipc_collect::live_stream::{EventConsumer, LiveStream};
+use dipc_collect::silence::SilenceGuard;
 use nettrace::RelativeTime;
 
 use super::{LiveArgs, SampleConsumer};
@@ -15,7 +16,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::counters::{report_notices, unselected_help};
 use crate::record::recorder;
 use crate::record::session::{resume, start_unless};
-use crate::record::silence::SilenceGuard;
+use crate::record::silence::warn_of_silence;
 use crate::record::source::Source;
 use crate::record::stream_stats;
 use crate::record::watch::{EventSender, SessionEnd, SharedLimits, WatchSession, WatchView, WatchedProcess};
@@ -103,7 +104,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
             if is_first {
                 resume(&source.target);
             }
-            let mut silence = SilenceGuard::new("counters", Some(process.title()), settings.interval);
+            let mut silence = SilenceGuard::new(settings.interval);
             silence.renew_from(&source.target);
             let readings = Readings {
                 counters: Counters::new(selection.clone()),
@@ -311,7 +312,9 @@ impl<C: SampleConsumer> Readings<'_, '_, C> {
         let needs_requests = args.until.as_ref().is_some_and(Condition::has_requests);
         // A client of the shared session must not have two sessions.
         let settings = &self.settings;
-        self.silence.check(needs_requests, || config(args.requests(&settings.clone().with_unique_client())));
+        let config = || config(args.requests(&settings.clone().with_unique_client()));
+        let silences = self.silence.check(needs_requests, config);
+        warn_of_silence("counters", Some(&self.process.title()), &silences);
     }
 
     /// Tells the consumer that the session runs, once its stream's header is read.

@@ -6,14 +6,15 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clr_counters::{Aspect, Sample, Series, SeriesId};
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::detail::Detail;
 use crate::inspect::counters::{Clock, label};
 use crate::record::watch::WatchedProcess;
 use crate::render::escape::escape_controls;
-use crate::render::screen::{LastMessage, end_of};
+use crate::render::list_screen::ListState;
+use crate::render::screen::end_of;
 use crate::render::{units, width};
 
 /// The number of values kept of a series for its trend.
@@ -163,29 +164,16 @@ pub(super) struct Model {
     details: BTreeMap<(usize, SeriesId), Detail>,
     folded: BTreeSet<GroupKey>,
     pub(super) order: Order,
-    pub(super) filter: String,
-    pub(super) is_typing: bool,
-    pub(super) is_paused: bool,
-    pub(super) shows_help: bool,
     /// True if the last sample of the chosen row is shown in full.
     pub(super) shows_detail: bool,
     /// True if processes have groups of their own instead of columns.
     has_groups: bool,
     /// The first process shown if not all fit.
     pub(super) first_process: usize,
-    /// The first row that is shown.
-    pub(super) first_row: usize,
     /// The time of the last sample, and the seconds since then.
     last_sample: Option<Instant>,
     silent_seconds: u64,
-    /// The last message, until a key is pressed.
-    pub(super) message: LastMessage,
-    /// The index of the chosen row among the rows shown.
-    pub(super) selected: usize,
-    /// The number of table rows that fit on the screen.
-    pub(super) page: usize,
-    has_changed: bool,
-    is_done: bool,
+    pub(super) list: ListState,
 }
 
 impl Model {
@@ -198,21 +186,12 @@ impl Model {
             details: BTreeMap::new(),
             folded: BTreeSet::new(),
             order: Order::Importance,
-            filter: String::new(),
-            is_typing: false,
-            is_paused: false,
-            shows_help: false,
             shows_detail: false,
             has_groups: false,
             first_process: 0,
-            first_row: 0,
             last_sample: None,
             silent_seconds: 0,
-            message: LastMessage::default(),
-            selected: 0,
-            page: 1,
-            has_changed: true,
-            is_done: false,
+            list: ListState::new(),
         }
     }
 
@@ -222,7 +201,7 @@ impl Model {
         self.processes.insert(process.number, shown);
         self.groups.retain(|(number, _), _| *number != process.number);
         self.details.retain(|(number, _), _| *number != process.number);
-        self.has_changed = true;
+        self.list.has_changed = true;
     }
 
     /// Called when the process has ended: its last values stay.
@@ -230,7 +209,7 @@ impl Model {
         if let Some(shown) = self.processes.get_mut(&process.number) {
             shown.has_ended = true;
         }
-        self.has_changed = true;
+        self.list.has_changed = true;
     }
 
     /// Adds a sample; while the screen is paused, it is kept but not shown.
@@ -259,11 +238,11 @@ impl Model {
             .and_modify(|detail| detail.update(sample))
             .or_insert_with(|| Detail::of(sample));
         self.last_sample = Some(Instant::now());
-        if !self.is_paused {
+        if !self.list.is_paused {
             if let Some(shown) = self.processes.get(&process.number) {
                 self.time = shown.clock.time_of_day(sample.time);
             }
-            self.has_changed = true;
+            self.list.has_changed = true;
         }
     }
 
@@ -326,7 +305,7 @@ impl Model {
         rows: &mut Vec<Row<'m>>,
     ) {
         let title = self.group_title(&key);
-        let filter = self.filter.to_lowercase();
+        let filter = self.list.filter.to_lowercase();
         let first = |row: &[Option<&'m Number>]| row.iter().copied().flatten().next();
         if !filter.is_empty() && !title.to_lowercase().contains(&filter) {
             shown
@@ -366,7 +345,7 @@ impl Model {
     /// The last sample of the chosen row's series.
     pub(super) fn detail(&self) -> Option<&Detail> {
         let rows = self.rows();
-        let Row::Number(numbers) = rows.get(self.selected)? else { return None };
+        let Row::Number(numbers) = rows.get(self.list.selected)? else { return None };
         // With several processes, take the first process shown.
         let number = numbers.iter().skip(self.first_process).chain(numbers).copied().flatten().next()?;
         self.details.get(&number.of)
@@ -404,78 +383,41 @@ impl Model {
 
     /// Handles a key.
     pub(super) fn press(&mut self, key: KeyEvent) {
-        if key.kind == KeyEventKind::Release {
-            return;
-        }
-        self.has_changed = true;
-        self.message.dismiss();
-        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            self.is_done = true;
-        } else if self.is_typing {
-            self.type_filter(key.code);
-        } else {
-            self.command(key.code);
-        }
-        self.selected = self.selected.min(self.rows().len().saturating_sub(1));
-    }
-
-    fn type_filter(&mut self, key: KeyCode) {
-        match key {
-            KeyCode::Enter => self.is_typing = false,
-            KeyCode::Esc => {
-                self.is_typing = false;
-                self.filter.clear();
-            }
-            KeyCode::Backspace => _ = self.filter.pop(),
-            KeyCode::Char(character) if !character.is_control() => self.filter.push(character),
-            _ => {}
-        }
-    }
-
-    fn command(&mut self, key: KeyCode) {
-        let last = self.rows().len().saturating_sub(1);
-        match key {
-            KeyCode::Char('q') => self.is_done = true,
-            KeyCode::Char('p' | 'P') => self.is_paused = !self.is_paused,
-            KeyCode::Char('r' | 'R') => self.is_paused = false,
-            KeyCode::Char('s') => self.order = self.order.next(),
-            KeyCode::Char('/') => self.is_typing = true,
-            KeyCode::Char('?' | 'h') => self.shows_help = !self.shows_help,
-            KeyCode::Esc if self.shows_help => self.shows_help = false,
-            KeyCode::Esc if self.shows_detail => self.shows_detail = false,
-            KeyCode::Esc => self.filter.clear(),
-            KeyCode::Up | KeyCode::Char('k') => self.selected = self.selected.saturating_sub(1),
-            KeyCode::Down | KeyCode::Char('j') => self.selected = self.selected.saturating_add(1).min(last),
-            KeyCode::PageUp => self.selected = self.selected.saturating_sub(self.page),
-            KeyCode::PageDown => self.selected = self.selected.saturating_add(self.page).min(last),
-            KeyCode::Home => self.selected = 0,
-            KeyCode::End => self.selected = last,
-            KeyCode::Enter if self.rows().get(self.selected).is_some_and(|row| row.number().is_some()) => {
-                self.shows_detail = !self.shows_detail;
-            }
-            KeyCode::Enter | KeyCode::Char(' ') => self.fold(),
-            KeyCode::Char('d') => self.shows_detail = !self.shows_detail,
-            KeyCode::Char('c') => self.has_groups = !self.has_groups,
-            KeyCode::Left => self.first_process = self.first_process.saturating_sub(1),
-            KeyCode::Right => {
+        let rows = self.rows().len();
+        match self.list.press(key, rows) {
+            Some(KeyCode::Char('r' | 'R')) => self.list.is_paused = false,
+            Some(KeyCode::Char('s')) => self.order = self.order.next(),
+            Some(KeyCode::Esc) if self.shows_detail => self.shows_detail = false,
+            Some(KeyCode::Esc) => self.list.filter.clear(),
+            Some(KeyCode::Enter) if self.has_number_chosen() => self.shows_detail = !self.shows_detail,
+            Some(KeyCode::Enter | KeyCode::Char(' ')) => self.fold(),
+            Some(KeyCode::Char('d')) => self.shows_detail = !self.shows_detail,
+            Some(KeyCode::Char('c')) => self.has_groups = !self.has_groups,
+            Some(KeyCode::Left) => self.first_process = self.first_process.saturating_sub(1),
+            Some(KeyCode::Right) => {
                 let last = self.processes.len().saturating_sub(1);
                 self.first_process = self.first_process.saturating_add(1).min(last);
             }
-            KeyCode::Char('f') => self.fold_all(),
+            Some(KeyCode::Char('f')) => self.fold_all(),
             _ => {}
         }
+        self.list.selected = self.list.selected.min(self.rows().len().saturating_sub(1));
+    }
+
+    fn has_number_chosen(&self) -> bool {
+        self.rows().get(self.list.selected).is_some_and(|row| row.number().is_some())
     }
 
     /// Folds the group of the chosen row, or unfolds it, and chooses it.
     fn fold(&mut self) {
         let rows = self.rows();
-        let above = rows.iter().enumerate().take(self.selected.saturating_add(1)).rev();
+        let above = rows.iter().enumerate().take(self.list.selected.saturating_add(1)).rev();
         let group = above.into_iter().find_map(|(index, row)| match row {
             Row::Group { key, .. } => Some((index, key.clone())),
             Row::Number(_) => None,
         });
         if let Some((index, key)) = group {
-            self.selected = index;
+            self.list.selected = index;
             if !self.folded.remove(&key) {
                 self.folded.insert(key);
             }
@@ -491,31 +433,12 @@ impl Model {
         self.folded = if self.folded == all { BTreeSet::new() } else { all };
     }
 
-    /// Shows the last message, given with the count of messages so far, if it is new.
-    pub(super) fn set_message(&mut self, last: (usize, String)) {
-        self.has_changed |= self.message.set(last);
-    }
-
     /// Checks how long no value has arrived: up to three intervals do not count as a delay.
     pub(super) fn look_at_clock(&mut self) {
         let since = self.last_sample.map(|last| last.elapsed()).unwrap_or_default();
         let silent = if since > self.interval * 3 { since.as_secs() } else { 0 };
-        self.has_changed |= silent != self.silent_seconds;
+        self.list.has_changed |= silent != self.silent_seconds;
         self.silent_seconds = silent;
-    }
-
-    /// Requests a redraw: the screen's size has changed.
-    pub(super) const fn redraw(&mut self) {
-        self.has_changed = true;
-    }
-
-    /// Returns true if something changed since the last call.
-    pub(super) const fn take_changed(&mut self) -> bool {
-        std::mem::replace(&mut self.has_changed, false)
-    }
-
-    pub(super) const fn is_done(&self) -> bool {
-        self.is_done
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
@@ -11,7 +12,8 @@ use ratatui::widgets::{Paragraph, Row as TableRow, Table, TableState};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::model::{Model, Number, Row};
-use crate::render::screen::{draw_box, end_of, first_row};
+use crate::render::list_screen::{ListScreen, ListState};
+use crate::render::screen::{draw_box, end_of};
 use crate::render::width::cut;
 
 /// The keys and their actions.
@@ -27,6 +29,9 @@ const HELP: &str = "\
  q, ctrl-c    quit
  ?            close this";
 
+/// The main keys, which the last line names.
+const KEYS: &str = "p pause  s sort  / filter  enter detail  q quit  ? help";
+
 /// Minimum widths of columns. Wider values get more room: a number without its first digits is a different
 /// number.
 const VALUE: u16 = 15;
@@ -39,44 +44,49 @@ const MIN_NAME_WIDTH: u16 = 28;
 /// Minimum screen width for showing a trend.
 const WIDTH_WITH_TREND: u16 = 60;
 
-/// Draws the whole screen.
-pub(super) fn draw(frame: &mut Frame<'_>, model: &mut Model) {
-    let [title, table, keys] =
-        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
-            .areas(frame.area());
-    let mut heading = model.title();
-    if model.is_paused {
-        heading.push_str(" · paused");
+impl ListScreen for Model {
+    fn list(&mut self) -> &mut ListState {
+        &mut self.list
     }
-    frame.render_widget(Paragraph::new(heading).style(Style::new().add_modifier(Modifier::REVERSED)), title);
-    draw_table(frame, table, model);
-    frame.render_widget(Paragraph::new(keys_line(model)), keys);
-    if model.shows_detail {
-        draw_detail(frame, model);
+
+    fn press(&mut self, key: KeyEvent) {
+        Self::press(self, key);
     }
-    if model.shows_help {
-        draw_help(frame);
+
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        draw(frame, self);
     }
 }
 
-fn keys_line(model: &Model) -> String {
-    if model.is_typing {
-        return format!(" show only: {}_", model.filter);
+/// Draws the whole screen.
+fn draw(frame: &mut Frame<'_>, model: &mut Model) {
+    let [title, table, bottom] =
+        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
+            .areas(frame.area());
+    let mut heading = model.title();
+    if model.list.is_paused {
+        heading.push_str(" · paused");
     }
-    if let Some(message) = model.message.get() {
-        return format!(" {message}");
+    let keys = model.list.keys_line(KEYS, model.order.name());
+    frame.render_widget(Paragraph::new(heading).style(Style::new().add_modifier(Modifier::REVERSED)), title);
+    draw_table(frame, table, model);
+    frame.render_widget(Paragraph::new(keys), bottom);
+    if model.shows_detail {
+        draw_detail(frame, model);
     }
-    let filter = if model.filter.is_empty() { String::new() } else { format!(" · only '{}'", model.filter) };
-    format!(" p pause  s sort  / filter  enter detail  q quit  ? help   by {}{filter}", model.order.name())
+    if model.list.shows_help {
+        draw_help(frame);
+    }
 }
 
 fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     // One line is the heading.
     let page = usize::from(area.height.saturating_sub(1)).max(1);
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let rows = model.rows();
+    let count = model.rows().len();
+    let first = model.list.scroll(count, page);
     // Only visible rows are built.
-    let first = first_row(model.first_row, model.selected, rows.len(), page);
+    let rows = model.rows();
     let shown: Vec<_> = rows.iter().skip(first).take(page).collect();
     let columns = Columns::of(model, &shown, area.width);
     let rows = shown.into_iter().map(|row| match row {
@@ -90,9 +100,8 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     let table = Table::new(rows, columns.widths())
         .header(TableRow::new(columns.head.clone()).style(bold))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
-    let mut state = TableState::default().with_selected(model.selected.saturating_sub(first));
+    let mut state = TableState::default().with_selected(model.list.selected.saturating_sub(first));
     frame.render_stateful_widget(table, area, &mut state);
-    (model.page, model.first_row) = (page, first);
 }
 
 /// The columns of the table: name, value, change and trend, or one value per process.
@@ -223,7 +232,7 @@ mod tests {
     use nettrace::RelativeTime;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
-    use ratatui::crossterm::event::{KeyCode, KeyEvent};
+    use ratatui::crossterm::event::KeyCode;
 
     use super::*;
     use crate::inspect::counters::Clock;
@@ -542,8 +551,8 @@ mod tests {
         for (width, height) in [(1, 1), (5, 3), (20, 5)] {
             drawn(&mut model, width, height);
         }
-        assert!(!model.is_done());
+        assert!(!model.list.is_done());
         press(&mut model, &[KeyCode::Char('q')]);
-        assert!(model.is_done());
+        assert!(model.list.is_done());
     }
 }

@@ -183,9 +183,9 @@ fn keys_sort_filter_pause_and_quit() {
     for (width, height) in [(1, 1), (5, 3), (20, 5)] {
         drawn(&mut model, width, height);
     }
-    assert!(!model.is_done());
+    assert!(!model.list.is_done());
     press(&mut model, &[KeyCode::Char('q')]);
-    assert!(model.is_done());
+    assert!(model.list.is_done());
 }
 
 #[test]
