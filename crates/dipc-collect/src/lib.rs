@@ -8,6 +8,7 @@
 //! - [`live_stream`]: the events of the stream while they arrive.
 //! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
 //! - [`live`]: the activity of a process, interval by interval.
+//! - `core`: core dumps of processes that run on (Linux on x86-64 and aarch64).
 //! - [`kernel_samples`]: samples by the Linux kernel, with native frames.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`RingRecorder`]: the last part of a stream. [`RecordStream`]: its records while they arrive.
@@ -43,6 +44,8 @@
 #![forbid(unsafe_code)]
 
 mod bundle;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub mod core;
 mod dump_watch;
 pub mod heap;
 pub mod kernel_samples;

@@ -15,7 +15,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::connections::{ConnectionLimits, Lifetime};
+use crate::limits::{ConnectionLimits, Lifetime};
 use crate::stall_limit::StallLimit;
 
 /// The time that a connection has for its request while others wait.

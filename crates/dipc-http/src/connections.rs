@@ -9,36 +9,13 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use crate::connection::Connection;
+use crate::limits::ConnectionLimits;
 use crate::listen::Listen;
 
 /// The time between checks for a free place.
 const TICK: Duration = Duration::from_millis(10);
 /// The wait after a failed accept: there may be too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// The limits of a server's connections.
-#[derive(Debug, Clone, Copy)]
-#[allow(clippy::exhaustive_structs, reason = "made by servers, which decide on each limit")]
-pub struct ConnectionLimits {
-    /// Maximum number of concurrent connections. A further one replaces the oldest idle connection, or else
-    /// waits for one to end.
-    pub max_connections: usize,
-    /// The time for a request's head, and of an idle connection.
-    pub head_time: Duration,
-    /// The end of a connection.
-    pub lifetime: Lifetime,
-}
-
-/// The end of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums, reason = "made by servers")]
-pub enum Lifetime {
-    /// A connection has one request, and this time for all of it. It is not idle once the request has arrived.
-    OneRequest(Duration),
-    /// A connection has requests one after another, and ends when its client takes nothing of an answer for
-    /// this time.
-    KeptAlive(Duration),
-}
 
 /// The connections of a server, at all its sockets. Clones share them.
 #[derive(Debug, Clone)]
@@ -120,6 +97,7 @@ mod tests {
     use tokio::task::AbortHandle;
 
     use super::*;
+    use crate::limits::Lifetime;
 
     const LIMITS: ConnectionLimits = ConnectionLimits {
         max_connections: 8,

@@ -50,6 +50,7 @@ mod client;
 mod connection;
 mod connections;
 mod host;
+mod limits;
 mod listen;
 #[cfg(feature = "otlp")]
 mod sender;
@@ -58,9 +59,10 @@ mod stall_limit;
 
 pub use client::{Endpoint, ParseEndpointError, RequestError};
 pub use connection::Connection;
-pub use connections::{ConnectionLimits, Connections, Lifetime};
+pub use connections::Connections;
 pub use host::is_local_host;
 pub use hyper;
+pub use limits::{ConnectionLimits, Lifetime};
 pub use listen::Listen;
 #[cfg(feature = "otlp")]
 pub use sender::{OtlpSender, RequestCount, SenderNote, SenderObserver, SenderTotals};

@@ -15,8 +15,9 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::connections::{ConnectionLimits, Connections, Lifetime};
+use crate::connections::Connections;
 use crate::host::is_local_host;
+use crate::limits::{ConnectionLimits, Lifetime};
 
 /// The limits of connections.
 const LIMITS: ConnectionLimits = ConnectionLimits {

@@ -10,7 +10,7 @@
 //! - `names`: names for recordings that end without a rundown.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file next to the
 //!   recording. `kernel_samples`: the kernel's samples, merged into the recording.
-//! - `process_core`: core dumps of processes, read from outside.
+//! - `process_core`: the destination of core dumps of processes.
 //! - `flight`: `session` (the ring of dipc-collect, and its snapshots), `method_lists`, `snapshot` and
 //!   `file_series` (what is written), `condition_watch`, `trigger` (when), `crash` (facts next to it), `rotation`
 //!   (one file after another).

@@ -41,12 +41,13 @@ pub(super) struct StreamArgs {
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) fn run(args: &CollectArgs) -> Outcome {
+    use dipc_collect::core::{CoreKind, CoreSettings};
     use jiff::Zoned;
 
     use super::{DumpKind, REQUEST_TIMEOUT, file_name};
     use crate::args::format::Format;
     use crate::exit::{Exit, Failure};
-    use crate::record::process_core::{CoreKind, CorePlace, CoreSettings, write};
+    use crate::record::process_core::{CorePlace, write};
     use crate::render::messages;
     use crate::render::output;
     use crate::render::output_file::NameOrigin;
@@ -91,24 +92,20 @@ pub(super) fn run(args: &CollectArgs) -> Outcome {
             "a name that ends in .gz compresses as gzip; --compress none writes as it is, whatever the name",
         ));
     }
-    let settings = CoreSettings {
-        kind,
-        pause: args.stream.pause,
-        most_bytes: args.stream.max_size,
-        compression: args.stream.compress.unwrap_or_else(|| OutputCompression::of_path(&path)),
-    };
+    let settings = CoreSettings { kind, pause: args.stream.pause, max_bytes: args.stream.max_size };
+    let compression = args.stream.compress.unwrap_or_else(|| OutputCompression::of_path(&path));
     let origin = if args.output.is_some() { NameOrigin::User } else { NameOrigin::Chosen };
     let place = if is_standard_output { CorePlace::StandardOutput } else { CorePlace::File(&path, origin) };
-    let written = write(pid, &settings, place)?;
-    messages::note(format_args!("Stopped        : {pid}, for {}", duration::display(written.paused)));
-    if written.paused > settings.pause {
+    let written = write(pid, &settings, compression, place)?;
+    messages::note(format_args!("Stopped        : {pid}, for {}", duration::display(written.copy.paused)));
+    if written.copy.paused > settings.pause {
         messages::note(format_args!(
             "Overrun        : --pause is {}: stopping the threads, and reading their registers and the list of memory, took the rest",
             duration::display(settings.pause)
         ));
     }
     messages::note(format_args!("Written        : {}", written.amounts()));
-    let copied = &written.copied;
+    let copied = &written.copy.copied;
     let omitted = copied.omitted_bytes;
     if omitted > 0 {
         let limit = match (copied.size_reached, copied.time_reached) {
@@ -156,18 +153,18 @@ struct Written<'d> {
 impl<'d> Written<'d> {
     fn new(
         written: &'d crate::record::process_core::WrittenCore,
-        kind: crate::record::process_core::CoreKind,
+        kind: dipc_collect::core::CoreKind,
     ) -> Self {
-        let copied = &written.copied;
+        let copied = &written.copy.copied;
         Self {
             path: written.path.as_deref(),
             kind: kind.name(),
-            threads: written.threads,
+            threads: written.copy.threads,
             memory_bytes: copied.memory_bytes,
             copied_bytes: copied.copied_bytes,
             omitted_bytes: copied.omitted_bytes,
             unreadable_bytes: copied.unreadable_bytes,
-            paused_ms: written.paused.as_millis(),
+            paused_ms: written.copy.paused.as_millis(),
         }
     }
 }

@@ -150,12 +150,12 @@ pub(super) mod watch {
     use std::time::{Duration, Instant};
 
     use clr_dump::TimeLimit;
+    use dipc_collect::core::{self, CoreKind, CoreSettings};
     use dipc_collect::staged::{StagedFile, publish_first};
     use linux_sampler::{CrashWatch, WatchEnd};
 
-    use crate::compression::OutputCompression;
     use crate::exit::{Exit, Failure};
-    use crate::record::process_core::{self, CoreKind, CoreSettings};
+    use crate::record::process_core::not_copied;
     use crate::render::output_file::unused_names;
 
     /// Maximum time for the core dump of a process that is about to end.
@@ -241,16 +241,11 @@ pub(super) mod watch {
             _ => return Ok(TracedEnd { signal: None, core: None }),
         };
         let signal = process.threads().iter().map(|thread| thread.signal).find(|signal| *signal != 0);
-        let settings = CoreSettings {
-            kind: CoreKind::Heap,
-            pause: LIMIT,
-            most_bytes: None,
-            compression: OutputCompression::None,
-        };
+        let settings = CoreSettings { kind: CoreKind::Heap, pause: LIMIT, max_bytes: None };
         let (file, staged) = create(folder).map_err(|error| failed(folder, &error))?;
         let limit = TimeLimit { end: Instant::now() + LIMIT, duration: LIMIT };
         // Then the signal ends it.
-        process_core::copy(pid, process, &settings, limit, &file)?;
+        core::copy(pid, process, &settings, limit, &file).map_err(|error| not_copied(&error, LIMIT))?;
         Ok(TracedEnd { signal, core: Some(staged) })
     }
 
