@@ -9,6 +9,7 @@
 //! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
 //! - [`live`]: the activity of a process, interval by interval.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
+//! - [`counters`]: counters, from a session with the settings of other clients.
 //! - [`silence`]: events that another session's end has stopped, requested again.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`staged`]: files that get their names when they are complete.
@@ -41,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 mod bundle;
+pub mod counters;
 mod dump_watch;
 pub mod heap;
 pub mod live;
