@@ -8,6 +8,7 @@
 //! - [`live_stream`]: the events of the stream while they arrive.
 //! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
 //! - [`live`]: the activity of a process, interval by interval.
+//! - [`exceptions`]: exceptions while they are thrown, with their stacks.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`counters`]: counters, from a session with the settings of other clients.
 //! - [`silence`]: events that another session's end has stopped, requested again.
@@ -44,6 +45,7 @@
 mod bundle;
 pub mod counters;
 mod dump_watch;
+pub mod exceptions;
 pub mod heap;
 pub mod live;
 pub mod live_stream;
