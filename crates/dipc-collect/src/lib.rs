@@ -10,6 +10,7 @@
 //! - [`live`]: the activity of a process, interval by interval.
 //! - [`exceptions`]: exceptions while they are thrown, with their stacks.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
+//! - [`logs`]: log records of Microsoft.Extensions.Logging.
 //! - [`counters`]: counters, from a session with the settings of other clients.
 //! - [`silence`]: events that another session's end has stopped, requested again.
 //! - [`ModuleTypes`]: the types that a process's modules define.
@@ -49,6 +50,7 @@ pub mod exceptions;
 pub mod heap;
 pub mod live;
 pub mod live_stream;
+pub mod logs;
 mod module_types;
 mod observer;
 mod retention;

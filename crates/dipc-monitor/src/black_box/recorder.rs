@@ -12,11 +12,11 @@ use dipc_client::{
     Session, SessionConfig, Timeouts,
 };
 use dipc_collect::RetryWait;
+use dipc_collect::logs::warnings_provider;
 use nettrace_edit::{Ring, RingCapacity, SegmentStorage, Snapshot};
 
 use super::bundle::Bundle;
 use super::{BlackBox, BlackBoxEvent, Context};
-use crate::artifact::warnings_provider;
 use crate::live_session::{BUFFER_MB, DRAIN};
 use crate::process::Watched;
 
