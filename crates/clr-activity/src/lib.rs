@@ -89,6 +89,7 @@ mod tasks;
 mod threads;
 #[cfg(feature = "spans")]
 mod time_parts;
+mod trace_context;
 #[cfg(feature = "spans")]
 mod work_interval;
 
@@ -114,6 +115,7 @@ pub use suspension::{Suspension, Suspensions};
 pub use tasks::{Tasks, Worker};
 #[cfg(feature = "spans")]
 pub use time_parts::{KnownParts, MeasuredParts, TimeParts};
+pub use trace_context::TraceContext;
 #[cfg(feature = "spans")]
 pub use work_interval::{WorkInterval, WorkKind};
 

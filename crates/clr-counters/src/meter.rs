@@ -312,6 +312,26 @@ pub struct SharedSettings {
     pub refresh_interval: Option<f64>,
 }
 
+impl SharedSettings {
+    /// Returns the settings of the shared session if the event refuses this client, which requested others.
+    pub fn of_refusal(event: &Event<'_>, client: &str) -> Option<Self> {
+        if event.id() != OTHER_SETTINGS {
+            return None;
+        }
+        match MeterEvent::of(event)?.kind {
+            MeterEventKind::Notice(MeterNotice::OtherSettings { client: refused, expected })
+                if refused.chars().eq(client.chars()) =>
+            {
+                Some(expected)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The id of the event that refuses a client of the shared session.
+const OTHER_SETTINGS: u32 = 17;
+
 /// The strings and numbers of an event, by field name.
 #[derive(Default)]
 struct Parts<'a> {
@@ -459,7 +479,7 @@ impl<'a> MeterEvent<'a> {
                 let (change, value) = (parts.rate, parts.value);
                 parts.value(MeterMeasurement::UpDownCounter { change, value })
             }
-            17 => MeterEventKind::Notice(MeterNotice::OtherSettings {
+            OTHER_SETTINGS => MeterEventKind::Notice(MeterNotice::OtherSettings {
                 client: parts.client,
                 expected: parts.expected,
             }),

@@ -177,7 +177,7 @@ impl ProviderRequest {
 /// assert_eq!(requests[0].arguments, "EventCounterIntervalSec=5");
 /// # Ok::<(), clr_counters::SelectionError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionSettings {
     /// The interval between values; at least 0.1 seconds are requested.

@@ -10,8 +10,11 @@
 //! - [`live`]: the activity of a process, interval by interval.
 //! - `core`: core dumps of processes that run on (Linux on x86-64 and aarch64).
 //! - [`kernel_samples`]: samples by the Linux kernel, with native frames.
+//! - [`exceptions`]: exceptions while they are thrown, with their stacks.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`RingRecorder`]: the last part of a stream. [`RecordStream`]: its records while they arrive.
+//! - [`logs`]: log records of Microsoft.Extensions.Logging.
+//! - [`counters`]: counters, from a session with the settings of other clients.
 //! - [`silence`]: events that another session's end has stopped, requested again.
 //! - [`ModuleTypes`]: the types that a process's modules define.
 //! - [`staged`]: files that get their names when they are complete.
@@ -46,11 +49,14 @@
 mod bundle;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub mod core;
+pub mod counters;
 mod dump_watch;
+pub mod exceptions;
 pub mod heap;
 pub mod kernel_samples;
 pub mod live;
 pub mod live_stream;
+pub mod logs;
 mod module_types;
 mod observer;
 mod record_stream;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clr_counters::SessionSettings;
 use dipc_client::SessionId;
 
 /// The receiver of remarks while something is collected. Use `()` to ignore them.
@@ -57,6 +58,11 @@ pub enum Note {
     NothingCollected {
         /// The time until the next session.
         wait: Duration,
+    },
+    /// The shared session of the process's Meters has other settings: the process is asked again, with these.
+    SettingsAdopted {
+        /// The settings of the next session.
+        settings: SessionSettings,
     },
 }
 

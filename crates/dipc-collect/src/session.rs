@@ -42,7 +42,9 @@ pub fn start(
     let (sender, answer) = mpsc::channel();
     let (target, config) = (target.clone(), config.clone());
     // A session without a receiver is dropped there, which stops it.
-    thread::spawn(move || drop(sender.send(start_without_keywords(&target, config))));
+    let start = move || drop(sender.send(start_without_keywords(&target, config)));
+    // Without a thread, the channel is closed.
+    let _ = thread::Builder::new().name("session start".to_owned()).spawn(start);
     loop {
         match answer.recv_timeout(TICK) {
             Ok(started) => {

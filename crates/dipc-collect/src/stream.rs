@@ -34,13 +34,23 @@ pub struct Limits {
     duration: Option<Duration>,
     silence: Duration,
     is_stop_final: bool,
+    chunk: usize,
+    tick: Duration,
 }
 
 impl Limits {
     /// Creates limits of a session that goes on until `stop` is given: without a duration, and with 30 s for
     /// the silence of a stopped session.
     pub const fn new(stop: StopSignal) -> Self {
-        Self { stop, pid: None, duration: None, silence: SILENCE, is_stop_final: false }
+        Self {
+            stop,
+            pid: None,
+            duration: None,
+            silence: SILENCE,
+            is_stop_final: false,
+            chunk: CHUNK,
+            tick: TICK,
+        }
     }
 
     /// Sets the process on this machine, which is looked at while its stream is silent.
@@ -72,6 +82,14 @@ impl Limits {
         self
     }
 
+    /// Sets the bytes that are read at once, 256 KiB by default, and the maximum wait for them, after which the
+    /// other limits are checked, 100 ms by default. Sessions with few events, of many processes, do with less.
+    #[must_use]
+    pub const fn with_reads(mut self, chunk: usize, tick: Duration) -> Self {
+        (self.chunk, self.tick) = (chunk, tick);
+        self
+    }
+
     /// The signal that stops the session.
     pub const fn stop_signal(&self) -> &StopSignal {
         &self.stop
@@ -98,7 +116,7 @@ pub trait Consumer {
     /// The consumer's own, which end the session.
     fn take(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
 
-    /// Called when no byte has arrived for 20 ms, and then every 100 ms until one arrives.
+    /// Called when no byte has arrived for 20 ms, and then after each wait for one, of 100 ms by default.
     ///
     /// # Errors
     /// The consumer's own, which end the session.
@@ -179,11 +197,11 @@ pub fn run<C: Consumer>(
     limits: &Limits,
     observer: &mut dyn Observer,
 ) -> Result<StreamEnd, C::Error> {
-    let mut buffer = vec![0; CHUNK];
+    let mut buffer = vec![0; limits.chunk];
     let start = Instant::now();
     let mut stop: Option<Stop> = None;
     let mut dump_watch = DumpWatch::new(limits.pid);
-    let mut wait = TICK;
+    let mut wait = limits.tick;
     let ending = loop {
         // A session of a few milliseconds ends on time, not at the next check.
         let left = limits
@@ -191,7 +209,7 @@ pub fn run<C: Consumer>(
             .filter(|_| stop.is_none())
             .map(|duration| duration.saturating_sub(start.elapsed()));
         let read = session.poll_read(&mut buffer, Deadline::after(left.map_or(wait, |left| left.min(wait))));
-        wait = if matches!(read, Ok(Some(1..))) { PAUSE } else { TICK };
+        wait = if matches!(read, Ok(Some(1..))) { PAUSE } else { limits.tick };
         match read {
             Ok(Some(0)) => {
                 consumer.end()?;

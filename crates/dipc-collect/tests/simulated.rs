@@ -14,13 +14,13 @@ use clr_events::code::Code;
 use dipc_client::{Level, LiveReader, ProviderConfig, Session, SessionConfig, Target};
 use dipc_collect::heap::{self, CollectedHeap, HeapError, HeapRequest};
 use dipc_collect::live::{IntervalSettings, IntervalSum, LiveIntervals};
-use dipc_collect::session::StartError;
+use dipc_collect::session::{self, StartError};
 use dipc_collect::stacks::{
     self, CodeStacks, CollectedStacks, LiveThreadStacks, SampledStack, StackOptions, StackReader,
     StacksRequest, ThreadStackReader,
 };
 use dipc_collect::stream::{self, Ending, Limits, Piece, StreamEnd};
-use dipc_collect::{ModuleTypes, Note, Observer, StopSignal, live_stream};
+use dipc_collect::{ModuleTypes, Note, Observer, StopSignal, exceptions, live_stream};
 use dipc_sim::{Builder, CommandId, Fault, Runtime, ScopedFault, Speed, Version};
 use tempfile::TempDir;
 
@@ -165,6 +165,22 @@ fn a_heap_is_read_from_its_session() {
     assert!(heap.object_count > 1000, "{}", heap.object_count);
     assert!(graph.object_count() as usize >= heap.object_count, "{}", heap.object_count);
     assert!(matches!(notes[..], [Note::SessionStarted { command: "CollectTracing4", .. }]), "{notes:?}");
+}
+
+#[test]
+fn exceptions_are_read_from_their_session() {
+    let simulation = Simulation::start(runtime_without_heap());
+    let config = exceptions::session_config();
+    let session = session::start(&simulation.target(), &config, || false, &mut ()).unwrap();
+    let mut collected = exceptions::read(session, &unlimited(), &mut ());
+    assert!(matches!(collected.end.ending, Ending::Whole { asked: false }), "{:?}", collected.end);
+    let (thrown, symbolizer) = collected.exceptions.resolve();
+    let thrown: Vec<_> = thrown.collect();
+    let first = ("System.Net.Sockets.SocketException", "Name or service not known");
+    assert_eq!(thrown.len(), 43);
+    assert_eq!((&*thrown[0].type_name, &*thrown[0].message), first);
+    assert!(thrown.iter().all(|thrown| !thrown.frames(symbolizer).is_empty()));
+    assert_eq!(collected.exceptions.dropped(), 0);
 }
 
 #[test]

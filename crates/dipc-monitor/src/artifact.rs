@@ -24,11 +24,11 @@ use crate::process::Watched;
 pub use call_stack::exceptions::{ExceptionFilter, ExceptionsRequest};
 pub use call_stack::stacks::StackFormat;
 pub use live_metrics::LiveMetricsRequest;
-pub use logs::{LogFormat, LogLevel, LogsRequest};
+pub use logs::{LogFormat, LogsRequest};
 pub use report::{FlameGraphFormat, TopFormat, TopRequest};
 pub use trace::{TraceProfile, TraceRequest};
 
-pub(crate) use logs::{LogReader, LogRecord, Pairs, activity_ids, plain, warnings_provider, write_record};
+pub(crate) use logs::write_record;
 pub(crate) use report::page_of_recording;
 pub(crate) use request::{ProcessSelector, Query, RequestError, StoredRequest};
 pub(crate) use trace::{default_counters, merged, parse_event_level, parse_keywords};

@@ -11,13 +11,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clr_counters::{Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, Thinning};
+use clr_counters::{Counters, Notice, ProviderRequest, Sample, Selection, SessionSettings, Thinning};
 use dipc_client::nettrace::TraceInfo;
-use dipc_client::{Error, LiveReader, Rundown, SessionConfig, Target};
-use dipc_collect::RetryWait;
-use dipc_collect::silence::{Silence, SilenceGuard};
+use dipc_client::{Error, Target};
+use dipc_collect::counters::{self, CounterEvents, CounterReader, CountersRequest};
+use dipc_collect::session::StartError;
+use dipc_collect::silence::Silence;
+use dipc_collect::stream::{Ending, Limits};
+use dipc_collect::{RetryWait, StopSignal};
 
-use crate::live_session::{Arrived, BUFFER_MB, LiveSession, LostEvents};
+use crate::live_session::{BUFFER_MB, DRAIN, LostEvents, TICK};
 use crate::process_log::{ProcessEvent, ProcessLog};
 
 /// The bytes read at once.
@@ -314,29 +317,18 @@ impl Plan {
         self.covers(other) && other.interval < self.interval * 2
     }
 
-    fn config(&self, adopted: Option<&SharedSettings>) -> (SessionConfig, String) {
-        let mut settings = SessionSettings::default()
+    fn settings(&self) -> SessionSettings {
+        SessionSettings::default()
             .with_interval(self.interval)
             .with_max_histograms(self.max_histograms)
             .with_max_time_series(self.max_time_series)
-            .with_exponential_histograms(self.exponential_histograms);
-        if let Some(adopted) = adopted {
-            settings = settings.adopt(adopted);
-        }
-        let selection = self.selections.iter().cloned().reduce(Selection::and).unwrap_or_default();
-        let config = SessionConfig::new(selection.requests(&settings));
-        (config.with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off), settings.client)
+            .with_exponential_histograms(self.exponential_histograms)
     }
-}
 
-/// The reason why a session has ended.
-enum SessionEnd {
-    /// The consumers want something else, or nothing.
-    Changed,
-    /// The Meters' shared session has these settings.
-    OtherSettings(SharedSettings),
-    /// The stream has ended.
-    Stream,
+    fn requests(&self, settings: &SessionSettings) -> Vec<ProviderRequest> {
+        let selection = self.selections.iter().cloned().reduce(Selection::and);
+        selection.map(|selection| selection.requests(settings)).unwrap_or_default()
+    }
 }
 
 impl Shared {
@@ -346,26 +338,17 @@ impl Shared {
 
     /// Runs sessions until no consumer is left or the process has ended.
     fn run(&self) {
-        let mut adopted = None;
         let mut retry = RetryWait::default();
         while let Some(plan) = self.plan() {
             let start = Instant::now();
-            let result = self.run_session(&plan, adopted.as_ref());
+            let is_outdated = self.run_session(&plan);
             if start.elapsed() > retry.max() {
                 retry.reset();
             }
-            match result {
-                Ok(SessionEnd::Changed) => {
-                    adopted = None;
-                    retry.reset();
-                }
-                Ok(SessionEnd::OtherSettings(settings)) if adopted.is_none() => adopted = Some(settings),
-                Ok(SessionEnd::OtherSettings(_) | SessionEnd::Stream) => {
-                    adopted = None;
-                    self.wait(retry.next_wait());
-                }
+            match is_outdated {
+                Ok(true) => retry.reset(),
+                Ok(false) => self.wait(retry.next_wait()),
                 Err(error) => {
-                    adopted = None;
                     for subscriber in &mut self.state().subscribers {
                         subscriber.consumer.failed(&error);
                     }
@@ -410,106 +393,43 @@ impl Shared {
         Plan::of(&state.subscribers).is_none_or(|wanted| !plan.suits(&wanted))
     }
 
-    fn run_session(&self, plan: &Plan, adopted: Option<&SharedSettings>) -> Result<SessionEnd, Error> {
-        let (config, client) = plan.config(adopted);
-        let mut live = LiveSession::start(&self.target, &config, CHUNK, &self.lost.counters)?;
-        self.sessions.fetch_add(1, Ordering::Relaxed);
-        self.state().end_readings();
-        let result = self.read(&mut live, plan, adopted, &client);
-        if matches!(result, Ok(SessionEnd::Changed | SessionEnd::OtherSettings(_))) {
-            self.drain(&mut live);
-        }
-        result
-    }
-
-    fn read(
-        &self,
-        live: &mut LiveSession,
-        plan: &Plan,
-        adopted: Option<&SharedSettings>,
-        client: &str,
-    ) -> Result<SessionEnd, Error> {
-        let mut known = Vec::new();
-        let mut silence = SilenceGuard::new(plan.interval);
-        silence.renew_from(&self.target);
-        loop {
-            if live.read()? == Arrived::End {
-                return Ok(SessionEnd::Stream);
-            }
-            if let Some(settings) = self.deliver(&mut live.reader, client, &mut silence, false) {
-                return Ok(SessionEnd::OtherSettings(settings));
-            }
-            if live.reader.unreadable().is_some() {
-                return Ok(SessionEnd::Stream);
-            }
-            if self.is_outdated(plan, &mut known) {
-                return Ok(SessionEnd::Changed);
-            }
-            self.check_silence(&mut silence, plan, adopted);
+    /// Runs a session of the plan. Returns true if it was stopped because the consumers want something else, or
+    /// nothing.
+    fn run_session(&self, plan: &Plan) -> Result<bool, Error> {
+        let mut session =
+            PlannedSession { shared: self, plan, known: Vec::new(), is_outdated: false, lost: 0 };
+        let request = CountersRequest::new(plan.settings()).with_buffer_mb(BUFFER_MB);
+        let is_unwanted = || self.has_ended.load(Ordering::Acquire) || self.state().subscribers.is_empty();
+        let collected = match counters::collect(&self.target, request, &mut session, is_unwanted, &mut ()) {
+            Ok(collected) => collected,
+            Err(StartError::Failed(error)) => return Err(error),
+            Err(_) => return Ok(is_unwanted()),
+        };
+        match collected.end.ending {
+            Ending::Cut(Some(error)) if !session.is_outdated && !collected.is_refused => Err(error),
+            _ => Ok(session.is_outdated),
         }
     }
 
-    /// Requests counters again that have fallen silent.
-    fn check_silence(&self, silence: &mut SilenceGuard, plan: &Plan, adopted: Option<&SharedSettings>) {
-        // Each configuration has a client name of its own.
-        for silence in silence.check(false, || plan.config(adopted).0) {
-            if let Silence::Counters { source, time } = silence {
-                self.log.report(ProcessEvent::CountersSilent { source, time });
-            }
-        }
-    }
-
-    /// Stops the session and delivers the rest of its values.
-    fn drain(&self, live: &mut LiveSession) {
-        let mut silence = SilenceGuard::new(Duration::MAX);
-        let is_stopped = live.stop(|reader| {
-            self.deliver(reader, "", &mut silence, false);
-        });
-        if is_stopped {
-            live.reader.end_of_input();
-            self.deliver(&mut live.reader, "", &mut silence, true);
-        }
-    }
-
-    /// Passes the events that are ready to the consumers. Returns the settings of the Meters' shared session,
-    /// if they differ from this client's settings.
-    fn deliver(
-        &self,
-        reader: &mut LiveReader,
-        client: &str,
-        silence: &mut SilenceGuard,
-        is_end: bool,
-    ) -> Option<SharedSettings> {
-        let info = reader.info().cloned()?;
+    /// Passes the events that are ready to the consumers; with `is_end` also samples that were held back.
+    fn deliver(&self, events: &mut CounterEvents<'_>, is_end: bool) {
+        let Some(info) = events.info().cloned() else { return };
         let mut state = self.state();
         state.begin_readings(&info);
         let State { subscribers, decoders, .. } = &mut *state;
-        while let Some(event) = reader.next() {
-            silence.add(&event);
+        while let Some(event) = events.next() {
             for Decoder { number, counters, .. } in &mut *decoders {
                 counters.add(&event, |sample| pass(subscribers, *number, &sample));
             }
         }
-        let mut expected = None;
-        for decoder in &mut *decoders {
-            if is_end {
-                decoder.counters.finish(|sample| pass(subscribers, decoder.number, &sample));
-                for subscriber in subscribers.iter_mut().filter(|subscriber| subscriber.uses(decoder)) {
-                    let Subscriber { readings: Some(readings), consumer, .. } = subscriber else { continue };
-                    readings.thinning.finish(decoder.counters.series(), |sample| consumer.sample(&sample));
-                }
+        for decoder in decoders.iter_mut().filter(|_| is_end) {
+            decoder.counters.finish(|sample| pass(subscribers, decoder.number, &sample));
+            for subscriber in subscribers.iter_mut().filter(|subscriber| subscriber.uses(decoder)) {
+                let Subscriber { readings: Some(readings), consumer, .. } = subscriber else { continue };
+                readings.thinning.finish(decoder.counters.series(), |sample| consumer.sample(&sample));
             }
-            expected = expected.or_else(|| {
-                decoder.counters.notices().iter().find_map(|notice| match notice {
-                    Notice::OtherSettings { client: refused, expected } if refused == client => {
-                        Some(*expected)
-                    }
-                    _ => None,
-                })
-            });
         }
         self.report_limits(&mut state);
-        expected
     }
 
     /// Reports values that are left out, and the notices of the runtime, each once for a process.
@@ -533,6 +453,54 @@ impl Shared {
                 }
             }
         }
+    }
+}
+
+/// A session of a plan.
+struct PlannedSession<'s> {
+    shared: &'s Shared,
+    plan: &'s Plan,
+    /// The consumers at the last check.
+    known: Vec<u64>,
+    /// True if the consumers want something else, or nothing.
+    is_outdated: bool,
+    /// The lost events that were counted.
+    lost: u64,
+}
+
+impl CounterReader for PlannedSession<'_> {
+    type Error = StartError;
+
+    fn requests(&self, settings: &SessionSettings) -> Vec<ProviderRequest> {
+        self.plan.requests(settings)
+    }
+
+    fn begin(&mut self, _: &SessionSettings) -> Limits {
+        self.shared.sessions.fetch_add(1, Ordering::Relaxed);
+        self.shared.state().end_readings();
+        self.lost = 0;
+        Limits::new(StopSignal::new()).with_silence(DRAIN).with_reads(CHUNK, TICK)
+    }
+
+    fn read(&mut self, events: &mut CounterEvents<'_>, is_end: bool) -> Result<(), StartError> {
+        // The last values of a process that has ended are not whole.
+        let was_stopped = self.is_outdated || events.is_refused();
+        self.shared.deliver(events, is_end && was_stopped);
+        let lost = events.reader().events().loss().total();
+        self.shared.lost.counters.fetch_add(lost.saturating_sub(self.lost), Ordering::Relaxed);
+        self.lost = lost;
+        self.is_outdated = self.is_outdated || self.shared.is_outdated(self.plan, &mut self.known);
+        Ok(())
+    }
+
+    fn report(&mut self, silence: Silence) {
+        if let Silence::Counters { source, time } = silence {
+            self.shared.log.report(ProcessEvent::CountersSilent { source, time });
+        }
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.is_outdated
     }
 }
 

@@ -52,20 +52,20 @@ mod server;
 mod stop;
 mod system_process;
 mod system_usage;
-mod trace_context;
 
 #[cfg(feature = "jwt")]
 pub use access::JwtError;
 pub use access::{ApiKey, ApiKeyError, NoTokens, Scope, TokenError, Tokens};
 pub use artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactSink, ExceptionFilter, ExceptionsRequest,
-    FlameGraphFormat, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, StackFormat, TopFormat,
-    TopRequest, TraceProfile, TraceRequest,
+    FlameGraphFormat, LiveMetricsRequest, LogFormat, LogsRequest, StackFormat, TopFormat, TopRequest,
+    TraceProfile, TraceRequest,
 };
 pub use black_box::{
     BlackBoxConfig, BlackBoxEvent, BlackBoxLog, BlackBoxMessage, BlackBoxTotals, BlackBoxes,
 };
 pub use counters::{CounterConsumer, CounterRequest, CounterSubscription, SharedCounters};
+pub use dipc_collect::logs::{LogLevel, LogSelection};
 pub use dipc_collect::{Retention, StopSignal};
 pub use egress::{EgressError, EgressQueue, StoreClient};
 pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clr_counters::otlp::Request;
+use dipc_collect::logs::LogSelection;
 
-use crate::artifact::LogsRequest;
 use crate::metrics::MetricsConfig;
 use crate::monitor::ProcessObserver;
 use crate::process::Watched;
@@ -112,7 +112,7 @@ pub struct OtlpConfig {
     /// The counters, if any; the style of names does not matter.
     pub metrics: Option<MetricsConfig>,
     /// The log records, if any. Form and duration do not matter.
-    pub logs: Option<LogsRequest>,
+    pub logs: Option<LogSelection>,
     /// The spans, if any.
     pub traces: Option<TracesConfig>,
     /// Attributes of every resource. They replace the attributes of the processes.

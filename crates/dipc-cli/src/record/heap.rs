@@ -11,7 +11,7 @@ use crate::inspect::heap::{GraphSource, Heap, warn_of_missing};
 use crate::interrupt::Interrupts;
 use crate::record::notes::Messages;
 use crate::record::recorder::Limits;
-use crate::record::session::{not_started, resume};
+use crate::record::session::resume;
 use crate::record::source::Source;
 use crate::render::units;
 
@@ -30,8 +30,7 @@ impl HeapRequest {
         let limits = Limits::new(&source.target, source.pid, self.timeout, &self.interrupts);
         let mut modules = ModuleTypes::of(source.pid);
         let collected =
-            heap::collect(&source.target, &self.heap, &mut modules, &limits.stream, &mut Messages);
-        let collected = collected.map_err(not_started)?;
+            heap::collect(&source.target, &self.heap, &mut modules, &limits.stream, &mut Messages)?;
         let objects = units::count(collected.object_count as u64);
         let exit = limits.end(collected.end).report(&format!("{objects} objects came"), "used")?;
         let graph = collected.graph.map_err(|error| no_dump(&error))?;

@@ -40,6 +40,9 @@ impl Observer for Messages {
             Note::NothingCollected { .. } => messages::note(
                 "Waiting        : the runtime collected nothing; if it is still starting, it will now",
             ),
+            Note::SettingsAdopted { settings } => messages::detail(format_args!(
+                "The Meters' shared session has other settings; asking again: {settings:?}"
+            )),
             _ => {}
         }
     }

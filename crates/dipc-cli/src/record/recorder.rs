@@ -69,7 +69,7 @@ impl Limits {
 
     /// Adds to the end of a stream what messages need.
     pub(crate) fn end(&self, end: stream::StreamEnd) -> StreamEnd {
-        StreamEnd { address: self.address.clone(), ending: end.ending, elapsed: end.elapsed }
+        StreamEnd::new(self.address.clone(), end)
     }
 }
 
@@ -188,6 +188,11 @@ fn or_lost(exit: Exit, stats: &StreamStats, fail_on_loss: bool) -> Exit {
 }
 
 impl StreamEnd {
+    /// Creates the end of a stream of the runtime at this address.
+    pub(crate) fn new(address: Address, end: stream::StreamEnd) -> Self {
+        Self { address, ending: end.ending, elapsed: end.elapsed }
+    }
+
     /// The time from the first read to the end.
     pub(crate) const fn elapsed(&self) -> Duration {
         self.elapsed

@@ -59,21 +59,24 @@ pub(crate) fn start_unless(
     collect: &SessionConfig,
     is_over: impl Fn() -> bool,
 ) -> Result<Session, Failure> {
-    session::start(target, collect, is_over, &mut Messages).map_err(not_started)
+    Ok(session::start(target, collect, is_over, &mut Messages)?)
 }
 
 /// The failure of a session that did not begin.
-pub(crate) fn not_started(error: StartError) -> Failure {
-    let StartError::Failed(error) = error else {
-        return Failure::new(Exit::Failed, "interrupted before the session began; nothing was recorded");
-    };
-    let is_refusal = matches!(error, Error::Refused { .. });
-    let failure = Failure::from(error);
-    if is_refusal {
-        return failure
-            .with_help("runtimes refuse more than 64 sessions at once, and arguments that they cannot use");
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        let StartError::Failed(error) = error else {
+            return Self::new(Exit::Failed, "interrupted before the session began; nothing was recorded");
+        };
+        let is_refusal = matches!(error, Error::Refused { .. });
+        let failure = Self::from(error);
+        if is_refusal {
+            return failure.with_help(
+                "runtimes refuse more than 64 sessions at once, and arguments that they cannot use",
+            );
+        }
+        failure
     }
-    failure
 }
 
 /// Resumes a runtime that waits at its start for a tool to attach. The stream must be read meanwhile. If this

@@ -6,20 +6,16 @@ use crate::render::messages;
 
 /// Warns of events of a running session that have fallen silent, and are requested again. `process` is the title of
 /// their process, if there may be several.
-pub(crate) fn warn_of_silence(command: &str, process: Option<&str>, silences: &[Silence]) {
-    let of_process = || process.map(|title| format!(" of {title}")).unwrap_or_default();
-    for silence in silences {
-        match silence {
-            Silence::Requests => messages::warning(format_args!(
-                "{command}: the statuses of requests{} have stopped coming: another session of them has ended; asking for them again",
-                of_process()
-            )),
-            Silence::Counters { source, time } => messages::warning(format_args!(
-                "{command}: the {source}{} have been silent for {} s, while the session runs: asking for them again",
-                of_process(),
-                time.as_secs()
-            )),
-            _ => {}
-        }
+pub(crate) fn warn_of_silence(command: &str, process: Option<&str>, silence: Silence) {
+    let of_process = process.map(|title| format!(" of {title}")).unwrap_or_default();
+    match silence {
+        Silence::Requests => messages::warning(format_args!(
+            "{command}: the statuses of requests{of_process} have stopped coming: another session of them has ended; asking for them again"
+        )),
+        Silence::Counters { source, time } => messages::warning(format_args!(
+            "{command}: the {source}{of_process} have been silent for {} s, while the session runs: asking for them again",
+            time.as_secs()
+        )),
+        _ => {}
     }
 }

@@ -3,8 +3,8 @@
 pub(crate) mod exceptions;
 pub(crate) mod stacks;
 
-use clr_events::code::{Code, Symbolizer};
-use dipc_collect::stacks::AddressStack;
+use clr_events::code::Code;
+use dipc_collect::exceptions::THROWING_TYPE;
 use serde::Serialize;
 
 /// A stack, as dotnet-monitor describes it.
@@ -31,9 +31,9 @@ struct Frame {
 }
 
 impl CallStack {
-    fn of(stack: &AddressStack, symbolizer: Symbolizer<'_>) -> Self {
-        let frames = stack.frames(symbolizer).map(|(address, code)| Frame::of(code, address));
-        Self { thread_id: stack.thread(), thread_name: None, frames: frames.collect() }
+    fn of<'c>(thread_id: u64, frames: impl IntoIterator<Item = (u64, Code<'c>)>) -> Self {
+        let frames = frames.into_iter().map(|(address, code)| Frame::of(code, address));
+        Self { thread_id, thread_name: None, frames: frames.collect() }
     }
 }
 
@@ -69,9 +69,6 @@ impl Frame {
         }
     }
 }
-
-/// The type with the methods that throw: since .NET 9, they are managed code.
-const THROWING_TYPE: &str = "System.Runtime.EH";
 
 /// Returns true if a method of the base library has `StackTraceHiddenAttribute`, which events do not have.
 ///

@@ -3,15 +3,15 @@
 mod body;
 mod query;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dipc_client::DumpType;
+use dipc_collect::logs::{LogLevel, LogSelection};
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{
-    Artifact, ArtifactKind, ExceptionsRequest, FlameGraphFormat, LogFormat, LogLevel, LogsRequest,
-    StackFormat, TopFormat, TopRequest, TraceProfile, TraceRequest,
+    Artifact, ArtifactKind, ExceptionsRequest, FlameGraphFormat, LogFormat, LogsRequest, StackFormat,
+    TopFormat, TopRequest, TraceProfile, TraceRequest,
 };
 use crate::configuration::GlobalCounter;
 
@@ -109,13 +109,8 @@ impl StoredRequest {
                     body::logs(content, format, duration)?
                 } else {
                     let level = query.choice("level", LogLevel::parse)?;
-                    LogsRequest {
-                        level: level.unwrap_or(LogLevel::Trace),
-                        filters: BTreeMap::new(),
-                        use_app_filters: level.is_none(),
-                        format,
-                        duration,
-                    }
+                    let selection = level.map_or_else(LogSelection::of_application, LogSelection::new);
+                    LogsRequest { selection, format, duration }
                 })
             }
             "trace" => {

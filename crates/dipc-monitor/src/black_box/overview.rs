@@ -10,11 +10,12 @@ use std::time::Duration;
 use clr_events::ClrEvent;
 use dipc_client::nettrace::{Event, RelativeTime, TraceInfo};
 use dipc_client::{CrashFiles, KernelCore, LiveReader, RuntimeFiles};
+use dipc_collect::logs::LogReader;
 use jiff::Timestamp;
 use nettrace_edit::RecordingSummary;
 
 use super::last_counters::CounterRow;
-use crate::artifact::{LogFormat, LogReader, write_record};
+use crate::artifact::{LogFormat, write_record};
 use crate::process::Watched;
 
 /// The names of files in the bundle.

@@ -10,12 +10,12 @@ use dipc_client::{
     CrashFiles, Deadline, Keywords, Level, OptionalFeature, ProviderConfig, RUNTIME_PROVIDER, Rundown,
     Session, SessionConfig, Timeouts,
 };
+use dipc_collect::logs::warnings_provider;
 use dipc_collect::{RetryWait, RingRecorder};
 use nettrace_edit::{RingCapacity, SegmentStorage};
 
 use super::bundle::Bundle;
 use super::{BlackBox, BlackBoxEvent, Context};
-use crate::artifact::warnings_provider;
 use crate::live_session::{BUFFER_MB, DRAIN};
 use crate::process::Watched;
 

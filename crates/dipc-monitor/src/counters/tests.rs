@@ -1,3 +1,5 @@
+use dipc_client::LiveReader;
+
 use super::*;
 use crate::process_log::ProcessReport;
 
@@ -50,7 +52,7 @@ fn values_of_too_many_series_are_counted_and_reported_once() {
     reader.feed(&testdata::bytes("counters/net10-csv.nettrace.xz"));
     reader.end_of_input();
     for _ in 0..2 {
-        shared.shared.deliver(&mut reader, "", &mut SilenceGuard::new(Duration::ZERO), true);
+        shared.shared.deliver(&mut CounterEvents::new(&mut reader), true);
     }
     let left_out = shared.shared.state().decoders[0].counters.left_out();
     assert!(left_out > 0);
@@ -82,7 +84,7 @@ fn consumers_of_the_same_counters_share_a_decoder() {
     let mut reader = LiveReader::new(Duration::from_secs(1));
     reader.feed(&recording);
     reader.end_of_input();
-    shared.shared.deliver(&mut reader, "", &mut SilenceGuard::new(Duration::ZERO), true);
+    shared.shared.deliver(&mut CounterEvents::new(&mut reader), true);
     assert_eq!(state().decoders.len(), 2, "one for each selection");
 
     let mut expected = Vec::new();

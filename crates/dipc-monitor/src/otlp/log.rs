@@ -1,12 +1,12 @@
 //! Log records as messages.
 
+use clr_activity::TraceContext;
+use dipc_collect::logs::{LogLevel, LogRecord, LogValues, value_text};
 use otlp_messages::common::{KeyValue, any_value::Value};
 use otlp_messages::logs::{LogRecord as Message, SeverityNumber};
 use serde_json::Value as Json;
 
 use super::unix_nanoseconds;
-use crate::artifact::{LogLevel, LogRecord, Pairs, plain};
-use crate::trace_context::TraceContext;
 
 /// Maximum number of attributes of a record.
 const MAX_ATTRIBUTES: usize = 128;
@@ -60,7 +60,7 @@ impl Attributes {
         }
     }
 
-    fn add_pairs(&mut self, pairs: &Pairs) {
+    fn add_pairs(&mut self, pairs: &LogValues) {
         for (key, value) in &pairs.0 {
             if let Some(value) = value_of(value) {
                 self.add(KeyValue::new(key, value));
@@ -69,14 +69,14 @@ impl Attributes {
     }
 
     /// Adds the attributes that the semantic conventions have for exceptions.
-    fn add_exception(&mut self, exception: &Pairs) {
+    fn add_exception(&mut self, exception: &LogValues) {
         let names = [
             ("exception.type", "TypeName"),
             ("exception.message", "Message"),
             ("exception.stacktrace", "VerboseMessage"),
         ];
         for (key, member) in names {
-            if let Some(value) = exception.get(member).map(plain).filter(|value| !value.is_empty()) {
+            if let Some(value) = exception.get(member).map(value_text).filter(|value| !value.is_empty()) {
                 self.add(KeyValue::new(key, value));
             }
         }

@@ -1,6 +1,5 @@
 //! The session of a process for log records and spans.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant};
 use clr_activity::{LOGGING_PROVIDER, RequestWitness};
 use dipc_client::{Error, OptionalFeature, ProviderConfig, Rundown, SessionConfig};
 use dipc_collect::RetryWait;
+use dipc_collect::logs::{LogLevel, LogReader, LogRecord, LogSelection, activity_ids, value_text};
 use otlp_messages::common::Resource;
 use otlp_messages::logs::LogRecord as LogMessage;
 use otlp_messages::trace::Span;
@@ -16,7 +16,6 @@ use otlp_messages::trace::Span;
 use super::batch::{Batch, resource};
 use super::span::SpanReader;
 use super::{OtlpSignal, Shared, log, unix_now};
-use crate::artifact::{LogFormat, LogLevel, LogReader, LogRecord, LogsRequest, activity_ids, plain};
 use crate::live_session::{Arrived, DRAIN, LiveSession, TICK};
 use crate::process::Watched;
 use crate::request_provider::{DIAGNOSTIC_SOURCE, http_provider, source_lines, witness_provider};
@@ -181,16 +180,8 @@ impl ProcessExport {
 }
 
 /// The log records to request: records to export, and records that name the routes of spans.
-fn logs_request(wanted: Option<&LogsRequest>, has_spans: bool) -> Option<LogsRequest> {
-    let mut request = wanted.cloned().or_else(|| {
-        has_spans.then(|| LogsRequest {
-            level: LogLevel::None,
-            filters: BTreeMap::new(),
-            use_app_filters: false,
-            format: LogFormat::default(),
-            duration: None,
-        })
-    })?;
+fn logs_request(wanted: Option<&LogSelection>, has_spans: bool) -> Option<LogSelection> {
+    let mut request = wanted.cloned().or_else(|| has_spans.then(|| LogSelection::new(LogLevel::None)))?;
     // If any category is named, the runtime omits all other categories.
     if !request.use_app_filters {
         request.filters.entry("*".to_owned()).or_insert(request.level);
@@ -203,21 +194,14 @@ fn logs_request(wanted: Option<&LogsRequest>, has_spans: bool) -> Option<LogsReq
 }
 
 /// The log records that the black box requests next to an export of log records or spans.
-fn black_box_logs(wanted: Option<&LogsRequest>, has_spans: bool) -> Option<ProviderConfig> {
+fn black_box_logs(wanted: Option<&LogSelection>, has_spans: bool) -> Option<ProviderConfig> {
     // Without an export of log records, all that the application's own filters let pass.
-    let everything = LogsRequest {
-        level: LogLevel::Trace,
-        filters: BTreeMap::new(),
-        use_app_filters: true,
-        format: LogFormat::default(),
-        duration: None,
-    };
-    let everything = (wanted.is_none() && has_spans).then_some(everything);
+    let everything = (wanted.is_none() && has_spans).then(LogSelection::of_application);
     logs_request(everything.as_ref().or(wanted), has_spans)?.provider()
 }
 
 /// Returns true if a record that names a route is exported, too.
-fn exports_endpoints(wanted: &LogsRequest) -> bool {
+fn exports_endpoints(wanted: &LogSelection) -> bool {
     if let Some(level) = wanted.filters.get(ENDPOINTS) {
         return *level <= LogLevel::Information;
     }
@@ -327,7 +311,7 @@ fn add_record(
     let context = record.context.or_else(|| spans.context_of(record.activity, record.process));
     let is_endpoint = record.category == ENDPOINTS && record.level <= LogLevel::Information;
     if is_endpoint && let (Some(context), Some(name)) = (context, record.arguments.get("EndpointName")) {
-        spans.set_route(context, &plain(name));
+        spans.set_route(context, &value_text(name));
     }
     if has_logs && (!is_endpoint || exports_endpoints) {
         batch.add(record.category, log::message(record, context, unix_now()));
@@ -338,14 +322,14 @@ fn add_record(
 mod tests {
     use super::*;
 
-    fn request(level: LogLevel, filters: &[(&str, LogLevel)], use_app_filters: bool) -> LogsRequest {
+    fn request(level: LogLevel, filters: &[(&str, LogLevel)], use_app_filters: bool) -> LogSelection {
         let filters = filters.iter().map(|(name, level)| ((*name).to_owned(), *level)).collect();
-        LogsRequest { level, filters, use_app_filters, format: LogFormat::default(), duration: None }
+        LogSelection { level, filters, use_app_filters }
     }
 
     #[test]
     fn records_are_filtered_at_the_source() {
-        let arguments = |wanted: Option<&LogsRequest>, has_spans| {
+        let arguments = |wanted: Option<&LogSelection>, has_spans| {
             logs_request(wanted, has_spans).map(|request| request.provider().unwrap().arguments)
         };
         let app = request(LogLevel::Trace, &[], true);

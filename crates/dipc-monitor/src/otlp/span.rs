@@ -8,7 +8,7 @@ mod annotation;
 
 use std::collections::{BTreeMap, HashMap};
 
-use clr_activity::{DiagnosticEvent, DiagnosticPhase};
+use clr_activity::{DiagnosticEvent, DiagnosticPhase, TraceContext};
 use clr_events::ActivityPath;
 use dipc_client::Uuid;
 use dipc_client::nettrace::Event;
@@ -20,7 +20,6 @@ use sha2::{Digest as _, Sha256};
 
 use super::http;
 use super::unix_nanoseconds;
-use crate::trace_context::TraceContext;
 
 /// Maximum number of open spans.
 const MAX_OPEN: usize = 20_000;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use clr_counters::otlp::Request;
 use dipc_client::dipc_transport::Address;
 use dipc_monitor::{
-    LogFormat, LogLevel, LogsRequest, Monitor, MonitorConfig, OtlpConfig, OtlpExport, OtlpSignal, OtlpSink,
+    LogLevel, LogSelection, Monitor, MonitorConfig, OtlpConfig, OtlpExport, OtlpSignal, OtlpSink,
     SamplingRatio, TracesConfig,
 };
 use dipc_sim::{Runtime, Speed, Version};
@@ -262,13 +262,9 @@ fn export(ratio: f64) -> Arc<Receiver> {
     config.only_port = true;
     let receiver = Arc::new(Receiver::default());
     let mut otlp = OtlpConfig::default();
-    otlp.logs = Some(LogsRequest {
-        level: LogLevel::Information,
-        filters: [("Microsoft".to_owned(), LogLevel::Warning)].into(),
-        use_app_filters: false,
-        format: LogFormat::default(),
-        duration: None,
-    });
+    let mut logs = LogSelection::new(LogLevel::Information);
+    logs.filters.insert("Microsoft".to_owned(), LogLevel::Warning);
+    otlp.logs = Some(logs);
     otlp.traces =
         Some(TracesConfig { sources: vec!["*".to_owned()], ratio: SamplingRatio::new(ratio).unwrap() });
     otlp.attributes = vec![("deployment.environment.name".to_owned(), "test".to_owned())];

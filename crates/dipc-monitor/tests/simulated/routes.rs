@@ -56,6 +56,47 @@ fn a_process_is_described_as_in_the_contract() {
 }
 
 #[test]
+fn log_records_have_the_form_of_dotnet_monitor() {
+    let fixture = Fixture::start();
+    let _runtime = fixture.add(Runtime::builder().replay(crate::otlp::recording()).end_with_recording());
+    let answer = fixture.get("/logs?durationSeconds=600");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/x-ndjson")));
+    let records: Vec<serde_json::Value> =
+        answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let record = |record: &serde_json::Value| {
+        ["LogLevel", "Category", "EventName", "Message"].map(|name| record[name].as_str().unwrap().to_owned())
+    };
+    let routing = "Microsoft.AspNetCore.Routing.EndpointMiddleware";
+    let expected = [
+        ["Information", routing, "ExecutingEndpoint", "x"],
+        ["Error", "Shop", "Greeted", "hello ann"],
+        ["Information", "Shop", "", "plain"],
+    ];
+    assert_eq!(records.iter().map(record).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        (&records[1]["Exception"], &records[1]["State"]["count"]),
+        (&"System.Exception: no\n at X".into(), &3.into())
+    );
+}
+
+#[test]
+fn exceptions_have_the_form_of_dotnet_monitor() {
+    let fixture = Fixture::start();
+    let recording = testdata::bytes("traces/net10-exceptions.nettrace.xz");
+    let _runtime = fixture.add(Runtime::builder().replay(recording).end_with_recording());
+    let answer = fixture.get("/exceptions");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let exceptions: Vec<serde_json::Value> =
+        answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((exceptions.len(), &exceptions[0]["id"], &exceptions[42]["id"]), (43, &1.into(), &43.into()));
+    let first = &exceptions[0];
+    assert_eq!(first["typeName"], "System.Net.Sockets.SocketException");
+    // A NativeAOT program does not name its methods.
+    let frame = &first["stack"]["frames"][0];
+    assert_eq!((&frame["typeName"], &first["moduleName"]), (&"NativeFrame".into(), &"NativeFrame".into()));
+}
+
+#[test]
 fn invalid_requests_are_problems() {
     let fixture = Fixture::start();
     let _runtime = fixture.add(Runtime::builder());

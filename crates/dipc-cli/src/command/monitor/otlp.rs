@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use clr_counters::otlp::Request;
 use dipc_http::Endpoint;
 use dipc_monitor::{
-    LogFormat, LogLevel, LogsRequest, MetricsConfig, OtlpConfig, OtlpExport, OtlpSignal, OtlpSink,
-    OtlpTotals, SamplingRatio, TracesConfig,
+    LogLevel, LogSelection, MetricsConfig, OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals,
+    SamplingRatio, TracesConfig,
 };
 use hyper::header::{HeaderName, HeaderValue};
 
@@ -46,7 +46,7 @@ pub(super) struct OtlpArgs {
     /// names that begin with CATEGORY. The levels are Trace, Debug, Information, Warning, Error, Critical and
     /// None.
     #[arg(long, value_name = "LIST", requires = "otlp", default_value = "app", value_parser = parse_logs)]
-    otlp_logs: LogsRequest,
+    otlp_logs: LogSelection,
     /// ActivitySources with spans to send, in addition to ASP.NET Core and HttpClient, separated by commas; *
     /// for all
     #[arg(long, value_name = "LIST", requires = "otlp", value_delimiter = ',', default_value = "*", value_parser = parse_source)]
@@ -95,29 +95,23 @@ impl Collector {
     }
 }
 
-fn parse_logs(text: &str) -> Result<LogsRequest, String> {
-    let mut request = LogsRequest {
-        level: LogLevel::None,
-        filters: BTreeMap::new(),
-        use_app_filters: false,
-        format: LogFormat::default(),
-        duration: None,
-    };
+fn parse_logs(text: &str) -> Result<LogSelection, String> {
+    let mut selection = LogSelection::new(LogLevel::None);
     let level = |name: &str| {
         let known = LogLevel::ALL.map(LogLevel::name).join(", ");
         LogLevel::parse(name).ok_or_else(|| format!("'{name}' is not a level: use {known}"))
     };
     for part in text.split(',').map(str::trim) {
         match part.rsplit_once(':') {
-            Some((category, name)) if LogsRequest::is_valid_category(category) => {
-                request.filters.insert(category.to_owned(), level(name)?);
+            Some((category, name)) if LogSelection::is_valid_category(category) => {
+                selection.filters.insert(category.to_owned(), level(name)?);
             }
             Some((category, _)) => return Err(format!("'{category}' is not the name of a category")),
-            None if part.eq_ignore_ascii_case("app") => request.use_app_filters = true,
-            None => request.level = level(part)?,
+            None if part.eq_ignore_ascii_case("app") => selection.use_app_filters = true,
+            None => selection.level = level(part)?,
         }
     }
-    Ok(request)
+    Ok(selection)
 }
 
 fn parse_source(text: &str) -> Result<String, String> {

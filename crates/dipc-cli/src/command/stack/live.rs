@@ -11,7 +11,6 @@ use crate::interrupt::Interrupts;
 use crate::process::target::FoundTarget;
 use crate::record::notes::Messages;
 use crate::record::recorder::Limits;
-use crate::record::session::not_started;
 use crate::record::stream_stats;
 
 /// The profile that asks for events of tasks.
@@ -34,8 +33,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
     let request = StacksRequest::new(args.count).with_providers(tasks.iter().map(|of| of.to_config()));
     let limits = Limits::new(target, pid, args.timeout, interrupts);
     let reader = || ThreadStackReader::new(pid, args.stack_options(), args.count);
-    let collected = stacks::collect(target, &request, &limits.stream, &mut Messages, reader);
-    let collected = collected.map_err(not_started)?;
+    let collected = stacks::collect(target, &request, &limits.stream, &mut Messages, reader)?;
     let (events, unreadable) = (collected.reader.events(), collected.reader.unreadable());
     let inside = stream_stats::report_damage(events, unreadable, "the readable part was shown");
     let exit = limits.end(collected.end).report("stacks were read", "read")?;

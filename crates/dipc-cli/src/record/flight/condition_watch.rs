@@ -68,7 +68,9 @@ impl ConditionWatch {
             requests.retain(|request| !request.arguments.is_empty());
             SessionConfig::new(requests).with_rundown(Rundown::Off).with_buffer_mb(BUFFER_MB)
         });
-        warn_of_silence("trace", None, &silences);
+        for silence in silences {
+            warn_of_silence("trace", None, silence);
+        }
     }
 
     /// Evaluates the reason for the end of the stream.

@@ -3,30 +3,20 @@
 //! dotnet-monitor has past exceptions, from code in the process; a session only has exceptions thrown while
 //! it runs.
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use clr_events::code::Symbolizer;
-use clr_events::{ClrEvent, CodeMap};
-use dipc_client::nettrace::{Event, RelativeTime, TraceInfo};
-use dipc_client::{Keywords, Level, ProviderConfig, RUNTIME_PROVIDER, SessionConfig};
 use dipc_collect::StopSignal;
-use dipc_collect::stacks::AddressStack;
+use dipc_collect::exceptions::{self, ThrownException};
+use dipc_collect::stream::Limits;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallStack, THROWING_TYPE};
+use super::CallStack;
 use crate::artifact::stream;
 use crate::artifact::{ArtifactError, ArtifactSink, LogFormat, begin, write};
 use crate::process::Watched;
-
-/// The keywords of exceptions, and of methods that are compiled or loaded meanwhile.
-const KEYWORDS: Keywords = Keywords(0x8000 | 0x8 | 0x10 | 0x20);
-/// Maximum number of exceptions; the oldest are dropped.
-const MAX_EXCEPTIONS: usize = 10_000;
-/// Maximum number of characters of a message.
-const MAX_MESSAGE_LENGTH: usize = 16 << 10;
 
 /// The exceptions to collect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,14 +47,6 @@ pub struct ExceptionFilter {
     pub method_name: Option<String>,
 }
 
-/// An exception before its stack has names.
-struct Thrown {
-    time: RelativeTime,
-    type_name: String,
-    message: String,
-    stack: AddressStack,
-}
-
 /// An exception, as dotnet-monitor describes it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -79,45 +61,14 @@ struct Exception {
     stack: CallStack,
 }
 
-#[derive(Default)]
-struct Exceptions {
-    thrown: VecDeque<Thrown>,
-    /// The number of dropped exceptions.
-    dropped: u64,
-    /// The beginning of the stream in Unix nanoseconds.
-    start: Option<i128>,
-}
-
-impl Exceptions {
-    fn set_start(&mut self, info: &TraceInfo) {
-        self.start = info.start.unix_milliseconds().map(|start| i128::from(start) * 1_000_000);
-    }
-
-    fn add(&mut self, event: &Event<'_>) {
-        let Ok(Some(ClrEvent::ExceptionStart(exception))) = ClrEvent::of(event) else { return };
-        if self.thrown.len() >= MAX_EXCEPTIONS {
-            self.thrown.pop_front();
-            self.dropped += 1;
-        }
-        self.thrown.push_back(Thrown {
-            time: event.relative_time(),
-            type_name: exception.exception_type.chars().take(MAX_MESSAGE_LENGTH).collect(),
-            message: exception.exception_message.chars().take(MAX_MESSAGE_LENGTH).collect(),
-            stack: AddressStack::of(event),
-        });
-    }
-
-    fn resolve(&self, thrown: &Thrown, number: u64, symbolizer: Symbolizer<'_>) -> Exception {
-        let nanoseconds = self.start.map(|start| start + i128::from(thrown.time.as_nanos()));
+impl Exception {
+    /// Describes an exception. `start` is the beginning of the stream in Unix nanoseconds.
+    fn of(thrown: &ThrownException, id: u64, start: Option<i128>, symbolizer: Symbolizer<'_>) -> Self {
+        let nanoseconds = start.map(|start| start + i128::from(thrown.time.as_nanos()));
         let time = nanoseconds.and_then(|time| Timestamp::from_nanosecond(time).ok());
-        let mut stack = CallStack::of(&thrown.stack, symbolizer);
-        // The innermost frames are the runtime's own, which throw it. Frames that throw it again, or another
-        // exception from a handler, are further out. An exception's own stack does not contain either.
-        stack.frames.retain(|frame| frame.type_name != THROWING_TYPE);
-        let managed = stack.frames.iter().position(|frame| frame.method_token != 0).unwrap_or(0);
-        stack.frames.drain(..managed);
-        Exception {
-            id: number,
+        let stack = CallStack::of(thrown.stack.thread(), thrown.frames(symbolizer));
+        Self {
+            id,
             timestamp: time.unwrap_or_else(Timestamp::now).strftime("%Y-%m-%dT%H:%M:%S.%7fZ").to_string(),
             type_name: thrown.type_name.clone(),
             module_name: stack.frames.first().map(|frame| frame.module_name.clone()).unwrap_or_default(),
@@ -154,28 +105,17 @@ pub(in crate::artifact) fn collect(
     stop: &StopSignal,
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
-    let provider = ProviderConfig {
-        keywords: KEYWORDS,
-        level: Level::INFORMATIONAL,
-        name: RUNTIME_PROVIDER.to_owned(),
-        arguments: String::new(),
-    };
-    let session = stream::start(process, &SessionConfig::new([provider]), stop)?;
+    let session = stream::start(process, &exceptions::session_config(), stop)?;
     begin(sink)?;
-    let (mut code, mut exceptions) = (CodeMap::default(), Exceptions::default());
-    stream::read_events(session, request.duration, stop, |reader| {
-        if let Some(info) = reader.info() {
-            exceptions.set_start(info);
-        }
-        reader.for_each(|event| {
-            code.add(event);
-            exceptions.add(event);
-        });
-        Ok(false)
-    })?;
-    let symbolizer = code.symbolizer();
-    for (thrown, number) in exceptions.thrown.iter().zip(exceptions.dropped + 1..) {
-        let exception = exceptions.resolve(thrown, number, symbolizer);
+    let limits = Limits::new(stop.clone()).with_duration(request.duration);
+    let mut collected = exceptions::read(session, &limits, &mut ());
+    let start = collected.reader.info().and_then(|info| info.start.unix_milliseconds());
+    let start = start.map(|start| i128::from(start) * 1_000_000);
+    let first = collected.exceptions.dropped().saturating_add(1);
+    stream::require_end(collected.end)?;
+    let (thrown, symbolizer) = collected.exceptions.resolve();
+    for (thrown, id) in thrown.zip(first..) {
+        let exception = Exception::of(thrown, id, start, symbolizer);
         if request.accepts(&exception) {
             write(sink, &encode(&exception, request.format))?;
         }

@@ -62,7 +62,8 @@ pub(in crate::artifact) fn collect(
     require_end(collected.end)?;
     let mut stacks = collected.stacks.unwrap_or_default();
     let (threads, symbolizer) = stacks.resolve();
-    let stacks: Vec<_> = threads.map(|stack| CallStack::of(stack, symbolizer)).collect();
+    let stacks = threads.map(|stack| CallStack::of(stack.thread(), stack.frames(symbolizer)));
+    let stacks: Vec<_> = stacks.collect();
     begin(sink)?;
     write(sink, &encode(&stacks, format))
 }

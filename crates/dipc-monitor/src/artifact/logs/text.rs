@@ -2,11 +2,11 @@
 
 use std::io::Write as _;
 
+use dipc_collect::logs::{LogLevel, LogRecord, LogValues, value_text};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::record::{LogRecord, Pairs, plain};
-use super::{LogFormat, LogLevel};
+use super::LogFormat;
 
 /// The members of a record in JSON.
 #[derive(Debug, Serialize)]
@@ -19,13 +19,13 @@ struct Record<'r> {
     category: &'r str,
     message: &'r str,
     exception: Option<&'r str>,
-    state: &'r Pairs,
-    scopes: &'r [&'r Pairs],
+    state: &'r LogValues,
+    scopes: &'r [&'r LogValues],
 }
 
 /// Writes a record.
 pub(crate) fn write(record: &LogRecord<'_>, format: LogFormat, out: &mut Vec<u8>) {
-    let mut state = Pairs(vec![("Message".to_owned(), record.message.into())]);
+    let mut state = LogValues(vec![("Message".to_owned(), record.message.into())]);
     state.0.extend(record.arguments.0.iter().cloned());
     let exception = record.exception.and_then(exception_text);
     let record = Record {
@@ -59,9 +59,9 @@ fn timestamp(nanoseconds: Option<i128>) -> String {
 }
 
 /// The text of an exception: what `ToString` returned, or its message.
-fn exception_text(exception: &Pairs) -> Option<String> {
+fn exception_text(exception: &LogValues) -> Option<String> {
     let verbose = exception.get("VerboseMessage").or_else(|| exception.get("Message"))?;
-    Some(plain(verbose)).filter(|text| !text.is_empty())
+    Some(value_text(verbose)).filter(|text| !text.is_empty())
 }
 
 impl Record<'_> {
@@ -84,7 +84,7 @@ impl Record<'_> {
         let scopes: Vec<_> = self.scopes.iter().filter(|scope| !scope.0.is_empty()).collect();
         if !scopes.is_empty() {
             let pairs = scopes.iter().flat_map(|scope| scope.0.iter());
-            let pairs: Vec<_> = pairs.map(|(key, value)| format!("{key}:{}", plain(value))).collect();
+            let pairs: Vec<_> = pairs.map(|(key, value)| format!("{key}:{}", value_text(value))).collect();
             let _ = writeln!(out, "      => {}", pairs.join(", "));
         }
         for text in [Some(self.message), self.exception].into_iter().flatten() {
@@ -101,10 +101,10 @@ mod tests {
 
     #[test]
     fn a_record_has_the_form_of_dotnet_monitor() {
-        let arguments: Pairs =
+        let arguments: LogValues =
             serde_json::from_str(r#"{"user":"ann","{OriginalFormat}":"hello {user}"}"#).unwrap();
-        let scope: Pairs = serde_json::from_str(r#"{"RequestId":"7"}"#).unwrap();
-        let exception: Pairs = serde_json::from_str(r#"{"VerboseMessage":"Boom\n  at Main"}"#).unwrap();
+        let scope: LogValues = serde_json::from_str(r#"{"RequestId":"7"}"#).unwrap();
+        let exception: LogValues = serde_json::from_str(r#"{"VerboseMessage":"Boom\n  at Main"}"#).unwrap();
         let mut record = LogRecord {
             time: Some(1_700_000_000_000_000_000),
             level: LogLevel::Warning,

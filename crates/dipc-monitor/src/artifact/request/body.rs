@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use clr_counters::{CounterSource, Selection};
 use dipc_client::dipc_wire::{Keywords, Level, ProviderConfig};
+use dipc_collect::logs::{LogLevel, LogSelection};
 use serde_json::{Map, Value};
 
 use super::RequestError;
 use crate::artifact::{
-    ExceptionFilter, ExceptionsRequest, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, TraceRequest,
+    ExceptionFilter, ExceptionsRequest, LiveMetricsRequest, LogFormat, LogsRequest, TraceRequest,
     default_counters,
 };
 
@@ -241,7 +242,7 @@ pub(super) fn logs(
     let mut filters = BTreeMap::new();
     for (category, value) in members.map("filterSpecs")? {
         let path = format!("filterSpecs.{category}");
-        if !LogsRequest::is_valid_category(&category) {
+        if !LogSelection::is_valid_category(&category) {
             return Err(RequestError::invalid(&path, "a category has no quotes, colons or semicolons"));
         }
         let category_level = match value {
@@ -253,7 +254,7 @@ pub(super) fn logs(
     }
     let use_app_filters = members.bool("useAppFilters", true)?;
     members.end()?;
-    Ok(LogsRequest { level, filters, use_app_filters, format, duration })
+    Ok(LogsRequest { selection: LogSelection { level, filters, use_app_filters }, format, duration })
 }
 
 #[cfg(test)]
@@ -315,7 +316,10 @@ mod tests {
         let request =
             logs(br#"{"logLevel":"Error","filterSpecs":{"A":null,"B":"Trace"}}"#, LogFormat::default(), None);
         let request = request.unwrap();
-        assert_eq!((request.filters["A"], request.filters["B"]), (LogLevel::Error, LogLevel::Trace));
+        assert_eq!(
+            (request.selection.filters["A"], request.selection.filters["B"]),
+            (LogLevel::Error, LogLevel::Trace)
+        );
         assert!(logs(br#"{"filterSpecs":{"A;B":null}}"#, LogFormat::default(), None).is_err());
     }
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use clr_counters::{CounterSource, Selection};
 use dipc_client::{Keywords, Level, ProviderConfig};
+use dipc_collect::logs::{LogLevel, LogSelection};
 
 use super::Section;
 use crate::artifact::{
-    ExceptionFilter, ExceptionsRequest, LogFormat, LogLevel, LogsRequest, TraceProfile, TraceRequest,
-    default_counters, parse_event_level, parse_keywords,
+    ExceptionFilter, ExceptionsRequest, LogFormat, LogsRequest, TraceProfile, TraceRequest, default_counters,
+    parse_event_level, parse_keywords,
 };
 use crate::configuration::finding::Findings;
 use crate::configuration::view::View;
@@ -24,20 +25,16 @@ pub(super) fn logs(
     let level = settings.text("DefaultLevel").and_then(LogLevel::parse).unwrap_or(LogLevel::Warning);
     let mut filters = BTreeMap::new();
     for (category, of_category) in settings.get("FilterSpecs").entries() {
-        if !LogsRequest::is_valid_category(category) {
+        if !LogSelection::is_valid_category(category) {
             let message = format!("{category:?} has quotes, colons or semicolons, which no category has");
             section.get("FilterSpecs").error(findings, message, None);
         }
         let of_category = of_category.own_text().and_then(LogLevel::parse).unwrap_or(level);
         filters.insert(category.to_owned(), of_category);
     }
-    LogsRequest {
-        level,
-        filters,
-        use_app_filters: settings.boolean("UseAppFilters").unwrap_or(true),
-        format: log_format(settings),
-        duration,
-    }
+    let use_app_filters = settings.boolean("UseAppFilters").unwrap_or(true);
+    let selection = LogSelection { level, filters, use_app_filters };
+    LogsRequest { selection, format: log_format(settings), duration }
 }
 
 fn log_format(settings: View<'_>) -> LogFormat {

@@ -3,11 +3,10 @@
 //! `[(TRACE,SPAN,FLAGS,STATE,REMOTE,[KEY:VALUE,…]),…]` and `[(NAME,TIME,[KEY:VALUE,…]),…]`, in which a
 //! zero-width space follows each comma that separates.
 
+use clr_activity::TraceContext;
 use jiff::Timestamp;
 use otlp_messages::common::KeyValue;
 use otlp_messages::trace::span::{Event as SpanEvent, Link};
-
-use crate::trace_context::TraceContext;
 
 /// The zero-width space after separators.
 const MARK: char = '\u{200b}';

@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use clr_counters::{
-    EventCounter, EventCounterValue, Instrument, MeterEvent, MeterEventKind, MeterNotice, Selection,
-    SessionSettings, SharedSettings,
+    EventCounter, EventCounterValue, Instrument, MeterEvent, MeterEventKind, MeterNotice, ProviderRequest,
+    Selection, SessionSettings,
 };
-use dipc_client::LiveReader;
-use dipc_collect::live_stream::{EventConsumer, LiveStream};
+use dipc_collect::counters::{self, CounterEvents, CounterReader, CountersRequest};
+use dipc_collect::stream;
 use nettrace::{Event, Utf16};
 use serde::Serialize;
 
 use super::{ListArgs, ListedProvider};
 use crate::args::format::Format;
-use crate::command::counters::live::session::config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
-use crate::record::recorder::{self, Limits};
-use crate::record::session::{resume, start_unless_interrupted};
+use crate::record::notes::Messages;
+use crate::record::recorder::Limits;
+use crate::record::session::resume;
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns, heading};
@@ -30,8 +30,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const LISTENING: Duration = Duration::from_millis(1500);
 /// The time to wait for the list of instruments: runtimes before 6.0 do not send one.
 const ENUMERATION: Duration = Duration::from_secs(4);
-/// Maximum time that an event waits for older events of other threads.
-const MAX_DELAY: Duration = Duration::from_millis(200);
 /// Maximum number of counters to keep; further ones are only counted.
 const MAX_COUNTERS: usize = 100_000;
 /// Maximum number of characters of a string to keep.
@@ -54,56 +52,45 @@ pub(super) fn run(args: &ListArgs) -> Outcome {
     list.report()
 }
 
-/// Queries the process in one session, or in two if the first has to learn the settings of the Meters' shared
-/// session.
+/// Queries the process.
 fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<CounterList, Failure> {
     let everything = Selection::everything();
     let selection = match &args.counters {
         Some(selection) => everything.and(selection.clone()),
         None => everything,
     };
-    let mut settings = SessionSettings::default().with_interval(INTERVAL).with_list_instruments(true);
-    let mut is_first = true;
-    loop {
-        let session =
-            start_unless_interrupted(&source.target, &config(selection.requests(&settings)), interrupts)?;
-        if is_first {
-            resume(&source.target);
-        }
-        let limits = Limits::new(&source.target, source.pid, args.timeout, interrupts);
-        let listener = Listener {
-            list: CounterList::default(),
-            client: settings.client.clone(),
-            begun: Instant::now(),
-            is_complete: false,
-            expected: None,
-        };
-        let mut stream = LiveStream::new(LiveReader::new(MAX_DELAY), listener);
-        let end = recorder::run(session, &mut stream, &limits)?;
-        let (_, listener) = stream.into_parts();
-        if let Some(expected) = listener.expected.filter(|_| is_first) {
-            is_first = false;
-            settings = settings.adopt(&expected);
-            continue;
-        }
-        end.report("its counters so far are listed", "listed")?;
-        return Ok(listener.list);
-    }
+    let settings = SessionSettings::default().with_interval(INTERVAL).with_list_instruments(true);
+    let request = CountersRequest::new(settings).without_renewal();
+    let limits = Limits::new(&source.target, source.pid, args.timeout, interrupts);
+    let mut listener = Listener {
+        source,
+        selection,
+        limits: &limits,
+        is_first: true,
+        list: CounterList::default(),
+        begun: Instant::now(),
+        is_complete: false,
+    };
+    let is_over = || interrupts.count() > 0;
+    let collected = counters::collect(&source.target, request, &mut listener, is_over, &mut Messages)?;
+    limits.end(collected.end).report("its counters so far are listed", "listed")?;
+    Ok(listener.list)
 }
 
 /// The counters that a session reports.
-struct Listener {
+struct Listener<'s> {
+    source: &'s Source,
+    selection: Selection,
+    limits: &'s Limits,
+    /// True until a session has begun.
+    is_first: bool,
     list: CounterList,
-    /// Our name in the Meters' shared session.
-    client: String,
     begun: Instant,
     /// True if all instruments were listed.
     is_complete: bool,
-    /// The settings of the shared session, if they differ from ours.
-    expected: Option<SharedSettings>,
 }
 
-impl Listener {
+impl Listener<'_> {
     fn add(&mut self, event: &Event<'_>) {
         if let Some(counter) = EventCounter::of(event) {
             self.list.add_counter(event, &counter);
@@ -114,11 +101,6 @@ impl Listener {
                 self.list.add_instrument(&instrument);
             }
             Some(MeterEventKind::EnumerationComplete) => self.is_complete = true,
-            Some(MeterEventKind::Notice(MeterNotice::OtherSettings { client, expected }))
-                if client.chars().eq(self.client.chars()) =>
-            {
-                self.expected = Some(expected);
-            }
             Some(MeterEventKind::Notice(MeterNotice::OtherSession { running })) => {
                 self.list.holder = Some(text(running));
                 self.is_complete = true;
@@ -128,18 +110,32 @@ impl Listener {
     }
 }
 
-impl EventConsumer for Listener {
+impl CounterReader for Listener<'_> {
     type Error = Failure;
 
-    fn read(&mut self, reader: &mut LiveReader, _: bool) -> Result<(), Failure> {
-        reader.for_each(|event| self.add(event));
+    fn requests(&self, settings: &SessionSettings) -> Vec<ProviderRequest> {
+        self.selection.requests(settings)
+    }
+
+    fn begin(&mut self, _: &SessionSettings) -> stream::Limits {
+        if std::mem::take(&mut self.is_first) {
+            resume(&self.source.target);
+        }
+        (self.list, self.begun, self.is_complete) = (CounterList::default(), Instant::now(), false);
+        self.limits.stream.clone()
+    }
+
+    fn read(&mut self, events: &mut CounterEvents<'_>, _: bool) -> Result<(), Failure> {
+        while let Some(event) = events.next() {
+            self.add(&event);
+        }
         Ok(())
     }
 
     fn is_satisfied(&self) -> bool {
         let elapsed = self.begun.elapsed();
         let is_heard = elapsed >= LISTENING && self.is_complete;
-        self.expected.is_some() || is_heard || elapsed >= ENUMERATION
+        is_heard || elapsed >= ENUMERATION
     }
 }
 

@@ -2,30 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use clr_conditions::{Condition, Evaluator, Match};
-use clr_counters::{Counters, Notice, ProviderRequest, Sample, SessionSettings, SharedSettings, Thinning};
-use dipc_client::{LiveReader, Rundown, SessionConfig, Target};
-use dipc_collect::live_stream::{EventConsumer, LiveStream};
-use dipc_collect::silence::SilenceGuard;
+use clr_counters::{Counters, Notice, ProviderRequest, Sample, SessionSettings, Thinning};
+use dipc_collect::counters::{self, CollectedCounters, CounterEvents, CounterReader, CountersRequest};
+use dipc_collect::silence::Silence;
+use dipc_collect::stream::Limits;
 use nettrace::RelativeTime;
 
 use super::{LiveArgs, SampleConsumer};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::counters::{report_notices, unselected_help};
-use crate::record::recorder;
-use crate::record::session::{resume, start_unless};
+use crate::record::notes::Messages;
+use crate::record::recorder::StreamEnd;
+use crate::record::session::resume;
 use crate::record::silence::warn_of_silence;
 use crate::record::source::Source;
 use crate::record::stream_stats;
 use crate::record::watch::{EventSender, SessionEnd, SharedLimits, WatchSession, WatchView, WatchedProcess};
 use crate::render::{messages, units};
-
-/// The buffer in the process, as dotnet-counters asks for it.
-const BUFFER_MB: u32 = 256;
-/// Maximum time that an event waits for older events of other threads.
-const MAX_DELAY: Duration = Duration::from_millis(200);
 
 /// The sessions of a command, and the consumer of their samples.
 pub(super) struct CounterSession<'s, C> {
@@ -81,8 +76,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
     /// Samples were delivered.
     type Event = ();
 
-    /// Delivers the samples of a process, in one session, or in two if the first has to learn the settings of
-    /// the Meters' shared session.
+    /// Delivers the samples of a process.
     fn run(
         &self,
         source: &Source,
@@ -90,53 +84,18 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
         events: &EventSender<()>,
     ) -> Result<SessionEnd, Failure> {
         let Self { args, limits, .. } = self;
-        let selection = args.selection.counters.clone().unwrap_or_default();
-        let mut settings = SessionSettings::default()
+        let settings = SessionSettings::default()
             .with_interval(args.refresh_interval)
             .with_max_histograms(args.max_histograms)
             .with_max_time_series(args.max_time_series)
             .with_exponential_histograms(self.delivery().consumer.wants_exponential_histograms());
-        let mut is_first = true;
-        loop {
-            let requests = args.requests(&settings);
-            let session = start_unless(&source.target, &config(requests), || limits.is_over())?;
-            let limits = limits.of_session(source);
-            if is_first {
-                resume(&source.target);
-            }
-            let mut silence = SilenceGuard::new(settings.interval);
-            silence.renew_from(&source.target);
-            let readings = Readings {
-                counters: Counters::new(selection.clone()),
-                evaluator: args
-                    .until
-                    .clone()
-                    .map(|condition| Evaluator::with_counters(condition, &selection)),
-                thinning: Thinning::new(args.refresh_interval),
-                client: settings.client.clone(),
-                process,
-                shared: self,
-                events,
-                count: 0,
-                has_begun: false,
-                newest: RelativeTime::START,
-                expected: None,
-                silence,
-                settings: settings.clone(),
-            };
-            let mut stream = LiveStream::new(LiveReader::new(MAX_DELAY), readings);
-            let end = recorder::run(session, &mut stream, &limits)?;
-            let (reader, mut readings) = stream.into_parts();
-            if let Some(expected) = readings.expected.take().filter(|_| is_first) {
-                is_first = false;
-                settings = settings.adopt(&expected);
-                messages::detail(format_args!(
-                    "The Meters' shared session has other settings; asking again: {settings:?}"
-                ));
-                continue;
-            }
-            return readings.report(&reader, end, &source.target);
-        }
+        let needs_statuses = args.until.as_ref().is_some_and(Condition::has_requests);
+        let request = CountersRequest::new(settings).with_statuses(needs_statuses);
+        let readings = Readings::new(args);
+        let mut session = ProcessSession { source, process, shared: self, events, is_first: true, readings };
+        let is_over = || limits.is_over();
+        let collected = counters::collect(&source.target, request, &mut session, is_over, &mut Messages)?;
+        session.report(collected)
     }
 }
 
@@ -198,30 +157,42 @@ impl<C> Delivery<'_, C> {
     }
 }
 
-/// Returns the configuration of a session for counters.
-pub(in crate::command::counters) fn config(requests: Vec<ProviderRequest>) -> SessionConfig {
-    SessionConfig::new(requests).with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off)
+/// The counters of a process.
+struct ProcessSession<'s, 'c, C> {
+    source: &'s Source,
+    process: &'s WatchedProcess,
+    shared: &'s CounterSession<'c, C>,
+    events: &'s EventSender<()>,
+    /// True until a session has begun.
+    is_first: bool,
+    readings: Readings,
 }
 
 /// The counters of a session.
-struct Readings<'s, 'c, C> {
+struct Readings {
     counters: Counters,
     /// The state of the condition of `--until`.
     evaluator: Option<Evaluator>,
     thinning: Thinning,
-    /// Our name in the Meters' shared session.
-    client: String,
-    process: &'s WatchedProcess,
-    shared: &'s CounterSession<'c, C>,
-    events: &'s EventSender<()>,
     count: u64,
     has_begun: bool,
     /// The time of the last event.
     newest: RelativeTime,
-    /// The settings of the shared session, if they differ from ours.
-    expected: Option<SharedSettings>,
-    silence: SilenceGuard,
-    settings: SessionSettings,
+}
+
+impl Readings {
+    fn new(args: &LiveArgs) -> Self {
+        let selection = args.selection.counters.clone().unwrap_or_default();
+        let condition = args.until.clone();
+        Self {
+            evaluator: condition.map(|condition| Evaluator::with_counters(condition, &selection)),
+            counters: Counters::new(selection),
+            thinning: Thinning::new(args.refresh_interval),
+            count: 0,
+            has_begun: false,
+            newest: RelativeTime::START,
+        }
+    }
 }
 
 /// The samples of a round, on their way to the consumer.
@@ -249,80 +220,78 @@ impl<C: SampleConsumer> Samples<'_, '_, C> {
     }
 }
 
-impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
+impl<C: SampleConsumer> CounterReader for ProcessSession<'_, '_, C> {
     type Error = Failure;
 
+    fn requests(&self, settings: &SessionSettings) -> Vec<ProviderRequest> {
+        self.shared.args.requests(settings)
+    }
+
+    fn begin(&mut self, _: &SessionSettings) -> Limits {
+        let limits = self.shared.limits.of_session(self.source);
+        if std::mem::take(&mut self.is_first) {
+            resume(&self.source.target);
+        }
+        self.readings = Readings::new(self.shared.args);
+        limits.stream
+    }
+
     /// Delivers the samples that have arrived; at the end of the stream, also samples held back.
-    fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
-        self.begin(reader);
-        let args = self.shared.args;
+    fn read(&mut self, events: &mut CounterEvents<'_>, is_end: bool) -> Result<(), Failure> {
+        self.begin_samples(events);
+        let Readings { counters, evaluator, thinning, newest, .. } = &mut self.readings;
         let mut samples = Samples {
             delivery: self.shared.delivery(),
             process: self.process,
-            is_one_of_many: args.may_be_many(),
+            is_one_of_many: self.shared.args.may_be_many(),
             count: 0,
         };
         while samples.delivery.failure.is_none()
-            && let Some(event) = reader.next()
+            && let Some(event) = events.next()
         {
-            self.silence.add(&event);
-            self.counters.add(&event, |sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
-            if let Some(evaluator) = &mut self.evaluator {
-                self.newest = event.relative_time();
+            counters.add(&event, |sample| thinning.add(&sample, |sample| samples.take(&sample)));
+            if let Some(evaluator) = evaluator {
+                *newest = event.relative_time();
                 evaluator.event(&event, |found| samples.meet(&found));
             }
         }
         if is_end {
-            if let Some(evaluator) = &mut self.evaluator {
+            if let Some(evaluator) = evaluator {
                 evaluator.finish(|found| samples.meet(&found));
             }
-            self.counters.finish(|sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
-            self.thinning.finish(self.counters.series(), |sample| samples.take(&sample));
+            counters.finish(|sample| thinning.add(&sample, |sample| samples.take(&sample)));
+            thinning.finish(counters.series(), |sample| samples.take(&sample));
         }
         let (count, is_over) =
             (samples.count, samples.delivery.met.is_some() || samples.delivery.failure.is_some());
         samples.delivery.count += count;
         drop(samples);
-        self.count += count;
+        self.readings.count += count;
         if is_over {
             self.shared.limits.end();
         }
         if count > 0 {
             self.events.send(());
         }
-        self.expected = self.counters.notices().iter().find_map(|notice| match notice {
-            Notice::OtherSettings { client, expected } if *client == self.client => Some(*expected),
-            _ => None,
-        });
-        if !is_end {
-            self.check_silence();
-        }
         Ok(())
     }
 
+    fn report(&mut self, silence: Silence) {
+        warn_of_silence("counters", Some(&self.process.title()), silence);
+    }
+
     fn is_satisfied(&self) -> bool {
-        self.expected.is_some() || self.shared.limits.is_over()
+        self.shared.limits.is_over()
     }
 }
 
-impl<C: SampleConsumer> Readings<'_, '_, C> {
-    /// Requests counters again that have fallen silent.
-    fn check_silence(&mut self) {
-        let args = self.shared.args;
-        let needs_requests = args.until.as_ref().is_some_and(Condition::has_requests);
-        // A client of the shared session must not have two sessions.
-        let settings = &self.settings;
-        let config = || config(args.requests(&settings.clone().with_unique_client()));
-        let silences = self.silence.check(needs_requests, config);
-        warn_of_silence("counters", Some(&self.process.title()), &silences);
-    }
-
+impl<C: SampleConsumer> ProcessSession<'_, '_, C> {
     /// Tells the consumer that the session runs, once its stream's header is read.
-    fn begin(&mut self, reader: &LiveReader) {
-        if !self.has_begun
-            && let Some(info) = reader.info()
+    fn begin_samples(&mut self, events: &CounterEvents<'_>) {
+        if !self.readings.has_begun
+            && let Some(info) = events.info()
         {
-            self.has_begun = true;
+            self.readings.has_begun = true;
             let mut delivery = self.shared.delivery();
             if delivery.failure.is_none() {
                 delivery.failure = delivery.consumer.begin(self.process, Some(info)).err();
@@ -331,20 +300,19 @@ impl<C: SampleConsumer> Readings<'_, '_, C> {
     }
 
     /// Reports the session's omissions.
-    fn report(
-        mut self,
-        reader: &LiveReader,
-        end: recorder::StreamEnd,
-        target: &Target,
-    ) -> Result<SessionEnd, Failure> {
-        let args = self.shared.args;
-        if let Some(evaluator) = self.evaluator.as_mut().filter(|_| end.is_unasked())
-            && let Some(found) = evaluator.end(end.cause(target), self.newest)
+    fn report(self, collected: CollectedCounters) -> Result<SessionEnd, Failure> {
+        let Self { source, process, shared, readings, .. } = self;
+        let Readings { counters, mut evaluator, count, newest, .. } = readings;
+        let CollectedCounters { reader, end, .. } = collected;
+        let (args, target) = (shared.args, &source.target);
+        let end = StreamEnd::new(target.address().clone(), end);
+        if let Some(evaluator) = evaluator.as_mut().filter(|_| end.is_unasked())
+            && let Some(found) = evaluator.end(end.cause(target), newest)
         {
-            self.shared.delivery().meet(&found, self.process, args.may_be_many());
+            shared.delivery().meet(&found, process, args.may_be_many());
         }
-        let title = args.may_be_many().then(|| self.process.title());
-        report_notices(&self.counters, title.as_deref());
+        let title = args.may_be_many().then(|| process.title());
+        report_notices(&counters, title.as_deref());
         let events = reader.events();
         let lost = stream_stats::lost_in_words(events.loss());
         if events.loss().total() > 0 {
@@ -355,12 +323,12 @@ impl<C: SampleConsumer> Readings<'_, '_, C> {
         let mut exit = inside;
         // With --reconnect, the end of a process is expected.
         if !(is_unasked && args.reconnect.is_some()) {
-            let values = units::count(self.count);
+            let values = units::count(count);
             exit = end.report(&format!("{values} values were shown"), "shown")?.join(inside);
         }
-        let mut notices = self.counters.notices().iter();
-        let mut delivery = self.shared.delivery();
-        delivery.unselected.clone_from(self.counters.unselected());
+        let mut notices = counters.notices().iter();
+        let mut delivery = shared.delivery();
+        delivery.unselected.clone_from(counters.unselected());
         delivery.is_refused |= notices.any(|notice| matches!(notice, Notice::OtherSession(_)));
         delivery.exit = delivery.exit.join(exit);
         Ok(SessionEnd { exit, is_unasked })

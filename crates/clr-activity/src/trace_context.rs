@@ -1,24 +1,34 @@
 //! The identity of a span, as W3C Trace Context has it.
 
 /// The ids of a span and its trace.
+///
+/// ```
+/// use clr_activity::TraceContext;
+///
+/// let context = TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").unwrap();
+/// assert_eq!((context.span_id[0], context.flags), (0xb7, 1));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct TraceContext {
-    pub(crate) trace_id: [u8; 16],
-    pub(crate) span_id: [u8; 8],
+#[allow(clippy::exhaustive_structs, reason = "version 00 of the specification has these parts")]
+pub struct TraceContext {
+    /// The id of the trace.
+    pub trace_id: [u8; 16],
+    /// The id of the span.
+    pub span_id: [u8; 8],
     /// Bit 0: the caller recorded the trace.
-    pub(crate) flags: u8,
+    pub flags: u8,
 }
 
 impl TraceContext {
     /// Parses ids in hexadecimal digits; `None` if they are not ids, or zero.
-    pub(crate) fn of_hex(trace_id: &str, span_id: &str, flags: u8) -> Option<Self> {
+    pub fn of_hex(trace_id: &str, span_id: &str, flags: u8) -> Option<Self> {
         let context = Self { trace_id: parse_hex(trace_id)?, span_id: parse_hex(span_id)?, flags };
         (context.trace_id != [0; 16] && context.span_id != [0; 8]).then_some(context)
     }
 
     /// Parses the header `traceparent`, which is also the id of an `Activity`:
     /// `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, trace_id, span_id) = (parts.next()?, parts.next()?, parts.next()?);
         let flags: [u8; 1] = parse_hex(parts.next()?)?;
@@ -30,14 +40,14 @@ impl TraceContext {
 /// Parses bytes in hexadecimal digits.
 fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();
-    if digits.len() != 2 * N {
+    if digits.len() != N.saturating_mul(2) {
         return None;
     }
-    let mut bytes = [0; N];
+    let mut bytes = [0_u8; N];
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
         for digit in pair {
             let digit = char::from(*digit).to_digit(16)?;
-            *byte = *byte << 4 | u8::try_from(digit).ok()?;
+            *byte = (*byte).wrapping_shl(4) | u8::try_from(digit).ok()?;
         }
     }
     Some(bytes)

@@ -4,18 +4,13 @@
 //! JSON. A scope begins and ends with events. Their activity encloses the activity of the records within it.
 
 use std::collections::HashMap;
-use std::fmt;
 
-use clr_activity::LOGGING_PROVIDER;
+use clr_activity::{LOGGING_PROVIDER, TraceContext};
 use clr_events::{ActivityPath, event_fields};
 use dipc_client::Uuid;
-use dipc_client::nettrace::{Event, RelativeTime, TraceInfo, Value};
-use serde::de::{MapAccess, Visitor};
-use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use nettrace::{Event, RelativeTime, TraceInfo, Value};
 
-use super::LogLevel;
-use crate::trace_context::TraceContext;
+use super::{LogLevel, LogValues};
 
 /// Maximum number of threads with a formatted message that waits for its arguments.
 const MAX_WAITING: usize = 1000;
@@ -50,31 +45,37 @@ impl Kind {
 
 /// A log record.
 #[derive(Debug)]
-pub(crate) struct LogRecord<'r> {
+#[allow(clippy::exhaustive_structs, reason = "made by tests of writers")]
+pub struct LogRecord<'r> {
     /// The time in Unix nanoseconds; `None` if the stream does not state its start.
-    pub(crate) time: Option<i128>,
-    pub(crate) level: LogLevel,
-    pub(crate) event_id: i64,
-    pub(crate) event_name: &'r str,
-    pub(crate) category: &'r str,
+    pub time: Option<i128>,
+    /// The level.
+    pub level: LogLevel,
+    /// The number of the event; 0 without one.
+    pub event_id: i64,
+    /// The name of the event; empty without one.
+    pub event_name: &'r str,
+    /// The category.
+    pub category: &'r str,
     /// The formatted message.
-    pub(crate) message: &'r str,
-    pub(crate) exception: Option<&'r Pairs>,
+    pub message: &'r str,
+    /// The exception: `TypeName`, `Message`, `HResult` and `VerboseMessage`.
+    pub exception: Option<&'r LogValues>,
     /// The arguments of the message, and its template as `{OriginalFormat}`.
-    pub(crate) arguments: &'r Pairs,
+    pub arguments: &'r LogValues,
     /// The scopes around it, outermost first.
-    pub(crate) scopes: Vec<&'r Pairs>,
+    pub scopes: Vec<&'r LogValues>,
     /// The span that it was logged in, if the event has it (from version 9.0 on).
-    pub(crate) context: Option<TraceContext>,
+    pub context: Option<TraceContext>,
     /// The activity of the event.
-    pub(crate) activity: Uuid,
+    pub activity: Uuid,
     /// The process's number, which activities have.
-    pub(crate) process: Option<u64>,
+    pub process: Option<u64>,
 }
 
 /// Log records from a stream of events.
-#[derive(Default)]
-pub(crate) struct LogReader {
+#[derive(Debug, Default)]
+pub struct LogReader {
     /// The beginning of the stream in Unix nanoseconds.
     start: Option<i128>,
     /// The formatted message of each thread.
@@ -100,37 +101,34 @@ struct Message {
 #[derive(Debug)]
 struct Scope {
     parent: Option<Uuid>,
-    values: Pairs,
+    values: LogValues,
 }
 
-/// The members of a JSON object in their order.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Pairs(pub(crate) Vec<(String, serde_json::Value)>);
-
 impl LogReader {
-    pub(crate) fn set_start(&mut self, info: &TraceInfo) {
+    /// Sets the header of the stream, which states its start.
+    pub fn set_start(&mut self, info: &TraceInfo) {
         self.start = info.start.unix_milliseconds().map(|start| i128::from(start) * 1_000_000);
     }
 
     /// The beginning of the stream in Unix nanoseconds.
-    pub(crate) const fn start(&self) -> Option<i128> {
+    pub const fn start(&self) -> Option<i128> {
         self.start
     }
 
     /// Adds an event, and passes on the records that it completes.
-    pub(crate) fn add(&mut self, event: &Event<'_>, out: &mut impl FnMut(&LogRecord<'_>)) {
+    pub fn add(&mut self, event: &Event<'_>, out: &mut impl FnMut(&LogRecord<'_>)) {
         let Some(kind) = Kind::of(event) else { return };
         let thread = event.thread_id().0;
         match kind {
             Kind::FormattedMessage => {
                 let message = Message { text: field(event, "FormattedMessage"), ..message_of(event) };
                 if let Some(alone) = self.waiting.remove(&thread) {
-                    self.pass_on(&alone, None, &Pairs::default(), out);
+                    self.pass_on(&alone, None, &LogValues::default(), out);
                 }
                 if self.waiting.len() < MAX_WAITING {
                     self.waiting.insert(thread, message);
                 } else {
-                    self.pass_on(&message, None, &Pairs::default(), out);
+                    self.pass_on(&message, None, &LogValues::default(), out);
                 }
             }
             Kind::MessageJson => self.add_arguments(event, thread, out),
@@ -152,7 +150,7 @@ impl LogReader {
             if waiting.category == message.category && waiting.level == message.level {
                 message.text = waiting.text;
             } else {
-                self.pass_on(&waiting, None, &Pairs::default(), out);
+                self.pass_on(&waiting, None, &LogValues::default(), out);
             }
         }
         let mut exception = field(event, "ExceptionJson");
@@ -161,29 +159,29 @@ impl LogReader {
         if is_moved {
             arguments = exception.replace(std::mem::take(&mut message.event_name));
         }
-        let exception: Option<Pairs> = exception.and_then(|json| serde_json::from_str(&json).ok());
+        let exception: Option<LogValues> = exception.and_then(|json| serde_json::from_str(&json).ok());
         let exception = exception.filter(|exception| !exception.0.is_empty());
         let arguments = arguments.and_then(|json| serde_json::from_str(&json).ok());
         self.pass_on(&message, exception.as_ref(), &arguments.unwrap_or_default(), out);
     }
 
     /// Passes on the records with missing arguments.
-    pub(crate) fn finish(&mut self, out: &mut impl FnMut(&LogRecord<'_>)) {
+    pub fn finish(&mut self, out: &mut impl FnMut(&LogRecord<'_>)) {
         let mut rest: Vec<_> = std::mem::take(&mut self.waiting).into_values().collect();
         rest.sort_by_key(|message| message.time);
         for message in rest {
-            self.pass_on(&message, None, &Pairs::default(), out);
+            self.pass_on(&message, None, &LogValues::default(), out);
         }
     }
 
     fn pass_on(
         &self,
         message: &Message,
-        exception: Option<&Pairs>,
-        arguments: &Pairs,
+        exception: Option<&LogValues>,
+        arguments: &LogValues,
         out: &mut impl FnMut(&LogRecord<'_>),
     ) {
-        let formatted = message.text.clone().unwrap_or_else(|| arguments.format());
+        let formatted = message.text.clone().unwrap_or_else(|| arguments.formatted());
         out(&LogRecord {
             time: self.start.map(|start| start + i128::from(message.time.as_nanos())),
             level: level(message.level),
@@ -201,7 +199,7 @@ impl LogReader {
     }
 
     /// The scopes of a record, outermost first.
-    fn scopes_of(&self, activity: Uuid, process: Option<u64>) -> Vec<&Pairs> {
+    fn scopes_of(&self, activity: Uuid, process: Option<u64>) -> Vec<&LogValues> {
         let mut scopes = Vec::new();
         if let Some(path) = ActivityPath::new(activity, process) {
             let around = std::iter::once(activity).chain(path.ancestors());
@@ -218,29 +216,6 @@ impl LogReader {
         scopes.reverse();
         scopes
     }
-}
-
-impl Pairs {
-    pub(crate) fn get(&self, name: &str) -> Option<&serde_json::Value> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
-    }
-
-    /// The message made of the template and the arguments: only records without a formatted message need it.
-    fn format(&self) -> String {
-        let Some(template) = self.get("{OriginalFormat}").and_then(serde_json::Value::as_str) else {
-            return String::new();
-        };
-        let mut message = template.to_owned();
-        for (key, value) in &self.0 {
-            message = message.replace(&format!("{{{key}}}"), &plain(value));
-        }
-        message
-    }
-}
-
-/// The text of a value without the quotes of JSON.
-pub(crate) fn plain(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 
 fn level(number: i64) -> LogLevel {
@@ -283,38 +258,4 @@ fn field(event: &Event<'_>, name: &str) -> Option<String> {
 /// A field as a number, which some are as text.
 fn number(event: &Event<'_>, name: &str) -> i64 {
     field(event, name).and_then(|text| text.parse().ok()).unwrap_or_default()
-}
-
-impl Serialize for Pairs {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for Pairs {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PairsVisitor;
-
-        impl<'de> Visitor<'de> for PairsVisitor {
-            type Value = Pairs;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-
-        deserializer.deserialize_map(PairsVisitor)
-    }
 }
