@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use dipc_collect::staged::free_bytes;
+
 use crate::compression::Compression;
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::suggest_process;
@@ -67,7 +69,9 @@ fn content(path: &Path, mut file: File) -> Result<File, Failure> {
 /// content is unpacked from.
 fn copy(path: &Path, content: impl Read, packed: Option<File>) -> Result<(File, Unpacked), Failure> {
     let failed = |error: io::Error| Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
-    let most = free_bytes().saturating_sub(RESERVE);
+    // All that there can be if the system does not report it.
+    let free = free_bytes(&std::env::temp_dir()).unwrap_or(u64::MAX);
+    let most = free.saturating_sub(RESERVE);
     let mut file = tempfile::tempfile().map_err(|error| {
         let folder = std::env::temp_dir();
         Failure::new(Exit::Failed, format_args!("unpack {}: {}: {error}", path.display(), folder.display()))
@@ -206,18 +210,6 @@ fn unpack(mut content: impl Read, file: &mut File, limits: &mut Limits) -> io::R
     file.set_len(bytes)?;
     file.seek(SeekFrom::Start(0))?;
     Ok(Unpacked { bytes, stored, end })
-}
-
-/// The free bytes of the folder of temporary files; as many as there can be if the system does not say.
-#[cfg(unix)]
-fn free_bytes() -> u64 {
-    let status = rustix::fs::statvfs(std::env::temp_dir());
-    status.map_or(u64::MAX, |status| status.f_bavail.saturating_mul(status.f_frsize))
-}
-
-#[cfg(not(unix))]
-fn free_bytes() -> u64 {
-    u64::MAX
 }
 
 #[cfg(test)]
