@@ -8,6 +8,7 @@
 //! - [`live_stream`]: the events of the stream while they arrive.
 //! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
 //! - [`live`]: the activity of a process, interval by interval.
+//! - [`names`]: names of methods for a recording that may end without them.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`RingRecorder`]: the last part of a stream. [`RecordStream`]: its records while they arrive.
 //! - [`ModuleTypes`]: the types that a process's modules define.
@@ -46,6 +47,7 @@ pub mod heap;
 pub mod live;
 pub mod live_stream;
 mod module_types;
+pub mod names;
 mod observer;
 mod record_stream;
 mod retention;
