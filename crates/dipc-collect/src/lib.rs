@@ -11,6 +11,7 @@
 //! - `core`: core dumps of processes that run on (Linux on x86-64 and aarch64).
 //! - [`kernel_samples`]: samples by the Linux kernel, with native frames.
 //! - [`exceptions`]: exceptions while they are thrown, with their stacks.
+//! - [`names`]: names of methods for a recording that may end without them.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`RingRecorder`]: the last part of a stream. [`RecordStream`]: its records while they arrive.
 //! - [`logs`]: log records of Microsoft.Extensions.Logging.
@@ -58,6 +59,7 @@ pub mod live;
 pub mod live_stream;
 pub mod logs;
 mod module_types;
+pub mod names;
 mod observer;
 mod record_stream;
 mod retention;

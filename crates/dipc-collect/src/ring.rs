@@ -148,6 +148,24 @@ mod tests {
     }
 
     #[test]
+    fn a_cut_stream_keeps_all_that_a_reader_finds() {
+        let recording = testdata::bytes("gcdump/recordings/net10.nettrace.xz");
+        let mut had_more_at_the_end = false;
+        for cut in [20_000, 50_000, 100_000, 150_000] {
+            let mut ring = recorder();
+            ring.feed(&recording[..cut], |_| {}).unwrap();
+            let before = ring.stream().event_count();
+            ring.end(|_| {}).unwrap();
+            let written = ring.snapshot().unwrap().unwrap().write(None, &mut Vec::new()).unwrap();
+            let mut count = 0;
+            nettrace::SliceReader::new(&recording[..cut]).unwrap().for_each(|_| count += 1).unwrap();
+            assert_eq!((written.events, ring.stream().is_whole()), (count, false), "{cut}");
+            had_more_at_the_end |= count > before;
+        }
+        assert!(had_more_at_the_end);
+    }
+
+    #[test]
     fn a_folder_that_is_gone_ends_a_ring_that_can_still_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let recording = testdata::bytes("gcdump/recordings/net10.nettrace.xz");

@@ -187,6 +187,20 @@ pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Returns the bytes that are free for this user on the file system of a folder; `None` if the system does not
+/// report them.
+#[cfg(unix)]
+pub fn free_bytes(folder: &Path) -> Option<u64> {
+    let status = rustix::fs::statvfs(folder).ok()?;
+    Some(status.f_bavail.saturating_mul(status.f_frsize))
+}
+
+/// Returns `None`: the system is not asked.
+#[cfg(not(unix))]
+pub fn free_bytes(_: &Path) -> Option<u64> {
+    None
+}
+
 /// Returns true for the errors of renaming and linking that no other call avoids.
 fn is_final(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::CrossesDevices)

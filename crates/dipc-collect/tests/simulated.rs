@@ -7,13 +7,15 @@ mod agent;
 
 use std::convert::Infallible;
 use std::fs;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use clr_events::ThreadState;
 use clr_events::code::Code;
 use dipc_client::{Level, LiveReader, ProviderConfig, Session, SessionConfig, Target};
 use dipc_collect::heap::{self, CollectedHeap, HeapError, HeapRequest};
 use dipc_collect::live::{IntervalSettings, IntervalSum, LiveIntervals};
+use dipc_collect::names::{KeptNames, NamesRecorder, NamesRequest, names_path};
 use dipc_collect::session::{self, StartError};
 use dipc_collect::stacks::{
     self, CodeStacks, CollectedStacks, LiveThreadStacks, SampledStack, StackOptions, StackReader,
@@ -283,6 +285,51 @@ fn a_process_without_samples_has_longer_and_longer_sessions() {
         "{error:?}"
     );
     assert_eq!(sessions, 2);
+}
+
+/// Starts the sessions for the names of a recording, and waits until the list is kept.
+fn record_names(target: &Target, recording: &Path) -> NamesRecorder {
+    let names = NamesRecorder::start(target, NamesRequest::new(recording), |error| panic!("{error}"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !names_path(recording).exists() {
+        assert!(Instant::now() < deadline, "there are no names");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    names
+}
+
+#[test]
+fn names_stay_if_the_recording_lacks_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("app.nettrace");
+    let simulation = Simulation::start(runtime().end_with_recording());
+    let kept = record_names(&simulation.target(), &recording).finish(true);
+    let KeptNames::File(path) = kept else { panic!("{kept:?}") };
+    assert_eq!(path, names_path(&recording));
+    assert!(fs::read(&path).unwrap().starts_with(b"Nettrace"));
+    fs::remove_file(path).unwrap();
+    let kept = record_names(&simulation.target(), &recording).finish(false);
+    assert!(matches!(kept, KeptNames::Unneeded), "{kept:?}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_incomplete_list_of_names_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("app.nettrace");
+    // The list of an earlier recording.
+    fs::write(names_path(&recording), "old").unwrap();
+    let simulation = Simulation::start(runtime().fault(Fault::NeverStop));
+    let request = NamesRequest::new(&recording);
+    let names = NamesRecorder::start(&simulation.target(), request, |error| panic!("{error}"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while names_path(&recording).exists() {
+        assert!(Instant::now() < deadline, "the old names stay");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let kept = names.finish(true);
+    assert!(matches!(kept, KeptNames::Missing(None)), "{kept:?}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]

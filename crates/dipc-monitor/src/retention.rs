@@ -1,4 +1,4 @@
-//! The entries of directories that are subject to limits, and the space that is free for them.
+//! The entries of directories that are subject to limits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,17 +28,4 @@ pub(crate) fn directories(directory: &Path, ending: &str) -> Vec<Kept<PathBuf>> 
         Some(Kept { age: age(entry.metadata().ok()?.modified().ok()?), entry: path, bytes })
     });
     kept.collect()
-}
-
-/// The bytes that are free for this user on the file system of a directory; `None` if the system does not
-/// say.
-#[cfg(target_os = "linux")]
-pub(crate) fn free_bytes(directory: &Path) -> Option<u64> {
-    let status = rustix::fs::statvfs(directory).ok()?;
-    Some(status.f_bavail.saturating_mul(status.f_frsize))
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn free_bytes(_: &Path) -> Option<u64> {
-    None
 }

@@ -33,7 +33,7 @@ use crate::record::flight::{
 use crate::record::kernel_samples::{
     KernelRecording, KernelSampler, RUNTIME_SAMPLER, SampleSettings, loss_exit, merge_into,
 };
-use crate::record::names::NamesRecorder;
+use crate::record::names::{record_names, report_names};
 use crate::record::notes::Messages;
 use crate::record::recorder::{self, Limits, RecordingResult};
 use crate::record::selection::Selection;
@@ -616,7 +616,7 @@ impl RecordingSettings {
         });
         let names = self.needs_names(&sink).map(|path| {
             let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
-            NamesRecorder::start(&source.target, &self.selection, path, is_starting)
+            record_names(&source.target, &self.selection, path, is_starting)
         });
         // A followed runtime is not the program that dipc started.
         let child = self.child.clone().filter(|_| !beside_others);
@@ -655,7 +655,7 @@ impl RecordingSettings {
             messages::note(format_args!("None happened  : {absent}"));
         }
         if let Some(names) = names {
-            names.finish(!is_whole);
+            report_names(names.finish(!is_whole));
         }
         let samples_exit = with_samples.transpose()?.unwrap_or(Exit::Done);
         let recorded = recorded?;

@@ -3,7 +3,7 @@
 //! # Modules
 //!
 //! - `recording`, `names`, `thread_times`: a recording and the files next to it, which are named by one rule
-//!   (`names::path_beside`). `time_range`: dates as times from the start.
+//!   (`names::companion_path`). `time_range`: dates as times from the start.
 //! - `event_list`: lists of events, by readers that take turns. `filter`: messages about filters. `stat`,
 //!   `symbols`, `lines` (which finds PDBs).
 //! - `profile`, with `diagnostics` for recordings that lack its events. `needs`: those events.

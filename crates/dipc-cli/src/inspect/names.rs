@@ -3,33 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clr_events::CodeMap;
+use dipc_collect::names::are_of_recording;
 use nettrace::TraceInfo;
 
 use crate::exit::Failure;
 use crate::inspect::recording::Recording;
 use crate::render::{messages, shell};
 
-/// Maximum number of seconds between the beginnings of a recording and of its names. Beyond it, the files
-/// belong to different runs.
-const MAX_START_DIFFERENCE: u64 = 60;
+pub(crate) use dipc_collect::names::{companion_path, names_path};
 
 /// The kinds of companion recordings.
 const KINDS: [&str; 2] = ["names", "threads"];
-
-/// Returns the path of the companion recording of this kind: `app.names.nettrace` for `app.nettrace`, and
-/// `app.1.names.nettrace` for `app.1`, distinct from the path for `app.2`.
-pub(crate) fn path_beside(recording: &Path, kind: &str) -> PathBuf {
-    let is_usual = recording.extension().is_some_and(|extension| extension == "nettrace");
-    let name = if is_usual { recording.file_stem() } else { recording.file_name() };
-    let mut name = name.unwrap_or_default().to_owned();
-    name.push(format!(".{kind}.nettrace"));
-    recording.with_file_name(name)
-}
-
-/// Returns the path of a recording's names.
-pub(crate) fn names_path(recording: &Path) -> PathBuf {
-    path_beside(recording, "names")
-}
 
 /// Refuses a name that would make a recording look like the companion of another one.
 pub(crate) fn refuse_beside(output: &Path) -> Result<(), Failure> {
@@ -45,18 +29,6 @@ pub(crate) fn refuse_beside(output: &Path) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Returns true if the names at a path belong to a recording other than `recording` that has the same path
-/// for its names: `app` and `app.nettrace` share one.
-pub(crate) fn are_of_another(names: &Path, recording: &Path) -> bool {
-    let Some(name) = names.file_name().and_then(|name| name.to_str()) else { return false };
-    let Some(stem) = name.strip_suffix(".names.nettrace") else { return false };
-    let own = recording.file_name();
-    let others = [stem.to_owned(), format!("{stem}.nettrace")];
-    let others = others.iter().filter(|other| own != Some(other.as_ref()));
-    let mut others = others.map(|other| names.with_file_name(other)).filter(|other| other.is_file());
-    others.any(|other| header(names).zip(header(&other)).is_some_and(|(names, other)| is_of(&names, &other)))
 }
 
 fn header(recording: &Path) -> Option<TraceInfo> {
@@ -86,7 +58,7 @@ impl Names {
             return None;
         }
         let (names, recorded) = (header(&path)?, header(recording)?);
-        if !is_of(&names, &recorded) {
+        if !are_of_recording(&names, &recorded) {
             messages::warning(format_args!(
                 "{} is not used: it is of another process or time than {}",
                 path.display(),
@@ -144,19 +116,8 @@ pub(crate) fn code_beside(recording: &Path) -> impl FnMut(&mut CodeMap) + use<> 
     }
 }
 
-/// Returns true if names belong to the recorded process, judged by the headers.
-fn is_of(names: &TraceInfo, recorded: &TraceInfo) -> bool {
-    let apart = names.start_ticks.0.abs_diff(recorded.start_ticks.0);
-    (names.process_id, names.pointer_size, names.frequency)
-        == (recorded.process_id, recorded.pointer_size, recorded.frequency)
-        && apart <= recorded.frequency.saturating_mul(MAX_START_DIFFERENCE)
-}
-
 #[cfg(test)]
 mod tests {
-    use nettrace_synth::TraceHeader;
-    use nettrace_synth::nettrace::Trace;
-
     use super::*;
 
     #[test]
@@ -172,21 +133,5 @@ mod tests {
             refuse_beside(Path::new(recording)).unwrap();
         }
         refuse_beside(Path::new("names.nettrace")).unwrap();
-    }
-
-    #[test]
-    fn names_of_another_recording_are_known() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let names = at("x.names.nettrace");
-        let of_process = |process_id| {
-            let header = TraceHeader { process_id, ..TraceHeader::default() };
-            Trace::new(&header).finish()
-        };
-        for (file, process) in [(names.clone(), 7), (at("x"), 8), (at("x.nettrace"), 7)] {
-            std::fs::write(file, of_process(process)).unwrap();
-        }
-        assert!(are_of_another(&names, &at("x")));
-        assert!(!are_of_another(&names, &at("x.nettrace")), "x is of another process");
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use nettrace::TraceInfo;
 use nettrace_export::KernelTimes;
 
-use crate::inspect::names::path_beside;
+use crate::inspect::names::companion_path;
 use crate::inspect::recording::Recording;
 use crate::render::messages;
 
@@ -19,7 +19,7 @@ const MAX_START_DIFFERENCE: u64 = 60;
 /// Returns the path of a recording's account: `app.threads.nettrace` for `app.nettrace`,
 /// `app.1.threads.nettrace` for `app.1`.
 pub(crate) fn threads_path(recording: &Path) -> PathBuf {
-    path_beside(recording, "threads")
+    companion_path(recording, "threads")
 }
 
 /// Returns the account next to a recording; `None` if it is missing, or of another process.

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use clr_dump::{CoreUnpacker, UnpackEnd, UnpackedCore};
+use dipc_collect::staged::free_bytes;
 
 use crate::compression::Compression;
 use crate::exit::{Exit, Failure};
@@ -109,17 +110,6 @@ fn copy(
 
 /// The bytes that an unpacked core dump may take.
 fn room() -> u64 {
-    free_bytes().saturating_sub(RESERVE)
-}
-
-/// The free bytes of the folder of temporary files; as many as there can be if the system does not say.
-#[cfg(unix)]
-fn free_bytes() -> u64 {
-    let status = rustix::fs::statvfs(std::env::temp_dir());
-    status.map_or(u64::MAX, |status| status.f_bavail.saturating_mul(status.f_frsize))
-}
-
-#[cfg(not(unix))]
-fn free_bytes() -> u64 {
-    u64::MAX
+    // All that there can be if the system does not report it.
+    free_bytes(&std::env::temp_dir()).unwrap_or(u64::MAX).saturating_sub(RESERVE)
 }

@@ -8,7 +8,7 @@ use dipc_client::dipc_transport::{FolderBelow, open_regular};
 use dipc_client::{CrashFiles, PathPattern, Uuid};
 use dipc_collect::Retention;
 use dipc_collect::staged::{
-    create_private, folder_of, numbered, publish_first, publish_new, sync_folder, write_private,
+    create_private, folder_of, free_bytes, numbered, publish_first, publish_new, sync_folder, write_private,
 };
 use jiff::Timestamp;
 use nettrace_edit::Snapshot;
@@ -16,7 +16,7 @@ use nettrace_edit::Snapshot;
 use super::last_counters::CounterRow;
 use super::overview::{CoreFile, EVENTS, Overview, REPORT};
 use crate::process::Watched;
-use crate::retention::{directories, free_bytes};
+use crate::retention::directories;
 
 /// The ending of the names of bundles.
 const ENDING: &str = ".crash";

@@ -10,11 +10,11 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dipc_client::dipc_transport::{FolderBelow, open_own};
-use dipc_collect::staged::write_private;
+use dipc_collect::staged::{free_bytes, write_private};
 use dipc_collect::{Kept, Retention};
 use serde::{Deserialize, Serialize};
 
-use crate::retention::{age, free_bytes};
+use crate::retention::age;
 
 /// The name of the list.
 const LIST: &str = ".dipc-recordings";

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dipc_collect::staged::{folder_of, publish_first, publish_new};
+use dipc_collect::staged::{folder_of, free_bytes, publish_first, publish_new};
 use nettrace::RelativeTime;
 use nettrace_edit::{Error, Segment, Snapshot};
 
@@ -94,16 +94,13 @@ pub(super) fn give_name(from: &Path, path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// The bytes to leave free on the disk.
-#[cfg(unix)]
 const RESERVE: u64 = 16 << 20;
 
 /// Refuses to fill the disk.
-#[cfg(unix)]
 pub(super) fn check_room(path: &Path, bytes: u64) -> Result<(), Failure> {
     let folder = folder_of(path);
     // If the system does not report the free space, writing will fail instead.
-    let Ok(status) = rustix::fs::statvfs(folder) else { return Ok(()) };
-    let free = status.f_bavail.saturating_mul(status.f_frsize);
+    let Some(free) = free_bytes(folder) else { return Ok(()) };
     if free >= bytes.saturating_add(RESERVE) {
         return Ok(());
     }
@@ -115,11 +112,6 @@ pub(super) fn check_room(path: &Path, bytes: u64) -> Result<(), Failure> {
         ),
     )
     .with_help("make room there, or name another disk with -o, or --keep-in for the ring"))
-}
-
-#[cfg(not(unix))]
-pub(super) fn check_room(_: &Path, _: u64) -> Result<(), Failure> {
-    Ok(())
 }
 
 #[cfg(test)]
