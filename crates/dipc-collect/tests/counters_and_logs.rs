@@ -24,7 +24,7 @@ fn add(recording: &mut clr::Recording, (provider, id, name): (&str, u32, &str), 
         provider: provider.into(),
         event_id: id,
         name: name.into(),
-        fields: fields.iter().map(|(name, _)| Field::new(*name, Type::String16)).collect(),
+        fields: fields.iter().map(|(name, _)| Field::new(name, Type::String16)).collect(),
         ..Metadata::default()
     };
     let values: Vec<_> = fields.iter().map(|(_, value)| Value::string16(value)).collect();

@@ -179,8 +179,8 @@ mod tests {
 
     fn unpack(content: &mut dyn Read, unpacker: CoreUnpacker) -> (UnpackedCore, File) {
         let mut file = tempfile::tempfile().unwrap();
-        let unpacked = unpacker.unpack(content, &mut file).unwrap();
-        (unpacked, file)
+        let core = unpacker.unpack(content, &mut file).unwrap();
+        (core, file)
     }
 
     #[test]
@@ -189,18 +189,18 @@ mod tests {
         content[..4].copy_from_slice(b"\x7fELF");
         content[3 << 20] = 7;
         content.push(9);
-        let (unpacked, mut file) = unpack(&mut &content[..], CoreUnpacker::new(u64::MAX));
-        assert!(matches!(unpacked.end, UnpackEnd::Whole));
-        assert_eq!((unpacked.bytes, unpacked.stored_bytes), ((5 << 20) + 1, 2 * PAGE + 1));
+        let (core, mut file) = unpack(&mut &content[..], CoreUnpacker::new(u64::MAX));
+        assert!(matches!(core.end, UnpackEnd::Whole));
+        assert_eq!((core.bytes, core.stored_bytes), ((5 << 20) + 1, 2 * PAGE + 1));
         let mut found = Vec::new();
         file.read_to_end(&mut found).unwrap();
         assert!(found == content);
         for (max_stored_bytes, max_bytes) in [(u64::MAX, 1 << 20), (0, u64::MAX)] {
             let mut endless = b"\x7fELF".chain(io::repeat(u8::from(max_stored_bytes == 0)));
             let unpacker = CoreUnpacker { max_bytes, ..CoreUnpacker::new(max_stored_bytes) };
-            let (unpacked, _) = unpack(&mut endless, unpacker);
-            assert!(matches!(unpacked.end, UnpackEnd::TooLarge));
-            assert!(unpacked.bytes <= 2 << 20, "{}", unpacked.bytes);
+            let (core, _) = unpack(&mut endless, unpacker);
+            assert!(matches!(core.end, UnpackEnd::TooLarge));
+            assert!(core.bytes <= 2 << 20, "{}", core.bytes);
         }
     }
 

@@ -42,12 +42,12 @@ fn content(path: &Path, mut file: File) -> Result<File, Failure> {
     let Some(compression) = Compression::detect(&mut file).map_err(failed)? else { return Ok(file) };
     let packed = file.try_clone().map_err(failed)?;
     let unpacker = CoreUnpacker::new(room()).of_compressed(packed);
-    let (file, unpacked) = copy(path, &mut compression.reader(file), unpacker)?;
+    let (file, core) = copy(path, &mut compression.reader(file), unpacker)?;
     messages::note(format_args!(
         "Unpacked       : {} of {}, {} of it not zero, in a temporary file",
-        units::bytes(unpacked.bytes),
+        units::bytes(core.bytes),
         compression.name(),
-        units::bytes(unpacked.stored_bytes)
+        units::bytes(core.stored_bytes)
     ));
     Ok(file)
 }
@@ -65,25 +65,25 @@ fn copy(
             .with_help("TMPDIR names another folder")
     })?;
     let room = unpacker.max_stored_bytes();
-    let unpacked = unpacker.unpack(content, &mut file).map_err(failed)?;
+    let core = unpacker.unpack(content, &mut file).map_err(failed)?;
     let refused = |what: &str| {
         Failure::new(Exit::Failed, format_args!("unpack {}: {what}", path.display()))
             .with_help("if it is one, unpack it with the program that made it, and give the result")
     };
-    match &unpacked.end {
+    match &core.end {
         UnpackEnd::NotACore => return Err(refused("its content is not a core dump")),
         UnpackEnd::Inflated => {
             return Err(refused(&format!(
                 "{} of its content are more than {} times its own bytes: it is not a core dump",
-                units::bytes(unpacked.stored_bytes),
+                units::bytes(core.stored_bytes),
                 CoreUnpacker::MAX_RATIO
             )));
         }
         UnpackEnd::TooLong => {
             return Err(refused(&format!(
                 "it takes too long: {} after {:.0} s",
-                units::bytes(unpacked.bytes),
-                unpacked.time.as_secs_f64()
+                units::bytes(core.bytes),
+                core.time.as_secs_f64()
             )));
         }
         UnpackEnd::Whole => {}
@@ -105,7 +105,7 @@ fn copy(
         }
         _ => return Err(refused("it cannot be unpacked")),
     }
-    Ok((file, unpacked))
+    Ok((file, core))
 }
 
 /// The bytes that an unpacked core dump may take.

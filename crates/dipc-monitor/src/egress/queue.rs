@@ -96,7 +96,8 @@ impl EgressQueue {
         let lock = open_own(&directory.join("lock"), File::options().create(true).append(true))?;
         lock.try_lock()?;
         let earlier = Job::read_all(directory)?;
-        uploads::remove_abandoned(&directory.join(uploads::NAME), &earlier);
+        let parts: Vec<_> = earlier.iter().filter_map(|job| Some(job.places().ok()?.part)).collect();
+        uploads::remove_abandoned(&directory.join(uploads::NAME), &parts);
         Ok(Self(Arc::new(Shared {
             directory: directory.to_owned(),
             _lock: lock,

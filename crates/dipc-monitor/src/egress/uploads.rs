@@ -5,8 +5,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::job::Job;
-
 /// The name of the directory.
 pub(super) const NAME: &str = "uploads";
 /// The bytes of artifacts from which on further ones are refused.
@@ -19,10 +17,9 @@ pub(super) fn full() -> io::Error {
     io::Error::new(io::ErrorKind::StorageFull, what)
 }
 
-/// Removes the files of a directory that no job has: artifacts of rules that were not complete when the program
-/// ended.
-pub(super) fn remove_abandoned(directory: &Path, jobs: &[Job]) {
-    let known: Vec<PathBuf> = jobs.iter().filter_map(|job| Some(job.places().ok()?.part)).collect();
+/// Removes the files of a directory that are not `known` to be of jobs: artifacts of rules that were not complete when
+/// the program ended.
+pub(super) fn remove_abandoned(directory: &Path, known: &[PathBuf]) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if !known.contains(&entry.path()) {
             // A file that stays only takes space.
