@@ -4,6 +4,7 @@ mod catalog;
 mod collection;
 mod delivery;
 mod job;
+mod open_part;
 mod part;
 mod queue;
 mod store_client;
@@ -21,7 +22,8 @@ use dipc_collect::staged::{move_new, numbered, publish_first};
 use crate::configuration::{DirectoryEgress, EgressProvider};
 
 use catalog::path_of;
-use part::{CompletePart, OpenPart, PartWriter};
+use open_part::OpenPart;
+use part::{CompletePart, PartWriter};
 
 pub(crate) use catalog::{Catalog, ListedFile, RecordingNote};
 pub(crate) use queue::CompleteArtifact;

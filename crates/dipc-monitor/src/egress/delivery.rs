@@ -12,7 +12,7 @@ use dipc_client::dipc_transport::FolderBelow;
 use dipc_collect::staged::{copy_private, link_new, numbered, sync_folder};
 
 use super::catalog::path_of;
-use super::part::OpenPart;
+use super::open_part::OpenPart;
 use super::{at, held, open_parent};
 use crate::configuration::DirectoryEgress;
 

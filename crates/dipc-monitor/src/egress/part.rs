@@ -1,14 +1,14 @@
 //! The file of an artifact while it is written: in its place or, once that has failed, among the waiting
 //! files.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use dipc_client::dipc_transport::FolderBelow;
-use dipc_collect::staged::create_private;
 
-use super::{BUFFER, at, held, uploads};
+use super::open_part::OpenPart;
+use super::{BUFFER, at, uploads};
 
 /// A file that is written. When its place fails, its content is copied to the spare place, and writing goes
 /// on there: the process does not send the artifact twice.
@@ -24,16 +24,6 @@ pub(super) struct PartWriter {
     spare: Option<PathBuf>,
     /// The error of its place, once it has left it.
     failure: Option<io::Error>,
-}
-
-/// An open file, with the directory that it is removed from, whatever has its name meanwhile.
-#[derive(Debug)]
-pub(super) struct OpenPart {
-    pub(super) file: File,
-    /// The path by the open directory.
-    path: PathBuf,
-    /// `None` for a directory of the monitor.
-    folder: Option<FolderBelow>,
 }
 
 /// A complete file, which is durable.
@@ -144,26 +134,6 @@ impl PartWriter {
     /// Removes the written file.
     pub(super) fn remove(self) {
         self.part.remove();
-    }
-}
-
-impl OpenPart {
-    /// Creates the file `path` of the directory `parent`, which `folder` is, or of one of the monitor.
-    pub(super) fn create(folder: FolderBelow, parent: &Path, path: &Path) -> io::Result<Self> {
-        let held = held(&folder, parent, path);
-        let file = create_private(&held).map_err(|error| at(path, &error))?;
-        Ok(Self { file, path: held, folder: Some(folder) })
-    }
-
-    /// Creates a file of a directory of the monitor.
-    fn create_own(path: &Path) -> io::Result<Self> {
-        let file = create_private(path).map_err(|error| at(path, &error))?;
-        Ok(Self { file, path: path.to_owned(), folder: None })
-    }
-
-    fn remove(&self) {
-        // A file that stays only takes space.
-        let _ = fs::remove_file(&self.path);
     }
 }
 
