@@ -8,8 +8,6 @@ mod commands;
 mod cost;
 mod cross;
 #[cfg(test)]
-mod dump_reading;
-#[cfg(test)]
 mod error_causes;
 mod explore;
 mod fleet;
@@ -37,6 +35,8 @@ mod steps;
 mod test;
 #[cfg(test)]
 mod testdata;
+#[cfg(test)]
+mod thin_program;
 mod toolchain;
 mod workspace;
 

@@ -19,6 +19,7 @@ use crate::process::target::{FoundTarget, TargetSelector};
 use crate::process::{query, table};
 use crate::record::recorder::{self, Limits};
 use crate::record::selection::{Selection, SelectionRequest};
+use crate::record::session::start_unless_interrupted;
 use crate::record::sink::Sink;
 use crate::render::escape::escape_controls;
 use crate::render::messages;
@@ -94,12 +95,11 @@ fn step(heading: &str, command: impl std::fmt::Display) -> Result<(), Failure> {
 fn record(pid: u32, path: &Path) -> Outcome {
     let found = FoundTarget::find(&TargetSelector::Pid(pid), TIMEOUT)?;
     let mut sink = Sink::open(path)?;
-    let session = found
-        .target
-        .start_session(&SessionConfig::new(Selection::new(&SelectionRequest::default())?.configs()))?;
+    let interrupts = Interrupts::watch()?;
+    let collect = SessionConfig::new(Selection::new(&SelectionRequest::default())?.configs());
+    let session = start_unless_interrupted(&found.target, &collect, &interrupts)?;
     sink.begin()?;
-    let limits =
-        Limits::new(&found.target, None, TIMEOUT, &Interrupts::watch()?).with_duration(Some(DURATION));
+    let limits = Limits::new(&found.target, None, TIMEOUT, &interrupts).with_duration(Some(DURATION));
     let recorded = recorder::record(session, &mut sink, &limits, None)?;
     messages::note(recorded.summary(&sink, None));
     recorded.report(false)

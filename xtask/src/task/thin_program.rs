@@ -1,5 +1,5 @@
-//! Test that `dipc-cli` reads no dump: it opens memory, and words what the views of `clr-dump` return. The code
-//! that reads memory is in `clr-dump`, where others can use and test it.
+//! Tests that `dipc-cli` has words, flags and exit codes alone. It reads no dump: it opens memory, and words what the
+//! views of `clr-dump` return. It starts no session but by `dipc_collect::session`, where a start can be given up.
 
 use std::collections::BTreeMap;
 
@@ -43,6 +43,18 @@ fn the_program_reads_no_dump() {
         .filter(|(_, names)| !names.is_empty())
         .collect();
     assert!(found.is_empty(), "{found:?}: move what reads memory to clr-dump");
+}
+
+#[test]
+fn the_program_starts_sessions_by_dipc_collect_alone() {
+    let mut files = BTreeMap::new();
+    visit(&workspace::root().join("crates/dipc-cli/src"), "", &mut files);
+    let starts = |source: &&String| tokens(source).iter().any(|token| *token == "start_session");
+    let found: Vec<_> = files.iter().filter(|(_, source)| starts(source)).map(|(file, _)| file).collect();
+    assert!(
+        found.is_empty(),
+        "{found:?}: dipc_collect::session::start begins a session that can be given up"
+    );
 }
 
 #[test]
