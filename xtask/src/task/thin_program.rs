@@ -49,7 +49,7 @@ fn the_program_reads_no_dump() {
 fn the_program_starts_sessions_by_dipc_collect_alone() {
     let mut files = BTreeMap::new();
     visit(&workspace::root().join("crates/dipc-cli/src"), "", &mut files);
-    let starts = |source: &&String| tokens(source).iter().any(|token| *token == "start_session");
+    let starts = |source: &&String| tokens(source).contains(&"start_session");
     let found: Vec<_> = files.iter().filter(|(_, source)| starts(source)).map(|(file, _)| file).collect();
     assert!(
         found.is_empty(),
