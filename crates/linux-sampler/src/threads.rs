@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use linux_proc_stat::{Stat, Status};
 
 use crate::error::Error;
-use crate::record::ThreadKey;
 
 /// Returns the threads of a process.
 ///
@@ -45,20 +44,6 @@ pub fn innermost_id(pid: i32, tid: i32) -> Option<i32> {
 pub(crate) fn state(pid: i32, tid: i32) -> io::Result<Option<char>> {
     let stat = linux_proc_stat::read(&folder(pid, tid).join("stat"))?;
     Ok(Stat::parse(&stat).and_then(|stat| stat.state()))
-}
-
-/// Returns true if a thread in this state of the kernel neither runs nor waits for a processor.
-pub(crate) const fn is_waiting(state: char) -> bool {
-    matches!(state, 'S' | 'D' | 'T' | 't' | 'I')
-}
-
-/// Returns how often a waiting thread has left a processor: the same number later, from this function, is the
-/// same wait. `None` if it runs, has ended, or its status cannot be read.
-pub(crate) fn switches_until_wait(thread: ThreadKey) -> Option<u64> {
-    let status = linux_proc_stat::read(&folder(thread.pid, thread.tid).join("status")).ok()?;
-    let status = Status::new(&status);
-    status.state().filter(|&state| is_waiting(state))?;
-    status.context_switches()
 }
 
 /// Returns the folder of a thread in `/proc`.

@@ -4,11 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
+use linux_proc_stat::Status;
+
 use super::{MAX_THREADS, RecordingWriter, SwitchStack};
 use crate::kernel::each_function;
 use crate::record::ThreadKey;
 use crate::sys;
-use crate::threads::{is_waiting, state, switches_until_wait};
+use crate::threads::{folder, state};
 use crate::waiting::{ThreadActivity, ThreadWait, thread_activity};
 
 /// A wait at the beginning of a recording, by which it is known again.
@@ -102,6 +104,20 @@ fn addresses(text: impl BufRead, names: &BTreeSet<&[u8]>) -> io::Result<HashMap<
         true
     })?;
     Ok(found)
+}
+
+/// Returns true if a thread in this state of the kernel neither runs nor waits for a processor.
+const fn is_waiting(state: char) -> bool {
+    matches!(state, 'S' | 'D' | 'T' | 't' | 'I')
+}
+
+/// Returns how often a waiting thread has left a processor: the same number later, from this function, is the
+/// same wait. `None` if it runs, has ended, or its status cannot be read.
+fn switches_until_wait(thread: ThreadKey) -> Option<u64> {
+    let status = linux_proc_stat::read(&folder(thread.pid, thread.tid).join("status")).ok()?;
+    let status = Status::new(&status);
+    status.state().filter(|&state| is_waiting(state))?;
+    status.context_switches()
 }
 
 #[cfg(test)]
