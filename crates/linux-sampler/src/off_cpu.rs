@@ -160,16 +160,18 @@ impl<T> OffCpuTracker<T> {
     /// `/proc` knows: the context switches in a waiting thread's status stay the same while it waits.
     ///
     /// ```
-    /// use linux_sampler::{OffCpuTracker, Record, RecordKind, ThreadKey};
+    /// use linux_sampler::{OffCpuTracker, Record, ThreadKey};
     ///
+    /// # fn example(lost: &Record) {
     /// let (parked, other) = (ThreadKey { pid: 1, tid: 2 }, ThreadKey { pid: 1, tid: 3 });
     /// let mut tracker = OffCpuTracker::<()>::new();
     /// tracker.existing(parked, 100, 110, Some(None));
     /// tracker.existing(other, 100, 110, Some(None));
-    /// tracker.handle(&Record { thread: other, time_ns: 150, cpu: 0, kind: RecordKind::Lost { count: 3 } });
+    /// tracker.handle(lost);
     /// tracker.confirm(|thread| (thread == parked).then_some(105));
     /// let waits: Vec<_> = tracker.finish(200).collect();
     /// assert_eq!((waits.len(), waits[0].thread, waits[0].from_ns), (1, parked, 105));
+    /// # }
     /// ```
     pub fn confirm(&mut self, mut since: impl FnMut(ThreadKey) -> Option<u64>) {
         for away in self.threads.values_mut().filter(|away| away.is_doubtful()) {
