@@ -40,6 +40,11 @@ fn a_request_rule_survives_the_end_of_other_sessions() {
         arguments: "FilterAndPayloadSpecs=\"Nothing/Nothing:-\"".to_owned(),
     };
     drop(Target::from_pid(server.pid()).unwrap().start_session(&SessionConfig::new([provider])).unwrap());
+    // The process may report requests until it has noticed the end.
+    await_that("the rule's events are requested again", || {
+        server.get("/");
+        rule()["stateReason"].to_string().contains("requested again 2 times")
+    });
     await_firing("it fires after the session of another program has ended");
     let (finished, _) = monitor.interrupt();
     let message =
