@@ -11,6 +11,7 @@ use clr_dump::{
     CopiedCore, CopyLimits, CopySettings, CoreContent, ProcessMemory, Registers, ThreadNote, TimeLimit,
     copy_process, thread_pages,
 };
+use linux_proc_stat::Status;
 use linux_sampler::{StoppedProcess, StoppedThread};
 
 /// Maximum wait for the threads of a process to stop.
@@ -173,10 +174,8 @@ pub fn copy(
 
 /// Returns true if a limit can leave out memory: what an analysis reads is then copied first.
 fn is_limited(pid: u32, settings: &CoreSettings) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next());
-    let kilobytes = resident.and_then(|number| number.parse::<u64>().ok());
-    let resident = kilobytes.map_or(u64::MAX, |kilobytes| kilobytes.saturating_mul(1024));
+    let status = linux_proc_stat::read(&linux_proc_stat::process_folder(pid).join("status"));
+    let resident = status.ok().and_then(|status| Status::new(&status).resident_bytes()).unwrap_or(u64::MAX);
     let in_time = settings.pause.as_millis().saturating_mul(BYTES_PER_SECOND) / 1000;
     settings.max_bytes.is_some_and(|most| resident > most) || u128::from(resident) > in_time
 }

@@ -13,18 +13,20 @@ use crate::render::screen::Screen;
 /// Maximum length of a filter.
 const MAX_FILTER_LENGTH: usize = 200;
 
-/// What is shown on a screen with a list of rows.
+/// The content of a screen with a list of rows.
 pub(crate) trait ListScreen {
     fn list(&mut self) -> &mut ListState;
 
     /// Handles a key.
     fn press(&mut self, key: KeyEvent);
-
-    fn draw(&mut self, frame: &mut Frame<'_>);
 }
 
 /// Handles the keys that were pressed, and draws the screen if something changed.
-pub(crate) fn update(screen: &mut Screen, shown: &mut impl ListScreen) -> Result<(), Failure> {
+pub(crate) fn update<S: ListScreen>(
+    screen: &mut Screen,
+    shown: &mut S,
+    draw: impl FnOnce(&mut Frame<'_>, &mut S),
+) -> Result<(), Failure> {
     let list = shown.list();
     list.has_changed |= list.message.set(messages::last_held());
     for event in screen.take_input()? {
@@ -35,7 +37,7 @@ pub(crate) fn update(screen: &mut Screen, shown: &mut impl ListScreen) -> Result
         }
     }
     if mem::replace(&mut shown.list().has_changed, false) {
-        screen.draw(|frame| shown.draw(frame))?;
+        screen.draw(|frame| draw(frame, shown))?;
     }
     Ok(())
 }

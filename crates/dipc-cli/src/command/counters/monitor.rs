@@ -129,7 +129,7 @@ impl SampleConsumer for CountersScreen {
     fn flush(&mut self) -> Result<(), Failure> {
         let Some(screen) = &mut self.screen else { return Ok(()) };
         self.model.look_at_clock();
-        list_screen::update(screen, &mut self.model)
+        list_screen::update(screen, &mut self.model, screen::draw)
     }
 
     fn finish(&mut self) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use crate::command::top::history::History;
 use crate::command::top::session::Features;
 use crate::command::top::view::{self, Choice, View, ViewTable};
 use crate::record::watch::WatchedProcess;
-use crate::render::list_screen::ListState;
+use crate::render::list_screen::{ListScreen, ListState};
 
 /// Maximum depth of callers to follow.
 const MAX_DEPTH: usize = 256;
@@ -178,34 +178,6 @@ impl Model {
         self.list.keys_line("tab view  s sort  / filter  enter callers  w write  q quit  ? help", order)
     }
 
-    /// Handles a key.
-    pub(super) fn press(&mut self, key: KeyEvent) {
-        match self.list.press(key, self.table.rows.len()) {
-            Some(KeyCode::Char('s')) => {
-                self.order = match self.order {
-                    MethodOrder::Exclusive => MethodOrder::Inclusive,
-                    MethodOrder::Inclusive => MethodOrder::Exclusive,
-                };
-            }
-            Some(KeyCode::Char('a')) => self.since_start = !self.since_start,
-            Some(KeyCode::Char('w')) => self.wants_flame_graph = true,
-            Some(KeyCode::Tab) => self.show(self.view.next()),
-            Some(KeyCode::Char(digit @ '1'..='5')) => {
-                let place = digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok()).unwrap_or(1);
-                self.show(View::ALL.get(place - 1).copied().unwrap_or(View::Methods));
-            }
-            Some(KeyCode::Esc | KeyCode::Backspace) if !self.path.is_empty() => {
-                self.list.selected = self.path.pop().map_or(0, |it| it.selected);
-            }
-            Some(KeyCode::Esc) => self.list.filter.clear(),
-            Some(KeyCode::Enter) => self.drill(),
-            Some(KeyCode::Left) => self.choose(self.chosen.saturating_sub(1)),
-            Some(KeyCode::Right) => self.choose(self.chosen.saturating_add(1)),
-            _ => {}
-        }
-        self.refresh();
-    }
-
     fn show(&mut self, view: View) {
         self.view = view;
         self.path.clear();
@@ -234,5 +206,38 @@ impl Model {
     /// Returns true if a flame graph was requested since the last call.
     pub(super) const fn take_flame_graph_request(&mut self) -> bool {
         std::mem::replace(&mut self.wants_flame_graph, false)
+    }
+}
+
+impl ListScreen for Model {
+    fn list(&mut self) -> &mut ListState {
+        &mut self.list
+    }
+
+    fn press(&mut self, key: KeyEvent) {
+        match self.list.press(key, self.table.rows.len()) {
+            Some(KeyCode::Char('s')) => {
+                self.order = match self.order {
+                    MethodOrder::Exclusive => MethodOrder::Inclusive,
+                    MethodOrder::Inclusive => MethodOrder::Exclusive,
+                };
+            }
+            Some(KeyCode::Char('a')) => self.since_start = !self.since_start,
+            Some(KeyCode::Char('w')) => self.wants_flame_graph = true,
+            Some(KeyCode::Tab) => self.show(self.view.next()),
+            Some(KeyCode::Char(digit @ '1'..='5')) => {
+                let place = digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok()).unwrap_or(1);
+                self.show(View::ALL.get(place - 1).copied().unwrap_or(View::Methods));
+            }
+            Some(KeyCode::Esc | KeyCode::Backspace) if !self.path.is_empty() => {
+                self.list.selected = self.path.pop().map_or(0, |it| it.selected);
+            }
+            Some(KeyCode::Esc) => self.list.filter.clear(),
+            Some(KeyCode::Enter) => self.drill(),
+            Some(KeyCode::Left) => self.choose(self.chosen.saturating_sub(1)),
+            Some(KeyCode::Right) => self.choose(self.chosen.saturating_add(1)),
+            _ => {}
+        }
+        self.refresh();
     }
 }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use ratatui::Frame;
-use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
@@ -14,7 +13,7 @@ use crate::command::top::session::SessionEvent;
 use crate::command::top::{TopArgs, flame_graph};
 use crate::exit::{Failure, Outcome};
 use crate::record::watch::{WatchView, WatchedProcess};
-use crate::render::list_screen::{self, ListScreen, ListState};
+use crate::render::list_screen;
 use crate::render::messages;
 use crate::render::screen::{Screen, draw_box};
 
@@ -85,7 +84,7 @@ impl WatchView<SessionEvent> for TopScreen {
 
     fn flush(&mut self) -> Result<(), Failure> {
         let Some(screen) = &mut self.screen else { return Ok(()) };
-        list_screen::update(screen, &mut self.model)?;
+        list_screen::update(screen, &mut self.model, draw)?;
         if self.model.take_flame_graph_request()
             && let Err(failure) = self.write_flame_graph()
         {
@@ -110,20 +109,6 @@ impl WatchView<SessionEvent> for TopScreen {
                 .try_for_each(|it| flame_graph::write(it, self.output.as_deref(), is_one_of_many))?;
         }
         Ok(exit)
-    }
-}
-
-impl ListScreen for Model {
-    fn list(&mut self) -> &mut ListState {
-        &mut self.list
-    }
-
-    fn press(&mut self, key: KeyEvent) {
-        Self::press(self, key);
-    }
-
-    fn draw(&mut self, frame: &mut Frame<'_>) {
-        draw(frame, self);
     }
 }
 

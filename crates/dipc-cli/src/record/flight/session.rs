@@ -228,18 +228,18 @@ impl FlightRecorder {
     /// next to the snapshot.
     fn describe_crash(&mut self, outcome: Result<Written, Failure>, end: &str) {
         let described = match (&outcome, &mut self.crash) {
-            (Ok(written), Some(sources)) => {
-                sources.describe(&written.path, end, Some(&written.reason)).map(Some)
-            }
-            _ => Ok(None),
+            (Ok(written), Some(sources)) => Some(sources.describe(&written.path, end, Some(&written.reason))),
+            _ => None,
         };
         self.report(outcome);
-        self.print_description(described);
+        if let Some(described) = described {
+            self.print_description(described);
+        }
     }
 
-    fn print_description(&mut self, described: Result<Option<Description>, Failure>) {
+    fn print_description(&mut self, described: Result<Description, Failure>) {
         match described {
-            Ok(described) => described.iter().for_each(Description::print),
+            Ok(description) => description.print(),
             Err(failure) => {
                 messages::warning(&failure);
                 self.failure.get_or_insert(failure);
@@ -307,7 +307,7 @@ impl FlightRecorder {
             }
         } else if let (Some(end), Some(sources)) = (&crash, &mut self.crash) {
             let described = sources.describe(&(self.files.file_name)(), end, Some(end));
-            self.print_description(described.map(Some));
+            self.print_description(described);
         }
         let (stream, files) = (self.ring.stream(), &self.files);
         let damage = if crash.is_some() && is_cut_header {

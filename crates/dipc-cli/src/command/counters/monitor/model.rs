@@ -13,7 +13,7 @@ use super::detail::Detail;
 use crate::inspect::counters::{Clock, label};
 use crate::record::watch::WatchedProcess;
 use crate::render::escape::escape_controls;
-use crate::render::list_screen::ListState;
+use crate::render::list_screen::{ListScreen, ListState};
 use crate::render::screen::end_of;
 use crate::render::{units, width};
 
@@ -381,29 +381,6 @@ impl Model {
         title
     }
 
-    /// Handles a key.
-    pub(super) fn press(&mut self, key: KeyEvent) {
-        let rows = self.rows().len();
-        match self.list.press(key, rows) {
-            Some(KeyCode::Char('r' | 'R')) => self.list.is_paused = false,
-            Some(KeyCode::Char('s')) => self.order = self.order.next(),
-            Some(KeyCode::Esc) if self.shows_detail => self.shows_detail = false,
-            Some(KeyCode::Esc) => self.list.filter.clear(),
-            Some(KeyCode::Enter) if self.has_number_chosen() => self.shows_detail = !self.shows_detail,
-            Some(KeyCode::Enter | KeyCode::Char(' ')) => self.fold(),
-            Some(KeyCode::Char('d')) => self.shows_detail = !self.shows_detail,
-            Some(KeyCode::Char('c')) => self.has_groups = !self.has_groups,
-            Some(KeyCode::Left) => self.first_process = self.first_process.saturating_sub(1),
-            Some(KeyCode::Right) => {
-                let last = self.processes.len().saturating_sub(1);
-                self.first_process = self.first_process.saturating_add(1).min(last);
-            }
-            Some(KeyCode::Char('f')) => self.fold_all(),
-            _ => {}
-        }
-        self.list.selected = self.list.selected.min(self.rows().len().saturating_sub(1));
-    }
-
     fn has_number_chosen(&self) -> bool {
         self.rows().get(self.list.selected).is_some_and(|row| row.number().is_some())
     }
@@ -439,6 +416,34 @@ impl Model {
         let silent = if since > self.interval * 3 { since.as_secs() } else { 0 };
         self.list.has_changed |= silent != self.silent_seconds;
         self.silent_seconds = silent;
+    }
+}
+
+impl ListScreen for Model {
+    fn list(&mut self) -> &mut ListState {
+        &mut self.list
+    }
+
+    fn press(&mut self, key: KeyEvent) {
+        let rows = self.rows().len();
+        match self.list.press(key, rows) {
+            Some(KeyCode::Char('r' | 'R')) => self.list.is_paused = false,
+            Some(KeyCode::Char('s')) => self.order = self.order.next(),
+            Some(KeyCode::Esc) if self.shows_detail => self.shows_detail = false,
+            Some(KeyCode::Esc) => self.list.filter.clear(),
+            Some(KeyCode::Enter) if self.has_number_chosen() => self.shows_detail = !self.shows_detail,
+            Some(KeyCode::Enter | KeyCode::Char(' ')) => self.fold(),
+            Some(KeyCode::Char('d')) => self.shows_detail = !self.shows_detail,
+            Some(KeyCode::Char('c')) => self.has_groups = !self.has_groups,
+            Some(KeyCode::Left) => self.first_process = self.first_process.saturating_sub(1),
+            Some(KeyCode::Right) => {
+                let last = self.processes.len().saturating_sub(1);
+                self.first_process = self.first_process.saturating_add(1).min(last);
+            }
+            Some(KeyCode::Char('f')) => self.fold_all(),
+            _ => {}
+        }
+        self.list.selected = self.list.selected.min(self.rows().len().saturating_sub(1));
     }
 }
 

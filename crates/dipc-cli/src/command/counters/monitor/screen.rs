@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use ratatui::Frame;
-use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
@@ -12,7 +11,6 @@ use ratatui::widgets::{Paragraph, Row as TableRow, Table, TableState};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::model::{Model, Number, Row};
-use crate::render::list_screen::{ListScreen, ListState};
 use crate::render::screen::{draw_box, end_of};
 use crate::render::width::cut;
 
@@ -44,22 +42,8 @@ const MIN_NAME_WIDTH: u16 = 28;
 /// Minimum screen width for showing a trend.
 const WIDTH_WITH_TREND: u16 = 60;
 
-impl ListScreen for Model {
-    fn list(&mut self) -> &mut ListState {
-        &mut self.list
-    }
-
-    fn press(&mut self, key: KeyEvent) {
-        Self::press(self, key);
-    }
-
-    fn draw(&mut self, frame: &mut Frame<'_>) {
-        draw(frame, self);
-    }
-}
-
 /// Draws the whole screen.
-fn draw(frame: &mut Frame<'_>, model: &mut Model) {
+pub(super) fn draw(frame: &mut Frame<'_>, model: &mut Model) {
     let [title, table, bottom] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
             .areas(frame.area());
@@ -232,11 +216,12 @@ mod tests {
     use nettrace::RelativeTime;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
-    use ratatui::crossterm::event::KeyCode;
+    use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
     use super::*;
     use crate::inspect::counters::Clock;
     use crate::record::watch::WatchedProcess;
+    use crate::render::list_screen::ListScreen as _;
 
     fn series(provider: &str, name: &str, unit: &str, tags: &str, kind: Kind) -> Series {
         let mut series = Series::new(provider, name, kind);

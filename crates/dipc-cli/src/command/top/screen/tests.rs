@@ -12,6 +12,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use super::*;
 use crate::command::top::MethodOrder;
 use crate::command::top::session::Features;
+use crate::render::list_screen::ListScreen as _;
 
 /// A profile of stacks, root first, with milliseconds.
 fn profile(stacks: &[(&[&str], u64)]) -> Profile {
