@@ -149,7 +149,7 @@ fn the_recipe_for_high_cpu_finds_the_methods_of_the_program() {
 fn the_recipes_for_memory_find_the_types_and_their_holder() {
     let Some(target) = start("leak", &["managed"]) else { return };
     let memory = Recipe::new("memory", target.pid());
-    memory.record(1, 200_000);
+    memory.record(1, 20_000);
     assert_finds(&memory.run(2).text(), &["byte[]"]);
     // It runs: a process that is starting has no heap yet.
     let recipe = Recipe::new("leak", target.pid());

@@ -64,8 +64,9 @@ pub(crate) fn test<'a>(
     println!("{} test executables, built in {:.1} s", executables.len(), start.elapsed().as_secs_f64());
     let failed = Mutex::new(Vec::new());
     let run = |executable: &Executable| {
-        if !run(executable, &prepare)? {
-            failed.lock().unwrap_or_else(PoisonError::into_inner).push(executable.name.clone());
+        if let Some(failures) = run(executable, &prepare)? {
+            let failures = format!("{}{failures}", executable.name);
+            failed.lock().unwrap_or_else(PoisonError::into_inner).push(failures);
         }
         Ok(())
     };
@@ -115,8 +116,9 @@ fn executables(messages: &[u8]) -> Result<Vec<Executable>> {
     Ok(executables)
 }
 
-/// Runs a test executable, and prints its output when it has ended. Returns true if it succeeded.
-fn run(executable: &Executable, prepare: &impl Fn(&mut Command)) -> Result<bool> {
+/// Runs a test executable, and prints its output when it has ended. Returns the messages of its failures if it
+/// failed.
+fn run(executable: &Executable, prepare: &impl Fn(&mut Command)) -> Result<Option<String>> {
     let start = Instant::now();
     let mut command = executable.command();
     prepare(&mut command);
@@ -128,15 +130,34 @@ fn run(executable: &Executable, prepare: &impl Fn(&mut Command)) -> Result<bool>
     let seconds = start.elapsed().as_secs_f64();
     let result = if output.status.success() { "passed".to_owned() } else { output.status.to_string() };
     let mut report = format!("--- {}: {result} in {seconds:.1} s\n", executable.name).into_bytes();
-    report.extend(output.stdout);
+    report.extend(&output.stdout);
     report.extend(output.stderr);
     std::io::stdout().lock().write_all(&report)?;
-    Ok(output.status.success())
+    let failures = (!output.status.success()).then(|| failures(&String::from_utf8_lossy(&output.stdout)));
+    Ok(failures)
+}
+
+/// Returns what failed tests printed, shortened, each line after a line break: a log whose middle is cut off
+/// still has it in its summary.
+fn failures(output: &str) -> String {
+    const MAX_LINES: usize = 30;
+    const MAX_CHARACTERS: usize = 400;
+    let printed = output.split_once("\nfailures:\n").map_or("", |(_, printed)| printed);
+    let lines = printed.lines().filter(|line| !line.is_empty()).take(MAX_LINES);
+    lines.map(|line| format!("\n      {}", line.chars().take(MAX_CHARACTERS).collect::<String>())).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_summary_has_the_messages_of_failures() {
+        let output = "test a ... FAILED\n\nfailures:\n\n---- a stdout ----\nthread 'a' panicked\n";
+        assert_eq!(failures(output), "\n      ---- a stdout ----\n      thread 'a' panicked");
+        assert_eq!(failures(&format!("\nfailures:\n{}", "x".repeat(1000))).len(), 407);
+        assert_eq!(failures("ended by a signal"), "");
+    }
 
     #[test]
     fn only_test_executables_are_run() {
