@@ -41,6 +41,7 @@ use crate::command::stat::StatArgs;
 use crate::command::top::TopArgs;
 use crate::command::trace::TraceArgs;
 use crate::command::view::ViewArgs;
+use crate::command::why::WhyArgs;
 use crate::render::messages::Verbosity;
 
 /// Record, inspect and read .NET processes, with no .NET installed.
@@ -136,6 +137,12 @@ pub(crate) enum Command {
     Env(Deferred<EnvArgs>),
     /// Find out why a .NET process cannot be seen or reached
     Doctor(Deferred<DoctorArgs>),
+    /// Find out what is wrong with a process: the cause first, in the program's own code
+    ///
+    /// Watches the process for a few seconds: events and samples as dipc profile takes them, and the locks, tasks
+    /// and stacks in its memory, twice, without stopping it. Or judges a recording, or a core dump. Says what a
+    /// process without findings does, and what could not be looked at. The thresholds are in dipc help attach.
+    Why(Deferred<WhyArgs>),
     /// Record events of a .NET process
     #[command(visible_alias = "collect")]
     Trace(Deferred<TraceArgs>),

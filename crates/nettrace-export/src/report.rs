@@ -47,7 +47,7 @@ mod user_caller;
 pub use allocations::{Allocations, AllocationsReport, TypeRow};
 pub use blocked::{
     BlockedPart, BlockedTime, Starvation, WaitingMethod, allocating_methods, blocked_methods, blocked_time,
-    blocked_waits, ready_methods, starvation,
+    blocked_waits, ready_methods, starvation, working_methods,
 };
 pub use call_tree::{CallNode, CallTree, call_tree};
 pub use callers::{CallerRow, callers};

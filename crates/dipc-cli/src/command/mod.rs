@@ -37,3 +37,4 @@ pub(crate) mod stat;
 pub(crate) mod top;
 pub(crate) mod trace;
 pub(crate) mod view;
+pub(crate) mod why;

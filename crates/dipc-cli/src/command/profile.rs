@@ -32,6 +32,9 @@ use crate::size;
 /// Megabytes of the buffer in the process, as for `trace`.
 const BUFFER_MB: u32 = 256;
 
+/// The default limit for each of the runtime's answers.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).args(SOURCES))]
 pub(crate) struct ProfileArgs {
@@ -237,36 +240,48 @@ impl Presenter<'_> {
     /// The recording, in the terms of `trace`.
     fn trace(&self, output: Option<PathBuf>, duration: Option<Duration>) -> TraceArgs {
         let args = self.args;
+        let mut trace = everything(args.source.clone());
+        trace.selection.profile.extend(args.tasks.then_some("tasks").and_then(Profile::find));
         TraceArgs {
-            source: args.source.clone(),
             output,
             duration,
-            selection: SelectionArgs {
-                profile: [ALL_PROFILE]
-                    .into_iter()
-                    .chain(args.tasks.then_some("tasks"))
-                    .filter_map(Profile::find)
-                    .collect(),
-                ..SelectionArgs::default()
-            },
-            buffersize: BUFFER_MB,
-            buffering_mode: Buffering::default(),
-            rundown: None,
-            no_names: false,
-            no_thread_times: false,
-            resume_runtime: true,
-            cpu: true,
-            off_cpu: true,
             frequency: args.frequency,
-            stopping: StoppingArgs::default(),
-            flight: FlightArgs::default(),
-            follow: false,
             show_child_io: args.show_child_io,
-            format: None,
             names: args.names,
             fail_on_loss: args.fail_on_loss,
             timeout: args.timeout,
+            ..trace
         }
+    }
+}
+
+/// Returns the recording of everything about a process, in the terms of `trace`.
+pub(crate) fn everything(source: SourceArgs<ManyProcesses>) -> TraceArgs {
+    TraceArgs {
+        source,
+        output: None,
+        duration: None,
+        selection: SelectionArgs {
+            profile: Profile::find(ALL_PROFILE).into_iter().collect(),
+            ..SelectionArgs::default()
+        },
+        buffersize: BUFFER_MB,
+        buffering_mode: Buffering::default(),
+        rundown: None,
+        no_names: false,
+        no_thread_times: false,
+        resume_runtime: true,
+        cpu: true,
+        off_cpu: true,
+        frequency: None,
+        stopping: StoppingArgs::default(),
+        flight: FlightArgs::default(),
+        follow: false,
+        show_child_io: false,
+        format: None,
+        names: NameArgs::default(),
+        fail_on_loss: false,
+        timeout: TIMEOUT,
     }
 }
 

@@ -7,7 +7,7 @@ mod events;
 mod exceptions;
 mod gc;
 mod jit;
-mod overview;
+pub(crate) mod overview;
 mod reading;
 mod requests;
 mod stacks;
@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+pub(crate) use self::overview::OverviewData;
 use crate::args::format::Format;
 use crate::args::user_code::UserCodeArgs;
 use crate::exit::{Failure, Outcome};

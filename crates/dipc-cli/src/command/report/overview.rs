@@ -17,7 +17,8 @@ use crate::exit::Outcome;
 use crate::inspect::needs::{self, Needs};
 use crate::render::escape::escape_controls;
 use crate::render::{command_line, messages, output, shell, units, width};
-use data::{OverviewData, Summary};
+pub(crate) use data::OverviewData;
+use data::Summary;
 use findings::FindingRow;
 
 /// The overview; the JSON form is the struct.

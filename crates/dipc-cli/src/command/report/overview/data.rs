@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use clr_counters::{Counters, MemoryCounters};
 use clr_events::KernelSample;
@@ -24,7 +25,7 @@ use crate::inspect::spans::may_have_spans;
 use crate::inspect::thread_times::kernel_times_beside;
 use crate::inspect::time_range::{PartTimes, recorded_range};
 use crate::processors::{self, no_thread};
-use crate::render::units;
+use crate::render::{command_line, units};
 
 /// Facts about the recording as a whole.
 #[derive(Debug, Default, Serialize)]
@@ -57,11 +58,11 @@ pub(super) struct Summary {
 }
 
 /// The overview of a recording, with the facts of its surroundings.
-pub(super) struct OverviewData {
+pub(crate) struct OverviewData {
     pub(super) summary: Summary,
     /// The crash note, if a file next to the recording has one.
-    pub(super) crash: Option<CrashNote>,
-    pub(super) reports: report::Overview,
+    pub(crate) crash: Option<CrashNote>,
+    pub(crate) reports: report::Overview,
 }
 
 /// The report of requests under construction, which takes as long as all others together.
@@ -239,8 +240,48 @@ fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecord
 }
 
 impl OverviewData {
+    /// The process in a sentence.
+    pub(crate) fn process(&self) -> String {
+        let summary = &self.summary;
+        let program = summary.program.as_deref().map_or("a program".into(), command_line::shortened);
+        let process = summary.process_id.map_or_else(String::new, |pid| format!(", process {pid}"));
+        let runtime =
+            summary.runtime.as_ref().map_or_else(String::new, |version| format!(", .NET {version}"));
+        format!("{program}{process}{runtime}")
+    }
+
+    /// The evidence that the recording has.
+    pub(crate) fn looked_at(&self) -> Vec<String> {
+        let time = units::time(Duration::from_nanos(self.summary.duration_ns));
+        let samples = match (self.reports.stream.has_kernel_samples, self.reports.has_samples) {
+            (true, _) => ", samples of threads by the kernel",
+            (_, true) => ", samples of threads by the runtime",
+            _ => "",
+        };
+        vec![format!("{} in {time}{samples}", units::counted(self.summary.events, "event", "events"))]
+    }
+
+    /// The evidence that the recording lacks, with the reasons.
+    pub(crate) fn missing_evidence(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        if !self.reports.has_samples {
+            missing.push("the time of threads: the recording has no samples".to_owned());
+        } else if !self.reports.stream.has_kernel_samples && self.reports.unverified > 0 {
+            missing.push(
+                "processor time: the runtime's samples do not distinguish running from waiting".to_owned(),
+            );
+        }
+        if self.summary.lost > 0 {
+            missing.push(units::counted(self.summary.lost, "event was lost", "events were lost"));
+        }
+        if self.summary.truncated {
+            missing.push("the end of the recording: it is cut".to_owned());
+        }
+        missing
+    }
+
     /// Reads a recording. The exit code is [`Exit::Incomplete`] if it is cut or damaged.
-    pub(super) fn read(file: &Path, user_code: &[Pattern]) -> Result<(Self, Exit), Failure> {
+    pub(crate) fn read(file: &Path, user_code: &[Pattern]) -> Result<(Self, Exit), Failure> {
         let recording = Recording::open(file)?;
         let has_spans = may_have_spans(&recording);
         // Without spans, one reader takes as long as each of two.

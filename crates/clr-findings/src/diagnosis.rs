@@ -1,0 +1,80 @@
+//! The judgement of all evidence.
+
+use nettrace_export::report::Overview;
+
+use crate::finding::{Finding, FindingKind};
+use crate::memory_facts::MemoryFacts;
+use crate::{of_memory, of_recording};
+
+/// What is known of a process. Each part may be missing.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Evidence<'e> {
+    /// The overview of a recording.
+    pub recording: Option<&'e Overview>,
+    /// Readings of memory, the oldest first: what lasts is in all of them.
+    pub memory: &'e [MemoryFacts],
+}
+
+impl<'e> Evidence<'e> {
+    /// With a recording.
+    #[must_use]
+    pub const fn with_recording(self, recording: &'e Overview) -> Self {
+        Self { recording: Some(recording), ..self }
+    }
+
+    /// With readings of memory, the oldest first.
+    #[must_use]
+    pub const fn with_memory(self, memory: &'e [MemoryFacts]) -> Self {
+        Self { memory, ..self }
+    }
+}
+
+/// Returns the causes, the most costly first. Of two findings of a kind the one of memory is kept, which knows the
+/// objects, with the numbers of the recording as evidence.
+pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let mut findings = of_memory::findings(evidence.memory);
+    for finding in evidence.recording.map(of_recording::findings).unwrap_or_default() {
+        match findings.iter_mut().find(|other| is_same(other, &finding)) {
+            Some(other) => {
+                other.cost = other.cost.max(finding.cost);
+                other.evidence.push(finding.cause);
+                other.evidence.extend(finding.evidence);
+                other.numbers.extend(finding.numbers);
+            }
+            None => findings.push(finding),
+        }
+    }
+    without_effects(&mut findings);
+    findings.sort_by(|a, b| {
+        let rank = |finding: &Finding| !matches!(finding.kind, FindingKind::Death | FindingKind::Deadlock);
+        rank(a).cmp(&rank(b)).then(b.cost.total_cmp(&a.cost)).then(a.kind.cmp(&b.kind))
+    });
+    findings
+}
+
+fn is_same(one: &Finding, other: &Finding) -> bool {
+    let is_one_method = one.method.is_none() || other.method.is_none() || one.method == other.method;
+    one.kind == other.kind && (is_one_method || one.kind != FindingKind::LockConvoy)
+}
+
+/// Makes effects evidence of their causes.
+fn without_effects(findings: &mut Vec<Finding>) {
+    let mut at = 0;
+    while let Some(effect) = findings.get(at) {
+        let causes = |finding: &Finding| {
+            finding.kind.causes(effect.kind, finding.method.is_some() && finding.method == effect.method)
+        };
+        match findings.iter().position(causes) {
+            Some(cause) => {
+                let effect = findings.remove(at);
+                let cause = if cause > at { cause.saturating_sub(1) } else { cause };
+                if let Some(cause) = findings.get_mut(cause) {
+                    cause.evidence.push(effect.cause);
+                    cause.cost = cause.cost.max(effect.cost);
+                }
+            }
+            None => at = at.saturating_add(1),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Findings as data.
+
+use serde::Serialize;
+
+/// A kind of cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// The process has ended of itself.
+    Death,
+    /// Threads wait for each other.
+    Deadlock,
+    /// Threads wait for a lock that another thread holds.
+    LockConvoy,
+    /// The workers of the thread pool are blocked.
+    Starvation,
+    /// A regular expression takes most of the processor time.
+    Regex,
+    /// A method takes most of the processor time.
+    HotMethod,
+    /// The JIT compiler takes much of the processor time.
+    JitStorm,
+    /// The program asks for collections.
+    InducedCollections,
+    /// Collections take much of the time.
+    GcPressure,
+    /// Exceptions are thrown all the time.
+    Exceptions,
+    /// Requests fail.
+    FailedRequests,
+}
+
+impl FindingKind {
+    /// All kinds.
+    pub const ALL: [Self; 11] = [
+        Self::Death,
+        Self::Deadlock,
+        Self::LockConvoy,
+        Self::Starvation,
+        Self::Regex,
+        Self::HotMethod,
+        Self::JitStorm,
+        Self::InducedCollections,
+        Self::GcPressure,
+        Self::Exceptions,
+        Self::FailedRequests,
+    ];
+
+    /// The name, for programs: `lock-convoy`.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Death => "death",
+            Self::Deadlock => "deadlock",
+            Self::LockConvoy => "lock-convoy",
+            Self::Starvation => "starvation",
+            Self::Regex => "regex",
+            Self::HotMethod => "hot-method",
+            Self::JitStorm => "jit-storm",
+            Self::InducedCollections => "induced-collections",
+            Self::GcPressure => "gc-pressure",
+            Self::Exceptions => "exceptions",
+            Self::FailedRequests => "failed-requests",
+        }
+    }
+
+    /// Returns true if this is a usual cause of another kind of finding in the same method, or in any.
+    pub(crate) const fn causes(self, effect: Self, is_same_method: bool) -> bool {
+        match (self, effect) {
+            (Self::Deadlock, Self::LockConvoy | Self::Starvation | Self::FailedRequests)
+            | (Self::InducedCollections, Self::GcPressure)
+            | (Self::Regex, Self::HotMethod)
+            | (Self::LockConvoy | Self::Starvation, Self::FailedRequests) => true,
+            (Self::LockConvoy, Self::Starvation) => is_same_method,
+            _ => false,
+        }
+    }
+}
+
+impl Serialize for FindingKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+/// The certainty of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(clippy::exhaustive_enums, reason = "it is certain or not")]
+pub enum Confidence {
+    /// It follows from the evidence, but other causes are possible.
+    Likely,
+    /// It was observed.
+    Certain,
+}
+
+/// A number of the evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Number {
+    /// The name with its unit: `blocked_ns`, `workers`, `percent`.
+    pub name: &'static str,
+    /// The value.
+    pub value: f64,
+}
+
+impl Number {
+    pub(crate) const fn new(name: &'static str, value: f64) -> Self {
+        Self { name, value }
+    }
+}
+
+/// The place that shows more of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Details {
+    /// Locks, and the threads that hold them and wait for them.
+    Locks,
+    /// The stacks of all threads.
+    Stacks,
+    /// Methods by time.
+    Methods,
+    /// Exceptions with their stacks.
+    Exceptions,
+    /// Collections.
+    Collections,
+    /// Allocated types and methods.
+    Allocations,
+    /// Waits for locks over time.
+    Contention,
+    /// The thread pool over time.
+    ThreadPool,
+    /// Compiled methods.
+    Jit,
+    /// Requests.
+    Requests,
+}
+
+/// A cause that was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The kind.
+    pub kind: FindingKind,
+    /// The certainty.
+    pub confidence: Confidence,
+    /// The number of threads, or of processors, that it takes from the program.
+    pub cost: f64,
+    /// The cause as a sentence, with the user's method. Control characters of names are escaped.
+    pub cause: String,
+    /// The nearest method of the user's code, without parameters.
+    pub method: Option<String>,
+    /// The object: the type of a lock, an exception, a route.
+    pub object: Option<String>,
+    /// Further evidence, a sentence each.
+    pub evidence: Vec<String>,
+    /// The numbers of the sentences.
+    pub numbers: Vec<Number>,
+    /// The place that shows more.
+    pub details: Details,
+}
+
+impl Finding {
+    pub(crate) const fn new(kind: FindingKind, cost: f64, cause: String, details: Details) -> Self {
+        Self {
+            kind,
+            confidence: Confidence::Certain,
+            cost,
+            cause,
+            method: None,
+            object: None,
+            evidence: Vec::new(),
+            numbers: Vec::new(),
+            details,
+        }
+    }
+
+    pub(crate) fn with_method(self, method: Option<String>) -> Self {
+        Self { method, ..self }
+    }
+
+    pub(crate) fn with_object(self, object: Option<String>) -> Self {
+        Self { object, ..self }
+    }
+
+    pub(crate) fn with_numbers(self, numbers: impl Into<Vec<Number>>) -> Self {
+        Self { numbers: numbers.into(), ..self }
+    }
+
+    pub(crate) fn with_evidence(self, evidence: impl IntoIterator<Item = String>) -> Self {
+        Self { evidence: evidence.into_iter().collect(), ..self }
+    }
+
+    pub(crate) fn with_confidence(self, confidence: Confidence) -> Self {
+        Self { confidence, ..self }
+    }
+}

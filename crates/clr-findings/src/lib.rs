@@ -1,0 +1,55 @@
+//! What is wrong with a .NET process: the causes, with their evidence.
+//!
+//! **Use it** to say what a program should look at first. **Not for** the numbers of a recording:
+//! [`nettrace-export`](nettrace_export::report) has the reports that it judges, and [`clr-dump`](clr_dump) the
+//! threads.
+//!
+//! [`diagnose`] judges [`Evidence`]: an overview of a recording, and one or two readings of memory. Each
+//! [`Finding`] has its kind, its cause as a sentence in the user's own code, numbers, and the place that shows more.
+//! Findings are ordered by what they cost, and effects are evidence of their causes. [`Activity`] has what a program
+//! without findings does.
+//!
+//! ```no_run
+//! use clr_dump::{CoreFile, Dump};
+//! use clr_findings::{Evidence, MemoryFacts, diagnose};
+//!
+//! let core = CoreFile::open(std::fs::File::open("core")?)?;
+//! let dump = Dump::open(&core)?;
+//! let stacks = dump.threads().stacks(&core.thread_registers())?;
+//! let memory = [MemoryFacts::of_core(&core, &dump, stacks)];
+//! for finding in diagnose(&Evidence::default().with_memory(&memory)) {
+//!     println!("{}: {}", finding.kind.id(), finding.cause);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Thresholds
+//! They are shares of time and of what is possible: see [`thresholds`].
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap
+    )
+)]
+
+mod activity;
+mod diagnosis;
+mod finding;
+mod memory_facts;
+mod of_memory;
+mod of_recording;
+pub mod thresholds;
+
+pub use activity::Activity;
+pub use diagnosis::{Evidence, diagnose};
+pub use finding::{Confidence, Details, Finding, FindingKind, Number};
+pub use memory_facts::{MemoryFacts, ThreadFacts, WaitFacts};

@@ -1,0 +1,40 @@
+//! The thresholds of findings: shares of time and of what is possible. The book has them in a table.
+
+/// Minimum share of the processor time of one method of the user's code, with the framework's that it calls, in
+/// percent: a program whose work is spread over its methods has no hot one.
+pub const HOT_METHOD: f64 = 40.0;
+/// Minimum number of processors that a hot method keeps busy: half of one.
+pub const HOT_PROCESSORS: f64 = 0.5;
+/// Minimum share of the time that a thread runs, or would with a processor, which never rests, in percent.
+pub const TIRELESS: f64 = 80.0;
+/// Minimum share of all processors that a program keeps busy which uses them all, in percent.
+pub const ALL_PROCESSORS: f64 = 80.0;
+/// Minimum share of the JIT compiler in the processor time, in percent. Programs at their start have more.
+pub const JIT_SHARE: f64 = 25.0;
+/// Minimum number of processors that the JIT compiler keeps busy.
+pub const JIT_PROCESSORS: f64 = 0.1;
+/// Minimum share of the time for which collections pause the program, in percent: the runtime's own tuning aims at
+/// less.
+pub const PAUSES: f64 = 10.0;
+/// Minimum share of the collector in the processor time, in percent.
+pub const GC_SHARE: f64 = 25.0;
+/// Minimum number of processors that the collector keeps busy.
+pub const GC_PROCESSORS: f64 = 0.1;
+/// Minimum number of collections per second that the program asks for.
+pub const INDUCED_COLLECTIONS: f64 = 0.5;
+/// Minimum share of their time that the threads which take a lock wait for it, in percent.
+pub const LOCK_SHARE: f64 = 10.0;
+/// Minimum number of threads, on average, that wait for a lock.
+pub const LOCK_WAITERS: f64 = 0.2;
+/// Minimum share of the time in which all workers of the pool are blocked, in percent.
+pub const STARVATION: f64 = 10.0;
+/// Minimum number of exceptions per second: at 20 µs of a processor for each, and more with deep stacks.
+pub const EXCEPTIONS: f64 = 50.0;
+/// Minimum share of failed requests, in percent.
+pub const FAILED_REQUESTS: f64 = 5.0;
+/// Minimum number of failed requests.
+pub const MIN_FAILED_REQUESTS: u64 = 5;
+/// Minimum number of threads that wait for a lock, in memory.
+pub const MIN_WAITERS: usize = 2;
+/// Minimum number of blocked workers of the pool, in memory.
+pub const MIN_BLOCKED_WORKERS: usize = 2;
