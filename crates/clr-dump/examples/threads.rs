@@ -23,7 +23,8 @@ fn print(dump: &Dump<'_>, threads: &[CoreThread]) -> Result<(), Box<dyn std::err
             let Some(code) = &frame.code else {
                 let address = frame.position.lookup_address(frame.ip);
                 let image = dump.native_image(address);
-                let image = image.map(|image| format!("{}+{:#x}", image.file_name(), frame.ip - image.base));
+                let image =
+                    image.map(|image| format!("{}+{:#x}", image.file_name(), frame.ip.get() - image.base));
                 println!("  {:#x} native {}", frame.ip, image.unwrap_or_default());
                 continue;
             };

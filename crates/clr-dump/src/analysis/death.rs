@@ -149,7 +149,7 @@ fn overflow(memory: &dyn Memory, thread: &ThreadSnapshot) -> Option<usize> {
     let stack = &thread.stack.frames;
     let interrupted = stack.iter().rfind(|frame| frame.position == FramePosition::Innermost);
     let sp = interrupted.or(stack.first())?.sp;
-    memory_ends_below(memory, sp).then_some(frames)
+    memory_ends_below(memory, sp.get()).then_some(frames)
 }
 
 /// Returns true if memory lacks a page near a stack pointer. A call that did not fit has its stack pointer in

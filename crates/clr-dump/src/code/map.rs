@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use hashbrown::{HashMap, HashSet};
 
 use crate::code::ready_to_run::Image;
-use crate::memory::address::MethodDesc;
+use crate::memory::address::{Address, MethodDesc};
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::layout::{CodeRanges, Layout, NibbleMap};
 use crate::unwind::registers::Registers;
@@ -134,7 +134,8 @@ impl CodeMap {
     ///
     /// # Errors
     /// [`Missing`](crate::Missing) if the memory lacks a part of the runtime's structures.
-    pub fn find(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<Code>> {
+    pub fn find(&self, memory: &dyn Memory, address: Address) -> MemoryResult<Option<Code>> {
+        let address = address.get();
         let Some(section) = self.section(memory, address)? else { return Ok(None) };
         if section.flags & CODE_HEAP != 0 {
             return self.find_jit(memory, &section, address);
@@ -157,7 +158,7 @@ impl CodeMap {
         registers: &Registers,
         position: FramePosition,
     ) -> Result<Option<Registers>, UnwindError> {
-        let address = position.lookup_address(registers.ip);
+        let address = position.lookup_address(Address::new(registers.ip));
         let Some(code) = self.find(memory, address)? else { return Ok(None) };
         unwind(memory, code.function, registers, position).map(Some)
     }
@@ -191,8 +192,8 @@ impl CodeMap {
     }
 
     /// Returns true if an address is in an image that was compiled ahead of time.
-    pub(crate) fn is_of_image(&self, memory: &dyn Memory, address: u64) -> bool {
-        let section = self.section(memory, address).ok().flatten();
+    pub(crate) fn is_of_image(&self, memory: &dyn Memory, address: Address) -> bool {
+        let section = self.section(memory, address.get()).ok().flatten();
         section.is_some_and(|section| section.flags & (CODE_HEAP | STUBS) == 0 && section.module != 0)
     }
 
@@ -516,8 +517,9 @@ mod tests {
         let code = CodeMap::new(0x2_0000, &crate::runtime::layout::NET_9);
         assert!(code.read_sections(&memory).len() <= 2);
         assert!(
-            code.find(&memory, 0x7f12_3456_0800).is_err_and(|missing| missing.address == 0x2_0000)
-                || code.find(&memory, 0x7f12_3456_0800) == Ok(None)
+            code.find(&memory, Address::new(0x7f12_3456_0800))
+                .is_err_and(|missing| missing.address == 0x2_0000)
+                || code.find(&memory, Address::new(0x7f12_3456_0800)) == Ok(None)
         );
     }
 }

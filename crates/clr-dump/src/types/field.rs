@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 use portable_pdb::ProgramMetadata;
 
 use crate::aot::names;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::module::Module;
 use crate::types::Types;
@@ -110,7 +110,7 @@ pub struct StaticField {
     /// The type that has it: an instance of a generic type has its own.
     pub type_handle: TypeHandle,
     /// The address of the value; for a structure, the address of the reference to its box.
-    pub address: u64,
+    pub address: Address,
     /// The id in the system of the thread that has this value (`[ThreadStatic]`); `None` if all threads have it.
     pub thread: Option<u64>,
 }
@@ -250,7 +250,7 @@ impl Types<'_> {
             let count = u64::from(memory.u32(offset(map, 16)).ok()?);
             if row < count {
                 // The lowest bits are flags.
-                let of = memory.object_type(offset(table, row.wrapping_mul(8))).ok()?;
+                let of = memory.object_type(Address::new(offset(table, row.wrapping_mul(8)))).ok()?;
                 return Some(of).filter(|of| !of.is_null());
             }
             row = row.saturating_sub(count);

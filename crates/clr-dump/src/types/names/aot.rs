@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::MAX_DEPTH;
 use crate::aot::names::{self, AotNames, Owner};
 use crate::memory::MemoryResult;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::runtime::module::Module;
 use crate::types::Types;
 use crate::types::method::{Method, MethodName};
@@ -68,7 +68,7 @@ impl<'d> Types<'d> {
     /// does not name them; no type of a program can have this name.
     fn storage_name(self, type_handle: TypeHandle) -> Option<String> {
         let storage = self.dump.storage.get_or_init(|| {
-            let type_of = |object: u64| self.memory().object_type(object).ok();
+            let type_of = |object: Address| self.memory().object_type(object).ok();
             let objects = self.dump.statics().objects().unwrap_or_default();
             let threads = self.runtime().threads(self.memory()).unwrap_or_default();
             let of_threads =
