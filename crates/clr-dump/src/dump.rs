@@ -40,7 +40,7 @@ const MAX_METADATA_SIZE: usize = 1 << 30;
 pub struct Dump<'m> {
     memory: &'m dyn Memory,
     runtime: RuntimeOf<'m>,
-    pub(crate) modules: RefCell<HashMap<u64, Arc<Module>>>,
+    pub(crate) modules: RefCell<HashMap<Address, Arc<Module>>>,
     pub(crate) types: RefCell<HashMap<TypeHandle, Option<Arc<str>>>>,
     /// Named frames, keyed by address and whether it is a return address.
     #[cfg(feature = "analysis")]

@@ -50,7 +50,7 @@ pub struct Runtime {
     version: String,
     path: String,
     build_id: String,
-    base: u64,
+    base: Address,
     is_measured: bool,
     pub(crate) layout: Layout,
     /// The addresses of global variables: the entries of `g_dacTable`.
@@ -136,7 +136,7 @@ impl Runtime {
             version: version.unwrap_or_else(|| "of an unknown version".to_owned()),
             path: file.path.to_string(),
             build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
-            base: file.start,
+            base: Address::new(file.start),
             is_measured: described.is_measured,
             code: CodeMap::new(0, &described.layout),
             layout: described.layout,
@@ -169,7 +169,7 @@ impl Runtime {
             version,
             path: file.path.to_string(),
             build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
-            base: file.start,
+            base: Address::new(file.start),
             is_measured,
             layout: *layout,
             code: CodeMap::new(root, layout),
@@ -226,7 +226,7 @@ impl Runtime {
             version: layout.major.to_string(),
             path: String::new(),
             build_id: String::new(),
-            base: 0,
+            base: Address::default(),
             is_measured: true,
             layout: *layout,
             code: CodeMap::new(0, layout),
@@ -253,7 +253,7 @@ impl Runtime {
     }
 
     /// The address of the runtime's image.
-    pub const fn base(&self) -> u64 {
+    pub const fn base(&self) -> Address {
         self.base
     }
 

@@ -84,7 +84,7 @@ fn known_cause(dump: &Dump<'_>, thread: &ThreadSnapshot, is_own: bool) -> Option
 /// a sender for a signal that the runtime has raised.
 fn is_sent_by_itself(core: &CoreFile) -> bool {
     core.signal().is_some_and(|signal| {
-        let sender = signal.address & u64::from(u32::MAX);
+        let sender = signal.address.get() & u64::from(u32::MAX);
         let own = core.process().map(|process| u64::from(process.pid));
         match signal.code {
             0 => sender == 0,

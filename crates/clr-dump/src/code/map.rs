@@ -63,14 +63,14 @@ pub enum CodeOrigin {
     /// A function of an image that was compiled ahead of time.
     ReadyToRun {
         /// The address of the Module.
-        module: u64,
+        module: Address,
         /// The index in the image's table of functions. Several can belong to one method.
         index: u32,
     },
     /// A part of a program that was compiled ahead of time.
     NativeAot {
         /// The address of the method's first instruction. A method can have several functions.
-        method: u64,
+        method: Address,
     },
 }
 
@@ -145,7 +145,10 @@ impl CodeMap {
         }
         let image = self.image(memory, section.begin)?;
         let Some((index, function)) = image.function_at(memory, address)? else { return Ok(None) };
-        Ok(Some(Code { origin: CodeOrigin::ReadyToRun { module: section.module, index }, function }))
+        Ok(Some(Code {
+            origin: CodeOrigin::ReadyToRun { module: Address::new(section.module), index },
+            function,
+        }))
     }
 
     /// Returns the registers in the caller of a frame of managed code; `None` if its code is not managed.
@@ -198,9 +201,14 @@ impl CodeMap {
     }
 
     /// The addresses of the modules that have code of their own.
-    pub(crate) fn modules(&self, memory: &dyn Memory) -> Vec<u64> {
+    pub(crate) fn modules(&self, memory: &dyn Memory) -> Vec<Address> {
         let sections = self.read_sections(memory);
-        sections.iter().map(|section| section.module).filter(|module| *module != 0).collect()
+        sections
+            .iter()
+            .map(|section| section.module)
+            .filter(|module| *module != 0)
+            .map(Address::new)
+            .collect()
     }
 
     /// Passes the ranges of the list to `visit`, from the highest to the lowest, until it returns false.
@@ -494,7 +502,7 @@ mod tests {
         let image = section(0x5000).unwrap();
         assert_eq!((image.begin, image.flags, image.heap, image.module), (0x5000, 0, 0, 0x4000));
         assert_eq!([0xa000, 0x8000, 0x6000, 0x4fff].map(section), [None; 4]);
-        assert_eq!(code.modules(&memory), [0x4000]);
+        assert_eq!(code.modules(&memory), [Address::new(0x4000)]);
     }
 
     #[test]
@@ -506,7 +514,7 @@ mod tests {
         assert!(code.section(&memory, 0x4000).is_err());
         assert_eq!(
             (code.section(&memory, 0x5800).unwrap().unwrap().module, code.modules(&memory)),
-            (0x4000, vec![0x4000])
+            (0x4000, vec![Address::new(0x4000)])
         );
     }
 

@@ -190,7 +190,7 @@ impl HeapGraphReader<'_> {
                 },
             };
             let module_id = types.module(type_handle).map_or(0, |module| {
-                let id = module.address;
+                let id = module.address.get();
                 modules.entry(id).or_insert(module);
                 id
             });

@@ -205,7 +205,7 @@ impl Types<'_> {
         match signature::value_type(signature)? {
             signature::ValueType::Defined(row) => self.defined_type(module.address, row),
             signature::ValueType::Referenced(row) => {
-                self.mapped_type(offset(module.address, self.runtime().layout.module.referenced_types), row)
+                self.mapped_type(module.address.at(self.runtime().layout.module.referenced_types), row)
             }
             signature::ValueType::Argument(number) => {
                 let arguments = self.arguments(type_handle).ok()?;
@@ -237,8 +237,8 @@ impl Types<'_> {
     }
 
     /// Returns the MethodTable of a type that a module defines; `None` if it is not loaded.
-    pub(crate) fn defined_type(self, module: u64, row: u32) -> Option<TypeHandle> {
-        self.mapped_type(offset(module, self.runtime().layout.module.defined_types), row)
+    pub(crate) fn defined_type(self, module: Address, row: u32) -> Option<TypeHandle> {
+        self.mapped_type(module.at(self.runtime().layout.module.defined_types), row)
     }
 
     /// Looks up a row in a map of a module, which has parts.

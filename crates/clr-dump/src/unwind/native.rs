@@ -40,7 +40,7 @@ pub struct NativeImage {
     /// The path as the process sees it.
     pub path: Arc<str>,
     /// The address of its first byte.
-    pub base: u64,
+    pub base: Address,
     /// The build id; empty if missing.
     pub build_id: Vec<u8>,
     /// The value that its own addresses are shifted by.
@@ -143,7 +143,7 @@ impl NativeImage {
         let image = ElfImage::read(memory, file.start).ok()??;
         Some(Self {
             path: Arc::clone(&file.path),
-            base: file.start,
+            base: Address::new(file.start),
             table: image.unwind_table.and_then(|at| SearchTable::read(memory, at).ok().flatten()),
             build_id: image.build_id.unwrap_or_default(),
             bias: image.bias,

@@ -31,7 +31,7 @@ const MAX_TABLES: usize = 256;
 pub struct NativeSymbols<'o> {
     files: Files<'o>,
     /// The symbols of each image, by its address.
-    tables: RefCell<HashMap<u64, Option<Table>>>,
+    tables: RefCell<HashMap<Address, Option<Table>>>,
 }
 
 /// The files of images.
@@ -88,7 +88,7 @@ mod system {
         pub(super) fn read(&self, image: &NativeImage) -> Option<Table> {
             let file = match self {
                 Self::OfProcess(pid) => {
-                    let mapping = Mapping::new(image.base, u64::MAX, 0, &*image.path);
+                    let mapping = Mapping::new(image.base.get(), u64::MAX, 0, &*image.path);
                     mapping.open_image((*pid).try_into().ok()?)
                 }
                 Self::Opened(open) => Image::read(open(&image.path)?),

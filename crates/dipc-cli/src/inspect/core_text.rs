@@ -58,7 +58,7 @@ pub(crate) fn native_frame_text(frame: &Frame, named: &NamedFrame, symbols: &Nat
     let image = named.image.as_deref();
     let name = image.and_then(|image| symbols.name(image, address));
     let (module, offset) = match (image, &named.file) {
-        (Some(image), _) => (Some(image.file_name()), Some(frame.ip.get().wrapping_sub(image.base))),
+        (Some(image), _) => (Some(image.file_name()), frame.ip.checked_sub(image.base)),
         (None, Some(file)) => (Some(file.file_name()), Some(file.offset)),
         (None, None) => (None, None),
     };

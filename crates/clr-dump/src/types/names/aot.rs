@@ -17,9 +17,9 @@ impl<'d> Types<'d> {
     }
 
     /// The method of a NativeAOT program that starts at an address.
-    pub(super) fn aot_method(self, start: u64) -> Option<Method> {
+    pub(super) fn aot_method(self, start: Address) -> Option<Method> {
         let names = self.aot_names()?;
-        let method = names.method(start)?;
+        let method = names.method(start.get())?;
         let (type_name, module) = match method.owner {
             Owner::Definition(handle) => {
                 let module = names.assembly_of(handle).map(|assembly| self.assembly(assembly));
@@ -33,6 +33,7 @@ impl<'d> Types<'d> {
 
     /// An assembly of a program that was compiled ahead of time.
     fn assembly(self, (address, name): (u64, &str)) -> Arc<Module> {
+        let address = Address::new(address);
         let mut modules = self.dump.modules.borrow_mut();
         let read = || Arc::new(Module::of_program(address, name, self.runtime().base()));
         Arc::clone(modules.entry(address).or_insert_with(read))
