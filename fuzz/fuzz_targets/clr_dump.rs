@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::sync::LazyLock;
 
-use clr_dump::{CoreFile, Dump, HeapObject, HeapVisitor, StrippedCore, TypeHandle};
+use clr_dump::{Address, CoreFile, Dump, HeapObject, HeapVisitor, StrippedCore, TypeHandle};
 use libfuzzer_sys::fuzz_target;
 
 static MINI: LazyLock<Vec<u8>> =
@@ -65,7 +65,7 @@ fn read(bytes: Vec<u8>) {
     for thread in dump.threads().list().unwrap_or_default() {
         let stack = dump.threads().stack(&thread, core.registers(thread.os_id));
         // No place of the stack has two frames.
-        let places: BTreeSet<u64> = stack.frames.iter().map(|frame| frame.sp).collect();
+        let places: BTreeSet<Address> = stack.frames.iter().map(|frame| frame.sp).collect();
         assert_eq!(places.len(), stack.frames.len());
         for (_, code) in stack.managed() {
             dump.types().method(code);

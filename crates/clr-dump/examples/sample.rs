@@ -10,7 +10,7 @@ mod linux {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use clr_dump::{Dump, FramePosition, ProcessMemory, Runtime, WithCopy};
+    use clr_dump::{Address, Dump, FramePosition, ProcessMemory, Runtime, WithCopy};
     use linux_sampler::{
         Processes, RecordKind, Registers, RuntimeUnwinder, SampledFrame, Sampler, SamplerConfig, Unwinder,
     };
@@ -59,7 +59,7 @@ mod linux {
                 let positions =
                     std::iter::once(FramePosition::Innermost).chain(std::iter::repeat(FramePosition::Caller));
                 let code = stack.iter().zip(positions).find_map(|(&ip, position)| {
-                    runtime.code().find(&*memory, position.lookup_address(ip)).ok()?
+                    runtime.code().find(&*memory, position.lookup_address(Address::new(ip))).ok()?
                 });
                 let name = code.and_then(|code| dump.types().method(&code)?.name);
                 let name = name.map_or_else(

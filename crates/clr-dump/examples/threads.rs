@@ -1,5 +1,5 @@
 //! Lists the managed threads of a core dump or a process.
-use clr_dump::{CoreFile, CoreThread, Dump};
+use clr_dump::{CoreFile, CoreThread, Dump, NativeImage};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target = std::env::args().nth(1).ok_or("usage: threads CORE|PID")?;
@@ -23,7 +23,8 @@ fn print(dump: &Dump<'_>, threads: &[CoreThread]) -> Result<(), Box<dyn std::err
             let Some(code) = &frame.code else {
                 let address = frame.position.lookup_address(frame.ip);
                 let image = dump.native_image(address);
-                let image = image.map(|image| format!("{}+{:#x}", image.file_name(), frame.ip - image.base));
+                let offset = |image: &NativeImage| frame.ip.checked_sub(image.base).unwrap_or_default();
+                let image = image.map(|image| format!("{}+{:#x}", image.file_name(), offset(&image)));
                 println!("  {:#x} native {}", frame.ip, image.unwrap_or_default());
                 continue;
             };

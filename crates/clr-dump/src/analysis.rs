@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::analysis::named_frame::NamedFrame;
 use crate::dump::Dump;
+use crate::memory::address::Address;
 use crate::threads::Threads;
 use crate::threads::exception::{ExceptionState, ThreadExceptions};
 use crate::threads::lock::MonitorWait;
@@ -38,7 +39,7 @@ pub struct ThreadSnapshot {
     /// The monitors that it waits for, the innermost first.
     pub monitor_waits: Vec<MonitorWait>,
     /// The stack pointer; `None` without registers.
-    pub stack_pointer: Option<u64>,
+    pub stack_pointer: Option<Address>,
 }
 
 impl ThreadSnapshot {
@@ -49,9 +50,9 @@ impl ThreadSnapshot {
 
     /// The address at which the stack begins: the stack pointer, or a place below the innermost known frame, which
     /// the runtime's own methods have variables in.
-    pub(crate) fn stack_start(&self) -> Option<u64> {
+    pub(crate) fn stack_start(&self) -> Option<Address> {
         let first = self.stack.frames.first()?.sp;
-        let explicit = Some(self.thread.frame).filter(|frame| *frame != 0 && *frame < first);
+        let explicit = Some(self.thread.frame).filter(|frame| !frame.is_null() && *frame < first);
         let lowest = || explicit.unwrap_or(first).saturating_sub(NATIVE_VARIABLES);
         Some(self.stack_pointer.map_or_else(lowest, |sp| sp.min(first)))
     }
@@ -79,7 +80,7 @@ impl Threads<'_> {
             frames: stack.frames.iter().map(|frame| self.named(frame)).collect(),
             exceptions: self.dump.exceptions().of_thread(&thread),
             monitor_waits: self.dump.locks().waits(&thread).unwrap_or_default(),
-            stack_pointer: registers.map(|registers| registers.sp),
+            stack_pointer: registers.map(|registers| Address::new(registers.sp)),
             stack,
             thread,
         }

@@ -18,6 +18,7 @@ use crate::aot::names::AotNames;
 use crate::aot::sections::Sections;
 use crate::code::map::{Code, CodeOrigin};
 use crate::error::Error;
+use crate::memory::address::Address;
 use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::layout::{self, AllocationContext, ExceptionTracker, Layout, Thrown};
@@ -254,7 +255,7 @@ impl NativeAot {
         let method = method_start(memory, &function).unwrap_or(function.begin);
         let image_base = self.code.start;
         let entry = FunctionEntry { begin: function.begin, unwind_info: function.entry, image_base };
-        Some(Code { origin: CodeOrigin::NativeAot { method }, function: entry })
+        Some(Code { origin: CodeOrigin::NativeAot { method: Address::new(method) }, function: entry })
     }
 
     /// The names of types and methods, which are read once; `None` if the memory lacks them.

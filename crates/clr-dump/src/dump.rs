@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use crate::analysis::named_frame::NamedFrame;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::core_file::CoreFile;
 use crate::memory::mapping::MappedFile;
 use crate::runtime::Runtime;
@@ -26,24 +26,25 @@ const MAX_METADATA_SIZE: usize = 1 << 30;
 /// Views cost nothing. Modules and names are read once and kept.
 ///
 /// ```no_run
-/// use clr_dump::{CoreFile, Dump};
+/// use clr_dump::{Address, CoreFile, Dump};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let core = CoreFile::open(std::fs::File::open("core")?)?;
 /// let dump = Dump::open(&core)?;
 /// println!(".NET {}", dump.runtime().version());
-/// println!("the object at 0x7f0010002000 is a {:?}", dump.heap().type_name(0x7f00_1000_2000));
+/// let object = Address::new(0x7f00_1000_2000);
+/// println!("the object at {object} is a {:?}", dump.heap().type_name(object));
 /// # Ok(())
 /// # }
 /// ```
 pub struct Dump<'m> {
     memory: &'m dyn Memory,
     runtime: RuntimeOf<'m>,
-    pub(crate) modules: RefCell<HashMap<u64, Arc<Module>>>,
+    pub(crate) modules: RefCell<HashMap<Address, Arc<Module>>>,
     pub(crate) types: RefCell<HashMap<TypeHandle, Option<Arc<str>>>>,
     /// Named frames, keyed by address and whether it is a return address.
     #[cfg(feature = "analysis")]
-    pub(crate) frames: RefCell<HashMap<(u64, bool), NamedFrame>>,
+    pub(crate) frames: RefCell<HashMap<(Address, bool), NamedFrame>>,
     pub(crate) metadata_left: Cell<usize>,
     /// The types of objects that have static fields, of a NativeAOT program.
     pub(crate) storage: OnceCell<HashMap<TypeHandle, &'static str>>,
@@ -128,7 +129,7 @@ impl<'m> Dump<'m> {
     }
 
     /// Returns the program or library that contains an address of machine code.
-    pub fn native_image(&self, address: u64) -> Option<Arc<NativeImage>> {
+    pub fn native_image(&self, address: Address) -> Option<Arc<NativeImage>> {
         self.runtime().native_image(self.memory, address)
     }
 }

@@ -22,7 +22,7 @@ use crate::dump::{Dump, view};
 use crate::heap::pointers::Pointers;
 use crate::heap::regions::HeapLayout;
 use crate::heap::window::HeapWindow;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::{Memory, MemoryResult};
 use crate::threads::lock::thin_lock;
 use crate::types::names::HAS_COMPONENT_SIZE;
@@ -48,7 +48,7 @@ pub struct HeapStatistics {
     /// The types of all objects, those with the most bytes first.
     pub types: Vec<TypeStatistics>,
     /// Objects with a thin lock that is held (no sync block): the object, and the managed id of the holder.
-    pub thin_locks: Vec<(u64, u32)>,
+    pub thin_locks: Vec<(Address, u32)>,
     /// The walk through the heap, with its gaps.
     pub walk: HeapWalk,
 }
@@ -89,7 +89,7 @@ pub struct TypeStatistics {
 #[non_exhaustive]
 pub struct HeapGap {
     /// The address at which reading ended.
-    pub address: u64,
+    pub address: Address,
     /// The bytes up to the end of the region.
     pub bytes: u64,
 }
@@ -99,7 +99,7 @@ pub struct HeapGap {
 #[non_exhaustive]
 pub struct HeapObject {
     /// The address of the object.
-    pub address: u64,
+    pub address: Address,
     /// The address of its MethodTable.
     pub type_handle: TypeHandle,
     /// Bytes without padding.
@@ -123,7 +123,7 @@ impl HeapObject {
     }
 
     /// Returns true if an address is in the object.
-    pub const fn contains(&self, address: u64) -> bool {
+    pub fn contains(&self, address: Address) -> bool {
         self.address <= address && address < self.address.saturating_add(self.aligned_size())
     }
 }
@@ -160,7 +160,7 @@ pub trait HeapVisitor {
     fn free(&mut self, _object: &HeapObject) {}
 
     /// Receives a reference of the last object: an address other than null. References arrive in field order.
-    fn reference(&mut self, _target: u64) {}
+    fn reference(&mut self, _target: Address) {}
 
     /// Returns true if references are to be read.
     fn wants_references(&self) -> bool {
@@ -254,7 +254,7 @@ impl Heap<'_> {
                     // Between the objects that a collection moves are its own notes.
                     let next = if layout.is_moving { walk.resume(self.dump, at, region.end) } else { None };
                     let end = next.unwrap_or(region.end);
-                    result.add_gap(HeapGap { address: at, bytes: end.saturating_sub(at) });
+                    result.add_gap(HeapGap { address: Address::new(at), bytes: end.saturating_sub(at) });
                     at = end;
                     continue;
                 };
@@ -314,12 +314,13 @@ impl Heap<'_> {
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
     /// # let dump = clr_dump::Dump::open(&core)?;
-    /// if let Some(object) = dump.heap().object_at(0x7f00_1000_2000) {
+    /// if let Some(object) = dump.heap().object_at(clr_dump::Address::new(0x7f00_1000_2000)) {
     ///     println!("{:?}: {:?}", dump.types().name(object.type_handle), dump.heap().content(&object, 100)?);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn object_at(self, address: u64) -> Option<HeapObject> {
+    pub fn object_at(self, address: Address) -> Option<HeapObject> {
+        let address = address.get();
         if !address.is_multiple_of(8) {
             return None;
         }
@@ -333,7 +334,7 @@ impl Heap<'_> {
 #[derive(Default)]
 struct Counter {
     amounts: HashMap<TypeHandle, Amount>,
-    thin_locks: Vec<(u64, u32)>,
+    thin_locks: Vec<(Address, u32)>,
     /// The bits of a thin lock's holder.
     owner_bits: u32,
 }
@@ -478,7 +479,7 @@ impl<'m> Walk<'m> {
         }
         // A smaller size is not valid for a type.
         let header = u32::from_le_bytes(*header);
-        (base >= 16).then_some(HeapObject { address: at, type_handle, size, length, header })
+        (base >= 16).then_some(HeapObject { address: Address::new(at), type_handle, size, length, header })
     }
 
     /// Passes the references of an object on. Returns whether they could be read.
@@ -492,9 +493,9 @@ impl<'m> Walk<'m> {
         };
         let Ok(pointers) = of.pointers.get_or_insert_with(read) else { return false };
         let window = &mut self.window;
-        pointers.each(object.address, object.size, |at| {
-            let target = u64::from_le_bytes(window.array(at)?);
-            if target != 0 {
+        pointers.each(object.address.get(), object.size, |at| {
+            let target = Address::new(u64::from_le_bytes(window.array(at)?));
+            if !target.is_null() {
                 visitor.reference(target);
             }
             Some(())
@@ -514,7 +515,7 @@ mod tests {
 
     impl HeapVisitor for Addresses {
         fn object(&mut self, object: &HeapObject) {
-            self.0.push(object.address);
+            self.0.push(object.address.get());
         }
     }
 

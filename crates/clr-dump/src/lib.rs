@@ -138,7 +138,7 @@ pub use heap::object::{FieldValue, ObjectContent, Value};
 pub use heap::selection::ObjectSelection;
 pub use heap::strings::{DistinctString, HeapStrings};
 pub use heap::{Amount, Heap, HeapGap, HeapObject, HeapStatistics, HeapVisitor, HeapWalk, TypeStatistics};
-pub use memory::address::{MethodDesc, TypeHandle};
+pub use memory::address::{Address, MethodDesc, TypeHandle};
 pub use memory::copy_note::{CopiedContent, CopyNote};
 pub use memory::core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};

@@ -10,7 +10,7 @@ pub(crate) mod process;
 pub(crate) mod touched;
 pub(crate) mod unpack;
 
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
@@ -108,14 +108,19 @@ impl dyn Memory + '_ {
         Ok(words)
     }
 
+    /// Reads a pointer.
+    pub(crate) fn pointer(&self, address: u64) -> MemoryResult<Address> {
+        self.u64(address).map(Address::new)
+    }
+
     /// Reads a pointer to a type.
     pub(crate) fn type_handle(&self, address: u64) -> MemoryResult<TypeHandle> {
         self.u64(address).map(TypeHandle::new)
     }
 
     /// Reads the type of an object. The lowest bits of its first word are marks of a collection.
-    pub(crate) fn object_type(&self, object: u64) -> MemoryResult<TypeHandle> {
-        self.u64(object).map(TypeHandle::of_word)
+    pub(crate) fn object_type(&self, object: Address) -> MemoryResult<TypeHandle> {
+        self.u64(object.get()).map(TypeHandle::of_word)
     }
 
     /// Reads `size` bytes, which the caller has limited.

@@ -15,7 +15,7 @@ use crate::aot::{self, NativeAot};
 use crate::code::map::CodeMap;
 use crate::error::{Error, Machine};
 use crate::heap::utf16;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::runtime::elf_image::ElfImage;
@@ -50,7 +50,7 @@ pub struct Runtime {
     version: String,
     path: String,
     build_id: String,
-    base: u64,
+    base: Address,
     is_measured: bool,
     pub(crate) layout: Layout,
     /// The addresses of global variables: the entries of `g_dacTable`.
@@ -136,7 +136,7 @@ impl Runtime {
             version: version.unwrap_or_else(|| "of an unknown version".to_owned()),
             path: file.path.to_string(),
             build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
-            base: file.start,
+            base: Address::new(file.start),
             is_measured: described.is_measured,
             code: CodeMap::new(0, &described.layout),
             layout: described.layout,
@@ -169,7 +169,7 @@ impl Runtime {
             version,
             path: file.path.to_string(),
             build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
-            base: file.start,
+            base: Address::new(file.start),
             is_measured,
             layout: *layout,
             code: CodeMap::new(root, layout),
@@ -226,7 +226,7 @@ impl Runtime {
             version: layout.major.to_string(),
             path: String::new(),
             build_id: String::new(),
-            base: 0,
+            base: Address::default(),
             is_measured: true,
             layout: *layout,
             code: CodeMap::new(0, layout),
@@ -253,7 +253,7 @@ impl Runtime {
     }
 
     /// The address of the runtime's image.
-    pub const fn base(&self) -> u64 {
+    pub const fn base(&self) -> Address {
         self.base
     }
 
@@ -279,7 +279,7 @@ impl Runtime {
     }
 
     /// Returns the program or library that contains an address of native code.
-    pub(crate) fn native_image(&self, memory: &dyn Memory, address: u64) -> Option<Arc<NativeImage>> {
+    pub(crate) fn native_image(&self, memory: &dyn Memory, address: Address) -> Option<Arc<NativeImage>> {
         self.native.at(memory, address)
     }
 
@@ -304,13 +304,17 @@ impl Runtime {
     ///
     /// # Errors
     /// If the memory lacks the way to it.
-    pub(crate) fn thread_object(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<u64>> {
+    pub(crate) fn thread_object(
+        &self,
+        memory: &dyn Memory,
+        thread: &Thread,
+    ) -> MemoryResult<Option<Address>> {
         let Some(handle) = self.layout.thread.object_handle else { return Ok(None) };
-        let handle = memory.u64(offset(thread.address, handle))?;
+        let handle = memory.u64(thread.address.at(handle))?;
         if handle == 0 {
             return Ok(None);
         }
-        memory.u64(handle).map(|object| Some(object).filter(|object| *object != 0))
+        memory.pointer(handle).map(|object| Some(object).filter(|object| !object.is_null()))
     }
 
     /// Returns the name that the program gave a thread; `None` if unnamed.
@@ -319,24 +323,24 @@ impl Runtime {
     /// If the memory lacks the thread's object: small cores do.
     pub(crate) fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
         let Some(object) = self.thread_object(memory, thread)? else { return Ok(None) };
-        match memory.u64(offset(object, 24))? {
-            0 => Ok(None),
+        match memory.pointer(object.at(24))? {
+            name if name.is_null() => Ok(None),
             name => self.string(memory, name).map(Some),
         }
     }
 
     /// Reads a string object; an error if it is not one, or if its characters were removed.
-    pub(crate) fn string(&self, memory: &dyn Memory, object: u64) -> MemoryResult<String> {
+    pub(crate) fn string(&self, memory: &dyn Memory, object: Address) -> MemoryResult<String> {
         let string_type = self.string_type(memory)?;
         if memory.object_type(object)? != string_type {
-            return Err(Missing { address: object });
+            return Err(Missing { address: object.get() });
         }
-        let length = memory.u32(offset(object, 8))?.min(MAX_CHARACTERS);
+        let length = memory.u32(object.at(8))?.min(MAX_CHARACTERS);
         let bytes = usize::try_from(length).unwrap_or_default().saturating_mul(2);
-        let bytes = memory.bytes(offset(object, 12), bytes)?;
+        let bytes = memory.bytes(object.at(12), bytes)?;
         // A copy of a core dump that was stripped.
         if !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0) {
-            return Err(Missing { address: offset(object, 12) });
+            return Err(Missing { address: object.at(12) });
         }
         Ok(utf16::decode(&bytes))
     }

@@ -8,6 +8,7 @@ pub(crate) mod thread;
 
 use crate::dump::view;
 use crate::memory::MemoryResult;
+use crate::memory::address::Address;
 use crate::threads::stack::Stack;
 use crate::threads::thread::Thread;
 use crate::unwind::registers::Registers;
@@ -30,7 +31,7 @@ impl Threads<'_> {
     ///
     /// # Errors
     /// If the memory lacks the way to it.
-    pub fn object(self, thread: &Thread) -> MemoryResult<Option<u64>> {
+    pub fn object(self, thread: &Thread) -> MemoryResult<Option<Address>> {
         self.runtime().thread_object(self.memory(), thread)
     }
 

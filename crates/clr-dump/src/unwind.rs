@@ -16,6 +16,7 @@ pub(crate) mod sampled;
 #[cfg(feature = "linux-sampler")]
 pub(crate) mod symbols;
 
+use crate::memory::address::Address;
 use crate::memory::{Memory, Missing, offset};
 use crate::unwind::registers::{Register, Registers};
 
@@ -64,11 +65,12 @@ pub struct FunctionEntry {
 /// The place of an instruction pointer in the frames of a thread.
 ///
 /// ```
-/// use clr_dump::FramePosition;
+/// use clr_dump::{Address, FramePosition};
 ///
 /// // After a call that does not return, the return address is past the function's end.
-/// assert_eq!(FramePosition::Caller.lookup_address(0x1000), 0xfff);
-/// assert_eq!(FramePosition::Innermost.lookup_address(0x1000), 0x1000);
+/// let ip = Address::new(0x1000);
+/// assert_eq!(FramePosition::Caller.lookup_address(ip), Address::new(0xfff));
+/// assert_eq!(FramePosition::Innermost.lookup_address(ip), ip);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "the innermost frame, or another")]
@@ -81,10 +83,10 @@ pub enum FramePosition {
 
 impl FramePosition {
     /// The address to look up a frame's function with: a return address can be past its end.
-    pub const fn lookup_address(self, ip: u64) -> u64 {
+    pub const fn lookup_address(self, ip: Address) -> Address {
         match self {
             Self::Innermost => ip,
-            Self::Caller => ip.wrapping_sub(1),
+            Self::Caller => Address::new(ip.get().wrapping_sub(1)),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clr_dump::{
-    CoreFile, Death, DeathCause, Dump, Error, ExceptionState, HeapObject, HeapVisitor, NamedFrame,
+    Address, CoreFile, Death, DeathCause, Dump, Error, ExceptionState, HeapObject, HeapVisitor, NamedFrame,
     NativeImages, ObjectContent, ReadAt, Runtime, StrippedCore, ThreadSnapshot, ThreadWaits, TypeHandle,
     TypeStatistics, Value, WaitedFor, deadlocks, held_locks,
 };
@@ -56,7 +56,7 @@ impl HeapVisitor for Examples {
         }
     }
 
-    fn reference(&mut self, _: u64) {
+    fn reference(&mut self, _: Address) {
         self.references += 1;
     }
 
@@ -67,7 +67,7 @@ impl HeapVisitor for Examples {
 
 /// The addresses of all objects.
 #[derive(Default)]
-struct Starts(BTreeSet<u64>);
+struct Starts(BTreeSet<Address>);
 
 impl HeapVisitor for Starts {
     fn object(&mut self, object: &HeapObject) {
@@ -132,7 +132,7 @@ fn every_managed_frame_of_the_crash_report_is_found() {
     let core = CoreFile::open(core()).unwrap();
     let dump = Dump::open(&core).unwrap();
     assert_eq!((dump.runtime().version(), dump.runtime().is_measured()), ("9.0.1", true));
-    let mut found: BTreeMap<u64, Vec<(u64, u32)>> = BTreeMap::new();
+    let mut found: BTreeMap<u64, Vec<(Address, u32)>> = BTreeMap::new();
     for thread in dump.threads().list().unwrap() {
         let registers = core.registers(thread.os_id);
         assert!(registers.is_some(), "{}", thread.os_id);
@@ -149,7 +149,8 @@ fn every_managed_frame_of_the_crash_report_is_found() {
     let mut count = 0;
     for row in expected.lines() {
         let [thread, address, token, _] = row.splitn(4, ' ').collect::<Vec<_>>()[..] else { panic!("{row}") };
-        let frame = (u64::from_str_radix(address, 16).unwrap(), u32::from_str_radix(token, 16).unwrap());
+        let address = Address::new(u64::from_str_radix(address, 16).unwrap());
+        let frame = (address, u32::from_str_radix(token, 16).unwrap());
         let frames = rest.get_mut(&thread.parse().unwrap()).unwrap();
         assert!(frames.any(|found| *found == frame), "{row} is missing or out of order");
         count += 1;
@@ -600,7 +601,7 @@ fn a_program_of_native_aot_has_the_stacks_and_the_objects_of_its_source() {
     assert_eq!(nodes.module.as_deref(), Some("workload"));
     let unnamed: Vec<_> = heap.types.iter().filter(|of| of.name.is_none()).collect();
     assert!(unnamed.is_empty(), "{unnamed:?}");
-    let statics: BTreeSet<u64> = dump.statics().objects().unwrap().into_iter().collect();
+    let statics: BTreeSet<Address> = dump.statics().objects().unwrap().into_iter().collect();
     assert!(statics.len() > 400, "{}", statics.len());
     let mut starts = Starts::default();
     dump.heap().walk(&mut starts).unwrap();

@@ -84,7 +84,7 @@ fn known_cause(dump: &Dump<'_>, thread: &ThreadSnapshot, is_own: bool) -> Option
 /// a sender for a signal that the runtime has raised.
 fn is_sent_by_itself(core: &CoreFile) -> bool {
     core.signal().is_some_and(|signal| {
-        let sender = signal.address & u64::from(u32::MAX);
+        let sender = signal.address.get() & u64::from(u32::MAX);
         let own = core.process().map(|process| u64::from(process.pid));
         match signal.code {
             0 => sender == 0,
@@ -149,7 +149,7 @@ fn overflow(memory: &dyn Memory, thread: &ThreadSnapshot) -> Option<usize> {
     let stack = &thread.stack.frames;
     let interrupted = stack.iter().rfind(|frame| frame.position == FramePosition::Innermost);
     let sp = interrupted.or(stack.first())?.sp;
-    memory_ends_below(memory, sp).then_some(frames)
+    memory_ends_below(memory, sp.get()).then_some(frames)
 }
 
 /// Returns true if memory lacks a page near a stack pointer. A call that did not fit has its stack pointer in

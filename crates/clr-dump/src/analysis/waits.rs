@@ -8,6 +8,7 @@ use self::finder::{Finder, Objects, handle_kind, lock_kind};
 use crate::analysis::ThreadSnapshot;
 use crate::dump::Dump;
 use crate::heap::object::Value;
+use crate::memory::address::Address;
 use crate::threads::lock::{Monitors, deadlocks};
 
 /// The class that a mutex refers to, as does a thread that waits for the mutex.
@@ -20,7 +21,7 @@ pub struct ThreadWait {
     /// The kind of object.
     pub kind: WaitedFor,
     /// The address of the object.
-    pub object: u64,
+    pub object: Address,
     /// The indexes of the threads that have to act; empty if unknown.
     pub owners: Vec<usize>,
 }
@@ -121,10 +122,10 @@ impl ThreadWaits {
     /// them.
     pub fn add_handles(&mut self, dump: &Dump<'_>, threads: &[&ThreadSnapshot]) {
         let finder = Finder { threads, dump, objects: Vec::new() };
-        let mut waiting: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        let mut waiting: BTreeMap<Address, Vec<usize>> = BTreeMap::new();
         for index in (0..self.waits.len()).filter(|index| self.of(*index).is_none()) {
             let Some((WaitedFor::Mutex, words)) = finder.stack_words(index) else { continue };
-            let is_handle = |word: &u64| dump.heap().type_name(*word).as_deref() == Some(WAIT_HANDLE);
+            let is_handle = |word: &Address| dump.heap().type_name(*word).as_deref() == Some(WAIT_HANDLE);
             for handle in words.into_iter().filter(is_handle) {
                 waiting.entry(handle).or_default().push(index);
             }
@@ -196,7 +197,7 @@ fn reaches<'w>(from: usize, to: usize, count: usize, owners: &impl Fn(usize) -> 
 #[non_exhaustive]
 pub struct HeldLock {
     /// The address of the lock.
-    pub object: u64,
+    pub object: Address,
     /// The indexes of the threads that hold it.
     pub owners: Vec<usize>,
 }
@@ -208,7 +209,7 @@ pub fn held_locks(dump: &Dump<'_>, threads: &[&ThreadSnapshot]) -> Vec<HeldLock>
         return Vec::new();
     }
     let finder = Finder { threads, dump, objects: Vec::new() };
-    let held = |(object, kind): (u64, WaitedFor)| {
+    let held = |(object, kind): (Address, WaitedFor)| {
         let owners = finder.holders(usize::MAX, object, kind)?;
         Some(HeldLock { object, owners })
     };

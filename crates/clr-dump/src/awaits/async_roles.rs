@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use crate::awaits::async_type::{AsyncRole, COMPLETED, MethodBox, StateMachine, TaskFields};
 use crate::dump::Dump;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::{MemoryResult, offset};
 
 /// The roles of types, which are read once.
@@ -29,33 +29,33 @@ impl<'n, 'm> Roles<'n, 'm> {
     }
 
     /// The type of an object.
-    pub(crate) fn type_of(&self, object: u64) -> MemoryResult<TypeHandle> {
+    pub(crate) fn type_of(&self, object: Address) -> MemoryResult<TypeHandle> {
         self.dump.memory().object_type(object)
     }
 
-    pub(crate) fn of_object(&mut self, object: u64) -> Arc<AsyncRole> {
+    pub(crate) fn of_object(&mut self, object: Address) -> Arc<AsyncRole> {
         match self.type_of(object) {
-            Ok(type_handle) if object != 0 => self.of(type_handle),
+            Ok(type_handle) if !object.is_null() => self.of(type_handle),
             _ => Arc::new(AsyncRole::Other),
         }
     }
 
-    pub(crate) fn is_completed(&self, task: u64, fields: &TaskFields) -> bool {
-        self.dump.memory().u32(offset(task, fields.flags)).is_ok_and(|flags| flags & COMPLETED != 0)
+    pub(crate) fn is_completed(&self, task: Address, fields: &TaskFields) -> bool {
+        self.dump.memory().u32(task.at(fields.flags)).is_ok_and(|flags| flags & COMPLETED != 0)
     }
 
     /// The type of a method's state machine, and the number of the `await` at which it is.
-    pub(crate) fn state(&mut self, object: u64, of: &MethodBox) -> (Option<TypeHandle>, Option<i32>) {
+    pub(crate) fn state(&mut self, object: Address, of: &MethodBox) -> (Option<TypeHandle>, Option<i32>) {
         let memory = self.dump.memory();
         let (type_handle, first) = match of.state_machine {
-            Some(StateMachine::Inline { at, type_handle }) => (type_handle, offset(object, at)),
+            Some(StateMachine::Inline { at, type_handle }) => (type_handle, object.at(at)),
             Some(StateMachine::Reference { at }) => {
-                let Some(machine) = memory.u64(offset(object, at)).ok().filter(|machine| *machine != 0)
+                let Some(machine) = memory.pointer(object.at(at)).ok().filter(|machine| !machine.is_null())
                 else {
                     return (None, None);
                 };
                 let Ok(type_handle) = self.type_of(machine) else { return (None, None) };
-                (type_handle, offset(machine, 8))
+                (type_handle, machine.at(8))
             }
             None => return (None, None),
         };

@@ -6,7 +6,7 @@
 //! `PoolingAsyncValueTaskMethodBuilderT.cs`; dotnet/roslyn `GeneratedNames` for the fields of state machines.
 
 use crate::awaits::Awaits;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::offset;
 use crate::types::Types;
 use crate::types::field::{Field, ValueKind};
@@ -64,8 +64,8 @@ pub struct TaskState {
     pub is_completed: bool,
     /// True if the task's delegate is running.
     pub is_running: bool,
-    /// The object that continues after the task, or a list of such objects; zero if nothing does.
-    pub continuation: u64,
+    /// The object that continues after the task, or a list of such objects; null if nothing does.
+    pub continuation: Address,
 }
 
 /// A box of a state machine.
@@ -120,17 +120,17 @@ impl Awaits<'_> {
     }
 
     /// Returns the state of a task; `None` for other objects.
-    pub fn task(self, object: u64) -> Option<TaskState> {
+    pub fn task(self, object: Address) -> Option<TaskState> {
         /// The bits of a task's state for a delegate that has been called.
         const RUNNING: u32 = 0x0002_0000;
         let type_handle = self.dump.heap().type_of(object)?;
         self.known_base(type_handle).filter(|base| matches!(base, Base::Task))?;
         let fields = TaskFields::new(&self.dump.types().fields(type_handle))?;
-        let flags = self.memory().u32(offset(object, fields.flags)).ok()?;
+        let flags = self.memory().u32(object.at(fields.flags)).ok()?;
         Some(TaskState {
             is_completed: flags & COMPLETED != 0,
             is_running: flags & RUNNING != 0,
-            continuation: self.memory().u64(offset(object, fields.continuation)).ok()?,
+            continuation: self.memory().pointer(object.at(fields.continuation)).ok()?,
         })
     }
 

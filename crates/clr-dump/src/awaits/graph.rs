@@ -14,9 +14,9 @@ use crate::awaits::async_type::{AsyncRole, MethodBox, StateMachine};
 use crate::awaits::chain::{self, ChainEnd};
 use crate::dump::Dump;
 use crate::heap::{HeapObject, HeapVisitor, HeapWalk};
-use crate::memory::address::TypeHandle;
+use crate::memory::MemoryResult;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::touched::TouchedMemory;
-use crate::memory::{MemoryResult, offset};
 use crate::types::names::HAS_COMPONENT_SIZE;
 
 /// Maximum number of objects of a graph.
@@ -38,7 +38,7 @@ const RUNNING: u32 = 0x0002_0000;
 #[non_exhaustive]
 pub struct AwaitNode {
     /// The address of the object.
-    pub address: u64,
+    pub address: Address,
     /// The address of its MethodTable.
     pub type_handle: TypeHandle,
     /// The object's role in the chain.
@@ -60,7 +60,7 @@ pub enum AwaitKind {
     /// A task that does not belong to an `async` method.
     Task {
         /// The delegate that the task runs.
-        action: Option<u64>,
+        action: Option<Address>,
         /// True if the delegate has been called.
         is_running: bool,
         /// The state of `Task.Delay`.
@@ -173,11 +173,11 @@ impl Awaits<'_> {
 /// The objects of a heap that take part in awaits.
 struct Found<'n, 'm> {
     roles: Roles<'n, 'm>,
-    boxes: Vec<(u64, TypeHandle)>,
+    boxes: Vec<(Address, TypeHandle)>,
     /// Tasks of other kinds that something waits for.
-    tasks: Vec<(u64, TypeHandle)>,
+    tasks: Vec<(Address, TypeHandle)>,
     /// Delegates that resume a method, with the box of the method.
-    actions: HashMap<u64, u64>,
+    actions: HashMap<Address, Address>,
     is_full: bool,
 }
 
@@ -194,7 +194,7 @@ impl HeapVisitor for Found<'_, '_> {
                 self.boxes.len()
             }
             AsyncRole::Task(fields) => {
-                let is_awaited = memory.u64(offset(address, fields.continuation)).is_ok_and(|of| of != 0);
+                let is_awaited = memory.u64(address.at(fields.continuation)).is_ok_and(|of| of != 0);
                 if is_awaited && !self.roles.is_completed(address, fields) {
                     self.tasks.push((address, object.type_handle));
                 }
@@ -202,7 +202,7 @@ impl HeapVisitor for Found<'_, '_> {
             }
             AsyncRole::Delegate => {
                 let target = self.roles.dump.heap().delegate_target(address).unwrap_or_default();
-                if target != 0 && matches!(&*self.roles.of_object(target), AsyncRole::Method(_)) {
+                if !target.is_null() && matches!(&*self.roles.of_object(target), AsyncRole::Method(_)) {
                     self.actions.insert(address, target);
                 }
                 self.actions.len()
@@ -221,14 +221,14 @@ impl HeapVisitor for Found<'_, '_> {
 struct Graph<'n, 'm> {
     roles: Roles<'n, 'm>,
     nodes: Vec<AwaitNode>,
-    index: HashMap<u64, usize>,
+    index: HashMap<Address, usize>,
     waiters: Vec<Vec<usize>>,
     is_full: bool,
 }
 
 impl Graph<'_, '_> {
     /// The index of an object's node; `None` if the graph is full.
-    fn node(&mut self, address: u64, type_handle: TypeHandle) -> Option<usize> {
+    fn node(&mut self, address: Address, type_handle: TypeHandle) -> Option<usize> {
         if let Some(index) = self.index.get(&address) {
             return Some(*index);
         }
@@ -244,7 +244,7 @@ impl Graph<'_, '_> {
         Some(index)
     }
 
-    fn kind(&mut self, address: u64, type_handle: TypeHandle) -> AwaitKind {
+    fn kind(&mut self, address: Address, type_handle: TypeHandle) -> AwaitKind {
         let memory = self.roles.dump.memory();
         match &*self.roles.of(type_handle) {
             AsyncRole::Method(of) => {
@@ -252,13 +252,14 @@ impl Graph<'_, '_> {
                 AwaitKind::Method { state_machine, state }
             }
             AsyncRole::Task(fields) => {
-                let action = memory.u64(offset(address, fields.action)).ok().filter(|action| *action != 0);
-                let flags = memory.u32(offset(address, fields.flags)).unwrap_or_default();
-                let timer = fields.timer.and_then(|timer| memory.u64(offset(address, timer)).ok());
+                let action =
+                    memory.pointer(address.at(fields.action)).ok().filter(|action| !action.is_null());
+                let flags = memory.u32(address.at(fields.flags)).unwrap_or_default();
+                let timer = fields.timer.and_then(|timer| memory.pointer(address.at(timer)).ok());
                 AwaitKind::Task {
                     action,
                     is_running: flags & RUNNING != 0,
-                    delay: timer.filter(|timer| *timer != 0).and_then(|timer| self.delay(timer)),
+                    delay: timer.filter(|timer| !timer.is_null()).and_then(|timer| self.delay(timer)),
                 }
             }
             AsyncRole::Delegate | AsyncRole::SourceContinuation => AwaitKind::Callback,
@@ -268,13 +269,13 @@ impl Graph<'_, '_> {
     }
 
     /// The state of the timer of a delay.
-    fn delay(&self, timer: u64) -> Option<Delay> {
+    fn delay(&self, timer: Address) -> Option<Delay> {
         /// The time of a timer that is not in the queue because it has fired. An infinite delay uses no
         /// timer.
         const NONE: u32 = u32::MAX;
         let of = self.roles.type_of(timer).ok()?;
         let place = self.roles.dump.types().field_offset(of, "_dueTime")?;
-        Some(match self.roles.dump.memory().u32(offset(timer, place)).ok()? {
+        Some(match self.roles.dump.memory().u32(timer.at(place)).ok()? {
             NONE => Delay::Elapsed,
             milliseconds => Delay::Running(milliseconds),
         })
@@ -287,7 +288,7 @@ impl Graph<'_, '_> {
         let mut waiters = Vec::new();
         match &*self.roles.of(type_handle) {
             AsyncRole::Task(fields) | AsyncRole::Method(MethodBox { task: Some(fields), .. }) => {
-                if let Ok(continuation) = memory.u64(offset(address, fields.continuation)) {
+                if let Ok(continuation) = memory.pointer(address.at(fields.continuation)) {
                     self.resolve(continuation, MAX_LINKS, &mut waiters);
                 }
             }
@@ -297,7 +298,7 @@ impl Graph<'_, '_> {
         }
         if let AsyncRole::Method(MethodBox { state_machine: Some(StateMachine::Reference { at }), .. }) =
             &*self.roles.of(type_handle)
-            && let Ok(machine) = memory.u64(offset(address, *at))
+            && let Ok(machine) = memory.pointer(address.at(*at))
         {
             // That of an async iterator is the source of its next element.
             self.source_waiters(machine, &mut waiters);
@@ -307,7 +308,7 @@ impl Graph<'_, '_> {
         }
     }
 
-    fn add_waiter(&mut self, node: usize, waiter: u64) {
+    fn add_waiter(&mut self, node: usize, waiter: Address) {
         let Ok(type_handle) = self.roles.type_of(waiter) else { return };
         let is_completed = match &*self.roles.of(type_handle) {
             AsyncRole::Task(fields) | AsyncRole::Method(MethodBox { task: Some(fields), .. }) => {
@@ -327,8 +328,8 @@ impl Graph<'_, '_> {
     }
 
     /// Adds the objects that a continuation resumes.
-    fn resolve(&mut self, continuation: u64, links_left: u32, waiters: &mut Vec<u64>) {
-        let (Some(links_left), false) = (links_left.checked_sub(1), continuation == 0) else { return };
+    fn resolve(&mut self, continuation: Address, links_left: u32, waiters: &mut Vec<Address>) {
+        let (Some(links_left), false) = (links_left.checked_sub(1), continuation.is_null()) else { return };
         let Ok(type_handle) = self.roles.type_of(continuation) else { return };
         let dump = self.roles.dump;
         let memory = dump.memory();
@@ -348,12 +349,12 @@ impl Graph<'_, '_> {
                 }
             }
             AsyncRole::List { items, count } => {
-                let count = memory.u32(offset(continuation, *count)).unwrap_or_default();
-                let Ok(array) = memory.u64(offset(continuation, *items)) else { return };
+                let count = memory.u32(continuation.at(*count)).unwrap_or_default();
+                let Ok(array) = memory.pointer(continuation.at(*items)) else { return };
                 for index in 0..u64::from(count.min(MAX_CONTINUATIONS)) {
                     // An array has its elements after its length.
-                    let at = offset(array, index.wrapping_mul(8).wrapping_add(16));
-                    let Ok(item) = memory.u64(at) else { break };
+                    let at = array.at(index.wrapping_mul(8).wrapping_add(16));
+                    let Ok(item) = memory.pointer(at) else { break };
                     self.resolve(item, links_left, waiters);
                 }
             }
@@ -370,11 +371,11 @@ impl Graph<'_, '_> {
     }
 
     /// Follows the fields of a continuation object to the objects that it resumes.
-    fn follow_links(&mut self, object: u64, links_left: u32, waiters: &mut Vec<u64>) {
+    fn follow_links(&mut self, object: Address, links_left: u32, waiters: &mut Vec<Address>) {
         let Ok(type_handle) = self.roles.type_of(object) else { return };
         for link in self.roles.dump.awaits().continuation_links(type_handle) {
             let before = waiters.len();
-            if let Ok(next) = self.roles.dump.memory().u64(offset(object, link)) {
+            if let Ok(next) = self.roles.dump.memory().pointer(object.at(link)) {
                 self.resolve(next, links_left, waiters);
             }
             if waiters.len() > before {
@@ -385,12 +386,12 @@ impl Graph<'_, '_> {
 
     /// Adds the waiters of the source of a `ValueTask`: the object after an `Action<object>`, which is called
     /// with it.
-    fn source_waiters(&mut self, source: u64, waiters: &mut Vec<u64>) {
+    fn source_waiters(&mut self, source: Address, waiters: &mut Vec<Address>) {
         let words = self.words(source);
         for pair in words.windows(2) {
             let [continuation, waiter] = pair else { continue };
-            if *continuation != 0
-                && *waiter != 0
+            if !continuation.is_null()
+                && !waiter.is_null()
                 && matches!(&*self.roles.of_object(*continuation), AsyncRole::SourceContinuation)
                 && matches!(
                     &*self.roles.of_object(*waiter),
@@ -404,7 +405,7 @@ impl Graph<'_, '_> {
     }
 
     /// The first words of an object after its type; none of an array.
-    fn words(&self, object: u64) -> Vec<u64> {
+    fn words(&self, object: Address) -> Vec<Address> {
         let memory = self.roles.dump.memory();
         let size = || {
             let type_handle = self.roles.type_of(object)?;
@@ -413,13 +414,19 @@ impl Graph<'_, '_> {
         };
         let size: MemoryResult<u32> = size();
         let size = u64::from(size.unwrap_or_default()).saturating_sub(16).min(MAX_SEARCHED_BYTES);
-        let bytes = memory.bytes(offset(object, 8), usize::try_from(size).unwrap_or_default());
-        bytes.unwrap_or_default().as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+        let bytes = memory.bytes(object.at(8), usize::try_from(size).unwrap_or_default());
+        bytes
+            .unwrap_or_default()
+            .as_chunks()
+            .0
+            .iter()
+            .map(|word| Address::new(u64::from_le_bytes(*word)))
+            .collect()
     }
 
     /// Adds the resumers of methods that no task resumes: sources of `ValueTask`, and objects that have the
     /// delegate of a method.
-    fn add_sources(&mut self, actions: &HashMap<u64, u64>) -> MemoryResult<()> {
+    fn add_sources(&mut self, actions: &HashMap<Address, Address>) -> MemoryResult<()> {
         let waiting: HashSet<usize> = self.waiters.iter().flatten().copied().collect();
         // A method that runs has nothing that resumes it.
         let is_suspended = |state: Option<i32>| state.is_none_or(|state| !(-2..0).contains(&state));
@@ -427,7 +434,7 @@ impl Graph<'_, '_> {
             matches!(node.kind, AwaitKind::Method { state, .. } if is_suspended(state))
                 && !waiting.contains(index)
         };
-        let orphans: HashMap<u64, usize> = self
+        let orphans: HashMap<Address, usize> = self
             .nodes
             .iter()
             .enumerate()
@@ -439,7 +446,8 @@ impl Graph<'_, '_> {
         }
         let mut targets = orphans.clone();
         targets.extend(actions.iter().filter_map(|(action, method)| Some((*action, *orphans.get(method)?))));
-        let mut referrers = Referrers { targets, last: (0, TypeHandle::default()), found: Vec::new() };
+        let mut referrers =
+            Referrers { targets, last: (Address::default(), TypeHandle::default()), found: Vec::new() };
         let dump = self.roles.dump;
         dump.heap().walk(&mut referrers)?;
         self.is_full |= referrers.found.len() >= MAX_REFERRERS;
@@ -514,9 +522,9 @@ impl Graph<'_, '_> {
 
 /// A reference to a method's box or to its delegate.
 struct Referrer {
-    address: u64,
+    address: Address,
     type_handle: TypeHandle,
-    target: u64,
+    target: Address,
     /// The index of the method's node.
     method: usize,
 }
@@ -524,8 +532,8 @@ struct Referrer {
 /// The objects that refer to methods.
 struct Referrers {
     /// The boxes and delegates of methods, with the index of each method's node.
-    targets: HashMap<u64, usize>,
-    last: (u64, TypeHandle),
+    targets: HashMap<Address, usize>,
+    last: (Address, TypeHandle),
     found: Vec<Referrer>,
 }
 
@@ -534,7 +542,7 @@ impl HeapVisitor for Referrers {
         self.last = (object.address, object.type_handle);
     }
 
-    fn reference(&mut self, target: u64) {
+    fn reference(&mut self, target: Address) {
         if let Some(method) = self.targets.get(&target)
             && self.found.len() < MAX_REFERRERS
         {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use hashbrown::{HashMap, HashSet};
 
 use crate::code::ready_to_run::Image;
-use crate::memory::address::MethodDesc;
+use crate::memory::address::{Address, MethodDesc};
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::layout::{CodeRanges, Layout, NibbleMap};
 use crate::unwind::registers::Registers;
@@ -63,14 +63,14 @@ pub enum CodeOrigin {
     /// A function of an image that was compiled ahead of time.
     ReadyToRun {
         /// The address of the Module.
-        module: u64,
+        module: Address,
         /// The index in the image's table of functions. Several can belong to one method.
         index: u32,
     },
     /// A part of a program that was compiled ahead of time.
     NativeAot {
         /// The address of the method's first instruction. A method can have several functions.
-        method: u64,
+        method: Address,
     },
 }
 
@@ -134,7 +134,8 @@ impl CodeMap {
     ///
     /// # Errors
     /// [`Missing`](crate::Missing) if the memory lacks a part of the runtime's structures.
-    pub fn find(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<Code>> {
+    pub fn find(&self, memory: &dyn Memory, address: Address) -> MemoryResult<Option<Code>> {
+        let address = address.get();
         let Some(section) = self.section(memory, address)? else { return Ok(None) };
         if section.flags & CODE_HEAP != 0 {
             return self.find_jit(memory, &section, address);
@@ -144,7 +145,10 @@ impl CodeMap {
         }
         let image = self.image(memory, section.begin)?;
         let Some((index, function)) = image.function_at(memory, address)? else { return Ok(None) };
-        Ok(Some(Code { origin: CodeOrigin::ReadyToRun { module: section.module, index }, function }))
+        Ok(Some(Code {
+            origin: CodeOrigin::ReadyToRun { module: Address::new(section.module), index },
+            function,
+        }))
     }
 
     /// Returns the registers in the caller of a frame of managed code; `None` if its code is not managed.
@@ -157,7 +161,7 @@ impl CodeMap {
         registers: &Registers,
         position: FramePosition,
     ) -> Result<Option<Registers>, UnwindError> {
-        let address = position.lookup_address(registers.ip);
+        let address = position.lookup_address(Address::new(registers.ip));
         let Some(code) = self.find(memory, address)? else { return Ok(None) };
         unwind(memory, code.function, registers, position).map(Some)
     }
@@ -191,15 +195,20 @@ impl CodeMap {
     }
 
     /// Returns true if an address is in an image that was compiled ahead of time.
-    pub(crate) fn is_of_image(&self, memory: &dyn Memory, address: u64) -> bool {
-        let section = self.section(memory, address).ok().flatten();
+    pub(crate) fn is_of_image(&self, memory: &dyn Memory, address: Address) -> bool {
+        let section = self.section(memory, address.get()).ok().flatten();
         section.is_some_and(|section| section.flags & (CODE_HEAP | STUBS) == 0 && section.module != 0)
     }
 
     /// The addresses of the modules that have code of their own.
-    pub(crate) fn modules(&self, memory: &dyn Memory) -> Vec<u64> {
+    pub(crate) fn modules(&self, memory: &dyn Memory) -> Vec<Address> {
         let sections = self.read_sections(memory);
-        sections.iter().map(|section| section.module).filter(|module| *module != 0).collect()
+        sections
+            .iter()
+            .map(|section| section.module)
+            .filter(|module| *module != 0)
+            .map(Address::new)
+            .collect()
     }
 
     /// Passes the ranges of the list to `visit`, from the highest to the lowest, until it returns false.
@@ -493,7 +502,7 @@ mod tests {
         let image = section(0x5000).unwrap();
         assert_eq!((image.begin, image.flags, image.heap, image.module), (0x5000, 0, 0, 0x4000));
         assert_eq!([0xa000, 0x8000, 0x6000, 0x4fff].map(section), [None; 4]);
-        assert_eq!(code.modules(&memory), [0x4000]);
+        assert_eq!(code.modules(&memory), [Address::new(0x4000)]);
     }
 
     #[test]
@@ -505,7 +514,7 @@ mod tests {
         assert!(code.section(&memory, 0x4000).is_err());
         assert_eq!(
             (code.section(&memory, 0x5800).unwrap().unwrap().module, code.modules(&memory)),
-            (0x4000, vec![0x4000])
+            (0x4000, vec![Address::new(0x4000)])
         );
     }
 
@@ -516,8 +525,9 @@ mod tests {
         let code = CodeMap::new(0x2_0000, &crate::runtime::layout::NET_9);
         assert!(code.read_sections(&memory).len() <= 2);
         assert!(
-            code.find(&memory, 0x7f12_3456_0800).is_err_and(|missing| missing.address == 0x2_0000)
-                || code.find(&memory, 0x7f12_3456_0800) == Ok(None)
+            code.find(&memory, Address::new(0x7f12_3456_0800))
+                .is_err_and(|missing| missing.address == 0x2_0000)
+                || code.find(&memory, Address::new(0x7f12_3456_0800)) == Ok(None)
         );
     }
 }

@@ -290,7 +290,7 @@ mod tests {
             (42, "dotnet app.dll")
         );
         let signal = core.signal().unwrap();
-        assert_eq!((signal.number, signal.code, signal.address), (11, 1, 0xbad));
+        assert_eq!((signal.number, signal.code, signal.address.get()), (11, 1, 0xbad));
         assert_eq!(core.files()[1].path.as_ref(), "/b c");
         assert_eq!((core.files()[1].file_offset, core.files()[1].end), (0x3000, 0xb000));
         let memory: &dyn Memory = &core;

@@ -5,8 +5,8 @@
 //! that are not compiled yet).
 
 use crate::heap::Heap;
-use crate::memory::address::MethodDesc;
-use crate::memory::{MemoryResult, offset};
+use crate::memory::MemoryResult;
+use crate::memory::address::{Address, MethodDesc};
 use crate::types::method::Method;
 
 /// Offsets in a delegate.
@@ -20,31 +20,31 @@ impl Heap<'_> {
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
     /// # let dump = clr_dump::Dump::open(&core)?;
-    /// # let delegate = 0x7f00_1000_2000;
+    /// # let delegate = clr_dump::Address::new(0x7f00_1000_2000);
     /// let method = dump.heap().delegate_method(delegate).and_then(|method| method.name);
     /// println!("it calls {:?}", method.map(|name| format!("{}.{}", name.type_name, name.name)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn delegate_method(self, delegate: u64) -> Option<Method> {
+    pub fn delegate_method(self, delegate: Address) -> Option<Method> {
         self.method_at_entry(self.delegate_entry(delegate)?)
     }
 
     /// The address of the code that a delegate calls: of its method, or of a stub.
-    pub(crate) fn delegate_entry(self, delegate: u64) -> Option<u64> {
+    pub(crate) fn delegate_entry(self, delegate: Address) -> Option<Address> {
         // For a static method, the first pointer leads to a thunk that moves the arguments.
-        let entry = match self.memory().u64(offset(delegate, STATIC_METHOD)).ok()? {
-            0 => self.memory().u64(offset(delegate, METHOD)).ok()?,
+        let entry = match self.memory().pointer(delegate.at(STATIC_METHOD)).ok()? {
+            entry if entry.is_null() => self.memory().pointer(delegate.at(METHOD)).ok()?,
             entry => entry,
         };
-        Some(entry).filter(|entry| *entry != 0)
+        Some(entry).filter(|entry| !entry.is_null())
     }
 
-    /// The object that a delegate calls its method on; zero for a static method.
-    pub(crate) fn delegate_target(self, delegate: u64) -> MemoryResult<u64> {
-        self.memory().u64(offset(delegate, TARGET))
+    /// The object that a delegate calls its method on; null for a static method.
+    pub(crate) fn delegate_target(self, delegate: Address) -> MemoryResult<Address> {
+        self.memory().pointer(delegate.at(TARGET))
     }
 
-    fn method_at_entry(self, entry: u64) -> Option<Method> {
+    fn method_at_entry(self, entry: Address) -> Option<Method> {
         if let Some(code) = self.runtime().code().find(self.memory(), entry).ok().flatten() {
             return self.dump.types().method(&code);
         }
@@ -58,10 +58,10 @@ impl Heap<'_> {
 
     /// The MethodDesc that a stub loads before it jumps on: `mov r10, [rip+disp]`, after an indirect jump in
     /// one of the two stub kinds.
-    fn method_desc_of_stub(self, entry: u64) -> Option<MethodDesc> {
+    fn method_desc_of_stub(self, entry: Address) -> Option<MethodDesc> {
         const LOAD: [u8; 3] = [0x4c, 0x8b, 0x15];
         const JUMP: [u8; 2] = [0xff, 0x25];
-        let bytes: [u8; 13] = self.memory().array(entry).ok()?;
+        let bytes: [u8; 13] = self.memory().array(entry.get()).ok()?;
         let at = if bytes.starts_with(&JUMP) { 6 } else { 0 };
         let (load, rest) = bytes.get(at..)?.split_at_checked(LOAD.len())?;
         if load != LOAD {
@@ -69,7 +69,7 @@ impl Heap<'_> {
         }
         let displacement = i64::from(i32::from_le_bytes(*rest.first_chunk()?));
         // The displacement counts from the end of the instruction.
-        let end = offset(entry, u64::try_from(at).ok()?.wrapping_add(7));
+        let end = entry.at(u64::try_from(at).ok()?.wrapping_add(7));
         self.memory().u64(end.wrapping_add_signed(displacement)).ok().map(MethodDesc::new)
     }
 }

@@ -10,6 +10,7 @@ use hashbrown::HashSet;
 use crate::aot::sections::section;
 use crate::heap::Heap;
 use crate::heap::regions::HeapLayout;
+use crate::memory::address::Address;
 use crate::memory::{MemoryResult, offset};
 use crate::threads::stack::Stack;
 use crate::threads::thread::Thread;
@@ -32,7 +33,7 @@ impl Heap<'_> {
     ///
     /// # Errors
     /// If the memory lacks the queue.
-    pub fn finalizable(self) -> MemoryResult<Vec<u64>> {
+    pub fn finalizable(self) -> MemoryResult<Vec<Address>> {
         let memory = self.memory();
         let layout = HeapLayout::read(memory, self.runtime())?;
         let mut objects = Vec::new();
@@ -41,9 +42,9 @@ impl Heap<'_> {
             let last = offset(*queue, layout.generations.saturating_sub(1).saturating_mul(8));
             let [start, _, end] = memory.words(last)?;
             for index in 0..(end.saturating_sub(start) / 8).min(MAX_FINALIZABLE) {
-                match memory.u64(offset(start, index.wrapping_mul(8)))? {
-                    0 => {}
-                    object => objects.push(object),
+                let object = memory.pointer(offset(start, index.wrapping_mul(8)))?;
+                if !object.is_null() {
+                    objects.push(object);
                 }
             }
         }
@@ -51,8 +52,9 @@ impl Heap<'_> {
     }
 
     /// Returns the address range of a NativeAOT program's frozen objects, which never move.
-    pub fn frozen_objects(self) -> Option<Range<u64>> {
-        self.runtime().native_aot()?.sections.range(section::FROZEN_OBJECTS)
+    pub fn frozen_objects(self) -> Option<Range<Address>> {
+        let range = self.runtime().native_aot()?.sections.range(section::FROZEN_OBJECTS)?;
+        Some(Address::new(range.start)..Address::new(range.end))
     }
 
     /// Returns the words of a thread's stack and registers that can be addresses of objects, without knowing
@@ -68,7 +70,7 @@ impl Heap<'_> {
         thread: &Thread,
         stack: &Stack,
         registers: Option<&Registers>,
-    ) -> MemoryResult<Vec<u64>> {
+    ) -> MemoryResult<Vec<Address>> {
         let Some(range) = stack_range(thread, stack, registers) else { return Ok(Vec::new()) };
         let memory = self.memory();
         let layout = HeapLayout::read(memory, self.runtime())?;
@@ -88,7 +90,7 @@ impl Heap<'_> {
             add(word);
             at = at.saturating_add(8);
         }
-        let mut words: Vec<_> = words.into_iter().collect();
+        let mut words: Vec<_> = words.into_iter().map(Address::new).collect();
         words.sort_unstable();
         Ok(words)
     }
@@ -100,45 +102,47 @@ const CHARACTERS: u64 = 12;
 impl Heap<'_> {
     /// Returns the distinct words of a part of a stack that are addresses of objects, in order. The code
     /// there need not still use the objects.
-    pub fn objects_between(self, start: u64, end: u64) -> Vec<u64> {
+    pub fn objects_between(self, start: Address, end: Address) -> Vec<Address> {
         let memory = self.memory();
         let Ok(layout) = HeapLayout::read(memory, self.runtime()) else { return Vec::new() };
         let mut seen = HashSet::new();
-        let is_object =
-            |word: &u64| layout.contains(*word) && seen.insert(*word) && self.object_at(*word).is_some();
+        let is_object = |word: &Address| {
+            layout.contains(word.get()) && seen.insert(*word) && self.object_at(*word).is_some()
+        };
         self.words_between(start, end).filter(is_object).collect()
     }
 
     /// Returns the strings that words of a part of a stack refer to, each object once. The code there need
     /// not still use them.
-    pub fn strings_between(self, start: u64, end: u64) -> Vec<String> {
+    pub fn strings_between(self, start: Address, end: Address) -> Vec<String> {
         self.string_objects_between(start, end).into_iter().map(|(_, text)| text).collect()
     }
 
     /// Returns those of the [strings](Self::strings_between) that a native function was called with: other words
     /// there are the addresses of their characters.
-    pub fn native_arguments_between(self, start: u64, end: u64) -> Vec<String> {
-        let words: HashSet<u64> = self.words_between(start, end).collect();
+    pub fn native_arguments_between(self, start: Address, end: Address) -> Vec<String> {
+        let words: HashSet<Address> = self.words_between(start, end).collect();
         let mut strings = self.string_objects_between(start, end);
         strings.retain(|(object, _)| words.contains(&object.saturating_add(CHARACTERS)));
         strings.into_iter().map(|(_, text)| text).collect()
     }
 
-    fn string_objects_between(self, start: u64, end: u64) -> Vec<(u64, String)> {
+    fn string_objects_between(self, start: Address, end: Address) -> Vec<(Address, String)> {
         let memory = self.memory();
         let mut seen = HashSet::new();
         let words = self.words_between(start, end);
-        let objects =
-            words.filter(|word| *word >= MIN_ADDRESS && word.is_multiple_of(8) && seen.insert(*word));
+        let objects = words
+            .filter(|word| word.get() >= MIN_ADDRESS && word.get().is_multiple_of(8) && seen.insert(*word));
         objects.filter_map(|object| Some((object, self.runtime().string(memory, object).ok()?))).collect()
     }
 
     /// The words of a part of a stack, up to a word that is missing.
-    fn words_between(self, start: u64, end: u64) -> impl Iterator<Item = u64> {
+    fn words_between(self, start: Address, end: Address) -> impl Iterator<Item = Address> {
+        let (start, end) = (start.get(), end.get());
         let memory = self.memory();
         let last = end.min(start.saturating_add(MAX_TEXT_BYTES));
         let places = (start & !7..last).step_by(8);
-        places.map_while(move |at| memory.u64(at).ok())
+        places.map_while(move |at| memory.pointer(at).ok())
     }
 }
 
@@ -148,8 +152,8 @@ pub(crate) fn stack_range(
     stack: &Stack,
     registers: Option<&Registers>,
 ) -> Option<Range<u64>> {
-    let frame = Some(thread.frame).filter(|frame| *frame != 0 && *frame != u64::MAX);
-    let (first, last) = (stack.managed().next()?.0.sp, stack.managed().last()?.0.sp);
+    let frame = Some(thread.frame.get()).filter(|frame| *frame != 0 && *frame != u64::MAX);
+    let (first, last) = (stack.managed().next()?.0.sp.get(), stack.managed().last()?.0.sp.get());
     // A signal handler can have a stack of its own.
     let is_near = |sp: &u64| first.checked_sub(*sp).is_some_and(|bytes| bytes < MAX_STACK_SIZE);
     let start = registers.map(|registers| registers.sp).or(frame).filter(is_near).unwrap_or(first);

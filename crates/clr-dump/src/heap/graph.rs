@@ -11,7 +11,7 @@ use crate::dump::Dump;
 use crate::heap::handle::{Handle, HandleKind, Handles};
 use crate::heap::{Heap, HeapObject, HeapVisitor, HeapWalk};
 use crate::memory::MemoryResult;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::threads::all_stacks::ThreadStacks;
 use crate::types::field::ValueKind;
 
@@ -30,9 +30,9 @@ pub struct HeapGraphReader<'d> {
     handles: MemoryResult<Handles>,
     types: BTreeSet<TypeHandle>,
     /// Objects that words of stacks point into.
-    on_stacks: Vec<u64>,
+    on_stacks: Vec<Address>,
     /// The objects that a NativeAOT program begins with.
-    in_frozen: Vec<u64>,
+    in_frozen: Vec<Address>,
     missing: MemoryCompleteness,
     walk: HeapWalk,
 }
@@ -88,7 +88,7 @@ impl<'d> Heap<'d> {
 
     /// Returns the words of all stacks that can be addresses of objects, in rising order, and the number of
     /// threads with stacks that could not be searched.
-    fn words_of(self, stacks: &ThreadStacks) -> (Vec<u64>, u64) {
+    fn words_of(self, stacks: &ThreadStacks) -> (Vec<Address>, u64) {
         let (mut words, mut without) = (Vec::new(), 0_u64);
         for of in &stacks.managed {
             match self.stack_words(&of.thread, &of.stack, of.registers.as_ref()) {
@@ -118,22 +118,24 @@ impl HeapGraphReader<'_> {
         self.add_finalizable();
         for of in &self.stacks.managed {
             match self.dump.statics().thread_object(&of.thread) {
-                Ok(Some(array)) => self.builder.add_root(RootKind::ThreadStatic, array),
+                Ok(Some(array)) => self.builder.add_root(RootKind::ThreadStatic, array.get()),
                 Ok(None) => {}
                 Err(_) => self.add_missing_roots(),
             }
         }
         self.add_statics();
         match self.dump.statics().objects() {
-            Ok(objects) => objects.iter().for_each(|object| self.builder.add_root(RootKind::Static, *object)),
+            Ok(objects) => {
+                objects.iter().for_each(|object| self.builder.add_root(RootKind::Static, object.get()))
+            }
             Err(_) => self.add_missing_roots(),
         }
         for object in &self.in_frozen {
-            self.builder.add_root(RootKind::Static, *object);
+            self.builder.add_root(RootKind::Static, object.get());
         }
         // The last: what else holds an object says more.
         for object in &self.on_stacks {
-            self.builder.add_root(RootKind::Stack, *object);
+            self.builder.add_root(RootKind::Stack, object.get());
         }
         self.add_types();
         self.builder.with_completeness(self.missing)
@@ -148,7 +150,7 @@ impl HeapGraphReader<'_> {
     fn add_handles(&mut self) {
         let Ok(Handles { handles, is_incomplete }) = &self.handles else { return self.add_missing_roots() };
         for handle in handles.iter().filter(|handle| handle.kind.is_strong()) {
-            self.builder.add_root(root_kind(handle), handle.object);
+            self.builder.add_root(root_kind(handle), handle.object.get());
         }
         if *is_incomplete {
             self.add_missing_roots();
@@ -159,7 +161,7 @@ impl HeapGraphReader<'_> {
     fn add_finalizable(&mut self) {
         let Ok(objects) = self.dump.heap().finalizable() else { return self.add_missing_roots() };
         for object in objects {
-            self.builder.add_root(RootKind::Finalizer, object);
+            self.builder.add_root(RootKind::Finalizer, object.get());
         }
     }
 
@@ -171,7 +173,7 @@ impl HeapGraphReader<'_> {
             }
             let Some((target, of)) = self.dump.heap().reference_at(field.address) else { continue };
             let owner = self.dump.types().name(field.type_handle);
-            self.builder.add_static(owner.as_deref(), &field.field.name, of.get(), target);
+            self.builder.add_static(owner.as_deref(), &field.field.name, of.get(), target.get());
         }
     }
 
@@ -188,7 +190,7 @@ impl HeapGraphReader<'_> {
                 },
             };
             let module_id = types.module(type_handle).map_or(0, |module| {
-                let id = module.address;
+                let id = module.address.get();
                 modules.entry(id).or_insert(module);
                 id
             });
@@ -212,16 +214,16 @@ impl HeapGraphReader<'_> {
 struct Objects<'p> {
     builder: MemoryGraphBuilder,
     /// The objects that dependent handles keep alive, by the object that they depend on.
-    dependents: BTreeMap<u64, Vec<u64>>,
+    dependents: BTreeMap<Address, Vec<Address>>,
     types: BTreeSet<TypeHandle>,
     /// The last types that were not among these.
     recent_types: [TypeHandle; 8],
     /// Words of stacks, in ascending order like the objects.
-    words: Peekable<IntoIter<u64>>,
-    on_stacks: Vec<u64>,
+    words: Peekable<IntoIter<Address>>,
+    on_stacks: Vec<Address>,
     /// The address range of frozen objects, and these.
-    frozen: Range<u64>,
-    in_frozen: Vec<u64>,
+    frozen: Range<Address>,
+    in_frozen: Vec<Address>,
     count: u64,
     progress: &'p mut dyn FnMut(),
 }
@@ -245,14 +247,14 @@ impl HeapVisitor for Objects<'_> {
             self.recent_types[0] = object.type_handle;
             self.types.insert(object.type_handle);
         }
-        self.builder.add_object(object.address, object.type_handle.get(), object.size);
+        self.builder.add_object(object.address.get(), object.type_handle.get(), object.size);
         for dependent in self.dependents.get(&object.address).into_iter().flatten() {
-            self.builder.add_reference(*dependent);
+            self.builder.add_reference(dependent.get());
         }
     }
 
-    fn reference(&mut self, target: u64) {
-        self.builder.add_reference(target);
+    fn reference(&mut self, target: Address) {
+        self.builder.add_reference(target.get());
     }
 
     fn wants_references(&self) -> bool {
@@ -262,9 +264,9 @@ impl HeapVisitor for Objects<'_> {
 
 /// Returns the objects that dependent handles keep alive, by the object that they depend on: a key of a
 /// `ConditionalWeakTable` holds its value.
-fn dependents(handles: &Handles) -> BTreeMap<u64, Vec<u64>> {
-    let mut dependents: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for handle in handles.handles.iter().filter(|handle| handle.dependent != 0) {
+fn dependents(handles: &Handles) -> BTreeMap<Address, Vec<Address>> {
+    let mut dependents: BTreeMap<Address, Vec<Address>> = BTreeMap::new();
+    for handle in handles.handles.iter().filter(|handle| !handle.dependent.is_null()) {
         dependents.entry(handle.object).or_default().push(handle.dependent);
     }
     dependents

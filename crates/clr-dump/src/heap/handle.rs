@@ -8,6 +8,7 @@ use hashbrown::HashSet;
 
 use crate::heap::Heap;
 use crate::heap::regions::HeapLayout;
+use crate::memory::address::Address;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::runtime::layout::HandleTables;
 
@@ -32,13 +33,13 @@ const MAX_SEGMENTS: usize = 1 << 12;
 #[non_exhaustive]
 pub struct Handle {
     /// The address of the handle.
-    pub address: u64,
+    pub address: Address,
     /// The kind of the handle.
     pub kind: HandleKind,
     /// The address of the object.
-    pub object: u64,
-    /// The second object, which a dependent handle keeps alive with the first; zero if missing.
-    pub dependent: u64,
+    pub object: Address,
+    /// The second object, which a dependent handle keeps alive with the first; null if missing.
+    pub dependent: Address,
 }
 
 /// The kind of a handle, by the runtime's number.
@@ -211,10 +212,11 @@ impl Reader<'_> {
         for (index, object) in (0..OF_BLOCK).zip(values).filter(|(_, object)| *object != 0) {
             let at = |block: u64| offset(place(block), index.wrapping_mul(8));
             let dependent = match data {
-                Some(data) if kind == HandleKind::DEPENDENT => self.memory.u64(at(data))?,
-                _ => 0,
+                Some(data) if kind == HandleKind::DEPENDENT => self.memory.pointer(at(data))?,
+                _ => Address::default(),
             };
-            self.handles.push(Handle { address: at(block), kind, object, dependent });
+            let (address, object) = (Address::new(at(block)), Address::new(object));
+            self.handles.push(Handle { address, kind, object, dependent });
         }
         Ok(())
     }
@@ -255,7 +257,10 @@ mod tests {
             handles: Vec::new(),
         };
         assert_eq!(reader.read_maps(0x1000), Ok(()));
-        let handle = |address, kind, object, dependent| Handle { address, kind, object, dependent };
+        let handle = |address, kind, object, dependent| {
+            let [address, object, dependent] = [address, object, dependent].map(Address::new);
+            Handle { address, kind, object, dependent }
+        };
         let expected = [
             handle(0x10_1008, HandleKind::STRONG, 0x7000, 0),
             handle(0x10_1200, HandleKind::DEPENDENT, 0x7100, 0x7200),

@@ -9,7 +9,7 @@ use portable_pdb::ProgramMetadata;
 
 use crate::heap::utf16;
 use crate::heap::{Heap, HeapObject};
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::{MemoryResult, offset};
 use crate::statics::Statics;
 use crate::types::enumeration;
@@ -43,13 +43,13 @@ pub enum Value {
     /// A number of double precision.
     Double(f64),
     /// A pointer that does not refer to an object of its own.
-    Pointer(u64),
+    Pointer(Address),
     /// No object.
     Null,
     /// A reference.
     Reference {
         /// The address of the object.
-        address: u64,
+        address: Address,
         /// The type; `None` if the memory lacks it.
         type_name: Option<Arc<str>>,
         /// The first 256 characters of a string; true if it is longer.
@@ -123,7 +123,7 @@ impl Heap<'_> {
     ///
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
     /// # let dump = clr_dump::Dump::open(&core)?;
-    /// # let object = dump.heap().object_at(0x7f00_1000_2000).ok_or("no object")?;
+    /// # let object = dump.heap().object_at(clr_dump::Address::new(0x7f00_1000_2000)).ok_or("no object")?;
     /// match dump.heap().content(&object, 100)? {
     ///     ObjectContent::Text { text, length } => println!("{text:?}, {length} units"),
     ///     ObjectContent::Array { lengths, elements } => println!("{lengths:?} {elements:?}"),
@@ -150,7 +150,7 @@ impl Heap<'_> {
             return self.array(object, flags, most, &mut left);
         }
         let fields = self.dump.types().fields(object.type_handle);
-        Ok(ObjectContent::Fields(self.values(fields, offset(object.address, 8), MAX_DEPTH, &mut left)))
+        Ok(ObjectContent::Fields(self.values(fields, object.address.at(8), MAX_DEPTH, &mut left)))
     }
 
     /// Returns the first characters of a string.
@@ -160,8 +160,8 @@ impl Heap<'_> {
 
     /// Returns the reference at an address, and the type of its object; `None` if it is null, or the memory
     /// lacks it.
-    pub fn reference_at(self, address: u64) -> Option<(u64, TypeHandle)> {
-        let target = self.memory().u64(address).ok().filter(|target| *target != 0)?;
+    pub fn reference_at(self, address: Address) -> Option<(Address, TypeHandle)> {
+        let target = self.memory().pointer(address.get()).ok().filter(|target| !target.is_null())?;
         Some((target, self.memory().object_type(target).ok()?))
     }
 
@@ -173,32 +173,32 @@ impl Heap<'_> {
     ///
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
     /// # let dump = clr_dump::Dump::open(&core)?;
-    /// # let object = 0x7f00_1000_2000;
+    /// # let object = clr_dump::Address::new(0x7f00_1000_2000);
     /// if let Some(Value::Signed(size)) = dump.heap().field_value(object, "_size") {
     ///     println!("a list of {size} elements");
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn field_value(self, object: u64, name: &str) -> Option<Value> {
+    pub fn field_value(self, object: Address, name: &str) -> Option<Value> {
         let type_handle = self.type_of(object)?;
         let field = self.dump.types().fields(type_handle).into_iter().find(|field| field.name == name)?;
-        let at = offset(offset(object, 8), field.offset.into());
+        let at = offset(object.at(8), field.offset.into());
         Some(self.value(field.kind, field.value_type, at, 16, MAX_DEPTH, &mut MAX_VALUES.clone()))
     }
 
     /// Returns the type of an object; `None` if the memory lacks it.
-    pub fn type_of(self, object: u64) -> Option<TypeHandle> {
+    pub fn type_of(self, object: Address) -> Option<TypeHandle> {
         self.memory().object_type(object).ok()
     }
 
     /// Returns the name of the type of an object.
-    pub fn type_name(self, object: u64) -> Option<Arc<str>> {
+    pub fn type_name(self, object: Address) -> Option<Arc<str>> {
         self.dump.types().name(self.memory().object_type(object).ok()?)
     }
 
-    fn text(self, address: u64, length: u32) -> MemoryResult<String> {
+    fn text(self, address: Address, length: u32) -> MemoryResult<String> {
         let bytes = usize::try_from(length).unwrap_or_default().saturating_mul(2);
-        let bytes = self.memory().bytes(offset(address, 12), bytes)?;
+        let bytes = self.memory().bytes(address.at(12), bytes)?;
         Ok(utf16::decode(&bytes))
     }
 
@@ -214,9 +214,8 @@ impl Heap<'_> {
         let rank = self.dump.types().rank(object.type_handle, flags)?;
         let has_bounds = base > 24;
         let lengths = if has_bounds {
-            let length = |index: u8| {
-                memory.u32(offset(object.address, u64::from(index).wrapping_mul(4).wrapping_add(16)))
-            };
+            let length =
+                |index: u8| memory.u32(object.address.at(u64::from(index).wrapping_mul(4).wrapping_add(16)));
             (0..rank).map(length).collect::<MemoryResult<_>>()?
         } else {
             vec![object.length]
@@ -231,7 +230,7 @@ impl Heap<'_> {
             },
         };
         let size = u64::from(flags & 0xffff);
-        let data = offset(object.address, base.saturating_sub(8));
+        let data = object.address.at(base.saturating_sub(8));
         let mut elements = Vec::new();
         for index in 0..object.length.min(most) {
             if *left == 0 {
@@ -302,20 +301,20 @@ impl Heap<'_> {
             0x0b | 0x19 => Value::Unsigned(memory.u64(at)?),
             0x0c => Value::Single(f32::from_le_bytes(memory.array(at)?)),
             0x0d => Value::Double(f64::from_le_bytes(memory.array(at)?)),
-            0x0f | 0x10 | 0x1b => Value::Pointer(memory.u64(at)?),
-            0x0e | 0x12 | 0x14 | 0x1c | 0x1d => self.reference(memory.u64(at)?),
+            0x0f | 0x10 | 0x1b => Value::Pointer(memory.pointer(at)?),
+            0x0e | 0x12 | 0x14 | 0x1c | 0x1d => self.reference(memory.pointer(at)?),
             _ => self.structure(value_type, at, size, depth, left)?,
         })
     }
 
-    fn reference(self, address: u64) -> Value {
-        if address == 0 {
+    fn reference(self, address: Address) -> Value {
+        if address.is_null() {
             return Value::Null;
         }
         let type_handle = self.memory().object_type(address).unwrap_or_default();
         let is_text = self.dump.types().is_string(type_handle) && self.dump.types().is_type(type_handle);
         let text = is_text.then(|| {
-            let length = self.memory().u32(offset(address, 8))?;
+            let length = self.memory().u32(address.at(8))?;
             Ok((self.text(address, length.min(PREVIEW))?, length > PREVIEW))
         });
         Value::Reference {
@@ -405,14 +404,14 @@ impl Statics<'_> {
         let left = &mut MAX_VALUES.clone();
         let (kind, value_type) = (field.field.kind, field.field.value_type);
         if kind != ValueKind::STRUCTURE {
-            return self.dump.heap().value(kind, value_type, field.address, 0, MAX_DEPTH, left);
+            return self.dump.heap().value(kind, value_type, field.address.get(), 0, MAX_DEPTH, left);
         }
         // A structure is in a box, which has its type.
-        match self.memory().u64(field.address) {
-            Ok(0) => Value::Null,
+        match self.memory().pointer(field.address.get()) {
+            Ok(object) if object.is_null() => Value::Null,
             Ok(object) => {
                 let value_type = self.dump.heap().type_of(object);
-                self.dump.heap().value(kind, value_type, offset(object, 8), 16, MAX_DEPTH, left)
+                self.dump.heap().value(kind, value_type, object.at(8), 16, MAX_DEPTH, left)
             }
             Err(_) => Value::Missing,
         }

@@ -198,8 +198,8 @@ impl HeapLayout {
         });
         for thread in runtime.threads(memory)? {
             let context = match runtime.layout.thread.allocation_context {
-                AllocationContext::Thread(at) => offset(thread.address, at),
-                AllocationContext::RuntimeThreadLocals(at) => match memory.u64(offset(thread.address, 32))? {
+                AllocationContext::Thread(at) => thread.address.at(at),
+                AllocationContext::RuntimeThreadLocals(at) => match memory.u64(thread.address.at(32))? {
                     0 => continue,
                     locals => offset(locals, at),
                 },

@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 use crate::dump::Dump;
 use crate::heap::{Amount, Heap, HeapObject, HeapVisitor, HeapWalk};
 use crate::memory::MemoryResult;
+use crate::memory::address::Address;
 
 /// Maximum number of distinct strings, and of their bytes: further ones are only counted.
 const MAX_STRINGS: usize = 1 << 20;
@@ -39,7 +40,7 @@ pub struct DistinctString {
     /// The objects.
     pub amount: Amount,
     /// The address of the first object.
-    pub example: u64,
+    pub example: Address,
 }
 
 impl HeapStrings {
@@ -89,7 +90,7 @@ struct Strings<'d> {
     max_length: u32,
     is_wanted: &'d dyn Fn(&str) -> bool,
     /// The objects and the first of them, keyed by string and length.
-    distinct: HashMap<(String, u32), (Amount, u64)>,
+    distinct: HashMap<(String, u32), (Amount, Address)>,
     /// Bytes of the distinct strings.
     kept: usize,
     found: HeapStrings,

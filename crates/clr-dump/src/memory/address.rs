@@ -1,6 +1,7 @@
-//! Addresses of the runtime's structures, a type for each kind: they cannot be taken for one another.
+//! Addresses: of memory, and of the runtime's structures, a type for each kind. They cannot be taken for one
+//! another, or for counts and sizes.
 
-/// Defines the address of a structure.
+/// Defines a kind of address.
 macro_rules! address {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -18,7 +19,7 @@ macro_rules! address {
                 self.0
             }
 
-            /// Returns true for zero, in place of a structure.
+            /// Returns true for zero, which no structure has.
             pub const fn is_null(self) -> bool {
                 self.0 == 0
             }
@@ -41,6 +42,42 @@ macro_rules! address {
             }
         }
     };
+}
+
+address! {
+    /// An address in the memory of the process: of an object, of a structure of the runtime, or of code. Null where
+    /// the runtime has none.
+    ///
+    /// ```
+    /// use clr_dump::Address;
+    ///
+    /// let object = Address::new(0x7f00_1000);
+    /// assert_eq!((object.to_string(), format!("{object:x}")), ("0x7f001000".to_owned(), "7f001000".to_owned()));
+    /// ```
+    Address
+}
+
+impl Address {
+    /// Returns the address `bytes` above; the highest address if there is none.
+    pub const fn saturating_add(self, bytes: u64) -> Self {
+        Self(self.0.saturating_add(bytes))
+    }
+
+    /// Returns the address `bytes` below; null if there is none.
+    pub const fn saturating_sub(self, bytes: u64) -> Self {
+        Self(self.0.saturating_sub(bytes))
+    }
+
+    /// Returns the bytes from `start` up to this address; `None` if it is below `start`.
+    pub const fn checked_sub(self, start: Self) -> Option<u64> {
+        self.0.checked_sub(start.0)
+    }
+}
+
+impl std::fmt::LowerHex for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::LowerHex::fmt(&self.0, f)
+    }
 }
 
 address! {

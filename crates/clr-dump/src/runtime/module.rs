@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use portable_pdb::ProgramMetadata;
 
+use crate::memory::address::Address;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::runtime::layout::{self, MadeMetadata};
 
@@ -23,12 +24,12 @@ const MAX_SECTIONS: u16 = 96;
 pub struct Module {
     /// The address of the runtime's Module, or of the assembly's record in the metadata of a program that was
     /// compiled ahead of time.
-    pub address: u64,
+    pub address: Address,
     /// The path of its file; of a file in a bundle, its name. Empty if the memory lacks it, or if the
     /// assembly was made in memory. The assembly's name if it is a part of a program.
     pub path: String,
-    /// The address of the image; zero for a module without one.
-    pub base: u64,
+    /// The address of the image; null for a module without one.
+    pub base: Address,
     /// The size of its image.
     pub size: u32,
     /// True if it was made in memory (`System.Reflection.Emit`): it has neither a path nor an image.
@@ -41,9 +42,9 @@ pub struct Module {
 }
 
 impl Module {
-    pub(crate) fn read(memory: &dyn Memory, layout: &layout::Module, address: u64) -> Self {
-        let path = follow(memory, address, layout.path).and_then(|at| path(memory, at));
-        let base = follow(memory, address, layout.base);
+    pub(crate) fn read(memory: &dyn Memory, layout: &layout::Module, address: Address) -> Self {
+        let path = follow(memory, address.get(), layout.path).and_then(|at| path(memory, at));
+        let base = follow(memory, address.get(), layout.base);
         let is_dynamic = path.as_deref() == Ok("") && base == Ok(0);
         let base = base.unwrap_or_default();
         let image = PeImage::read(memory, base).ok();
@@ -62,7 +63,7 @@ impl Module {
         Self {
             address,
             path,
-            base,
+            base: Address::new(base),
             size: image.as_ref().map_or(0, |image| image.size),
             is_dynamic,
             has_aot_names: false,
@@ -72,7 +73,7 @@ impl Module {
     }
 
     /// An assembly of a program that was compiled ahead of time.
-    pub(crate) fn of_program(address: u64, name: &str, base: u64) -> Self {
+    pub(crate) fn of_program(address: Address, name: &str, base: Address) -> Self {
         Self {
             address,
             path: name.to_owned(),
@@ -100,11 +101,11 @@ impl Module {
 fn made_metadata(
     memory: &dyn Memory,
     layout: &layout::Module,
-    module: u64,
+    module: Address,
 ) -> MemoryResult<Option<(u64, Vec<u8>)>> {
     let Some(of) = layout.made_metadata else { return Ok(None) };
     let (MadeMetadata::Sized(place) | MadeMetadata::Buffer(place)) = of;
-    let header = memory.u64(offset(module, place))?;
+    let header = memory.u64(module.at(place))?;
     if header == 0 {
         return Ok(None);
     }

@@ -3,7 +3,7 @@
 use hashbrown::HashSet;
 use portable_pdb::ProgramMetadata;
 
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::offset;
 use crate::statics::Statics;
 use crate::statics::thread::ThreadStatics;
@@ -98,7 +98,7 @@ impl Statics<'_> {
             }
             let base = if is_in_references(&field) { places.references } else { places.others };
             if base != 0 {
-                let address = offset(base, field.offset.into());
+                let address = Address::new(offset(base, field.offset.into()));
                 fields.push(StaticField { field, type_handle, address, thread: None });
             }
         }
@@ -122,7 +122,7 @@ impl Statics<'_> {
                 if fields.len() >= MAX_STATIC_FIELDS {
                     return;
                 }
-                let thread = Some(thread.os_id);
+                let (address, thread) = (Address::new(address), Some(thread.os_id));
                 fields.push(StaticField { field: field.clone(), type_handle, address, thread });
             }
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::layout::InstanceTable;
 use crate::statics::Statics;
@@ -52,15 +52,15 @@ impl Statics<'_> {
     ///
     /// # Errors
     /// If the memory lacks the table.
-    pub(crate) fn instances(self, module: u64, most: usize) -> MemoryResult<Vec<TypeHandle>> {
+    pub(crate) fn instances(self, module: Address, most: usize) -> MemoryResult<Vec<TypeHandle>> {
         let memory = self.memory();
         let Some(of) = self.runtime().layout.module.instances else { return Ok(Vec::new()) };
         let at = match of {
             InstanceTable::Buckets(at) | InstanceTable::WarmBuckets(at) => at,
         };
-        let table = memory.u64(offset(module, at))?;
+        let table = memory.u64(module.at(at))?;
         // The table's first field is the module.
-        if table == 0 || memory.u64(table)? != module {
+        if table == 0 || memory.pointer(table)? != module {
             return Ok(Vec::new());
         }
         let mut types = Vec::new();
@@ -147,7 +147,7 @@ mod tests {
         let runtime = Runtime::of_slots(layout, &[]);
         Dump::new(memory, &runtime)
             .statics()
-            .instances(MODULE, most)
+            .instances(Address::new(MODULE), most)
             .unwrap()
             .into_iter()
             .map(TypeHandle::get)

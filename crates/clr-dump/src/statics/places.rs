@@ -6,7 +6,7 @@
 //! `src/vm/field.cpp` (`FieldDesc::GetBase`), `src/vm/loaderallocator.cpp` (`LoaderAllocator::GetHandleValue`).
 
 use crate::heap::object::Value;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::layout::StaticFields;
 use crate::runtime::module::follow;
@@ -105,18 +105,19 @@ impl Statics<'_> {
         let module = memory.u64(type_handle.at(MODULE))?;
         let path = self.runtime().layout.module.loader_allocator;
         let allocator = if path.is_empty() { 0 } else { follow(memory, module, path)? };
+        let allocator = Address::new(allocator);
         let Some(Value::Reference { address: slots, .. }) =
             self.dump.heap().field_value(allocator, "m_slots")
         else {
             return Ok(None);
         };
-        let count = u64::from(memory.u32(offset(slots, 8))?);
+        let count = u64::from(memory.u32(slots.at(8))?);
         let array = |handle: u64| {
             // The address of a reference with the lowest bit set, or twice the number of a slot, which counts from 1.
             let slot = (handle >> 1).wrapping_sub(1);
             match handle & 1 {
                 _ if handle == 0 => Ok(0),
-                0 if slot < count => memory.u64(offset(slots, slot.wrapping_mul(8).wrapping_add(ELEMENTS))),
+                0 if slot < count => memory.u64(slots.at(slot.wrapping_mul(8).wrapping_add(ELEMENTS))),
                 0 => Ok(0),
                 _ => memory.u64(handle & !1),
             }

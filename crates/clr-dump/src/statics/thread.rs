@@ -90,14 +90,12 @@ impl Statics<'_> {
             return Ok(None);
         }
         let data = match (layout.static_fields, layout.static_modules) {
-            (Some(place), _) => {
-                match self.indexed_data(thread, memory.u64(offset(thread.address, place))?)? {
-                    Some(data) => ThreadData::Indexed(data),
-                    None => return Ok(None),
-                }
-            }
+            (Some(place), _) => match self.indexed_data(thread, memory.u64(thread.address.at(place))?)? {
+                Some(data) => ThreadData::Indexed(data),
+                None => return Ok(None),
+            },
             (None, Some(place)) => {
-                let [modules, count] = memory.words(offset(thread.address, place))?;
+                let [modules, count] = memory.words(thread.address.at(place))?;
                 ThreadData::ByModule { modules, count }
             }
             (None, None) => return Ok(None),
@@ -111,7 +109,7 @@ impl Statics<'_> {
             return Ok(None);
         }
         let [_, array, unloadable, of, mut next] = memory.words(address)?;
-        if of != thread.address {
+        if of != thread.address.get() {
             return Ok(None);
         }
         let mut in_flight = Vec::new();

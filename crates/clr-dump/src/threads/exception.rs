@@ -10,7 +10,7 @@ use hashbrown::HashSet;
 use crate::code::map::{Code, CodeOrigin};
 use crate::dump::view;
 use crate::heap::regions::is_moving;
-use crate::memory::address::MethodDesc;
+use crate::memory::address::{Address, MethodDesc};
 use crate::memory::{MemoryResult, Missing, offset};
 use crate::runtime::layout::Thrown;
 use crate::threads::thread::Thread;
@@ -33,7 +33,7 @@ const TIME_BETWEEN_READS: Duration = Duration::from_millis(5);
 #[non_exhaustive]
 pub struct Exception {
     /// The address of the object.
-    pub address: u64,
+    pub address: Address,
     /// States if the address holds an exception. If it does not, all other fields are unknown.
     pub identity: Identity,
     /// The type as the runtime writes it; `None` if the memory lacks it.
@@ -82,7 +82,7 @@ pub struct ThreadExceptions {
 #[non_exhaustive]
 pub struct ExceptionFrame {
     /// The instruction pointer.
-    pub ip: u64,
+    pub ip: Address,
     /// The method, with the code at the instruction pointer if the memory has it; null where the runtime has
     /// no MethodDesc.
     pub method_desc: MethodDesc,
@@ -152,28 +152,29 @@ impl Exceptions<'_> {
     }
 
     /// Returns the addresses of the exceptions of a thread, the innermost first.
-    fn addresses(self, thread: &Thread) -> MemoryResult<Vec<(ExceptionState, u64)>> {
+    fn addresses(self, thread: &Thread) -> MemoryResult<Vec<(ExceptionState, Address)>> {
         let memory = self.memory();
-        let mut exceptions: Vec<(ExceptionState, u64)> = Vec::new();
-        let of_handle = |handle: u64| if handle == 0 { Ok(0) } else { memory.u64(handle) };
-        let mut add = |state, object: u64| {
-            if object != 0 && exceptions.iter().all(|(_, other)| *other != object) {
+        let mut exceptions: Vec<(ExceptionState, Address)> = Vec::new();
+        let of_handle =
+            |handle: u64| if handle == 0 { Ok(Address::default()) } else { memory.pointer(handle) };
+        let mut add = |state, object: Address| {
+            if !object.is_null() && exceptions.iter().all(|(_, other)| *other != object) {
                 exceptions.push((state, object));
             }
         };
         let (fields, places) = (&self.runtime().layout.thread, &self.runtime().layout.exception_tracker);
-        let mut tracker = memory.u64(offset(thread.address, fields.exception_tracker))?;
+        let mut tracker = memory.u64(thread.address.at(fields.exception_tracker))?;
         let mut seen = HashSet::new();
         while tracker != 0 && seen.len() < MAX_EXCEPTIONS && seen.insert(tracker) {
             let object = match places.thrown {
                 Thrown::Handle(at) => of_handle(memory.u64(offset(tracker, at))?)?,
-                Thrown::Object(at) => memory.u64(offset(tracker, at))?,
+                Thrown::Object(at) => memory.pointer(offset(tracker, at))?,
             };
             add(ExceptionState::Current, object);
             tracker = memory.u64(offset(tracker, places.previous))?;
         }
         if let Some(last) = fields.last_thrown {
-            let handle = memory.u64(offset(thread.address, last))?;
+            let handle = memory.u64(thread.address.at(last))?;
             add(ExceptionState::LastThrown, of_handle(handle)?);
         }
         Ok(exceptions)
@@ -185,17 +186,17 @@ impl Exceptions<'_> {
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
     /// # let dump = clr_dump::Dump::open(&core)?;
-    /// # let address = 0x7f00_1000_2000;
+    /// # let address = clr_dump::Address::new(0x7f00_1000_2000);
     /// for exception in dump.exceptions().chain(address) {
     ///     println!("{:?}: {:?}, {} frames", exception.type_name, exception.message, exception.stack.len());
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn chain(self, address: u64) -> Vec<Exception> {
+    pub fn chain(self, address: Address) -> Vec<Exception> {
         let (mut list, mut seen) = (Vec::new(), HashSet::new());
         let mut pending = vec![(address, None)];
         while let Some((next, cause_of)) = pending.pop() {
-            if next == 0 || list.len() >= MAX_EXCEPTIONS || !seen.insert(next) {
+            if next.is_null() || list.len() >= MAX_EXCEPTIONS || !seen.insert(next) {
                 continue;
             }
             let exception = Exception { cause_of, ..self.exception(next) };
@@ -209,44 +210,44 @@ impl Exceptions<'_> {
     }
 
     /// Returns the addresses of the causes of an exception: several of an `AggregateException`.
-    fn causes(self, address: u64) -> Vec<u64> {
+    fn causes(self, address: Address) -> Vec<Address> {
         let memory = self.memory();
         let fields = ["_innerExceptions", "m_innerExceptions"];
         let collection = self.reference_field(address, &fields).unwrap_or_default();
         let causes = self.elements(collection, COLLECTION_DEPTH).unwrap_or_default();
         if causes.is_empty() {
-            let inner = offset(address, self.runtime().layout.exception.inner);
-            return memory.u64(inner).into_iter().collect();
+            let inner = address.at(self.runtime().layout.exception.inner);
+            return memory.pointer(inner).into_iter().collect();
         }
         causes
     }
 
     /// The reference in the object's first field that matches one of `names`; `None` if no field matches, or
     /// the memory lacks it.
-    fn reference_field(self, address: u64, names: &[&str]) -> Option<u64> {
+    fn reference_field(self, address: Address, names: &[&str]) -> Option<Address> {
         let memory = self.memory();
         let type_handle = memory.object_type(address).ok()?;
         let fields = self.dump.types().fields(type_handle);
         let field = fields.iter().find(|field| names.contains(&&*field.name))?;
-        memory.u64(offset(address, u64::from(field.offset).wrapping_add(8))).ok()
+        memory.pointer(address.at(u64::from(field.offset).wrapping_add(8))).ok()
     }
 
     /// The elements of an array of references, or of a collection that holds such an array.
-    fn elements(self, address: u64, depth: u32) -> Option<Vec<u64>> {
-        let depth = depth.checked_sub(1).filter(|_| address != 0)?;
+    fn elements(self, address: Address, depth: u32) -> Option<Vec<Address>> {
+        let depth = depth.checked_sub(1).filter(|_| !address.is_null())?;
         let memory = self.memory();
         if self.dump.types().is_array(memory.object_type(address).ok()?) {
-            let length = memory.u32(offset(address, 8)).ok()?;
+            let length = memory.u32(address.at(8)).ok()?;
             let most = u32::try_from(MAX_EXCEPTIONS).unwrap_or(u32::MAX);
             let element =
-                |index: u32| memory.u64(offset(address, u64::from(index).wrapping_mul(8).wrapping_add(16)));
+                |index: u32| memory.pointer(address.at(u64::from(index).wrapping_mul(8).wrapping_add(16)));
             let elements = (0..length.min(most)).map_while(|index| element(index).ok());
-            return Some(elements.filter(|element| *element != 0).collect());
+            return Some(elements.filter(|element| !element.is_null()).collect());
         }
         self.elements(self.reference_field(address, &["list", "_items"])?, depth)
     }
 
-    fn exception(self, address: u64) -> Exception {
+    fn exception(self, address: Address) -> Exception {
         let memory = self.memory();
         let type_handle = memory.object_type(address);
         let identity = type_handle.and_then(|handle| self.dump.types().derives_from_exception(handle));
@@ -270,8 +271,8 @@ impl Exceptions<'_> {
             return exception;
         }
         let fields = &self.runtime().layout.exception;
-        let message = match memory.u64(offset(address, fields.message)) {
-            Ok(0) => Ok(None),
+        let message = match memory.pointer(address.at(fields.message)) {
+            Ok(message) if message.is_null() => Ok(None),
             Ok(message) => self.runtime().string(memory, message).map(Some),
             Err(missing) => Err(missing),
         };
@@ -280,22 +281,22 @@ impl Exceptions<'_> {
         exception.lacks_message = message.is_err();
         exception.message = message.ok().flatten();
         let parameter =
-            self.reference_field(address, &["_paramName", "m_paramName"]).filter(|name| *name != 0);
+            self.reference_field(address, &["_paramName", "m_paramName"]).filter(|name| !name.is_null());
         exception.parameter = parameter.and_then(|name| self.runtime().string(memory, name).ok());
-        exception.hresult = memory.u32(offset(address, fields.hresult)).ok();
+        exception.hresult = memory.u32(address.at(fields.hresult)).ok();
         exception.stack = self.exception_stack(address).unwrap_or_default();
         exception
     }
 
-    fn exception_stack(self, address: u64) -> MemoryResult<Vec<ExceptionFrame>> {
+    fn exception_stack(self, address: Address) -> MemoryResult<Vec<ExceptionFrame>> {
         let memory = self.memory();
         let fields = &self.runtime().layout.exception;
-        let mut array = memory.u64(offset(address, fields.stack_trace))?;
+        let mut array = memory.u64(address.at(fields.stack_trace))?;
         if array == 0 {
             return Ok(Vec::new());
         }
         if let Some(count) = fields.frame_count {
-            let count = memory.u32(offset(address, count))?.min(memory.u32(offset(array, 8))?);
+            let count = memory.u32(address.at(count))?.min(memory.u32(offset(array, 8))?);
             return self.exception_addresses(array, count.into());
         }
         // An array of bytes, or an array of objects that begins with it.
@@ -315,6 +316,7 @@ impl Exceptions<'_> {
         for index in 0..count.min(most).min(MAX_FRAMES) {
             let at = offset(array, index.wrapping_mul(32).wrapping_add(32));
             let [ip, _, method_desc] = memory.words(at)?;
+            let ip = Address::new(ip);
             let code = self.runtime().code().find(memory, ip).ok().flatten();
             frames.push(ExceptionFrame { ip, method_desc: MethodDesc::new(method_desc), code });
         }
@@ -324,11 +326,11 @@ impl Exceptions<'_> {
     /// Reads frames that are return addresses only.
     fn exception_addresses(self, array: u64, count: u64) -> MemoryResult<Vec<ExceptionFrame>> {
         /// The mark between the frames of an exception that was thrown again.
-        const SEPARATOR: u64 = 1;
+        const SEPARATOR: Address = Address::new(1);
         let memory = self.memory();
         let mut frames = Vec::new();
         for index in 0..count.min(MAX_FRAMES) {
-            let ip = memory.u64(offset(array, index.wrapping_mul(8).wrapping_add(16)))?;
+            let ip = memory.pointer(offset(array, index.wrapping_mul(8).wrapping_add(16)))?;
             if ip != SEPARATOR {
                 let code = self.runtime().managed(memory, FramePosition::Caller.lookup_address(ip));
                 frames.push(ExceptionFrame { ip, method_desc: MethodDesc::default(), code });
@@ -388,12 +390,12 @@ mod tests {
         memory.put_words(0xb000, &exception(DERIVED, 0x9000, 0x8000));
         memory.put_words(0x9000, &[TEXT, 2 | 0x0069_0068 << 32, 0]);
         let dump = Dump::new(&memory, &runtime);
-        let chain = dump.exceptions().chain(0xb000);
+        let chain = dump.exceptions().chain(Address::new(0xb000));
         assert_eq!(chain.len(), 2, "{chain:?}");
         assert_eq!(chain[0].identity, Identity::Exception);
         assert_eq!((chain[0].message.as_deref(), chain[0].hresult), (Some("hi"), Some(0x8013_1509)));
         let other = &chain[1];
-        assert_eq!((other.identity, other.address), (Identity::Other, 0x8000));
+        assert_eq!((other.identity, other.address), (Identity::Other, Address::new(0x8000)));
         assert_eq!((&other.message, other.hresult, other.stack.len()), (&None, None, 0));
     }
 
@@ -412,7 +414,9 @@ mod tests {
             let runtime = Runtime::of_slots(layout, &[]);
             let found = Dump::new(&memory, &runtime).exceptions().addresses(&Thread::at(0x1000)).unwrap();
             let (current, last) = (ExceptionState::Current, ExceptionState::LastThrown);
-            assert_eq!(found, [(current, 0xe1), (current, 0xe2), (last, 0xe3)], "{}", layout.major);
+            let expected = [(current, 0xe1), (current, 0xe2), (last, 0xe3)];
+            let expected = expected.map(|(state, object)| (state, Address::new(object)));
+            assert_eq!(found, expected, "{}", layout.major);
         }
     }
 
@@ -423,7 +427,7 @@ mod tests {
         memory.put_words(0x8000, &exception(DERIVED, 0x9000, 0));
         memory.put_words(0x9000, &[OBJECT_TYPE, 2 | 0x0069_0068 << 32, 0]);
         let dump = Dump::new(&memory, &runtime);
-        let [exception] = &dump.exceptions().chain(0x8000)[..] else { panic!() };
+        let [exception] = &dump.exceptions().chain(Address::new(0x8000))[..] else { panic!() };
         assert_eq!((&exception.message, exception.lacks_message), (&None, true));
     }
 
@@ -433,10 +437,10 @@ mod tests {
         let runtime = runtime(&mut memory);
         memory.put_words(0x8000, &exception(0x5000, 0, 0));
         let dump = Dump::new(&memory, &runtime);
-        assert_eq!(dump.exceptions().chain(0x8000)[0].identity, Identity::Unknown);
+        assert_eq!(dump.exceptions().chain(Address::new(0x8000))[0].identity, Identity::Unknown);
         // Types that derive from each other.
         memory.put_words(0x5000, &[0, 0, 0x6000]).put_words(0x6000, &[0, 0, 0x5000]);
         let dump = Dump::new(&memory, &runtime);
-        assert_eq!(dump.exceptions().chain(0x8000)[0].identity, Identity::Other);
+        assert_eq!(dump.exceptions().chain(Address::new(0x8000))[0].identity, Identity::Other);
     }
 }

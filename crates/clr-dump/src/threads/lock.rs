@@ -7,6 +7,7 @@
 use hashbrown::HashSet;
 
 use crate::dump::view;
+use crate::memory::address::Address;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::layout::MonitorOwner;
 use crate::threads::thread::Thread;
@@ -21,9 +22,9 @@ const MAX_WAITS: usize = 64;
 #[non_exhaustive]
 pub struct Monitor {
     /// The address of its SyncBlock.
-    pub address: u64,
+    pub address: Address,
     /// The address of its object.
-    pub object: u64,
+    pub object: Address,
     /// The thread that holds it.
     pub owner: Option<Owner>,
     /// The number of threads that wait to enter it.
@@ -35,7 +36,7 @@ pub struct Monitor {
 #[non_exhaustive]
 pub struct Owner {
     /// The address of the runtime's Thread.
-    pub thread: u64,
+    pub thread: Address,
     /// The number of times that it has entered.
     pub recursion: u32,
 }
@@ -45,7 +46,7 @@ pub struct Owner {
 #[non_exhaustive]
 pub struct MonitorWait {
     /// The address of the SyncBlock.
-    pub monitor: u64,
+    pub monitor: Address,
     /// The kind of wait.
     pub kind: WaitKind,
 }
@@ -72,7 +73,7 @@ pub struct Monitors {
 
 impl Monitors {
     /// The monitor with an address.
-    pub fn at(&self, address: u64) -> Option<&Monitor> {
+    pub fn at(&self, address: Address) -> Option<&Monitor> {
         self.monitors.iter().find(|monitor| monitor.address == address)
     }
 }
@@ -124,18 +125,19 @@ impl Locks<'_> {
             let state = memory.u32(block)?;
             let recursion = memory.u32(offset(block, 4))?;
             let thread = match runtime.layout.monitor_owner {
-                MonitorOwner::Thread => memory.u64(offset(block, 8))?,
+                MonitorOwner::Thread => memory.pointer(offset(block, 8))?,
                 MonitorOwner::ManagedId => {
                     let managed_id = memory.u32(offset(block, 8))?;
                     let of = |thread: &&Thread| managed_id != 0 && thread.managed_id == managed_id;
-                    threads.iter().find(of).map_or(0, |thread| thread.address)
+                    threads.iter().find(of).map_or_else(Address::default, |thread| thread.address)
                 }
             };
-            let is_held = state & 1 != 0 && thread != 0;
+            let is_held = state & 1 != 0 && !thread.is_null();
             let waiters = state >> 6;
             if is_held || waiters > 0 {
                 let owner = is_held.then_some(Owner { thread, recursion });
-                monitors.push(Monitor { address: block, object, owner, waiters });
+                let (address, object) = (Address::new(block), Address::new(object));
+                monitors.push(Monitor { address, object, owner, waiters });
             }
         }
         Ok(())
@@ -163,10 +165,10 @@ impl Locks<'_> {
         let mut waits = Vec::new();
         let memory = self.memory();
         let Some(list) = self.runtime().layout.thread.blocking_item else { return Ok(waits) };
-        let mut item = memory.u64(offset(thread.address, list))?;
+        let mut item = memory.u64(thread.address.at(list))?;
         let mut seen = HashSet::new();
         while item != 0 && waits.len() < MAX_WAITS && seen.insert(item) {
-            let monitor = memory.u64(item)?;
+            let monitor = memory.pointer(item)?;
             let kind = match memory.u32(offset(item, 16))? {
                 0 => WaitKind::Enter,
                 1 => WaitKind::Pulse,
@@ -264,7 +266,7 @@ mod tests {
         let objects = |memory: &TestMemory| {
             let monitors = Dump::new(memory, &runtime).locks().monitors();
             assert!(!monitors.is_incomplete);
-            monitors.monitors.iter().map(|monitor| monitor.object).collect::<Vec<_>>()
+            monitors.monitors.iter().map(|monitor| monitor.object.get()).collect::<Vec<_>>()
         };
         assert_eq!(objects(&memory), [0x4008, 0x5008]);
     }

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use hashbrown::HashSet;
 
 use crate::code::map::Code;
+use crate::memory::address::Address;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::runtime::Runtime;
 use crate::runtime::layout::FrameKind;
@@ -36,9 +37,9 @@ const MAX_HELPER_FRAMES: usize = 16;
 #[non_exhaustive]
 pub struct Frame {
     /// The instruction pointer.
-    pub ip: u64,
+    pub ip: Address,
     /// The stack pointer.
-    pub sp: u64,
+    pub sp: Address,
     /// The managed code at the instruction pointer; `None` of native code.
     pub code: Option<Code>,
     /// States if the instruction pointer is a return address.
@@ -132,8 +133,8 @@ pub enum Gap {
     #[error("it ends before the root of the stack: {0}")]
     NoRoot(UnwindError),
     /// The address is in an image with managed code, but outside its functions.
-    #[error("{0:#x} is in none of the functions of its image")]
-    NoFunction(u64),
+    #[error("{0} is in none of the functions of its image")]
+    NoFunction(Address),
     /// The thread's registers are unknown, and it lacks an explicit frame.
     #[error("without its registers, which stopping it shows, no frame leads to others")]
     NoStart,
@@ -231,7 +232,11 @@ impl Runtime {
     }
 
     fn walk(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
-        self.walk_from(memory, ExplicitFrames { next: thread.frame, thread: thread.address }, registers)
+        self.walk_from(
+            memory,
+            ExplicitFrames { next: thread.frame.get(), thread: thread.address.get() },
+            registers,
+        )
     }
 
     fn walk_from(
@@ -247,7 +252,7 @@ impl Runtime {
         // The stack pointer rises from managed frames to their callers, and a walk that repeats has others.
         let mut seen = HashSet::new();
         let mut left_out = 0_usize;
-        let mut last: Option<(u64, Code)> = None;
+        let mut last: Option<(Address, Code)> = None;
         let mut next =
             registers.map_or(Next::Explicit, |registers| Next::Frame(*registers, FramePosition::Innermost));
         let mut is_rooted = false;
@@ -274,7 +279,7 @@ impl Runtime {
                 Next::Frame(registers, position) => {
                     is_rooted = false;
                     let Registers { ip, sp, .. } = registers;
-                    let address = position.lookup_address(ip);
+                    let address = position.lookup_address(Address::new(ip));
                     // A recursion returns to the same address each time.
                     let known = last.filter(|(at, _)| *at == address).map(|(_, code)| code);
                     let code = known.or_else(|| self.managed(memory, address));
@@ -284,7 +289,7 @@ impl Runtime {
                         stack.add_gap(UnwindError::NotRising.into());
                         break;
                     }
-                    let frame = Frame { ip, sp, code, position };
+                    let frame = Frame { ip: Address::new(ip), sp: Address::new(sp), code, position };
                     if code.is_some() {
                         managed_sp = Some(sp);
                     }
@@ -373,16 +378,16 @@ impl Runtime {
         }
     }
 
-    pub(crate) fn managed(&self, memory: &dyn Memory, address: u64) -> Option<Code> {
+    pub(crate) fn managed(&self, memory: &dyn Memory, address: Address) -> Option<Code> {
         match self.native_aot() {
-            Some(program) => program.code_at(memory, self.native(), address),
+            Some(program) => program.code_at(memory, self.native(), address.get()),
             None => self.code().find(memory, address).ok().flatten(),
         }
     }
 
     /// The managed code at a return address.
     fn managed_caller(&self, memory: &dyn Memory, ip: u64) -> Option<Code> {
-        self.managed(memory, FramePosition::Caller.lookup_address(ip))
+        self.managed(memory, FramePosition::Caller.lookup_address(Address::new(ip)))
     }
 }
 
@@ -397,6 +402,7 @@ impl NativeImages {
             let Registers { ip, sp, .. } = registers;
             let caller = self.unwind(memory, &registers, position);
             if caller != Err(UnwindError::NotInImage) || position == FramePosition::Innermost {
+                let (ip, sp) = (Address::new(ip), Address::new(sp));
                 stack.frames.push(Frame { ip, sp, code: None, position });
             }
             match caller {
@@ -446,7 +452,7 @@ impl ExplicitFrames {
             self.next = if next > at { next } else { 0 };
             if let Some(interrupted) = interrupted(memory, runtime, at) {
                 let is_next = sp.is_none_or(|sp| interrupted.sp > sp);
-                if is_next && runtime.managed(memory, interrupted.ip).is_some() {
+                if is_next && runtime.managed(memory, Address::new(interrupted.ip)).is_some() {
                     return Ok(Some((interrupted, FramePosition::Innermost)));
                 }
                 continue;

@@ -5,6 +5,7 @@
 
 use hashbrown::HashSet;
 
+use crate::memory::address::Address;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::layout::Layout;
 
@@ -16,7 +17,7 @@ const MAX_THREADS: usize = 20_000;
 #[non_exhaustive]
 pub struct Thread {
     /// The address of the runtime's Thread.
-    pub address: u64,
+    pub address: Address,
     /// The thread id in the system; zero if it has not started or has ended.
     pub os_id: u64,
     /// The managed id; zero if the runtime does not assign one.
@@ -26,14 +27,21 @@ pub struct Thread {
     /// True if it runs managed code or changes managed objects: a collection has to wait for it.
     pub is_cooperative: bool,
     /// The address of its innermost explicit frame.
-    pub frame: u64,
+    pub frame: Address,
 }
 
 #[cfg(test)]
 impl Thread {
     /// A thread for tests that need only its address.
     pub(crate) const fn at(address: u64) -> Self {
-        Self { address, os_id: 1, managed_id: 1, state: ThreadState(0), is_cooperative: false, frame: 0 }
+        Self {
+            address: Address::new(address),
+            os_id: 1,
+            managed_id: 1,
+            state: ThreadState(0),
+            is_cooperative: false,
+            frame: Address::new(0),
+        }
     }
 }
 
@@ -74,24 +82,24 @@ pub(crate) fn list(
     let fields = &layout.thread;
     let (mut threads, mut seen) = (Vec::new(), HashSet::new());
     while link != 0 && threads.len() < MAX_THREADS && seen.insert(link) {
-        let address = link.wrapping_sub(fields.link_target);
+        let address = Address::new(link.wrapping_sub(fields.link_target));
         threads.push(read(memory, layout, address)?);
-        link = memory.u64(offset(address, fields.link))?;
+        link = memory.u64(address.at(fields.link))?;
     }
     Ok((count, threads))
 }
 
 /// Reads the thread at an address.
-pub(crate) fn read(memory: &dyn Memory, layout: &Layout, address: u64) -> MemoryResult<Thread> {
+pub(crate) fn read(memory: &dyn Memory, layout: &Layout, address: Address) -> MemoryResult<Thread> {
     let fields = &layout.thread;
-    let number = |at: Option<u64>| at.map_or(Ok(0), |at| memory.u32(offset(address, at)));
-    let frame = memory.u64(offset(address, fields.frame))?;
+    let number = |at: Option<u64>| at.map_or(Ok(0), |at| memory.u32(address.at(at)));
+    let frame = memory.pointer(address.at(fields.frame))?;
     Ok(Thread {
         address,
-        os_id: memory.u64(offset(address, fields.os_id))?,
+        os_id: memory.u64(address.at(fields.os_id))?,
         managed_id: number(fields.managed_id)?,
         state: ThreadState(number(fields.state)?),
-        is_cooperative: if fields.mode.is_some() { number(fields.mode)? & 1 != 0 } else { frame == 0 },
+        is_cooperative: if fields.mode.is_some() { number(fields.mode)? & 1 != 0 } else { frame.is_null() },
         frame,
     })
 }

@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 use portable_pdb::ProgramMetadata;
 
 use crate::aot::names;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::module::Module;
 use crate::types::Types;
@@ -110,7 +110,7 @@ pub struct StaticField {
     /// The type that has it: an instance of a generic type has its own.
     pub type_handle: TypeHandle,
     /// The address of the value; for a structure, the address of the reference to its box.
-    pub address: u64,
+    pub address: Address,
     /// The id in the system of the thread that has this value (`[ThreadStatic]`); `None` if all threads have it.
     pub thread: Option<u64>,
 }
@@ -205,7 +205,7 @@ impl Types<'_> {
         match signature::value_type(signature)? {
             signature::ValueType::Defined(row) => self.defined_type(module.address, row),
             signature::ValueType::Referenced(row) => {
-                self.mapped_type(offset(module.address, self.runtime().layout.module.referenced_types), row)
+                self.mapped_type(module.address.at(self.runtime().layout.module.referenced_types), row)
             }
             signature::ValueType::Argument(number) => {
                 let arguments = self.arguments(type_handle).ok()?;
@@ -237,8 +237,8 @@ impl Types<'_> {
     }
 
     /// Returns the MethodTable of a type that a module defines; `None` if it is not loaded.
-    pub(crate) fn defined_type(self, module: u64, row: u32) -> Option<TypeHandle> {
-        self.mapped_type(offset(module, self.runtime().layout.module.defined_types), row)
+    pub(crate) fn defined_type(self, module: Address, row: u32) -> Option<TypeHandle> {
+        self.mapped_type(module.at(self.runtime().layout.module.defined_types), row)
     }
 
     /// Looks up a row in a map of a module, which has parts.
@@ -250,7 +250,7 @@ impl Types<'_> {
             let count = u64::from(memory.u32(offset(map, 16)).ok()?);
             if row < count {
                 // The lowest bits are flags.
-                let of = memory.object_type(offset(table, row.wrapping_mul(8))).ok()?;
+                let of = memory.object_type(Address::new(offset(table, row.wrapping_mul(8)))).ok()?;
                 return Some(of).filter(|of| !of.is_null());
             }
             row = row.saturating_sub(count);

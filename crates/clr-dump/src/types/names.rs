@@ -16,7 +16,7 @@ use portable_pdb::ProgramMetadata;
 pub(crate) use self::method_table::{AUXILIARY, HAS_COMPONENT_SIZE, MODULE, is_instance, is_value};
 use self::method_table::{is_array, is_vector};
 use crate::code::map::{Code, CodeOrigin};
-use crate::memory::address::{MethodDesc, TypeHandle};
+use crate::memory::address::{Address, MethodDesc, TypeHandle};
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::module::Module;
 use crate::types::Types;
@@ -116,7 +116,7 @@ impl Types<'_> {
     }
 
     /// Returns the module at an address.
-    pub fn module_at(self, address: u64) -> Arc<Module> {
+    pub fn module_at(self, address: Address) -> Arc<Module> {
         if let Some(module) = self.dump.modules.borrow().get(&address) {
             return Arc::clone(module);
         }
@@ -137,7 +137,7 @@ impl Types<'_> {
             self.module_at(address);
         }
         let mut modules: Vec<_> = self.dump.modules.borrow().values().cloned().collect();
-        modules.retain(|module| module.base != 0 || !module.path.is_empty());
+        modules.retain(|module| !module.base.is_null() || !module.path.is_empty());
         modules.sort_by(|a, b| a.path.cmp(&b.path).then_with(|| a.base.cmp(&b.base)));
         modules
     }

@@ -15,6 +15,7 @@ use gimli::{
 };
 use hashbrown::HashMap;
 
+use crate::memory::address::Address;
 use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::elf_image::ElfImage;
@@ -39,7 +40,7 @@ pub struct NativeImage {
     /// The path as the process sees it.
     pub path: Arc<str>,
     /// The address of its first byte.
-    pub base: u64,
+    pub base: Address,
     /// The build id; empty if missing.
     pub build_id: Vec<u8>,
     /// The value that its own addresses are shifted by.
@@ -50,7 +51,7 @@ pub struct NativeImage {
 /// The images of a process, with or without a runtime. Their headers are read once.
 ///
 /// ```no_run
-/// use clr_dump::NativeImages;
+/// use clr_dump::{Address, NativeImages};
 ///
 /// // A core dump of any program, without a runtime.
 /// let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
@@ -58,7 +59,7 @@ pub struct NativeImage {
 /// for thread in core.threads() {
 ///     let Some(registers) = &thread.registers else { continue };
 ///     let stack = images.stack(&core, registers);
-///     println!("{}: {} frames, in {:?}", thread.tid, stack.frames.len(), images.at(&core, registers.ip));
+///     println!("{}: {} frames, in {:?}", thread.tid, stack.frames.len(), images.at(&core, Address::new(registers.ip)));
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -81,7 +82,8 @@ impl NativeImages {
     }
 
     /// Returns the image that contains an address; `None` outside images, or if the memory lacks the headers.
-    pub fn at(&self, memory: &dyn Memory, address: u64) -> Option<Arc<NativeImage>> {
+    pub fn at(&self, memory: &dyn Memory, address: Address) -> Option<Arc<NativeImage>> {
+        let address = address.get();
         let next = self.files.partition_point(|file| file.start <= address);
         let before = self.files.get(..next)?;
         let file = before.last().filter(|file| address < file.end)?;
@@ -109,16 +111,16 @@ impl NativeImages {
         if let Some(interrupted) = interrupted(memory, registers) {
             return Ok(Some((interrupted, FramePosition::Innermost)));
         }
-        let address = position.lookup_address(registers.ip);
+        let address = position.lookup_address(Address::new(registers.ip));
         let image = self.at(memory, address).ok_or(UnwindError::NotInImage)?;
         let table = image.table.as_ref().ok_or(UnwindError::NoInformation)?;
-        let entry = table.find(memory, address)?.ok_or(UnwindError::NoInformation)?;
-        Entry::read(memory, entry)?.unwind(memory, registers, address)
+        let entry = table.find(memory, address.get())?.ok_or(UnwindError::NoInformation)?;
+        Entry::read(memory, entry)?.unwind(memory, registers, address.get())
     }
 
     /// Returns the function that contains an address; `None` outside known functions.
     pub(crate) fn function(&self, memory: &dyn Memory, address: u64) -> Option<NativeFunction> {
-        let image = self.at(memory, address)?;
+        let image = self.at(memory, Address::new(address))?;
         let entry = image.table.as_ref()?.find(memory, address).ok()??;
         let function = Entry::read(memory, entry).ok()?.function(entry)?;
         (function.begin <= address && address < function.end).then_some(function)
@@ -141,7 +143,7 @@ impl NativeImage {
         let image = ElfImage::read(memory, file.start).ok()??;
         Some(Self {
             path: Arc::clone(&file.path),
-            base: file.start,
+            base: Address::new(file.start),
             table: image.unwind_table.and_then(|at| SearchTable::read(memory, at).ok().flatten()),
             build_id: image.build_id.unwrap_or_default(),
             bias: image.bias,

@@ -6,6 +6,7 @@ use std::fs::File;
 
 use hashbrown::HashMap;
 
+use crate::memory::address::Address;
 use crate::unwind::native::NativeImage;
 
 /// Maximum number of images to keep symbols of.
@@ -23,14 +24,14 @@ const MAX_TABLES: usize = 256;
 /// let symbols = NativeSymbols::of_core(|path| std::fs::File::open(path).ok().filter(|file| {
 ///     file.metadata().is_ok_and(|metadata| metadata.is_file())
 /// }));
-/// # let address = 0x7f00_1000_2000;
+/// # let address = clr_dump::Address::new(0x7f00_1000_2000);
 /// println!("{:?}", dump.native_image(address).and_then(|image| symbols.name(&image, address)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct NativeSymbols<'o> {
     files: Files<'o>,
     /// The symbols of each image, by its address.
-    tables: RefCell<HashMap<u64, Option<Table>>>,
+    tables: RefCell<HashMap<Address, Option<Table>>>,
 }
 
 /// The files of images.
@@ -58,13 +59,13 @@ impl<'o> NativeSymbols<'o> {
 
     /// Returns the name of the function that contains an address of an image; `None` if it is unknown. The
     /// symbols of at most 256 images are read.
-    pub fn name(&self, image: &NativeImage, address: u64) -> Option<String> {
+    pub fn name(&self, image: &NativeImage, address: Address) -> Option<String> {
         let mut tables = self.tables.borrow_mut();
         if tables.len() >= MAX_TABLES && !tables.contains_key(&image.base) {
             return None;
         }
         let table = tables.entry(image.base).or_insert_with(|| self.files.read(image));
-        name(table.as_ref()?, address.wrapping_sub(image.bias))
+        name(table.as_ref()?, address.get().wrapping_sub(image.bias))
     }
 }
 
@@ -87,7 +88,7 @@ mod system {
         pub(super) fn read(&self, image: &NativeImage) -> Option<Table> {
             let file = match self {
                 Self::OfProcess(pid) => {
-                    let mapping = Mapping::new(image.base, u64::MAX, 0, &*image.path);
+                    let mapping = Mapping::new(image.base.get(), u64::MAX, 0, &*image.path);
                     mapping.open_image((*pid).try_into().ok()?)
                 }
                 Self::Opened(open) => Image::read(open(&image.path)?),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use clr_dump::{
-    CoreFile, Dump, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MonitorWait,
+    Address, CoreFile, Dump, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MonitorWait,
     NativeFrames, NativeSymbols, Registers, Runtime, Stack, ThreadSnapshot, ThreadStacks, WaitKind,
 };
 
@@ -19,7 +19,7 @@ pub(crate) struct Analysis<'s> {
     pub(crate) dump: Dump<'s>,
     symbols: NativeSymbols<'s>,
     /// Frames as text, by address and whether it is a return address: stacks share most frames.
-    texts: RefCell<HashMap<(u64, bool), FrameText>>,
+    texts: RefCell<HashMap<(Address, bool), FrameText>>,
     pub(crate) threads: Vec<ManagedThread>,
     /// The threads that have registers and that the runtime does not know.
     pub(crate) native_threads: Vec<NativeThread>,
@@ -141,7 +141,7 @@ impl<'s> Analysis<'s> {
     }
 
     /// The exception at an address, and its causes.
-    pub(crate) fn exceptions_at(&self, address: u64) -> Vec<ExceptionText> {
+    pub(crate) fn exceptions_at(&self, address: Address) -> Vec<ExceptionText> {
         let exceptions = self.dump.exceptions().chain(address).into_iter();
         exceptions.map(|exception| self.exception_text(exception)).collect()
     }
@@ -176,12 +176,12 @@ impl<'s> Analysis<'s> {
     }
 
     /// The thread with an address.
-    pub(crate) fn thread_at(&self, address: u64) -> Option<&ManagedThread> {
+    pub(crate) fn thread_at(&self, address: Address) -> Option<&ManagedThread> {
         self.threads.iter().find(|thread| thread.thread.address == address)
     }
 
     /// The threads that wait to enter a monitor.
-    pub(crate) fn waiting_for(&self, monitor: u64) -> impl Iterator<Item = &ManagedThread> {
+    pub(crate) fn waiting_for(&self, monitor: Address) -> impl Iterator<Item = &ManagedThread> {
         let waits = move |wait: &MonitorWait| wait.monitor == monitor && wait.kind == WaitKind::Enter;
         self.threads.iter().filter(move |thread| thread.monitor_waits.iter().any(waits))
     }

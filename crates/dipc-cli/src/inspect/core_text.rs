@@ -1,13 +1,13 @@
 //! Frames of core dumps, and names of types and methods, in words.
 
-use clr_dump::{Frame, Method, NamedFrame, NativeSymbols};
+use clr_dump::{Address, Frame, Method, NamedFrame, NativeSymbols};
 use clr_events::code::is_framework;
 use clr_events::csharp::{Detail, RuntimeName, type_name};
 
 /// A frame in words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FrameText {
-    pub(crate) ip: u64,
+    pub(crate) ip: Address,
     /// The C# name; `None` if the memory lacks it.
     pub(crate) name: Option<FrameName>,
     /// The file of the module.
@@ -58,7 +58,7 @@ pub(crate) fn native_frame_text(frame: &Frame, named: &NamedFrame, symbols: &Nat
     let image = named.image.as_deref();
     let name = image.and_then(|image| symbols.name(image, address));
     let (module, offset) = match (image, &named.file) {
-        (Some(image), _) => (Some(image.file_name()), Some(frame.ip.wrapping_sub(image.base))),
+        (Some(image), _) => (Some(image.file_name()), frame.ip.checked_sub(image.base)),
         (None, Some(file)) => (Some(file.file_name()), Some(file.offset)),
         (None, None) => (None, None),
     };
@@ -74,7 +74,7 @@ pub(crate) fn native_frame_text(frame: &Frame, named: &NamedFrame, symbols: &Nat
 }
 
 /// A frame of managed code in words.
-pub(crate) fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {
+pub(crate) fn frame_text(ip: Address, method: Option<&Method>) -> FrameText {
     let name = method.and_then(|method| method.name.as_ref()).map(|name| {
         let of_runtime =
             RuntimeName { namespace: &name.type_name, name: &name.name, signature: &name.signature };
@@ -103,7 +103,7 @@ fn is_user_assembly(file_name: &str, path: &str) -> bool {
 
 /// The C# name of a method with its namespace; `None` for unnamed methods.
 pub(crate) fn method_text(method: &Method) -> Option<String> {
-    frame_text(0, Some(method)).name.map(|name| name.text)
+    frame_text(Address::default(), Some(method)).name.map(|name| name.text)
 }
 
 /// The C# name of a type.

@@ -8,6 +8,7 @@ use crate::analysis::named_frame::NamedFrame;
 use crate::dump::Dump;
 use crate::heap::object::Value;
 use crate::heap::{HeapObject, HeapVisitor};
+use crate::memory::address::Address;
 use crate::threads::lock::{Monitors, WaitKind};
 use crate::threads::thread::Thread;
 
@@ -31,7 +32,7 @@ pub(super) struct Finder<'a> {
     pub(super) threads: &'a [&'a ThreadSnapshot],
     pub(super) dump: &'a Dump<'a>,
     /// The managed objects of threads.
-    pub(super) objects: Vec<Option<u64>>,
+    pub(super) objects: Vec<Option<Address>>,
 }
 
 impl Finder<'_> {
@@ -56,14 +57,14 @@ impl Finder<'_> {
     }
 
     /// The kind of wait that the innermost methods of a thread are in, and the objects on the stack of these methods.
-    pub(super) fn stack_words(&self, index: usize) -> Option<(WaitedFor, Vec<u64>)> {
+    pub(super) fn stack_words(&self, index: usize) -> Option<(WaitedFor, Vec<Address>)> {
         let thread = self.thread(index)?;
-        let mut found = None;
+        let mut found: Option<(_, Address)> = None;
         let managed =
             thread.stack.frames.iter().zip(&thread.frames).filter(|(frame, _)| frame.code.is_some());
         for (frame, named) in managed {
             if let Some((_, end)) = &mut found
-                && *end == 0
+                && end.is_null()
             {
                 *end = frame.sp;
             }
@@ -72,17 +73,17 @@ impl Finder<'_> {
                 break;
             }
             if let Some(kind) = WaitedFor::of_method(&name) {
-                found = Some((kind, 0));
+                found = Some((kind, Address::default()));
             }
         }
-        let (kind, end) = found.filter(|(_, end)| *end != 0)?;
+        let (kind, end) = found.filter(|(_, end)| !end.is_null())?;
         let start = thread.stack_start()?;
         Some((kind, self.dump.heap().objects_between(start, end)))
     }
 
     /// Finds the object of a kind of wait among words of a stack.
-    fn wait_for(&self, index: usize, kind: WaitedFor, words: &[u64]) -> Option<ThreadWait> {
-        let is_of = |word: &u64, name: &str| self.dump.heap().type_name(*word).as_deref() == Some(name);
+    fn wait_for(&self, index: usize, kind: WaitedFor, words: &[Address]) -> Option<ThreadWait> {
+        let is_of = |word: &Address, name: &str| self.dump.heap().type_name(*word).as_deref() == Some(name);
         let mut candidates = words.iter().copied();
         let (object, owners) = match kind {
             WaitedFor::Lock | WaitedFor::ReaderWriterLock => {
@@ -97,7 +98,7 @@ impl Finder<'_> {
                 (owner != index).then(|| (word, vec![owner]))
             })?,
             WaitedFor::Task | WaitedFor::Monitor | WaitedFor::TaskInContext => {
-                let events: BTreeSet<u64> =
+                let events: BTreeSet<Address> =
                     words.iter().copied().filter(|word| is_of(word, TASK_EVENT)).collect();
                 let tasks = candidates.filter_map(|word| Some((word, self.dump.awaits().task(word)?)));
                 let mut tasks = tasks.filter(|(_, task)| !task.is_completed);
@@ -108,7 +109,7 @@ impl Finder<'_> {
     }
 
     /// The wait for a mutex or a semaphore, with unknown holders.
-    fn wait_for_handle(&self, words: &[u64]) -> Option<ThreadWait> {
+    fn wait_for_handle(&self, words: &[Address]) -> Option<ThreadWait> {
         words.iter().find_map(|word| {
             let kind = handle_kind(&self.dump.heap().type_name(*word)?)?;
             Some(ThreadWait { kind, object: *word, owners: Vec::new() })
@@ -116,7 +117,7 @@ impl Finder<'_> {
     }
 
     /// The threads that hold a lock, other than the waiter; `None` without holders.
-    pub(super) fn holders(&self, waiter: usize, lock: u64, kind: WaitedFor) -> Option<Vec<usize>> {
+    pub(super) fn holders(&self, waiter: usize, lock: Address, kind: WaitedFor) -> Option<Vec<usize>> {
         if kind == WaitedFor::Lock {
             let id = self.number(lock, "_owningThreadId").filter(|id| *id != 0)?;
             // The id in the system.
@@ -141,7 +142,7 @@ impl Finder<'_> {
     }
 
     /// The threads that have entered a lock to read: each has a list of such locks.
-    fn readers(&self, waiter: usize, lock: u64) -> Option<Vec<usize>> {
+    fn readers(&self, waiter: usize, lock: Address) -> Option<Vec<usize>> {
         let id = self.number(lock, "_lockID")?;
         let threads: Vec<Thread> = self.threads.iter().map(|of| of.thread.clone()).collect();
         let fields = self.dump.statics().fields_of(self.dump.heap().type_of(lock)?, &threads);
@@ -167,7 +168,7 @@ impl Finder<'_> {
     }
 
     /// The value of a field that is a number, unless it is negative.
-    fn number(&self, object: u64, field: &str) -> Option<u64> {
+    fn number(&self, object: Address, field: &str) -> Option<u64> {
         match self.dump.heap().field_value(object, field)? {
             Value::Signed(number) => u64::try_from(number).ok(),
             Value::Unsigned(number) => Some(number),
@@ -178,7 +179,7 @@ impl Finder<'_> {
     /// Adds the threads that run the tasks which others wait for, and the threads with the context in which
     /// tasks go on.
     pub(super) fn add_runners(&self, waits: &mut [Option<ThreadWait>]) {
-        let tasks: BTreeSet<u64> = waits
+        let tasks: BTreeSet<Address> = waits
             .iter()
             .flatten()
             .filter(|wait| wait.kind == WaitedFor::Task)
@@ -205,7 +206,7 @@ impl Finder<'_> {
     }
 
     /// The tasks with delegates that a thread runs: they are on the stack of the methods that call these.
-    fn running_tasks(&self, thread: &ThreadSnapshot) -> Vec<u64> {
+    fn running_tasks(&self, thread: &ThreadSnapshot) -> Vec<Address> {
         let frames = &thread.stack.frames;
         let calls = |frame: &NamedFrame| {
             frame.full_name().is_some_and(|name| name.starts_with("System.Threading.Tasks.Task.Execute"))
@@ -216,14 +217,15 @@ impl Finder<'_> {
             let start = index.checked_sub(1).and_then(|callee| frames.get(callee)).map(|callee| callee.sp);
             let Some(caller) = frames.get(index.saturating_add(1)) else { continue };
             let words = self.dump.heap().objects_between(start.unwrap_or_default(), caller.sp);
-            let is_running = |word: &u64| self.dump.awaits().task(*word).is_some_and(|task| task.is_running);
+            let is_running =
+                |word: &Address| self.dump.awaits().task(*word).is_some_and(|task| task.is_running);
             tasks.extend(words.into_iter().filter(is_running));
         }
         tasks
     }
 
     /// Returns true if a task goes on in the SynchronizationContext of a thread.
-    fn goes_on_in_context_of(&self, index: usize, task: u64) -> bool {
+    fn goes_on_in_context_of(&self, index: usize, task: Address) -> bool {
         let context = || {
             let thread = self.objects.get(index).copied().flatten()?;
             match self.dump.heap().field_value(thread, "_synchronizationContext")? {
@@ -237,7 +239,7 @@ impl Finder<'_> {
             return false;
         }
         found.found.into_iter().any(|continuation| {
-            let reference = |of: u64, name: &str| match self.dump.heap().field_value(of, name) {
+            let reference = |of: Address, name: &str| match self.dump.heap().field_value(of, name) {
                 Some(Value::Reference { address, .. }) => Some(address),
                 _ => None,
             };
@@ -250,7 +252,7 @@ impl Finder<'_> {
     }
 
     /// Returns true if a method ends a task: it is the task itself, or the task waits for it.
-    fn leads_to(&self, method: u64, task: u64) -> bool {
+    fn leads_to(&self, method: Address, task: Address) -> bool {
         let mut of = method;
         for _ in 0..MAX_LINKS {
             if of == task {
@@ -268,7 +270,7 @@ impl Finder<'_> {
 /// The continuations that go on in a context.
 struct Continuations<'n> {
     dump: &'n Dump<'n>,
-    found: Vec<u64>,
+    found: Vec<Address>,
 }
 
 impl HeapVisitor for Continuations<'_> {
@@ -304,7 +306,7 @@ pub(super) fn handle_kind(type_name: &str) -> Option<WaitedFor> {
 pub(super) struct Objects<'n> {
     pub(super) dump: &'n Dump<'n>,
     pub(super) kind_of: fn(&str) -> Option<WaitedFor>,
-    pub(super) found: Vec<(u64, WaitedFor)>,
+    pub(super) found: Vec<(Address, WaitedFor)>,
 }
 
 impl HeapVisitor for Objects<'_> {

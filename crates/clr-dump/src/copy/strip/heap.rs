@@ -9,7 +9,7 @@ use crate::awaits::async_type::STATES;
 use crate::copy::kept::{CHUNK, Recorder};
 use crate::dump::Dump;
 use crate::heap::{HeapObject, HeapVisitor};
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::core_file::CoreFile;
 use crate::memory::{Memory, offset};
 use crate::types::field::{Field, ValueKind};
@@ -67,7 +67,7 @@ pub(super) fn read_heap(
         names.statics().value(&field);
         if field.thread.is_some() {
             // The field lies in an array of the heap.
-            recorder.keep(field.address & !7, 8);
+            recorder.keep(field.address.get() & !7, 8);
         }
         names.heap().reference_at(field.address);
     }
@@ -110,7 +110,7 @@ struct HeapReader<'r, 'm> {
     /// The first object of each type.
     examples: Vec<HeapObject>,
     /// The addresses of code that delegates call.
-    entries: HashSet<u64>,
+    entries: HashSet<Address>,
     contents: Contents,
 }
 
@@ -228,12 +228,12 @@ impl HeapReader<'_, '_> {
 
     /// Keeps an object, all of it or without numbers, and without its buffers.
     fn keep_object(&self, object: &HeapObject) {
-        let start = object.address.wrapping_sub(8);
+        let start = object.address.get().wrapping_sub(8);
         match self.numbers {
             Numbers::Kept => self.recorder.keep(start, object.size),
             Numbers::Removed => {
                 // The header, the type, and the lengths of an array.
-                let first = self.first_element(object).unwrap_or(offset(object.address, 8));
+                let first = self.first_element(object).unwrap_or(object.address.at(8));
                 self.recorder.keep(start, first.wrapping_sub(start));
                 self.keep_addresses(first..offset(start, object.size));
             }
@@ -241,7 +241,7 @@ impl HeapReader<'_, '_> {
         let Some(parts) = self.parts.get(&object.type_handle) else { return };
         let (first, count) = match self.first_element(object) {
             Some(first) => (first, u64::from(object.length)),
-            None => (offset(object.address, 8), 1),
+            None => (object.address.at(8), 1),
         };
         for index in 0..count {
             let start = offset(first, index.saturating_mul(parts.element));
@@ -260,7 +260,7 @@ impl HeapReader<'_, '_> {
     fn first_element(&self, object: &HeapObject) -> Option<u64> {
         let memory: &dyn Memory = self.recorder;
         let [flags, base] = [0, 4].map(|at| memory.u32(object.type_handle.at(at)).unwrap_or_default());
-        (flags & HAS_COMPONENT_SIZE != 0).then(|| offset(object.address, u64::from(base).saturating_sub(8)))
+        (flags & HAS_COMPONENT_SIZE != 0).then(|| object.address.at(u64::from(base).saturating_sub(8)))
     }
 
     /// Keeps the words of a range that are addresses.
@@ -290,9 +290,9 @@ impl HeapReader<'_, '_> {
     }
 
     /// Keeps the array of the frames that an exception passed: addresses.
-    fn keep_stack_trace(&self, exception: u64) {
+    fn keep_stack_trace(&self, exception: Address) {
         let memory: &dyn Memory = self.recorder;
-        let array = |address: u64, has_references: bool| {
+        let array = |address: Address, has_references: bool| {
             let object = self.names.heap().object_at(address)?;
             let flags = memory.u32(object.type_handle.get()).ok()?;
             (self.names.types().is_of_array(flags)
@@ -300,20 +300,20 @@ impl HeapReader<'_, '_> {
                 .then_some(object)
         };
         let place = self.names.runtime().layout.exception.stack_trace;
-        let Ok(of) = memory.u64(offset(exception, place)) else { return };
+        let Ok(of) = memory.pointer(exception.at(place)) else { return };
         let frames = match array(of, true) {
-            Some(_) => memory.u64(offset(of, 16)).ok(),
+            Some(_) => memory.pointer(of.at(16)).ok(),
             None => Some(of),
         };
         if let Some(frames) = frames.and_then(|frames| array(frames, false)) {
-            self.recorder.keep(frames.address, frames.size);
+            self.recorder.keep(frames.address.get(), frames.size);
         }
     }
 }
 
 impl HeapVisitor for HeapReader<'_, '_> {
     fn object(&mut self, object: &HeapObject) {
-        let before = object.address.wrapping_sub(8);
+        let before = object.address.get().wrapping_sub(8);
         match self.shape(object) {
             Shape::String => {
                 self.contents.strings.add(object.size);
@@ -337,7 +337,7 @@ impl HeapVisitor for HeapReader<'_, '_> {
                 self.keep_object(object);
                 // Programs that were compiled ahead of time do not have the names of fields.
                 let code = self.names.runtime().layout.exception.hresult;
-                self.recorder.keep(offset(object.address, code), 4);
+                self.recorder.keep(object.address.at(code), 4);
                 self.keep_stack_trace(object.address);
             }
         }
@@ -345,7 +345,7 @@ impl HeapVisitor for HeapReader<'_, '_> {
 
     fn free(&mut self, object: &HeapObject) {
         // The word before it, its type and its length.
-        self.recorder.keep(object.address.wrapping_sub(8), 20);
+        self.recorder.keep(object.address.get().wrapping_sub(8), 20);
     }
 
     // Their descriptions are read, which the copy has to have.

@@ -1,5 +1,6 @@
 //! The notes of a core dump: threads, process, signal, mapped files.
 
+use crate::memory::address::Address;
 use crate::memory::copy_note::{self, CopyNote};
 use crate::memory::mapping::{MAX_MAPPINGS, MappedFile};
 use crate::unwind::registers::Registers;
@@ -48,7 +49,7 @@ pub struct SignalInfo {
     /// The cause (`si_code`).
     pub code: i32,
     /// The address of the fault, for signals with an address.
-    pub address: u64,
+    pub address: Address,
 }
 
 impl CoreFile {
@@ -87,7 +88,7 @@ impl CoreFile {
                     let field = |at: usize| Fields(info.get(at..).unwrap_or_default());
                     let number = field(0).u32().cast_signed();
                     let code = field(8).u32().cast_signed();
-                    self.signal = Some(SignalInfo { number, code, address: field(16).u64() });
+                    self.signal = Some(SignalInfo { number, code, address: Address::new(field(16).u64()) });
                 }
             }
             // NT_AUXV: pairs of words; AT_EXECFN is the address of the path.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::MAX_DEPTH;
 use crate::aot::names::{self, AotNames, Owner};
 use crate::memory::MemoryResult;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::runtime::module::Module;
 use crate::types::Types;
 use crate::types::method::{Method, MethodName};
@@ -17,9 +17,9 @@ impl<'d> Types<'d> {
     }
 
     /// The method of a NativeAOT program that starts at an address.
-    pub(super) fn aot_method(self, start: u64) -> Option<Method> {
+    pub(super) fn aot_method(self, start: Address) -> Option<Method> {
         let names = self.aot_names()?;
-        let method = names.method(start)?;
+        let method = names.method(start.get())?;
         let (type_name, module) = match method.owner {
             Owner::Definition(handle) => {
                 let module = names.assembly_of(handle).map(|assembly| self.assembly(assembly));
@@ -33,6 +33,7 @@ impl<'d> Types<'d> {
 
     /// An assembly of a program that was compiled ahead of time.
     fn assembly(self, (address, name): (u64, &str)) -> Arc<Module> {
+        let address = Address::new(address);
         let mut modules = self.dump.modules.borrow_mut();
         let read = || Arc::new(Module::of_program(address, name, self.runtime().base()));
         Arc::clone(modules.entry(address).or_insert_with(read))
@@ -68,7 +69,7 @@ impl<'d> Types<'d> {
     /// does not name them; no type of a program can have this name.
     fn storage_name(self, type_handle: TypeHandle) -> Option<String> {
         let storage = self.dump.storage.get_or_init(|| {
-            let type_of = |object: u64| self.memory().object_type(object).ok();
+            let type_of = |object: Address| self.memory().object_type(object).ok();
             let objects = self.dump.statics().objects().unwrap_or_default();
             let threads = self.runtime().threads(self.memory()).unwrap_or_default();
             let of_threads =

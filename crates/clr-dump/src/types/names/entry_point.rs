@@ -3,7 +3,7 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/readytoruninfo.h`, `vm/hash.h`.
 
-use crate::memory::address::MethodDesc;
+use crate::memory::address::{Address, MethodDesc};
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::types::Types;
 
@@ -16,9 +16,14 @@ impl Types<'_> {
     /// Finds the MethodDesc of a function of an image in the runtime's table of prepared methods.
     ///
     /// A function that is not in it is a funclet, and belongs to the last method before it.
-    pub(super) fn entry_point(self, module: u64, base: u64, index: u32) -> MemoryResult<Option<MethodDesc>> {
+    pub(super) fn entry_point(
+        self,
+        module: Address,
+        base: u64,
+        index: u32,
+    ) -> MemoryResult<Option<MethodDesc>> {
         let Some(field) = self.runtime().layout.module.ready_to_run else { return Ok(None) };
-        let info = self.memory().u64(offset(module, field.info))?;
+        let info = self.memory().u64(module.at(field.info))?;
         let table = self.memory().u64(offset(info, field.entry_points))?;
         let image = self.runtime().code().image(self.memory(), base)?;
         for back in 0..MAX_FUNCTIONS {

@@ -6,7 +6,7 @@
 
 use super::MAX_ARGUMENTS;
 use crate::aot::names;
-use crate::memory::address::TypeHandle;
+use crate::memory::address::{Address, TypeHandle};
 use crate::memory::{MemoryResult, Missing, offset};
 use crate::runtime::layout::TypeForm;
 use crate::types::Types;
@@ -102,22 +102,22 @@ impl Types<'_> {
     }
 
     /// The address of the module that defines a type.
-    pub(crate) fn module_of(self, handle: TypeHandle) -> MemoryResult<u64> {
+    pub(crate) fn module_of(self, handle: TypeHandle) -> MemoryResult<Address> {
         let memory = self.memory();
         let plain = handle.at(MODULE);
         match self.runtime().layout.types.form {
-            TypeForm::RowInFlags => return memory.u64(plain),
+            TypeForm::RowInFlags => return memory.pointer(plain),
             TypeForm::ShortRow => {}
             TypeForm::NativeAot => return Err(Missing { address: handle.get() }),
         }
         let flags = memory.u32(handle.get())?;
         if flags & (HAS_COMPONENT_SIZE | GENERIC) == 0 {
-            return memory.u64(plain);
+            return memory.pointer(plain);
         }
         let handle = if is_array(flags) { handle } else { self.canonical(handle)? };
         let optional = memory.u16(handle.at(8))?;
         if optional & HAS_MODULE_OVERRIDE == 0 {
-            return memory.u64(handle.at(MODULE));
+            return memory.pointer(handle.at(MODULE));
         }
         // The optional fields before it fill two places in the MethodTable, and then those after the pointers
         // to the parts of the vtable, which have eight methods each.
@@ -133,7 +133,7 @@ impl Types<'_> {
                 more.wrapping_mul(8).wrapping_add(FIRST_OPTIONAL).wrapping_add(methods.next_multiple_of(8))
             }
         };
-        memory.u64(handle.at(place))
+        memory.pointer(handle.at(place))
     }
 
     pub(crate) fn arguments(self, handle: TypeHandle) -> MemoryResult<Vec<TypeHandle>> {
@@ -174,7 +174,7 @@ pub(super) const fn is_vector(flags: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::dump::Dump;
-    use crate::memory::address::TypeHandle;
+    use crate::memory::address::{Address, TypeHandle};
     use crate::memory::tests::TestMemory;
     use crate::runtime::Runtime;
 
@@ -187,7 +187,7 @@ mod tests {
         let mut memory = TestMemory::default();
         memory.put_words(0x1000, &table);
         let runtime = Runtime::of_slots(&crate::runtime::layout::NET_3_1, &[]);
-        Dump::new(&memory, &runtime).types().module_of(TypeHandle::new(0x1000)).ok()
+        Dump::new(&memory, &runtime).types().module_of(TypeHandle::new(0x1000)).ok().map(Address::get)
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod wait_words;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
-use clr_dump::{CoreFile, Runtime};
+use clr_dump::{Address, CoreFile, Runtime};
 
 use self::awaits::AsyncArgs;
 use self::object::ObjectArgs;
@@ -236,7 +236,7 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, source: &Sou
     match view {
         View::Threads(of) => threads::print(&analysis, of.live, format)?,
         View::Stacks(of) => stacks::print(&analysis, Shown::with_native(of.native), format)?,
-        View::Exceptions(of) => exceptions::print(&analysis, of.address, format)?,
+        View::Exceptions(of) => exceptions::print(&analysis, of.address.map(Address::new), format)?,
         View::Locks => locks::print(&analysis, format)?,
         View::Modules => modules::print(&analysis, format)?,
         View::Async(args) => return Ok(awaits::print(&analysis, args, format)?.join(source.exit())),

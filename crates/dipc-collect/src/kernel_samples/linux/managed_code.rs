@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use clr_dump::{Memory, MemoryResult, Missing, ProcessMemory, Runtime};
+use clr_dump::{Address, Memory, MemoryResult, Missing, ProcessMemory, Runtime};
 use linux_sampler::{Registers, RuntimeUnwinder, SampledFrame};
 
 /// The time after which cached structures are read again: methods are compiled and freed meanwhile.
@@ -43,7 +43,7 @@ struct Process {
     runtime: Runtime,
     memory: CachedMemory,
     /// The function at each address that was looked up.
-    functions: HashMap<u64, Option<clr_dump::FunctionEntry>>,
+    functions: HashMap<Address, Option<clr_dump::FunctionEntry>>,
     since: Instant,
 }
 
@@ -96,7 +96,7 @@ impl Process {
     fn caller(&mut self, frame: &SampledFrame<'_>) -> Option<Registers> {
         self.expire();
         let position = clr_dump::FramePosition::from(frame.position);
-        let address = position.lookup_address(frame.registers.ip);
+        let address = position.lookup_address(Address::new(frame.registers.ip));
         let (runtime, memory) = (&self.runtime, &self.memory);
         let function = *self.functions.entry(address).or_insert_with(|| {
             let code = runtime.code().find(memory, address).ok().flatten();

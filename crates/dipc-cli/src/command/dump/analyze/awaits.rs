@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use clr_dump::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay, TypeHandle};
+use clr_dump::{Address, AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay, TypeHandle};
 use clr_events::csharp::async_method;
 use nettrace_export::Pattern;
 use serde::Serialize;
@@ -57,11 +57,14 @@ pub(crate) fn print(analysis: &Analysis<'_>, args: &AsyncArgs, format: Format) -
 
 /// The threads with stacks that refer to the events of chains, keyed by event address. An event that several
 /// threads refer to is left out: the waiting thread is unknown.
-fn waiting_threads<'a>(analysis: &'a Analysis<'_>, chains: &AwaitChains) -> HashMap<u64, &'a ManagedThread> {
+fn waiting_threads<'a>(
+    analysis: &'a Analysis<'_>,
+    chains: &AwaitChains,
+) -> HashMap<Address, &'a ManagedThread> {
     let nodes = chains.groups.iter().flat_map(|group| &group.nodes);
     let events: Vec<_> =
         nodes.filter(|node| node.kind == AwaitKind::Thread).map(|node| node.address).collect();
-    let mut found: HashMap<u64, Option<&ManagedThread>> = HashMap::new();
+    let mut found: HashMap<Address, Option<&ManagedThread>> = HashMap::new();
     if events.is_empty() {
         return HashMap::new();
     }
@@ -79,7 +82,7 @@ fn waiting_threads<'a>(analysis: &'a Analysis<'_>, chains: &AwaitChains) -> Hash
 /// Formats the objects of chains.
 struct Texts<'a> {
     analysis: &'a Analysis<'a>,
-    threads: HashMap<u64, &'a ManagedThread>,
+    threads: HashMap<Address, &'a ManagedThread>,
 }
 
 impl Texts<'_> {
@@ -97,7 +100,7 @@ impl Texts<'_> {
     }
 
     /// The method that a delegate calls.
-    fn delegate(&self, delegate: u64) -> Option<String> {
+    fn delegate(&self, delegate: Address) -> Option<String> {
         method_text(&self.analysis.dump.heap().delegate_method(delegate)?)
     }
 
@@ -150,7 +153,7 @@ fn text(texts: &Texts<'_>, chains: &AwaitChains, groups: &[&AwaitGroup], most: u
         units::counted(chains.chains, "chain of awaits", "chains of awaits"),
     );
     for group in groups.iter().take(most) {
-        let first = group.nodes.first().map_or(0, |node| node.address);
+        let first = group.nodes.first().map_or_else(Address::default, |node| node.address);
         let count = units::counted(group.count, "chain", "chains");
         let which = if group.count == 1 { "from" } else { "the first from" };
         let _ = writeln!(text, "\n{count}, {which} {first:#x}:");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clr_dump::{ExceptionState, Identity};
+use clr_dump::{Address, ExceptionState, Identity};
 use serde::Serialize;
 
 use super::stacks::{self, FrameReport};
@@ -14,7 +14,11 @@ use crate::render::escape::escape_controls;
 use crate::render::{output, units, width};
 
 /// Prints the exception at an address, or all exceptions of the threads.
-pub(super) fn print(analysis: &Analysis<'_>, address: Option<u64>, format: Format) -> Result<(), Failure> {
+pub(super) fn print(
+    analysis: &Analysis<'_>,
+    address: Option<Address>,
+    format: Format,
+) -> Result<(), Failure> {
     if let Some(address) = address {
         let list = analysis.exceptions_at(address);
         if list.iter().all(|text| text.exception.identity != Identity::Exception) {
@@ -73,11 +77,11 @@ pub(super) fn doubt(thread: &ManagedThread, width: Option<usize>) -> String {
 /// The exceptions of a thread that did not cause another of its exceptions: throwing in a handler yields
 /// both.
 pub(super) fn outermost(thread: &ManagedThread) -> impl Iterator<Item = (ExceptionState, &[ExceptionText])> {
-    let addresses = |list: &[ExceptionText], first: usize| -> Vec<u64> {
+    let addresses = |list: &[ExceptionText], first: usize| -> Vec<Address> {
         list.iter().skip(first).map(|text| text.exception.address).collect()
     };
     let all = &thread.exceptions;
-    let causes: Vec<u64> = all.iter().flat_map(|(_, list)| addresses(list, 1)).collect();
+    let causes: Vec<Address> = all.iter().flat_map(|(_, list)| addresses(list, 1)).collect();
     let is_cause = move |list: &[ExceptionText]| {
         list.first().is_some_and(|first| causes.contains(&first.exception.address))
     };
@@ -178,7 +182,7 @@ fn line(text: &ExceptionText) -> String {
             return format!("an unknown exception: the thread refers to {at:#x}, where there is none");
         }
         (None, _) => format!("an exception of a type that is not in the dump, at {at:#x}"),
-        (Some(name), _) => type_text(Some(name), at),
+        (Some(name), _) => type_text(Some(name), at.get()),
     };
     match &exception.message {
         Some(message) => {

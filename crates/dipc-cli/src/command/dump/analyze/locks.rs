@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clr_dump::{
-    HeapStatistics, HeldLock, Monitor, Monitors, ThreadWait, ThreadWaits, WaitKind, WaitedFor, held_locks,
+    Address, HeapStatistics, HeldLock, Monitor, Monitors, ThreadWait, ThreadWaits, WaitKind, WaitedFor,
+    held_locks,
 };
 use serde::Serialize;
 
@@ -140,13 +141,18 @@ fn held_text(analysis: &Analysis<'_>, waits: &ThreadWaits, lock: &HeldLock) -> S
 }
 
 /// Objects that threads wait for with unknown holders, keyed by address.
-fn without_holders(waits: &ThreadWaits) -> BTreeMap<u64, WaitedFor> {
+fn without_holders(waits: &ThreadWaits) -> BTreeMap<Address, WaitedFor> {
     let unknown = waits.iter().filter(|(_, wait)| wait.kind.has_unknown_holder());
     unknown.map(|(_, wait)| (wait.object, wait.kind)).collect()
 }
 
 /// A mutex or a semaphore, with the threads that wait for it.
-fn without_holder_text(analysis: &Analysis<'_>, waits: &ThreadWaits, object: u64, kind: WaitedFor) -> String {
+fn without_holder_text(
+    analysis: &Analysis<'_>,
+    waits: &ThreadWaits,
+    object: Address,
+    kind: WaitedFor,
+) -> String {
     let label = |index: usize| analysis.threads.get(index).map_or_else(String::new, label_with_method);
     let waiting: Vec<_> = waiting_for(waits, object).map(label).collect();
     format!(
@@ -159,7 +165,7 @@ fn without_holder_text(analysis: &Analysis<'_>, waits: &ThreadWaits, object: u64
 }
 
 /// The indexes of the threads that wait for an object.
-fn waiting_for(waits: &ThreadWaits, object: u64) -> impl Iterator<Item = usize> {
+fn waiting_for(waits: &ThreadWaits, object: Address) -> impl Iterator<Item = usize> {
     waits.iter().filter(move |(_, wait)| wait.object == object).map(|(index, _)| index)
 }
 
@@ -167,12 +173,12 @@ fn owner<'a>(analysis: &'a Analysis<'_>, monitor: &Monitor) -> Option<&'a Manage
     analysis.thread_at(monitor.owner?.thread)
 }
 
-fn object_text(analysis: &Analysis<'_>, object: u64) -> String {
+fn object_text(analysis: &Analysis<'_>, object: Address) -> String {
     format!("{} {object:#x}", object_type(analysis, object))
 }
 
-fn object_type(analysis: &Analysis<'_>, object: u64) -> String {
-    type_text(analysis.dump.heap().type_name(object).as_deref(), object)
+fn object_type(analysis: &Analysis<'_>, object: Address) -> String {
+    type_text(analysis.dump.heap().type_name(object).as_deref(), object.get())
 }
 
 fn holder_label(analysis: &Analysis<'_>, managed_id: u32) -> String {
@@ -252,7 +258,7 @@ impl Report {
         held: &[HeldLock],
     ) -> Self {
         let thread = |index: usize| analysis.threads.get(index).map(|thread| &thread.thread);
-        let type_of = |object: u64| analysis.dump.heap().type_name(object).map(|name| name.to_string());
+        let type_of = |object: Address| analysis.dump.heap().type_name(object).map(|name| name.to_string());
         let with_blocks = monitors.monitors.iter().map(|monitor| {
             let owner = owner(analysis, monitor);
             Lock {
@@ -280,7 +286,7 @@ impl Report {
                 holder_unknown: None,
             }
         });
-        let waiting_tids = |object: u64| -> Vec<u64> {
+        let waiting_tids = |object: Address| -> Vec<u64> {
             waiting_for(waits, object).filter_map(|index| Some(thread(index)?.os_id)).collect()
         };
         let others = held.iter().map(|lock| {

@@ -29,7 +29,7 @@ fn table(modules: &[Arc<Module>]) -> String {
     let mut columns = Columns::new([("BASE", Right), ("SIZE", Right), ("NAMES", Left), ("MODULE", Left)]);
     for module in modules {
         columns.row([
-            if module.base == 0 { "-".to_owned() } else { format!("{:#x}", module.base) },
+            if module.base.is_null() { "-".to_owned() } else { format!("{:#x}", module.base) },
             units::bytes(module.size.into()),
             if module.has_metadata() { "yes" } else { "no" }.to_owned(),
             module.path.clone(),
@@ -57,7 +57,7 @@ impl<'r> Row<'r> {
     fn new(module: &'r Arc<Module>) -> Self {
         Self {
             path: &module.path,
-            base: Some(module.base).filter(|base| *base != 0).map(|base| format!("{base:#x}")),
+            base: Some(module.base).filter(|base| !base.is_null()).map(|base| format!("{base:#x}")),
             size: module.size,
             has_names: module.has_metadata(),
         }

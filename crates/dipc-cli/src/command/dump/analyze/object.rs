@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{Dump, HeapObject, ObjectContent, Value};
+use clr_dump::{Address, Dump, HeapObject, ObjectContent, Value};
 use gcdump::{HeapGraph, PathTree};
 use nettrace_export::NameForm;
 use serde::Serialize;
@@ -50,7 +50,8 @@ pub(super) fn print(
     let address = args.address;
     let failed =
         |why: &dyn std::fmt::Display| Failure::new(Exit::Failed, format_args!("{address:#x}: {why}"));
-    let object = dump.heap().object_at(address).ok_or_else(|| failed(&"no object begins at this address"))?;
+    let object = dump.heap().object_at(Address::new(address));
+    let object = object.ok_or_else(|| failed(&"no object begins at this address"))?;
     let most = if dump.types().is_string(object.type_handle) {
         args.head.saturating_mul(CHARACTERS)
     } else {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{Dump, Handle, StaticField, Thread, TypeHandle};
+use clr_dump::{Address, Dump, Handle, StaticField, Thread, TypeHandle};
 use nettrace_export::Pattern;
 use serde::Serialize;
 
@@ -179,8 +179,8 @@ pub(super) fn print_handles(
                 kind: kind(handle),
                 object: format!("{:#x}", handle.object),
                 r#type: dump.heap().type_name(handle.object).map(|name| type_text(Some(&name), 0)),
-                dependent: (handle.dependent != 0).then(|| format!("{:#x}", handle.dependent)),
-                dependent_type: (handle.dependent != 0)
+                dependent: (!handle.dependent.is_null()).then(|| format!("{:#x}", handle.dependent)),
+                dependent_type: (!handle.dependent.is_null())
                     .then(|| dump.heap().type_name(handle.dependent).map(|name| type_text(Some(&name), 0)))
                     .flatten(),
             };
@@ -200,11 +200,11 @@ fn kind(handle: &Handle) -> String {
 
 fn handles_text(dump: &Dump<'_>, handles: &[Handle], most: usize) -> String {
     use Align::{Left, Right};
-    let mut groups: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, String), (u64, Address)> = BTreeMap::new();
     for handle in handles {
-        let of = |object: u64| type_text(dump.heap().type_name(object).as_deref(), object);
+        let of = |object: Address| type_text(dump.heap().type_name(object).as_deref(), object.get());
         let name = match handle.dependent {
-            0 => of(handle.object),
+            dependent if dependent.is_null() => of(handle.object),
             dependent => format!("{} → {}", of(handle.object), of(dependent)),
         };
         let group = groups.entry((kind(handle), name)).or_insert((0, handle.object));

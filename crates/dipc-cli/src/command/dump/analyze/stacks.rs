@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clr_dump::{FramePosition, Gap, Stack};
+use clr_dump::{Address, FramePosition, Gap, Stack};
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ pub(super) fn groups<'t>(analysis: &'t Analysis<'_>, shown: Shown) -> Vec<Vec<Sh
         frames: &thread.frames,
     });
     let natives = natives.iter().map(Shape::native);
-    let mut groups: IndexMap<(Vec<u64>, Vec<_>), Vec<Shape<'_>>> = IndexMap::new();
+    let mut groups: IndexMap<(Vec<Address>, Vec<_>), Vec<Shape<'_>>> = IndexMap::new();
     for thread in managed.chain(natives) {
         let addresses: Vec<_> =
             thread.frames.iter().filter(|frame| shown.has(frame)).map(|frame| frame.ip).collect();
