@@ -141,19 +141,19 @@ impl SamplerConfig {
         Self { kernel_stacks, ..self }
     }
 
-    /// With this [`stack_bytes`](Self::stack_bytes).
+    /// With these [`stack_bytes`](Self::stack_bytes).
     #[must_use]
     pub fn with_stack_bytes(self, stack_bytes: u32) -> Self {
         Self { stack_bytes, ..self }
     }
 
-    /// With this [`off_cpu_stack_bytes`](Self::off_cpu_stack_bytes).
+    /// With these [`off_cpu_stack_bytes`](Self::off_cpu_stack_bytes).
     #[must_use]
     pub fn with_off_cpu_stack_bytes(self, off_cpu_stack_bytes: u32) -> Self {
         Self { off_cpu_stack_bytes, ..self }
     }
 
-    /// With this [`switch_stacks_per_second`](Self::switch_stacks_per_second).
+    /// With these [`switch_stacks_per_second`](Self::switch_stacks_per_second).
     #[must_use]
     pub fn with_switch_stacks_per_second(self, switch_stacks_per_second: u32) -> Self {
         Self { switch_stacks_per_second, ..self }
@@ -171,7 +171,7 @@ impl SamplerConfig {
         Self { children, ..self }
     }
 
-    /// With this [`buffer_pages`](Self::buffer_pages).
+    /// With these [`buffer_pages`](Self::buffer_pages).
     #[must_use]
     pub fn with_buffer_pages(self, buffer_pages: usize) -> Self {
         Self { buffer_pages, ..self }
