@@ -45,7 +45,7 @@ mod linux {
         let (mut processes, mut unwinder) = (Processes::new(), Unwinder::new());
         processes.of(pid);
         let code = ManagedCode { memory: Arc::clone(&memory), runtime: Arc::clone(&runtime) };
-        unwinder.set_runtime_unwinder(Box::new(code));
+        unwinder = unwinder.with_runtime_unwinder(Box::new(code));
 
         let dump = Dump::new(&*memory, &runtime);
         let mut methods: BTreeMap<String, Duration> = BTreeMap::new();

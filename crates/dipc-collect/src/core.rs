@@ -48,7 +48,7 @@ impl CoreKind {
 
 /// The settings of a core dump.
 #[derive(Debug, Clone, Copy)]
-#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
+#[non_exhaustive]
 pub struct CoreSettings {
     /// The memory to copy.
     pub kind: CoreKind,
@@ -56,6 +56,20 @@ pub struct CoreSettings {
     pub pause: Duration,
     /// Maximum number of bytes of memory to copy.
     pub max_bytes: Option<u64>,
+}
+
+impl CoreSettings {
+    /// Creates the settings of a copy for which the process is stopped for at most `pause`, without a limit on
+    /// bytes.
+    pub const fn new(kind: CoreKind, pause: Duration) -> Self {
+        Self { kind, pause, max_bytes: None }
+    }
+
+    /// With at most this many bytes of memory.
+    #[must_use]
+    pub const fn with_max_bytes(self, max_bytes: Option<u64>) -> Self {
+        Self { max_bytes, ..self }
+    }
 }
 
 /// The copy of a process, which runs on.
@@ -196,7 +210,7 @@ mod tests {
 
     #[test]
     fn reports_a_missing_process() {
-        let settings = CoreSettings { kind: CoreKind::Full, pause: Duration::from_secs(60), max_bytes: None };
+        let settings = CoreSettings::new(CoreKind::Full, Duration::from_secs(60));
         let file = tempfile::tempfile().unwrap();
         assert!(matches!(write(u32::MAX, &settings, &file), Err(CoreError::NoProcess { .. })));
         assert!(matches!(write(0x7fff_fff0, &settings, &file), Err(CoreError::Trace { .. })));

@@ -9,7 +9,7 @@
 //! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
 //! - [`live`]: the activity of a process, interval by interval.
 //! - `core`: core dumps of processes that run on (Linux on x86-64 and aarch64).
-//! - [`kernel_samples`]: samples by the Linux kernel, with native frames.
+//! - [`kernel_samples`]: samples by the Linux kernel, with native frames. [`profiles`]: a profile of an interval.
 //! - [`exceptions`]: exceptions while they are thrown, with their stacks.
 //! - [`names`]: names of methods for a recording that may end without them.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
@@ -61,6 +61,7 @@ pub mod logs;
 mod module_types;
 pub mod names;
 mod observer;
+pub mod profiles;
 mod record_stream;
 mod retention;
 mod retry_wait;

@@ -7,6 +7,7 @@ mod agent;
 
 use std::convert::Infallible;
 use std::fs;
+use std::io::Cursor;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use dipc_client::{Level, LiveReader, ProviderConfig, Session, SessionConfig, Tar
 use dipc_collect::heap::{self, CollectedHeap, HeapError, HeapRequest};
 use dipc_collect::live::{IntervalSettings, IntervalSum, LiveIntervals};
 use dipc_collect::names::{KeptNames, NamesRecorder, NamesRequest, names_path};
+use dipc_collect::profiles::{self, ProfileRequest};
 use dipc_collect::session::{self, StartError};
 use dipc_collect::stacks::{
     self, CodeStacks, CollectedStacks, LiveThreadStacks, SampledStack, StackOptions, StackReader,
@@ -24,6 +26,7 @@ use dipc_collect::stacks::{
 use dipc_collect::stream::{self, Ending, Limits, Piece, StreamEnd};
 use dipc_collect::{ModuleTypes, Note, Observer, StopSignal, exceptions, live_stream};
 use dipc_sim::{Builder, CommandId, Fault, Runtime, ScopedFault, Speed, Version};
+use nettrace_export::{Metric, Options, Profile};
 use tempfile::TempDir;
 
 /// A runtime with sessions that replay a recording of a heap.
@@ -258,6 +261,32 @@ fn samples_of_threads_have_states() {
     };
     assert!(stacks.threads().iter().flat_map(|thread| &thread.stacks).any(is_idle_worker), "{stacks:?}");
     assert!(stacks.threads().iter().all(|thread| thread.samples == 1), "{stacks:?}");
+}
+
+#[test]
+fn a_profile_has_the_samples_and_methods_of_its_session() {
+    let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
+    let simulation = Simulation::start(
+        Runtime::builder().replay(recording.clone()).speed(Speed::Max).end_with_recording(),
+    );
+    let collect = |request: ProfileRequest| {
+        let session = simulation.target().start_session(&profiles::session_config()).unwrap();
+        profiles::from_session(session, request, &unlimited(), &mut ()).unwrap()
+    };
+    let has_worker = |profile: &Profile| {
+        profile.frames.iter().any(|(frame, _)| profile.frames.full_name(frame).contains("WorkerThreadStart"))
+    };
+    let options = Options::new(Metric::Wall).with_tracks(false);
+    let taken = collect(ProfileRequest::new(options.clone()));
+    assert!(matches!(taken.end.ending, Ending::Whole { asked: false }), "{:?}", taken.end);
+    let (expected, _) = nettrace_export::profile(Cursor::new(recording), options.clone()).unwrap();
+    let amounts = |profile: &Profile| (profile.samples(), profile.total(), profile.stack_totals.len());
+    assert!(expected.samples() > 100 && has_worker(&expected), "{}", expected.samples());
+    assert_eq!(amounts(&taken.profile), amounts(&expected));
+    assert!(has_worker(&taken.profile));
+    let taken = collect(ProfileRequest::new(options).with_max_code_size(0));
+    assert_eq!(taken.profile.samples(), expected.samples());
+    assert!(!has_worker(&taken.profile), "names beyond the limit are kept");
 }
 
 #[test]

@@ -43,9 +43,9 @@ const MIN_BYTES: u64 = 256 << 10;
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// let mut config = BlackBoxConfig::default();
-/// config.time = Duration::from_secs(60);
-/// config.directory = Some("/var/crashes".into());
+/// let config = BlackBoxConfig::default()
+///     .with_time(Duration::from_secs(60))
+///     .with_directory(Some("/var/crashes".into()));
 /// let boxes = BlackBoxes::new(config, Arc::new(|message| println!("{}: {:?}", message.pid, message.event)));
 /// // Among the observers of a `Monitor`; no process has crashed so far.
 /// boxes.stop();
@@ -56,7 +56,7 @@ pub struct BlackBoxConfig {
     /// The time to keep.
     pub time: Duration,
     /// Maximum bytes of events of a process.
-    pub most_bytes: u64,
+    pub max_bytes: u64,
     /// Maximum bytes of events of all processes. Each process has an equal part.
     pub total_bytes: u64,
     /// The directory of bundles; without one, crashes are only reported.
@@ -73,13 +73,57 @@ impl Default for BlackBoxConfig {
     fn default() -> Self {
         Self {
             time: Duration::from_secs(30),
-            most_bytes: 32 << 20,
+            max_bytes: 32 << 20,
             total_bytes: 128 << 20,
             directory: None,
             retention: Retention { files: Some(20), bytes: Some(1 << 30), ..Retention::default() },
             counters: None,
             host_name: String::new(),
         }
+    }
+}
+
+impl BlackBoxConfig {
+    /// With this [`time`](Self::time).
+    #[must_use]
+    pub fn with_time(self, time: Duration) -> Self {
+        Self { time, ..self }
+    }
+
+    /// With these [`max_bytes`](Self::max_bytes).
+    #[must_use]
+    pub fn with_max_bytes(self, max_bytes: u64) -> Self {
+        Self { max_bytes, ..self }
+    }
+
+    /// With these [`total_bytes`](Self::total_bytes).
+    #[must_use]
+    pub fn with_total_bytes(self, total_bytes: u64) -> Self {
+        Self { total_bytes, ..self }
+    }
+
+    /// With this [`directory`](Self::directory).
+    #[must_use]
+    pub fn with_directory(self, directory: Option<PathBuf>) -> Self {
+        Self { directory, ..self }
+    }
+
+    /// With this [`retention`](Self::retention).
+    #[must_use]
+    pub fn with_retention(self, retention: Retention) -> Self {
+        Self { retention, ..self }
+    }
+
+    /// With these [`counters`](Self::counters).
+    #[must_use]
+    pub fn with_counters(self, counters: Option<CounterRequest>) -> Self {
+        Self { counters, ..self }
+    }
+
+    /// With this [`host_name`](Self::host_name).
+    #[must_use]
+    pub fn with_host_name(self, host_name: String) -> Self {
+        Self { host_name, ..self }
     }
 }
 
@@ -301,7 +345,7 @@ impl Context {
     fn share(&self) -> u64 {
         let count = (*lock(&self.count)).max(1);
         let share = self.config.total_bytes.checked_div(count).unwrap_or_default();
-        share.min(self.config.most_bytes).max(MIN_BYTES)
+        share.min(self.config.max_bytes).max(MIN_BYTES)
     }
 }
 

@@ -81,7 +81,6 @@ pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, RuleRecord, Rules, RulesC
 pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError};
 #[cfg(feature = "tls")]
 pub use server::{Tls, TlsError};
-pub use stop::WorkEnd;
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

@@ -56,6 +56,30 @@ impl MetricsConfig {
         Self { style, selection, interval, max_histograms, max_time_series }
     }
 
+    /// With this [`selection`](Self::selection).
+    #[must_use]
+    pub fn with_selection(self, selection: Selection) -> Self {
+        Self { selection, ..self }
+    }
+
+    /// With this [`interval`](Self::interval).
+    #[must_use]
+    pub fn with_interval(self, interval: Duration) -> Self {
+        Self { interval, ..self }
+    }
+
+    /// With this [`max_histograms`](Self::max_histograms).
+    #[must_use]
+    pub fn with_max_histograms(self, max_histograms: u32) -> Self {
+        Self { max_histograms, ..self }
+    }
+
+    /// With this [`max_time_series`](Self::max_time_series).
+    #[must_use]
+    pub fn with_max_time_series(self, max_time_series: u32) -> Self {
+        Self { max_time_series, ..self }
+    }
+
     /// The counters as a consumer requests them.
     pub fn request(&self) -> CounterRequest {
         CounterRequest {

@@ -61,6 +61,42 @@ pub struct MonitorConfig {
 }
 
 impl MonitorConfig {
+    /// With this [`port`](Self::port).
+    #[must_use]
+    pub fn with_port(self, port: Option<Address>) -> Self {
+        Self { port, ..self }
+    }
+
+    /// With these [`filters`](Self::filters).
+    #[must_use]
+    pub fn with_filters(self, filters: Vec<Filter>) -> Self {
+        Self { filters, ..self }
+    }
+
+    /// With this [`socket_folder`](Self::socket_folder).
+    #[must_use]
+    pub fn with_socket_folder(self, socket_folder: Option<PathBuf>) -> Self {
+        Self { socket_folder, ..self }
+    }
+
+    /// With runtimes at the port [alone](Self::only_port), or not.
+    #[must_use]
+    pub fn with_only_port(self, only_port: bool) -> Self {
+        Self { only_port, ..self }
+    }
+
+    /// With this [`dump_folder`](Self::dump_folder).
+    #[must_use]
+    pub fn with_dump_folder(self, dump_folder: Option<PathBuf>) -> Self {
+        Self { dump_folder, ..self }
+    }
+
+    /// With this [`report`](Self::report).
+    #[must_use]
+    pub fn with_report(self, report: Option<ProcessReport>) -> Self {
+        Self { report, ..self }
+    }
+
     /// Returns true if a process may be asked for its identity: facts of the system rule some out.
     fn may_watch(&self, pid: u32, socket: &Path) -> bool {
         self.socket_folder.as_deref().is_none_or(|folder| socket.parent() == Some(folder))
@@ -85,9 +121,8 @@ impl MonitorConfig {
 ///     }
 /// }
 ///
-/// let mut config = MonitorConfig::default();
 /// // Only processes with their sockets there.
-/// config.socket_folder = Some("/no/such/folder".into());
+/// let config = MonitorConfig::default().with_socket_folder(Some("/no/such/folder".into()));
 /// let monitor = Monitor::start(config, vec![Arc::new(Printer)])?;
 /// assert!(monitor.processes().is_empty());
 /// # Ok::<(), dipc_monitor::MonitorError>(())
@@ -542,7 +577,7 @@ mod tests {
 
     #[test]
     fn processes_are_ruled_out_by_the_folder_of_their_socket() {
-        let own = MonitorConfig { socket_folder: Some("/own/".into()), ..MonitorConfig::default() };
+        let own = MonitorConfig::default().with_socket_folder(Some("/own/".into()));
         assert!(own.may_watch(7, Path::new("/own/dotnet-diagnostic-7-1-socket")));
         for other in ["/tmp/dotnet-diagnostic-7-1-socket", "/own/below/dotnet-diagnostic-7-1-socket"] {
             let other = Path::new(other);

@@ -119,6 +119,32 @@ pub struct OtlpConfig {
     pub attributes: Vec<(String, String)>,
 }
 
+impl OtlpConfig {
+    /// With these [`metrics`](Self::metrics).
+    #[must_use]
+    pub fn with_metrics(self, metrics: Option<MetricsConfig>) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// With these [`logs`](Self::logs).
+    #[must_use]
+    pub fn with_logs(self, logs: Option<LogSelection>) -> Self {
+        Self { logs, ..self }
+    }
+
+    /// With these [`traces`](Self::traces).
+    #[must_use]
+    pub fn with_traces(self, traces: Option<TracesConfig>) -> Self {
+        Self { traces, ..self }
+    }
+
+    /// With these [`attributes`](Self::attributes).
+    #[must_use]
+    pub fn with_attributes(self, attributes: Vec<(String, String)>) -> Self {
+        Self { attributes, ..self }
+    }
+}
+
 /// The spans to export.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]

@@ -88,6 +88,87 @@ pub struct ServerConfig {
     pub export: Option<Arc<OtlpExport>>,
 }
 
+impl ServerConfig {
+    /// With these [`addresses`](Self::addresses).
+    #[must_use]
+    pub fn with_addresses(self, addresses: Vec<ListenAddress>) -> Self {
+        Self { addresses, ..self }
+    }
+
+    /// With these [`metrics_addresses`](Self::metrics_addresses).
+    #[must_use]
+    pub fn with_metrics_addresses(self, metrics_addresses: Vec<ListenAddress>) -> Self {
+        Self { metrics_addresses, ..self }
+    }
+
+    /// With this [`tls`](Self::tls).
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn with_tls(self, tls: Option<Tls>) -> Self {
+        Self { tls, ..self }
+    }
+
+    /// With these [`tokens`](Self::tokens).
+    #[must_use]
+    pub fn with_tokens(self, tokens: Tokens) -> Self {
+        Self { tokens, ..self }
+    }
+
+    /// With or without access for [everyone](Self::is_open).
+    #[must_use]
+    pub fn with_open_access(self, is_open: bool) -> Self {
+        Self { is_open, ..self }
+    }
+
+    /// With these filters of the [default process](Self::default_process).
+    #[must_use]
+    pub fn with_default_process(self, default_process: Vec<Filter>) -> Self {
+        Self { default_process, ..self }
+    }
+
+    /// With this [`counter_interval`](Self::counter_interval).
+    #[must_use]
+    pub fn with_counter_interval(self, counter_interval: Option<Duration>) -> Self {
+        Self { counter_interval, ..self }
+    }
+
+    /// With artifacts [for egress providers alone](Self::no_http_egress), or not.
+    #[must_use]
+    pub fn with_no_http_egress(self, no_http_egress: bool) -> Self {
+        Self { no_http_egress, ..self }
+    }
+
+    /// With this [`version`](Self::version).
+    #[must_use]
+    pub fn with_version(self, version: String) -> Self {
+        Self { version, ..self }
+    }
+
+    /// With these [`rules`](Self::rules).
+    #[must_use]
+    pub fn with_rules(self, rules: Option<Arc<Rules>>) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// With this [`queue`](Self::queue).
+    #[must_use]
+    pub fn with_queue(self, queue: Option<EgressQueue>) -> Self {
+        Self { queue, ..self }
+    }
+
+    /// With these [`black_boxes`](Self::black_boxes).
+    #[must_use]
+    pub fn with_black_boxes(self, black_boxes: Option<Arc<BlackBoxes>>) -> Self {
+        Self { black_boxes, ..self }
+    }
+
+    /// With this [`export`](Self::export).
+    #[must_use]
+    pub fn with_export(self, export: Option<Arc<OtlpExport>>) -> Self {
+        Self { export, ..self }
+    }
+}
+
 /// An error of starting a server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -124,8 +205,7 @@ impl From<io::Error> for ServerError {
 /// use std::sync::Arc;
 ///
 /// let monitor = Arc::new(Monitor::start(MonitorConfig::default(), Vec::new())?);
-/// let mut config = ServerConfig::default();
-/// config.addresses = vec!["http://127.0.0.1:52323".parse()?];
+/// let config = ServerConfig::default().with_addresses(vec!["http://127.0.0.1:52323".parse()?]);
 /// let server = Server::start(config, monitor, None, Operations::default())?;
 /// std::thread::park();
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -13,7 +13,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The end of work that goes on until it is asked to end, and its pauses.
 #[derive(Debug, Default)]
-pub struct WorkEnd {
+pub(crate) struct WorkEnd {
     is_over: AtomicBool,
     lock: Mutex<()>,
     changed: Condvar,
@@ -21,19 +21,19 @@ pub struct WorkEnd {
 
 impl WorkEnd {
     /// Asks to end the work, and ends its pauses.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Release);
         let _guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.changed.notify_all();
     }
 
     /// Returns true if the work was asked to end.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }
 
     /// Pauses for a time, or until the work is asked to end.
-    pub fn pause(&self, time: Duration) {
+    pub(crate) fn pause(&self, time: Duration) {
         let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.is_over() {
             drop(self.changed.wait_timeout(guard, time));

@@ -69,9 +69,8 @@ fn sessions_without_events_look_at_no_process() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut config = MonitorConfig::default();
-    config.port = Some(Address::from(folder.path().join("port").as_path()));
-    config.only_port = true;
+    let port = Address::from(folder.path().join("port").as_path());
+    let config = MonitorConfig::default().with_port(Some(port)).with_only_port(true);
     let metrics = Arc::new(Metrics::new(MetricsConfig::new(NameStyle::OpenTelemetry)));
     let boxes = Arc::new(BlackBoxes::new(BlackBoxConfig::default(), Arc::new(|_| {})));
     let observers: Vec<Arc<dyn ProcessObserver>> = vec![metrics, Arc::clone(&boxes) as _];

@@ -10,9 +10,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [pid, seconds, path] = &arguments[..] else { return Err("PID SECONDS FILE".into()) };
     let pid = pid.parse()?;
-    let mut config = SamplerConfig::of_process(pid);
-    config.frequency = 1000;
-    config.off_cpu = OffCpu::Stacks { every: 1 };
+    let config =
+        SamplerConfig::of_process(pid).with_frequency(1000).with_off_cpu(OffCpu::Stacks { every: 1 });
     let mut sampler = Sampler::open(&config)?;
     let start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let start_ms = u64::try_from(start.as_millis())?;

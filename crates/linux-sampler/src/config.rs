@@ -45,9 +45,9 @@ pub enum OffCpu {
 /// ```
 /// use linux_sampler::{OffCpu, Scope, SamplerConfig};
 ///
-/// let mut config = SamplerConfig::new(Scope::Processes(vec![4711, 4712]));
-/// config.frequency = 99;
-/// config.off_cpu = OffCpu::Stacks { every: 10 };
+/// let config = SamplerConfig::new(Scope::Processes(vec![4711, 4712]))
+///     .with_frequency(99)
+///     .with_off_cpu(OffCpu::Stacks { every: 10 });
 /// assert!(config.kernel && !config.children);
 /// ```
 #[derive(Debug, Clone)]
@@ -109,5 +109,71 @@ impl SamplerConfig {
     /// Samples all threads of a process.
     pub fn of_process(pid: i32) -> Self {
         Self::new(Scope::Processes(vec![pid]))
+    }
+
+    /// With this [`scope`](Self::scope).
+    #[must_use]
+    pub fn with_scope(self, scope: Scope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// With this [`frequency`](Self::frequency).
+    #[must_use]
+    pub fn with_frequency(self, frequency: u32) -> Self {
+        Self { frequency, ..self }
+    }
+
+    /// With this [`off_cpu`](Self::off_cpu).
+    #[must_use]
+    pub fn with_off_cpu(self, off_cpu: OffCpu) -> Self {
+        Self { off_cpu, ..self }
+    }
+
+    /// With or without [`kernel`](Self::kernel).
+    #[must_use]
+    pub fn with_kernel(self, kernel: bool) -> Self {
+        Self { kernel, ..self }
+    }
+
+    /// With or without [`kernel_stacks`](Self::kernel_stacks).
+    #[must_use]
+    pub fn with_kernel_stacks(self, kernel_stacks: bool) -> Self {
+        Self { kernel_stacks, ..self }
+    }
+
+    /// With these [`stack_bytes`](Self::stack_bytes).
+    #[must_use]
+    pub fn with_stack_bytes(self, stack_bytes: u32) -> Self {
+        Self { stack_bytes, ..self }
+    }
+
+    /// With these [`off_cpu_stack_bytes`](Self::off_cpu_stack_bytes).
+    #[must_use]
+    pub fn with_off_cpu_stack_bytes(self, off_cpu_stack_bytes: u32) -> Self {
+        Self { off_cpu_stack_bytes, ..self }
+    }
+
+    /// With these [`switch_stacks_per_second`](Self::switch_stacks_per_second).
+    #[must_use]
+    pub fn with_switch_stacks_per_second(self, switch_stacks_per_second: u32) -> Self {
+        Self { switch_stacks_per_second, ..self }
+    }
+
+    /// With this [`max_frames`](Self::max_frames).
+    #[must_use]
+    pub fn with_max_frames(self, max_frames: u16) -> Self {
+        Self { max_frames, ..self }
+    }
+
+    /// With or without [`children`](Self::children).
+    #[must_use]
+    pub fn with_children(self, children: bool) -> Self {
+        Self { children, ..self }
+    }
+
+    /// With these [`buffer_pages`](Self::buffer_pages).
+    #[must_use]
+    pub fn with_buffer_pages(self, buffer_pages: usize) -> Self {
+        Self { buffer_pages, ..self }
     }
 }

@@ -29,8 +29,7 @@ pub struct OffCpuInterval<T> {
 /// use linux_sampler::{OffCpu, OffCpuTracker, Sampler, SamplerConfig};
 /// use std::time::Duration;
 ///
-/// let mut config = SamplerConfig::of_process(4711);
-/// config.off_cpu = OffCpu::Times;
+/// let config = SamplerConfig::of_process(4711).with_off_cpu(OffCpu::Times);
 /// let (mut sampler, mut tracker) = (Sampler::open(&config)?, OffCpuTracker::<()>::new());
 /// while sampler.running() > 0 {
 ///     for record in sampler.read(Duration::from_millis(100))? {

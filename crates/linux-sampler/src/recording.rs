@@ -235,9 +235,10 @@ impl RecordingWriter {
         })
     }
 
-    /// Uses an unwinder for code outside images: see [`Unwinder::set_runtime_unwinder`].
-    pub fn set_runtime_unwinder(&mut self, runtime: Box<dyn RuntimeUnwinder>) {
-        self.unwinder.set_runtime_unwinder(runtime);
+    /// With an unwinder for code outside images: see [`Unwinder::with_runtime_unwinder`].
+    #[must_use]
+    pub fn with_runtime_unwinder(self, runtime: Box<dyn RuntimeUnwinder>) -> Self {
+        Self { unwinder: self.unwinder.with_runtime_unwinder(runtime), ..self }
     }
 
     /// Lists a process with its current mappings and threads, at the start time. If switches are recorded, it

@@ -49,8 +49,7 @@ pub struct SampledFrame<'a> {
 ///     fn forget(&mut self, _: i32) {}
 /// }
 ///
-/// let mut unwinder = Unwinder::new();
-/// unwinder.set_runtime_unwinder(Box::new(Leaves));
+/// let unwinder = Unwinder::new().with_runtime_unwinder(Box::new(Leaves));
 /// ```
 pub trait RuntimeUnwinder: Debug + Send {
     /// Returns the registers in the caller of a frame; `None` if the code or the needed bytes of the stack

@@ -303,13 +303,6 @@ impl Sampler {
         self.records_until(u64::MAX)
     }
 
-    /// Changes the number of switches between two stacks: see [`OffCpu::Stacks`].
-    pub fn set_switches_per_stack(&mut self, every: u32) {
-        if let Some(thinning) = &mut self.filter.thinning {
-            thinning.set_least(every);
-        }
-    }
-
     /// Removes the processes that have ended since.
     fn remove_ended(&mut self) {
         let buffers = self.buffers.len();

@@ -50,11 +50,6 @@ impl Thinning {
         Self { limit, least: u64::from(least.max(1)), since_ns: now_ns, threads: HashMap::new() }
     }
 
-    /// Changes the fewest switches from one stack to the next.
-    pub(crate) fn set_least(&mut self, least: u32) {
-        self.least = u64::from(least.max(1));
-    }
-
     /// Counts a switch.
     pub(crate) fn switch(&mut self, tid: i32) {
         if !self.follows(tid) {

@@ -35,9 +35,10 @@ impl Unwinder {
         Self::default()
     }
 
-    /// Uses an unwinder for code outside images.
-    pub fn set_runtime_unwinder(&mut self, runtime: Box<dyn RuntimeUnwinder>) {
-        self.runtime = Some(runtime);
+    /// With an unwinder for code outside images.
+    #[must_use]
+    pub fn with_runtime_unwinder(self, runtime: Box<dyn RuntimeUnwinder>) -> Self {
+        Self { runtime: Some(runtime), ..self }
     }
 
     /// Removes a process: it has ended, or runs another program.

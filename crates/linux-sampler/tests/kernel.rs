@@ -198,9 +198,7 @@ fn sleep_in_a_known_function(time: Duration) {
 #[test]
 fn time_off_the_processor_is_that_of_the_sleeps_and_has_their_stack() {
     let pid = own_pid();
-    let mut config = SamplerConfig::of_process(pid);
-    config.frequency = 0;
-    config.off_cpu = OffCpu::Stacks { every: 1 };
+    let config = SamplerConfig::of_process(pid).with_frequency(0).with_off_cpu(OffCpu::Stacks { every: 1 });
     let Some(mut sampler) = open(&config) else { return };
     let (sender, receiver) = mpsc::channel();
     let sleeper = std::thread::spawn(move || {
@@ -260,8 +258,7 @@ fn a_thread_that_waits_all_the_time_has_that_time_and_its_stack() {
         assert!(start.elapsed() < DEADLINE);
         std::thread::sleep(Duration::from_millis(5));
     }
-    let mut config = SamplerConfig::of_process(sleeper.pid());
-    config.off_cpu = OffCpu::Stacks { every: 1 };
+    let config = SamplerConfig::of_process(sleeper.pid()).with_off_cpu(OffCpu::Stacks { every: 1 });
     let Some(mut sampler) = open(&config) else { return };
     let start = Sampler::now_ns();
     let mut recording =
@@ -294,9 +291,7 @@ fn a_thread_that_waits_all_the_time_has_that_time_and_its_stack() {
 fn a_full_buffer_loses_records_and_says_how_many() {
     let busy = Busy::start();
     busy.pin();
-    let mut config = SamplerConfig::of_process(busy.pid());
-    config.buffer_pages = 1;
-    config.stack_bytes = 2048;
+    let config = SamplerConfig::of_process(busy.pid()).with_buffer_pages(1).with_stack_bytes(2048);
     let before_begin = busy.cpu_ns();
     let Some(mut sampler) = open(&config) else { return };
     let (start, after_begin) = (Instant::now(), busy.cpu_ns());
@@ -517,12 +512,11 @@ fn check_thinning(sampler: Sampler, pair: HandOver) {
 }
 
 fn thinned() -> SamplerConfig {
-    let mut config = SamplerConfig::of_process(own_pid());
-    config.frequency = 0;
-    config.off_cpu = OffCpu::Stacks { every: 1 };
-    config.off_cpu_stack_bytes = 1024;
-    config.switch_stacks_per_second = 200;
-    config
+    SamplerConfig::of_process(own_pid())
+        .with_frequency(0)
+        .with_off_cpu(OffCpu::Stacks { every: 1 })
+        .with_off_cpu_stack_bytes(1024)
+        .with_switch_stacks_per_second(200)
 }
 
 #[test]
@@ -542,10 +536,8 @@ fn stacks_that_find_no_room_are_represented_by_others_and_lose_no_switch() {
     if !is_alone("stacks_that_find_no_room_are_represented_by_others_and_lose_no_switch") {
         return;
     }
-    let mut config = thinned();
-    config.switch_stacks_per_second = 0;
-    config.off_cpu_stack_bytes = 8192;
-    config.buffer_pages = 32;
+    let config =
+        thinned().with_switch_stacks_per_second(0).with_off_cpu_stack_bytes(8192).with_buffer_pages(32);
     let Some(sampler) = open(&config) else { return };
     let pair = HandOver::start();
     // Nobody reads meanwhile.
@@ -571,9 +563,7 @@ fn off_cpu_time_matches_schedstat() {
     let sleeper = Busy(sleeper);
     busy.pin();
     for (process, name) in [(&busy, "computes"), (&sleeper, "sleeps")] {
-        let mut config = SamplerConfig::of_process(process.pid());
-        config.frequency = 0;
-        config.off_cpu = OffCpu::Times;
+        let config = SamplerConfig::of_process(process.pid()).with_frequency(0).with_off_cpu(OffCpu::Times);
         let Some(mut sampler) = open(&config) else { return };
         let times = || sched_stat(process.pid(), process.pid()).unwrap();
         let (start, before) = (Sampler::now_ns(), times());

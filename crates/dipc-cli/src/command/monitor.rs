@@ -205,17 +205,17 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let black_boxes = black_box::start(&args.black_box, metrics.as_ref());
     let export = Export::start(&args.otlp, metrics.clone())?;
     let metrics = metrics.map(Metrics::new).map(Arc::new);
-    let mut config = MonitorConfig::default();
-    config.report = Some(ProcessReport::new(report));
-    config.filters.clone_from(&args.filters);
-    config.socket_folder = args.own_tmpdir.then(std::env::temp_dir);
     let configured = configuration.port_address().filter(|_| args.diagnostic_port.is_none());
-    // In listen mode dotnet-monitor does not look for processes.
-    config.only_port = configured.is_some();
-    config.dump_folder = configuration.dump_folder();
-    if let Some(address) = args.diagnostic_port.as_ref().or(configured.as_ref()) {
-        config.port = Some(target::parse_address(address, args.reach.tcp())?);
-    }
+    let port = args.diagnostic_port.as_ref().or(configured.as_ref());
+    let port = port.map(|address| target::parse_address(address, args.reach.tcp())).transpose()?;
+    let config = MonitorConfig::default()
+        .with_report(Some(ProcessReport::new(report)))
+        .with_filters(args.filters.clone())
+        .with_socket_folder(args.own_tmpdir.then(std::env::temp_dir))
+        .with_port(port)
+        // In listen mode dotnet-monitor does not look for processes.
+        .with_only_port(configured.is_some())
+        .with_dump_folder(configuration.dump_folder());
     let operations = Operations::default();
     let queue = queue(args, &configuration)?;
     let rules = source.is_some().then(|| configuration::rules(&configuration, &operations, queue.clone()));
@@ -229,12 +229,17 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     observers.extend(black_boxes.iter().map(|boxes| Arc::clone(boxes) as Arc<dyn ProcessObserver>));
     messages::show_times();
     let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);
-    let mut config = server_config(args, tokens.clone(), &configuration)?;
-    let mut certificate = args.tls.apply(&mut config)?;
-    config.rules.clone_from(&rules);
-    config.queue.clone_from(&queue);
-    config.black_boxes.clone_from(&black_boxes);
-    config.export = export.as_ref().map(|export| Arc::clone(&export.observer));
+    let config = server_config(args, tokens.clone(), &configuration)?;
+    let mut certificate = args.tls.certificate(&config)?;
+    let config = match &certificate {
+        Some(certificate) => certificate.apply(config),
+        None => config,
+    };
+    let config = config
+        .with_rules(rules.clone())
+        .with_queue(queue.clone())
+        .with_black_boxes(black_boxes.clone())
+        .with_export(export.as_ref().map(|export| Arc::clone(&export.observer)));
     let server = Server::start(config, Arc::clone(&monitor), metrics.clone(), operations.clone())
         .map_err(|error| not_served(&error))?;
     if let Some(queue) = &queue {
@@ -416,10 +421,10 @@ fn metrics(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<M
     let is_asked = args.metrics.is_some() || args.counters.is_some();
     let Some(mut config) = configured.or_else(|| is_asked.then_some(usual)) else { return Ok(None) };
     if let Some(interval) = args.refresh_interval {
-        config.interval = interval;
+        config = config.with_interval(interval);
     }
     if let Some(list) = &args.counters {
-        config.selection = Selection::parse(list).map_err(wrong)?;
+        config = config.with_selection(Selection::parse(list).map_err(wrong)?);
     }
     Ok(Some(config))
 }
@@ -440,22 +445,22 @@ fn server_config(
     tokens: Tokens,
     configuration: &Configuration,
 ) -> Result<ServerConfig, Failure> {
-    let mut config = ServerConfig::default();
-    config.addresses.clone_from(&args.urls);
-    if args.metrics.unwrap_or(configuration.metrics.enabled) {
-        config.metrics_addresses = if args.metric_urls.is_empty() {
-            configuration::metric_addresses(configuration)?
-        } else {
-            args.metric_urls.clone()
-        };
-    }
-    config.tokens = tokens;
-    config.is_open = args.no_auth;
-    config.default_process = default_process(args, configuration);
-    config.counter_interval = Some(counter_interval(args, configuration));
-    config.no_http_egress = args.no_http_egress;
-    concat!("dipc ", env!("CARGO_PKG_VERSION")).clone_into(&mut config.version);
-    Ok(config)
+    let metrics_addresses = if !args.metrics.unwrap_or(configuration.metrics.enabled) {
+        Vec::new()
+    } else if args.metric_urls.is_empty() {
+        configuration::metric_addresses(configuration)?
+    } else {
+        args.metric_urls.clone()
+    };
+    Ok(ServerConfig::default()
+        .with_addresses(args.urls.clone())
+        .with_metrics_addresses(metrics_addresses)
+        .with_tokens(tokens)
+        .with_open_access(args.no_auth)
+        .with_default_process(default_process(args, configuration))
+        .with_counter_interval(Some(counter_interval(args, configuration)))
+        .with_no_http_egress(args.no_http_egress)
+        .with_version(concat!("dipc ", env!("CARGO_PKG_VERSION")).to_owned()))
 }
 
 fn not_started(error: MonitorError) -> Failure {

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use clap::{ArgGroup, Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use clr_counters::otlp::rejected_points;
-use dipc_client::{LiveReader, SessionConfig, Target};
+use dipc_client::Target;
 use dipc_collect::RetryWait;
-use dipc_collect::live_stream::LiveStream;
-use dipc_collect::stacks::sampler;
+use dipc_collect::profiles::{self, ProfileRequest, SamplesEnd};
+use dipc_collect::stream;
 use dipc_http::{Endpoint, RequestError};
 use hyper::header::{HeaderName, HeaderValue};
-use nettrace_export::{CausalGrouping, Format, Metric, Options, Profile, ProfileBuilder, WriteOptions};
+use nettrace_export::{CausalGrouping, Format, Metric, Options, Profile, WriteOptions};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
@@ -30,14 +30,15 @@ use crate::args::target::{ReachArgs, TARGETS, selector};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::http::{host_name, parse_endpoint, parse_header};
-use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
+use crate::inspect::profile::diagnostics::warn_of_omissions;
+use crate::inspect::profile::{self, ProfileOptions};
 use crate::interrupt::Interrupts;
 use crate::process::candidates::application_name;
 use crate::process::peer::local_process;
 use crate::process::target::{FoundTarget, TargetSelector, endpoints_of_name};
-use crate::record::kernel_samples::{LiveSamples, SamplerChoice, into_processor_time};
-use crate::record::names::for_each_method;
-use crate::record::recorder::{self, Limits};
+use crate::record::kernel_samples::{LiveSamples, SamplerChoice};
+use crate::record::notes::Messages;
+use crate::record::recorder::Limits;
 use crate::record::session::start_unless_interrupted;
 use crate::record::stream_stats;
 use crate::render::{messages, units};
@@ -203,14 +204,10 @@ impl PushArgs {
 /// The path of OTLP profiles, a protocol still in development.
 const OTLP_PATH: &str = "/v1development/profiles";
 
-/// The time between two reads of the kernel's samples.
-const TICK: Duration = Duration::from_millis(100);
 /// The number of tries for a request that fails temporarily.
 const TRIES: u32 = 4;
 /// The waits between tries. A server may ask for another one, up to the maximum.
 const RETRY: RetryWait = RetryWait::new(Duration::from_secs(1), Duration::from_secs(30));
-/// Maximum time that an event waits for older events. Samples are in time order, and other events are rare.
-const MAX_DELAY: Duration = Duration::from_millis(100);
 
 /// Reads a label. Metrics servers have to accept its name.
 fn parse_label(text: &str) -> Result<(String, String), String> {
@@ -251,7 +248,7 @@ fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
     let options =
         ProfileOptions { names: args.names.form(), grouping: args.grouping(), ..ProfileOptions::default() };
     let metric = args.metric.map(MetricArg::metric);
-    let request = ProfileRequest { metric, tracks: false, kinds: true, idle_stacks: false };
+    let request = profile::ProfileRequest { metric, tracks: false, kinds: true, idle_stacks: false };
     // Profiles pushed before remain pushed.
     let read = pusher.interrupts.while_computing(|| profile::read(file, &options, request))?;
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -388,62 +385,44 @@ struct SessionEnd {
 /// The default time for which a process is sampled, if the interval between profiles is not shorter.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
-/// Reads the kernel's samples of a process for the configured time. A `managed` runtime then lists its
-/// methods.
+/// Makes a profile of the kernel's samples of a process. A `managed` runtime lists its methods.
 fn sample_by_kernel(
     args: &PushArgs,
     managed: Option<&Target>,
-    mut samples: LiveSamples,
+    samples: LiveSamples,
     interrupts: &Interrupts,
 ) -> Result<(Profile, SessionEnd), Failure> {
-    let options = args.profile_options(Metric::Cpu).with_kinds(false);
-    let mut builder = ProfileBuilder::new(options);
-    let begin = Instant::now();
-    let duration = args.duration();
-    while begin.elapsed() < duration && !samples.is_over() {
-        samples.read(|event| builder.add(event));
-        if interrupts.wait(TICK.min(duration.saturating_sub(begin.elapsed()))) {
-            break;
-        }
-    }
-    let is_unasked = samples.is_over();
-    samples.finish(|event| builder.add(event));
+    let request = ProfileRequest::new(args.profile_options(Metric::Cpu).with_kinds(false));
+    let limits = stream::Limits::new(interrupts.stop_signal()).with_duration(Some(args.duration()));
+    let taken = profiles::from_samples(samples, managed, request, &limits)?;
     let mut exit = Exit::Done;
-    let is_over = || interrupts.count() > 1;
-    let list = |runtime| for_each_method(runtime, is_over, |event| builder.code_mut().add(event));
-    if let Some(Err(error)) = managed.map(list) {
+    if let Some(error) = taken.names_error {
         messages::warning(format_args!("names of methods are missing: {error}"));
         exit = Exit::Incomplete;
     }
-    let (mut profile, _) = profile::finish(builder, None)?;
-    into_processor_time(&mut profile);
-    Ok((profile, SessionEnd { exit, is_unasked }))
+    warn_of_omissions(&taken.omissions);
+    Ok((taken.profile, SessionEnd { exit, is_unasked: taken.end == SamplesEnd::Process }))
 }
 
-/// Samples a process for the configured time.
+/// Makes a profile of the runtime's samples.
 fn sample(
     args: &PushArgs,
     metric: Metric,
     runtime: &Target,
     interrupts: &Interrupts,
 ) -> Result<(Profile, SessionEnd), Failure> {
-    let config = SessionConfig::new([sampler()]);
-    let session = start_unless_interrupted(runtime, &config, interrupts)?;
-    let options = args.profile_options(metric).with_kinds(true);
-    let mut builder = ProfileBuilder::new(options);
-    let mut stream = LiveStream::reading(LiveReader::new(MAX_DELAY), |reader| {
-        reader.for_each(|event| builder.add(event));
-        Ok(false)
-    });
+    let session = start_unless_interrupted(runtime, &profiles::session_config(), interrupts)?;
+    let request = ProfileRequest::new(args.profile_options(metric).with_kinds(true));
     let limits = Limits::new(runtime, None, args.timeout, interrupts).with_duration(Some(args.duration()));
-    let end = recorder::run(session, &mut stream, &limits)?;
-    let (reader, _) = stream.into_parts();
+    let taken = profiles::from_session(session, request, &limits.stream, &mut Messages)?;
+    let reader = &taken.reader;
     let inside =
         stream_stats::report_damage(reader.events(), reader.unreadable(), "the readable part is sent");
+    let end = limits.end(taken.end);
     let is_unasked = end.is_unasked();
     let exit = end.report("a profile was sampled", "sent")?;
-    let (profile, _) = profile::finish(builder, reader.info())?;
-    Ok((profile, SessionEnd { exit: exit.join(inside), is_unasked }))
+    warn_of_omissions(&taken.omissions);
+    Ok((taken.profile, SessionEnd { exit: exit.join(inside), is_unasked }))
 }
 
 /// The name of this program in OpenTelemetry scopes.

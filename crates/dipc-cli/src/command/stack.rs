@@ -139,11 +139,10 @@ impl StackArgs {
     }
 
     fn stack_options(&self) -> StackOptions {
-        StackOptions {
-            names: self.name_form(),
-            grouping: self.grouping(),
-            keeps_types: self.format == StackFormat::DotnetStack,
-        }
+        StackOptions::default()
+            .with_names(self.name_form())
+            .with_grouping(self.grouping())
+            .with_types(self.format == StackFormat::DotnetStack)
     }
 
     /// JSON has both forms.

@@ -10,8 +10,8 @@ use nettrace::{Interest, RelativeTime, TraceInfo};
 use nettrace_edit::{Criteria, TrackedCriteria};
 use nettrace_export::report::{MIN_UNVERIFIED, RUNNING_OR_WAITING};
 use nettrace_export::{
-    CausalGrouping, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileReader,
-    ProfiledRecording, Selection, StackFilter,
+    CausalGrouping, Metric, NameForm, NeedsTimeOrder, Options, Pattern, Profile, ProfileBuilder,
+    ProfileReader, ProfiledRecording, Selection, StackFilter,
 };
 
 use crate::exit::{Exit, Failure};
@@ -150,9 +150,15 @@ pub(crate) fn waiting(read: &RecordingProfile) -> Option<String> {
 /// Returns the profile of an ended stream with the header `info`, and the part of it in which working threads
 /// may have been waiting. Reports its omissions.
 pub(crate) fn finish(builder: ProfileBuilder, info: Option<&TraceInfo>) -> Result<(Profile, u64), Failure> {
-    let (profile, omissions) = builder.finish(info).map_err(|error| Failure::new(Exit::Failed, error))?;
+    let (profile, omissions) = builder.finish(info)?;
     warn_of_omissions(&omissions);
     Ok((profile, omissions.unverified))
+}
+
+impl From<NeedsTimeOrder> for Failure {
+    fn from(error: NeedsTimeOrder) -> Self {
+        Self::new(Exit::Failed, error)
+    }
 }
 
 /// Returns the time off the processors of the same selection, without messages: they were given before.

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use dipc_collect::kernel_samples::{SampleError, SampleSummary};
-use nettrace_export::{Measure, Metric, Profile};
 use nettrace_writer::MergerOptions;
 
 use crate::exit::{Exit, Failure};
@@ -73,12 +72,6 @@ impl SamplerChoice {
             }
         }
     }
-}
-
-/// Marks a profile as processor time, even if no thread of the process ran.
-pub(crate) fn into_processor_time(profile: &mut Profile) {
-    profile.metric = Metric::Cpu;
-    profile.measure = Measure::CPU_TIME;
 }
 
 /// The name of the samples in messages.

@@ -152,7 +152,7 @@ mod tests {
     fn a_missing_process_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("core");
-        let settings = CoreSettings { kind: CoreKind::Full, pause: Duration::from_secs(60), max_bytes: None };
+        let settings = CoreSettings::new(CoreKind::Full, Duration::from_secs(60));
         for pid in [u32::MAX, 0x7fff_fff0] {
             let place = CorePlace::File(&path, NameOrigin::User);
             let failure = write(pid, &settings, OutputCompression::None, place).unwrap_err();

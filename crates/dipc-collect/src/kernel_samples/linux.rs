@@ -144,24 +144,21 @@ impl OpenSampler {
         observer: &mut dyn Observer,
     ) -> Result<Self, SampleError> {
         let pid = i32::try_from(pid)?;
-        let mut config = SamplerConfig::new(Scope::Processes(vec![pid]));
-        config.frequency = settings.frequency;
+        let mut config = SamplerConfig::of_process(pid).with_frequency(settings.frequency);
         if settings.frequency > MAX_RATE_WITH_DEEP_STACKS {
-            config.stack_bytes = FEW_STACK_BYTES;
+            config = config.with_stack_bytes(FEW_STACK_BYTES);
         }
         if settings.off_cpu {
-            config.off_cpu = OffCpu::Stacks { every: 1 };
+            config = config.with_off_cpu(OffCpu::Stacks { every: 1 });
         }
         let by_processor = settings.may_sample_processors().then(|| {
-            config.scope = Scope::ProcessesByProcessor(vec![pid]);
-            Sampler::open(&config)
+            let config = config.clone().with_scope(Scope::ProcessesByProcessor(vec![pid]));
+            Sampler::open(&config).map(|sampler| (sampler, config))
         });
         let sees_short_threads = matches!(by_processor, Some(Ok(_)));
-        let sampler = if let Some(Ok(sampler)) = by_processor {
-            sampler
-        } else {
-            config.scope = Scope::Processes(vec![pid]);
-            Sampler::open(&config).map_err(SampleError::Open)?
+        let (sampler, config) = match by_processor {
+            Some(Ok(opened)) => opened,
+            _ => (Sampler::open(&config).map_err(SampleError::Open)?, config),
         };
         let access = sampler.access();
         let is_new = !matches!(begin, Begin::Again);
@@ -221,7 +218,7 @@ fn begin_recording(
     #[cfg(not(target_arch = "x86_64"))]
     observer.note(Note::ManagedCallersMissing);
     #[cfg(target_arch = "x86_64")]
-    recording.set_runtime_unwinder(Box::new(managed_code::ManagedCode::new(pid)));
+    let recording = recording.with_runtime_unwinder(Box::new(managed_code::ManagedCode::new(pid)));
     Ok(recording)
 }
 

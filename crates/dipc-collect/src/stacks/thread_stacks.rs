@@ -35,7 +35,7 @@ pub struct ThreadStacks {
 
 /// The form in which stacks are collected.
 #[derive(Debug, Clone, Copy, Default)]
-#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
+#[non_exhaustive]
 pub struct StackOptions {
     /// The names of frames.
     pub names: NameForm,
@@ -47,6 +47,24 @@ pub struct StackOptions {
 }
 
 impl StackOptions {
+    /// With this form of [`names`](Self::names).
+    #[must_use]
+    pub const fn with_names(self, names: NameForm) -> Self {
+        Self { names, ..self }
+    }
+
+    /// With this [`grouping`](Self::grouping).
+    #[must_use]
+    pub const fn with_grouping(self, grouping: CausalGrouping) -> Self {
+        Self { grouping, ..self }
+    }
+
+    /// With the [types](Self::keeps_types) of samples, or the states of threads.
+    #[must_use]
+    pub const fn with_types(self, keeps_types: bool) -> Self {
+        Self { keeps_types, ..self }
+    }
+
     /// The number of first samples of a thread to leave out.
     const fn left_out(self) -> u64 {
         if self.keeps_types { 0 } else { UNRELIABLE }

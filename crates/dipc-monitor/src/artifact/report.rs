@@ -12,6 +12,8 @@ use dipc_client::nettrace::{Event, RelativeTime};
 use dipc_client::{Keywords, Level, LiveReader, OptionalFeature, Rundown};
 use dipc_client::{RUNTIME_PROVIDER, SAMPLE_PROFILER, SessionConfig};
 use dipc_collect::StopSignal;
+use dipc_collect::profiles::{self, ProfileRequest};
+use dipc_collect::stream::Limits;
 use nettrace_export::page::{self, Page, PageContents, PageFinding, PageFindings, PageOptions, PageReports};
 use nettrace_export::report::{Requests, RequestsOptions, StreamFacts};
 use nettrace_export::{
@@ -188,11 +190,14 @@ fn sample(
     ]);
     let options =
         Options::new(Metric::Wall).with_idle(false).with_kinds(has_kinds).with_names(NameForm::CSharp);
-    let mut profile = ProfileBuilder::new(options);
-    *profile.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
-    let reader = read(&config, duration, process, stop, |event| profile.add(event))?;
-    let (profile, _) = profile.finish(reader.info()).map_err(|error| failed(&error))?;
-    Ok(profile)
+    let request = ProfileRequest::new(options).with_max_code_size(MAX_CODE_SIZE);
+    // Left after the end of the session.
+    let _filtered = process.filtered_sources.enter(&config);
+    let session = stream::start(process, &config, stop)?;
+    let limits = Limits::new(stop.clone()).with_duration(duration);
+    let taken = profiles::from_session(session, request, &limits, &mut ()).map_err(|error| failed(&error))?;
+    stream::require_end(taken.end)?;
+    Ok(taken.profile)
 }
 
 /// Sums up the requests and outgoing calls of a time, as JSON.

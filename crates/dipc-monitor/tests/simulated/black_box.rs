@@ -26,25 +26,32 @@ struct BoxFixture {
 impl BoxFixture {
     /// Watches over TCP: the process of a runtime, which is a thread of the test, is not visible, and counts
     /// as ended when its runtime does not answer.
-    fn start(change: impl FnOnce(&mut BlackBoxConfig)) -> Self {
+    fn start(change: impl FnOnce(BlackBoxConfig) -> BlackBoxConfig) -> Self {
         Self::at(|_| "127.0.0.1:0".parse().unwrap(), change)
     }
 
     /// Watches at an address, which may be in a folder of the test.
-    fn at(address: impl FnOnce(&Path) -> Address, change: impl FnOnce(&mut BlackBoxConfig)) -> Self {
+    fn at(
+        address: impl FnOnce(&Path) -> Address,
+        change: impl FnOnce(BlackBoxConfig) -> BlackBoxConfig,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let bundles = folder.path().join("new/bundles");
-        let mut config = BlackBoxConfig::default();
-        config.directory = Some(bundles.clone());
-        change(&mut config);
+        let config = change(BlackBoxConfig::default().with_directory(Some(bundles.clone())));
         let messages = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&messages);
         let log = Arc::new(move |message: &BlackBoxMessage| log.lock().unwrap().push(message.clone()));
         let boxes = Arc::new(BlackBoxes::new(config, log));
         let observers = vec![Arc::clone(&boxes) as Arc<dyn ProcessObserver>];
         let address = address(folder.path());
-        let fixture =
-            Fixture::observed(address, Tokens::default(), None, RulesConfig::default(), observers, |_| {});
+        let fixture = Fixture::observed(
+            address,
+            Tokens::default(),
+            None,
+            RulesConfig::default(),
+            observers,
+            |config| config,
+        );
         Self { fixture, boxes, messages, bundles, _folder: folder }
     }
 
@@ -88,7 +95,7 @@ fn events(bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn a_crash_leaves_a_bundle_with_everything_that_was_sent() {
-    let fixture = BoxFixture::start(|_| {});
+    let fixture = BoxFixture::start(|config| config);
     let whole = testdata::bytes("traces/net10-exceptions.nettrace.xz");
     let bundle = fixture.crash(exceptions().fault(Fault::DieInTheMiddle { after: 120_000 }));
     let names: BTreeSet<_> = fs::read_dir(&bundle).unwrap().map(|it| it.unwrap().file_name()).collect();
@@ -111,7 +118,7 @@ fn a_crash_leaves_a_bundle_with_everything_that_was_sent() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_process_that_runs_on_without_its_port_has_not_crashed() {
-    let fixture = BoxFixture::at(|folder| folder.join("port").as_path().into(), |_| {});
+    let fixture = BoxFixture::at(|folder| folder.join("port").as_path().into(), |config| config);
     let bundle = fixture.crash(exceptions().fault(Fault::DieInTheMiddle { after: 120_000 }));
     let overview = fs::read_to_string(bundle.join("overview.txt")).unwrap();
     let reason = "Reason         : the process has closed its diagnostic port, and still runs\n";
@@ -121,7 +128,7 @@ fn a_process_that_runs_on_without_its_port_has_not_crashed() {
 #[test]
 fn old_bundles_are_removed() {
     let fixture = BoxFixture::start(|config| {
-        config.retention = Retention { files: Some(2), ..Retention::default() };
+        config.with_retention(Retention { files: Some(2), ..Retention::default() })
     });
     let crash = || fixture.crash(exceptions().fault(Fault::DieInTheMiddle { after: 20_000 }));
     let bundles: Vec<_> = (0..3).map(|_| crash()).collect();
@@ -130,7 +137,7 @@ fn old_bundles_are_removed() {
 
 #[test]
 fn exited_and_unwatched_processes_leave_no_bundle() {
-    let fixture = BoxFixture::start(|_| {});
+    let fixture = BoxFixture::start(|config| config);
     let ended = fixture.fixture.add(exceptions().end_with_recording());
     await_that("its session has ended", || {
         // The session of its counters may begin before.
@@ -151,7 +158,7 @@ fn exited_and_unwatched_processes_leave_no_bundle() {
 
 #[test]
 fn a_lost_connection_is_not_a_crash() {
-    let fixture = BoxFixture::start(|_| {});
+    let fixture = BoxFixture::start(|config| config);
     let runtime = fixture.fixture.add(Runtime::builder().rate(1000));
     await_that("events are kept", || fixture.boxes.totals().bytes > 0);
     let (id, _) = runtime.sessions()[0].clone();
@@ -165,7 +172,7 @@ fn a_lost_connection_is_not_a_crash() {
 
 #[test]
 fn a_snapshot_has_the_content_of_the_ring() {
-    let fixture = BoxFixture::start(|_| {});
+    let fixture = BoxFixture::start(|config| config);
     let runtime = fixture.fixture.add(exceptions());
     let whole = events(&testdata::bytes("traces/net10-exceptions.nettrace.xz"));
     let snapshot = || {
@@ -189,7 +196,7 @@ fn snapshots_need_a_black_box() {
 
 #[test]
 fn a_ring_is_bounded() {
-    let fixture = BoxFixture::start(|config| config.total_bytes = 1);
+    let fixture = BoxFixture::start(|config| config.with_total_bytes(1));
     let _runtime = fixture.fixture.add(exceptions().looped());
     // A part of a recording ends with an event that states its time.
     let is_part = || {
@@ -209,7 +216,7 @@ fn a_ring_is_bounded() {
 /// Nothing that a process calls itself leads out of the directory.
 #[test]
 fn names_of_bundles_are_plain() {
-    let fixture = BoxFixture::start(|_| {});
+    let fixture = BoxFixture::start(|config| config);
     let mut identity = dipc_sim::Identity::new(1, dipc_sim::Version::NET10);
     identity.command_line = "/a/..\u{1b}[31m;x/ü".to_owned();
     let bundle =

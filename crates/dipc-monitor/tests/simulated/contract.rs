@@ -212,8 +212,7 @@ fn path_of(operation: &Operation<'_>, value: impl Fn(&str, &Value) -> Option<Str
 
 /// A server with a runtime that replays a recording, a rule, metrics, and an operation that has ended.
 fn start(folder: &TempDir) -> (Fixture, Runtime, String) {
-    let mut metrics = MetricsConfig::new(NameStyle::OpenTelemetry);
-    metrics.interval = Duration::from_secs(1);
+    let metrics = MetricsConfig::new(NameStyle::OpenTelemetry).with_interval(Duration::from_secs(1));
     let port = Address::from(folder.path().join("port").as_path());
     let fixture = Fixture::at(port, Tokens::default(), Some(metrics), rules_config(RULES));
     let recording = testdata::bytes("traces/net10-sample.nettrace.xz");

@@ -9,10 +9,10 @@ use dipc_sim::Runtime;
 use crate::Fixture;
 
 fn with_folder(folder: &Path, dumps: Option<&Path>) -> Fixture {
-    let mut config = MonitorConfig::default();
-    config.port = Some(folder.join("port").as_path().into());
-    config.dump_folder = dumps.map(Path::to_path_buf);
-    Fixture::monitored(config, Tokens::default(), None, RulesConfig::default(), Vec::new(), |_| {})
+    let config = MonitorConfig::default()
+        .with_port(Some(folder.join("port").as_path().into()))
+        .with_dump_folder(dumps.map(Path::to_path_buf));
+    Fixture::monitored(config, Tokens::default(), None, RulesConfig::default(), Vec::new(), |config| config)
 }
 
 fn is_dump_of(bytes: &[u8], runtime: &Runtime) -> bool {

@@ -16,9 +16,9 @@ fn providers(directory: &Path) -> BTreeMap<String, EgressProvider> {
     [("files".to_owned(), EgressProvider::FileSystem(egress)), ("blob".to_owned(), blob)].into()
 }
 
-pub(crate) fn with_queue(queue: &EgressQueue) -> impl FnOnce(&mut ServerConfig) {
+pub(crate) fn with_queue(queue: &EgressQueue) -> impl FnOnce(ServerConfig) -> ServerConfig {
     let queue = queue.clone();
-    move |config| config.queue = Some(queue)
+    move |config| config.with_queue(Some(queue))
 }
 
 /// The files of a directory, without names that begin with a dot.

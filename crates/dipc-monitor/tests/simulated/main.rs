@@ -81,17 +81,17 @@ impl Fixture {
     }
 
     fn at(port: Address, tokens: Tokens, metrics: Option<MetricsConfig>, rules: RulesConfig) -> Self {
-        Self::observed(port, tokens, metrics, rules, Vec::new(), |_| {})
+        Self::observed(port, tokens, metrics, rules, Vec::new(), |config| config)
     }
 
     /// Starts with other settings of the server.
-    fn with_server(change: impl FnOnce(&mut ServerConfig)) -> Self {
+    fn with_server(change: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = Address::from(folder.path().join("port").as_path());
         Self { _folder: Some(folder), ..Self::at_with_server(port, change) }
     }
 
-    fn at_with_server(port: Address, change: impl FnOnce(&mut ServerConfig)) -> Self {
+    fn at_with_server(port: Address, change: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
         Self::observed(port, Tokens::default(), None, RulesConfig::default(), Vec::new(), change)
     }
 
@@ -102,40 +102,38 @@ impl Fixture {
         metrics: Option<MetricsConfig>,
         rules: RulesConfig,
         more: Vec<Arc<dyn ProcessObserver>>,
-        change: impl FnOnce(&mut ServerConfig),
+        change: impl FnOnce(ServerConfig) -> ServerConfig,
     ) -> Self {
-        let mut config = MonitorConfig::default();
-        config.port = Some(port);
+        let config = MonitorConfig::default().with_port(Some(port));
         Self::monitored(config, tokens, metrics, rules, more, change)
     }
 
     /// The same with settings of the monitor, of which the port is one.
     fn monitored(
-        mut config: MonitorConfig,
+        config: MonitorConfig,
         tokens: Tokens,
         metrics: Option<MetricsConfig>,
         rules: RulesConfig,
         more: Vec<Arc<dyn ProcessObserver>>,
-        change: impl FnOnce(&mut ServerConfig),
+        change: impl FnOnce(ServerConfig) -> ServerConfig,
     ) -> Self {
-        config.only_port = true;
         let metrics = metrics.map(|config| Arc::new(Metrics::new(config)));
         let operations = Operations::default();
         let messages = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&messages);
         let log = Arc::new(move |message: &RuleMessage| log.lock().unwrap().push(message.clone()));
-        let mut config_of_server = ServerConfig::default();
-        config_of_server.addresses = vec!["http://127.0.0.1:0".parse().unwrap()];
-        config_of_server.tokens = tokens;
-        "test".clone_into(&mut config_of_server.version);
-        change(&mut config_of_server);
+        let config_of_server = ServerConfig::default()
+            .with_addresses(vec!["http://127.0.0.1:0".parse().unwrap()])
+            .with_tokens(tokens)
+            .with_version("test".to_owned());
+        let config_of_server = change(config_of_server);
         let rules = Rules::new(rules, operations.clone(), "host".to_owned(), log);
         let rules = Arc::new(rules.with_queue(config_of_server.queue.clone()));
         let metrics_observer = metrics.iter().map(|it| Arc::clone(it) as Arc<dyn ProcessObserver>);
         let observers = metrics_observer.chain([Arc::clone(&rules) as Arc<dyn ProcessObserver>]);
         let observers = observers.chain(more).collect();
-        let monitor = Arc::new(Monitor::start(config, observers).unwrap());
-        config_of_server.rules = Some(Arc::clone(&rules));
+        let monitor = Arc::new(Monitor::start(config.with_only_port(true), observers).unwrap());
+        let config_of_server = config_of_server.with_rules(Some(Arc::clone(&rules)));
         let server =
             Server::start(config_of_server, Arc::clone(&monitor), metrics, operations.clone()).unwrap();
         let port = monitor.port_address().unwrap().to_string().parse().unwrap();

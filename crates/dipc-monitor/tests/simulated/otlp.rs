@@ -257,17 +257,16 @@ pub(crate) fn recording() -> Vec<u8> {
 /// Exports the recording, and returns the received data.
 fn export(ratio: f64) -> Arc<Receiver> {
     let folder = tempfile::tempdir().unwrap();
-    let mut config = MonitorConfig::default();
-    config.port = Some(Address::from(folder.path().join("port").as_path()));
-    config.only_port = true;
+    let port = Address::from(folder.path().join("port").as_path());
+    let config = MonitorConfig::default().with_port(Some(port)).with_only_port(true);
     let receiver = Arc::new(Receiver::default());
-    let mut otlp = OtlpConfig::default();
     let mut logs = LogSelection::new(LogLevel::Information);
     logs.filters.insert("Microsoft".to_owned(), LogLevel::Warning);
-    otlp.logs = Some(logs);
-    otlp.traces =
-        Some(TracesConfig { sources: vec!["*".to_owned()], ratio: SamplingRatio::new(ratio).unwrap() });
-    otlp.attributes = vec![("deployment.environment.name".to_owned(), "test".to_owned())];
+    let traces = TracesConfig { sources: vec!["*".to_owned()], ratio: SamplingRatio::new(ratio).unwrap() };
+    let otlp = OtlpConfig::default()
+        .with_logs(Some(logs))
+        .with_traces(Some(traces))
+        .with_attributes(vec![("deployment.environment.name".to_owned(), "test".to_owned())]);
     let export = OtlpExport::start(otlp, Arc::clone(&receiver) as Arc<dyn OtlpSink>).unwrap();
     let export = Arc::new(export);
     let monitor = Monitor::start(config, vec![Arc::clone(&export) as _]).unwrap();

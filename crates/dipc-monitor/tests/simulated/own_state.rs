@@ -61,8 +61,7 @@ fn own(text: &str) -> BTreeMap<&str, f64> {
 
 #[test]
 fn metrics_have_the_state_of_the_monitor_itself() {
-    let mut config = MetricsConfig::new(NameStyle::OpenTelemetry);
-    config.interval = Duration::from_secs(1);
+    let config = MetricsConfig::new(NameStyle::OpenTelemetry).with_interval(Duration::from_secs(1));
     let export = OtlpExport::start(OtlpConfig::default(), Arc::new(Sink)).unwrap();
     let fixture = Fixture::observed(
         // The process of these runtimes does not end, but is not visible over TCP.
@@ -71,7 +70,7 @@ fn metrics_have_the_state_of_the_monitor_itself() {
         Some(config),
         RulesConfig::default(),
         Vec::new(),
-        |config| config.export = Some(Arc::new(export)),
+        |config| config.with_export(Some(Arc::new(export))),
     );
     let text = || fixture.get("/metrics").text().to_owned();
     let idle = text();

@@ -21,14 +21,14 @@ const HOSTILE: &str =
     "<img\tsrc=x\tonerror=globalThis.wasRun=1><script>globalThis.wasRun=2<\u{2215}script>\u{202e}\u{1b}[2J";
 
 fn metrics() -> MetricsConfig {
-    let mut config = MetricsConfig::new(NameStyle::OpenTelemetry);
-    config.interval = Duration::from_secs(1);
-    config
+    MetricsConfig::new(NameStyle::OpenTelemetry).with_interval(Duration::from_secs(1))
 }
 
 /// A monitor at a TCP port, where processes have the names that their runtimes state.
 fn fixture(tokens: Tokens, rules: RulesConfig) -> Fixture {
-    Fixture::observed("127.0.0.1:0".parse().unwrap(), tokens, Some(metrics()), rules, Vec::new(), |_| {})
+    Fixture::observed("127.0.0.1:0".parse().unwrap(), tokens, Some(metrics()), rules, Vec::new(), |config| {
+        config
+    })
 }
 
 fn tokens() -> Tokens {

@@ -34,14 +34,12 @@ impl Kept {
         ));
         let queue = EgressQueue::open(&folder.path().join("queue")).unwrap();
         queue.set_providers(rules.egress.clone());
-        let mut config = BlackBoxConfig::default();
-        config.directory = Some(folder.path().join("bundles"));
+        let config = BlackBoxConfig::default().with_directory(Some(folder.path().join("bundles")));
         let boxes = Arc::new(BlackBoxes::new(config, Arc::new(|_: &BlackBoxMessage| ())));
         let observers = vec![Arc::clone(&boxes) as Arc<dyn ProcessObserver>];
         let address = "127.0.0.1:0".parse().unwrap();
         let fixture = Fixture::observed(address, tokens, None, rules, observers, |config| {
-            config.queue = Some(queue);
-            config.black_boxes = Some(boxes);
+            config.with_queue(Some(queue)).with_black_boxes(Some(boxes))
         });
         Self { fixture, folder }
     }

@@ -187,7 +187,7 @@ fn values_of_counters_are_json_sequences() {
 
 #[test]
 fn values_of_counters_have_the_configured_interval() {
-    let fixture = Fixture::with_server(|config| config.counter_interval = Some(Duration::from_secs(2)));
+    let fixture = Fixture::with_server(|config| config.with_counter_interval(Some(Duration::from_secs(2))));
     let runtime = fixture.add(Runtime::builder().replay(counters()).looped());
     let asked = |interval: &str| {
         assert_eq!(fixture.get("/livemetrics?durationSeconds=1").status, 200);
@@ -389,8 +389,7 @@ fn stacks_of_exceptions_begin_with_the_method_that_threw() {
 
 #[test]
 fn metrics_have_all_processes() {
-    let mut config = MetricsConfig::new(NameStyle::OpenTelemetry);
-    config.interval = Duration::from_secs(1);
+    let config = MetricsConfig::new(NameStyle::OpenTelemetry).with_interval(Duration::from_secs(1));
     let fixture = Fixture::with(Tokens::default(), Some(config));
     let add =
         |number| fixture.add(Runtime::builder().cookie(Uuid::from_u128(number)).replay(counters()).looped());
@@ -441,8 +440,7 @@ fn tokens_permit_their_scopes() {
 
 #[test]
 fn health_counts_running_work() {
-    let mut config = MetricsConfig::new(NameStyle::OpenTelemetry);
-    config.interval = Duration::from_secs(1);
+    let config = MetricsConfig::new(NameStyle::OpenTelemetry).with_interval(Duration::from_secs(1));
     let fixture = Fixture::with(Tokens::default(), Some(config));
     let health = || fixture.get("/health").json();
     let idle = health();

@@ -24,8 +24,7 @@ fn place(name: &str, folder: &tempfile::TempDir) -> (PathBuf, PathBuf) {
 
 fn start(tls: &Tls) -> (Fixture, SocketAddr) {
     let fixture = Fixture::with_server(|config| {
-        config.addresses = vec!["https://127.0.0.1:0".parse().unwrap()];
-        config.tls = Some(tls.clone());
+        config.with_addresses(vec!["https://127.0.0.1:0".parse().unwrap()]).with_tls(Some(tls.clone()))
     });
     let address = match &fixture.server.addresses()[0] {
         ListenAddress::Tls(address) => *address,

@@ -92,7 +92,7 @@ pub(super) fn run(args: &CollectArgs) -> Outcome {
             "a name that ends in .gz compresses as gzip; --compress none writes as it is, whatever the name",
         ));
     }
-    let settings = CoreSettings { kind, pause: args.stream.pause, max_bytes: args.stream.max_size };
+    let settings = CoreSettings::new(kind, args.stream.pause).with_max_bytes(args.stream.max_size);
     let compression = args.stream.compress.unwrap_or_else(|| OutputCompression::of_path(&path));
     let origin = if args.output.is_some() { NameOrigin::User } else { NameOrigin::Chosen };
     let place = if is_standard_output { CorePlace::StandardOutput } else { CorePlace::File(&path, origin) };

@@ -38,17 +38,19 @@ pub(super) fn start(args: &BlackBoxArgs, metrics: Option<&MetricsConfig>) -> Opt
     if args.keep.is_zero() {
         return None;
     }
-    let mut config = BlackBoxConfig::default();
-    config.time = args.keep;
-    config.directory = args.bundles.clone().or_else(|| Some(state_directory()?.join("bundles")));
-    config.retention =
-        Retention { files: Some(args.keep_bundles), bytes: Some(BUNDLES_BYTES), ..Retention::default() };
-    config.counters = metrics.map(MetricsConfig::request);
-    config.host_name = host_name();
-    match &config.directory {
+    let directory = args.bundles.clone().or_else(|| Some(state_directory()?.join("bundles")));
+    match &directory {
         Some(directory) => messages::detail(format_args!("Bundles        : {}", directory.display())),
         None => messages::warning("no directory for the bundles of crashes is known: --bundles names one"),
     }
+    let retention =
+        Retention { files: Some(args.keep_bundles), bytes: Some(BUNDLES_BYTES), ..Retention::default() };
+    let config = BlackBoxConfig::default()
+        .with_time(args.keep)
+        .with_directory(directory)
+        .with_retention(retention)
+        .with_counters(metrics.map(MetricsConfig::request))
+        .with_host_name(host_name());
     let log = |message: &BlackBoxMessage| {
         let text = message.to_string();
         let text = escape_controls(&text);

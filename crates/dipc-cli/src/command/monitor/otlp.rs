@@ -166,22 +166,23 @@ impl Export {
             messages::note(format_args!("Pushing to     : {endpoint}"));
             senders.insert(signal, Sender::start(items, endpoint.clone(), args.otlp_header.clone())?);
         }
-        let mut config = OtlpConfig::default();
-        let has = |signal| senders.contains_key(&signal);
-        config.metrics = metrics.filter(|_| has(OtlpSignal::Metrics));
-        config.logs = has(OtlpSignal::Logs).then(|| args.otlp_logs.clone());
-        config.traces = has(OtlpSignal::Traces)
-            .then(|| TracesConfig { sources: args.otlp_sources.clone(), ratio: args.otlp_sample });
-        config.attributes.clone_from(&args.otlp_attribute);
+        let mut attributes = args.otlp_attribute.clone();
         let host = host_name();
-        if !host.is_empty() && args.otlp_attribute.iter().all(|(key, _)| key != "host.name") {
-            config.attributes.push(("host.name".to_owned(), host));
+        if !host.is_empty() && attributes.iter().all(|(key, _)| key != "host.name") {
+            attributes.push(("host.name".to_owned(), host));
         }
+        let has = |signal| senders.contains_key(&signal);
+        let traces = TracesConfig { sources: args.otlp_sources.clone(), ratio: args.otlp_sample };
+        let config = OtlpConfig::default()
+            .with_metrics(metrics.filter(|_| has(OtlpSignal::Metrics)))
+            .with_logs(has(OtlpSignal::Logs).then(|| args.otlp_logs.clone()))
+            .with_traces(has(OtlpSignal::Traces).then_some(traces))
+            .with_attributes(attributes.clone());
         let has_profiles = has(OtlpSignal::Profiles);
         let senders = Arc::new(Senders(Mutex::new(senders)));
         let unstarted = |error| Failure::new(Exit::Failed, format_args!("monitor: start a thread: {error}"));
         let profiles = has_profiles
-            .then(|| Profiles::start(Arc::clone(&senders), config.attributes.clone()))
+            .then(|| Profiles::start(Arc::clone(&senders), attributes))
             .transpose()
             .map_err(unstarted)?
             .map(Arc::new);

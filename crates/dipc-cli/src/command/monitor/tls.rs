@@ -32,12 +32,11 @@ pub(super) struct TlsArgs {
 }
 
 impl TlsArgs {
-    /// Checks the options against the addresses, and gives the server its certificate. Returns the files, if
-    /// configured.
+    /// Checks the options against the addresses of the server, and returns its certificate, if configured.
     ///
     /// # Errors
     /// If only one of the files is given, or the certificate cannot be used.
-    pub(super) fn apply(&self, config: &mut ServerConfig) -> Result<Option<Certificate>, Failure> {
+    pub(super) fn certificate(&self, config: &ServerConfig) -> Result<Option<Certificate>, Failure> {
         let all = config.addresses.iter().chain(&config.metrics_addresses);
         let address = all.clone().find(|it| it.is_tls()).cloned();
         if cfg!(not(feature = "cloud")) && (address.is_some() || self.tls_cert.is_some()) {
@@ -47,7 +46,7 @@ impl TlsArgs {
             ));
         }
         match (address, &self.tls_cert, &self.tls_key) {
-            (Some(_), Some(certificate), Some(key)) => Certificate::open(certificate, key, config).map(Some),
+            (Some(_), Some(certificate), Some(key)) => Certificate::open(certificate, key).map(Some),
             (Some(address), ..) => {
                 Err(Failure::usage(format_args!("monitor: {address}: there is no certificate for it"))
                     .with_help("--tls-cert and --tls-key name the files of one"))
@@ -71,13 +70,17 @@ pub(super) struct Certificate {
 
 #[cfg(feature = "cloud")]
 impl Certificate {
-    fn open(certificate: &Path, key: &Path, config: &mut ServerConfig) -> Result<Self, Failure> {
+    fn open(certificate: &Path, key: &Path) -> Result<Self, Failure> {
         let paths = [certificate.to_owned(), key.to_owned()];
         let watch = FileWatch::new(states(paths.iter().map(PathBuf::as_path)));
         let tls = Tls::open(certificate, key)
             .map_err(|error| Failure::usage(format_args!("monitor: --tls-cert, --tls-key: {error}")))?;
-        config.tls = Some(tls.clone());
         Ok(Self { tls, paths, watch })
+    }
+
+    /// Gives the server the certificate.
+    pub(super) fn apply(&self, config: ServerConfig) -> ServerConfig {
+        config.with_tls(Some(self.tls.clone()))
     }
 
     /// Reads the files again when they have changed, or when it is asked to.
@@ -101,8 +104,12 @@ pub(super) enum Certificate {}
 
 #[cfg(not(feature = "cloud"))]
 impl Certificate {
-    fn open(_: &std::path::Path, _: &std::path::Path, _: &mut ServerConfig) -> Result<Self, Failure> {
+    fn open(_: &std::path::Path, _: &std::path::Path) -> Result<Self, Failure> {
         Err(Failure::usage("monitor: this program has no TLS"))
+    }
+
+    pub(super) const fn apply(&self, _: ServerConfig) -> ServerConfig {
+        match *self {}
     }
 
     pub(super) const fn reload(&mut self, _: bool) {

@@ -241,7 +241,7 @@ pub(super) mod watch {
             _ => return Ok(TracedEnd { signal: None, core: None }),
         };
         let signal = process.threads().iter().map(|thread| thread.signal).find(|signal| *signal != 0);
-        let settings = CoreSettings { kind: CoreKind::Heap, pause: LIMIT, max_bytes: None };
+        let settings = CoreSettings::new(CoreKind::Heap, LIMIT);
         let (file, staged) = create(folder).map_err(|error| failed(folder, &error))?;
         let limit = TimeLimit { end: Instant::now() + LIMIT, duration: LIMIT };
         // Then the signal ends it.

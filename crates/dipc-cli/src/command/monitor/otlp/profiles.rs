@@ -7,14 +7,15 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use clr_counters::otlp::Request;
-use clr_events::CodeMap;
-use dipc_monitor::{OtlpSignal, OtlpSink, ProcessObserver, Watched, WorkEnd, resource_attributes};
-use nettrace_export::{Metric, Options, ProfileBuilder};
+use dipc_collect::StopSignal;
+use dipc_collect::profiles::{self, ProfileRequest, SamplesEnd};
+use dipc_collect::stream::Limits;
+use dipc_monitor::{OtlpSignal, OtlpSink, ProcessObserver, Watched, resource_attributes};
+use nettrace_export::{Metric, Options};
 
 use super::Senders;
 use crate::exit::{Exit, Failure};
-use crate::record::kernel_samples::{LIVE_FREQUENCY, LiveSamples, into_processor_time};
-use crate::record::names::for_each_method;
+use crate::record::kernel_samples::{LIVE_FREQUENCY, LiveSamples};
 use crate::record::notes::Messages;
 use crate::render::escape::escape_controls;
 use crate::render::messages;
@@ -27,8 +28,6 @@ const SAMPLED: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 4;
 /// The time between checks for due processes.
 const LOOK: Duration = Duration::from_secs(1);
-/// The time between two reads of the kernel's samples.
-const TICK: Duration = Duration::from_millis(100);
 /// Maximum size of the method names of a process, in bytes.
 const MAX_CODE_SIZE: usize = 64 << 20;
 /// Maximum number of reported reasons for not sampling a process.
@@ -49,7 +48,7 @@ struct Shared {
     processes: Mutex<BTreeMap<u32, Arc<Profiled>>>,
     /// The reasons that were reported.
     reasons: Mutex<BTreeSet<String>>,
-    end: WorkEnd,
+    stop: StopSignal,
 }
 
 /// A process that is sampled.
@@ -76,7 +75,7 @@ impl Profiles {
             attributes,
             processes: Mutex::default(),
             reasons: Mutex::default(),
-            end: WorkEnd::default(),
+            stop: StopSignal::new(),
         });
         let of_thread = Arc::clone(&shared);
         let thread = thread::Builder::new().name("profiles".to_owned()).spawn(move || of_thread.run())?;
@@ -85,7 +84,7 @@ impl Profiles {
 
     /// Ends the sampling. What was sampled for an incomplete profile is dropped.
     pub(super) fn stop(&self) {
-        self.shared.end.end();
+        self.shared.stop.cancel();
         if let Some(thread) = lock(&self.thread).take() {
             // A panic of that thread was printed where it happened.
             let _ = thread.join();
@@ -113,7 +112,7 @@ impl ProcessObserver for Profiles {
 impl Shared {
     /// Samples the processes, again and again.
     fn run(&self) {
-        while !self.end.is_over() {
+        while !self.stop.is_stopped() {
             let now = Instant::now();
             let mut due: Vec<_> = lock(&self.processes).values().cloned().collect();
             due.retain(|it| !it.is_refused.load(Ordering::Relaxed) && *lock(&it.next) <= now);
@@ -127,7 +126,7 @@ impl Shared {
                 }
             });
             if due.is_empty() {
-                self.end.pause(LOOK);
+                self.stop.wait(LOOK);
             }
         }
     }
@@ -160,33 +159,22 @@ impl Shared {
             Failure::new(Exit::Failed, "the system does not show the process: it may be on another machine")
         })?;
         let is_new = !profiled.is_known.swap(true, Ordering::Relaxed);
-        let mut samples = match LiveSamples::start(pid, LIVE_FREQUENCY, is_new, Box::new(Messages)) {
+        let samples = match LiveSamples::start(pid, LIVE_FREQUENCY, is_new, Box::new(Messages)) {
             // The process has ended meanwhile.
             Err(_) if process.has_ended() => return Ok(None),
             started => started?,
         };
         let options = Options::new(Metric::Cpu).with_tracks(false).with_kinds(false);
-        let mut builder = ProfileBuilder::new(options);
-        *builder.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
-        let begin = Instant::now();
-        while begin.elapsed() < SAMPLED && !samples.is_over() {
-            samples.read(|event| builder.add(event));
-            self.end.pause(TICK);
-            if self.end.is_over() {
-                return Ok(None);
-            }
-        }
-        samples.finish(|event| builder.add(event));
+        let request = ProfileRequest::new(options).with_max_code_size(MAX_CODE_SIZE);
+        let limits = Limits::new(self.stop.clone()).with_duration(Some(SAMPLED));
         let target = process.target();
-        if !target.is_native_aot().unwrap_or(false) {
-            // Without this list, methods are unnamed; the process may have ended.
-            let _ = for_each_method(target, || self.end.is_over(), |event| builder.code_mut().add(event));
-        }
-        let (mut profile, _) = builder.finish(None).map_err(|error| Failure::new(Exit::Failed, error))?;
-        if profile.samples() == 0 {
+        let managed = (!target.is_native_aot().unwrap_or(false)).then_some(target);
+        // Without their list, methods are unnamed; the process may have ended.
+        let taken = profiles::from_samples(samples, managed, request, &limits)?;
+        let profile = taken.profile;
+        if taken.end == SamplesEnd::Cancelled || profile.samples() == 0 {
             return Ok(None);
         }
-        into_processor_time(&mut profile);
         let mut resource = lock(&profiled.resource);
         let resource = resource.get_or_insert_with(|| {
             let mut attributes = resource_attributes(process, &self.attributes);

@@ -1,0 +1,164 @@
+//! Profiles of a process, each from the samples of some seconds.
+//!
+//! [`from_session`] has the samples of the runtime itself, [`from_samples`] those of the Linux kernel. A program
+//! that profiles a process at intervals calls one of them for each interval.
+
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+use clr_events::CodeMap;
+use dipc_client::{Error, LiveReader, Session, SessionConfig, Target};
+use nettrace_export::{Measure, Metric, NeedsTimeOrder, Omissions, Options, Profile, ProfileBuilder};
+
+use crate::kernel_samples::LiveSamples;
+use crate::live_stream;
+use crate::names::for_each_method;
+use crate::observer::Observer;
+use crate::stacks::sampler;
+use crate::stream::{Limits, StreamEnd};
+
+/// The time between two reads of the kernel's samples.
+const TICK: Duration = Duration::from_millis(100);
+/// Maximum time that an event waits for older events of other threads.
+const MAX_DELAY: Duration = Duration::from_millis(200);
+
+/// The profile to make of samples.
+#[derive(Debug, Clone)]
+pub struct ProfileRequest {
+    options: Options,
+    max_code_size: usize,
+}
+
+impl ProfileRequest {
+    /// Creates a request for a profile with these options, and with the names of methods in at most 512 MiB.
+    pub const fn new(options: Options) -> Self {
+        Self { options, max_code_size: CodeMap::LIMIT }
+    }
+
+    /// Sets the maximum size of the names of methods, in bytes.
+    #[must_use]
+    pub fn with_max_code_size(self, max_code_size: usize) -> Self {
+        Self { max_code_size, ..self }
+    }
+
+    fn into_builder(self) -> ProfileBuilder {
+        let mut builder = ProfileBuilder::new(self.options);
+        *builder.code_mut() = CodeMap::with_limit(self.max_code_size);
+        builder
+    }
+}
+
+/// A profile by the samples of a runtime.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SessionProfile {
+    /// The profile.
+    pub profile: Profile,
+    /// The parts that it lacks.
+    pub omissions: Omissions,
+    /// The reader of the stream, which knows its losses and damage.
+    pub reader: LiveReader,
+    /// The end of the stream.
+    pub end: StreamEnd,
+}
+
+/// A profile by the samples of the Linux kernel.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct KernelProfile {
+    /// The profile, of processor time.
+    pub profile: Profile,
+    /// The parts that it lacks.
+    pub omissions: Omissions,
+    /// The end of the samples.
+    pub end: SamplesEnd,
+    /// The reason for which methods have no names.
+    pub names_error: Option<Error>,
+}
+
+/// The end of the samples of a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SamplesEnd {
+    /// The time was over, or the collection was stopped.
+    Limit,
+    /// The process ended.
+    Process,
+    /// The collection was cancelled: the last samples are missing, and so are the names of methods.
+    Cancelled,
+}
+
+/// Returns the configuration of a session for [`from_session`]. NativeAOT programs lack its sampler.
+pub fn session_config() -> SessionConfig {
+    SessionConfig::new([sampler()])
+}
+
+/// Makes a profile of the samples of a [session](session_config). Blocks until a limit ends the session.
+///
+/// The runtime names the methods at the end of the session.
+///
+/// # Errors
+/// Only if the options of the request have [`Order::File`](nettrace_export::Order::File).
+pub fn from_session(
+    session: Session,
+    request: ProfileRequest,
+    limits: &Limits,
+    observer: &mut dyn Observer,
+) -> Result<SessionProfile, NeedsTimeOrder> {
+    let mut builder = request.into_builder();
+    let add = |reader: &mut LiveReader| {
+        reader.for_each(|event| builder.add(event));
+        Ok::<_, Infallible>(false)
+    };
+    let Ok((reader, end)) = live_stream::read(session, LiveReader::new(MAX_DELAY), limits, observer, add);
+    let (profile, omissions) = builder.finish(reader.info())?;
+    Ok(SessionProfile { profile, omissions, reader, end })
+}
+
+/// Makes a profile of processor time of the kernel's samples, whatever the metric of the request. Blocks until the
+/// time is over, the process ends or the collection is stopped. The other limits are not used.
+///
+/// A `runtime` then lists its methods: give none for a program without .NET, or for a NativeAOT program.
+///
+/// # Errors
+/// As [`from_session`].
+pub fn from_samples(
+    mut samples: LiveSamples,
+    runtime: Option<&Target>,
+    mut request: ProfileRequest,
+    limits: &Limits,
+) -> Result<KernelProfile, NeedsTimeOrder> {
+    request.options.metric = Some(Metric::Cpu);
+    let mut builder = request.into_builder();
+    let stop = limits.stop_signal();
+    let end = read_until_end(&mut samples, &mut builder, limits);
+    let mut names_error = None;
+    if end != SamplesEnd::Cancelled {
+        samples.finish(|event| builder.add(event));
+        names_error = runtime.and_then(|runtime| {
+            for_each_method(runtime, || stop.is_cancelled(), |event| builder.code_mut().add(event)).err()
+        });
+    }
+    let (mut profile, omissions) = builder.finish(None)?;
+    // Also if no thread of the process ran.
+    (profile.metric, profile.measure) = (Metric::Cpu, Measure::CPU_TIME);
+    Ok(KernelProfile { profile, omissions, end, names_error })
+}
+
+fn read_until_end(samples: &mut LiveSamples, builder: &mut ProfileBuilder, limits: &Limits) -> SamplesEnd {
+    let (begin, stop) = (Instant::now(), limits.stop_signal());
+    loop {
+        samples.read(|event| builder.add(event));
+        if stop.is_cancelled() {
+            return SamplesEnd::Cancelled;
+        }
+        if samples.is_over() {
+            return SamplesEnd::Process;
+        }
+        let left = limits.duration().map_or(TICK, |duration| duration.saturating_sub(begin.elapsed()));
+        if stop.is_stopped() || left.is_zero() {
+            return SamplesEnd::Limit;
+        }
+        stop.wait(left.min(TICK));
+    }
+}
