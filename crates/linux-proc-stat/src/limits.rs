@@ -5,7 +5,7 @@
 /// ```
 /// use linux_proc_stat::Limits;
 ///
-/// let text = b"Limit             Soft Limit  Hard Limit  Units\nMax open files    1024        4096        files\n";
+/// let text = b"Limit             Soft Limit  Hard Limit  Units\nMax open files    1024   4096   files\n";
 /// assert_eq!(Limits::new(text).soft("Max open files"), Some("1024"));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

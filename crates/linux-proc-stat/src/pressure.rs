@@ -5,7 +5,7 @@
 /// ```
 /// use linux_proc_stat::Pressure;
 ///
-/// let text = b"some avg10=0.00 avg60=0.12 avg300=0.04 total=2500\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=40\n";
+/// let text = b"some avg10=0.00 avg60=0.12 avg300=0.04 total=2500\nfull avg10=0.00 total=40\n";
 /// let pressure = Pressure::parse(text).ok_or("no pressure")?;
 /// assert_eq!((pressure.some_ns, pressure.full_ns), (2_500_000, Some(40_000)));
 /// # Ok::<(), &str>(())
@@ -33,8 +33,8 @@ impl Pressure {
     }
 }
 
-/// The pressure on the resources of a control group or of a system. `None` where the kernel does not count it:
-/// before Linux 4.20, without `CONFIG_PSI`, with `psi=0`, and in control groups of version 1.
+/// The pressure on the resources of a control group or of a system. `None` where the kernel does not count
+/// it: before Linux 4.20, without `CONFIG_PSI`, with `psi=0`, and in control groups of version 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResourcePressure {

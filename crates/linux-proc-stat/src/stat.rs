@@ -75,9 +75,9 @@ impl<'t> Stat<'t> {
         self.number(20)
     }
 
-    /// Returns the time waited for block devices and for pages to be swapped in, in nanoseconds, to 10 ms. The
-    /// line of a process has the time of its first thread only. It is 0 where the kernel does not count it
-    /// (`kernel.task_delayacct`).
+    /// Returns the time waited for block devices and for pages to be swapped in, in nanoseconds, to 10 ms.
+    /// The line of a process has the time of its first thread only. It is 0 where the kernel does not count
+    /// it (`kernel.task_delayacct`).
     pub fn io_delay_ns(&self) -> Option<u64> {
         Some(self.number(42)?.saturating_mul(TICK_NS))
     }
@@ -92,8 +92,8 @@ impl<'t> Stat<'t> {
         self.number(34)
     }
 
-    /// Returns the status with which a process has ended, as `waitpid` has it; 0 of one that runs, and where the
-    /// reader may not trace it.
+    /// Returns the status with which a process has ended, as `waitpid` has it; 0 of one that runs, and where
+    /// the reader may not trace it.
     pub fn exit_status(&self) -> Option<i32> {
         self.field(52)?.parse().ok()
     }

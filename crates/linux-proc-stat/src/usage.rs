@@ -1,4 +1,5 @@
-//! One reading of all that the kernel counts for a process, and for the group and the machine that it runs in.
+//! One reading of all that the kernel counts for a process, and for the group and the machine that it runs
+//! in.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,10 +36,10 @@ const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// What the kernel counts for a process, read once. Two readings make a [`UsageChange`].
 ///
-/// Fields are `None` where the kernel does not count, or where the reader may not read: [`unread`](Self::unread)
-/// says why. The files are read one after another, so the values are not of the same moment. Times are in
-/// nanoseconds and sizes in bytes, both since the process, the group or the machine began unless the field says
-/// otherwise. Names are chosen by the processes, and may have control characters.
+/// Fields are `None` where the kernel does not count, or where the reader may not read:
+/// [`unread`](Self::unread) says why. The files are read one after another, so the values are not of the same
+/// moment. Times are in nanoseconds and sizes in bytes, both since the process, the group or the machine
+/// began unless the field says otherwise. Names are chosen by the processes, and may have control characters.
 ///
 /// ```
 /// use linux_proc_stat::ProcessUsage;
@@ -60,8 +61,8 @@ pub struct ProcessUsage {
     pub at: Instant,
     /// The name of the first thread, with replacements for bytes that are not UTF-8.
     pub name: String,
-    /// The kernel's letter for the state of the first thread, as in [`Stat::state`]; `Z` is a process that has
-    /// ended.
+    /// The kernel's letter for the state of the first thread, as in [`Stat::state`]; `Z` is a process that
+    /// has ended.
     pub state: Option<char>,
     /// The start in clock ticks since the system's start: another process with the same id has another start.
     pub start_ticks: Option<u64>,
@@ -188,7 +189,8 @@ impl UsageReader {
         }
     }
 
-    /// Reads from another folder than `/proc`. The mounts in its `self/mountinfo` say where control groups are.
+    /// Reads from another folder than `/proc`. The mounts in its `self/mountinfo` say where control groups
+    /// are.
     #[must_use]
     pub fn proc(mut self, folder: impl Into<PathBuf>) -> Self {
         self.proc = folder.into();

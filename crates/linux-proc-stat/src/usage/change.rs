@@ -16,8 +16,8 @@ pub use threads::{ProcessCpu, ThreadChange};
 
 /// What changed between two readings of a process.
 ///
-/// Times are shares of the time between the readings: 1.5 cores of processor time are 3 s in 2 s. Rates are per
-/// second. Values are `None` if one of the readings does not have them, and if a count went back.
+/// Times are shares of the time between the readings: 1.5 cores of processor time are 3 s in 2 s. Rates are
+/// per second. Values are `None` if one of the readings does not have them, and if a count went back.
 ///
 /// ```
 /// use linux_proc_stat::{ProcessUsage, UsageChange};
@@ -38,8 +38,8 @@ pub struct UsageChange {
     pub elapsed: Duration,
     /// The processor time of the process, and its waits for processors.
     pub cpu: ProcessCpu,
-    /// The threads that are in the second reading, in the order of their ids. Threads that are not in the first
-    /// reading count from their start.
+    /// The threads that are in the second reading, in the order of their ids. Threads that are not in the
+    /// first reading count from their start.
     pub threads: Vec<ThreadChange>,
     /// Threads that are in the second reading only; 0 if one of the readings does not have all threads.
     pub started_threads: u64,
@@ -93,7 +93,8 @@ impl UsageChange {
     /// Maximum number of other processes in [`MachineChange::busiest`].
     pub const MAX_BUSIEST: usize = 10;
 
-    /// Compares two readings; `None` if they are of different processes, or if no time has passed between them.
+    /// Compares two readings; `None` if they are of different processes, or if no time has passed between
+    /// them.
     pub fn between(first: &ProcessUsage, second: &ProcessUsage) -> Option<Self> {
         let elapsed = second.at.checked_duration_since(first.at).filter(|elapsed| !elapsed.is_zero())?;
         if (first.pid, first.start_ticks) != (second.pid, second.start_ticks) {

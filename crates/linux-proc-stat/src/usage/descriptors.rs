@@ -21,8 +21,8 @@ pub struct Descriptors {
     /// The numbers by kind. Together they are less than the count if there are more than 100,000, or if some
     /// were closed during the reading.
     pub kinds: BTreeMap<DescriptorKind, u64>,
-    /// The sockets of the kind [`DescriptorKind::Socket`] by state; `None` if there are none, or if the tables
-    /// of the network cannot be read.
+    /// The sockets of the kind [`DescriptorKind::Socket`] by state; `None` if there are none, or if the
+    /// tables of the network cannot be read.
     pub sockets: Option<Sockets>,
 }
 

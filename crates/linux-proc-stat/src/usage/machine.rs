@@ -36,8 +36,8 @@ pub struct MachineUsage {
     pub swapped_out_pages: Option<u64>,
     /// The pressure on the machine's resources.
     pub pressure: ResourcePressure,
-    /// The visible other processes, at most 20,000, in the order of their ids; the reader is one of them. Empty
-    /// if [`UsageReader::other_processes`](crate::UsageReader::other_processes) leaves them out.
+    /// The visible other processes, at most 20,000, in the order of their ids; the reader is one of them.
+    /// Empty if [`UsageReader::other_processes`](crate::UsageReader::other_processes) leaves them out.
     pub other_processes: Vec<OtherProcess>,
     /// True if no visible process was left out.
     pub has_all_processes: bool,

@@ -26,8 +26,8 @@ pub struct ThreadUsage {
     pub user_ns: Option<u64>,
     /// Processor time in kernel mode, to 10 ms.
     pub system_ns: Option<u64>,
-    /// Nanoseconds in which it was runnable and did not run. Most kernels include the time in which its control
-    /// group was throttled. The wait that has not ended yet is missing.
+    /// Nanoseconds in which it was runnable and did not run. Most kernels include the time in which its
+    /// control group was throttled. The wait that has not ended yet is missing.
     pub run_queue_ns: Option<u64>,
     /// Nanoseconds, to 10 ms, of waits for block devices and swapping in; `None` if the kernel does not count
     /// them (`kernel.task_delayacct`).

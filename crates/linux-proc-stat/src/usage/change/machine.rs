@@ -25,8 +25,8 @@ pub struct MachineChange {
     pub io_wait: Option<f64>,
     /// The share that the host took from this virtual machine.
     pub steal: Option<f64>,
-    /// Other processes that used a processor, the busiest first, with their cores; those that started in between
-    /// count from their start, and those that ended are missing.
+    /// Other processes that used a processor, the busiest first, with their cores; those that started in
+    /// between count from their start, and those that ended are missing.
     pub busiest: Vec<(OtherProcess, f64)>,
     /// Processes that the kernel has killed because memory ran out.
     pub oom_kills: Option<u64>,
