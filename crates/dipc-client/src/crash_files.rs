@@ -255,9 +255,8 @@ impl ProcessFacts {
 
 /// Returns the soft limit of the size of a core dump: a number of bytes, or `unlimited`.
 fn core_limit(pid: u32) -> Option<String> {
-    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max core file size"))?;
-    line.split_whitespace().next().map(str::to_owned)
+    let limits = linux_proc_stat::read(&linux_proc_stat::process_folder(pid).join("limits")).ok()?;
+    linux_proc_stat::Limits::new(&limits).soft("Max core file size").map(str::to_owned)
 }
 
 /// Returns the environment that a process was started with.

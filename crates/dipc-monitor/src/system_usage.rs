@@ -80,7 +80,7 @@ mod linux {
             let limit = cpu.and_then(|cpu| cpu.limit).map(share);
             SystemUsage {
                 process_cpu_percent: cores(|used| used.process).map(|cores| cores * 100.0),
-                process_memory_bytes: resident_bytes(&status),
+                process_memory_bytes: Status::new(&status).resident_bytes(),
                 container_cpu_percent: cores(|used| used.container)
                     .zip(limit)
                     .map(|(cores, limit)| cores / limit * 100.0),
@@ -90,11 +90,6 @@ mod linux {
                     .map(|limited| share(limited) * 100.0),
             }
         }
-    }
-
-    fn resident_bytes(status: &[u8]) -> Option<u64> {
-        let text = Status::new(status).field("VmRSS")?;
-        text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
     }
 
     #[cfg(test)]

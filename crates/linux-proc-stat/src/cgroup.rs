@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::file::{process_folder, read};
 
+mod events;
+
+pub use events::{MemoryEvents, Throttling};
+
 /// Limits from here on mean unlimited: version 1 writes the largest multiple of a page for that.
 const NO_LIMIT: u64 = 1 << 60;
 /// Maximum number of groups between a process and the root to inspect.
@@ -29,6 +33,8 @@ pub struct ControlGroup {
     memory: Option<Group>,
     cpu_usage: Option<Group>,
     cpu_limit: Option<Group>,
+    /// The group of version 2, which may have no controllers.
+    unified: Option<Group>,
 }
 
 /// The folder of a group, with its parents, up to the mounted one.
@@ -38,6 +44,19 @@ struct Group {
     /// The number of folders from the mounted one to this one.
     depth: usize,
     is_version_2: bool,
+}
+
+/// A limit of memory, of a group or of one above it.
+struct MemoryLimit<'g> {
+    folder: &'g Path,
+    used: u64,
+    limit: u64,
+}
+
+/// A limit of processor time, of a group or of one above it.
+struct CpuLimit<'g> {
+    folder: &'g Path,
+    limit: (u64, u64),
 }
 
 /// The memory of a control group.
@@ -68,8 +87,13 @@ impl ControlGroup {
     /// # Errors
     /// If `/proc` cannot be read, or the process has ended.
     pub fn of_process(pid: u32) -> io::Result<Self> {
-        let groups = read(&process_folder(pid).join("cgroup"))?;
-        let mounts = read(Path::new("/proc/self/mountinfo"))?;
+        Self::of_folder(&process_folder(pid), Path::new("/proc"))
+    }
+
+    /// Finds the control groups of the process of a folder, by the mounts of the reader of `proc`.
+    pub(crate) fn of_folder(process: &Path, proc: &Path) -> io::Result<Self> {
+        let groups = read(&process.join("cgroup"))?;
+        let mounts = read(&proc.join("self/mountinfo"))?;
         Ok(Self::resolve(&String::from_utf8_lossy(&groups), &String::from_utf8_lossy(&mounts)))
     }
 
@@ -85,44 +109,26 @@ impl ControlGroup {
     /// ```
     pub fn resolve(groups: &str, mounts: &str) -> Self {
         let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(Mount::parse).collect();
-        let of = |controller: &str| {
-            let lines = || groups.lines().filter_map(parse_group);
-            let version_1 = lines().find(|(list, _)| list.split(',').any(|name| name == controller));
-            let (path, is_version_2) = match version_1 {
-                Some((_, path)) => (path, false),
-                None => (lines().find(|(list, _)| list.is_empty())?.1, true),
-            };
-            let is_of = |mount: &&Mount<'_>| {
-                if is_version_2 {
-                    mount.kind == "cgroup2"
-                } else {
-                    mount.kind == "cgroup" && mount.options.split(',').any(|name| name == controller)
-                }
-            };
-            mounts.iter().filter(is_of).find_map(|mount| mount.group(path, is_version_2))
+        let lines = || groups.lines().filter_map(parse_group);
+        let unified = || {
+            let (_, path) = lines().find(|(list, _)| list.is_empty())?;
+            let mut mounts = mounts.iter().filter(|mount| mount.kind == "cgroup2");
+            mounts.find_map(|mount| mount.group(path, true))
         };
-        Self { memory: of("memory"), cpu_usage: of("cpuacct"), cpu_limit: of("cpu") }
+        let of = |controller: &str| {
+            let has = |list: &str| list.split(',').any(|name| name == controller);
+            let Some((_, path)) = lines().find(|(list, _)| has(list)) else { return unified() };
+            let mut mounts = mounts.iter().filter(|mount| mount.kind == "cgroup" && has(mount.options));
+            mounts.find_map(|mount| mount.group(path, false))
+        };
+        Self { memory: of("memory"), cpu_usage: of("cpuacct"), cpu_limit: of("cpu"), unified: unified() }
     }
 
     /// Reads the memory; `None` if the kernel does not count it for this group, as for the root.
     pub fn memory(&self) -> Option<GroupMemory> {
         let group = self.memory.as_ref()?;
-        let (current, most, inactive) = if group.is_version_2 {
-            ("memory.current", "memory.max", "inactive_file")
-        } else {
-            ("memory.usage_in_bytes", "memory.limit_in_bytes", "total_inactive_file")
-        };
-        let used = |folder: &Path| {
-            let cache = field(&text(folder, "memory.stat")?, inactive).unwrap_or(0);
-            Some(number(folder, current)?.saturating_sub(cache))
-        };
-        let limited = group.folders().filter_map(|folder| {
-            let limit = number(folder, most).filter(|limit| (1..NO_LIMIT).contains(limit))?;
-            Some((used(folder)?, limit))
-        });
-        // Of the shares a/b and c/d, the first is larger if the product a·d is larger than c·b.
-        let limited = limited.reduce(|one, other| if share(other) > share(one) { other } else { one });
-        Some(GroupMemory { used: used(&group.folder)?, limited })
+        let limited = group.memory_limit().map(|limit| (limit.used, limit.limit));
+        Some(GroupMemory { used: group.memory_used(&group.folder)?, limited })
     }
 
     /// Reads the number of its processes that the kernel has killed because memory ran out; `None` if the
@@ -141,20 +147,7 @@ impl ControlGroup {
         } else {
             number(&group.folder, "cpuacct.usage")?
         };
-        let limits = self.cpu_limit.iter().flat_map(|group| {
-            group.folders().filter_map(|folder| {
-                let (quota, period) = if group.is_version_2 {
-                    let text = text(folder, "cpu.max")?;
-                    let (quota, period) = text.trim().split_once(' ')?;
-                    (quota.parse().ok()?, period.parse().ok()?)
-                } else {
-                    // Without a limit it is -1.
-                    (number(folder, "cpu.cfs_quota_us")?, number(folder, "cpu.cfs_period_us")?)
-                };
-                (quota > 0 && period > 0).then_some((quota, period))
-            })
-        });
-        let limit = limits.reduce(|one, other| if share(other) < share(one) { other } else { one });
+        let limit = self.cpu_limit.as_ref().and_then(|group| Some(group.cpu_limit()?.limit));
         Some(GroupCpu { used_ns, limit })
     }
 }
@@ -204,6 +197,45 @@ impl<'t> Mount<'t> {
 }
 
 impl Group {
+    /// Returns the memory that a group of this hierarchy cannot give back at once, in bytes.
+    fn memory_used(&self, folder: &Path) -> Option<u64> {
+        let (current, inactive) = if self.is_version_2 {
+            ("memory.current", "inactive_file")
+        } else {
+            ("memory.usage_in_bytes", "total_inactive_file")
+        };
+        let cache = field(&text(folder, "memory.stat")?, inactive).unwrap_or(0);
+        Some(number(folder, current)?.saturating_sub(cache))
+    }
+
+    /// Returns the limit of memory with the smallest part left.
+    fn memory_limit(&self) -> Option<MemoryLimit<'_>> {
+        let file = if self.is_version_2 { "memory.max" } else { "memory.limit_in_bytes" };
+        let limits = self.folders().filter_map(|folder| {
+            let limit = number(folder, file).filter(|limit| (1..NO_LIMIT).contains(limit))?;
+            Some(MemoryLimit { folder, used: self.memory_used(folder)?, limit })
+        });
+        limits.reduce(|one, other| {
+            if share((other.used, other.limit)) > share((one.used, one.limit)) { other } else { one }
+        })
+    }
+
+    /// Returns the smallest limit of processor time.
+    fn cpu_limit(&self) -> Option<CpuLimit<'_>> {
+        let limits = self.folders().filter_map(|folder| {
+            let (quota, period) = if self.is_version_2 {
+                let text = text(folder, "cpu.max")?;
+                let (quota, period) = text.trim().split_once(' ')?;
+                (quota.parse().ok()?, period.parse().ok()?)
+            } else {
+                // Without a limit it is -1.
+                (number(folder, "cpu.cfs_quota_us")?, number(folder, "cpu.cfs_period_us")?)
+            };
+            (quota > 0 && period > 0).then_some(CpuLimit { folder, limit: (quota, period) })
+        });
+        limits.reduce(|one, other| if share(other.limit) < share(one.limit) { other } else { one })
+    }
+
     /// The folder, and its parents up to the mounted one.
     fn folders(&self) -> impl Iterator<Item = &Path> {
         self.folder.ancestors().take(self.depth.saturating_add(1))
@@ -246,44 +278,11 @@ fn field(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-
-    /// A tree of files, removed when it is dropped.
-    struct Tree(PathBuf);
-
-    impl Tree {
-        fn new(name: &str, files: &[(&str, &str)]) -> Self {
-            let root = std::env::temp_dir().join(format!("linux-proc-{}-{name}", std::process::id()));
-            for (path, content) in files {
-                let path = root.join(path);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, content).unwrap();
-            }
-            Self(root)
-        }
-
-        /// Finds a group below this tree, which is mounted with a root.
-        fn resolve(&self, groups: &str, mounts: &[(&str, &str, &str, &str)]) -> ControlGroup {
-            let lines: Vec<_> = mounts
-                .iter()
-                .map(|(root, folder, kind, options)| {
-                    let folder = self.0.join(folder);
-                    format!("32 31 0:29 {root} {} rw shared:9 - {kind} {kind} {options}", folder.display())
-                })
-                .collect();
-            ControlGroup::resolve(groups, &lines.join("\n"))
-        }
-    }
-
-    impl Drop for Tree {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
+    use crate::test_tree::TestTree;
 
     #[test]
     fn version_2_has_the_nearest_limit() {
-        let tree = Tree::new(
+        let tree = TestTree::new(
             "v2",
             &[
                 ("pod/memory.current", "900\n"),
@@ -298,18 +297,18 @@ mod tests {
                 ("pod/app/memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n"),
             ],
         );
-        let group = tree.resolve("0::/pod/app\n", &[("/", "", "cgroup2", "rw")]);
+        let group = tree.group("0::/pod/app\n", &[("/", "", "cgroup2", "rw")]);
         assert_eq!(group.memory(), Some(GroupMemory { used: 550, limited: Some((800, 1000)) }));
         assert_eq!(group.oom_kills(), Some(2));
         assert_eq!(group.cpu(), Some(GroupCpu { used_ns: 1_500_000, limit: Some((50_000, 100_000)) }));
         // The root of the machine does not have such files.
-        let root = tree.resolve("0::/\n", &[("/", "", "cgroup2", "rw")]);
+        let root = tree.group("0::/\n", &[("/", "", "cgroup2", "rw")]);
         assert_eq!((root.memory(), root.cpu()), (None, None));
     }
 
     #[test]
     fn version_1_has_a_hierarchy_for_each_controller() {
-        let tree = Tree::new(
+        let tree = TestTree::new(
             "v1",
             &[
                 ("memory/app/memory.usage_in_bytes", "600\n"),
@@ -329,12 +328,12 @@ mod tests {
             ("/", "unified", "cgroup2", "rw"),
         ];
         let groups = "4:memory:/docker/x/app\n2:cpuacct:/app\n1:cpu:/app\n0::/\n";
-        let group = tree.resolve(groups, &mounts);
+        let group = tree.group(groups, &mounts);
         assert_eq!(group.memory(), Some(GroupMemory { used: 500, limited: None }));
         assert_eq!(group.oom_kills(), Some(1));
         assert_eq!(group.cpu(), Some(GroupCpu { used_ns: 42, limit: None }));
         // Another container, which the mount does not show.
-        let other = tree.resolve("4:memory:/docker/xy/app\n", &mounts);
+        let other = tree.group("4:memory:/docker/xy/app\n", &mounts);
         assert_eq!((other.memory(), other.cpu()), (None, None));
     }
 

@@ -34,13 +34,18 @@ pub fn thread_folder(pid: u32, tid: u32) -> PathBuf {
 /// # Errors
 /// If `/proc` cannot be read: not Linux, or not mounted.
 pub fn process_ids() -> io::Result<Vec<u32>> {
-    let mut pids = Vec::new();
-    for entry in fs::read_dir("/proc")? {
+    ids(Path::new("/proc"))
+}
+
+/// Returns the folder's entries that are numbers, in rising order: processes, or the threads of a process.
+pub(crate) fn ids(folder: &Path) -> io::Result<Vec<u32>> {
+    let mut ids = Vec::new();
+    for entry in fs::read_dir(folder)? {
         // An unreadable entry is a process that has just ended.
-        pids.extend(entry.ok().and_then(|entry| entry.file_name().to_str()?.parse::<u32>().ok()));
+        ids.extend(entry.ok().and_then(|entry| entry.file_name().to_str()?.parse::<u32>().ok()));
     }
-    pids.sort_unstable();
-    Ok(pids)
+    ids.sort_unstable();
+    Ok(ids)
 }
 
 /// Reads a file of `/proc`. Its size is not known in advance. The buffer holds most of them, so that two

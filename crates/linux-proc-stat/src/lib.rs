@@ -19,11 +19,17 @@
 //!
 //! [`read`] reads any file of `/proc`. The parsers work on all systems, and read nothing.
 //!
-//! [`ControlGroup`] finds the control groups of a process, and reads their memory and processor time.
+//! [`ControlGroup`] finds the control groups of a process, and reads their memory and processor time, the
+//! effects of their limits, and pressure.
+//!
+//! [`ProcessUsage`] is one reading of all of that: the threads, memory, descriptors and sockets of a process,
+//! its control group, and the machine. [`UsageChange`] compares two readings: processor time in cores, time
+//! without a processor, throttling, faults, growth, and what other processes used.
 //!
 //! # Source
 //! `proc_pid_stat(5)`, `proc_pid_status(5)`, `cgroups(7)`, and `Documentation/scheduler/sched-stats.rst`,
-//! `admin-guide/cgroup-v2.rst` and `admin-guide/cgroup-v1/memory.rst` of Linux.
+//! `scheduler/sched-bwc.rst`, `accounting/psi.rst`, `networking/proc_net_tcp.rst`, `admin-guide/cgroup-v2.rst`
+//! and `admin-guide/cgroup-v1/memory.rst` of Linux.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -40,12 +46,25 @@
 
 mod cgroup;
 mod file;
+mod limits;
+mod pressure;
 mod schedstat;
 mod stat;
 mod status;
+#[cfg(test)]
+mod test_tree;
+mod usage;
 
-pub use cgroup::{ControlGroup, GroupCpu, GroupMemory};
+pub use cgroup::{ControlGroup, GroupCpu, GroupMemory, MemoryEvents, Throttling};
 pub use file::{process_folder, process_ids, read, thread_folder};
+pub use limits::Limits;
+pub use pressure::{Pressure, ResourcePressure};
 pub use schedstat::SchedStat;
 pub use stat::{Stat, TICK_NS};
 pub use status::Status;
+pub use usage::{
+    DescriptorKind, Descriptors, GroupChange, GroupUsage, MachineChange, MachineCpu, MachineMemory,
+    MachineUsage, MappedMemory, MemoryChange, OtherProcess, PressureChange, ProcessCpu, ProcessIo,
+    ProcessMemory, ProcessUsage, Sockets, TcpState, ThreadChange, ThreadUsage, ThrottlingChange, UnreadFile,
+    UsageChange, UsageReader,
+};

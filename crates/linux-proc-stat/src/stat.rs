@@ -47,25 +47,59 @@ impl<'t> Stat<'t> {
 
     /// Returns the processor time in user and kernel mode, in nanoseconds, to 10 ms.
     pub fn cpu_ns(&self) -> Option<u64> {
-        let user: u64 = self.field(14)?.parse().ok()?;
-        let system: u64 = self.field(15)?.parse().ok()?;
-        Some(user.saturating_add(system).saturating_mul(TICK_NS))
+        Some(self.user_ns()?.saturating_add(self.system_ns()?))
+    }
+
+    /// Returns the processor time in user mode, in nanoseconds, to 10 ms.
+    pub fn user_ns(&self) -> Option<u64> {
+        Some(self.number(14)?.saturating_mul(TICK_NS))
+    }
+
+    /// Returns the processor time in kernel mode, in nanoseconds, to 10 ms.
+    pub fn system_ns(&self) -> Option<u64> {
+        Some(self.number(15)?.saturating_mul(TICK_NS))
+    }
+
+    /// Returns the page faults that the kernel answered from memory.
+    pub fn minor_faults(&self) -> Option<u64> {
+        self.number(10)
+    }
+
+    /// Returns the page faults that had to wait for a disk.
+    pub fn major_faults(&self) -> Option<u64> {
+        self.number(12)
+    }
+
+    /// Returns the number of threads of the process.
+    pub fn thread_count(&self) -> Option<u64> {
+        self.number(20)
+    }
+
+    /// Returns the time waited for block devices and for pages to be swapped in, in nanoseconds, to 10 ms.
+    /// The line of a process has the time of its first thread only. It is 0 where the kernel does not count
+    /// it (`kernel.task_delayacct`).
+    pub fn io_delay_ns(&self) -> Option<u64> {
+        Some(self.number(42)?.saturating_mul(TICK_NS))
     }
 
     /// Returns the start time in clock ticks since the system's start.
     pub fn start_ticks(&self) -> Option<u64> {
-        self.field(22)?.parse().ok()
+        self.number(22)
     }
 
     /// Returns the signals with a handler, bit 0 for signal 1. Real-time signals are not among them.
     pub fn caught_signals(&self) -> Option<u64> {
-        self.field(34)?.parse().ok()
+        self.number(34)
     }
 
-    /// Returns the status with which a process has ended, as `waitpid` has it; 0 of one that runs, and where the
-    /// reader may not trace it.
+    /// Returns the status with which a process has ended, as `waitpid` has it; 0 of one that runs, and where
+    /// the reader may not trace it.
     pub fn exit_status(&self) -> Option<i32> {
         self.field(52)?.parse().ok()
+    }
+
+    fn number(&self, number: usize) -> Option<u64> {
+        self.field(number)?.parse().ok()
     }
 
     /// Returns the field of this number in `proc_pid_stat(5)`, from 3 on.
@@ -94,6 +128,19 @@ mod tests {
             assert_eq!((stat.cpu_ns(), stat.start_ticks()), (Some(420_000_000), Some(987_654_321)));
             assert_eq!(stat.caught_signals(), Some(17_656));
         }
+    }
+
+    #[test]
+    fn counts_are_the_fields_of_the_manual_page() {
+        let numbers: Vec<_> = (4..=52).map(|number| number.to_string()).collect();
+        let line = format!("3 (a) S {}\n", numbers.join(" "));
+        let stat = Stat::parse(line.as_bytes()).unwrap();
+        assert_eq!(
+            (stat.minor_faults(), stat.major_faults(), stat.thread_count()),
+            (Some(10), Some(12), Some(20))
+        );
+        assert_eq!((stat.user_ns(), stat.system_ns()), (Some(140_000_000), Some(150_000_000)));
+        assert_eq!(stat.io_delay_ns(), Some(420_000_000));
     }
 
     #[test]

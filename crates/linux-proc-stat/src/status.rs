@@ -76,8 +76,33 @@ impl<'t> Status<'t> {
 
     /// Returns the bytes of its memory that are resident; `None` without memory of its own.
     pub fn resident_bytes(&self) -> Option<u64> {
-        let kilobytes: u64 = self.field("VmRSS")?.strip_suffix("kB")?.trim_end().parse().ok()?;
-        kilobytes.checked_mul(1024)
+        self.size("VmRSS")
+    }
+
+    /// Returns a size in bytes, such as `VmSwap`, of a line that has it in kB.
+    pub fn size(&self, name: &str) -> Option<u64> {
+        parse_size(self.field(name)?)
+    }
+
+    /// Returns the number of threads of the process.
+    pub fn thread_count(&self) -> Option<u64> {
+        self.field("Threads")?.parse().ok()
+    }
+
+    /// Returns the number of processors that the thread may run on, by its affinity and its cpuset.
+    ///
+    /// ```
+    /// use linux_proc_stat::Status;
+    ///
+    /// let status = Status::new(b"Cpus_allowed_list:\t0-3,8\n");
+    /// assert_eq!(status.allowed_processors(), Some(5));
+    /// ```
+    pub fn allowed_processors(&self) -> Option<u32> {
+        self.field("Cpus_allowed_list")?.split(',').try_fold(0_u32, |sum, range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+            sum.checked_add(last.checked_sub(first)?.checked_add(1)?)
+        })
     }
 
     /// Returns true if it has ended, and its parent has not yet taken its exit code.
@@ -109,14 +134,28 @@ impl<'t> Status<'t> {
     /// assert_eq!(status.context_switches(), Some(157));
     /// ```
     pub fn context_switches(&self) -> Option<u64> {
-        let voluntary: u64 = self.field("voluntary_ctxt_switches")?.parse().ok()?;
-        voluntary.checked_add(self.field("nonvoluntary_ctxt_switches")?.parse().ok()?)
+        self.voluntary_switches()?.checked_add(self.involuntary_switches()?)
+    }
+
+    /// Returns how often it has left a processor to wait.
+    pub fn voluntary_switches(&self) -> Option<u64> {
+        self.field("voluntary_ctxt_switches")?.parse().ok()
+    }
+
+    /// Returns how often it has left a processor because another was to run.
+    pub fn involuntary_switches(&self) -> Option<u64> {
+        self.field("nonvoluntary_ctxt_switches")?.parse().ok()
     }
 
     fn bytes_of(&self, name: &str) -> Option<&'t [u8]> {
         let mut lines = self.bytes.split(|&byte| byte == b'\n');
         lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b":\t"))
     }
+}
+
+/// Parses a size as the kernel writes it, `1234 kB`. Returns bytes.
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
+    text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -154,6 +193,16 @@ mod tests {
         let most = u64::MAX;
         let text = format!("voluntary_ctxt_switches:\t{most}\nnonvoluntary_ctxt_switches:\t1\n");
         assert_eq!(switches(text.as_bytes()), None);
+    }
+
+    #[test]
+    fn counts_the_processors_of_an_affinity() {
+        let allowed =
+            |list: &str| Status::new(format!("Cpus_allowed_list:\t{list}\n").as_bytes()).allowed_processors();
+        assert_eq!((allowed("0"), allowed("0-1,4,8-15")), (Some(1), Some(11)));
+        for list in ["", "x", "1-", "3-1", "0-4294967295", "0-4294967294,7", "0,,1"] {
+            assert_eq!(allowed(list), None, "{list}");
+        }
     }
 
     #[test]

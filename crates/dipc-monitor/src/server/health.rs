@@ -160,7 +160,7 @@ impl Usage {
         let stat = linux_proc_stat::read(&folder.join("stat")).unwrap_or_default();
         let status = linux_proc_stat::read(&folder.join("status")).unwrap_or_default();
         let cpu = linux_proc_stat::Stat::parse(&stat).and_then(|stat| stat.cpu_ns());
-        let resident = linux_proc_stat::Status::new(&status).field("VmRSS").and_then(parse_kilobytes);
+        let resident = linux_proc_stat::Status::new(&status).resident_bytes();
         let cpu_seconds = cpu.map(|ns| std::time::Duration::from_nanos(ns).as_secs_f64());
         Self { cpu_seconds, resident_bytes: resident }
     }
@@ -171,10 +171,4 @@ impl Usage {
     fn read() -> Self {
         Self::default()
     }
-}
-
-/// Parses a size as the kernel writes it, `1234 kB`. Returns bytes.
-#[cfg(target_os = "linux")]
-fn parse_kilobytes(text: &str) -> Option<u64> {
-    text.strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
