@@ -1,6 +1,8 @@
 //! What memory says about the threads of a process, as data of its own.
 
-use clr_dump::{CoreFile, Death, Dump, ThreadSnapshot, ThreadStacks, ThreadWait, ThreadWaits, WaitedFor};
+use clr_dump::{
+    Address, CoreFile, Death, Dump, ThreadSnapshot, ThreadStacks, ThreadWait, ThreadWaits, WaitedFor,
+};
 use clr_events::code::is_framework;
 use clr_events::csharp::{Detail, RuntimeName, type_name};
 use clr_events::escape_controls;
@@ -13,7 +15,7 @@ pub struct WaitFacts {
     /// The kind of object.
     pub kind: WaitedFor,
     /// The address of the object. Collections move objects.
-    pub object: u64,
+    pub object: Address,
     /// The object's type in C#, if the memory has it.
     pub type_name: Option<String>,
     /// The indexes of the threads that have to act.
