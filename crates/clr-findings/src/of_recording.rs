@@ -28,6 +28,7 @@ pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
     let single = [
         recording.deadlock(),
         recording.starvation(),
+        recording.regex(),
         recording.hot_method(),
         recording.jit(),
         recording.induced_collections(),
