@@ -1,10 +1,11 @@
 //! The judgement of all evidence.
 
+use linux_proc_stat::ProcessUsage;
 use nettrace_export::report::Overview;
 
 use crate::finding::{Finding, FindingKind};
 use crate::memory_facts::MemoryFacts;
-use crate::{of_memory, of_recording};
+use crate::{of_memory, of_recording, of_usage};
 
 /// What is known of a process. Each part may be missing.
 #[derive(Debug, Clone, Copy, Default)]
@@ -14,6 +15,8 @@ pub struct Evidence<'e> {
     pub recording: Option<&'e Overview>,
     /// Readings of memory, the oldest first: what lasts is in all of them.
     pub memory: &'e [MemoryFacts],
+    /// The kernel's account of the process, the oldest first: what grows, grows from each to the next.
+    pub usage: &'e [ProcessUsage],
 }
 
 impl<'e> Evidence<'e> {
@@ -27,6 +30,12 @@ impl<'e> Evidence<'e> {
     #[must_use]
     pub const fn with_memory(self, memory: &'e [MemoryFacts]) -> Self {
         Self { memory, ..self }
+    }
+
+    /// With the kernel's account of the process at three or more moments, the oldest first.
+    #[must_use]
+    pub const fn with_usage(self, usage: &'e [ProcessUsage]) -> Self {
+        Self { usage, ..self }
     }
 }
 
@@ -45,6 +54,7 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
             None => findings.push(finding),
         }
     }
+    findings.extend(of_usage::findings(evidence.usage, evidence.memory));
     without_effects(&mut findings);
     findings.sort_by(|a, b| {
         let rank = |finding: &Finding| !matches!(finding.kind, FindingKind::Death | FindingKind::Deadlock);

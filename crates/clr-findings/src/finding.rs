@@ -28,11 +28,23 @@ pub enum FindingKind {
     Exceptions,
     /// Requests fail.
     FailedRequests,
+    /// The control group's quota of processors is used up.
+    Throttled,
+    /// Other processes use the processors.
+    BusyNeighbour,
+    /// Pages are read from swap space or from files on disk.
+    PageFaults,
+    /// The memory limit of the control group is reached.
+    MemoryLimit,
+    /// The number of threads grows.
+    ThreadGrowth,
+    /// The number of open files or sockets grows, or is near the limit.
+    DescriptorGrowth,
 }
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 17] = [
         Self::Death,
         Self::Deadlock,
         Self::LockConvoy,
@@ -44,6 +56,12 @@ impl FindingKind {
         Self::GcPressure,
         Self::Exceptions,
         Self::FailedRequests,
+        Self::Throttled,
+        Self::BusyNeighbour,
+        Self::PageFaults,
+        Self::MemoryLimit,
+        Self::ThreadGrowth,
+        Self::DescriptorGrowth,
     ];
 
     /// The name, for programs: `lock-convoy`.
@@ -60,13 +78,23 @@ impl FindingKind {
             Self::GcPressure => "gc-pressure",
             Self::Exceptions => "exceptions",
             Self::FailedRequests => "failed-requests",
+            Self::Throttled => "throttled",
+            Self::BusyNeighbour => "busy-neighbour",
+            Self::PageFaults => "page-faults",
+            Self::MemoryLimit => "memory-limit",
+            Self::ThreadGrowth => "thread-growth",
+            Self::DescriptorGrowth => "descriptor-growth",
         }
     }
 
     /// Returns true if this is a usual cause of another kind of finding in the same method, or in any.
     pub(crate) const fn causes(self, effect: Self, is_same_method: bool) -> bool {
         match (self, effect) {
-            (Self::Deadlock, Self::LockConvoy | Self::Starvation | Self::FailedRequests)
+            (
+                Self::Deadlock,
+                Self::LockConvoy | Self::Starvation | Self::FailedRequests | Self::ThreadGrowth,
+            )
+            | (Self::Starvation, Self::ThreadGrowth)
             | (Self::InducedCollections, Self::GcPressure)
             | (Self::Regex, Self::HotMethod)
             | (Self::LockConvoy | Self::Starvation, Self::FailedRequests) => true,
@@ -134,6 +162,8 @@ pub enum Details {
     Jit,
     /// Requests.
     Requests,
+    /// The process and its machine, as the kernel counts them.
+    Machine,
 }
 
 /// A cause that was found.

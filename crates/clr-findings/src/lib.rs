@@ -47,6 +47,7 @@ mod finding;
 mod memory_facts;
 mod of_memory;
 mod of_recording;
+mod of_usage;
 pub mod thresholds;
 
 pub use activity::Activity;

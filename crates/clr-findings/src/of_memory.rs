@@ -230,7 +230,7 @@ fn waits(method: &str) -> bool {
 }
 
 /// The most frequent of some names, with its number.
-fn most_frequent(names: &[String]) -> Option<(&str, u64)> {
+pub(crate) fn most_frequent(names: &[String]) -> Option<(&str, u64)> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for name in names {
         let count = counts.entry(name).or_default();

@@ -208,7 +208,9 @@ impl OfRecording<'_> {
         let total =
             profile.total().saturating_sub(profile.blocked()).saturating_sub(self.overview.unverified);
         let (percent, processors) = (share(weight, total), self.average(weight));
-        (percent >= thresholds::HOT_METHOD && processors >= thresholds::HOT_PROCESSORS)
+        // What it would take if other processes were not in the way.
+        let wanted = processors * (1.0 + profile.ready() as f64 / total.max(1) as f64);
+        (percent >= thresholds::HOT_METHOD && wanted >= thresholds::HOT_PROCESSORS)
             .then_some((percent, processors))
     }
 

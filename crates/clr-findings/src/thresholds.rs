@@ -38,3 +38,23 @@ pub const MIN_FAILED_REQUESTS: u64 = 5;
 pub const MIN_WAITERS: usize = 2;
 /// Minimum number of blocked workers of the pool, in memory.
 pub const MIN_BLOCKED_WORKERS: usize = 2;
+/// Minimum number of processors on which threads wait, on average, for the next period of a quota.
+pub const THROTTLED_PROCESSORS: f64 = 0.1;
+/// Minimum share of their runnable time that threads have no processor because of other processes, in percent.
+pub const WITHOUT_PROCESSOR: f64 = 25.0;
+/// Minimum number of threads, on average, that wait for a processor.
+pub const RUN_QUEUE: f64 = 0.5;
+/// Minimum number of processors that other processes use which are in the way.
+pub const OTHER_PROCESSORS: f64 = 0.5;
+/// Minimum share of the processors' time that the host of a virtual machine takes, in percent.
+pub const STEAL: f64 = 10.0;
+/// Minimum number of page faults per second that wait for a disk: at 0.1 to 10 ms each.
+pub const MAJOR_FAULTS: f64 = 50.0;
+/// Minimum share of the memory limit of the control group, in percent.
+pub const MEMORY_LIMIT: f64 = 95.0;
+/// Minimum growth of threads or descriptors per second, in each half of the time.
+pub const GROWTH_PER_SECOND: f64 = 1.0;
+/// Minimum growth of threads or descriptors over the time, in percent of their number.
+pub const GROWTH: f64 = 5.0;
+/// Minimum share of the limit of open files, in percent.
+pub const DESCRIPTOR_LIMIT: f64 = 90.0;

@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use clr_dump::Runtime;
 use clr_findings::{Activity, Evidence, MemoryFacts, diagnose};
 
+use linux_proc_stat::ProcessUsage;
+
 use super::WhyArgs;
-use super::print::{Diagnosis, Subject};
+use super::print::{Diagnosis, MemoryGrowth, Subject};
 use crate::command::profile;
 use crate::command::report::OverviewData;
 use crate::command::trace::{self, TraceArgs, WrittenFiles};
@@ -34,22 +37,27 @@ pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Diagnosis, Exit), Fail
         SourceSelector::Process(selector) => FoundTarget::find(&selector, args.timeout)?.target.pid(),
         _ => None,
     };
-    let readings = pid.map(|pid| read_memory(pid, args.duration)).transpose()?;
+    let readings = pid.map(|pid| read_meanwhile(pid, args.duration)).transpose()?;
     let folder =
         tempfile::tempdir().map_err(|error| Failure::new(Exit::Failed, format_args!("why: {error}")))?;
     let output = args.output.clone().unwrap_or_else(|| folder.path().join("why.nettrace"));
     let recorded = record(args, output, &interrupts);
-    let memory = readings
-        .map(|readings| readings.recv().unwrap_or_else(|_| Err("its reader has ended early".to_owned())));
-    let (memory, memory_failure) = match memory {
-        Some(Ok(memory)) => (memory, None),
-        Some(Err(reason)) => (Vec::new(), Some(format!("locks and tasks in memory: {reason}"))),
-        None => (Vec::new(), Some("locks and tasks in memory: the process has no id here".to_owned())),
+    let without = |reason: &str| Readings { usage: Vec::new(), memory: Err(reason.to_owned()) };
+    let Readings { usage, memory } = match readings {
+        Some(readings) => readings.recv().unwrap_or_else(|_| without("its reader has ended early")),
+        None => without("the process has no id here"),
     };
-    let evidence = Evidence::default().with_memory(&memory);
+    let (memory, memory_failure) = match memory {
+        Ok(memory) => (memory, None),
+        Err(reason) => (Vec::new(), Some(format!("locks and tasks in memory: {reason}"))),
+    };
+    let evidence = Evidence::default().with_memory(&memory).with_usage(&usage);
     let mut looked_at = Vec::new();
     if let Some(last) = memory.last() {
         looked_at.push(format!("{} threads in memory, twice", last.threads.len()));
+    }
+    if !usage.is_empty() {
+        looked_at.push("the kernel's account".to_owned());
     }
     let of_process = |overview: Option<&OverviewData>| match (overview, pid) {
         (Some(data), _) => data.process(),
@@ -65,6 +73,7 @@ pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Diagnosis, Exit), Fail
                 crash: data.crash.as_ref().map(|note| (note.summary(), note.core.clone())),
                 findings: diagnose(&evidence.with_recording(&data.reports)),
                 activity: Some(Activity::of(&data.reports)),
+                growth: MemoryGrowth::of(&usage),
                 looked_at,
                 missing: memory_failure.into_iter().chain(data.missing_evidence()).collect(),
                 subject,
@@ -78,6 +87,7 @@ pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Diagnosis, Exit), Fail
                 crash: None,
                 findings: diagnose(&evidence),
                 activity: None,
+                growth: MemoryGrowth::of(&usage),
                 looked_at,
                 missing: vec![format!("events and processor time: {failure}")],
                 subject,
@@ -110,29 +120,65 @@ fn record(args: &WhyArgs, output: PathBuf, interrupts: &Interrupts) -> Result<Pa
     file.map(|file| file.path).ok_or_else(|| Failure::new(Exit::Failed, "why: nothing was recorded"))
 }
 
-/// Reads the memory of a process twice, near the beginning and near the end of a time.
-fn read_memory(pid: u32, duration: Duration) -> Result<Receiver<Result<Vec<MemoryFacts>, String>>, Failure> {
+/// What is read of a process besides its recording.
+struct Readings {
+    /// The kernel's account, at the beginning, in the middle and at the end.
+    usage: Vec<ProcessUsage>,
+    /// The threads in memory at the beginning and at the end; the reason why they are missing.
+    memory: Result<Vec<MemoryFacts>, String>,
+}
+
+/// Reads the memory of a process and the kernel's account of it while it is recorded.
+fn read_meanwhile(pid: u32, duration: Duration) -> Result<Receiver<Readings>, Failure> {
     let (sender, receiver) = mpsc::channel();
     let read = move || {
-        thread::sleep(duration / MARGIN);
-        let readings = read_twice(pid, duration - 2 * (duration / MARGIN));
         // The receiver is gone if the command has failed.
-        let _ = sender.send(readings.map_err(|failure| failure.to_string()));
+        let _ = sender.send(read(pid, duration));
     };
     let reader = thread::Builder::new().name("memory".to_owned()).spawn(read);
     reader.map_err(|error| no_thread(&error))?;
     Ok(receiver)
 }
 
-fn read_twice(pid: u32, between: Duration) -> Result<Vec<MemoryFacts>, Failure> {
-    let source = Source::attach(pid)?;
-    let runtime = source.runtime()?;
-    let read = || {
-        let dump = source.dump(&runtime);
-        let threads = stacks(&source, &dump)?;
-        Ok::<_, Failure>(MemoryFacts::of_process(&dump, threads))
-    };
-    let first = read()?;
-    thread::sleep(between);
-    Ok(vec![first, read()?])
+fn read(pid: u32, duration: Duration) -> Readings {
+    let margin = duration / MARGIN;
+    let begin = Instant::now();
+    let until = |part: Duration| thread::sleep(part.saturating_sub(begin.elapsed()));
+    until(margin);
+    let mut memory = Memory::attach(pid).map_err(|failure| failure.to_string());
+    let mut usage = Vec::new();
+    for (part, reads_memory) in
+        [(margin, true), (duration / 2, false), (duration.saturating_sub(margin), true)]
+    {
+        until(part);
+        usage.extend(ProcessUsage::read(pid));
+        if reads_memory && let Ok(open) = &mut memory {
+            memory = match open.read() {
+                Ok(()) => continue,
+                Err(failure) => Err(failure.to_string()),
+            };
+        }
+    }
+    Readings { usage, memory: memory.map(|memory| memory.readings) }
+}
+
+/// The memory of a process.
+struct Memory {
+    source: Source,
+    runtime: Runtime,
+    readings: Vec<MemoryFacts>,
+}
+
+impl Memory {
+    fn attach(pid: u32) -> Result<Self, Failure> {
+        let source = Source::attach(pid)?;
+        Ok(Self { runtime: source.runtime()?, source, readings: Vec::new() })
+    }
+
+    fn read(&mut self) -> Result<(), Failure> {
+        let dump = self.source.dump(&self.runtime);
+        let threads = stacks(&self.source, &dump)?;
+        self.readings.push(MemoryFacts::of_process(&dump, threads));
+        Ok(())
+    }
 }

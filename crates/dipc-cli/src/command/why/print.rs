@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clr_findings::{Activity, Confidence, Details, Finding};
+use linux_proc_stat::ProcessUsage;
 use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::Failure;
-use crate::render::{output, shell, width};
+use crate::render::{output, shell, units, width};
 
 /// What the commands that show more read.
 pub(super) enum Subject {
@@ -25,10 +26,38 @@ pub(super) struct Diagnosis {
     pub(super) crash: Option<(String, Option<PathBuf>)>,
     pub(super) findings: Vec<Finding>,
     pub(super) activity: Option<Activity>,
+    pub(super) growth: Option<MemoryGrowth>,
     pub(super) looked_at: Vec<String>,
     /// The evidence that could not be had, with the reasons.
     pub(super) missing: Vec<String>,
     pub(super) subject: Subject,
+}
+
+/// The memory of a process that a session takes: 5 to 10 MB were measured.
+const SESSION_BYTES: i64 = 16 << 20;
+
+/// The growth of resident memory while a process was watched.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct MemoryGrowth {
+    pub(super) resident_bytes: u64,
+    /// Negative if it shrank.
+    pub(super) growth_bytes: i64,
+    /// True if it grew in each part of the time, and by more than a session and its buffers take.
+    pub(super) is_steady: bool,
+}
+
+impl MemoryGrowth {
+    pub(super) fn of(usage: &[ProcessUsage]) -> Option<Self> {
+        let resident = |usage: &ProcessUsage| i64::try_from(usage.memory?.resident?).ok();
+        let (first, last) = (resident(usage.first()?)?, resident(usage.last()?)?);
+        let grows = |pair: &[ProcessUsage]| resident(&pair[1]) > resident(&pair[0]);
+        let growth_bytes = last - first;
+        Some(Self {
+            resident_bytes: u64::try_from(last).unwrap_or_default(),
+            growth_bytes,
+            is_steady: usage.len() > 2 && usage.windows(2).all(grows) && growth_bytes > SESSION_BYTES,
+        })
+    }
 }
 
 /// The JSON form.
@@ -39,6 +68,7 @@ struct Report<'d> {
     healthy: bool,
     findings: Vec<Row<'d>>,
     activity: Option<Activity>,
+    memory: Option<MemoryGrowth>,
     looked_at: &'d [String],
     missing: &'d [String],
 }
@@ -62,6 +92,7 @@ pub(super) fn print(diagnosis: &Diagnosis, format: Format) -> Result<(), Failure
                 .map(|finding| Row { finding, command: diagnosis.subject.command(finding.details) })
                 .collect(),
             activity: diagnosis.activity,
+            memory: diagnosis.growth,
             looked_at: &diagnosis.looked_at,
             missing: &diagnosis.missing,
         }),
@@ -107,11 +138,16 @@ fn text(diagnosis: &Diagnosis, width: Option<usize>) -> String {
         row("Also", &format!("{left} more: --format json"));
     }
     if diagnosis.findings.is_empty() && diagnosis.crash.is_none() {
-        let label = if diagnosis.is_healthy() { "Healthy" } else { "Unknown" };
+        let label = if diagnosis.is_healthy() { "Healthy" } else { "No cause" };
         match diagnosis.activity {
             Some(activity) => row(label, &format!("{activity}; nothing stands out")),
             None => row(label, "nothing stands out"),
         }
+    }
+    if let Some(growth) = diagnosis.growth.filter(|growth| growth.is_steady && diagnosis.findings.is_empty())
+    {
+        let [grown, resident] = [growth.growth_bytes.unsigned_abs(), growth.resident_bytes].map(units::bytes);
+        row("Memory", &format!("it grew by {grown} while it was watched, to {resident}: dipc help leak"));
     }
     row("Process", &diagnosis.process);
     if !diagnosis.looked_at.is_empty() {
@@ -127,7 +163,8 @@ impl Diagnosis {
     /// Returns true if nothing was found, and nothing that could hide a cause was missing.
     fn is_healthy(&self) -> bool {
         let has_activity = self.activity.is_some_and(|activity| activity.processors.is_some());
-        self.findings.is_empty() && self.crash.is_none() && has_activity
+        let grows = self.growth.is_some_and(|growth| growth.is_steady);
+        self.findings.is_empty() && self.crash.is_none() && has_activity && !grows
     }
 }
 
@@ -150,6 +187,7 @@ impl Subject {
                 (_, Some(path), _) => Some(format!("dipc report {} {}", shell::path(path), report(details))),
                 (Details::Contention, None, Some(pid)) => Some(format!("dipc locks -p {pid}")),
                 (Details::ThreadPool, None, Some(pid)) => Some(format!("dipc stack -p {pid}")),
+                (Details::Machine, _, Some(pid)) => Some(format!("dipc info -p {pid}")),
                 (Details::Requests, None, Some(pid)) => Some(format!("dipc profile -p {pid} --duration 10s")),
                 (_, None, Some(pid)) => Some(format!("dipc top -p {pid}")),
                 (_, None, None) => None,

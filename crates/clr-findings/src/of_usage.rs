@@ -1,0 +1,211 @@
+//! Causes that the kernel's account of a process and its machine shows.
+
+use linux_proc_stat::{DescriptorKind, ProcessUsage, UsageChange};
+use nettrace_export::units::{count, counted, share, short_percent};
+
+use crate::finding::{Confidence, Details, Finding, FindingKind, Number};
+use crate::memory_facts::MemoryFacts;
+use crate::of_memory::most_frequent;
+use crate::thresholds;
+
+/// Returns the causes that readings show, in any order. `memory` are readings of the same time: the threads that are
+/// new have methods.
+pub(crate) fn findings(usage: &[ProcessUsage], memory: &[MemoryFacts]) -> Vec<Finding> {
+    let (Some(first), Some(last)) = (usage.first(), usage.last()) else { return Vec::new() };
+    let Some(change) = UsageChange::between(first, last) else { return Vec::new() };
+    let halves = usage.windows(2).filter_map(|pair| UsageChange::between(pair.first()?, pair.last()?));
+    let readings = Readings { last, change, halves: halves.collect() };
+    let single = [
+        readings.throttled(),
+        readings.busy_neighbour(),
+        readings.page_faults(),
+        readings.memory_limit(),
+        readings.thread_growth(memory),
+        readings.descriptors(),
+    ];
+    single.into_iter().flatten().collect()
+}
+
+struct Readings<'r> {
+    last: &'r ProcessUsage,
+    change: UsageChange,
+    /// The changes between neighbouring readings: what grows in all of them does not stop.
+    halves: Vec<UsageChange>,
+}
+
+impl Readings<'_> {
+    fn throttled(&self) -> Option<Finding> {
+        let throttling = self.change.group.throttling?;
+        let processors = throttling.throttled_processors;
+        if processors < thresholds::THROTTLED_PROCESSORS {
+            return None;
+        }
+        let quota = self.last.group.and_then(|group| group.quota());
+        let quota = quota.map_or_else(String::new, |quota| format!(" of {quota:.2} processors"));
+        let percent = 100.0 * throttling.share_of_periods.unwrap_or_default();
+        let cause = format!(
+            "Throttled: the control group's quota{quota} was used up in {} of the periods, and {processors:.1} threads \
+             waited for the next one",
+            short_percent(percent),
+        );
+        Some(
+            Finding::new(FindingKind::Throttled, processors, cause, Details::Machine).with_numbers([
+                Number::new("throttled_percent", percent),
+                Number::new("threads", processors),
+            ]),
+        )
+    }
+
+    fn busy_neighbour(&self) -> Option<Finding> {
+        let cpu = &self.change.cpu;
+        let machine = &self.change.machine;
+        let steal = 100.0 * machine.steal.unwrap_or_default();
+        let waiting = cpu.run_queue.unwrap_or_default();
+        let percent = 100.0 * cpu.run_queue_share.unwrap_or_default();
+        let others = machine.other_cores.unwrap_or_default();
+        let is_waiting = waiting >= thresholds::RUN_QUEUE && percent >= thresholds::WITHOUT_PROCESSOR;
+        if is_waiting && steal >= thresholds::STEAL {
+            let cause =
+                format!("The host takes {} of this virtual machine's processors", short_percent(steal));
+            return Some(
+                Finding::new(FindingKind::BusyNeighbour, waiting, cause, Details::Machine)
+                    .with_numbers([Number::new("steal_percent", steal)]),
+            );
+        }
+        if !is_waiting || others < thresholds::OTHER_PROCESSORS || others < cpu.cores.unwrap_or_default() {
+            return None;
+        }
+        let (busiest, cores) = machine.busiest.first()?;
+        let name = clr_events::escape_controls(&busiest.name);
+        let cause = format!(
+            "Other processes are in the way: {waiting:.1} threads were ready without a processor, {} of the time that they \
+             wanted to run; the busiest is {name} ({}) with {cores:.1} processors",
+            short_percent(percent),
+            busiest.pid,
+        );
+        Some(
+            Finding::new(FindingKind::BusyNeighbour, waiting, cause, Details::Machine)
+                .with_object(Some(busiest.name.clone()))
+                .with_numbers([Number::new("threads", waiting), Number::new("other_processors", others)]),
+        )
+    }
+
+    fn page_faults(&self) -> Option<Finding> {
+        let faults = self.change.major_faults_per_second?;
+        if faults < thresholds::MAJOR_FAULTS {
+            return None;
+        }
+        let swapped = self.change.machine.swapped_in_pages_per_second.unwrap_or_default();
+        let from = if swapped >= faults / 2.0 { "swap space" } else { "files on disk" };
+        let waiting = self.change.cpu.io_delay.unwrap_or_default();
+        let cause = format!("{faults:.0} pages per second are read from {from}, while threads wait for them");
+        Some(Finding::new(FindingKind::PageFaults, waiting, cause, Details::Machine).with_numbers([
+            Number::new("faults_per_second", faults),
+            Number::new("swapped_in_per_second", swapped),
+        ]))
+    }
+
+    fn memory_limit(&self) -> Option<Finding> {
+        let group = self.last.group?;
+        let (used, limit) = group.memory?.limited?;
+        let percent = share(used, limit);
+        let hits = self.change.group.memory_limit_hits_per_second.unwrap_or_default();
+        let kills = self.change.group.oom_kills.unwrap_or_default();
+        if percent < thresholds::MEMORY_LIMIT && hits <= 0.0 && kills == 0 {
+            return None;
+        }
+        let killed = if kills > 0 {
+            format!(", and the kernel has killed {}", counted(kills, "process", "processes"))
+        } else {
+            String::new()
+        };
+        let cause = format!(
+            "The memory limit of the control group is near: {} of {} used{killed}",
+            short_percent(percent),
+            nettrace_export::units::bytes(limit),
+        );
+        Some(
+            Finding::new(FindingKind::MemoryLimit, percent / 100.0, cause, Details::Machine).with_numbers([
+                Number::new("used_percent", percent),
+                Number::new("limit_hits_per_second", hits),
+            ]),
+        )
+    }
+
+    fn thread_growth(&self, memory: &[MemoryFacts]) -> Option<Finding> {
+        let threads = self.last.thread_count?;
+        let growth = self.steady_growth(threads, |change| change.thread_growth)?;
+        let methods = new_methods(memory);
+        let method = most_frequent(&methods).map(|(method, _)| method.to_owned());
+        let place = method
+            .as_deref()
+            .map_or_else(String::new, |method| format!(", most of the new ones in {method}"));
+        let seconds = self.change.elapsed.as_secs_f64();
+        let cause = format!(
+            "The number of threads grows: {} more in {seconds:.1} s, now {}{place}",
+            count(growth),
+            count(threads),
+        );
+        Some(
+            Finding::new(FindingKind::ThreadGrowth, growth as f64 / seconds, cause, Details::Stacks)
+                .with_method(method)
+                .with_numbers([Number::new("growth", growth as f64), Number::new("threads", threads as f64)]),
+        )
+    }
+
+    fn descriptors(&self) -> Option<Finding> {
+        let descriptors = self.last.descriptors.as_ref()?;
+        let seconds = self.change.elapsed.as_secs_f64();
+        let growth = self.steady_growth(descriptors.count, |change| change.descriptor_growth);
+        let percent = descriptors.limit.map_or(0.0, |limit| share(descriptors.count, limit));
+        let near = if percent >= thresholds::DESCRIPTOR_LIMIT {
+            format!("; {} of the limit", short_percent(percent))
+        } else {
+            String::new()
+        };
+        let grown = self.change.descriptor_kind_growth.iter().max_by_key(|(_, growth)| **growth);
+        let kind = grown.map_or(DescriptorKind::Other, |(kind, _)| *kind);
+        let cause = match growth {
+            Some(growth) => format!(
+                "Open files are not closed: {} more in {seconds:.1} s, most of them {}, now {}{near}",
+                count(growth),
+                kind.name(),
+                count(descriptors.count),
+            ),
+            None if !near.is_empty() => format!("{} open files{near}", count(descriptors.count)),
+            None => return None,
+        };
+        let growth = growth.unwrap_or_default() as f64;
+        Some(
+            Finding::new(FindingKind::DescriptorGrowth, growth / seconds, cause, Details::Machine)
+                .with_object(Some(kind.name().to_owned()))
+                .with_confidence(Confidence::Likely)
+                .with_numbers([
+                    Number::new("growth", growth),
+                    Number::new("open_files", descriptors.count as f64),
+                ]),
+        )
+    }
+
+    /// The growth of a number, if it has grown in each part of the time and by enough.
+    fn steady_growth(&self, last: u64, of: impl Fn(&UsageChange) -> Option<i64>) -> Option<u64> {
+        let growth = u64::try_from(of(&self.change)?).ok()?;
+        let per_second = |change: &UsageChange| {
+            of(change).map_or(0.0, |growth| growth as f64) / change.elapsed.as_secs_f64()
+        };
+        let is_steady = self.halves.len() >= 2
+            && self.halves.iter().all(|half| per_second(half) >= thresholds::GROWTH_PER_SECOND);
+        (is_steady && share(growth, last) >= thresholds::GROWTH).then_some(growth)
+    }
+}
+
+/// The methods of the threads that are in the last reading only.
+fn new_methods(memory: &[MemoryFacts]) -> Vec<String> {
+    let [first, .., last] = memory else { return Vec::new() };
+    let is_new = |tid: u64| first.threads.iter().all(|thread| thread.tid != tid);
+    last.threads
+        .iter()
+        .filter(|thread| is_new(thread.tid))
+        .filter_map(|thread| thread.method.clone())
+        .collect()
+}
