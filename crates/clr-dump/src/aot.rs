@@ -197,11 +197,11 @@ impl Description {
             let size = u64::from(memory.u32(offset(at, 8)).unwrap_or_default());
             let range = word..word.saturating_add(size);
             // The heap of the C library may lie close to the image, and RuntimeInstance has pointers into it.
-            let is_in_image = range.start > file.start && range.end <= image_end;
+            let is_in_image = range.start > file.start.get() && range.end <= image_end;
             if code.is_none() && size > 0 && is_in_image {
                 code = Some(range);
             }
-            module = module.or_else(|| module_of_list(memory, word, file.start));
+            module = module.or_else(|| module_of_list(memory, word, file.start.get()));
         }
         let Some(code) = code else { return Ok(None) };
         let (mut sections, mut is_measured) = (Sections::default(), false);
@@ -215,9 +215,10 @@ impl Description {
 
 /// The end of an image's mapped parts, given the first part. The same file may be mapped elsewhere, too.
 fn image_end(first: &MappedFile, files: &[MappedFile]) -> u64 {
-    let is_part =
-        |file: &&MappedFile| file.path == first.path && file.end.wrapping_sub(first.start) < MAX_BYTES;
-    files.iter().filter(is_part).map(|part| part.end).max().unwrap_or(first.end)
+    let is_part = |file: &&MappedFile| {
+        file.path == first.path && file.end.get().wrapping_sub(first.start.get()) < MAX_BYTES
+    };
+    files.iter().filter(is_part).map(|part| part.end).max().unwrap_or(first.end).get()
 }
 
 /// The TypeManager and the header of the program, found through a list of modules: an entry has the next
@@ -306,7 +307,12 @@ mod tests {
         let mut instance = [0; 17];
         instance[..5].copy_from_slice(&[HEAP + 0x100, HEAP + 0x200, IMAGE + 0x1100, 0x400, 0]);
         memory.put_words(HEAP, &instance).put_words(0x100, &[HEAP]);
-        let file = MappedFile { start: IMAGE, end: IMAGE + 0x1000, file_offset: 0, path: "/a".into() };
+        let file = MappedFile {
+            start: Address::new(IMAGE),
+            end: Address::new(IMAGE + 0x1000),
+            file_offset: 0,
+            path: "/a".into(),
+        };
         let globals = HashMap::from([("g_pTheRuntimeInstance".to_owned(), 0x100)]);
         let description = Description { fields: HashMap::new(), globals };
         let (program, is_measured) =

@@ -28,7 +28,7 @@ pub struct Missing {
 pub type MemoryResult<T> = Result<T, Missing>;
 
 /// The memory of a process: of a core dump, of a live process, or of both with additions. Several threads may
-/// read it at the same time.
+/// read it at the same time. It is read by number: [`Address::get`].
 ///
 /// ```
 /// use clr_dump::{Memory, MemoryResult, Missing};

@@ -82,7 +82,7 @@ impl Runtime {
     pub fn find(memory: &dyn Memory, files: &[MappedFile]) -> Result<Self, Error> {
         let (mut unknown, mut native, mut machine) = (None, None, Machine::X86_64);
         for file in files.iter().filter(|file| file.file_offset == 0).take(MAX_FILES) {
-            let Ok(Some(image)) = ElfImage::read(memory, file.start) else { continue };
+            let Ok(Some(image)) = ElfImage::read(memory, file.start.get()) else { continue };
             if ![0, Machine::X86_64.0].contains(&image.machine) {
                 machine = Machine(image.machine);
                 continue;
@@ -136,7 +136,7 @@ impl Runtime {
             version: version.unwrap_or_else(|| "of an unknown version".to_owned()),
             path: file.path.to_string(),
             build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
-            base: Address::new(file.start),
+            base: file.start,
             is_measured: described.is_measured,
             code: CodeMap::new(0, &described.layout),
             layout: described.layout,
@@ -157,7 +157,8 @@ impl Runtime {
     ) -> Result<Self, Error> {
         let KnownBuild { version, layout, table, entries, is_measured } = known;
         let missing = Error::missing("the runtime's table of variables");
-        let mut slots = slots(memory, layout.slots.form, table, entries, file.start).map_err(missing)?;
+        let mut slots =
+            slots(memory, layout.slots.form, table, entries, file.start.get()).map_err(missing)?;
         if !layout.slots.leave_known(&mut slots) {
             return Err(Error::WrongLayout {
                 version,
@@ -169,7 +170,7 @@ impl Runtime {
             version,
             path: file.path.to_string(),
             build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
-            base: Address::new(file.start),
+            base: file.start,
             is_measured,
             layout: *layout,
             code: CodeMap::new(root, layout),

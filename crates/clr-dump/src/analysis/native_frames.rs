@@ -43,10 +43,10 @@ impl CoreFile {
         let address = frame.position.lookup_address(frame.ip);
         let image = images.at(self, address);
         // The list of files outlives the headers of images.
-        let file = self.files().iter().find(|file| (file.start..file.end).contains(&address.get()));
+        let file = self.files().iter().find(|file| (file.start..file.end).contains(&address));
         let file = file.filter(|_| image.is_none()).map(|file| FileCode {
             path: file.path.clone(),
-            offset: frame.ip.get().wrapping_sub(file.start).wrapping_add(file.file_offset),
+            offset: frame.ip.get().wrapping_sub(file.start.get()).wrapping_add(file.file_offset),
         });
         NamedFrame { method: None, image, file }
     }

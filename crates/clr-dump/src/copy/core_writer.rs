@@ -148,7 +148,7 @@ fn files(files: &[MappedFile]) -> Vec<u8> {
     out.extend(count.to_le_bytes());
     out.extend(PAGE.to_le_bytes());
     for file in files {
-        for word in [file.start, file.end, file.file_offset / PAGE] {
+        for word in [file.start.get(), file.end.get(), file.file_offset / PAGE] {
             out.extend(word.to_le_bytes());
         }
     }
@@ -222,6 +222,7 @@ pub(crate) fn beginning(machine: u16, notes: &[u8], places: u64, segments: &[Seg
 mod tests {
     use super::*;
     use crate::memory::Memory;
+    use crate::memory::address::Address;
     use crate::memory::copy_note::CopiedContent;
     use crate::memory::core_file::CoreFile;
     use crate::unwind::registers::Register;
@@ -246,8 +247,8 @@ mod tests {
 
     fn core(places: u64) -> CoreFile {
         let file = |start: u64, path: &str| MappedFile {
-            start,
-            end: start + 0x2000,
+            start: Address::new(start),
+            end: Address::new(start + 0x2000),
             file_offset: 0x3000,
             path: path.into(),
         };
@@ -292,7 +293,7 @@ mod tests {
         let signal = core.signal().unwrap();
         assert_eq!((signal.number, signal.code, signal.address.get()), (11, 1, 0xbad));
         assert_eq!(core.files()[1].path.as_ref(), "/b c");
-        assert_eq!((core.files()[1].file_offset, core.files()[1].end), (0x3000, 0xb000));
+        assert_eq!((core.files()[1].file_offset, core.files()[1].end), (0x3000, Address::new(0xb000)));
         let memory: &dyn Memory = &core;
         assert_eq!(memory.u16(0x10_0ffe), Ok(0x0303));
         assert!(memory.u16(0x10_0fff).is_err());

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use hashbrown::HashSet;
 
 use crate::memory::PAGE;
+use crate::memory::address::Address;
 use crate::memory::copy_note::CopiedContent;
 use crate::memory::mapping::Mapping;
 use crate::memory::process::ProcessMemory;
@@ -134,11 +135,12 @@ fn unordered(
         if !mapping.is_readable || is_special {
             continue;
         }
-        let stack = stacks.get(stacks.partition_point(|sp| *sp < mapping.start)).copied();
-        let stack = stack.filter(|sp| *sp < mapping.end);
+        let (start, end) = (mapping.start.get(), mapping.end.get());
+        let stack = stacks.get(stacks.partition_point(|sp| *sp < start)).copied();
+        let stack = stack.filter(|sp| *sp < end);
         let flags = 4 | u32::from(mapping.is_writable).wrapping_mul(2) | u32::from(mapping.is_executable);
         let whole = Piece {
-            address: mapping.start,
+            address: start,
             bytes: mapping.size(),
             flags,
             order: order(mapping, stack.is_some(), &images),
@@ -147,10 +149,10 @@ fn unordered(
         match content {
             CoreContent::Heap if whole.order == order::OTHERS => {}
             CoreContent::Pages(pages) => {
-                let first = mapping.start / PAGE;
+                let first = start / PAGE;
                 // The red zone below the stack pointer belongs to the function.
-                let stack = stack.map(|sp| sp.saturating_sub(128).max(mapping.start) / PAGE);
-                let end = mapping.end / PAGE;
+                let stack = stack.map(|sp| sp.saturating_sub(128).max(start) / PAGE);
+                let end = end / PAGE;
                 let own =
                     pages.range(first..end).copied().filter(|page| stack.is_none_or(|stack| *page < stack));
                 add_pages(&mut pieces, own.chain(stack.unwrap_or(end)..end), &whole);
@@ -176,7 +178,7 @@ struct Images<'m> {
     in_one_piece: HashSet<&'m str>,
     /// The addresses of code that belongs to an image. A single file also contains managed modules, which are
     /// mapped elsewhere.
-    code: HashSet<u64>,
+    code: HashSet<Address>,
 }
 
 impl<'m> Images<'m> {
@@ -272,10 +274,11 @@ fn touched_runs(pagemap: &File, mapping: &Mapping) -> Option<Vec<(u64, u64)>> {
     const PRESENT_OR_SWAPPED: u64 = 3 << 62;
     let mut runs: Vec<(u64, u64)> = Vec::new();
     let mut buffer = vec![0; 1 << 16];
-    let mut page = mapping.start / PAGE;
-    let end = mapping.end / PAGE;
-    while page < end {
-        let count = usize::try_from(end.saturating_sub(page)).unwrap_or(usize::MAX).saturating_mul(8);
+    let (first, end) = (mapping.start.get(), mapping.end.get());
+    let mut page = first / PAGE;
+    let last = end / PAGE;
+    while page < last {
+        let count = usize::try_from(last.saturating_sub(page)).unwrap_or(usize::MAX).saturating_mul(8);
         let size = count.min(buffer.len());
         let part = buffer.get_mut(..size)?;
         pagemap.read_exact_at(part, page.saturating_mul(8)).ok()?;
@@ -288,16 +291,16 @@ fn touched_runs(pagemap: &File, mapping: &Mapping) -> Option<Vec<(u64, u64)>> {
             match runs.last_mut() {
                 Some(run) if start.saturating_sub(run.1) < LARGE_GAP => run.1 = start.saturating_add(PAGE),
                 _ => {
-                    let gap = start.saturating_sub(mapping.start);
+                    let gap = start.saturating_sub(first);
                     let is_first_near = runs.is_empty() && gap < LARGE_GAP;
-                    let from = if is_first_near { mapping.start } else { start };
+                    let from = if is_first_near { first } else { start };
                     runs.push((from, start.saturating_add(PAGE)));
                 }
             }
         }
     }
-    if let Some(run) = runs.last_mut().filter(|run| mapping.end.saturating_sub(run.1) < LARGE_GAP) {
-        run.1 = mapping.end;
+    if let Some(run) = runs.last_mut().filter(|run| end.saturating_sub(run.1) < LARGE_GAP) {
+        run.1 = end;
     }
     Some(runs)
 }

@@ -53,6 +53,8 @@ address! {
     ///
     /// let object = Address::new(0x7f00_1000);
     /// assert_eq!((object.to_string(), format!("{object:x}")), ("0x7f001000".to_owned(), "7f001000".to_owned()));
+    /// let next = object.saturating_add(24);
+    /// assert_eq!((next.checked_sub(object), object.checked_sub(next)), (Some(24), None));
     /// ```
     Address
 }

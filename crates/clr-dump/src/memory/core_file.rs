@@ -212,10 +212,10 @@ impl CoreFile {
             if used.iter().any(|(path, _)| *path == first.path) {
                 continue;
             }
-            let Some(id) = build_id(self, first.start) else { continue };
+            let Some(id) = build_id(self, first.start.get()) else { continue };
             let Some(file) = open(&first.path).and_then(|file| PagedFile::new(file).ok()) else { continue };
-            let whole = FileFrom { file: &file, start: first.start };
-            if build_id(&whole, first.start) == Some(id) {
+            let whole = FileFrom { file: &file, start: first.start.get() };
+            if build_id(&whole, first.start.get()) == Some(id) {
                 used.push((first.path, Arc::new(file)));
             }
         }
@@ -233,12 +233,12 @@ impl CoreFile {
         let none = io::Error::from(io::ErrorKind::NotFound);
         let after = self.left_out.partition_point(|range| range.start <= address);
         let range = after.checked_sub(1).and_then(|index| self.left_out.get(index));
-        let after = self.backing.partition_point(|backing| backing.mapping.start <= address);
+        let after = self.backing.partition_point(|backing| backing.mapping.start.get() <= address);
         let backing = after.checked_sub(1).and_then(|index| self.backing.get(index));
         let (Some(range), Some(backing)) = (range, backing) else { return Err(none) };
-        let left = range.end.min(backing.mapping.end).saturating_sub(address);
+        let left = range.end.min(backing.mapping.end.get()).saturating_sub(address);
         let count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        let inside = address.saturating_sub(backing.mapping.start);
+        let inside = address.saturating_sub(backing.mapping.start.get());
         let at = backing.mapping.file_offset.saturating_add(inside);
         backing.file.read_exact(at, buffer.get_mut(..count).unwrap_or_default())?;
         Ok(count)
@@ -412,9 +412,9 @@ impl CoreFile {
 
     /// Returns true if an address is in a mapped file.
     pub(crate) fn is_mapped(&self, address: u64) -> bool {
-        let after = self.files.partition_point(|file| file.start <= address);
+        let after = self.files.partition_point(|file| file.start.get() <= address);
         let file = after.checked_sub(1).and_then(|index| self.files.get(index));
-        file.is_some_and(|file| address < file.end)
+        file.is_some_and(|file| address < file.end.get())
     }
 
     /// The offset in the file of the memory at an address.

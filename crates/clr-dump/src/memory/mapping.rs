@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::memory::address::Address;
+
 /// Maximum number of mappings of a process to read.
 pub(crate) const MAX_MAPPINGS: usize = 1 << 18;
 
@@ -10,9 +12,9 @@ pub(crate) const MAX_MAPPINGS: usize = 1 << 18;
 #[non_exhaustive]
 pub struct MappedFile {
     /// The first address.
-    pub start: u64,
+    pub start: Address,
     /// The address past the last byte.
-    pub end: u64,
+    pub end: Address,
     /// The offset of `start` in the file.
     pub file_offset: u64,
     /// The path as the process sees it. Characters that are not UTF-8 are replaced.
@@ -24,9 +26,9 @@ pub struct MappedFile {
 #[non_exhaustive]
 pub struct Mapping {
     /// The first address.
-    pub start: u64,
+    pub start: Address,
     /// The address past the last byte.
-    pub end: u64,
+    pub end: Address,
     /// True if the process may read it.
     pub is_readable: bool,
     /// True if the process may write it.
@@ -45,7 +47,7 @@ pub struct Mapping {
 impl Mapping {
     /// The number of bytes.
     pub const fn size(&self) -> u64 {
-        self.end.saturating_sub(self.start)
+        self.end.get().saturating_sub(self.start.get())
     }
 
     /// Returns true if it maps a file.
@@ -64,9 +66,11 @@ impl From<Mapping> for MappedFile {
 /// Reads the mappings of files from the text of `/proc/PID/maps`.
 ///
 /// ```
+/// use clr_dump::Address;
+///
 /// let maps = b"7f0000000000-7f0000001000 r-xp 00000000 08:01 42 /usr/share/dotnet/libcoreclr.so\n";
 /// let files = clr_dump::parse_maps(maps);
-/// assert_eq!((files[0].start, &*files[0].path), (0x7f00_0000_0000, "/usr/share/dotnet/libcoreclr.so"));
+/// assert_eq!((files[0].start, &*files[0].path), (Address::new(0x7f00_0000_0000), "/usr/share/dotnet/libcoreclr.so"));
 /// ```
 pub fn parse_maps(text: &[u8]) -> Vec<MappedFile> {
     let mappings = text.split(|byte| *byte == b'\n').filter_map(parse_line);
@@ -94,7 +98,8 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
         move |permission: char| permissions.contains(permission)
     };
     let file_offset = u64::from_str_radix(text()?, 16).ok()?;
-    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    let address = |text: &str| u64::from_str_radix(text, 16).ok().map(Address::new);
+    let (start, end) = (address(start)?, address(end)?);
     let (_, _) = (text()?, text()?);
     let name = String::from_utf8_lossy(parts.next()?.trim_ascii_start()).into();
     Some(Mapping {
@@ -118,8 +123,12 @@ mod tests {
         let maps = parse_maps(
             b"1000-3000 r--p 00002000 08:01 42                 /lib/a b.so\n3000-4000 rw-p 00000000 00:00 0 \n5000-6000 rw-p 00000000 00:00 0  [stack]\nbroken\n",
         );
-        let expected =
-            MappedFile { start: 0x1000, end: 0x3000, file_offset: 0x2000, path: "/lib/a b.so".into() };
+        let expected = MappedFile {
+            start: Address::new(0x1000),
+            end: Address::new(0x3000),
+            file_offset: 0x2000,
+            path: "/lib/a b.so".into(),
+        };
         assert_eq!(maps, [expected]);
     }
 
@@ -130,7 +139,7 @@ mod tests {
         );
         let row = |mapping: &Mapping| {
             let bits = [mapping.is_readable, mapping.is_writable, mapping.is_executable, mapping.is_shared];
-            (mapping.start, mapping.size(), bits, mapping.file_offset, mapping.name.to_string())
+            (mapping.start.get(), mapping.size(), bits, mapping.file_offset, mapping.name.to_string())
         };
         let rows: Vec<_> = maps.iter().map(row).collect();
         assert_eq!(

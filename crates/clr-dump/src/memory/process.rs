@@ -89,6 +89,7 @@ impl Memory for ProcessMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::address::Address;
 
     #[test]
     fn the_memory_of_this_process_is_read() {
@@ -103,6 +104,7 @@ mod tests {
             assert_eq!(memory.machine(), Some(Machine::X86_64));
         }
         let files = memory.files().unwrap();
-        assert!(files.iter().any(|file| file.start <= address && address < file.end));
+        let address = Address::new(address);
+        assert!(files.iter().any(|file| (file.start..file.end).contains(&address)));
     }
 }

@@ -66,7 +66,7 @@ pub struct NativeImage {
 #[derive(Debug)]
 pub struct NativeImages {
     files: Vec<MappedFile>,
-    images: Mutex<HashMap<u64, Option<Arc<NativeImage>>>>,
+    images: Mutex<HashMap<Address, Option<Arc<NativeImage>>>>,
 }
 
 /// The registers in the caller of a frame, and the caller's place: a signal has interrupted it at any
@@ -83,7 +83,6 @@ impl NativeImages {
 
     /// Returns the image that contains an address; `None` outside images, or if the memory lacks the headers.
     pub fn at(&self, memory: &dyn Memory, address: Address) -> Option<Arc<NativeImage>> {
-        let address = address.get();
         let next = self.files.partition_point(|file| file.start <= address);
         let before = self.files.get(..next)?;
         let file = before.last().filter(|file| address < file.end)?;
@@ -140,10 +139,10 @@ pub(crate) struct NativeFunction {
 
 impl NativeImage {
     fn read(memory: &dyn Memory, file: &MappedFile) -> Option<Self> {
-        let image = ElfImage::read(memory, file.start).ok()??;
+        let image = ElfImage::read(memory, file.start.get()).ok()??;
         Some(Self {
             path: Arc::clone(&file.path),
-            base: Address::new(file.start),
+            base: file.start,
             table: image.unwind_table.and_then(|at| SearchTable::read(memory, at).ok().flatten()),
             build_id: image.build_id.unwrap_or_default(),
             bias: image.bias,

@@ -131,7 +131,12 @@ impl CoreFile {
             let field = |at: usize| Fields(row.get(at..).unwrap_or_default()).u64();
             let file_offset = field(16).saturating_mul(page);
             let path = String::from_utf8_lossy(name).into();
-            self.files.push(MappedFile { start: field(0), end: field(8), file_offset, path });
+            self.files.push(MappedFile {
+                start: Address::new(field(0)),
+                end: Address::new(field(8)),
+                file_offset,
+                path,
+            });
         }
     }
 }
