@@ -21,12 +21,10 @@ fuzz_target!(|input: &[u8]| {
 /// Times in units of 10 ms, threads and texts by flags.
 fn slice(bytes: &[u8], [from, length, choice, _]: [u8; 4]) {
     let at = |time: u32| Some(RelativeTime::from_nanos(i64::from(time) * 10_000_000));
-    let criteria = Criteria {
-        from: at(from.into()).filter(|_| choice & 1 != 0),
-        to: at(u32::from(from) + u32::from(length)).filter(|_| choice & 2 != 0),
-        threads: if choice & 4 != 0 { vec![1, u64::from(length)] } else { Vec::new() },
-        ..Criteria::default()
-    };
+    let criteria = Criteria::default()
+        .with_from(at(from.into()).filter(|_| choice & 1 != 0))
+        .with_to(at(u32::from(from) + u32::from(length)).filter(|_| choice & 2 != 0))
+        .with_threads(if choice & 4 != 0 { vec![1, u64::from(length)] } else { Vec::new() });
     let mut slice =
         Slice::new(criteria).with_dropped_stacks(choice & 8 != 0).with_listed_names_only(choice & 16 != 0);
     if choice & 32 != 0 {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Limits on kept entries. The newest entry stays in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
+#[non_exhaustive]
 pub struct Retention {
     /// Maximum number of entries.
     pub files: Option<usize>,
@@ -34,6 +34,30 @@ pub struct Kept<T> {
 }
 
 impl Retention {
+    /// With at most this [number](Self::files) of entries.
+    #[must_use]
+    pub const fn with_files(self, files: Option<usize>) -> Self {
+        Self { files, ..self }
+    }
+
+    /// With at most these [`bytes`](Self::bytes).
+    #[must_use]
+    pub const fn with_bytes(self, bytes: Option<u64>) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// With this maximum [`age`](Self::age).
+    #[must_use]
+    pub const fn with_age(self, age: Option<Duration>) -> Self {
+        Self { age, ..self }
+    }
+
+    /// With at least this [free](Self::free) space.
+    #[must_use]
+    pub const fn with_free(self, free: Option<u64>) -> Self {
+        Self { free, ..self }
+    }
+
     /// Returns true if nothing is limited.
     pub const fn is_none(&self) -> bool {
         self.files.is_none() && self.bytes.is_none() && self.age.is_none() && self.free.is_none()
@@ -49,7 +73,7 @@ impl Retention {
     ///
     /// use dipc_collect::{Kept, Retention};
     ///
-    /// let limits = Retention { files: Some(2), ..Retention::default() };
+    /// let limits = Retention::default().with_files(Some(2));
     /// let entry = |entry, seconds| Kept { entry, bytes: 10, age: Duration::from_secs(seconds) };
     /// let list = vec![entry("new", 1), entry("oldest", 30), entry("old", 20)];
     /// assert_eq!(limits.apply(list, || None, |_| Ok(())), ["oldest"]);
@@ -158,14 +182,14 @@ mod tests {
     fn the_oldest_entries_are_removed_and_the_newest_stays() {
         let none = Retention::default();
         assert_eq!(removed(none, 0), "");
-        assert_eq!(removed(Retention { files: Some(4), ..none }, 0), "a");
+        assert_eq!(removed(none.with_files(Some(4)), 0), "a");
         // An entry that cannot be removed does not keep the others.
-        assert_eq!(removed(Retention { files: Some(3), ..none }, 0), "ac");
-        assert_eq!(removed(Retention { bytes: Some(45), ..none }, 0), "a");
-        assert_eq!(removed(Retention { bytes: Some(0), ..none }, 0), "acd");
-        assert_eq!(removed(Retention { age: Some(Duration::from_secs(25)), ..none }, 0), "ac");
-        assert_eq!(removed(Retention { free: Some(100), ..none }, 85), "ac");
-        assert_eq!(removed(Retention { free: Some(100), ..none }, 100), "");
+        assert_eq!(removed(none.with_files(Some(3)), 0), "ac");
+        assert_eq!(removed(none.with_bytes(Some(45)), 0), "a");
+        assert_eq!(removed(none.with_bytes(Some(0)), 0), "acd");
+        assert_eq!(removed(none.with_age(Some(Duration::from_secs(25))), 0), "ac");
+        assert_eq!(removed(none.with_free(Some(100)), 85), "ac");
+        assert_eq!(removed(none.with_free(Some(100)), 100), "");
     }
 
     fn left(limits: Retention) -> Vec<String> {
@@ -186,9 +210,9 @@ mod tests {
     #[test]
     fn the_oldest_written_files_are_removed_and_the_newest_stays() {
         assert_eq!(left(Retention::default()), ["a", "b", "c", "d"]);
-        assert_eq!(left(Retention { files: Some(2), ..Retention::default() }), ["c", "d"]);
-        assert_eq!(left(Retention { bytes: Some(14), ..Retention::default() }), ["c", "d"]);
-        assert_eq!(left(Retention { bytes: Some(1), ..Retention::default() }), ["d"]);
-        assert_eq!(left(Retention { age: Some(Duration::ZERO), ..Retention::default() }), ["d"]);
+        assert_eq!(left(Retention::default().with_files(Some(2))), ["c", "d"]);
+        assert_eq!(left(Retention::default().with_bytes(Some(14))), ["c", "d"]);
+        assert_eq!(left(Retention::default().with_bytes(Some(1))), ["d"]);
+        assert_eq!(left(Retention::default().with_age(Some(Duration::ZERO))), ["d"]);
     }
 }

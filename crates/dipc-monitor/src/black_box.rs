@@ -76,7 +76,7 @@ impl Default for BlackBoxConfig {
             max_bytes: 32 << 20,
             total_bytes: 128 << 20,
             directory: None,
-            retention: Retention { files: Some(20), bytes: Some(1 << 30), ..Retention::default() },
+            retention: Retention::default().with_files(Some(20)).with_bytes(Some(1 << 30)),
             counters: None,
             host_name: String::new(),
         }

@@ -34,7 +34,7 @@ const STACK: usize = 512 << 10;
 
 /// The counters that a consumer wants.
 #[derive(Debug, Clone)]
-#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
+#[non_exhaustive]
 pub struct CounterRequest {
     /// The counters.
     pub selection: Selection,
@@ -53,6 +53,24 @@ impl CounterRequest {
     /// Creates a request with the defaults.
     pub const fn new(selection: Selection, interval: Duration) -> Self {
         Self { selection, interval, max_histograms: 20, max_time_series: 1000, exponential_histograms: false }
+    }
+
+    /// With this [`max_histograms`](Self::max_histograms).
+    #[must_use]
+    pub fn with_max_histograms(self, max_histograms: u32) -> Self {
+        Self { max_histograms, ..self }
+    }
+
+    /// With this [`max_time_series`](Self::max_time_series).
+    #[must_use]
+    pub fn with_max_time_series(self, max_time_series: u32) -> Self {
+        Self { max_time_series, ..self }
+    }
+
+    /// With or without [`exponential_histograms`](Self::exponential_histograms).
+    #[must_use]
+    pub fn with_exponential_histograms(self, exponential_histograms: bool) -> Self {
+        Self { exponential_histograms, ..self }
     }
 }
 

@@ -82,12 +82,10 @@ impl MetricsConfig {
 
     /// The counters as a consumer requests them.
     pub fn request(&self) -> CounterRequest {
-        CounterRequest {
-            exponential_histograms: self.style == NameStyle::OpenTelemetry,
-            max_histograms: self.max_histograms,
-            max_time_series: self.max_time_series,
-            ..CounterRequest::new(self.selection.clone(), self.interval)
-        }
+        CounterRequest::new(self.selection.clone(), self.interval)
+            .with_exponential_histograms(self.style == NameStyle::OpenTelemetry)
+            .with_max_histograms(self.max_histograms)
+            .with_max_time_series(self.max_time_series)
     }
 
     /// Applies the settings of a configuration. Returns `None` if it exports no counters.

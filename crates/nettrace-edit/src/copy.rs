@@ -38,7 +38,7 @@ const PART: usize = 256 * 1024;
 /// let copier = Copier::new(nettrace::SliceReader::new(&recording)?, None)?;
 /// assert_eq!(copier.version(), Version::V6);
 /// let events = vec![EventMatch::new("Tick")];
-/// let mut slice = Slice::new(Criteria { events, ..Criteria::default() });
+/// let mut slice = Slice::new(Criteria::default().with_events(events));
 /// let (copied, _) = copier.copy(&mut slice, &mut write)?.finish(&mut write)?;
 /// assert_eq!(copied.kept, 10);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

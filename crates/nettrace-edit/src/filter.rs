@@ -27,13 +27,13 @@ pub use inventory::UnmatchedCriterion;
 /// use std::time::Duration;
 ///
 /// let seconds = |seconds| Some(RelativeTime::after_start(Duration::from_secs(seconds)));
-/// let criteria = Criteria { from: seconds(2), to: seconds(5), ..Criteria::default() };
+/// let criteria = Criteria::default().with_from(seconds(2)).with_to(seconds(5));
 /// let copied = nettrace_edit::copy(&recording[..], &mut Vec::new(), &mut Slice::new(criteria))?;
 /// assert_eq!(copied.kept, 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default)]
-#[allow(clippy::exhaustive_structs, reason = "made by callers, with `..Criteria::default()`")]
+#[non_exhaustive]
 pub struct Criteria {
     /// Names of providers.
     pub providers: Vec<Glob>,
@@ -82,7 +82,7 @@ pub enum EventMatch {
 /// # let recording = source.bytes().to_vec();
 /// use nettrace_edit::{Criteria, Filter, UnmatchedCriterion};
 ///
-/// let mut filter = Filter::new(Criteria { threads: vec![9], ..Criteria::default() });
+/// let mut filter = Filter::new(Criteria::default().with_threads(vec![9]));
 /// let mut events = nettrace::SliceReader::new(&recording)?;
 /// let mut admitted = 0;
 /// events.for_each(|event| admitted += usize::from(filter.admits(&event)))?;
@@ -240,6 +240,42 @@ impl Criteria {
             events: events.iter().map(|text| EventMatch::new(text)).collect(),
             ..Self::default()
         }
+    }
+
+    /// With these [`providers`](Self::providers).
+    #[must_use]
+    pub fn with_providers(self, providers: Vec<Glob>) -> Self {
+        Self { providers, ..self }
+    }
+
+    /// With these [`events`](Self::events).
+    #[must_use]
+    pub fn with_events(self, events: Vec<EventMatch>) -> Self {
+        Self { events, ..self }
+    }
+
+    /// With these [`threads`](Self::threads).
+    #[must_use]
+    pub fn with_threads(self, threads: Vec<u64>) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// With these [`processes`](Self::processes).
+    #[must_use]
+    pub fn with_processes(self, processes: Vec<u64>) -> Self {
+        Self { processes, ..self }
+    }
+
+    /// With this [first](Self::from) time.
+    #[must_use]
+    pub fn with_from(self, from: Option<RelativeTime>) -> Self {
+        Self { from, ..self }
+    }
+
+    /// With this [end](Self::to).
+    #[must_use]
+    pub fn with_to(self, to: Option<RelativeTime>) -> Self {
+        Self { to, ..self }
     }
 
     /// Skips the blocks without events in the requested time, unless other criteria are given. Otherwise all

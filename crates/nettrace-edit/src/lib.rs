@@ -25,7 +25,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let seconds = |seconds| Some(RelativeTime::after_start(Duration::from_secs(seconds)));
-//! let criteria = Criteria { from: seconds(5), to: seconds(8), ..Criteria::default() };
+//! let criteria = Criteria::default().with_from(seconds(5)).with_to(seconds(8));
 //! let redactor = Redactor::new(vec!["command-lines".parse()?, "paths".parse()?], RedactionLetters::by_text());
 //! let mut slice = Slice::new(criteria).with_redactor(redactor);
 //! let (input, mut output) = (std::fs::File::open("app.nettrace")?, std::fs::File::create("part.nettrace")?);

@@ -49,7 +49,7 @@ const PAYLOAD: usize = FORMAT.len() + 16;
 /// use std::time::Duration;
 ///
 /// let from = RelativeTime::after_start(Duration::from_secs(5));
-/// let mut slice = Slice::new(Criteria { from: Some(from), ..Criteria::default() });
+/// let mut slice = Slice::new(Criteria::default().with_from(Some(from)));
 /// let mut part = Vec::new();
 /// nettrace_edit::copy(&recording[..], &mut part, &mut slice)?;
 /// // A part states its time, in its last bytes.

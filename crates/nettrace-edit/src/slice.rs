@@ -102,9 +102,9 @@ impl Slice {
     pub fn new(criteria: Criteria) -> Self {
         let from = criteria.from.unwrap_or(RelativeTime::MIN);
         let to = criteria.to.unwrap_or(RelativeTime::MAX);
-        let criteria = Criteria { from: None, to: None, ..criteria };
-        let of_any_thread = (!criteria.threads.is_empty())
-            .then(|| Filter::new(Criteria { threads: Vec::new(), ..criteria.clone() }));
+        let criteria = criteria.with_from(None).with_to(None);
+        let of_any_thread =
+            (!criteria.threads.is_empty()).then(|| Filter::new(criteria.clone().with_threads(Vec::new())));
         Self {
             filter: Filter::new(criteria),
             of_any_thread,

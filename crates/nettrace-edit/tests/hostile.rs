@@ -75,7 +75,7 @@ fn most(input: &[u8]) -> usize {
 
 fn slice_and_redact(bytes: &[u8]) -> usize {
     let at = |milliseconds: i64| Some(RelativeTime::from_nanos(milliseconds * 1_000_000));
-    let criteria = Criteria { from: at(5), to: at(15), threads: vec![1, 100], ..Criteria::default() };
+    let criteria = Criteria::default().with_from(at(5)).with_to(at(15)).with_threads(vec![1, 100]);
     let redactions = vec!["paths".parse().unwrap(), "Shop/*.*".parse().unwrap()];
     let mut out = Vec::new();
     let mut slice = Slice::new(criteria).with_redactor(Redactor::new(redactions, RedactionLetters::Same));

@@ -57,7 +57,7 @@ fn a_slice_has_all_events_of_its_time_and_states_it() {
     for name in ["net9-everything.nettrace", "net10-all.nettrace", "v6-record-trace.nettrace"] {
         let whole = recording(name);
         let (from, to) = (milliseconds(200), milliseconds(700));
-        let criteria = Criteria { from: Some(from), to: Some(to), ..Criteria::default() };
+        let criteria = Criteria::default().with_from(Some(from)).with_to(Some(to));
         let mut part = Vec::new();
         let copied = copy(&*whole, &mut part, &mut Slice::new(criteria)).unwrap();
         let in_time = |bytes: &[u8]| {
@@ -105,7 +105,7 @@ fn intervals_off_the_processors_are_in_every_part_that_they_reach_into() {
     for lists_only in [false, true] {
         for (from, to) in [(0, 60), (60, 200), (200, 201), (150, 450), (450, 100_000)] {
             let range = (milliseconds(from), milliseconds(to));
-            let criteria = Criteria { from: Some(range.0), to: Some(range.1), ..Criteria::default() };
+            let criteria = Criteria::default().with_from(Some(range.0)).with_to(Some(range.1));
             let mut part = Vec::new();
             copy(&*whole, &mut part, &mut Slice::new(criteria).with_listed_names_only(lists_only)).unwrap();
             let (from, to) = (range.0.as_nanos(), range.1.as_nanos());

@@ -120,12 +120,10 @@ impl FlightArgs {
 
     /// The limits on the files that are kept.
     pub(crate) fn retention(&self) -> Retention {
-        Retention {
-            files: self.keep_files.map(|number| usize::try_from(number).unwrap_or(usize::MAX)),
-            bytes: self.keep_total,
-            age: self.keep_age,
-            free: None,
-        }
+        Retention::default()
+            .with_files(self.keep_files.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
+            .with_bytes(self.keep_total)
+            .with_age(self.keep_age)
     }
 }
 

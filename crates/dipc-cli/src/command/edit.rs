@@ -301,13 +301,11 @@ impl EditArgs {
         letters: &RedactionLetters,
         activities: Option<Arc<ActivityEvents>>,
     ) -> Slice {
-        let criteria = Criteria {
-            threads: self.tid.clone(),
-            processes: self.pid.clone(),
-            from,
-            to,
-            ..Criteria::of_names(&self.provider, &self.event)
-        };
+        let criteria = Criteria::of_names(&self.provider, &self.event)
+            .with_threads(self.tid.clone())
+            .with_processes(self.pid.clone())
+            .with_from(from)
+            .with_to(to);
         let mut slice = Slice::new(criteria)
             .with_dropped_stacks(self.drop_stacks)
             .with_listed_names_only(self.listed_names);

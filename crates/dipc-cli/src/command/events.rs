@@ -160,12 +160,10 @@ impl EventsFormat {
 impl FilterArgs {
     fn criteria(&self, file: &Path) -> Result<Criteria, Failure> {
         let (from, to) = self.times.range().resolve(file)?;
-        Ok(Criteria {
-            threads: self.tid.clone(),
-            processes: self.pid.clone(),
-            from,
-            to,
-            ..Criteria::of_names(&self.provider, &self.event)
-        })
+        Ok(Criteria::of_names(&self.provider, &self.event)
+            .with_threads(self.tid.clone())
+            .with_processes(self.pid.clone())
+            .with_from(from)
+            .with_to(to))
     }
 }

@@ -229,12 +229,10 @@ impl Presenter<'_> {
     }
 
     fn retention(&self) -> Retention {
-        Retention {
-            files: self.args.keep_files.map(|number| usize::try_from(number).unwrap_or(usize::MAX)),
-            bytes: self.args.keep_total,
-            age: self.args.keep_age,
-            free: None,
-        }
+        Retention::default()
+            .with_files(self.args.keep_files.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
+            .with_bytes(self.args.keep_total)
+            .with_age(self.args.keep_age)
     }
 
     /// The recording, in the terms of `trace`.

@@ -82,13 +82,11 @@ impl ProfileOptions {
 
     /// The event filters, which apply to the whole recording.
     pub(crate) fn criteria(&self) -> Criteria {
-        Criteria {
-            threads: self.selection.threads.clone(),
-            processes: self.selection.processes.clone(),
-            from: self.requested_times.0,
-            to: self.requested_times.1,
-            ..Criteria::default()
-        }
+        Criteria::default()
+            .with_threads(self.selection.threads.clone())
+            .with_processes(self.selection.processes.clone())
+            .with_from(self.requested_times.0)
+            .with_to(self.requested_times.1)
     }
 }
 

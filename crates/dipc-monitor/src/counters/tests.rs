@@ -11,7 +11,7 @@ impl CounterConsumer for Nobody {
 
 fn subscriber(list: &str, seconds: u64, exponential_histograms: bool) -> Subscriber {
     let request = CounterRequest::new(Selection::parse(list).unwrap(), Duration::from_secs(seconds));
-    let request = CounterRequest { exponential_histograms, ..request };
+    let request = request.with_exponential_histograms(exponential_histograms);
     Subscriber { id: 0, request, consumer: Box::new(Nobody), readings: None }
 }
 

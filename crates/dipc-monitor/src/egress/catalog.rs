@@ -294,7 +294,7 @@ mod tests {
     fn the_oldest_artifacts_go_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path();
-        let files = Retention { files: Some(2), ..Retention::default() };
+        let files = Retention::default().with_files(Some(2));
         let foreign = put(directory, "foreign.nettrace", 1000);
         let mut gone = Vec::new();
         for (name, age) in [("a", 400), ("sub/b", 300), ("c\nd", 200), ("e", 100)] {
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(names(directory), ["c\nd", "e"]);
         // 20 bytes and 10: the older ones go; the newest stays whatever the limit.
         let path = put(directory, "f", 0);
-        let bytes = Retention { bytes: Some(5), ..Retention::default() };
+        let bytes = Retention::default().with_bytes(Some(5));
         assert_eq!(add(directory, &path, &bytes).unwrap(), [directory.join("c\nd"), directory.join("e")]);
         assert!(path.exists());
         // By age.
@@ -317,13 +317,13 @@ mod tests {
             .unwrap()
             .set_modified(SystemTime::now() - Duration::from_secs(7200))
             .unwrap();
-        let age = Retention { age: Some(Duration::from_secs(3600)), ..Retention::default() };
+        let age = Retention::default().with_age(Some(Duration::from_secs(3600)));
         assert_eq!(add(directory, &path, &age).unwrap(), [directory.join("f")]);
         // No file system has as much free.
         #[cfg(target_os = "linux")]
         {
             let path = put(directory, "h", 0);
-            let free = Retention { free: Some(u64::MAX), ..Retention::default() };
+            let free = Retention::default().with_free(Some(u64::MAX));
             assert_eq!(add(directory, &path, &free).unwrap(), [directory.join("g")]);
         }
         assert!(foreign.exists());
@@ -350,7 +350,7 @@ mod tests {
         }
         assert_eq!(names(&files), ["a"]);
         // None of them is removed, either.
-        let limits = Retention { files: Some(0), ..Retention::default() };
+        let limits = Retention::default().with_files(Some(0));
         assert_eq!(add(&files, &artifact, &limits).unwrap(), Vec::<PathBuf>::new());
         assert!(secret.exists() && artifact.exists() && files.join("folder").is_dir());
         assert_eq!(fs::read_to_string(files.join(LIST)).unwrap().lines().count(), 1);

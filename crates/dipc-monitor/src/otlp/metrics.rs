@@ -10,7 +10,7 @@ use clr_counters::{ProcessKey, Sample};
 use dipc_client::nettrace::TraceInfo;
 
 use super::{OtlpSignal, OtlpSink, unix_now};
-use crate::counters::{CounterConsumer, CounterRequest, CounterSubscription};
+use crate::counters::{CounterConsumer, CounterSubscription};
 use crate::metrics::MetricsConfig;
 use crate::process::Watched;
 
@@ -100,12 +100,7 @@ impl MetricsExport {
     }
 
     pub(super) fn add(&self, process: &Watched, attributes: Vec<(String, String)>) {
-        let request = CounterRequest {
-            exponential_histograms: true,
-            max_histograms: self.config.max_histograms,
-            max_time_series: self.config.max_time_series,
-            ..CounterRequest::new(self.config.selection.clone(), self.config.interval)
-        };
+        let request = self.config.request().with_exponential_histograms(true);
         let consumer = Consumer {
             key: ProcessKey(process.number),
             pid: process.facts.pid,

@@ -191,11 +191,9 @@ impl ProcessRules {
             (needs, Arc::clone(&state.config))
         };
         for need in needs {
-            let request = CounterRequest {
-                max_histograms: config.counters.max_histograms,
-                max_time_series: config.counters.max_time_series,
-                ..CounterRequest::new(need.selection, need.interval)
-            };
+            let request = CounterRequest::new(need.selection, need.interval)
+                .with_max_histograms(config.counters.max_histograms)
+                .with_max_time_series(config.counters.max_time_series);
             let consumer = RuleConsumer {
                 rules: Arc::downgrade(self),
                 rule_number: need.rule_number,

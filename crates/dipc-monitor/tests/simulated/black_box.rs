@@ -127,9 +127,7 @@ fn a_process_that_runs_on_without_its_port_has_not_crashed() {
 
 #[test]
 fn old_bundles_are_removed() {
-    let fixture = BoxFixture::start(|config| {
-        config.with_retention(Retention { files: Some(2), ..Retention::default() })
-    });
+    let fixture = BoxFixture::start(|config| config.with_retention(Retention::default().with_files(Some(2))));
     let crash = || fixture.crash(exceptions().fault(Fault::DieInTheMiddle { after: 20_000 }));
     let bundles: Vec<_> = (0..3).map(|_| crash()).collect();
     assert_eq!(fixture.bundles(), bundles[1..]);

@@ -308,7 +308,7 @@ fn a_directory_keeps_as_many_artifacts_as_it_may() {
     let queue = EgressQueue::open(&folder.path().join("queue")).unwrap();
     let mut providers = providers(&artifacts);
     if let Some(EgressProvider::FileSystem(egress)) = providers.get_mut("files") {
-        egress.retention = Retention { files: Some(1), ..Retention::default() };
+        egress.retention = Retention::default().with_files(Some(1));
     }
     queue.set_providers(providers);
     let fixture = Fixture::with_server(with_queue(&queue));

@@ -28,12 +28,11 @@ pub(super) struct ArtifactArgs {
 }
 
 impl ArtifactArgs {
-    pub(super) const fn retention(&self) -> Retention {
-        Retention {
-            files: self.keep_artifacts,
-            bytes: self.keep_artifacts_total,
-            age: self.keep_artifacts_age,
-            free: self.keep_free,
-        }
+    pub(super) fn retention(&self) -> Retention {
+        Retention::default()
+            .with_files(self.keep_artifacts)
+            .with_bytes(self.keep_artifacts_total)
+            .with_age(self.keep_artifacts_age)
+            .with_free(self.keep_free)
     }
 }

@@ -43,8 +43,7 @@ pub(super) fn start(args: &BlackBoxArgs, metrics: Option<&MetricsConfig>) -> Opt
         Some(directory) => messages::detail(format_args!("Bundles        : {}", directory.display())),
         None => messages::warning("no directory for the bundles of crashes is known: --bundles names one"),
     }
-    let retention =
-        Retention { files: Some(args.keep_bundles), bytes: Some(BUNDLES_BYTES), ..Retention::default() };
+    let retention = Retention::default().with_files(Some(args.keep_bundles)).with_bytes(Some(BUNDLES_BYTES));
     let config = BlackBoxConfig::default()
         .with_time(args.keep)
         .with_directory(directory)

@@ -212,8 +212,9 @@ impl ReadingArgs {
         let part = self.times.range().resolve_in_part(file)?;
         let selection = self.selection_of(part);
         let (from, to) = part.requested;
-        let mut criteria =
-            TrackedCriteria::new(Criteria { processes: self.pid.clone(), from, to, ..Criteria::default() });
+        let mut criteria = TrackedCriteria::new(
+            Criteria::default().with_processes(self.pid.clone()).with_from(from).with_to(to),
+        );
         let (mut events, origin) = Recording::open(file)?.into_parts();
         if each_of_all.is_none() {
             criteria.skip_blocks(&mut events);

@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn a_file_is_finished_before_the_next_is_begun() {
         let folder = tempfile::tempdir().unwrap();
-        let limits = Retention { files: Some(1), ..Retention::default() };
+        let limits = Retention::default().with_files(Some(1));
         let mut recorder = recorder(folder.path(), 100, limits);
         let own = recorder.files.file_name;
         // The files that exist when each one begins.
