@@ -3,6 +3,7 @@
 //   exceptions  Importer.ParseLine throws for every other line, and Importer.Import catches it
 //   jit         Rules.Evaluate compiles an expression at every call
 //   console     Audit.Log writes to the console under a lock: slow where standard output is read slowly
+//   convoy      Till.Ring computes under a lock that eight threads want
 using System;
 using System.Linq.Expressions;
 using System.Runtime.CompilerServices;
@@ -76,6 +77,27 @@ namespace Shop
         [MethodImpl(MethodImplOptions.NoInlining)]
         public static void Log(string line) { lock (log) Console.WriteLine(line); }
     }
+
+    static class Till
+    {
+        static readonly object drawer = new object();
+        static double total;
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        public static void Ring(int items)
+        {
+            double price = Program.Healthy ? Price(items) : 0;
+            lock (drawer) total += Program.Healthy ? price : Price(items);
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static double Price(int items)
+        {
+            double price = 1;
+            for (int i = 0; i < items; i++) price = Math.Sqrt(price + i);
+            return price;
+        }
+    }
 }
 
 static class Program
@@ -112,10 +134,14 @@ static class Program
                 threads = 8;
                 action = () => { Shop.Audit.Log("request " + Interlocked.Increment(ref number) + padding); Thread.Sleep(Healthy ? 2000 : 2); };
                 break;
+            case "convoy":
+                threads = 8;
+                action = () => { Shop.Till.Ring(100000); Thread.Sleep(1); };
+                break;
             default: throw new ArgumentException(arguments[0]);
         }
         Console.WriteLine("started");
         for (int i = 0; i < threads; i++) new Thread(() => Work(action)) { Name = "worker-" + i, IsBackground = true }.Start();
-        while (true) { Thread.Sleep(1000); if (threads == 1) Console.WriteLine("done " + Interlocked.Read(ref count)); }
+        while (true) { Thread.Sleep(1000); if (arguments[0] != "console") Console.WriteLine("done " + Interlocked.Read(ref count)); }
     }
 }
