@@ -64,7 +64,7 @@ pub use stat::{Stat, TICK_NS};
 pub use status::Status;
 pub use usage::{
     DescriptorKind, Descriptors, GroupChange, GroupUsage, MachineChange, MachineCpu, MachineMemory,
-    MachineUsage, MappedMemory, MemoryChange, OtherProcess, PressureChange, ProcessCpu, ProcessIo,
+    MachineUsage, MappedMemory, MemoryChange, OtherProcess, Peer, PressureChange, ProcessCpu, ProcessIo,
     ProcessMemory, ProcessUsage, Sockets, TcpState, ThreadChange, ThreadUsage, ThrottlingChange, UnreadFile,
     UsageChange, UsageReader,
 };

@@ -93,7 +93,7 @@ fn a_reading_has_the_files_of_the_process_and_of_the_machine() {
     assert_eq!(others, [(8, "neighbour")]);
     let unread: Vec<_> =
         usage.unread.iter().map(|file| file.path.file_name().unwrap().to_str().unwrap()).collect();
-    assert_eq!((unread, usage.descriptors), (vec!["fd", "memory", "io"], None));
+    assert_eq!((unread, usage.descriptors), (vec!["memory", "io", "fd"], None));
 }
 
 #[test]
@@ -241,12 +241,14 @@ fn descriptors_are_counted_by_kind() {
     for number in 5..9 {
         symlink("pipe:[9]", tree.path().join(format!("7/fd/{number}"))).unwrap();
     }
+    symlink("/b", tree.path().join("7/fd/0")).unwrap();
     let second = ProcessUsage { at: first.at + Duration::from_secs(1), ..read(&tree) };
+    assert_eq!(second.descriptors.as_ref().unwrap().most_open, [("/b".into(), 2)]);
     let change = UsageChange::between(&first, &second).unwrap();
-    assert_eq!(change.descriptor_growth, Some(3));
+    assert_eq!(change.descriptor_growth, Some(4));
     assert_eq!(
         change.descriptor_kind_growth,
-        [(DescriptorKind::Device, -1), (DescriptorKind::Pipe, 4)].into()
+        [(DescriptorKind::File, 1), (DescriptorKind::Device, -1), (DescriptorKind::Pipe, 4)].into()
     );
 }
 
