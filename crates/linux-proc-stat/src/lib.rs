@@ -47,6 +47,7 @@
 mod cgroup;
 mod file;
 mod limits;
+mod mount;
 mod pressure;
 mod schedstat;
 mod stat;
@@ -58,6 +59,7 @@ mod usage;
 pub use cgroup::{ControlGroup, GroupCpu, GroupMemory, MemoryEvents, Throttling};
 pub use file::{process_folder, process_ids, read, thread_folder};
 pub use limits::Limits;
+pub use mount::Mount;
 pub use pressure::{Pressure, ResourcePressure};
 pub use schedstat::SchedStat;
 pub use stat::{Stat, TICK_NS};
