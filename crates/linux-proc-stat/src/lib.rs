@@ -28,8 +28,8 @@
 //!
 //! # Source
 //! `proc_pid_stat(5)`, `proc_pid_status(5)`, `cgroups(7)`, and `Documentation/scheduler/sched-stats.rst`,
-//! `scheduler/sched-bwc.rst`, `accounting/psi.rst`, `networking/proc_net_tcp.rst`, `admin-guide/cgroup-v2.rst`
-//! and `admin-guide/cgroup-v1/memory.rst` of Linux.
+//! `scheduler/sched-bwc.rst`, `accounting/psi.rst`, `networking/proc_net_tcp.rst`,
+//! `admin-guide/cgroup-v2.rst` and `admin-guide/cgroup-v1/memory.rst` of Linux.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

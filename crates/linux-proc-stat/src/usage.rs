@@ -213,8 +213,8 @@ impl UsageReader {
         self
     }
 
-    /// Reads `smaps_rollup`, for which the kernel walks all pages: 10 ms or more for each resident gigabyte,
-    /// in which the process cannot map memory.
+    /// Reads `smaps_rollup`, for which the kernel walks all pages: up to 0.1 s for each resident gigabyte, in
+    /// which the process cannot map memory.
     #[must_use]
     pub const fn mapped_memory(mut self, is_read: bool) -> Self {
         self.mapped_memory = is_read;

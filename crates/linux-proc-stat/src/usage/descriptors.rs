@@ -26,8 +26,8 @@ pub struct Descriptors {
     /// The numbers by kind. Together they are less than the count if there are more than 100,000, or if some
     /// were closed during the reading.
     pub kinds: BTreeMap<DescriptorKind, u64>,
-    /// The files of the kind [`DescriptorKind::File`] that are open more than once, at most five, and how often:
-    /// the most frequent first. Of more than 4,096 different files, only the first are counted.
+    /// The files of the kind [`DescriptorKind::File`] that are open more than once, at most five, and how
+    /// often: the most frequent first. Of more than 4,096 different files, only the first are counted.
     pub most_open: Vec<(PathBuf, u64)>,
     /// The sockets of the kind [`DescriptorKind::Socket`] by state; `None` if there are none, or if the
     /// tables of the network cannot be read.
