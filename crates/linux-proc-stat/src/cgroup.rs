@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::file::{process_folder, read};
+use crate::mount::Mount;
 
 mod events;
 
@@ -113,13 +114,13 @@ impl ControlGroup {
         let unified = || {
             let (_, path) = lines().find(|(list, _)| list.is_empty())?;
             let mut mounts = mounts.iter().filter(|mount| mount.kind == "cgroup2");
-            mounts.find_map(|mount| mount.group(path, true))
+            mounts.find_map(|mount| Group::of_mount(mount, path, true))
         };
         let of = |controller: &str| {
             let has = |list: &str| list.split(',').any(|name| name == controller);
             let Some((_, path)) = lines().find(|(list, _)| has(list)) else { return unified() };
-            let mut mounts = mounts.iter().filter(|mount| mount.kind == "cgroup" && has(mount.options));
-            mounts.find_map(|mount| mount.group(path, false))
+            let mut mounts = mounts.iter().filter(|mount| mount.kind == "cgroup" && has(mount.super_options));
+            mounts.find_map(|mount| Group::of_mount(mount, path, false))
         };
         Self { memory: of("memory"), cpu_usage: of("cpuacct"), cpu_limit: of("cpu"), unified: unified() }
     }
@@ -162,41 +163,20 @@ fn parse_group(line: &str) -> Option<(&str, &str)> {
     line.split_once(':')?.1.split_once(':')
 }
 
-/// A mounted hierarchy.
-struct Mount<'t> {
-    /// The group that is its root.
-    root: String,
-    folder: String,
-    kind: &'t str,
-    options: &'t str,
-}
-
-impl<'t> Mount<'t> {
-    /// Parses `32 31 0:29 ROOT FOLDER rw,relatime shared:1 - cgroup cgroup rw,cpu`.
-    fn parse(line: &'t str) -> Option<Self> {
-        let (before, after) = line.split_once(" - ")?;
-        let mut fields = before.split(' ').skip(3);
-        let (root, folder) = (fields.next()?, fields.next()?);
-        let mut fields = after.split(' ');
-        let (kind, options) = (fields.next()?, fields.nth(1)?);
-        Some(Self { root: unescape(root), folder: unescape(folder), kind, options })
-    }
-
-    /// Returns a group of this hierarchy; `None` if it is not below the mounted one.
-    fn group(&self, path: &str, is_version_2: bool) -> Option<Group> {
-        let below = if self.root == "/" { path } else { path.strip_prefix(&*self.root)? };
+impl Group {
+    /// Returns a group of the hierarchy of a mount; `None` if it is not below the mounted one.
+    fn of_mount(mount: &Mount<'_>, path: &str, is_version_2: bool) -> Option<Self> {
+        let below = if mount.root == "/" { path } else { path.strip_prefix(&*mount.root)? };
         let names: Vec<&str> = below.split('/').filter(|name| !name.is_empty()).collect();
         // A name of its own, not a longer one, and none outside the reader's namespace.
         if !(below.is_empty() || below.starts_with('/')) || names.contains(&"..") || names.len() > MAX_DEPTH {
             return None;
         }
-        let mut folder = PathBuf::from(&self.folder);
+        let mut folder = PathBuf::from(&mount.point);
         folder.extend(&names);
-        Some(Group { folder, depth: names.len(), is_version_2 })
+        Some(Self { folder, depth: names.len(), is_version_2 })
     }
-}
 
-impl Group {
     /// Returns the memory that a group of this hierarchy cannot give back at once, in bytes.
     fn memory_used(&self, folder: &Path) -> Option<u64> {
         let (current, inactive) = if self.is_version_2 {
@@ -240,25 +220,6 @@ impl Group {
     fn folders(&self) -> impl Iterator<Item = &Path> {
         self.folder.ancestors().take(self.depth.saturating_add(1))
     }
-}
-
-/// Replaces `\040` and the like.
-fn unescape(text: &str) -> String {
-    let mut parts = text.split('\\');
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) if byte.is_ascii() => {
-                plain.push(char::from(byte));
-                plain.push_str(part.get(3..).unwrap_or_default());
-            }
-            _ => {
-                plain.push('\\');
-                plain.push_str(part);
-            }
-        }
-    }
-    plain
 }
 
 fn text(folder: &Path, name: &str) -> Option<String> {
@@ -346,13 +307,6 @@ mod tests {
         for text in ["", "x", "0:", "::", "0::", "9:memory"] {
             ControlGroup::resolve(text, "32 31 0:29 / /x\n\n - \n1 2 3 4 5 - cgroup2 x");
         }
-    }
-
-    #[test]
-    fn names_of_mounts_are_unescaped() {
-        assert_eq!(unescape(r"/a\040b\134c"), r"/a b\c");
-        assert_eq!(unescape(r"/a\04"), r"/a\04");
-        assert_eq!(unescape("\\üb"), "\\üb");
     }
 
     #[test]

@@ -28,8 +28,8 @@
 //!
 //! # Source
 //! `proc_pid_stat(5)`, `proc_pid_status(5)`, `cgroups(7)`, and `Documentation/scheduler/sched-stats.rst`,
-//! `scheduler/sched-bwc.rst`, `accounting/psi.rst`, `networking/proc_net_tcp.rst`, `admin-guide/cgroup-v2.rst`
-//! and `admin-guide/cgroup-v1/memory.rst` of Linux.
+//! `scheduler/sched-bwc.rst`, `accounting/psi.rst`, `networking/proc_net_tcp.rst`,
+//! `admin-guide/cgroup-v2.rst` and `admin-guide/cgroup-v1/memory.rst` of Linux.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -47,6 +47,7 @@
 mod cgroup;
 mod file;
 mod limits;
+mod mount;
 mod pressure;
 mod schedstat;
 mod stat;
@@ -58,13 +59,14 @@ mod usage;
 pub use cgroup::{ControlGroup, GroupCpu, GroupMemory, MemoryEvents, Throttling};
 pub use file::{process_folder, process_ids, read, thread_folder};
 pub use limits::Limits;
+pub use mount::Mount;
 pub use pressure::{Pressure, ResourcePressure};
 pub use schedstat::SchedStat;
 pub use stat::{Stat, TICK_NS};
 pub use status::Status;
 pub use usage::{
     DescriptorKind, Descriptors, GroupChange, GroupUsage, MachineChange, MachineCpu, MachineMemory,
-    MachineUsage, MappedMemory, MemoryChange, OtherProcess, PressureChange, ProcessCpu, ProcessIo,
+    MachineUsage, MappedMemory, MemoryChange, OtherProcess, Peer, PressureChange, ProcessCpu, ProcessIo,
     ProcessMemory, ProcessUsage, Sockets, TcpState, ThreadChange, ThreadUsage, ThrottlingChange, UnreadFile,
     UsageChange, UsageReader,
 };

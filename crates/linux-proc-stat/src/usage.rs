@@ -17,6 +17,7 @@ mod descriptors;
 mod machine;
 mod memory;
 mod sockets;
+mod tcp_table;
 mod threads;
 
 pub use change::{
@@ -26,7 +27,8 @@ pub use change::{
 pub use descriptors::{DescriptorKind, Descriptors};
 pub use machine::{MachineCpu, MachineMemory, MachineUsage, OtherProcess};
 pub use memory::{MappedMemory, ProcessIo, ProcessMemory};
-pub use sockets::{Sockets, TcpState};
+pub use sockets::{Peer, Sockets};
+pub use tcp_table::TcpState;
 pub use threads::ThreadUsage;
 
 /// Default maximum number of threads in a reading.
@@ -211,8 +213,8 @@ impl UsageReader {
         self
     }
 
-    /// Reads `smaps_rollup`, for which the kernel walks all pages: 10 ms or more for each resident gigabyte,
-    /// in which the process cannot map memory.
+    /// Reads `smaps_rollup`, for which the kernel walks all pages: up to 0.1 s for each resident gigabyte, in
+    /// which the process cannot map memory.
     #[must_use]
     pub const fn mapped_memory(mut self, is_read: bool) -> Self {
         self.mapped_memory = is_read;
@@ -235,18 +237,25 @@ impl UsageReader {
         let at = Instant::now();
         let folder = self.proc.join(pid.to_string());
         let mut files = Files { deadline: at.checked_add(self.max_time), unread: Vec::new() };
+        // The counts first: lists take longer, and would shift the moments at which counts are read.
         let line = read(&folder.join("stat"))?;
         let stat = Stat::parse(&line).ok_or(io::ErrorKind::InvalidData)?;
+        let mut machine = MachineUsage::read(&self.proc, &mut files);
+        let group = files.kept(&folder.join("cgroup"), ControlGroup::of_folder(&folder, &self.proc));
+        let group = group.map(|group| GroupUsage::read(&group));
+        let io = ProcessIo::read(&folder, &mut files);
         let status = files.read(&folder.join("status"));
         let status = status.as_deref().map(Status::new);
-        let counts_delay = threads::counts_delay(&self.proc);
-        let threads = threads::read(&folder, self.max_threads, counts_delay, &mut files);
-        let group = files.kept(&folder.join("cgroup"), ControlGroup::of_folder(&folder, &self.proc));
-        let limits = files.read(&folder.join("limits"));
-        let limit = limits.and_then(|limits| Limits::new(&limits).soft("Max open files")?.parse().ok());
         let mut number = |name: &str| String::from_utf8(files.read(&folder.join(name))?).ok();
         let score = number("oom_score");
         let adjustment = number("oom_score_adj");
+        let limits = files.read(&folder.join("limits"));
+        let limit = limits.and_then(|limits| Limits::new(&limits).soft("Max open files")?.parse().ok());
+        let counts_delay = threads::counts_delay(&self.proc);
+        let threads = threads::read(&folder, self.max_threads, counts_delay, &mut files);
+        if self.other_processes {
+            machine.read_other_processes(&self.proc, pid, &mut files);
+        }
         Ok(ProcessUsage {
             pid,
             at,
@@ -263,12 +272,12 @@ impl UsageReader {
             memory: status.and_then(|status| ProcessMemory::of(&status)),
             mapped_memory: self.mapped_memory.then(|| MappedMemory::read(&folder, &mut files)).flatten(),
             descriptors: Descriptors::read(&folder, limit, &mut files),
-            io: ProcessIo::read(&folder, &mut files),
+            io,
             oom_score: score.and_then(|text| text.trim().parse().ok()),
             oom_score_adjustment: adjustment.and_then(|text| text.trim().parse().ok()),
             allowed_processors: status.and_then(|status| status.allowed_processors()),
-            group: group.map(|group| GroupUsage::read(&group)),
-            machine: MachineUsage::read(&self.proc, self.other_processes, pid, &mut files),
+            group,
+            machine,
             unread: files.unread,
         })
     }

@@ -1,7 +1,9 @@
 //! `/proc/PID/mountinfo`: read-only file systems, as in containers with a read-only root.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use linux_proc_stat::Mount;
 
 /// Returns the mount point of the read-only file system that contains `path`, if any.
 pub(super) fn read_only_above(pid: u32, path: &Path) -> Option<String> {
@@ -12,32 +14,9 @@ pub(super) fn read_only_above(pid: u32, path: &Path) -> Option<String> {
 pub(super) fn read_only_in(mounts: &str, path: &Path) -> Option<String> {
     let above = mounts.lines().filter_map(Mount::parse).filter(|mount| path.starts_with(&mount.point));
     // The innermost mount; of several at the same place the last one hides the others.
-    let mount = above.max_by_key(|mount| mount.point.as_os_str().len())?;
-    mount.read_only.then(|| mount.point.display().to_string())
-}
-
-struct Mount {
-    point: PathBuf,
-    read_only: bool,
-}
-
-impl Mount {
-    /// Parses `id parent device root point options [optional fields] - type source options`
-    fn parse(line: &str) -> Option<Self> {
-        let (mount, file_system) = line.split_once(" - ")?;
-        let mut fields = mount.split(' ').skip(4);
-        let (point, options) = (fields.next()?, fields.next()?);
-        let super_options = file_system.split(' ').nth(2)?;
-        let is_ro = |options: &str| options.split(',').any(|option| option == "ro");
-        Some(Self { point: unescape(point).into(), read_only: is_ro(options) || is_ro(super_options) })
-    }
-}
-
-/// Decodes spaces, tabs, line ends and backslashes, which are written as three octal digits.
-fn unescape(text: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .iter()
-        .fold(text.to_owned(), |text, (code, character)| text.replace(code, character))
+    let mount = above.max_by_key(|mount| mount.point.len())?;
+    let is_read_only = |options: &str| options.split(',').any(|option| option == "ro");
+    (is_read_only(mount.options) || is_read_only(mount.super_options)).then_some(mount.point)
 }
 
 #[cfg(test)]

@@ -1,14 +1,19 @@
 //! The open files of a process.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Files;
 use super::sockets::Sockets;
 
 /// Maximum number of descriptors of which the kinds are read.
 const MAX_LINKS: u64 = 100_000;
+
+/// Maximum number of different files to count.
+const MAX_FILES: usize = 4096;
+/// Maximum number of files in [`Descriptors::most_open`].
+const MAX_MOST_OPEN: usize = 5;
 
 /// The open files of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +26,9 @@ pub struct Descriptors {
     /// The numbers by kind. Together they are less than the count if there are more than 100,000, or if some
     /// were closed during the reading.
     pub kinds: BTreeMap<DescriptorKind, u64>,
+    /// The files of the kind [`DescriptorKind::File`] that are open more than once, at most five, and how
+    /// often: the most frequent first. Of more than 4,096 different files, only the first are counted.
+    pub most_open: Vec<(PathBuf, u64)>,
     /// The sockets of the kind [`DescriptorKind::Socket`] by state; `None` if there are none, or if the
     /// tables of the network cannot be read.
     pub sockets: Option<Sockets>,
@@ -96,6 +104,7 @@ impl Descriptors {
         let entries = files.kept(&links, fs::read_dir(&links))?;
         let mut descriptors = Self { limit, ..Self::default() };
         let mut inodes = HashSet::new();
+        let mut open = HashMap::new();
         for entry in entries {
             let Ok(entry) = entry else { break };
             descriptors.count = descriptors.count.saturating_add(1);
@@ -108,12 +117,24 @@ impl Descriptors {
             let number = descriptors.kinds.entry(kind).or_default();
             *number = number.saturating_add(1);
             inodes.extend(socket_inode(&target));
+            if kind == DescriptorKind::File && (open.len() < MAX_FILES || open.contains_key(&target)) {
+                let number: &mut u64 = open.entry(target).or_default();
+                *number = number.saturating_add(1);
+            }
         }
+        descriptors.most_open = most_open(open);
         if !inodes.is_empty() {
             descriptors.sockets = Sockets::read(&folder.join("net"), &inodes, files);
         }
         Some(descriptors)
     }
+}
+
+fn most_open(open: HashMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
+    let mut open: Vec<_> = open.into_iter().filter(|&(_, number)| number > 1).collect();
+    open.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    open.truncate(MAX_MOST_OPEN);
+    open
 }
 
 /// Returns the number of `socket:[NUMBER]`.

@@ -106,15 +106,13 @@ pub struct OtherProcess {
 }
 
 impl MachineUsage {
-    pub(super) fn read(proc: &Path, other_processes: bool, pid: u32, files: &mut Files) -> Self {
+    pub(super) fn read(proc: &Path, files: &mut Files) -> Self {
         let mut text = |name: &str| String::from_utf8(files.read(&proc.join(name))?).ok();
         let (stat, load) = (text("stat").unwrap_or_default(), text("loadavg").unwrap_or_default());
         let (memory, paging) = (text("meminfo"), text("vmstat").unwrap_or_default());
         let number = |text: &str, name: &str| {
             text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
         };
-        let (other_processes, has_all_processes) =
-            if other_processes { others(proc, pid, files) } else { (Vec::new(), false) };
         Self {
             cpu: MachineCpu::parse(&stat),
             processors: processors(&stat),
@@ -131,8 +129,25 @@ impl MachineUsage {
             swapped_in_pages: number(&paging, "pswpin"),
             swapped_out_pages: number(&paging, "pswpout"),
             pressure: ResourcePressure::read(|resource| files.read(&proc.join("pressure").join(resource))),
-            other_processes,
-            has_all_processes,
+            other_processes: Vec::new(),
+            has_all_processes: false,
+        }
+    }
+
+    /// Reads the processes except one.
+    pub(super) fn read_other_processes(&mut self, proc: &Path, own: u32, files: &mut Files) {
+        let Some(pids) = files.kept(proc, ids(proc)) else { return };
+        self.has_all_processes = pids.len() <= MAX_PROCESSES;
+        for pid in pids.into_iter().filter(|&pid| pid != own).take(MAX_PROCESSES) {
+            if files.is_late() {
+                self.has_all_processes = false;
+                break;
+            }
+            let Ok(line) = read_file(&proc.join(pid.to_string()).join("stat")) else { continue };
+            self.other_processes.extend(Stat::parse(&line).and_then(|stat| {
+                let name = String::from_utf8_lossy(stat.name()).into_owned();
+                Some(OtherProcess { pid, name, start_ticks: stat.start_ticks(), cpu_ns: stat.cpu_ns()? })
+            }));
         }
     }
 }
@@ -149,24 +164,6 @@ fn parse_load(text: &str) -> Option<[f64; 3]> {
     let mut numbers =
         text.split_ascii_whitespace().map(|number| number.parse().ok().filter(|load: &f64| load.is_finite()));
     Some([numbers.next()??, numbers.next()??, numbers.next()??])
-}
-
-fn others(proc: &Path, own: u32, files: &mut Files) -> (Vec<OtherProcess>, bool) {
-    let Some(pids) = files.kept(proc, ids(proc)) else { return (Vec::new(), false) };
-    let mut others = Vec::new();
-    let mut is_complete = pids.len() <= MAX_PROCESSES;
-    for pid in pids.into_iter().filter(|&pid| pid != own).take(MAX_PROCESSES) {
-        if files.is_late() {
-            is_complete = false;
-            break;
-        }
-        let Ok(line) = read_file(&proc.join(pid.to_string()).join("stat")) else { continue };
-        others.extend(Stat::parse(&line).and_then(|stat| {
-            let name = String::from_utf8_lossy(stat.name()).into_owned();
-            Some(OtherProcess { pid, name, start_ticks: stat.start_ticks(), cpu_ns: stat.cpu_ns()? })
-        }));
-    }
-    (others, is_complete)
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ fn a_reading_has_the_files_of_the_process_and_of_the_machine() {
     assert_eq!(others, [(8, "neighbour")]);
     let unread: Vec<_> =
         usage.unread.iter().map(|file| file.path.file_name().unwrap().to_str().unwrap()).collect();
-    assert_eq!((unread, usage.descriptors), (vec!["fd", "memory", "io"], None));
+    assert_eq!((unread, usage.descriptors), (vec!["memory", "io", "fd"], None));
 }
 
 #[test]
@@ -217,6 +217,53 @@ fn hostile_files_are_no_values() {
 }
 
 #[test]
+#[allow(clippy::float_cmp, reason = "exact in binary")]
+fn the_quota_of_a_group_limits_the_processors() {
+    let reading = |name: &str, is_second: bool| {
+        let tree = tree(name, is_second);
+        let at = |first: u64, second: u64| if is_second { second } else { first };
+        let throttled = at(0, 1_000_000);
+        let cpu = format!(
+            "usage_usec {}\nnr_periods {}\nnr_throttled {}\nthrottled_usec {throttled}\n",
+            at(0, 1_000_000),
+            at(0, 20),
+            at(1, 16)
+        );
+        let events = format!("high 0\nmax {}\noom 0\noom_kill {}\n", at(10, 50), at(0, 1));
+        for (path, text) in [
+            ("self/mountinfo", tree.mounts(&[("/", "group", "cgroup2", "rw")])),
+            ("7/cgroup", "0::/app\n".into()),
+            ("group/app/cpu.max", "50000 100000\n".into()),
+            ("group/app/cpu.stat", cpu),
+            ("group/app/memory.current", at(900, 1000).to_string()),
+            ("group/app/memory.max", "1024\n".into()),
+            ("group/app/memory.stat", "inactive_file 0\n".into()),
+            ("group/app/memory.events", events),
+            ("group/app/cpu.pressure", format!("some total={throttled}\nfull total=0\n")),
+        ] {
+            tree.write(path, text.as_bytes());
+        }
+        read(&tree)
+    };
+    let first = reading("quota-1", false);
+    let second = ProcessUsage { at: first.at + Duration::from_secs(2), ..reading("quota-2", true) };
+    let group = second.group.unwrap();
+    assert_eq!((group.quota(), second.usable_processors()), (Some(0.5), Some(0.5)));
+    assert_eq!(group.memory.and_then(|memory| memory.limited), Some((1000, 1024)));
+    let change = UsageChange::between(&first, &second).unwrap().group;
+    let throttling = change.throttling.unwrap();
+    assert_eq!((throttling.periods, throttling.throttled_periods), (20, 15));
+    assert_eq!((throttling.share_of_periods, throttling.throttled_processors), (Some(0.75), 0.5));
+    assert_eq!((change.cores, change.memory, change.oom_kills), (Some(0.5), Some(100), Some(1)));
+    assert_eq!(
+        (change.memory_limit_hits_per_second, change.memory_high_hits_per_second),
+        (Some(20.0), Some(0.0))
+    );
+    assert_eq!((change.pressure.cpu_some, change.pressure.cpu_full), (Some(0.5), Some(0.0)));
+    assert_eq!(change.pressure.io_some, None);
+}
+
+#[test]
 #[cfg(unix)]
 fn descriptors_are_counted_by_kind() {
     use std::os::unix::fs::symlink;
@@ -241,12 +288,14 @@ fn descriptors_are_counted_by_kind() {
     for number in 5..9 {
         symlink("pipe:[9]", tree.path().join(format!("7/fd/{number}"))).unwrap();
     }
+    symlink("/b", tree.path().join("7/fd/0")).unwrap();
     let second = ProcessUsage { at: first.at + Duration::from_secs(1), ..read(&tree) };
+    assert_eq!(second.descriptors.as_ref().unwrap().most_open, [("/b".into(), 2)]);
     let change = UsageChange::between(&first, &second).unwrap();
-    assert_eq!(change.descriptor_growth, Some(3));
+    assert_eq!(change.descriptor_growth, Some(4));
     assert_eq!(
         change.descriptor_kind_growth,
-        [(DescriptorKind::Device, -1), (DescriptorKind::Pipe, 4)].into()
+        [(DescriptorKind::File, 1), (DescriptorKind::Device, -1), (DescriptorKind::Pipe, 4)].into()
     );
 }
 

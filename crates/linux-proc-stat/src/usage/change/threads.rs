@@ -113,7 +113,8 @@ impl ThreadChange {
         let pair = |of: fn(&ThreadUsage) -> Option<u64>| (first.map_or(Some(0), of), of(second));
         let share = |of: fn(&ThreadUsage) -> Option<u64>| {
             let (first, second) = pair(of);
-            rates.share(first, second)
+            // The files of many threads are read over some time, not at the moments of the readings.
+            Some(rates.share(first, second)?.min(1.0))
         };
         let per_second = |of: fn(&ThreadUsage) -> Option<u64>| {
             let (first, second) = pair(of);
