@@ -259,7 +259,13 @@ impl Graph<'_, '_> {
                 AwaitKind::Task {
                     action,
                     is_running: flags & RUNNING != 0,
-                    delay: timer.filter(|timer| !timer.is_null()).and_then(|timer| self.delay(timer)),
+                    delay: timer
+                        .filter(|timer| !timer.is_null())
+                        .and_then(|timer| self.delay(timer))
+                        // The delay of a running process may have elapsed, and its task ended, since it was found.
+                        .filter(|delay| {
+                            *delay != Delay::Elapsed || !self.roles.is_completed(address, fields)
+                        }),
                 }
             }
             AsyncRole::Delegate | AsyncRole::SourceContinuation => AwaitKind::Callback,
