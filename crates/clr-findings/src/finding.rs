@@ -70,7 +70,7 @@ impl FindingKind {
             | (Self::InducedCollections, Self::GcPressure)
             | (Self::Regex, Self::HotMethod)
             | (Self::LockConvoy | Self::Starvation, Self::FailedRequests) => true,
-            (Self::LockConvoy, Self::Starvation) => is_same_method,
+            (Self::LockConvoy, Self::Starvation) | (Self::FailedRequests, Self::Exceptions) => is_same_method,
             _ => false,
         }
     }
