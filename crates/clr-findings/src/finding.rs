@@ -95,10 +95,11 @@ impl FindingKind {
                 Self::LockConvoy | Self::Starvation | Self::FailedRequests | Self::ThreadGrowth,
             )
             | (Self::Starvation, Self::ThreadGrowth)
+            | (Self::Throttled, Self::BusyNeighbour)
             | (Self::InducedCollections, Self::GcPressure)
             | (Self::Regex, Self::HotMethod)
             | (Self::LockConvoy | Self::Starvation, Self::FailedRequests) => true,
-            (Self::LockConvoy, Self::Starvation) => is_same_method,
+            (Self::LockConvoy, Self::Starvation) | (Self::FailedRequests, Self::Exceptions) => is_same_method,
             _ => false,
         }
     }

@@ -1,5 +1,8 @@
 //! Causes that memory shows.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use clr_dump::{DeathCause, WaitedFor};

@@ -1,15 +1,16 @@
 //! Causes that a recording shows.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
 use clr_events::code::CodeOrigin;
 use clr_events::{ThreadState, escape_controls};
-use nettrace_export::report::{
-    LockRow, Overview, SpanRole, UserCallerName, WaitingMethod, blocked_methods, working_methods,
-};
+use nettrace_export::report::{LockRow, Overview, SpanRole, UserCallerName, ready_methods, working_methods};
 use nettrace_export::units::{bytes, count, counted, nanoseconds, share, short_percent, time};
-use nettrace_export::{FrameId, method_name};
+use nettrace_export::{FrameId, FrameKind, method_name};
 
 use crate::finding::{Confidence, Details, Finding, FindingKind, Number};
 use crate::thresholds;
@@ -18,6 +19,13 @@ use crate::thresholds;
 const REGEX: &str = "System.Text.RegularExpressions.";
 /// The method that asks for a collection.
 const COLLECT: &str = "System.GC.Collect";
+/// The exceptions by which calls fail.
+const CALL_FAILURES: [&str; 4] = [
+    "System.Net.Http.HttpRequestException",
+    "System.Threading.Tasks.TaskCanceledException",
+    "System.OperationCanceledException",
+    "System.TimeoutException",
+];
 
 /// Returns the causes that a recording shows, in any order.
 pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
@@ -65,10 +73,9 @@ impl OfRecording<'_> {
         if percent < thresholds::STARVATION {
             return None;
         }
-        let method = starvation.method.as_deref().map(|name| {
-            let name = name.rsplit_once('!').map_or(name, |(_, name)| name);
-            escape_controls(method_name::csharp_without_parameters(name)).into_owned()
-        });
+        let frames = &self.overview.profile.frames;
+        let is_method = |frame: &FrameId| Some(frames.method(*frame)) == starvation.method.as_deref();
+        let method = frames.iter().map(|(frame, _)| frame).find(is_method).map(|frame| self.name(frame));
         let waited_for_tasks = share(nanoseconds(starvation.task_waits), nanoseconds(starvation.blocked));
         let reason = if waited_for_tasks >= 50.0 {
             ", waiting for tasks: synchronous code over asynchronous"
@@ -143,23 +150,9 @@ impl OfRecording<'_> {
         let is_regex = |frame: FrameId| {
             profile.frames.full_parts(frame).1.starts_with(REGEX) && !profile.frames.is_user_code(frame)
         };
-        let mut weight = 0_u64;
-        let mut methods: HashMap<FrameId, u64> = HashMap::new();
-        for total in profile.stack_totals.iter().filter(|total| total.state == ThreadState::Working) {
-            let Some(stack) = total.stack else { continue };
-            let mut frames = profile.path(stack).map(|(_, frame)| frame);
-            if !frames.any(is_regex) {
-                continue;
-            }
-            weight = weight.saturating_add(total.weight);
-            if let Some(method) = frames.find(|frame| profile.frames.is_user_code(*frame)) {
-                let sum = methods.entry(method).or_default();
-                *sum = sum.saturating_add(total.weight);
-            }
-        }
-        let (percent, processors) = self.of_work(weight)?;
-        let method = methods.into_iter().max_by_key(|(frame, weight)| (*weight, *frame));
-        let method = method.map(|(frame, _)| self.name(frame));
+        let (weight, method) = self.work_in(is_regex);
+        let (ready, _) = self.time_in(is_regex, |state| state == ThreadState::Ready);
+        let (percent, processors) = self.of_work(weight, ready)?;
         let cause = format!(
             "Regular expressions take {} of the processor time, {}{}",
             short_percent(percent),
@@ -179,7 +172,8 @@ impl OfRecording<'_> {
         let profile = &self.overview.profile;
         let methods = working_methods(profile);
         let first = methods.iter().find(|method| profile.frames.is_user_code(method.method))?;
-        let (percent, processors) = self.of_work(first.weight)?;
+        let ready = ready_methods(profile).into_iter().find(|method| method.method == first.method);
+        let (percent, processors) = self.of_work(first.weight, ready.map_or(0, |method| method.weight))?;
         if !self.has_tireless_thread() && !self.uses_all_processors() {
             return None;
         }
@@ -200,16 +194,46 @@ impl OfRecording<'_> {
         )
     }
 
+    /// The time of running threads in some frames and what they call, with the user's method that most of it is called
+    /// from.
+    fn work_in(&self, is_part: impl Fn(FrameId) -> bool) -> (u64, Option<String>) {
+        self.time_in(is_part, |state| state == ThreadState::Working)
+    }
+
+    /// The same for threads in some states.
+    fn time_in(
+        &self,
+        is_part: impl Fn(FrameId) -> bool,
+        is_counted: impl Fn(ThreadState) -> bool,
+    ) -> (u64, Option<String>) {
+        let profile = &self.overview.profile;
+        let mut weight = 0_u64;
+        let mut methods: HashMap<FrameId, u64> = HashMap::new();
+        for total in profile.stack_totals.iter().filter(|total| is_counted(total.state)) {
+            let Some(stack) = total.stack else { continue };
+            let mut frames = profile.path(stack).map(|(_, frame)| frame);
+            if !frames.any(&is_part) {
+                continue;
+            }
+            weight = weight.saturating_add(total.weight);
+            if let Some(method) = frames.find(|frame| profile.frames.is_user_code(*frame)) {
+                let sum = methods.entry(method).or_default();
+                *sum = sum.saturating_add(total.weight);
+            }
+        }
+        let method = methods.into_iter().max_by_key(|(frame, weight)| (*weight, *frame));
+        (weight, method.map(|(frame, _)| self.name(frame)))
+    }
+
     /// The share of a part of the processor time, in percent, and the processors that it keeps busy, if that is
-    /// much.
-    fn of_work(&self, weight: u64) -> Option<(f64, f64)> {
+    /// much, or would be with the processors that its `ready` threads lack.
+    fn of_work(&self, weight: u64, ready: u64) -> Option<(f64, f64)> {
         let profile = &self.overview.profile;
         // Samples that do not distinguish running from waiting are no processor time.
         let total =
             profile.total().saturating_sub(profile.blocked()).saturating_sub(self.overview.unverified);
         let (percent, processors) = (share(weight, total), self.average(weight));
-        // What it would take if other processes were not in the way.
-        let wanted = processors * (1.0 + profile.ready() as f64 / total.max(1) as f64);
+        let wanted = self.average(weight.saturating_add(ready));
         (percent >= thresholds::HOT_METHOD && wanted >= thresholds::HOT_PROCESSORS)
             .then_some((percent, processors))
     }
@@ -235,14 +259,18 @@ impl OfRecording<'_> {
 
     fn jit(&self) -> Option<Finding> {
         let (percent, processors) = self.runtime_work(CodeOrigin::Jit)?;
-        if percent < thresholds::JIT_SHARE || processors < thresholds::JIT_PROCESSORS {
+        let is_jit = |frame| self.overview.profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Jit);
+        let (ready, _) = self.time_in(is_jit, |state| state == ThreadState::Ready);
+        if percent < thresholds::JIT_SHARE || processors + self.average(ready) < thresholds::JIT_PROCESSORS {
             return None;
         }
         let compiled = counted(self.overview.jit.methods, "method", "methods");
+        let (_, method) = self.work_in(is_jit);
         let cause = format!(
-            "The JIT compiler takes {} of the processor time, {}: {compiled} compiled, {} per second",
+            "The JIT compiler takes {} of the processor time, {}{}: {compiled} compiled, {} per second",
             short_percent(percent),
             processors_in_words(processors),
+            in_method(method.as_deref()),
             count(per_second(self.overview.jit.methods, self.seconds)),
         );
         let slowest = self.overview.jit.slowest.iter().map(|row| escape_controls(&row.csharp).into_owned());
@@ -250,10 +278,7 @@ impl OfRecording<'_> {
         let evidence = (!methods.is_empty()).then(|| format!("the longest: {}", methods.join(", ")));
         Some(
             Finding::new(FindingKind::JitStorm, processors, cause, Details::Jit)
-                .with_method(self.user_method_that_calls(|name| {
-                    name.starts_with("System.Reflection.Emit.")
-                        || name.starts_with("System.Linq.Expressions.")
-                }))
+                .with_method(method)
                 .with_evidence(evidence)
                 .with_numbers([Number::new("cpu_percent", percent), Number::new("processors", processors)]),
         )
@@ -265,7 +290,10 @@ impl OfRecording<'_> {
         if rate < thresholds::INDUCED_COLLECTIONS {
             return None;
         }
-        let method = self.user_method_that_calls(|name| name.starts_with(COLLECT));
+        let profile = &self.overview.profile;
+        let collects = |frame| profile.frames.full_parts(frame).1.starts_with(COLLECT);
+        // Threads wait for collections, or do them.
+        let (_, method) = self.time_in(collects, |_| true);
         let cause = format!(
             "The program asks for collections{}: {} of {}, {rate:.1} per second, paused {} of the time",
             in_method(method.as_deref()),
@@ -287,7 +315,13 @@ impl OfRecording<'_> {
         let gc = &self.overview.gc;
         let (of_cpu, processors) = self.runtime_work(CodeOrigin::Gc).unwrap_or_default();
         let is_busy = of_cpu >= thresholds::GC_SHARE && processors >= thresholds::GC_PROCESSORS;
-        if gc.is_empty() || (gc.pause_percent < thresholds::PAUSES && !is_busy) {
+        let full = gc.collections.iter().filter(|collection| collection.generation >= 2).count() as u64;
+        // Those that the program asks for have a cause of their own.
+        let unasked = full.saturating_sub(self.induced());
+        let full_rate = unasked as f64 / self.seconds;
+        let are_full = share(unasked, gc.collections.len() as u64) >= thresholds::FULL_COLLECTIONS
+            && full_rate >= thresholds::FULL_COLLECTIONS_PER_SECOND;
+        if gc.is_empty() || (gc.pause_percent < thresholds::PAUSES && !is_busy && !are_full) {
             return None;
         }
         let allocations = &self.overview.allocations;
@@ -303,10 +337,13 @@ impl OfRecording<'_> {
             ),
             None => String::new(),
         };
-        let full = gc.collections.iter().filter(|collection| collection.generation >= 2).count() as u64;
-        let cause = format!("Collections pause {} of the time{allocated}", short_percent(gc.pause_percent));
+        let cause = if gc.pause_percent < thresholds::PAUSES && are_full {
+            format!("{full_rate:.1} collections of the whole heap per second{allocated}")
+        } else {
+            format!("Collections pause {} of the time{allocated}", short_percent(gc.pause_percent))
+        };
         let evidence = format!(
-            "{}, {} of generation 2, {} at the longest; the collector takes {} of the processor time",
+            "{}, {} of generation 2, {} of pause at the longest; the collector takes {} of the processor time",
             counted(gc.collections.len() as u64, "collection", "collections"),
             count(full),
             time(gc.pauses.max),
@@ -363,19 +400,30 @@ impl OfRecording<'_> {
         let row = failing(SpanRole::Server).or_else(|| failing(SpanRole::Outgoing))?;
         let what = if row.role == SpanRole::Server { "requests" } else { "calls" };
         let name = escape_controls(&row.name);
+        let method = if row.role == SpanRole::Outgoing { self.method_of_failed_calls() } else { None };
         let percent = share(row.errors, row.count);
         let cause = format!(
-            "{} of the {what} {name} fail: {} of {}",
+            "{} of the {what} {name} fail{}: {} of {}",
             short_percent(percent),
+            in_method(method.as_deref()),
             count(row.errors),
             count(row.count)
         );
         Some(
             Finding::new(FindingKind::FailedRequests, percent / 100.0, cause, Details::Requests)
+                .with_method(method)
                 .with_object(Some(row.name.clone()))
                 .with_confidence(Confidence::Certain)
                 .with_numbers([Number::new("failed", row.errors as f64), Number::new("percent", percent)]),
         )
+    }
+
+    /// The user's method that receives the exceptions of failed calls: spans do not have their callers.
+    fn method_of_failed_calls(&self) -> Option<String> {
+        let types = self.overview.exceptions.types.iter();
+        types
+            .filter(|row| CALL_FAILURES.contains(&row.name.as_str()))
+            .find_map(|row| caller(row.from.as_ref()))
     }
 
     /// The collections that the program asked for.
@@ -396,19 +444,6 @@ impl OfRecording<'_> {
         let total = parts.iter().map(|(_, weight)| *weight).fold(0, u64::saturating_add);
         let (_, weight) = parts.iter().find(|(of, _)| *of == origin)?;
         Some((share(*weight, total), self.average(*weight)))
-    }
-
-    /// The user's method that a framework's method is called from, if one of that name takes or waits for time.
-    fn user_method_that_calls(&self, is_called: impl Fn(&str) -> bool) -> Option<String> {
-        let profile = &self.overview.profile;
-        let calls = |method: &WaitingMethod| {
-            let name = |frame| profile.frames.full_parts(frame).1;
-            profile.frames.is_user_code(method.method)
-                && method.called.is_some_and(|frame| is_called(name(frame)))
-        };
-        let methods = working_methods(profile).into_iter().chain(blocked_methods(profile));
-        let heaviest = methods.filter(calls).max_by_key(|method| method.weight)?;
-        Some(self.name(heaviest.method))
     }
 
     fn name(&self, frame: FrameId) -> String {

@@ -75,7 +75,8 @@ impl Readings<'_> {
         if !is_waiting || others < thresholds::OTHER_PROCESSORS || others < cpu.cores.unwrap_or_default() {
             return None;
         }
-        let (busiest, cores) = machine.busiest.first()?;
+        let own = std::process::id();
+        let (busiest, cores) = machine.busiest.iter().find(|(other, _)| other.pid != own)?;
         let name = clr_events::escape_controls(&busiest.name);
         let cause = format!(
             "Other processes are in the way: {waiting:.1} threads were ready without a processor, {} of the time that they \

@@ -20,6 +20,11 @@ pub const PAUSES: f64 = 10.0;
 pub const GC_SHARE: f64 = 25.0;
 /// Minimum number of processors that the collector keeps busy.
 pub const GC_PROCESSORS: f64 = 0.1;
+/// Minimum share of generation 2 in the collections, in percent, of a program that collects little else: by large
+/// objects, or by memory that is almost full.
+pub const FULL_COLLECTIONS: f64 = 50.0;
+/// Minimum number of such collections per second.
+pub const FULL_COLLECTIONS_PER_SECOND: f64 = 1.0;
 /// Minimum number of collections per second that the program asks for.
 pub const INDUCED_COLLECTIONS: f64 = 0.5;
 /// Minimum share of their time that the threads which take a lock wait for it, in percent.

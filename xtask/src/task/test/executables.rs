@@ -144,7 +144,11 @@ fn failures(output: &str) -> String {
     const MAX_CHARACTERS: usize = 400;
     let printed = output.split_once("\nfailures:\n").map_or("", |(_, printed)| printed);
     let lines = printed.lines().filter(|line| !line.is_empty()).take(MAX_LINES);
-    lines.map(|line| format!("\n      {}", line.chars().take(MAX_CHARACTERS).collect::<String>())).collect()
+    lines.fold(String::new(), |mut all, line| {
+        all.push_str("\n      ");
+        all.extend(line.chars().take(MAX_CHARACTERS));
+        all
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,190 @@
+use nettrace_export::nettrace::{Reader, RelativeTime};
+use nettrace_export::report::{
+    OverviewBuilder, OverviewCallers, StreamFacts, callers_options, overview_profile_options,
+};
+use nettrace_export::{Measure, Metric, Profile, ProfileReader, Selection, StackProfileBuilder, Unit};
+use nettrace_synth::clr::{Method, Recording};
+
+use super::*;
+use crate::{Activity, Evidence, diagnose};
+
+const SECOND: u64 = 1_000_000_000;
+const MILLISECOND: u64 = SECOND / 1000;
+/// The length of the recordings.
+const SECONDS: u64 = 10;
+
+const MAIN: &str = "App!Shop.Program.Main()";
+const SELL: &str = "App!Shop.Orders.Sell(int)";
+const MATCH: &str = "System.Text.RegularExpressions!System.Text.RegularExpressions.Regex.IsMatch(string)";
+const SLEEP: &str = "System.Private.CoreLib!System.Threading.Thread.Sleep(int)";
+const COLLECT_GARBAGE: &str = "System.Private.CoreLib!System.GC.Collect()";
+const JIT: &str = "libclrjit.so!?";
+
+/// The time of a thread in a stack, in milliseconds.
+type Row<'r> = (u64, ThreadState, u64, &'r [&'r str]);
+
+fn profile(rows: &[Row<'_>]) -> Profile {
+    let mut builder = StackProfileBuilder::new(Measure::new("time", "samples", Unit::Nanoseconds));
+    let mut start = RelativeTime::START;
+    for (thread, _, milliseconds, stack) in rows {
+        builder.add_sample(42, *thread, start, milliseconds * MILLISECOND, *stack);
+        start = RelativeTime::from_nanos(start.as_nanos() + 1);
+    }
+    let mut profile = builder.finish();
+    assert_eq!(profile.stack_totals.len(), rows.len(), "each row has a stack of its own");
+    for (total, (_, state, ..)) in profile.stack_totals.iter_mut().zip(rows) {
+        total.state = *state;
+    }
+    profile
+}
+
+/// An overview of a recording with its events, and the kernel's samples of these threads on four processors.
+fn overview(recording: &Recording, rows: &[Row<'_>]) -> Overview {
+    let bytes = recording.bytes();
+    let callers =
+        OverviewCallers::METRICS.map(|metric| callers_options(metric, Selection::default(), Vec::new()));
+    let mut overview = OverviewBuilder::default();
+    let reader = ProfileReader::new(overview_profile_options(Metric::Wall)).with_others(callers.into());
+    let read = reader.read(Reader::new(&bytes[..]).unwrap(), |event| overview.add(event)).unwrap();
+    let callers = OverviewCallers::of(read.others.iter().map(|(profile, _)| profile));
+    let end = RelativeTime::from_nanos(i64::try_from(SECONDS * SECOND).unwrap());
+    let mut stream = StreamFacts::of(&read.events, &read.counts, end);
+    stream.has_kernel_samples = true;
+    stream.processors = Some(4);
+    overview.finish(profile(rows), &read.omissions, callers, stream)
+}
+
+/// The kinds of causes with their methods.
+fn causes(overview: &Overview) -> Vec<(FindingKind, Option<String>)> {
+    let findings = diagnose(&Evidence::default().with_recording(overview));
+    findings.into_iter().map(|finding| (finding.kind, finding.method)).collect()
+}
+
+/// A recording with a method of the user's at the stack with index 1.
+fn recording() -> Recording {
+    let mut recording = Recording::new();
+    recording.module(1, "/app/App.dll").method(&Method::new(0x1000, "Shop.Orders", "Sell"));
+    recording.stacks(&[&[0x1010]]);
+    recording
+}
+
+fn in_sell(kind: FindingKind) -> Vec<(FindingKind, Option<String>)> {
+    vec![(kind, Some("Orders.Sell".to_owned()))]
+}
+
+#[test]
+fn a_recording_without_causes_says_what_the_program_did() {
+    let idle = overview(&recording(), &[(1, ThreadState::Blocked, 9_000, &[MAIN, SLEEP])]);
+    assert_eq!(causes(&idle), []);
+    let activity = Activity::of(&idle).to_string();
+    assert!(activity.starts_with("0% of a processor, 0 collections, "), "{activity}");
+}
+
+#[test]
+fn a_method_is_hot_if_its_thread_never_rests() {
+    let busy = |milliseconds| {
+        let rows: &[Row<'_>] = &[
+            (1, ThreadState::Working, milliseconds, &[MAIN, SELL]),
+            (2, ThreadState::Working, 500, &[MAIN]),
+        ];
+        causes(&overview(&recording(), rows))
+    };
+    assert_eq!(busy(7_900), []);
+    assert_eq!(busy(8_000), in_sell(FindingKind::HotMethod));
+}
+
+#[test]
+fn many_busy_threads_that_rest_are_healthy_until_the_processors_are_used_up() {
+    let server = |threads: u64| {
+        let stack: &[&str] = &[MAIN, SELL];
+        let rows: Vec<Row<'_>> =
+            (1..=threads).map(|thread| (thread, ThreadState::Working, 3_500, stack)).collect();
+        causes(&overview(&recording(), &rows))
+    };
+    assert_eq!(server(8), []);
+    assert_eq!(server(10), in_sell(FindingKind::HotMethod));
+}
+
+#[test]
+fn a_regular_expression_is_the_cause_of_the_hot_method_that_runs_it() {
+    let rows: &[Row<'_>] = &[(1, ThreadState::Working, 9_000, &[MAIN, SELL, MATCH])];
+    assert_eq!(causes(&overview(&recording(), rows)), in_sell(FindingKind::Regex));
+}
+
+#[test]
+fn compilation_is_charged_to_the_method_that_has_things_compiled() {
+    let compile = "System.Linq.Expressions!System.Linq.Expressions.LambdaExpression.Compile()";
+    let rows: &[Row<'_>] = &[
+        (1, ThreadState::Working, 4_000, &[MAIN, SELL, compile, JIT]),
+        (1, ThreadState::Working, 500, &[MAIN]),
+        (2, ThreadState::Working, 1_000, &[JIT]),
+    ];
+    let overview = overview(&recording(), rows);
+    assert_eq!(causes(&overview), in_sell(FindingKind::JitStorm));
+    let findings = diagnose(&Evidence::default().with_recording(&overview));
+    let cause = &findings[0].cause;
+    assert!(
+        cause.starts_with("The JIT compiler takes 90.91% of the processor time")
+            && cause.contains("Orders.Sell"),
+        "{cause}"
+    );
+}
+
+#[test]
+fn collections_that_the_program_asks_for_are_the_cause_of_its_pauses() {
+    let with_reason = |reason| {
+        let mut recording = recording();
+        for number in 1..=20 {
+            let start = u64::from(number) * 400 * MILLISECOND;
+            recording.at(start).suspend_begin(1).suspend_end().gc_start(number, 2, reason);
+            recording.at(start + 100 * MILLISECOND).gc_end(number, 2).restart_end();
+        }
+        let rows: &[Row<'_>] = &[(1, ThreadState::Blocked, 2_000, &[MAIN, SELL, COLLECT_GARBAGE])];
+        causes(&overview(&recording, rows))
+    };
+    assert_eq!(with_reason(1), in_sell(FindingKind::InducedCollections));
+    assert_eq!(with_reason(0), [(FindingKind::GcPressure, None)]);
+}
+
+#[test]
+fn exceptions_are_a_cause_by_their_rate() {
+    let thrown = |number: u64| {
+        let mut recording = recording();
+        for index in 0..number {
+            recording.at(index * MILLISECOND).exception("System.FormatException", "not a number").on(1);
+        }
+        causes(&overview(&recording, &[]))
+    };
+    assert_eq!(thrown(499), []);
+    assert_eq!(thrown(500), in_sell(FindingKind::Exceptions));
+}
+
+#[test]
+fn a_convoy_is_judged_by_the_share_of_time_that_threads_wait() {
+    let waits = |milliseconds: u64| {
+        let mut recording = recording();
+        for thread in 2..6 {
+            recording.at(SECOND).thread(thread).contention_start(0x5000, 1).on(1);
+        }
+        for thread in 2..6 {
+            let end = SECOND + milliseconds * MILLISECOND;
+            recording.at(end).thread(thread).contention_stop((milliseconds * MILLISECOND) as f64).on(1);
+        }
+        causes(&overview(&recording, &[]))
+    };
+    assert_eq!(waits(999), []);
+    assert_eq!(waits(1_000), in_sell(FindingKind::LockConvoy));
+}
+
+#[test]
+fn waits_that_last_until_the_end_are_a_convoy() {
+    let mut recording = recording();
+    for thread in 2..6 {
+        recording.at(SECOND).thread(thread).contention_start(0x5000, 1).on(1);
+    }
+    recording.at(9 * SECOND).thread(2).contention_stop(8e9).on(1);
+    let findings = diagnose(&Evidence::default().with_recording(&overview(&recording, &[])));
+    let causes: Vec<_> = findings.iter().map(|finding| finding.cause.as_str()).collect();
+    // 8 s of one thread, and 9 s of three.
+    assert_eq!(causes, ["4 threads wait for one lock in Orders.Sell 87.5% of their time"]);
+}
