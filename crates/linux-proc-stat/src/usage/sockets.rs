@@ -84,10 +84,10 @@ impl Sockets {
         let mut table = BufReader::with_capacity(64 << 10, File::open(path)?.take(MAX_TABLE));
         let mut line = Vec::new();
         while table.read_until(b'\n', &mut line)? > 0 {
-            if let Some(socket) = std::str::from_utf8(&line).ok().and_then(Socket::parse) {
-                if self.add(&socket, inodes) {
-                    connections.add(&socket);
-                }
+            if let Some(socket) = std::str::from_utf8(&line).ok().and_then(Socket::parse)
+                && self.add(&socket, inodes)
+            {
+                connections.add(&socket);
             }
             line.clear();
         }
