@@ -131,10 +131,12 @@ fn ratio(
     let (numerator, denominator) = (sum(|part| part.0), sum(|part| part.1));
     let value = divided(numerator, denominator)?;
     let variance = draws.variance(|counts| {
-        let resampled = |part: fn(&(f64, f64)) -> f64| {
-            parts.iter().zip(counts).map(|(parts, count)| part(parts) * count).sum::<f64>()
+        // Both sums in one loop: this is a third of a comparison's instructions.
+        let add = |(above, below): (f64, f64), (part, count): (&(f64, f64), &f64)| {
+            (above + part.0 * count, below + part.1 * count)
         };
-        divided(resampled(|part| part.0), resampled(|part| part.1))
+        let (numerator, denominator) = parts.iter().zip(counts).fold((0.0, 0.0), add);
+        divided(numerator, denominator)
     });
     let sum_cells = |of: fn(&Cell) -> f64| units.iter().map(|unit| of(&unit.cell)).sum::<f64>();
     let (amount, count, squares) =
