@@ -27,6 +27,7 @@
 //! They are shares of time and of what is possible: see [`thresholds`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
+#![allow(clippy::cast_precision_loss, reason = "shares and averages have two or three digits")]
 #![cfg_attr(
     not(test),
     deny(

@@ -107,7 +107,7 @@ fn deadlock(memory: &MemoryFacts, cycle: &[usize]) -> Finding {
     let place = method.as_deref().map_or_else(String::new, |method| format!(" in {method}"));
     let waits = threads
         .iter()
-        .filter_map(|thread| Some(wait_in_words(memory, thread, thread.wait.as_ref()?.owners.first()?)));
+        .filter_map(|thread| Some(wait_in_words(memory, thread, *thread.wait.as_ref()?.owners.first()?)));
     let number = threads.len() as f64;
     Finding::new(FindingKind::Deadlock, number, format!("Deadlock: {who}{place}"), Details::Locks)
         .with_method(method)
@@ -117,11 +117,11 @@ fn deadlock(memory: &MemoryFacts, cycle: &[usize]) -> Finding {
 }
 
 /// A wait of a thread for another one.
-fn wait_in_words(memory: &MemoryFacts, thread: &ThreadFacts, owner: &usize) -> String {
+fn wait_in_words(memory: &MemoryFacts, thread: &ThreadFacts, owner: usize) -> String {
     let method = thread.method.as_deref().map_or_else(String::new, |method| format!(" in {method}"));
     let what =
         thread.wait.as_ref().map_or_else(String::new, |wait| what(wait.kind, wait.type_name.as_deref()));
-    let owner = memory.thread(*owner).map_or_else(String::new, |owner| format!(" of {}", owner.label()));
+    let owner = memory.thread(owner).map_or_else(String::new, |owner| format!(" of {}", owner.label()));
     format!("{}{method} waits for {what}{owner}", thread.label())
 }
 

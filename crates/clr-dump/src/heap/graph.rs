@@ -126,7 +126,9 @@ impl HeapGraphReader<'_> {
         self.add_statics();
         match self.dump.statics().objects() {
             Ok(objects) => {
-                objects.iter().for_each(|object| self.builder.add_root(RootKind::Static, object.get()))
+                for object in objects {
+                    self.builder.add_root(RootKind::Static, object.get());
+                }
             }
             Err(_) => self.add_missing_roots(),
         }

@@ -61,11 +61,13 @@ address! {
 
 impl Address {
     /// Returns the address `bytes` above; the highest address if there is none.
+    #[must_use]
     pub const fn saturating_add(self, bytes: u64) -> Self {
         Self(self.0.saturating_add(bytes))
     }
 
     /// Returns the address `bytes` below; null if there is none.
+    #[must_use]
     pub const fn saturating_sub(self, bytes: u64) -> Self {
         Self(self.0.saturating_sub(bytes))
     }

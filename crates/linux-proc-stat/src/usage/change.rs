@@ -173,7 +173,7 @@ fn difference(first: Option<u64>, second: Option<u64>) -> Option<u64> {
 }
 
 fn growth(first: Option<u64>, second: Option<u64>) -> Option<i64> {
-    second?.checked_signed_diff(first?)
+    i64::try_from(second?).ok()?.checked_sub(i64::try_from(first?).ok()?)
 }
 
 fn descriptor_growth((first, second): (&Descriptors, &Descriptors)) -> (i64, BTreeMap<DescriptorKind, i64>) {
