@@ -16,6 +16,8 @@ use crate::threads::thread::Thread;
 const MAX_READ_LOCKS: usize = 64;
 /// Maximum number of tasks from a continuation to the task that a thread waits for.
 const MAX_LINKS: usize = 64;
+/// Maximum number of continuations of a task.
+const MAX_CONTINUATIONS: u64 = 1 << 12;
 
 const LOCK: &str = "System.Threading.Lock";
 const READER_WRITER_LOCK: &str = "System.Threading.ReaderWriterLockSlim";
@@ -102,10 +104,26 @@ impl Finder<'_> {
                     words.iter().copied().filter(|word| is_of(word, TASK_EVENT)).collect();
                 let tasks = candidates.filter_map(|word| Some((word, self.dump.awaits().task(word)?)));
                 let mut tasks = tasks.filter(|(_, task)| !task.is_completed);
-                (tasks.find(|(_, task)| events.contains(&task.continuation))?.0, Vec::new())
+                (tasks.find(|(_, task)| self.resumes_any(task.continuation, &events))?.0, Vec::new())
             }
         };
         Some(ThreadWait { kind, object, owners })
+    }
+
+    /// Returns true if a continuation is one of these objects, or a list with one: several threads wait for the task.
+    fn resumes_any(&self, continuation: Address, waiting: &BTreeSet<Address>) -> bool {
+        if waiting.contains(&continuation) {
+            return true;
+        }
+        let heap = self.dump.heap();
+        let Some(Value::Reference { address: items, .. }) = heap.field_value(continuation, "_items") else {
+            return false;
+        };
+        let count = self.number(continuation, "_size").unwrap_or_default().min(MAX_CONTINUATIONS);
+        // An array has its elements after its length.
+        let start = items.saturating_add(16);
+        let end = start.saturating_add(count.saturating_mul(8));
+        heap.objects_between(start, end).iter().any(|item| waiting.contains(item))
     }
 
     /// The wait for a mutex or a semaphore, with unknown holders.
