@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _, Parser as _};
 
-use crate::cli::{Cli, subcommand};
+use crate::cli::{Cli, FIRST_COMMANDS, subcommand};
 use crate::command::help;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::candidates;
@@ -67,7 +67,10 @@ pub(crate) fn explain(error: &clap::Error, words: &[OsString]) -> Outcome {
             Ok(Exit::Done)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            messages::lines(error.render().ansi());
+            match words {
+                [] | [_] => messages::lines(FIRST_COMMANDS),
+                _ => messages::lines(error.render().ansi()),
+            }
             Ok(Exit::Usage)
         }
         ErrorKind::InvalidSubcommand => Err(unknown_command(error)),
