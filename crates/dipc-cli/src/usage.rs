@@ -225,9 +225,14 @@ mod tests {
             let words: Vec<_> = line.split(' ').map(OsString::from).collect();
             lacks_target(&Cli::try_parse_from(&words).unwrap_err(), &words)
         };
-        for line in
-            ["dipc top", "dipc stack", "dipc info", "dipc trace --duration 1s", "dipc counters monitor"]
-        {
+        for line in [
+            "dipc top",
+            "dipc stack",
+            "dipc why",
+            "dipc info",
+            "dipc trace --duration 1s",
+            "dipc counters monitor",
+        ] {
             assert!(asks(line), "{line}");
         }
         for line in ["dipc push", "dipc trace --", "dipc stat", "dipc top --zzz", "dipc trace -p 0"] {
@@ -256,6 +261,7 @@ mod tests {
             "info",
             "stack",
             "heap",
+            "why",
             "locks",
             "async",
             "top",
