@@ -4,6 +4,8 @@
 //! [`nettrace-export`](nettrace_export::report) has the reports that it judges, and [`clr-dump`](clr_dump) the
 //! threads.
 //!
+//! Features: none. Rust 1.89 or later.
+//!
 //! [`diagnose`] judges [`Evidence`]: an overview of a recording, and one or two readings of memory. Each
 //! [`Finding`] has its kind, its cause as a sentence in the user's own code, numbers, and the place that shows more.
 //! Findings are ordered by what they cost, and effects are evidence of their causes. [`Activity`] has what a program

@@ -62,7 +62,7 @@ Usage: dipc COMMAND …        dipc help COMMAND explains it; --version
 
   What runs here?                   dipc ps            Not found: dipc doctor
   Everything about it, on one page  dipc profile -p PID
-  Why is it slow?                   dipc trace -p PID; dipc report FILE
+  Why is it slow, stuck, failing?   dipc why -p PID
   What does it do now?              dipc top -p PID
   What does each thread wait for?   dipc stack -p PID; dipc locks -p PID
   What fills its memory?            dipc heap -p PID
@@ -73,12 +73,20 @@ Usage: dipc COMMAND …        dipc help COMMAND explains it; --version
 
 All commands, one per line: dipc help commands
   Process    ps info env doctor resume set-env startup-hook profiler perfmap
-  Live       top stack locks async heap events counters monitor ports push
+  Live       why top stack locks async heap events counters monitor ports push
   Record     trace profile dump gcdump list-profiles
   Recording  report view convert stat diff edit merge repair rules
   Fleet      export schema sql            Other: demo sim completions help
 By symptom: dipc help slow, leak, crash, hang, starvation, high-cpu, memory
 The book: dipc help introduction, attach, containers, … (dipc help topics)
+";
+
+/// The commands to begin with, for a command line without arguments.
+pub(crate) const FIRST_COMMANDS: &str = "\
+dipc why -p PID      what is wrong with a .NET process: the cause first
+dipc profile -p PID  everything about it, on one page
+dipc top -p PID      what it does now, every second
+dipc help            all commands, and help by symptom
 ";
 
 /// The text below the commands: topics and exit codes.
@@ -345,6 +353,17 @@ mod tests {
         for line in text.lines().filter(|line| line.contains("  dipc ")) {
             let command = line.split("  dipc ").nth(1).unwrap().split([';', ' ']).next().unwrap();
             assert!(Cli::command().find_subcommand(command).is_some(), "{command}");
+        }
+    }
+
+    #[test]
+    fn the_first_commands_are_four_lines_of_commands_that_exist() {
+        let commands = FIRST_COMMANDS.lines().map(|line| line.split("  ").next().unwrap());
+        let commands: Vec<_> = commands.collect();
+        assert_eq!(commands, ["dipc why -p PID", "dipc profile -p PID", "dipc top -p PID", "dipc help"]);
+        for command in commands {
+            let words = command.replace("PID", "1");
+            assert!(Cli::try_parse_from(words.split(' ')).is_ok(), "{command}");
         }
     }
 

@@ -3,7 +3,7 @@
 //! # Modules
 //!
 //! Highest layer first. A layer uses those below it; commands do not use each other, except that `profile` is
-//! composed of `trace` and `report`.
+//! composed of `trace` and `report`, and `why` of all three.
 //!
 //! - `usage`, `flag_syntax`: words of the command line that clap does not parse. `cli`: the commands.
 //! - `command`: a file or folder for each command, with its arguments, its run and its printing.

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _, Parser as _};
 
-use crate::cli::{Cli, subcommand};
+use crate::cli::{Cli, FIRST_COMMANDS, subcommand};
 use crate::command::help;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::candidates;
@@ -67,7 +67,10 @@ pub(crate) fn explain(error: &clap::Error, words: &[OsString]) -> Outcome {
             Ok(Exit::Done)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            messages::lines(error.render().ansi());
+            match words {
+                [] | [_] => messages::lines(FIRST_COMMANDS),
+                _ => messages::lines(error.render().ansi()),
+            }
             Ok(Exit::Usage)
         }
         ErrorKind::InvalidSubcommand => Err(unknown_command(error)),
@@ -222,9 +225,14 @@ mod tests {
             let words: Vec<_> = line.split(' ').map(OsString::from).collect();
             lacks_target(&Cli::try_parse_from(&words).unwrap_err(), &words)
         };
-        for line in
-            ["dipc top", "dipc stack", "dipc info", "dipc trace --duration 1s", "dipc counters monitor"]
-        {
+        for line in [
+            "dipc top",
+            "dipc stack",
+            "dipc why",
+            "dipc info",
+            "dipc trace --duration 1s",
+            "dipc counters monitor",
+        ] {
             assert!(asks(line), "{line}");
         }
         for line in ["dipc push", "dipc trace --", "dipc stat", "dipc top --zzz", "dipc trace -p 0"] {
@@ -253,6 +261,7 @@ mod tests {
             "info",
             "stack",
             "heap",
+            "why",
             "locks",
             "async",
             "top",

@@ -251,6 +251,47 @@ mod tests {
         assert!(is_symptom("hang") && is_symptom("deadlock") && !is_symptom("regression"));
     }
 
+    /// The table of `dipc help attach` has the kinds of findings, with the numbers of their thresholds.
+    #[test]
+    fn the_thresholds_of_findings_are_in_the_book() {
+        use clr_findings::{FindingKind, thresholds};
+
+        let chapter = TOPICS.iter().find(|topic| topic.name == "attach").unwrap().text;
+        let row = |kind: FindingKind| {
+            let mut rows = chapter.lines().filter(|line| line.starts_with(&format!("| `{}` |", kind.id())));
+            rows.next().unwrap_or_else(|| panic!("{} has no row", kind.id()))
+        };
+        for kind in FindingKind::ALL {
+            assert_eq!(row(kind).matches(" | ").count(), 3, "{}", kind.id());
+        }
+        let percent = |threshold: f64| format!("{threshold}%");
+        let number = |threshold: f64, unit: &str| format!("{threshold} {unit}");
+        for (kind, value) in [
+            (FindingKind::LockConvoy, percent(thresholds::LOCK_SHARE)),
+            (FindingKind::LockConvoy, number(thresholds::LOCK_WAITERS, "threads")),
+            (FindingKind::LockConvoy, format!("{} threads wait", thresholds::MIN_WAITERS)),
+            (FindingKind::Starvation, percent(thresholds::STARVATION)),
+            (FindingKind::Starvation, format!("{} at least", thresholds::MIN_BLOCKED_WORKERS)),
+            (FindingKind::Regex, percent(thresholds::HOT_METHOD)),
+            (FindingKind::Regex, number(thresholds::HOT_PROCESSORS, "processors")),
+            (FindingKind::HotMethod, percent(thresholds::HOT_METHOD)),
+            (FindingKind::HotMethod, percent(thresholds::TIRELESS)),
+            (FindingKind::HotMethod, percent(thresholds::ALL_PROCESSORS)),
+            (FindingKind::HotMethod, number(thresholds::HOT_PROCESSORS, "processors")),
+            (FindingKind::JitStorm, percent(thresholds::JIT_SHARE)),
+            (FindingKind::JitStorm, number(thresholds::JIT_PROCESSORS, "processors")),
+            (FindingKind::InducedCollections, number(thresholds::INDUCED_COLLECTIONS, "per second")),
+            (FindingKind::GcPressure, percent(thresholds::PAUSES)),
+            (FindingKind::GcPressure, percent(thresholds::GC_SHARE)),
+            (FindingKind::GcPressure, number(thresholds::GC_PROCESSORS, "processors")),
+            (FindingKind::Exceptions, number(thresholds::EXCEPTIONS, "per second")),
+            (FindingKind::FailedRequests, percent(thresholds::FAILED_REQUESTS)),
+            (FindingKind::FailedRequests, format!("and {} requests", thresholds::MIN_FAILED_REQUESTS)),
+        ] {
+            assert!(row(kind).contains(&value), "{}: {value}", kind.id());
+        }
+    }
+
     /// Options that need not appear in any chapter, with the reason.
     const UNSHOWN: &[(&str, &str)] =
         &[("--help", "clap's, which usage errors name"), ("--version", "clap's, as all programs have it")];

@@ -246,15 +246,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
         queue.resume(&monitor, &operations);
     }
     warn_of_root(&tokens, &server);
-    if let Some(address) = monitor.port_address() {
-        messages::lines(format_args!("Diagnostic port: {address}\n"));
-    }
-    for address in server.addresses() {
-        messages::lines(format_args!("Listening at   : {address}\n"));
-    }
-    for address in server.metrics_addresses() {
-        messages::lines(format_args!("Metrics at     : {address}/metrics\n"));
-    }
+    print_addresses(&monitor, &server);
     for rule in &configuration.rules {
         messages::lines(format_args!("Rule           : {}\n", escape_controls(&rule.name)));
     }
@@ -289,6 +281,18 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
         messages::warning(format_args!("the counters of {} were not stopped in time", described(&process)));
     }
     Ok(Exit::Done)
+}
+
+fn print_addresses(monitor: &Monitor, server: &Server) {
+    if let Some(address) = monitor.port_address() {
+        messages::lines(format_args!("Diagnostic port: {address}\n"));
+    }
+    for address in server.addresses() {
+        messages::lines(format_args!("Listening at   : {address}\n"));
+    }
+    for address in server.metrics_addresses() {
+        messages::lines(format_args!("Metrics at     : {address}/metrics\n"));
+    }
 }
 
 /// Returns a flag that becomes true when standard input is closed, if `is_watched`.

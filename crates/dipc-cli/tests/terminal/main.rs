@@ -244,3 +244,21 @@ fn a_closed_standard_error_is_ignored() {
     drop(child.stderr.take());
     assert_eq!(child.wait().unwrap().code(), Some(2));
 }
+
+#[test]
+fn without_arguments_four_commands_are_named() {
+    let output = dipc([]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    let text = String::from_utf8(output.stderr).unwrap();
+    let commands = text.lines().map(|line| line.split("  ").next().unwrap());
+    assert_eq!(
+        commands.collect::<Vec<_>>(),
+        ["dipc why -p PID", "dipc profile -p PID", "dipc top -p PID", "dipc help"]
+    );
+    for arguments in [&["help"][..], &["--help"]] {
+        let output = dipc(arguments.iter().copied()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        assert!(String::from_utf8(output.stdout).unwrap().contains("All commands"), "{arguments:?}");
+    }
+}

@@ -1,7 +1,7 @@
 //! A diagnosis in words and as JSON.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clr_findings::{Activity, Confidence, Details, Finding};
 use linux_proc_stat::ProcessUsage;
@@ -164,15 +164,17 @@ impl Diagnosis {
     fn is_healthy(&self) -> bool {
         let has_activity = self.activity.is_some_and(|activity| activity.processors.is_some());
         let grows = self.growth.is_some_and(|growth| growth.is_steady);
-        self.findings.is_empty() && self.crash.is_none() && has_activity && !grows
+        let is_whole = self.missing.is_empty() && self.crash.is_none() && has_activity;
+        self.findings.is_empty() && is_whole && !grows
     }
 }
 
 impl Subject {
     /// Returns the command that shows more.
     fn command(&self, details: Details) -> Option<String> {
+        let of_recording = |path: &Path| format!("dipc report {} {}", shell::path(path), report(details));
         match self {
-            Self::Recording(path) => Some(format!("dipc report {} {}", shell::path(path), report(details))),
+            Self::Recording(path) => Some(of_recording(path)),
             Self::Core(path) => {
                 let view = match details {
                     Details::Locks => "locks",
@@ -182,12 +184,11 @@ impl Subject {
                 Some(format!("dipc dump analyze {} {view}", shell::path(path)))
             }
             Self::Process { pid, recording } => match (details, recording, pid) {
-                (Details::Locks, _, Some(pid)) => Some(format!("dipc locks -p {pid}")),
-                (Details::Stacks, _, Some(pid)) => Some(format!("dipc stack -p {pid}")),
-                (_, Some(path), _) => Some(format!("dipc report {} {}", shell::path(path), report(details))),
-                (Details::Contention, None, Some(pid)) => Some(format!("dipc locks -p {pid}")),
-                (Details::ThreadPool, None, Some(pid)) => Some(format!("dipc stack -p {pid}")),
+                (Details::Contention | Details::ThreadPool, Some(path), _) => Some(of_recording(path)),
+                (Details::Locks | Details::Contention, _, Some(pid)) => Some(format!("dipc locks -p {pid}")),
+                (Details::Stacks | Details::ThreadPool, _, Some(pid)) => Some(format!("dipc stack -p {pid}")),
                 (Details::Machine, _, Some(pid)) => Some(format!("dipc info -p {pid}")),
+                (_, Some(path), _) => Some(of_recording(path)),
                 (Details::Requests, None, Some(pid)) => Some(format!("dipc profile -p {pid} --duration 10s")),
                 (_, None, Some(pid)) => Some(format!("dipc top -p {pid}")),
                 (_, None, None) => None,
