@@ -287,6 +287,16 @@ mod tests {
             (FindingKind::Exceptions, number(thresholds::EXCEPTIONS, "per second")),
             (FindingKind::FailedRequests, percent(thresholds::FAILED_REQUESTS)),
             (FindingKind::FailedRequests, format!("and {} requests", thresholds::MIN_FAILED_REQUESTS)),
+            (FindingKind::Throttled, number(thresholds::THROTTLED_PROCESSORS, "threads")),
+            (FindingKind::BusyNeighbour, number(thresholds::RUN_QUEUE, "threads")),
+            (FindingKind::BusyNeighbour, percent(thresholds::WITHOUT_PROCESSOR)),
+            (FindingKind::BusyNeighbour, number(thresholds::OTHER_PROCESSORS, "processors")),
+            (FindingKind::BusyNeighbour, percent(thresholds::STEAL)),
+            (FindingKind::PageFaults, number(thresholds::MAJOR_FAULTS, "per second")),
+            (FindingKind::MemoryLimit, percent(thresholds::MEMORY_LIMIT)),
+            (FindingKind::ThreadGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
+            (FindingKind::ThreadGrowth, percent(thresholds::GROWTH)),
+            (FindingKind::DescriptorGrowth, percent(thresholds::DESCRIPTOR_LIMIT)),
         ] {
             assert!(row(kind).contains(&value), "{}: {value}", kind.id());
         }
