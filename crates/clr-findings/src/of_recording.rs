@@ -264,6 +264,9 @@ impl OfRecording<'_> {
         if percent < thresholds::JIT_SHARE || processors + self.average(ready) < thresholds::JIT_PROCESSORS {
             return None;
         }
+        if !self.compiles_until_the_end() {
+            return None;
+        }
         let compiled = counted(self.overview.jit.methods, "method", "methods");
         let (_, method) = self.work_in(is_jit);
         let cause = format!(
@@ -282,6 +285,17 @@ impl OfRecording<'_> {
                 .with_evidence(evidence)
                 .with_numbers([Number::new("cpu_percent", percent), Number::new("processors", processors)]),
         )
+    }
+
+    /// Returns false if few methods were compiled in the last quarter of the time: a program that starts compiles
+    /// what it runs first, once.
+    fn compiles_until_the_end(&self) -> bool {
+        let jit = &self.overview.jit;
+        let last_quarter = nanoseconds(self.overview.duration).saturating_mul(3) / 4;
+        let slots = last_quarter.checked_div(nanoseconds(jit.timeline.slot)).unwrap_or_default();
+        let late = jit.timeline.sums.iter().skip(usize::try_from(slots).unwrap_or(usize::MAX));
+        let late = late.copied().fold(0, u64::saturating_add);
+        jit.is_empty() || share(late, jit.methods) >= thresholds::JIT_LATE
     }
 
     fn induced_collections(&self) -> Option<Finding> {

@@ -119,7 +119,17 @@ fn compilation_is_charged_to_the_method_that_has_things_compiled() {
         (1, ThreadState::Working, 500, &[MAIN]),
         (2, ThreadState::Working, 1_000, &[JIT]),
     ];
-    let overview = overview(&recording(), rows);
+    let with_methods = |milliseconds: u64| {
+        let mut recording = recording();
+        for index in 1..100 {
+            let method = Method::new(0x1000 + index * 0x100, "Shop.Rules", "Rule");
+            recording.at(index * milliseconds * MILLISECOND).method(&method);
+        }
+        overview(&recording, rows)
+    };
+    // A program that starts compiles as much, once.
+    assert_eq!(causes(&with_methods(10)), []);
+    let overview = with_methods(100);
     assert_eq!(causes(&overview), in_sell(FindingKind::JitStorm));
     let findings = diagnose(&Evidence::default().with_recording(&overview));
     let cause = &findings[0].cause;
@@ -144,6 +154,23 @@ fn collections_that_the_program_asks_for_are_the_cause_of_its_pauses() {
     };
     assert_eq!(with_reason(1), in_sell(FindingKind::InducedCollections));
     assert_eq!(with_reason(0), [(FindingKind::GcPressure, None)]);
+}
+
+#[test]
+fn a_program_that_collects_its_whole_heap_again_and_again_has_a_cause() {
+    let collections = |full: u32, young: u32| {
+        let mut recording = recording();
+        for number in 1..=full + young {
+            let generation = if number <= full { 2 } else { 0 };
+            recording.at(u64::from(number) * 200 * MILLISECOND).suspend_begin(1).suspend_end();
+            recording.gc_start(number, generation, 0).gc_end(number, generation).restart_end();
+            recording.allocation(100_000, "System.Byte[]").on(1);
+        }
+        causes(&overview(&recording, &[]))
+    };
+    assert_eq!(collections(9, 0), []);
+    assert_eq!(collections(10, 0), in_sell(FindingKind::GcPressure));
+    assert_eq!(collections(10, 11), []);
 }
 
 #[test]
