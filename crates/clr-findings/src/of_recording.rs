@@ -308,6 +308,10 @@ impl OfRecording<'_> {
         let collects = |frame| profile.frames.full_parts(frame).1.starts_with(COLLECT);
         // Threads wait for collections, or do them.
         let (_, method) = self.time_in(collects, |_| true);
+        // .NET Core 3.1 has no frame of it: the collector runs in the user's method.
+        let in_collector = |frame| profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Gc);
+        let are_most = induced.saturating_mul(2) >= self.overview.gc.collections.len() as u64;
+        let method = method.or_else(|| self.work_in(in_collector).1.filter(|_| are_most));
         let cause = format!(
             "The program asks for collections{}: {} of {}, {rate:.1} per second, paused {} of the time",
             in_method(method.as_deref()),

@@ -142,18 +142,22 @@ fn compilation_is_charged_to_the_method_that_has_things_compiled() {
 
 #[test]
 fn collections_that_the_program_asks_for_are_the_cause_of_its_pauses() {
-    let with_reason = |reason| {
+    let collected_for = |reason| {
         let mut recording = recording();
         for number in 1..=20 {
             let start = u64::from(number) * 400 * MILLISECOND;
             recording.at(start).suspend_begin(1).suspend_end().gc_start(number, 2, reason);
             recording.at(start + 100 * MILLISECOND).gc_end(number, 2).restart_end();
         }
-        let rows: &[Row<'_>] = &[(1, ThreadState::Blocked, 2_000, &[MAIN, SELL, COLLECT_GARBAGE])];
-        causes(&overview(&recording, rows))
+        recording
     };
-    assert_eq!(with_reason(1), in_sell(FindingKind::InducedCollections));
-    assert_eq!(with_reason(0), [(FindingKind::GcPressure, None)]);
+    let waits: &[Row<'_>] = &[(1, ThreadState::Blocked, 2_000, &[MAIN, SELL, COLLECT_GARBAGE])];
+    let collects: &[Row<'_>] =
+        &[(1, ThreadState::Working, 2_000, &[MAIN, SELL, "libcoreclr.so!WKS::gc_heap::mark_phase"])];
+    let with_reason = |reason, rows| causes(&overview(&collected_for(reason), rows));
+    assert_eq!(with_reason(1, waits), in_sell(FindingKind::InducedCollections));
+    assert_eq!(with_reason(1, collects), in_sell(FindingKind::InducedCollections));
+    assert_eq!(with_reason(0, waits), [(FindingKind::GcPressure, None)]);
 }
 
 #[test]
