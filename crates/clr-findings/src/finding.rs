@@ -99,7 +99,11 @@ impl FindingKind {
             | (Self::InducedCollections, Self::GcPressure)
             | (Self::Regex, Self::HotMethod)
             | (Self::LockConvoy | Self::Starvation, Self::FailedRequests) => true,
-            (Self::LockConvoy, Self::Starvation) | (Self::FailedRequests, Self::Exceptions) => is_same_method,
+            (Self::LockConvoy, Self::Starvation)
+            | (Self::FailedRequests, Self::Exceptions)
+            | (Self::JitStorm | Self::InducedCollections | Self::Exceptions, Self::HotMethod) => {
+                is_same_method
+            }
             _ => false,
         }
     }

@@ -264,6 +264,9 @@ impl OfRecording<'_> {
         if percent < thresholds::JIT_SHARE || processors + self.average(ready) < thresholds::JIT_PROCESSORS {
             return None;
         }
+        if !self.compiles_until_the_end() {
+            return None;
+        }
         let compiled = counted(self.overview.jit.methods, "method", "methods");
         let (_, method) = self.work_in(is_jit);
         let cause = format!(
@@ -284,6 +287,17 @@ impl OfRecording<'_> {
         )
     }
 
+    /// Returns false if few methods were compiled in the last quarter of the time: a program that starts compiles
+    /// what it runs first, once.
+    fn compiles_until_the_end(&self) -> bool {
+        let jit = &self.overview.jit;
+        let last_quarter = nanoseconds(self.overview.duration).saturating_mul(3) / 4;
+        let slots = last_quarter.checked_div(nanoseconds(jit.timeline.slot)).unwrap_or_default();
+        let late = jit.timeline.sums.iter().skip(usize::try_from(slots).unwrap_or(usize::MAX));
+        let late = late.copied().fold(0, u64::saturating_add);
+        jit.is_empty() || share(late, jit.methods) >= thresholds::JIT_LATE
+    }
+
     fn induced_collections(&self) -> Option<Finding> {
         let induced = self.induced();
         let rate = induced as f64 / self.seconds;
@@ -294,6 +308,10 @@ impl OfRecording<'_> {
         let collects = |frame| profile.frames.full_parts(frame).1.starts_with(COLLECT);
         // Threads wait for collections, or do them.
         let (_, method) = self.time_in(collects, |_| true);
+        // .NET Core 3.1 has no frame of it: the collector runs in the user's method.
+        let in_collector = |frame| profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Gc);
+        let are_most = induced.saturating_mul(2) >= self.overview.gc.collections.len() as u64;
+        let method = method.or_else(|| self.work_in(in_collector).1.filter(|_| are_most));
         let cause = format!(
             "The program asks for collections{}: {} of {}, {rate:.1} per second, paused {} of the time",
             in_method(method.as_deref()),

@@ -13,6 +13,9 @@ pub const ALL_PROCESSORS: f64 = 80.0;
 pub const JIT_SHARE: f64 = 25.0;
 /// Minimum number of processors that the JIT compiler keeps busy.
 pub const JIT_PROCESSORS: f64 = 0.1;
+/// Minimum share of the methods that are compiled in the last quarter of the time, in percent: at its start a program
+/// compiles what it runs first, once.
+pub const JIT_LATE: f64 = 10.0;
 /// Minimum share of the time for which collections pause the program, in percent: the runtime's own tuning aims at
 /// less.
 pub const PAUSES: f64 = 10.0;

@@ -115,11 +115,21 @@ fn a_regular_expression_is_the_cause_of_the_hot_method_that_runs_it() {
 fn compilation_is_charged_to_the_method_that_has_things_compiled() {
     let compile = "System.Linq.Expressions!System.Linq.Expressions.LambdaExpression.Compile()";
     let rows: &[Row<'_>] = &[
-        (1, ThreadState::Working, 4_000, &[MAIN, SELL, compile, JIT]),
-        (1, ThreadState::Working, 500, &[MAIN]),
+        (1, ThreadState::Working, 8_000, &[MAIN, SELL, compile, JIT]),
+        (1, ThreadState::Working, 900, &[MAIN]),
         (2, ThreadState::Working, 1_000, &[JIT]),
     ];
-    let overview = overview(&recording(), rows);
+    let with_methods = |milliseconds: u64| {
+        let mut recording = recording();
+        for index in 1..100 {
+            let method = Method::new(0x1000 + index * 0x100, "Shop.Rules", "Rule");
+            recording.at(index * milliseconds * MILLISECOND).method(&method);
+        }
+        overview(&recording, rows)
+    };
+    // A program that starts compiles as much, once.
+    assert_eq!(causes(&with_methods(10)), in_sell(FindingKind::HotMethod));
+    let overview = with_methods(100);
     assert_eq!(causes(&overview), in_sell(FindingKind::JitStorm));
     let findings = diagnose(&Evidence::default().with_recording(&overview));
     let cause = &findings[0].cause;
@@ -132,18 +142,39 @@ fn compilation_is_charged_to_the_method_that_has_things_compiled() {
 
 #[test]
 fn collections_that_the_program_asks_for_are_the_cause_of_its_pauses() {
-    let with_reason = |reason| {
+    let collected_for = |reason| {
         let mut recording = recording();
         for number in 1..=20 {
             let start = u64::from(number) * 400 * MILLISECOND;
             recording.at(start).suspend_begin(1).suspend_end().gc_start(number, 2, reason);
             recording.at(start + 100 * MILLISECOND).gc_end(number, 2).restart_end();
         }
-        let rows: &[Row<'_>] = &[(1, ThreadState::Blocked, 2_000, &[MAIN, SELL, COLLECT_GARBAGE])];
-        causes(&overview(&recording, rows))
+        recording
     };
-    assert_eq!(with_reason(1), in_sell(FindingKind::InducedCollections));
-    assert_eq!(with_reason(0), [(FindingKind::GcPressure, None)]);
+    let waits: &[Row<'_>] = &[(1, ThreadState::Blocked, 2_000, &[MAIN, SELL, COLLECT_GARBAGE])];
+    let collects: &[Row<'_>] =
+        &[(1, ThreadState::Working, 2_000, &[MAIN, SELL, "libcoreclr.so!WKS::gc_heap::mark_phase"])];
+    let with_reason = |reason, rows| causes(&overview(&collected_for(reason), rows));
+    assert_eq!(with_reason(1, waits), in_sell(FindingKind::InducedCollections));
+    assert_eq!(with_reason(1, collects), in_sell(FindingKind::InducedCollections));
+    assert_eq!(with_reason(0, waits), [(FindingKind::GcPressure, None)]);
+}
+
+#[test]
+fn a_program_that_collects_its_whole_heap_again_and_again_has_a_cause() {
+    let collections = |full: u32, young: u32| {
+        let mut recording = recording();
+        for number in 1..=full + young {
+            let generation = if number <= full { 2 } else { 0 };
+            recording.at(u64::from(number) * 200 * MILLISECOND).suspend_begin(1).suspend_end();
+            recording.gc_start(number, generation, 0).gc_end(number, generation).restart_end();
+            recording.allocation(100_000, "System.Byte[]").on(1);
+        }
+        causes(&overview(&recording, &[]))
+    };
+    assert_eq!(collections(9, 0), []);
+    assert_eq!(collections(10, 0), in_sell(FindingKind::GcPressure));
+    assert_eq!(collections(10, 11), []);
 }
 
 #[test]

@@ -68,4 +68,5 @@ mod vanishing;
 mod view;
 mod waits;
 mod web_server;
+mod why;
 mod workload;

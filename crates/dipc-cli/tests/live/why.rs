@@ -1,0 +1,127 @@
+//! `dipc why` on programs with a planted cause (`testdata/workload/incidents`): the first three lines have the cause
+//! and the user's method. A healthy twin has no finding.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::program::run;
+use crate::runtime::Runtime;
+use crate::workload::Target;
+
+/// Starts a program, until it runs; none where the runtime is missing.
+fn start(program: &str, arguments: &[&str]) -> Option<Target> {
+    let mut command = Runtime::Net9_0.program(&format!("incidents/{program}.dll"))?;
+    command.args(arguments);
+    let target = Target::start_waiting(command);
+    target.line();
+    Some(target)
+}
+
+/// The lines that a reader sees first.
+fn first_lines(text: &str) -> String {
+    text.lines().take(3).collect::<Vec<_>>().join("\n")
+}
+
+#[track_caller]
+fn assert_begins_with(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(first_lines(text).contains(part), "{part}: {text}");
+    }
+}
+
+/// Asks for the cause until it is found: the program needs a moment for it.
+#[track_caller]
+fn until_found(target: &Target, parts: &[&str]) {
+    let pid = target.pid().to_string();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let text = run(["why", "-p", &pid, "--duration", "3s"]).with_code(0).text();
+        let found = first_lines(&text);
+        if parts.iter().all(|part| found.contains(part)) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{parts:?}: {text}");
+    }
+}
+
+#[test]
+fn why_finds_deadlocks() {
+    let Some(target) = start("stuck", &["rwlock"]) else { return };
+    until_found(&target, &["Deadlock: ", "Catalog.Reprice", "Catalog.Export"]);
+    let Some(target) = start("stuck", &["join"]) else { return };
+    until_found(&target, &["Deadlock: ", "Month.Post", "Month.Close"]);
+}
+
+#[test]
+fn why_finds_the_holder_of_a_lock() {
+    let Some(target) = start("stuck", &["chain"]) else { return };
+    until_found(&target, &["a lock", "Ledger."]);
+}
+
+#[test]
+fn why_finds_the_call_that_starves_the_pool() {
+    let Some(target) = start("stuck", &["starve"]) else { return };
+    until_found(&target, &["The thread pool is starved: ", "Checkout.Total"]);
+}
+
+#[test]
+fn why_finds_the_method_that_compiles() {
+    let Some(target) = start("busy", &["jit"]) else { return };
+    until_found(&target, &["The JIT compiler takes ", "Rules.Compile"]);
+}
+
+#[test]
+fn why_finds_the_method_that_asks_for_collections() {
+    let Some(target) = start("memory", &["induced"]) else { return };
+    until_found(&target, &["The program asks for collections in Cache.Trim"]);
+}
+
+#[test]
+fn why_finds_the_method_that_throws() {
+    let Some(target) = start("busy", &["exceptions"]) else { return };
+    until_found(&target, &[" exceptions per second", "FormatException in Importer.ParseLine"]);
+}
+
+#[test]
+fn why_finds_failed_calls() {
+    let Some(target) = start("calls", &["refused"]) else { return };
+    until_found(&target, &[" of the calls ", " fail"]);
+}
+
+#[test]
+fn why_judges_recordings_of_profile() {
+    let Some(target) = start("busy", &["regex"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("profile.nettrace");
+    let recording = recording.to_str().unwrap();
+    let pid = target.pid().to_string();
+    run(["profile", "-p", &pid, "--duration", "3s", "-o", recording]).with_code(0);
+    let text = run(["why", recording]).with_code(0).text();
+    assert_begins_with(&text, &["Cause      Regular expressions take ", "Signup.IsValid"]);
+}
+
+#[test]
+fn why_judges_cores() {
+    let Some(target) = start("hang", &[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let core = folder.path().join("hang.dmp");
+    let core = core.to_str().unwrap();
+    let pid = target.pid().to_string();
+    // The tellers meet once both run.
+    until_found(&target, &["Deadlock: ", "Bank.Transfer"]);
+    run(["dump", "-p", &pid, "-o", core]).with_code(0);
+    let text = run(["why", core]).with_code(0).text();
+    assert_begins_with(&text, &["Cause      Deadlock: teller-1 (", "Bank.Transfer"]);
+}
+
+/// The twins wait for locks, or compute, as the programs with a cause do.
+#[test]
+fn why_finds_nothing_in_healthy_programs() {
+    for (program, incident) in [("stuck", "rwlock"), ("busy", "exceptions")] {
+        let Some(target) = start(program, &[incident, "healthy"]) else { return };
+        let pid = target.pid().to_string();
+        let report = run(["why", "-p", &pid, "--duration", "3s", "--format", "json"]).with_code(0).json();
+        assert_eq!(report["findings"], Value::Array(Vec::new()), "{program} {incident}: {report}");
+    }
+}
