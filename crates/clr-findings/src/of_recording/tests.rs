@@ -1,3 +1,4 @@
+use clr_events::ThreadState;
 use nettrace_export::nettrace::{Reader, RelativeTime};
 use nettrace_export::report::{
     OverviewBuilder, OverviewCallers, StreamFacts, callers_options, overview_profile_options,
@@ -6,6 +7,7 @@ use nettrace_export::{Measure, Metric, Profile, ProfileReader, Selection, StackP
 use nettrace_synth::clr::{Method, Recording};
 
 use super::*;
+use crate::finding::FindingKind;
 use crate::{Activity, Evidence, diagnose};
 
 const SECOND: u64 = 1_000_000_000;

@@ -1,0 +1,104 @@
+//! Causes in locks and the thread pool.
+
+use std::time::Duration;
+
+use nettrace_export::FrameId;
+use nettrace_export::report::LockRow;
+use nettrace_export::units::{counted, nanoseconds, share, short_percent, time};
+
+use super::{OfRecording, caller, in_method};
+use crate::finding::{Details, Finding, FindingKind, Number};
+use crate::thresholds;
+
+impl OfRecording<'_> {
+    pub(super) fn deadlock(&self) -> Option<Finding> {
+        let contention = &self.overview.contention;
+        let first = contention.deadlocks.first()?;
+        let of_first = |tid: &u64| contention.unfinished_waits.iter().find(|wait| wait.tid == *tid);
+        let method = first.tids.iter().filter_map(of_first).find_map(|wait| caller(wait.from.as_ref()));
+        let cause = format!("Deadlock: {first}{}", in_method(method.as_deref()));
+        let threads = first.tids.len() as f64;
+        Some(
+            Finding::new(FindingKind::Deadlock, threads, cause, Details::Contention)
+                .with_method(method)
+                .with_numbers([Number::new("threads", threads)]),
+        )
+    }
+
+    pub(super) fn starvation(&self) -> Option<Finding> {
+        let starvation = self.overview.starvation.as_ref()?;
+        let percent = self.percent_of_time(starvation.total);
+        if percent < thresholds::STARVATION {
+            return None;
+        }
+        let frames = &self.overview.profile.frames;
+        let is_method = |frame: &FrameId| Some(frames.method(*frame)) == starvation.method.as_deref();
+        let method = frames.iter().map(|(frame, _)| frame).find(is_method).map(|frame| self.name(frame));
+        let waited_for_tasks = share(nanoseconds(starvation.task_waits), nanoseconds(starvation.blocked));
+        let reason = if waited_for_tasks >= 50.0 {
+            ", waiting for tasks: synchronous code over asynchronous"
+        } else {
+            ""
+        };
+        let cause = format!(
+            "The thread pool is starved: all {} workers were blocked {} of the time{}{reason}",
+            starvation.workers,
+            short_percent(percent),
+            in_method(method.as_deref()),
+        );
+        let workers = f64::from(starvation.workers);
+        Some(
+            Finding::new(FindingKind::Starvation, workers * percent / 100.0, cause, Details::ThreadPool)
+                .with_method(method)
+                .with_numbers([
+                    Number::new("workers", workers),
+                    Number::new("blocked_percent", percent),
+                    Number::new("task_wait_percent", waited_for_tasks),
+                ]),
+        )
+    }
+
+    pub(super) fn lock_convoys(&self) -> impl Iterator<Item = Finding> {
+        self.overview.contention.locks.iter().filter_map(|lock| self.lock_convoy(lock))
+    }
+
+    pub(super) fn lock_convoy(&self, lock: &LockRow) -> Option<Finding> {
+        let end = self.overview.stream.last;
+        let unfinished = self.overview.contention.unfinished_waits.iter();
+        let unfinished: Vec<_> = unfinished.filter(|wait| wait.lock == lock.lock).collect();
+        let open = unfinished
+            .iter()
+            .map(|wait| end.saturating_duration_since(wait.since).min(self.overview.duration));
+        let waited = open.fold(lock.total, Duration::saturating_add);
+        let threads = lock.threads.max(unfinished.len() as u64);
+        let waiters = waited.as_secs_f64() / self.seconds;
+        let percent = 100.0 * waiters / threads.max(1) as f64;
+        if waiters < thresholds::LOCK_WAITERS || percent < thresholds::LOCK_SHARE {
+            return None;
+        }
+        let method = caller(lock.from.as_ref());
+        let one = if lock.lock == 0 { "locks" } else { "one lock" };
+        let cause = format!(
+            "{} wait for {one}{} {} of their time",
+            counted(threads, "thread", "threads"),
+            in_method(method.as_deref()),
+            short_percent(percent.min(100.0)),
+        );
+        let evidence = format!(
+            "{}, {} together, {} at the longest",
+            counted(lock.waits.saturating_add(unfinished.len() as u64), "wait", "waits"),
+            time(waited),
+            time(lock.max),
+        );
+        Some(
+            Finding::new(FindingKind::LockConvoy, waiters, cause, Details::Contention)
+                .with_method(method)
+                .with_evidence([evidence])
+                .with_numbers([
+                    Number::new("threads", threads as f64),
+                    Number::new("waiting_percent", percent),
+                    Number::new("waits", lock.waits as f64),
+                ]),
+        )
+    }
+}

@@ -1,0 +1,172 @@
+//! Causes in processor time.
+
+use std::collections::HashMap;
+
+use clr_events::code::CodeOrigin;
+use clr_events::{ThreadState, escape_controls};
+use nettrace_export::report::{ready_methods, working_methods};
+use nettrace_export::units::{count, counted, nanoseconds, share, short_percent};
+use nettrace_export::{FrameId, FrameKind};
+
+use super::{OfRecording, in_method, per_second, processors_in_words};
+use crate::finding::{Details, Finding, FindingKind, Number};
+use crate::thresholds;
+
+/// Namespaces of regular expressions.
+const REGEX: &str = "System.Text.RegularExpressions.";
+
+impl OfRecording<'_> {
+    /// The regular expressions that keep processors busy, with the method of the user's code that runs most of them.
+    pub(super) fn regex(&self) -> Option<Finding> {
+        let profile = &self.overview.profile;
+        let is_regex = |frame: FrameId| {
+            profile.frames.full_parts(frame).1.starts_with(REGEX) && !profile.frames.is_user_code(frame)
+        };
+        let (weight, method) = self.work_in(is_regex);
+        let (ready, _) = self.time_in(is_regex, |state| state == ThreadState::Ready);
+        let (percent, processors) = self.of_work(weight, ready)?;
+        let cause = format!(
+            "Regular expressions take {} of the processor time, {}{}",
+            short_percent(percent),
+            processors_in_words(processors),
+            in_method(method.as_deref()),
+        );
+        Some(
+            Finding::new(FindingKind::Regex, processors, cause, Details::Methods)
+                .with_method(method)
+                .with_numbers([Number::new("cpu_percent", percent), Number::new("processors", processors)]),
+        )
+    }
+
+    /// The method of the user's code that keeps processors busy, alone or with the framework's that it calls, if a
+    /// thread never rests or the program uses all processors. Busy threads of a server do rest.
+    pub(super) fn hot_method(&self) -> Option<Finding> {
+        let profile = &self.overview.profile;
+        let methods = working_methods(profile);
+        let first = methods.iter().find(|method| profile.frames.is_user_code(method.method))?;
+        let ready = ready_methods(profile).into_iter().find(|method| method.method == first.method);
+        let (percent, processors) = self.of_work(first.weight, ready.map_or(0, |method| method.weight))?;
+        if !self.has_tireless_thread() && !self.uses_all_processors() {
+            return None;
+        }
+        let method = self.name(first.method);
+        let cause = format!(
+            "One method takes {} of the processor time, {}: {method}",
+            short_percent(percent),
+            processors_in_words(processors),
+        );
+        let called =
+            first.called.map(|called| format!("most of it in {}, which it calls", self.name(called)));
+        let threads = counted(first.threads, "thread", "threads");
+        Some(
+            Finding::new(FindingKind::HotMethod, processors, cause, Details::Methods)
+                .with_method(Some(method))
+                .with_evidence(called.into_iter().chain([format!("on {threads}")]))
+                .with_numbers([Number::new("cpu_percent", percent), Number::new("processors", processors)]),
+        )
+    }
+
+    /// The time of running threads in some frames and what they call, with the user's method that most of it is called
+    /// from.
+    pub(super) fn work_in(&self, is_part: impl Fn(FrameId) -> bool) -> (u64, Option<String>) {
+        self.time_in(is_part, |state| state == ThreadState::Working)
+    }
+
+    /// The same for threads in some states.
+    pub(super) fn time_in(
+        &self,
+        is_part: impl Fn(FrameId) -> bool,
+        is_counted: impl Fn(ThreadState) -> bool,
+    ) -> (u64, Option<String>) {
+        let profile = &self.overview.profile;
+        let mut weight = 0_u64;
+        let mut methods: HashMap<FrameId, u64> = HashMap::new();
+        for total in profile.stack_totals.iter().filter(|total| is_counted(total.state)) {
+            let Some(stack) = total.stack else { continue };
+            let mut frames = profile.path(stack).map(|(_, frame)| frame);
+            if !frames.any(&is_part) {
+                continue;
+            }
+            weight = weight.saturating_add(total.weight);
+            if let Some(method) = frames.find(|frame| profile.frames.is_user_code(*frame)) {
+                let sum = methods.entry(method).or_default();
+                *sum = sum.saturating_add(total.weight);
+            }
+        }
+        let method = methods.into_iter().max_by_key(|(frame, weight)| (*weight, *frame));
+        (weight, method.map(|(frame, _)| self.name(frame)))
+    }
+
+    /// The share of a part of the processor time, in percent, and the processors that it keeps busy, if that is
+    /// much, or would be with the processors that its `ready` threads lack.
+    pub(super) fn of_work(&self, weight: u64, ready: u64) -> Option<(f64, f64)> {
+        let profile = &self.overview.profile;
+        // Samples that do not distinguish running from waiting are no processor time.
+        let total =
+            profile.total().saturating_sub(profile.blocked()).saturating_sub(self.overview.unverified);
+        let (percent, processors) = (share(weight, total), self.average(weight));
+        let wanted = self.average(weight.saturating_add(ready));
+        (percent >= thresholds::HOT_METHOD && wanted >= thresholds::HOT_PROCESSORS)
+            .then_some((percent, processors))
+    }
+
+    /// Returns true if a thread runs all the time, or would if it had a processor.
+    pub(super) fn has_tireless_thread(&self) -> bool {
+        let profile = &self.overview.profile;
+        let mut threads: HashMap<_, u64> = HashMap::new();
+        let wants_to_run = |state| matches!(state, ThreadState::Working | ThreadState::Ready);
+        for total in profile.stack_totals.iter().filter(|total| wants_to_run(total.state)) {
+            let sum = threads.entry(total.thread).or_default();
+            *sum = sum.saturating_add(total.weight);
+        }
+        threads.into_values().any(|weight| 100.0 * self.average(weight) >= thresholds::TIRELESS)
+    }
+
+    pub(super) fn uses_all_processors(&self) -> bool {
+        let profile = &self.overview.profile;
+        let busy = self.average(profile.total().saturating_sub(profile.blocked()));
+        let processors = self.overview.stream.processors.unwrap_or(u32::MAX);
+        100.0 * busy >= thresholds::ALL_PROCESSORS * f64::from(processors)
+    }
+
+    pub(super) fn jit(&self) -> Option<Finding> {
+        let (percent, processors) = self.runtime_work(CodeOrigin::Jit)?;
+        let is_jit = |frame| self.overview.profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Jit);
+        let (ready, _) = self.time_in(is_jit, |state| state == ThreadState::Ready);
+        if percent < thresholds::JIT_SHARE || processors + self.average(ready) < thresholds::JIT_PROCESSORS {
+            return None;
+        }
+        if !self.compiles_until_the_end() {
+            return None;
+        }
+        let compiled = counted(self.overview.jit.methods, "method", "methods");
+        let (_, method) = self.work_in(is_jit);
+        let cause = format!(
+            "The JIT compiler takes {} of the processor time, {}{}: {compiled} compiled, {} per second",
+            short_percent(percent),
+            processors_in_words(processors),
+            in_method(method.as_deref()),
+            count(per_second(self.overview.jit.methods, self.seconds)),
+        );
+        let slowest = self.overview.jit.slowest.iter().map(|row| escape_controls(&row.csharp).into_owned());
+        let methods: Vec<_> = slowest.take(3).collect();
+        let evidence = (!methods.is_empty()).then(|| format!("the longest: {}", methods.join(", ")));
+        Some(
+            Finding::new(FindingKind::JitStorm, processors, cause, Details::Jit)
+                .with_method(method)
+                .with_evidence(evidence)
+                .with_numbers([Number::new("cpu_percent", percent), Number::new("processors", processors)]),
+        )
+    }
+
+    /// Returns false if few methods were compiled in the last quarter of the time: a program that starts compiles
+    /// what it runs first, once.
+    pub(super) fn compiles_until_the_end(&self) -> bool {
+        let jit = &self.overview.jit;
+        let last_quarter = nanoseconds(self.overview.duration).saturating_mul(3) / 4;
+        let slots = last_quarter.checked_div(nanoseconds(jit.timeline.slot)).unwrap_or_default();
+        let late = jit.timeline.sums.iter().skip(usize::try_from(slots).unwrap_or(usize::MAX));
+        let late = late.copied().fold(0, u64::saturating_add);
+        jit.is_empty() || share(late, jit.methods) >= thresholds::JIT_LATE
+    }
+}
