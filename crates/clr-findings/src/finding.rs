@@ -2,91 +2,51 @@
 
 use serde::Serialize;
 
-/// A kind of cause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum FindingKind {
-    /// The process has ended of itself.
-    Death,
-    /// Threads wait for each other.
-    Deadlock,
-    /// Threads wait for a lock that another thread holds.
-    LockConvoy,
-    /// The workers of the thread pool are blocked.
-    Starvation,
-    /// A regular expression takes most of the processor time.
-    Regex,
-    /// A method takes most of the processor time.
-    HotMethod,
-    /// The JIT compiler takes much of the processor time.
-    JitStorm,
-    /// The program asks for collections.
-    InducedCollections,
-    /// Collections take much of the time.
-    GcPressure,
-    /// Exceptions are thrown all the time.
-    Exceptions,
-    /// Requests fail.
-    FailedRequests,
-    /// The control group's quota of processors is used up.
-    Throttled,
-    /// Other processes use the processors.
-    BusyNeighbour,
-    /// Pages are read from swap space or from files on disk.
-    PageFaults,
-    /// The memory limit of the control group is reached.
-    MemoryLimit,
-    /// The number of threads grows.
-    ThreadGrowth,
-    /// The number of open files or sockets grows, or is near the limit.
-    DescriptorGrowth,
+/// Declares the kinds with their names for programs, a line each.
+macro_rules! finding_kinds {
+    ($($kind:ident = $id:literal: $doc:literal,)*) => {
+        /// A kind of cause.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum FindingKind {
+            $(#[doc = $doc] $kind,)*
+        }
+
+        impl FindingKind {
+            /// All kinds.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// The name, for programs: `lock-convoy`.
+            pub const fn id(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $id,)*
+                }
+            }
+        }
+    };
+}
+
+finding_kinds! {
+    Death = "death": "The process has ended of itself.",
+    Deadlock = "deadlock": "Threads wait for each other.",
+    LockConvoy = "lock-convoy": "Threads wait for a lock that another thread holds.",
+    Starvation = "starvation": "The workers of the thread pool are blocked.",
+    Regex = "regex": "A regular expression takes most of the processor time.",
+    HotMethod = "hot-method": "A method takes most of the processor time.",
+    JitStorm = "jit-storm": "The JIT compiler takes much of the processor time.",
+    InducedCollections = "induced-collections": "The program asks for collections.",
+    GcPressure = "gc-pressure": "Collections take much of the time.",
+    Exceptions = "exceptions": "Exceptions are thrown all the time.",
+    FailedRequests = "failed-requests": "Requests fail.",
+    Throttled = "throttled": "The control group's quota of processors is used up.",
+    BusyNeighbour = "busy-neighbour": "Other processes use the processors.",
+    PageFaults = "page-faults": "Pages are read from swap space or from files on disk.",
+    MemoryLimit = "memory-limit": "The memory limit of the control group is reached.",
+    ThreadGrowth = "thread-growth": "The number of threads grows.",
+    DescriptorGrowth = "descriptor-growth": "The number of open files or sockets grows, or is near the limit.",
 }
 
 impl FindingKind {
-    /// All kinds.
-    pub const ALL: [Self; 17] = [
-        Self::Death,
-        Self::Deadlock,
-        Self::LockConvoy,
-        Self::Starvation,
-        Self::Regex,
-        Self::HotMethod,
-        Self::JitStorm,
-        Self::InducedCollections,
-        Self::GcPressure,
-        Self::Exceptions,
-        Self::FailedRequests,
-        Self::Throttled,
-        Self::BusyNeighbour,
-        Self::PageFaults,
-        Self::MemoryLimit,
-        Self::ThreadGrowth,
-        Self::DescriptorGrowth,
-    ];
-
-    /// The name, for programs: `lock-convoy`.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::Death => "death",
-            Self::Deadlock => "deadlock",
-            Self::LockConvoy => "lock-convoy",
-            Self::Starvation => "starvation",
-            Self::Regex => "regex",
-            Self::HotMethod => "hot-method",
-            Self::JitStorm => "jit-storm",
-            Self::InducedCollections => "induced-collections",
-            Self::GcPressure => "gc-pressure",
-            Self::Exceptions => "exceptions",
-            Self::FailedRequests => "failed-requests",
-            Self::Throttled => "throttled",
-            Self::BusyNeighbour => "busy-neighbour",
-            Self::PageFaults => "page-faults",
-            Self::MemoryLimit => "memory-limit",
-            Self::ThreadGrowth => "thread-growth",
-            Self::DescriptorGrowth => "descriptor-growth",
-        }
-    }
-
     /// Returns true if this is a usual cause of another kind of finding in the same method, or in any.
     pub(crate) const fn causes(self, effect: Self, is_same_method: bool) -> bool {
         match (self, effect) {
@@ -229,4 +189,9 @@ impl Finding {
     pub(crate) fn with_confidence(self, confidence: Confidence) -> Self {
         Self { confidence, ..self }
     }
+}
+
+/// The place of a cause, at the end of its sentence.
+pub(crate) fn in_method(method: Option<&str>) -> String {
+    method.map_or_else(String::new, |method| format!(" in {method}"))
 }

@@ -16,6 +16,7 @@ use nettrace_export::units::{nanoseconds, share, short_percent};
 use nettrace_export::{FrameId, method_name};
 
 use crate::finding::Finding;
+
 /// Returns the causes that a recording shows, in any order.
 pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
     let recording = OfRecording { overview, seconds: overview.duration.as_secs_f64() };
@@ -78,10 +79,6 @@ fn per_second(number: u64, seconds: f64) -> u64 {
 fn caller(caller: Option<&UserCallerName>) -> Option<String> {
     let name = method_name::csharp_without_parameters(&caller?.short);
     Some(escape_controls(name).into_owned())
-}
-
-fn in_method(method: Option<&str>) -> String {
-    method.map_or_else(String::new, |method| format!(" in {method}"))
 }
 
 fn processors_in_words(processors: f64) -> String {

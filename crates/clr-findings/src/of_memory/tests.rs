@@ -1,8 +1,9 @@
 use clr_dump::Address;
 
-use super::*;
-use crate::memory_facts::WaitFacts;
+use crate::finding::*;
+use crate::memory_facts::{MemoryFacts, ThreadFacts, WaitFacts};
 use crate::{Evidence, diagnose};
+use clr_dump::WaitedFor;
 
 /// A thread of the program that runs in a method.
 fn running(tid: u64, method: &str) -> ThreadFacts {

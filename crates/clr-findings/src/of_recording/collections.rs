@@ -5,8 +5,8 @@ use clr_events::escape_controls;
 use nettrace_export::FrameKind;
 use nettrace_export::units::{bytes, count, counted, share, short_percent, time};
 
-use super::{OfRecording, caller, in_method, per_second};
-use crate::finding::{Details, Finding, FindingKind, Number};
+use super::{OfRecording, caller, per_second};
+use crate::finding::{Details, Finding, FindingKind, Number, in_method};
 use crate::thresholds;
 
 /// The method that asks for a collection.
@@ -95,13 +95,13 @@ impl OfRecording<'_> {
     }
 
     /// The collections that the program asked for.
-    pub(super) fn induced(&self) -> u64 {
+    fn induced(&self) -> u64 {
         let all = self.overview.gc.generations.iter().filter(|row| row.generation.is_none());
         all.map(|row| row.induced).sum()
     }
 
     /// The processors that collections take, at least those that the pauses leave idle.
-    pub(super) fn collector_cost(&self) -> f64 {
+    fn collector_cost(&self) -> f64 {
         let busy = self.runtime_work(CodeOrigin::Gc).map_or(0.0, |(_, processors)| processors);
         busy.max(self.overview.gc.pause_percent / 100.0)
     }

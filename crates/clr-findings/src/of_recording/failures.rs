@@ -4,8 +4,8 @@ use clr_events::escape_controls;
 use nettrace_export::report::SpanRole;
 use nettrace_export::units::{count, share, short_percent};
 
-use super::{OfRecording, caller, in_method, per_second};
-use crate::finding::{Confidence, Details, Finding, FindingKind, Number};
+use super::{OfRecording, caller, per_second};
+use crate::finding::{Confidence, Details, Finding, FindingKind, Number, in_method};
 use crate::thresholds;
 
 /// The exceptions by which calls fail.
@@ -75,7 +75,7 @@ impl OfRecording<'_> {
     }
 
     /// The user's method that receives the exceptions of failed calls: spans do not have their callers.
-    pub(super) fn method_of_failed_calls(&self) -> Option<String> {
+    fn method_of_failed_calls(&self) -> Option<String> {
         let types = self.overview.exceptions.types.iter();
         types
             .filter(|row| CALL_FAILURES.contains(&row.name.as_str()))

@@ -6,8 +6,8 @@ use nettrace_export::FrameId;
 use nettrace_export::report::LockRow;
 use nettrace_export::units::{counted, nanoseconds, share, short_percent, time};
 
-use super::{OfRecording, caller, in_method};
-use crate::finding::{Details, Finding, FindingKind, Number};
+use super::{OfRecording, caller};
+use crate::finding::{Details, Finding, FindingKind, Number, in_method};
 use crate::thresholds;
 
 impl OfRecording<'_> {
@@ -62,7 +62,7 @@ impl OfRecording<'_> {
         self.overview.contention.locks.iter().filter_map(|lock| self.lock_convoy(lock))
     }
 
-    pub(super) fn lock_convoy(&self, lock: &LockRow) -> Option<Finding> {
+    fn lock_convoy(&self, lock: &LockRow) -> Option<Finding> {
         let end = self.overview.stream.last;
         let unfinished = self.overview.contention.unfinished_waits.iter();
         let unfinished: Vec<_> = unfinished.filter(|wait| wait.lock == lock.lock).collect();

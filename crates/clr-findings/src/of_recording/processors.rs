@@ -8,8 +8,8 @@ use nettrace_export::report::{ready_methods, working_methods};
 use nettrace_export::units::{count, counted, nanoseconds, share, short_percent};
 use nettrace_export::{FrameId, FrameKind};
 
-use super::{OfRecording, in_method, per_second, processors_in_words};
-use crate::finding::{Details, Finding, FindingKind, Number};
+use super::{OfRecording, per_second, processors_in_words};
+use crate::finding::{Details, Finding, FindingKind, Number, in_method};
 use crate::thresholds;
 
 /// Namespaces of regular expressions.
@@ -99,7 +99,7 @@ impl OfRecording<'_> {
 
     /// The share of a part of the processor time, in percent, and the processors that it keeps busy, if that is
     /// much, or would be with the processors that its `ready` threads lack.
-    pub(super) fn of_work(&self, weight: u64, ready: u64) -> Option<(f64, f64)> {
+    fn of_work(&self, weight: u64, ready: u64) -> Option<(f64, f64)> {
         let profile = &self.overview.profile;
         // Samples that do not distinguish running from waiting are no processor time.
         let total =
@@ -111,7 +111,7 @@ impl OfRecording<'_> {
     }
 
     /// Returns true if a thread runs all the time, or would if it had a processor.
-    pub(super) fn has_tireless_thread(&self) -> bool {
+    fn has_tireless_thread(&self) -> bool {
         let profile = &self.overview.profile;
         let mut threads: HashMap<_, u64> = HashMap::new();
         let wants_to_run = |state| matches!(state, ThreadState::Working | ThreadState::Ready);
@@ -122,7 +122,7 @@ impl OfRecording<'_> {
         threads.into_values().any(|weight| 100.0 * self.average(weight) >= thresholds::TIRELESS)
     }
 
-    pub(super) fn uses_all_processors(&self) -> bool {
+    fn uses_all_processors(&self) -> bool {
         let profile = &self.overview.profile;
         let busy = self.average(profile.total().saturating_sub(profile.blocked()));
         let processors = self.overview.stream.processors.unwrap_or(u32::MAX);
@@ -161,7 +161,7 @@ impl OfRecording<'_> {
 
     /// Returns false if few methods were compiled in the last quarter of the time: a program that starts compiles
     /// what it runs first, once.
-    pub(super) fn compiles_until_the_end(&self) -> bool {
+    fn compiles_until_the_end(&self) -> bool {
         let jit = &self.overview.jit;
         let last_quarter = nanoseconds(self.overview.duration).saturating_mul(3) / 4;
         let slots = last_quarter.checked_div(nanoseconds(jit.timeline.slot)).unwrap_or_default();

@@ -261,7 +261,7 @@ mod tests {
             let mut rows = chapter.lines().filter(|line| line.starts_with(&format!("| `{}` |", kind.id())));
             rows.next().unwrap_or_else(|| panic!("{} has no row", kind.id()))
         };
-        for kind in FindingKind::ALL {
+        for &kind in FindingKind::ALL {
             assert_eq!(row(kind).matches(" | ").count(), 3, "{}", kind.id());
         }
         let percent = |threshold: f64| format!("{threshold}%");

@@ -1,0 +1,141 @@
+//! Locks and other waits of threads for threads.
+
+use std::collections::BTreeMap;
+
+use clr_dump::WaitedFor;
+use clr_events::escape_controls;
+use nettrace_export::units::counted;
+
+use super::most_frequent;
+use crate::finding::{Details, Finding, FindingKind, Number, in_method};
+use crate::memory_facts::{MemoryFacts, ThreadFacts};
+use crate::thresholds;
+
+/// Threads that wait for each other in all readings.
+pub(super) fn deadlocks(last: &MemoryFacts, earlier: &[MemoryFacts]) -> Vec<Finding> {
+    let tids = |memory: &MemoryFacts, cycle: &[usize]| -> Vec<_> {
+        cycle.iter().filter_map(|index| memory.thread(*index)).map(|thread| thread.tid).collect()
+    };
+    let lasts = |cycle: &[usize]| {
+        let cycle = tids(last, cycle);
+        earlier.iter().all(|memory| {
+            let others: Vec<_> = memory.deadlocks.iter().flat_map(|other| tids(memory, other)).collect();
+            cycle.iter().all(|tid| others.contains(tid))
+        })
+    };
+    last.deadlocks.iter().filter(|cycle| lasts(cycle)).map(|cycle| deadlock(last, cycle)).collect()
+}
+
+/// Locks that a thread holds while others wait, in all readings.
+pub(super) fn held_locks(last: &MemoryFacts, earlier: &[MemoryFacts]) -> Vec<Finding> {
+    let is_in_deadlock = |index: usize| last.deadlocks.iter().flatten().any(|other| *other == index);
+    let lasts = |owner: usize| {
+        let tid = last.thread(owner).map(|thread| thread.tid);
+        let is_owner =
+            |memory: &MemoryFacts, owner: usize| memory.thread(owner).map(|thread| thread.tid) == tid;
+        earlier.iter().all(|memory| {
+            lock_waiters(memory)
+                .iter()
+                .any(|(owner, waiters)| waiters.len() >= thresholds::MIN_WAITERS && is_owner(memory, *owner))
+        })
+    };
+    lock_waiters(last)
+        .into_iter()
+        .filter(|(owner, waiters)| {
+            waiters.len() >= thresholds::MIN_WAITERS && !is_in_deadlock(*owner) && lasts(*owner)
+        })
+        .filter_map(|(owner, waiters)| lock_holder(last, owner, &waiters))
+        .collect()
+}
+
+fn deadlock(memory: &MemoryFacts, cycle: &[usize]) -> Finding {
+    let threads: Vec<_> = cycle.iter().filter_map(|index| memory.thread(*index)).collect();
+    let method = threads.iter().find_map(|thread| thread.method.clone());
+    let object = threads.iter().find_map(|thread| thread.wait.as_ref()?.type_name.clone());
+    let who = match threads.as_slice() {
+        [one] => format!("{} waits for itself", one.label()),
+        many => {
+            let labels: Vec<_> = many.iter().map(|thread| thread.label()).collect();
+            format!("{} wait for each other", labels.join(" and "))
+        }
+    };
+    let place = in_method(method.as_deref());
+    let waits = threads
+        .iter()
+        .filter_map(|thread| Some(wait_in_words(memory, thread, *thread.wait.as_ref()?.owners.first()?)));
+    let number = threads.len() as f64;
+    Finding::new(FindingKind::Deadlock, number, format!("Deadlock: {who}{place}"), Details::Locks)
+        .with_method(method)
+        .with_object(object)
+        .with_evidence(waits.collect::<Vec<_>>())
+        .with_numbers([Number::new("threads", number)])
+}
+
+/// A wait of a thread for another one.
+fn wait_in_words(memory: &MemoryFacts, thread: &ThreadFacts, owner: usize) -> String {
+    let method = in_method(thread.method.as_deref());
+    let what =
+        thread.wait.as_ref().map_or_else(String::new, |wait| what(wait.kind, wait.type_name.as_deref()));
+    let owner = memory.thread(owner).map_or_else(String::new, |owner| format!(" of {}", owner.label()));
+    format!("{}{method} waits for {what}{owner}", thread.label())
+}
+
+fn what(kind: WaitedFor, type_name: Option<&str>) -> String {
+    match (kind, type_name) {
+        (WaitedFor::Thread, _) => "the end".to_owned(),
+        (WaitedFor::Task | WaitedFor::TaskInContext, _) => "a task".to_owned(),
+        (_, Some(name)) => format!("a lock ({})", escape_controls(name)),
+        (_, None) => "a lock".to_owned(),
+    }
+}
+
+/// The threads that wait for a lock, by the thread that holds it, directly or behind others that wait.
+fn lock_waiters(memory: &MemoryFacts) -> BTreeMap<usize, Vec<usize>> {
+    let mut waiters: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let owner_of = |index: usize| {
+        let wait = memory.thread(index)?.wait.as_ref().filter(|wait| wait.kind.is_lock())?;
+        wait.owners.first().copied()
+    };
+    for index in 0..memory.threads.len() {
+        let Some(mut owner) = owner_of(index) else { continue };
+        // A chain ends at the thread that does not wait; the length ends a cycle.
+        for _ in 0..memory.threads.len() {
+            match owner_of(owner) {
+                Some(next) => owner = next,
+                None => break,
+            }
+        }
+        waiters.entry(owner).or_default().push(index);
+    }
+    waiters
+}
+
+/// The thread that holds a lock which others wait for.
+fn lock_holder(memory: &MemoryFacts, owner: usize, waiters: &[usize]) -> Option<Finding> {
+    let holder = memory.thread(owner)?;
+    let first = memory.thread(*waiters.first()?)?;
+    let lock = first.wait.as_ref().map(|wait| what(wait.kind, wait.type_name.as_deref()))?;
+    let method = holder.method.clone().or_else(|| first.method.clone());
+    let holds = match (&holder.method, &holder.called) {
+        (Some(method), Some(called)) => format!(" in {method}, which is in {called}"),
+        (Some(method), None) => format!(" in {method}"),
+        (None, Some(called)) => format!(" in {called}"),
+        (None, None) => String::new(),
+    };
+    let number = waiters.len() as f64;
+    let waits_in: Vec<_> = waiters.iter().filter_map(|index| memory.thread(*index)?.method.clone()).collect();
+    let waits_in = most_frequent(&waits_in)
+        .map(|(method, times)| format!("{} in {method}", counted(times, "thread waits", "threads wait")));
+    let cause = format!(
+        "{} for {lock} that {} holds{holds}",
+        counted(waiters.len() as u64, "thread waits", "threads wait"),
+        holder.label(),
+    );
+    Some(
+        Finding::new(FindingKind::LockConvoy, number, cause, Details::Locks)
+            .with_method(method)
+            .with_object(first.wait.as_ref().and_then(|wait| wait.type_name.clone()))
+            .with_evidence(waits_in)
+            .with_numbers([Number::new("threads", number)]),
+    )
+}
