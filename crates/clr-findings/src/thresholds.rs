@@ -26,8 +26,9 @@ pub const GC_PROCESSORS: f64 = 0.1;
 /// Minimum share of generation 2 in the collections, in percent, of a program that collects little else: by large
 /// objects, or by memory that is almost full.
 pub const FULL_COLLECTIONS: f64 = 50.0;
-/// Minimum number of such collections per second.
-pub const FULL_COLLECTIONS_PER_SECOND: f64 = 1.0;
+/// Minimum number of such collections per second: a program that renders large texts has one or two, which cost it
+/// nothing.
+pub const FULL_COLLECTIONS_PER_SECOND: f64 = 5.0;
 /// Minimum number of collections per second that the program asks for.
 pub const INDUCED_COLLECTIONS: f64 = 0.5;
 /// Minimum share of their time that the threads which take a lock wait for it, in percent.
