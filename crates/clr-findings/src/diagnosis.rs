@@ -72,7 +72,7 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
         }
     }
     findings.extend(of_usage::findings(evidence.usage, evidence.memory));
-    findings.extend(evidence.end.map(of_end::finding));
+    findings.extend(evidence.end.and_then(of_end::finding));
     without_effects(&mut findings);
     findings.sort_by(|a, b| {
         let rank = |finding: &Finding| !matches!(finding.kind, FindingKind::Death | FindingKind::Deadlock);

@@ -13,6 +13,8 @@ use linux_proc_stat::ProcessUsage;
 
 /// The part of the time before the first reading, and after the last.
 const MARGIN: u32 = 10;
+/// The time between attempts to find the runtime in a program that starts.
+const RETRY: Duration = Duration::from_millis(250);
 /// Minimum time between two readings of memory: what both have is not of a moment.
 const MIN_APART: Duration = Duration::from_millis(250);
 /// Maximum wait for the last readings: a process of 10,000 threads takes seconds.
@@ -89,13 +91,14 @@ impl BackgroundReader {
 fn read(pid: u32, duration: Duration, stopped: &Receiver<()>) -> Readings {
     let margin = duration / MARGIN;
     let begin = Instant::now();
-    let until = |part: Duration| {
-        // Nothing is sent: the wait ends early if the sender is gone.
-        let _ = stopped.recv_timeout(part.saturating_sub(begin.elapsed()));
-    };
+    let until = |part: Duration| is_stopped(stopped, part.saturating_sub(begin.elapsed()));
     until(margin);
     let mut readings = Readings::default();
     let mut memory = memory::Source::attach(pid);
+    // A program that has just started has no runtime yet.
+    while memory.is_err() && begin.elapsed() < duration / 2 && !is_stopped(stopped, RETRY) {
+        memory = memory::Source::attach(pid);
+    }
     readings.read(pid, Some(&mut memory));
     let first = Instant::now();
     until(duration / 2);
@@ -108,6 +111,12 @@ fn read(pid: u32, duration: Duration, stopped: &Receiver<()>) -> Readings {
         readings.memory_missing = Some(reason);
     }
     readings
+}
+
+/// Waits for a time, and returns true if the readings are stopped meanwhile.
+fn is_stopped(stopped: &Receiver<()>, time: Duration) -> bool {
+    // Nothing is sent.
+    stopped.recv_timeout(time) == Err(RecvTimeoutError::Disconnected)
 }
 
 impl Readings {

@@ -56,7 +56,7 @@ impl MemoryGrowth {
 
 /// The JSON form.
 #[derive(Serialize)]
-struct Report<'d> {
+pub(super) struct Report<'d> {
     #[serde(flatten)]
     diagnosis: DiagnosisReport<'d>,
     memory: Option<MemoryGrowth>,
@@ -76,10 +76,34 @@ impl Answer {
         }
     }
 
-    fn report(&self) -> Report<'_> {
+    /// The kinds of the causes.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = FindingKind> {
+        self.diagnosis.findings.iter().map(|finding| finding.kind)
+    }
+
+    pub(super) fn report(&self) -> Report<'_> {
         let mut diagnosis = self.diagnosis.report(|finding| self.command(finding));
         diagnosis.healthy = self.is_healthy();
         Report { diagnosis, memory: self.growth }
+    }
+
+    pub(super) const fn identity(&self) -> &ProcessIdentity {
+        &self.diagnosis.process
+    }
+
+    /// The class of the answer among those of several processes: the lower, the worse.
+    pub(super) fn severity(&self) -> u8 {
+        match self.diagnosis.findings.first().map(|finding| finding.kind) {
+            Some(FindingKind::Death | FindingKind::Deadlock) => 0,
+            Some(_) => 1,
+            None if self.is_healthy() => 4,
+            None => 3,
+        }
+    }
+
+    /// The cost of the first cause.
+    pub(super) fn cost(&self) -> f64 {
+        self.diagnosis.findings.first().map_or(0.0, |finding| finding.cost)
     }
 
     fn is_healthy(&self) -> bool {
@@ -96,6 +120,7 @@ impl Answer {
         let core = self.diagnosis.end.as_ref().and_then(|end| end.core.as_ref());
         match (finding.kind, core) {
             (FindingKind::Death, Some(core)) => Some(format!("dipc why {}", shell::path(core))),
+            (FindingKind::Death, None) if self.subject.is_process() => Some("dipc help crash".to_owned()),
             _ => self.subject.command(finding.details),
         }
     }
@@ -119,7 +144,37 @@ const LABEL: usize = 9;
 /// Maximum number of findings after the first.
 const OTHERS: usize = 3;
 
+fn cause(finding: &Finding) -> String {
+    let likely = if finding.confidence == Confidence::Likely { "likely: " } else { "" };
+    format!("{likely}{}", finding.cause)
+}
+
 impl Answer {
+    /// The first cause in a line, or what the process does.
+    pub(super) fn first_line(&self) -> String {
+        self.diagnosis.findings.first().map_or_else(
+            || {
+                let (label, activity) = self.without_cause();
+                format!("{label}: {activity}")
+            },
+            cause,
+        )
+    }
+
+    /// The label of a process without a cause, and what it does.
+    fn without_cause(&self) -> (&'static str, String) {
+        let Diagnosis { end, activity, .. } = &self.diagnosis;
+        let label = match end {
+            Some(_) => "Ended",
+            None if self.is_healthy() => "Healthy",
+            None => "No cause",
+        };
+        let end = end.iter().map(|end| end.cause.clone());
+        let activity = activity.iter().map(ToString::to_string);
+        let parts: Vec<_> = end.chain(activity).chain(["nothing stands out".to_owned()]).collect();
+        (label, parts.join("; "))
+    }
+
     fn text(&self, width: Option<usize>) -> String {
         let diagnosis = &self.diagnosis;
         let mut text = String::new();
@@ -132,8 +187,7 @@ impl Answer {
         };
         for (index, finding) in diagnosis.findings.iter().take(1 + OTHERS).enumerate() {
             let label = if index == 0 { "Cause" } else { "Also" };
-            let likely = if finding.confidence == Confidence::Likely { "likely: " } else { "" };
-            row(label, &format!("{likely}{}", finding.cause));
+            row(label, &cause(finding));
             let evidence = if index == 0 { usize::MAX } else { 0 };
             for evidence in finding.evidence.iter().take(evidence) {
                 row("", evidence);
@@ -147,11 +201,8 @@ impl Answer {
             row("Also", &format!("{left} more: --format json"));
         }
         if diagnosis.findings.is_empty() {
-            let label = if self.is_healthy() { "Healthy" } else { "No cause" };
-            match diagnosis.activity {
-                Some(activity) => row(label, &format!("{activity}; nothing stands out")),
-                None => row(label, "nothing stands out"),
-            }
+            let (label, activity) = self.without_cause();
+            row(label, &activity);
             if let Some(growth) = self.growing() {
                 let [grown, resident] =
                     [growth.growth_bytes.unsigned_abs(), growth.resident_bytes].map(units::bytes);
@@ -173,6 +224,10 @@ impl Answer {
 }
 
 impl Subject {
+    const fn is_process(&self) -> bool {
+        matches!(self, Self::Process { .. })
+    }
+
     /// Returns the command that shows more.
     fn command(&self, details: Details) -> Option<String> {
         let of_recording = |path: &Path| format!("dipc report {} {}", shell::path(path), report(details));
