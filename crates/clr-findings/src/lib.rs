@@ -4,12 +4,12 @@
 //! [`nettrace-export`](nettrace_export::report) has the reports that it judges, and [`clr-dump`](clr_dump) the
 //! threads.
 //!
-//! Features: none. Rust 1.89 or later.
+//! Features: `page`, causes at the top of a page of nettrace-export. Rust 1.89 or later.
 //!
 //! [`diagnose`] judges [`Evidence`]: an overview of a recording, and one or two readings of memory. Each
 //! [`Finding`] has its kind, its cause as a sentence in the user's own code, numbers, and the place that shows more.
 //! Findings are ordered by what they cost, and effects are evidence of their causes. [`Activity`] has what a program
-//! without findings does.
+//! without findings does, and [`RecordingFindings`] the causes of a recording with its other facts, for reports.
 //!
 //! ```no_run
 //! use clr_dump::{CoreFile, Dump};
@@ -51,9 +51,11 @@ mod memory_facts;
 mod of_memory;
 mod of_recording;
 mod of_usage;
+mod recording_findings;
 pub mod thresholds;
 
 pub use activity::Activity;
 pub use diagnosis::{Evidence, diagnose};
 pub use finding::{Confidence, Details, Finding, FindingKind, Number};
 pub use memory_facts::{MemoryFacts, ThreadFacts, WaitFacts};
+pub use recording_findings::RecordingFindings;

@@ -10,6 +10,7 @@ use clap::{ArgGroup, Args, ValueHint};
 use clr_findings::{Activity, Evidence, MemoryFacts, diagnose};
 
 use self::print::Diagnosis;
+pub(crate) use self::print::report_of;
 use crate::args::format::Format;
 use crate::args::source::{ManyProcesses, SOURCES, SourceArgs};
 use crate::args::user_code::UserCodeArgs;
