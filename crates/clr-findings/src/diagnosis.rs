@@ -5,7 +5,8 @@ use nettrace_export::report::Overview;
 
 use crate::finding::{Finding, FindingKind};
 use crate::memory_facts::MemoryFacts;
-use crate::{of_memory, of_recording, of_usage};
+use crate::process::ProcessEnd;
+use crate::{of_end, of_memory, of_recording, of_usage};
 
 /// What is known of a process. Each part may be missing.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,6 +18,10 @@ pub struct Evidence<'e> {
     pub memory: &'e [MemoryFacts],
     /// The kernel's account of the process, the oldest first: what grows, grows from each to the next.
     pub usage: &'e [ProcessUsage],
+    /// The end of the process, if it ended.
+    pub end: Option<&'e ProcessEnd>,
+    /// The evidence that could not be had, with the reasons; what a recording lacks is known from itself.
+    pub missing: &'e [String],
 }
 
 impl<'e> Evidence<'e> {
@@ -37,6 +42,18 @@ impl<'e> Evidence<'e> {
     pub const fn with_usage(self, usage: &'e [ProcessUsage]) -> Self {
         Self { usage, ..self }
     }
+
+    /// With the end of the process.
+    #[must_use]
+    pub const fn with_end(self, end: Option<&'e ProcessEnd>) -> Self {
+        Self { end, ..self }
+    }
+
+    /// With the evidence that could not be had, and the reasons: `locks and tasks in memory: permission denied`.
+    #[must_use]
+    pub const fn with_missing(self, missing: &'e [String]) -> Self {
+        Self { missing, ..self }
+    }
 }
 
 /// Returns the causes, the most costly first. Of two findings of a kind the one of memory is kept, which knows the
@@ -55,6 +72,7 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
         }
     }
     findings.extend(of_usage::findings(evidence.usage, evidence.memory));
+    findings.extend(evidence.end.map(of_end::finding));
     without_effects(&mut findings);
     findings.sort_by(|a, b| {
         let rank = |finding: &Finding| !matches!(finding.kind, FindingKind::Death | FindingKind::Deadlock);

@@ -4,6 +4,7 @@ use nettrace_export::report::{Note, Overview};
 
 use crate::diagnosis::{Evidence, diagnose};
 use crate::finding::Finding;
+use crate::process::ProcessEnd;
 
 /// The causes that a recording shows, and its other facts.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,9 +17,9 @@ pub struct RecordingFindings {
 }
 
 impl RecordingFindings {
-    /// Judges an overview.
-    pub fn of(overview: &Overview) -> Self {
-        let causes = diagnose(&Evidence::default().with_recording(overview));
+    /// Judges an overview, with the end of the process if it ended.
+    pub fn of(overview: &Overview, end: Option<&ProcessEnd>) -> Self {
+        let causes = diagnose(&Evidence::default().with_recording(overview).with_end(end));
         let mut notes = overview.notes();
         notes.retain(|note| causes.iter().all(|cause| cause.kind.id() != note.id()));
         Self { causes, notes }

@@ -97,7 +97,7 @@ impl<'a> Files<'a> {
             recording,
             &page,
             |_| {},
-            |overview| RecordingFindings::of(overview).into_page(),
+            |overview| RecordingFindings::of(overview, None).into_page(),
         )
         .map_err(|error| self.failed(&error))
     }

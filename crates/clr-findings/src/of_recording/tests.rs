@@ -8,7 +8,7 @@ use nettrace_synth::clr::{Method, Recording};
 
 use super::*;
 use crate::finding::FindingKind;
-use crate::{Activity, Evidence, diagnose};
+use crate::{Activity, Diagnosis, Evidence, ProcessIdentity, diagnose};
 
 const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = SECOND / 1000;
@@ -80,6 +80,26 @@ fn a_recording_without_causes_says_what_the_program_did() {
     assert_eq!(causes(&idle), []);
     let activity = Activity::of(&idle).to_string();
     assert!(activity.starts_with("0% of a processor, 0 collections, "), "{activity}");
+}
+
+#[test]
+fn a_program_is_healthy_if_nothing_was_missing() {
+    let mut idle = overview(&recording(), &[(1, ThreadState::Blocked, 9_000, &[MAIN, SLEEP])]);
+    // The recording of this test has no event of a sampler.
+    idle.has_samples = true;
+    let process = ProcessIdentity::default();
+    let missing = ["locks and tasks in memory: permission denied".to_owned()];
+    let judge = |overview: &Overview, missing: &[String]| {
+        let evidence = Evidence::default().with_recording(overview).with_missing(missing);
+        Diagnosis::new(process.clone(), &evidence)
+    };
+    assert_eq!(judge(&idle, &[]).missing, [""; 0]);
+    assert!(judge(&idle, &[]).is_healthy());
+    assert!(!judge(&idle, &missing).is_healthy());
+    idle.stream.lost = 7;
+    let diagnosis = judge(&idle, &missing);
+    assert_eq!(diagnosis.missing, [&*missing[0], "7 events were lost"]);
+    assert!(!diagnosis.is_healthy());
 }
 
 #[test]

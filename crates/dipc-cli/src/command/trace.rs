@@ -407,7 +407,7 @@ impl RecordingSettings {
             Err(failure) => {
                 messages::warning(failure);
                 if has_sampler {
-                    messages::warning(format_args!(
+                    messages::effect(format_args!(
                         "recording with the runtime's own sampler: {RUNTIME_SAMPLER}"
                     ));
                     messages::note("Samples        : by the runtime");

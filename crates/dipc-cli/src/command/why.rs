@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueHint};
-use clr_findings::{Activity, Evidence, MemoryFacts, diagnose};
+use clr_findings::{Evidence, MemoryFacts, ProcessIdentity};
 
-use self::print::Diagnosis;
 pub(crate) use self::print::report_of;
+use self::print::{Answer, Subject};
 use crate::args::format::Format;
 use crate::args::source::{ManyProcesses, SOURCES, SourceArgs};
 use crate::args::user_code::UserCodeArgs;
@@ -19,7 +19,6 @@ use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::core_dump::stacks;
 use crate::inspect::core_source::{Source, is_core};
-use crate::render::shell;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).arg("file").args(SOURCES))]
@@ -46,51 +45,45 @@ pub(crate) struct WhyArgs {
 }
 
 pub(crate) fn run(args: &WhyArgs) -> Outcome {
-    let (diagnosis, exit) = match &args.file {
+    let (answer, exit) = match &args.file {
         Some(path) if is_core(path) => of_core(path)?,
         Some(path) => of_recording(path, args)?,
         None => live::diagnose_process(args)?,
     };
-    print::print(&diagnosis, args.format)?;
+    answer.print(args.format)?;
     Ok(exit)
 }
 
-fn of_recording(path: &Path, args: &WhyArgs) -> Result<(Diagnosis, Exit), Failure> {
+fn of_recording(path: &Path, args: &WhyArgs) -> Result<(Answer, Exit), Failure> {
     let (data, exit) = OverviewData::read(path, &args.user_code.patterns())?;
-    let findings = diagnose(&Evidence::default().with_recording(&data.reports));
-    let diagnosis = Diagnosis {
-        process: data.process(),
-        crash: data.crash.as_ref().map(|note| (note.summary(), note.core.clone())),
-        findings,
-        activity: Some(Activity::of(&data.reports)),
-        growth: None,
-        looked_at: data.looked_at(),
-        missing: data.missing_evidence(),
-        subject: print::Subject::Recording(path.to_owned()),
-    };
-    Ok((diagnosis, exit))
+    let (end, missing) = (data.end(), missing_end(&data));
+    let evidence = Evidence::default()
+        .with_recording(&data.reports)
+        .with_end(end.as_ref())
+        .with_missing(missing.as_slice());
+    Ok((Answer::new(data.process(), &evidence, Subject::Recording(path.to_owned())), exit))
 }
 
-fn of_core(path: &Path) -> Result<(Diagnosis, Exit), Failure> {
+/// The end of a recording, if it is missing, as missing evidence.
+fn missing_end(data: &OverviewData) -> Option<String> {
+    data.is_truncated().then(|| "the end of the recording: it is cut".to_owned())
+}
+
+fn of_core(path: &Path) -> Result<(Answer, Exit), Failure> {
     let source = Source::open(path)?;
     let runtime = source.runtime()?;
+    let core = source.core().ok_or_else(|| Failure::new(Exit::Failed, "why: not a core dump"))?;
     let dump = source.dump(&runtime);
-    let threads = stacks(&source, &dump)?;
-    let memory = match source.core() {
-        Some(core) => MemoryFacts::of_core(core, &dump, threads),
-        None => MemoryFacts::of_process(&dump, threads),
+    let memory = [MemoryFacts::of_core(core, &dump, stacks(&source, &dump)?)];
+    let missing = ["processor time and events: a core dump has a single moment".to_owned()];
+    let process = ProcessIdentity::default().with_runtime(Some(runtime.version().to_owned()));
+    let process = match core.process() {
+        Some(note) => process
+            .with_process_id(Some(u64::from(note.pid)))
+            .with_name(Some(note.name.clone()))
+            .with_command_line(Some(note.arguments.clone()).filter(|line| !line.is_empty())),
+        None => process,
     };
-    let memory = [memory];
-    let threads = memory[0].threads.len();
-    let diagnosis = Diagnosis {
-        process: format!("core dump {}", shell::path(path)),
-        crash: None,
-        findings: diagnose(&Evidence::default().with_memory(&memory)),
-        activity: None,
-        growth: None,
-        looked_at: vec![format!("{threads} threads with their locks, tasks and exceptions")],
-        missing: vec!["processor time and events: a core dump has a single moment".to_owned()],
-        subject: print::Subject::Core(path.to_owned()),
-    };
-    Ok((diagnosis, source.exit()))
+    let evidence = Evidence::default().with_memory(&memory).with_missing(&missing);
+    Ok((Answer::new(process, &evidence, Subject::Core(path.to_owned())), source.exit()))
 }

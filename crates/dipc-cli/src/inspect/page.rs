@@ -94,12 +94,13 @@ impl Reading {
             .with_selection(options.selection.clone())
             .with_spans(has_spans)
             .with_findings(has_findings);
+        let end = CrashNote::beside(file).map(|note| note.end());
         let contents = PageContents::read(
             reader,
             events,
             &page,
             |event| criteria.add(event),
-            |overview| RecordingFindings::of(overview).into_page(),
+            |overview| RecordingFindings::of(overview, end.as_ref()).into_page(),
         );
         let contents = contents.map_err(|error| origin.failed(&error))?;
         Ok(Self { contents, criteria, origin })
@@ -141,9 +142,6 @@ impl Reading {
                 "The recording has no {what}, and so the page has no flame graph; to record them: {command}"
             ));
         }
-        let crash = CrashNote::beside(file).filter(|_| has_findings(options, wanted));
-        let crash = crash.map(|note| PageFinding { is_problem: true, text: note.summary() });
-        let findings = crash.into_iter().chain(findings).collect();
         Ok(RecordingPage { profile: read.profile, reports, notes, findings, exit })
     }
 }

@@ -164,7 +164,7 @@ pub(crate) fn page_of_recording(recording: impl Read, title: &str) -> io::Result
 }
 
 fn page_findings(overview: &Overview) -> Vec<PageFinding> {
-    RecordingFindings::of(overview).into_page()
+    RecordingFindings::of(overview, None).into_page()
 }
 
 /// The options of the profile of a page.

@@ -1,34 +1,25 @@
-//! The evidence of a running process: a recording of a few seconds, and two readings of its memory meanwhile.
+//! The evidence of a running process: a recording of a few seconds, with readings of its memory meanwhile.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use clr_dump::Runtime;
-use clr_findings::{Activity, Evidence, MemoryFacts, diagnose};
+use clr_findings::{Evidence, ProcessIdentity};
+use dipc_collect::readings::{BackgroundReader, Readings};
 
-use linux_proc_stat::ProcessUsage;
-
-use super::WhyArgs;
-use super::print::{Diagnosis, MemoryGrowth, Subject};
+use super::print::{Answer, Subject};
+use super::{WhyArgs, missing_end};
 use crate::command::profile;
 use crate::command::report::OverviewData;
 use crate::command::trace::{self, TraceArgs, WrittenFiles};
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::stacks;
-use crate::inspect::core_source::Source;
 use crate::interrupt::Interrupts;
+use crate::process::candidates::{application_name, command_line};
 use crate::process::target::FoundTarget;
 use crate::processors::no_thread;
 use crate::record::source::SourceSelector;
-use crate::render::messages::{self, Verbosity};
-
-/// The part of the watched time before the first reading of memory, and after the last.
-const MARGIN: u32 = 10;
+use crate::render::messages::KeptWarnings;
 
 /// Watches a process, and judges it.
-pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Diagnosis, Exit), Failure> {
+pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Answer, Exit), Failure> {
     if args.source.process.process_ids.len() > 1 {
         return Err(Failure::usage("why: name one process with -p"));
     }
@@ -37,73 +28,52 @@ pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Diagnosis, Exit), Fail
         SourceSelector::Process(selector) => FoundTarget::find(&selector, args.timeout)?.target.pid(),
         _ => None,
     };
-    let readings = pid.map(|pid| read_meanwhile(pid, args.duration)).transpose()?;
+    let process = pid.map(identity).unwrap_or_default();
+    let reader = pid.map(|pid| BackgroundReader::start(pid, args.duration)).transpose();
+    let reader = reader.map_err(|error| no_thread(&error))?;
     let folder =
         tempfile::tempdir().map_err(|error| Failure::new(Exit::Failed, format_args!("why: {error}")))?;
     let output = args.output.clone().unwrap_or_else(|| folder.path().join("why.nettrace"));
+    let warnings = KeptWarnings::default();
+    let keeping = warnings.keep();
     let recorded = record(args, output, &interrupts);
-    let without = |reason: &str| Readings { usage: Vec::new(), memory: Err(reason.to_owned()) };
-    let Readings { usage, memory } = match readings {
-        Some(readings) => readings.recv().unwrap_or_else(|_| without("its reader has ended early")),
-        None => without("the process has no id here"),
-    };
-    let (memory, memory_failure) = match memory {
-        Ok(memory) => (memory, None),
-        Err(reason) => (Vec::new(), Some(format!("locks and tasks in memory: {reason}"))),
-    };
-    let evidence = Evidence::default().with_memory(&memory).with_usage(&usage);
-    let mut looked_at = Vec::new();
-    if let Some(last) = memory.last() {
-        looked_at.push(format!("{} threads in memory, twice", last.threads.len()));
-    }
-    if !usage.is_empty() {
-        looked_at.push("the kernel's account".to_owned());
-    }
-    let of_process = |overview: Option<&OverviewData>| match (overview, pid) {
-        (Some(data), _) => data.process(),
-        (None, Some(pid)) => format!("process {pid}"),
-        (None, None) => "the process".to_owned(),
-    };
+    drop(keeping);
+    let no_process = || Readings::missing("the process has no id here");
+    let readings = reader.map_or_else(no_process, BackgroundReader::finish);
+    let memory_missing =
+        readings.memory_missing.iter().map(|why| format!("locks and tasks in memory: {why}"));
+    let mut missing: Vec<_> = memory_missing.chain(warnings.take()).collect();
+    let evidence = Evidence::default().with_memory(&readings.memory).with_usage(&readings.usage);
     let subject = Subject::Process { pid, recording: args.output.clone() };
     match recorded.and_then(|path| OverviewData::read(&path, &args.user_code.patterns())) {
         Ok((data, exit)) => {
-            looked_at.extend(data.looked_at());
-            let diagnosis = Diagnosis {
-                process: of_process(Some(&data)),
-                crash: data.crash.as_ref().map(|note| (note.summary(), note.core.clone())),
-                findings: diagnose(&evidence.with_recording(&data.reports)),
-                activity: Some(Activity::of(&data.reports)),
-                growth: MemoryGrowth::of(&usage),
-                looked_at,
-                missing: memory_failure.into_iter().chain(data.missing_evidence()).collect(),
-                subject,
-            };
-            Ok((diagnosis, exit))
+            missing.extend(missing_end(&data));
+            let end = data.end();
+            let evidence =
+                evidence.with_recording(&data.reports).with_end(end.as_ref()).with_missing(&missing);
+            Ok((Answer::new(process.or(data.process()), &evidence, subject), exit))
         }
         // A runtime that does not answer is known by its memory.
-        Err(failure) if !memory.is_empty() => {
-            let diagnosis = Diagnosis {
-                process: of_process(None),
-                crash: None,
-                findings: diagnose(&evidence),
-                activity: None,
-                growth: MemoryGrowth::of(&usage),
-                looked_at,
-                missing: vec![format!("events and processor time: {failure}")],
-                subject,
-            };
-            Ok((diagnosis, Exit::Done))
+        Err(failure) if !readings.memory.is_empty() => {
+            missing.push(format!("events and processor time: {failure}"));
+            Ok((Answer::new(process, &evidence.with_missing(&missing), subject), Exit::Done))
         }
         Err(failure) => Err(failure),
     }
 }
 
-/// Records what `dipc profile` records, without its messages.
+/// The process as the system describes it.
+fn identity(pid: u32) -> ProcessIdentity {
+    let name = dipc_transport::process_name(pid).ok().map(|name| application_name(pid, &name));
+    ProcessIdentity::default()
+        .with_process_id(Some(u64::from(pid)))
+        .with_name(name)
+        .with_command_line(Some(command_line(pid)).filter(|line| !line.is_empty()))
+        .with_runtime(dipc_doctor::runtime_version(pid))
+}
+
+/// Records what `dipc profile` records.
 fn record(args: &WhyArgs, output: PathBuf, interrupts: &Interrupts) -> Result<PathBuf, Failure> {
-    let was_verbose = messages::is_verbose();
-    if !was_verbose {
-        messages::set_verbosity(Verbosity::Quiet);
-    }
     let written = WrittenFiles::presented();
     let trace = TraceArgs {
         duration: Some(args.duration),
@@ -111,74 +81,7 @@ fn record(args: &WhyArgs, output: PathBuf, interrupts: &Interrupts) -> Result<Pa
         output: Some(output),
         ..profile::everything(args.source.clone())
     };
-    let recorded = trace::record(&trace, interrupts, &written);
-    if !was_verbose {
-        messages::set_verbosity(Verbosity::Usual);
-    }
-    recorded?;
+    trace::record(&trace, interrupts, &written)?;
     let file = written.take().into_iter().next();
     file.map(|file| file.path).ok_or_else(|| Failure::new(Exit::Failed, "why: nothing was recorded"))
-}
-
-/// What is read of a process besides its recording.
-struct Readings {
-    /// The kernel's account, at the beginning, in the middle and at the end.
-    usage: Vec<ProcessUsage>,
-    /// The threads in memory at the beginning and at the end; the reason why they are missing.
-    memory: Result<Vec<MemoryFacts>, String>,
-}
-
-/// Reads the memory of a process and the kernel's account of it while it is recorded.
-fn read_meanwhile(pid: u32, duration: Duration) -> Result<Receiver<Readings>, Failure> {
-    let (sender, receiver) = mpsc::channel();
-    let read = move || {
-        // The receiver is gone if the command has failed.
-        let _ = sender.send(read(pid, duration));
-    };
-    let reader = thread::Builder::new().name("memory".to_owned()).spawn(read);
-    reader.map_err(|error| no_thread(&error))?;
-    Ok(receiver)
-}
-
-fn read(pid: u32, duration: Duration) -> Readings {
-    let margin = duration / MARGIN;
-    let begin = Instant::now();
-    let until = |part: Duration| thread::sleep(part.saturating_sub(begin.elapsed()));
-    until(margin);
-    let mut memory = Memory::attach(pid).map_err(|failure| failure.to_string());
-    let mut usage = Vec::new();
-    for (part, reads_memory) in
-        [(margin, true), (duration / 2, false), (duration.saturating_sub(margin), true)]
-    {
-        until(part);
-        usage.extend(ProcessUsage::read(pid));
-        if reads_memory && let Ok(open) = &mut memory {
-            memory = match open.read() {
-                Ok(()) => continue,
-                Err(failure) => Err(failure.to_string()),
-            };
-        }
-    }
-    Readings { usage, memory: memory.map(|memory| memory.readings) }
-}
-
-/// The memory of a process.
-struct Memory {
-    source: Source,
-    runtime: Runtime,
-    readings: Vec<MemoryFacts>,
-}
-
-impl Memory {
-    fn attach(pid: u32) -> Result<Self, Failure> {
-        let source = Source::attach(pid)?;
-        Ok(Self { runtime: source.runtime()?, source, readings: Vec::new() })
-    }
-
-    fn read(&mut self) -> Result<(), Failure> {
-        let dump = self.source.dump(&self.runtime);
-        let threads = stacks(&self.source, &dump)?;
-        self.readings.push(MemoryFacts::of_process(&dump, threads));
-        Ok(())
-    }
 }

@@ -3,13 +3,15 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use clr_findings::{Activity, Confidence, Details, Finding};
+use clr_findings::{
+    Confidence, Details, Diagnosis, DiagnosisReport, Evidence, Finding, FindingKind, ProcessIdentity,
+};
 use linux_proc_stat::ProcessUsage;
 use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::Failure;
-use crate::render::{output, shell, units, width};
+use crate::render::{command_line, output, shell, units, width};
 
 /// What the commands that show more read.
 pub(super) enum Subject {
@@ -18,19 +20,11 @@ pub(super) enum Subject {
     Core(PathBuf),
 }
 
-/// The causes, and what they were judged by.
-pub(super) struct Diagnosis {
-    /// The process in a sentence.
-    pub(super) process: String,
-    /// The end of the process, from the file next to the recording, with the core dump.
-    pub(super) crash: Option<(String, Option<PathBuf>)>,
-    pub(super) findings: Vec<Finding>,
-    pub(super) activity: Option<Activity>,
-    pub(super) growth: Option<MemoryGrowth>,
-    pub(super) looked_at: Vec<String>,
-    /// The evidence that could not be had, with the reasons.
-    pub(super) missing: Vec<String>,
-    pub(super) subject: Subject,
+/// The causes, with the commands that show more of them.
+pub(super) struct Answer {
+    diagnosis: Diagnosis,
+    growth: Option<MemoryGrowth>,
+    subject: Subject,
 }
 
 /// The memory of a process that a session takes: 5 to 10 MB were measured.
@@ -38,16 +32,16 @@ const SESSION_BYTES: i64 = 16 << 20;
 
 /// The growth of resident memory while a process was watched.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct MemoryGrowth {
-    pub(super) resident_bytes: u64,
+struct MemoryGrowth {
+    resident_bytes: u64,
     /// Negative if it shrank.
-    pub(super) growth_bytes: i64,
+    growth_bytes: i64,
     /// True if it grew in each part of the time, and by more than a session and its buffers take.
-    pub(super) is_steady: bool,
+    is_steady: bool,
 }
 
 impl MemoryGrowth {
-    pub(super) fn of(usage: &[ProcessUsage]) -> Option<Self> {
+    fn of(usage: &[ProcessUsage]) -> Option<Self> {
         let resident = |usage: &ProcessUsage| i64::try_from(usage.memory?.resident?).ok();
         let (first, last) = (resident(usage.first()?)?, resident(usage.last()?)?);
         let grows = |pair: &[ProcessUsage]| resident(&pair[1]) > resident(&pair[0]);
@@ -63,40 +57,60 @@ impl MemoryGrowth {
 /// The JSON form.
 #[derive(Serialize)]
 struct Report<'d> {
-    process: &'d str,
-    crash: Option<&'d str>,
-    healthy: bool,
-    findings: Vec<Row<'d>>,
-    activity: Option<Activity>,
-    memory: Option<MemoryGrowth>,
-    looked_at: &'d [String],
-    missing: &'d [String],
-}
-
-#[derive(Serialize)]
-struct Row<'d> {
     #[serde(flatten)]
-    finding: &'d Finding,
-    command: Option<String>,
+    diagnosis: DiagnosisReport<'d>,
+    memory: Option<MemoryGrowth>,
 }
 
-pub(super) fn print(diagnosis: &Diagnosis, format: Format) -> Result<(), Failure> {
-    match format {
-        Format::Json => output::print_json(&Report {
-            process: &diagnosis.process,
-            crash: diagnosis.crash.as_ref().map(|(text, _)| text.as_str()),
-            healthy: diagnosis.is_healthy(),
-            findings: diagnosis
-                .findings
-                .iter()
-                .map(|finding| Row { finding, command: diagnosis.subject.command(finding.details) })
-                .collect(),
-            activity: diagnosis.activity,
-            memory: diagnosis.growth,
-            looked_at: &diagnosis.looked_at,
-            missing: &diagnosis.missing,
-        }),
-        Format::Table => output::print(text(diagnosis, width::of_output())),
+impl Answer {
+    /// Judges the evidence about a process.
+    pub(super) fn new(process: ProcessIdentity, evidence: &Evidence<'_>, subject: Subject) -> Self {
+        let growth = MemoryGrowth::of(evidence.usage);
+        Self { diagnosis: Diagnosis::new(process, evidence), growth, subject }
+    }
+
+    pub(super) fn print(&self, format: Format) -> Result<(), Failure> {
+        match format {
+            Format::Json => output::print_json(&self.report()),
+            Format::Table => output::print(self.text(width::of_output())),
+        }
+    }
+
+    fn report(&self) -> Report<'_> {
+        let mut diagnosis = self.diagnosis.report(|finding| self.command(finding));
+        diagnosis.healthy = self.is_healthy();
+        Report { diagnosis, memory: self.growth }
+    }
+
+    fn is_healthy(&self) -> bool {
+        self.diagnosis.is_healthy() && self.growing().is_none()
+    }
+
+    /// The growth of memory, if it is steady.
+    fn growing(&self) -> Option<MemoryGrowth> {
+        self.growth.filter(|growth| growth.is_steady)
+    }
+
+    /// Returns the command that shows more of a finding.
+    fn command(&self, finding: &Finding) -> Option<String> {
+        let core = self.diagnosis.end.as_ref().and_then(|end| end.core.as_ref());
+        match (finding.kind, core) {
+            (FindingKind::Death, Some(core)) => Some(format!("dipc why {}", shell::path(core))),
+            _ => self.subject.command(finding.details),
+        }
+    }
+
+    /// The process in a sentence.
+    fn process(&self) -> String {
+        if let Subject::Core(path) = &self.subject {
+            return format!("core dump {}", shell::path(path));
+        }
+        let ProcessIdentity { process_id, name, command_line, runtime, .. } = &self.diagnosis.process;
+        let program = command_line.as_ref().or(name.as_ref());
+        let program = program.map_or("a program".into(), |program| command_line::shortened(program));
+        let process = process_id.map_or_else(String::new, |pid| format!(", process {pid}"));
+        let runtime = runtime.as_ref().map_or_else(String::new, |version| format!(", .NET {version}"));
+        format!("{program}{process}{runtime}")
     }
 }
 
@@ -105,67 +119,56 @@ const LABEL: usize = 9;
 /// Maximum number of findings after the first.
 const OTHERS: usize = 3;
 
-fn text(diagnosis: &Diagnosis, width: Option<usize>) -> String {
-    let mut text = String::new();
-    let room = width.map_or(usize::MAX, |width| width.saturating_sub(LABEL + 2).max(20));
-    let mut row = |label: &str, value: &str| {
-        for (index, part) in width::filled(value, room).iter().enumerate() {
-            let label = if index == 0 { label } else { "" };
-            let _ = writeln!(text, "{label:<LABEL$}  {part}");
+impl Answer {
+    fn text(&self, width: Option<usize>) -> String {
+        let diagnosis = &self.diagnosis;
+        let mut text = String::new();
+        let room = width.map_or(usize::MAX, |width| width.saturating_sub(LABEL + 2).max(20));
+        let mut row = |label: &str, value: &str| {
+            for (index, part) in width::filled(value, room).iter().enumerate() {
+                let label = if index == 0 { label } else { "" };
+                let _ = writeln!(text, "{label:<LABEL$}  {part}");
+            }
+        };
+        for (index, finding) in diagnosis.findings.iter().take(1 + OTHERS).enumerate() {
+            let label = if index == 0 { "Cause" } else { "Also" };
+            let likely = if finding.confidence == Confidence::Likely { "likely: " } else { "" };
+            row(label, &format!("{likely}{}", finding.cause));
+            let evidence = if index == 0 { usize::MAX } else { 0 };
+            for evidence in finding.evidence.iter().take(evidence) {
+                row("", evidence);
+            }
+            if let Some(command) = self.command(finding) {
+                row("", &command);
+            }
         }
-    };
-    if let Some((crash, core)) = &diagnosis.crash {
-        row("Cause", crash);
-        if let Some(core) = core {
-            row("", &format!("dipc why {}", shell::path(core)));
+        let left = diagnosis.findings.len().saturating_sub(1 + OTHERS);
+        if left > 0 {
+            row("Also", &format!("{left} more: --format json"));
         }
-    }
-    for (index, finding) in diagnosis.findings.iter().take(1 + OTHERS).enumerate() {
-        let is_first = index == 0 && diagnosis.crash.is_none();
-        let label = if is_first { "Cause" } else { "Also" };
-        let likely = if finding.confidence == Confidence::Likely { "likely: " } else { "" };
-        row(label, &format!("{likely}{}", finding.cause));
-        let evidence = if is_first { usize::MAX } else { 0 };
-        for evidence in finding.evidence.iter().take(evidence) {
-            row("", evidence);
+        if diagnosis.findings.is_empty() {
+            let label = if self.is_healthy() { "Healthy" } else { "No cause" };
+            match diagnosis.activity {
+                Some(activity) => row(label, &format!("{activity}; nothing stands out")),
+                None => row(label, "nothing stands out"),
+            }
+            if let Some(growth) = self.growing() {
+                let [grown, resident] =
+                    [growth.growth_bytes.unsigned_abs(), growth.resident_bytes].map(units::bytes);
+                row(
+                    "Memory",
+                    &format!("it grew by {grown} while it was watched, to {resident}: dipc help leak"),
+                );
+            }
         }
-        if let Some(command) = diagnosis.subject.command(finding.details) {
-            row("", &command);
+        row("Process", &self.process());
+        if !diagnosis.looked_at.is_empty() {
+            row("Looked at", &diagnosis.looked_at.join("; "));
         }
-    }
-    let left = diagnosis.findings.len().saturating_sub(1 + OTHERS);
-    if left > 0 {
-        row("Also", &format!("{left} more: --format json"));
-    }
-    if diagnosis.findings.is_empty() && diagnosis.crash.is_none() {
-        let label = if diagnosis.is_healthy() { "Healthy" } else { "No cause" };
-        match diagnosis.activity {
-            Some(activity) => row(label, &format!("{activity}; nothing stands out")),
-            None => row(label, "nothing stands out"),
+        for missing in &diagnosis.missing {
+            row("Not seen", missing);
         }
-    }
-    if let Some(growth) = diagnosis.growth.filter(|growth| growth.is_steady && diagnosis.findings.is_empty())
-    {
-        let [grown, resident] = [growth.growth_bytes.unsigned_abs(), growth.resident_bytes].map(units::bytes);
-        row("Memory", &format!("it grew by {grown} while it was watched, to {resident}: dipc help leak"));
-    }
-    row("Process", &diagnosis.process);
-    if !diagnosis.looked_at.is_empty() {
-        row("Looked at", &diagnosis.looked_at.join("; "));
-    }
-    for missing in &diagnosis.missing {
-        row("Not seen", missing);
-    }
-    text
-}
-
-impl Diagnosis {
-    /// Returns true if nothing was found, and nothing that could hide a cause was missing.
-    fn is_healthy(&self) -> bool {
-        let has_activity = self.activity.is_some_and(|activity| activity.processors.is_some());
-        let grows = self.growth.is_some_and(|growth| growth.is_steady);
-        let is_whole = self.missing.is_empty() && self.crash.is_none() && has_activity;
-        self.findings.is_empty() && is_whole && !grows
+        text
     }
 }
 

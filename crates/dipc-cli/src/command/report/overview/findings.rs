@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clr_findings::{Confidence, Finding, RecordingFindings};
+use clr_findings::{Confidence, Finding, FindingKind, RecordingFindings};
 use nettrace_export::report::{Note, NoteNumber};
 use serde::Serialize;
 
@@ -47,30 +47,34 @@ pub(super) enum NumberRow {
     OfNote(NoteNumber),
 }
 
-/// The name of the finding on the end of the process, which lacks a report of its own.
+/// The name in place of the report of the process's end, which lacks one.
 const CRASH: &str = "crash";
 
 /// Returns the causes, then the other facts, faults of the recording first. `command` is the overview's.
 pub(super) fn rows(gathered: &OverviewData, command: &str) -> Vec<FindingRow> {
-    let RecordingFindings { causes, notes, .. } = RecordingFindings::of(&gathered.reports);
-    let causes = causes.into_iter().map(|cause| FindingRow::of_cause(cause, command));
-    let notes = notes.iter().map(|note| FindingRow::of_note(note, command));
-    gathered.crash.as_ref().map(crash).into_iter().chain(causes).chain(notes).collect()
+    let end = gathered.end();
+    let RecordingFindings { causes, notes, .. } = RecordingFindings::of(&gathered.reports, end.as_ref());
+    let crash = gathered.crash.as_ref();
+    let causes = causes.into_iter().map(|cause| match crash.filter(|_| cause.kind == FindingKind::Death) {
+        Some(note) => FindingRow::of_cause(cause, CRASH, crash_command(note)),
+        None => {
+            let report = report_of(cause.details);
+            FindingRow::of_cause(cause, report, format!("{command} {report}"))
+        }
+    });
+    causes.chain(notes.iter().map(|note| FindingRow::of_note(note, command))).collect()
 }
 
-/// The end of the process, according to the file next to the recording.
-fn crash(note: &CrashNote) -> FindingRow {
-    let command = match &note.core {
+/// The command that shows more of the end of the process.
+fn crash_command(note: &CrashNote) -> String {
+    match &note.core {
         Some(core) => format!("dipc dump analyze {}", shell::path(core)),
         None => format!("cat {}", shell::path(&note.path)),
-    };
-    let text = note.summary();
-    FindingRow { id: CRASH, report: CRASH, is_problem: true, text, command, ..FindingRow::default() }
+    }
 }
 
 impl FindingRow {
-    fn of_cause(cause: Finding, overview: &str) -> Self {
-        let report = report_of(cause.details);
+    fn of_cause(cause: Finding, report: &'static str, command: String) -> Self {
         let Finding { kind, confidence, cost, cause: text, method, object, evidence, numbers, .. } = cause;
         let likely = if confidence == Confidence::Likely { "likely: " } else { "" };
         Self {
@@ -83,7 +87,7 @@ impl FindingRow {
                 .into_iter()
                 .map(|number| (number.name, NumberRow::OfCause(number.value)))
                 .collect(),
-            command: format!("{overview} {report}"),
+            command,
         }
     }
 
