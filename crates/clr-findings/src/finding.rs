@@ -186,6 +186,11 @@ impl Finding {
         Self { evidence: evidence.into_iter().collect(), ..self }
     }
 
+    pub(crate) fn and_evidence(mut self, evidence: impl IntoIterator<Item = String>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
     pub(crate) fn with_confidence(self, confidence: Confidence) -> Self {
         Self { confidence, ..self }
     }

@@ -4,12 +4,13 @@
 //! [`nettrace-export`](nettrace_export::report) has the reports that it judges, and [`clr-dump`](clr_dump) the
 //! threads.
 //!
-//! Features: none. Rust 1.89 or later.
+//! Features: `page`, causes at the top of a page of nettrace-export. Rust 1.89 or later.
 //!
 //! [`diagnose`] judges [`Evidence`]: an overview of a recording, and one or two readings of memory. Each
 //! [`Finding`] has its kind, its cause as a sentence in the user's own code, numbers, and the place that shows more.
 //! Findings are ordered by what they cost, and effects are evidence of their causes. [`Activity`] has what a program
 //! without findings does. A [`Diagnosis`] has all of it, with what was looked at and what was missing, also for JSON.
+//! [`RecordingFindings`] has the causes of a recording with its other facts, for reports.
 //!
 //! ```no_run
 //! use clr_dump::{CoreFile, Dump};
@@ -53,6 +54,7 @@ mod of_memory;
 mod of_recording;
 mod of_usage;
 mod process;
+mod recording_findings;
 mod result;
 pub mod thresholds;
 
@@ -61,4 +63,5 @@ pub use diagnosis::{Evidence, diagnose};
 pub use finding::{Confidence, Details, Finding, FindingKind, Number};
 pub use memory_facts::{MemoryFacts, ThreadFacts, WaitFacts};
 pub use process::{ProcessEnd, ProcessIdentity};
+pub use recording_findings::RecordingFindings;
 pub use result::{Diagnosis, DiagnosisReport, FindingReport};

@@ -1,5 +1,7 @@
 //! The thresholds of findings: shares of time and of what is possible. The book has them in a table.
 
+use std::time::Duration;
+
 /// Minimum share of the processor time of one method of the user's code, with the framework's that it calls, in
 /// percent: a program whose work is spread over its methods has no hot one.
 pub const HOT_METHOD: f64 = 40.0;
@@ -31,12 +33,18 @@ pub const FULL_COLLECTIONS: f64 = 50.0;
 pub const FULL_COLLECTIONS_PER_SECOND: f64 = 5.0;
 /// Minimum number of collections per second that the program asks for.
 pub const INDUCED_COLLECTIONS: f64 = 0.5;
+/// Minimum number of collections that the program asks for: a single one is no rate.
+pub const MIN_INDUCED: u64 = 2;
+/// Minimum share of the time for which collections pause a program that asks for them, in percent.
+pub const INDUCED_PAUSES: f64 = 1.0;
 /// Minimum share of their time that the threads which take a lock wait for it, in percent.
 pub const LOCK_SHARE: f64 = 10.0;
 /// Minimum number of threads, on average, that wait for a lock.
 pub const LOCK_WAITERS: f64 = 0.2;
 /// Minimum share of the time in which all workers of the pool are blocked, in percent.
 pub const STARVATION: f64 = 10.0;
+/// The time without progress after which the thread pool adds a thread: of the runtime, which calls that starvation.
+pub const POOL_PATIENCE: Duration = Duration::from_millis(500);
 /// Minimum number of exceptions per second: at 20 µs of a processor for each, and more with deep stacks.
 pub const EXCEPTIONS: f64 = 50.0;
 /// Minimum share of failed requests, in percent.

@@ -1,4 +1,4 @@
-//! The reports of a recording that its [findings](super::Finding) rest on.
+//! The reports of a recording that its [notes](super::Note) and its causes rest on.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::report::startup::{Startup, StartupReport};
 use crate::report::thread_pool::{ThreadPool, ThreadPoolReport};
 use crate::report::user_caller::{UserCallerName, user_callers};
 
-/// The reports of a recording. [`findings`](Self::findings) judges them.
+/// The reports of a recording. [`notes`](Self::notes) has what to know first.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Overview {

@@ -230,7 +230,7 @@ impl Subject {
 
     /// Returns the command that shows more.
     fn command(&self, details: Details) -> Option<String> {
-        let of_recording = |path: &Path| format!("dipc report {} {}", shell::path(path), report(details));
+        let of_recording = |path: &Path| format!("dipc report {} {}", shell::path(path), report_of(details));
         match self {
             Self::Recording(path) => Some(of_recording(path)),
             Self::Core(path) => {
@@ -256,7 +256,7 @@ impl Subject {
 }
 
 /// The report of a recording with the details.
-const fn report(details: Details) -> &'static str {
+pub(crate) const fn report_of(details: Details) -> &'static str {
     match details {
         Details::Exceptions => "exceptions",
         Details::Collections => "gc",

@@ -256,8 +256,7 @@ impl OverviewData {
 
     /// The end of the process, from the crash note.
     pub(crate) fn end(&self) -> Option<ProcessEnd> {
-        let CrashNote { cause, details, core, .. } = self.crash.as_ref()?;
-        Some(ProcessEnd::new(cause).with_details(details.clone()).with_core(core.clone()))
+        self.crash.as_ref().map(CrashNote::end)
     }
 
     /// Returns true if the end of the recording is missing.
