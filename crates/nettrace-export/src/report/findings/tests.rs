@@ -180,7 +180,7 @@ fn sleeps_and_blocked_work_are_separate_findings() {
         (0, Working, 60, &["App!P.Work()"]),
         (0, Blocked, 40, &["App!P.Work()", WAIT]),
         (1, Blocked, 10, &["App!P.Sleeper()", SLEEP]),
-        (2, Blocked, 10, &["App!P.Idle()", WAIT]),
+        (2, Blocked, 100, &["App!P.Idle()", WAIT]),
     ];
     let ids: Vec<_> = overview(profile(rows)).findings().iter().map(Finding::id).collect();
     assert_eq!(ids, ["work", "blocked", "topN", "topN"]);
