@@ -15,6 +15,7 @@ use crate::profile::pattern::Pattern;
 use crate::profile::selection::Selection;
 use crate::report::allocations::{Allocations, AllocationsReport};
 use crate::report::blocked::{BlockedTime, Starvation, blocked_time, starvation};
+use crate::report::calls::{Calls, CallsReport};
 use crate::report::contention::{Contention, ContentionReport};
 use crate::report::exceptions::{Exceptions, ExceptionsReport};
 use crate::report::gc::{Collections, GcReport};
@@ -44,6 +45,8 @@ pub struct Overview {
     pub exceptions: ExceptionsReport,
     /// Waits for locks.
     pub contention: ContentionReport,
+    /// Calls by their phases.
+    pub calls: CallsReport,
     /// The thread pool; `None` without its events.
     pub thread_pool: Option<ThreadPoolReport>,
     /// Compiled methods.
@@ -133,13 +136,13 @@ pub fn callers_options(metric: Metric, selection: Selection, user_code: Vec<Patt
         .with_user_code(user_code)
 }
 
-/// The user's methods that allocated, threw and waited for locks, by the subject that each led to.
+/// The user's methods that allocated, threw, waited for locks and called, by the subject that each led to.
 #[derive(Debug, Clone, Default)]
-pub struct OverviewCallers([HashMap<String, UserCallerName>; 3]);
+pub struct OverviewCallers([HashMap<String, UserCallerName>; Self::METRICS.len()]);
 
 impl OverviewCallers {
     /// The metrics of the profiles that have them, with [these options](callers_options).
-    pub const METRICS: [Metric; 3] = [Metric::Alloc, Metric::Exception, Metric::Contention];
+    pub const METRICS: [Metric; 4] = [Metric::Alloc, Metric::Exception, Metric::Contention, Metric::Call];
 
     /// The callers in profiles of the [metrics](Self::METRICS), in their order. Profiles may be missing.
     pub fn of<'p>(profiles: impl IntoIterator<Item = &'p Profile>) -> Self {
@@ -155,8 +158,9 @@ impl OverviewCallers {
         allocations: &mut AllocationsReport,
         exceptions: &mut ExceptionsReport,
         contention: &mut ContentionReport,
+        calls: &mut CallsReport,
     ) {
-        let [of_allocations, of_exceptions, of_locks] = self.0;
+        let [of_allocations, of_exceptions, of_locks, of_calls] = self.0;
         for row in &mut allocations.types {
             row.from = of_allocations.get(&row.name).cloned();
         }
@@ -165,6 +169,9 @@ impl OverviewCallers {
         }
         for row in &mut contention.locks {
             row.from = of_locks.get(&format!("lock {:#x}", row.lock)).cloned();
+        }
+        for row in &mut calls.rows {
+            row.from = of_calls.get(&row.name).cloned();
         }
     }
 }
@@ -179,6 +186,7 @@ pub struct OverviewReports {
     allocations: Allocations,
     exceptions: Exceptions,
     contention: Contention,
+    calls: Calls,
     thread_pool: ThreadPool,
     jit: Jit,
 }
@@ -198,6 +206,7 @@ impl OverviewReports {
             Allocations::needs,
             Exceptions::needs,
             Contention::needs,
+            Calls::needs,
             ThreadPool::needs,
             Jit::needs,
         ];
@@ -214,6 +223,7 @@ impl OverviewReports {
         self.allocations.add(event);
         self.exceptions.add(event);
         self.contention.add(event);
+        self.calls.add(event);
         self.thread_pool.add(event);
         self.jit.add(event);
     }
@@ -281,7 +291,8 @@ impl OverviewBuilder {
         let mut contention = reports.contention.finish();
         contention
             .name_threads(|_, tid| profile.threads.iter().find(|thread| thread.id == tid)?.name.clone());
-        callers.add_to(&mut allocations, &mut exceptions, &mut contention);
+        let mut calls = reports.calls.with_range(start, end).finish();
+        callers.add_to(&mut allocations, &mut exceptions, &mut contention, &mut calls);
         let gc = gc.with_range(start, end).finish();
         let session_cost = SessionCost::take(&mut profile);
         Overview {
@@ -290,6 +301,7 @@ impl OverviewBuilder {
             allocations,
             exceptions,
             contention,
+            calls,
             thread_pool: reports.thread_pool.finish(),
             jit: reports.jit.finish(),
             starvation: starvation(&profile, stream.processors),
