@@ -22,9 +22,10 @@ impl OfRecording<'_> {
         let is_regex = |frame: FrameId| {
             profile.frames.full_parts(frame).1.starts_with(REGEX) && !profile.frames.is_user_code(frame)
         };
-        let (weight, method) = self.work_in(is_regex);
-        let (ready, _) = self.time_in(is_regex, |state| state == ThreadState::Ready);
-        let (percent, processors) = self.of_work(weight, ready)?;
+        let part = self.part(is_regex);
+        let (percent, processors) =
+            self.of_work(part.weight(ThreadState::Working), part.weight(ThreadState::Ready))?;
+        let method = part.method(|state| state == ThreadState::Working);
         let cause = format!(
             "Regular expressions take {} of the processor time, {}{}",
             short_percent(percent),
@@ -66,37 +67,6 @@ impl OfRecording<'_> {
         )
     }
 
-    /// The time of running threads in some frames and what they call, with the user's method that most of it is called
-    /// from.
-    pub(super) fn work_in(&self, is_part: impl Fn(FrameId) -> bool) -> (u64, Option<String>) {
-        self.time_in(is_part, |state| state == ThreadState::Working)
-    }
-
-    /// The same for threads in some states.
-    pub(super) fn time_in(
-        &self,
-        is_part: impl Fn(FrameId) -> bool,
-        is_counted: impl Fn(ThreadState) -> bool,
-    ) -> (u64, Option<String>) {
-        let profile = &self.overview.profile;
-        let mut weight = 0_u64;
-        let mut methods: HashMap<FrameId, u64> = HashMap::new();
-        for total in profile.stack_totals.iter().filter(|total| is_counted(total.state)) {
-            let Some(stack) = total.stack else { continue };
-            let mut frames = profile.path(stack).map(|(_, frame)| frame);
-            if !frames.any(&is_part) {
-                continue;
-            }
-            weight = weight.saturating_add(total.weight);
-            if let Some(method) = frames.find(|frame| profile.frames.is_user_code(*frame)) {
-                let sum = methods.entry(method).or_default();
-                *sum = sum.saturating_add(total.weight);
-            }
-        }
-        let method = methods.into_iter().max_by_key(|(frame, weight)| (*weight, *frame));
-        (weight, method.map(|(frame, _)| self.name(frame)))
-    }
-
     /// The share of a part of the processor time, in percent, and the processors that it keeps busy, if that is
     /// much, or would be with the processors that its `ready` threads lack.
     fn of_work(&self, weight: u64, ready: u64) -> Option<(f64, f64)> {
@@ -132,15 +102,16 @@ impl OfRecording<'_> {
     pub(super) fn jit(&self) -> Option<Finding> {
         let (percent, processors) = self.runtime_work(CodeOrigin::Jit)?;
         let is_jit = |frame| self.overview.profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Jit);
-        let (ready, _) = self.time_in(is_jit, |state| state == ThreadState::Ready);
-        if percent < thresholds::JIT_SHARE || processors + self.average(ready) < thresholds::JIT_PROCESSORS {
+        let part = self.part(is_jit);
+        let wanted = processors + self.average(part.weight(ThreadState::Ready));
+        if percent < thresholds::JIT_SHARE || wanted < thresholds::JIT_PROCESSORS {
             return None;
         }
         if !self.compiles_until_the_end() {
             return None;
         }
         let compiled = counted(self.overview.jit.methods, "method", "methods");
-        let (_, method) = self.work_in(is_jit);
+        let method = part.method(|state| state == ThreadState::Working);
         let cause = format!(
             "The JIT compiler takes {} of the processor time, {}{}: {compiled} compiled, {} per second",
             short_percent(percent),

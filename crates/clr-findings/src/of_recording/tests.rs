@@ -1,3 +1,5 @@
+mod requests;
+
 use clr_events::ThreadState;
 use nettrace_export::nettrace::{Reader, RelativeTime};
 use nettrace_export::report::{
