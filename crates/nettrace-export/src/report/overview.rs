@@ -16,6 +16,7 @@ use crate::profile::selection::Selection;
 use crate::report::allocations::{Allocations, AllocationsReport};
 use crate::report::blocked::{BlockedTime, Starvation, blocked_time, starvation};
 use crate::report::calls::{Calls, CallsReport};
+use crate::report::code_tiers::{CodeTiers, CodeTiersReport};
 use crate::report::contention::{Contention, ContentionReport};
 use crate::report::exceptions::{Exceptions, ExceptionsReport};
 use crate::report::gc::{Collections, GcReport};
@@ -51,6 +52,8 @@ pub struct Overview {
     pub thread_pool: Option<ThreadPoolReport>,
     /// Compiled methods.
     pub jit: JitReport,
+    /// Code that could be faster.
+    pub code_tiers: CodeTiersReport,
     /// Time in which all workers of the pool were blocked.
     pub starvation: Option<Starvation>,
     /// Requests and other spans; `None` without them.
@@ -189,6 +192,7 @@ pub struct OverviewReports {
     calls: Calls,
     thread_pool: ThreadPool,
     jit: Jit,
+    code_tiers: CodeTiers,
 }
 
 impl OverviewReports {
@@ -209,6 +213,7 @@ impl OverviewReports {
             Calls::needs,
             ThreadPool::needs,
             Jit::needs,
+            CodeTiers::needs,
         ];
         reports.into_iter().any(|needs| needs(kind))
     }
@@ -226,6 +231,7 @@ impl OverviewReports {
         self.calls.add(event);
         self.thread_pool.add(event);
         self.jit.add(event);
+        self.code_tiers.add(event);
     }
 
     /// Completes the report of the start.
@@ -304,6 +310,7 @@ impl OverviewBuilder {
             calls,
             thread_pool: reports.thread_pool.finish(),
             jit: reports.jit.finish(),
+            code_tiers: reports.code_tiers.finish(),
             starvation: starvation(&profile, stream.processors),
             requests: requests.with_range(start, end).finish(),
             blocked: blocked_time(&profile),
