@@ -34,6 +34,7 @@ finding_kinds! {
     Regex = "regex": "A regular expression takes most of the processor time.",
     HotMethod = "hot-method": "A method takes most of the processor time.",
     JitStorm = "jit-storm": "The JIT compiler takes much of the processor time.",
+    NotPrecompiled = "not-precompiled": "The precompiled code of .NET is not used.",
     InducedCollections = "induced-collections": "The program asks for collections.",
     GcPressure = "gc-pressure": "Collections take much of the time.",
     Exceptions = "exceptions": "Exceptions are thrown all the time.",
@@ -61,6 +62,7 @@ impl FindingKind {
             | (Self::Throttled, Self::BusyNeighbour)
             | (Self::InducedCollections, Self::GcPressure)
             | (Self::Regex, Self::HotMethod)
+            | (Self::NotPrecompiled, Self::JitStorm)
             | (Self::LockConvoy | Self::Starvation, Self::FailedRequests)
             | (
                 Self::Deadlock | Self::Starvation | Self::Throttled | Self::BusyNeighbour,

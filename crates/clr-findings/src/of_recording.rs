@@ -33,6 +33,7 @@ pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
         recording.regex(),
         recording.hot_method(),
         recording.jit(),
+        recording.not_precompiled(),
         recording.induced_collections(),
         recording.gc_pressure(),
         recording.exceptions(),

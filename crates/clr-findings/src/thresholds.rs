@@ -16,6 +16,11 @@ pub const JIT_PROCESSORS: f64 = 0.1;
 /// Minimum share of the methods that are compiled in the last quarter of the time, in percent: at its start a program
 /// compiles what it runs first, once.
 pub const JIT_LATE: f64 = 10.0;
+/// Minimum share of .NET's own methods in those that are compiled for the first time, in percent, of a program that does
+/// not use its precompiled code: others have 10%, of code for the processor at hand.
+pub const NOT_PRECOMPILED: f64 = 50.0;
+/// Minimum number of such methods.
+pub const MIN_NOT_PRECOMPILED: u64 = 200;
 /// Minimum share of the time for which collections pause the program, in percent: the runtime's own tuning aims at
 /// less.
 pub const PAUSES: f64 = 10.0;

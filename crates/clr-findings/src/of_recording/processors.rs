@@ -59,10 +59,15 @@ impl OfRecording<'_> {
         let called =
             first.called.map(|called| format!("most of it in {}, which it calls", self.name(called)));
         let threads = counted(first.threads, "thread", "threads");
+        let is_unoptimized =
+            self.overview.code_tiers.unoptimized.contains(profile.frames.full_parts(first.method).1);
+        let unoptimized = is_unoptimized.then(|| {
+            "its code is not optimized: it is of a debug build, or a debugger is attached".to_owned()
+        });
         Some(
             Finding::new(FindingKind::HotMethod, processors, cause, Details::Methods)
                 .with_method(Some(method))
-                .with_evidence(called.into_iter().chain([format!("on {threads}")]))
+                .with_evidence(unoptimized.into_iter().chain(called).chain([format!("on {threads}")]))
                 .with_numbers([Number::new("cpu_percent", percent), Number::new("processors", processors)]),
         )
     }
@@ -75,9 +80,15 @@ impl OfRecording<'_> {
         let total =
             profile.total().saturating_sub(profile.blocked()).saturating_sub(self.overview.unverified);
         let (percent, processors) = (share(weight, total), self.average(weight));
-        let wanted = self.average(weight.saturating_add(ready));
+        let wanted = processors + self.lacking(ready);
         (percent >= thresholds::HOT_METHOD && wanted >= thresholds::HOT_PROCESSORS)
             .then_some((percent, processors))
+    }
+
+    /// The processors that ready threads lack, on average. The wait of a thread that mostly rests for a processor is no
+    /// work that it would do with one.
+    fn lacking(&self, ready: u64) -> f64 {
+        if self.has_tireless_thread() { self.average(ready) } else { 0.0 }
     }
 
     /// Returns true if a thread runs all the time, or would if it had a processor.
@@ -99,19 +110,50 @@ impl OfRecording<'_> {
         100.0 * busy >= thresholds::ALL_PROCESSORS * f64::from(processors)
     }
 
-    pub(super) fn jit(&self) -> Option<Finding> {
+    /// The share of the JIT compiler in the processor time, in percent, the processors that it keeps busy, and the
+    /// user's method that most of it is for, if that is much.
+    fn compilation(&self) -> Option<(f64, f64, Option<String>)> {
         let (percent, processors) = self.runtime_work(CodeOrigin::Jit)?;
         let is_jit = |frame| self.overview.profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Jit);
         let part = self.part(is_jit);
-        let wanted = processors + self.average(part.weight(ThreadState::Ready));
-        if percent < thresholds::JIT_SHARE || wanted < thresholds::JIT_PROCESSORS {
+        let wanted = processors + self.lacking(part.weight(ThreadState::Ready));
+        let is_much = percent >= thresholds::JIT_SHARE && wanted >= thresholds::JIT_PROCESSORS;
+        is_much.then(|| (percent, processors, part.method(|state| state == ThreadState::Working)))
+    }
+
+    /// Methods of .NET itself that are compiled although their assemblies have code for them.
+    pub(super) fn not_precompiled(&self) -> Option<Finding> {
+        let code = &self.overview.code_tiers;
+        if code.of_framework < thresholds::MIN_NOT_PRECOMPILED
+            || share(code.of_framework, code.first_tier) < thresholds::NOT_PRECOMPILED
+        {
             return None;
         }
+        let (percent, processors, _) = self.compilation()?;
+        let cause = format!(
+            "The precompiled code of .NET is not used: {} of its methods were compiled, and the JIT compiler takes {} of \
+             the processor time",
+            count(code.of_framework),
+            short_percent(percent),
+        );
+        let reasons =
+            "reasons: DOTNET_ReadyToRun=0, a profiler or debugger that asks for it, or assemblies without it";
+        Some(
+            Finding::new(FindingKind::NotPrecompiled, processors, cause, Details::Jit)
+                .with_evidence([reasons.to_owned()])
+                .with_numbers([
+                    Number::new("methods", code.of_framework as f64),
+                    Number::new("cpu_percent", percent),
+                ]),
+        )
+    }
+
+    pub(super) fn jit(&self) -> Option<Finding> {
+        let (percent, processors, method) = self.compilation()?;
         if !self.compiles_until_the_end() {
             return None;
         }
         let compiled = counted(self.overview.jit.methods, "method", "methods");
-        let method = part.method(|state| state == ThreadState::Working);
         let cause = format!(
             "The JIT compiler takes {} of the processor time, {}{}: {compiled} compiled, {} per second",
             short_percent(percent),

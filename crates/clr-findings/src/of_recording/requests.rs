@@ -1,8 +1,10 @@
 //! Causes in the requests that the program serves.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use clr_events::escape_controls;
+use clr_events::{ThreadState, escape_controls};
+use nettrace_export::FrameId;
 use nettrace_export::report::{SpanRole, SpanRow};
 use nettrace_export::units::{counted, nanoseconds, share, short_percent, time};
 
@@ -13,6 +15,11 @@ use crate::thresholds;
 
 /// The status of connections that become streams, which last as long as the client wants.
 const SWITCHED: &str = "101";
+/// The framework's methods below which workers of the pool run, of .NET 6 and later, and of all versions.
+const WORKERS: [&str; 2] = [
+    "System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart",
+    "System.Threading.ThreadPoolWorkQueue.Dispatch",
+];
 
 impl OfRecording<'_> {
     /// Adds the route with the longest time of slow requests: as evidence of the finding that explains most of it, or
@@ -20,7 +27,12 @@ impl OfRecording<'_> {
     pub(super) fn add_slow_requests(&self, findings: &mut Vec<Finding>) {
         let Some(row) = self.slow_requests() else { return };
         let explanation = self.explanation(row, findings);
-        let part = explanation.map_or("", |(part, _)| part);
+        let waits_in = if explanation.is_none() { self.waiting_worker(row) } else { None };
+        let part = match (explanation, &waits_in) {
+            (Some((part, _)), _) => part.to_owned(),
+            (None, Some(method)) => format!(", as threads wait in {method}"),
+            (None, None) => String::new(),
+        };
         let waiting = self.waiting(row);
         let sentence = format!(
             "Requests {} take {}{part}: {waiting:.1} of them are served on average",
@@ -32,7 +44,7 @@ impl OfRecording<'_> {
                 cause.evidence.push(sentence);
                 cause.cost = cause.cost.max(waiting);
             }
-            None => findings.push(self.of_requests(row, sentence)),
+            None => findings.push(self.of_requests(row, sentence).with_method(waits_in)),
         }
     }
 
@@ -92,6 +104,28 @@ impl OfRecording<'_> {
         let at = find(&[FindingKind::SlowOutput, FindingKind::LockConvoy])?;
         let waited = findings.get(at).map_or(0.0, |finding| finding.cost) / self.waiting(row);
         (100.0 * waited >= thresholds::SLOW_PART).then_some((", as threads wait", at))
+    }
+
+    /// The user's method in which workers of the pool wait for most of the time of requests.
+    fn waiting_worker(&self, row: &SpanRow) -> Option<String> {
+        let profile = &self.overview.profile;
+        let is_worker = |frame: FrameId| {
+            let (_, name) = profile.frames.full_parts(frame);
+            WORKERS.iter().any(|worker| name.starts_with(worker))
+        };
+        let mut methods: HashMap<FrameId, u64> = HashMap::new();
+        for total in profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked) {
+            let Some(stack) = total.stack else { continue };
+            let mut frames = profile.path(stack).map(|(_, frame)| frame);
+            let Some(method) = frames.find(|frame| profile.frames.is_user_code(*frame)) else { continue };
+            if frames.any(is_worker) {
+                let sum = methods.entry(method).or_default();
+                *sum = sum.saturating_add(total.weight);
+            }
+        }
+        let (method, weight) = methods.into_iter().max_by_key(|(frame, weight)| (*weight, *frame))?;
+        let percent = share(weight, nanoseconds(row.latencies.total));
+        (percent >= thresholds::SLOW_PART).then(|| self.name(method))
     }
 
     /// The known parts of the time of requests, the longest first.

@@ -10,6 +10,7 @@ const PROCESS: i32 = 4711;
 const HTTP: &str = "System.Net.Http";
 const SOCKETS: &str = "System.Net.Sockets";
 const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
+const WORKER: &str = "System.Private.CoreLib!System.Threading.ThreadPoolWorkQueue.Dispatch()";
 const BANK: &str = "http://bank/charge";
 
 /// An event of a provider: its number, name, opcode and fields, all strings.
@@ -112,19 +113,26 @@ fn slow_requests_are_evidence_of_the_calls_that_they_wait_for() {
         recording.at(end * MILLISECOND);
         event(recording, (HOSTING, 4, "RequestStop", 2), &[]).activity(activity_id(PROCESS, &path));
     };
-    let served = |is_calling| {
+    let served = |is_calling: bool, rows: &[Row<'_>]| {
         let mut recording = recording();
         (1..=10).for_each(|index| serve(&mut recording, index, is_calling));
-        findings(&mut recording, &[])
+        findings(&mut recording, rows)
     };
-    let calling = served(true);
+    let calling = served(true, &[]);
     let kinds: Vec<_> = calling.iter().map(|finding| finding.kind).collect();
     assert_eq!(kinds, [FindingKind::SlowCalls], "{calling:?}");
     let effect = "Requests GET /pay take 800 ms, most of it in calls: ";
     assert!(calling[0].evidence.iter().any(|sentence| sentence.starts_with(effect)), "{calling:?}");
-    let alone = served(false);
-    assert_eq!(alone.len(), 1, "{alone:?}");
-    assert!(alone[0].cause.starts_with("Requests GET /pay take 800 ms: "), "{alone:?}");
+    let cause = |rows: &[Row<'_>]| {
+        let alone = served(false, rows);
+        assert_eq!(alone.len(), 1, "{alone:?}");
+        alone[0].cause.clone()
+    };
+    assert_eq!(cause(&[]), "Requests GET /pay take 800 ms: 0.8 of them are served on average");
+    let stack: &[&str] = &[WORKER, SELL, SLEEP];
+    let waits = |milliseconds| [(1, ThreadState::Blocked, milliseconds, stack)];
+    assert!(cause(&waits(6_000)).contains(", as threads wait in Orders.Sell: "));
+    assert!(!cause(&waits(3_000)).contains("Orders.Sell"));
 }
 
 #[test]
