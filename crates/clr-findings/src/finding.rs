@@ -34,10 +34,14 @@ finding_kinds! {
     Regex = "regex": "A regular expression takes most of the processor time.",
     HotMethod = "hot-method": "A method takes most of the processor time.",
     JitStorm = "jit-storm": "The JIT compiler takes much of the processor time.",
+    NotPrecompiled = "not-precompiled": "The precompiled code of .NET is not used.",
     InducedCollections = "induced-collections": "The program asks for collections.",
     GcPressure = "gc-pressure": "Collections take much of the time.",
     Exceptions = "exceptions": "Exceptions are thrown all the time.",
     FailedRequests = "failed-requests": "Requests fail.",
+    SlowCalls = "slow-calls": "Calls to something outside the program take long.",
+    SlowRequests = "slow-requests": "Requests take long.",
+    SlowOutput = "slow-output": "The reader of the program's output is slow.",
     Throttled = "throttled": "The control group's quota of processors is used up.",
     BusyNeighbour = "busy-neighbour": "Other processes use the processors.",
     PageFaults = "page-faults": "Pages are read from swap space or from files on disk.",
@@ -58,8 +62,14 @@ impl FindingKind {
             | (Self::Throttled, Self::BusyNeighbour)
             | (Self::InducedCollections, Self::GcPressure)
             | (Self::Regex, Self::HotMethod)
-            | (Self::LockConvoy | Self::Starvation, Self::FailedRequests) => true,
+            | (Self::NotPrecompiled, Self::JitStorm)
+            | (Self::LockConvoy | Self::Starvation, Self::FailedRequests)
+            | (
+                Self::Deadlock | Self::Starvation | Self::Throttled | Self::BusyNeighbour,
+                Self::SlowRequests,
+            ) => true,
             (Self::LockConvoy, Self::Starvation)
+            | (Self::SlowOutput, Self::LockConvoy | Self::Starvation)
             | (Self::FailedRequests, Self::Exceptions)
             | (Self::JitStorm | Self::InducedCollections | Self::Exceptions, Self::HotMethod) => {
                 is_same_method

@@ -1,9 +1,13 @@
 //! Causes that a recording shows.
 
+mod calls;
 mod collections;
 mod failures;
 mod locks;
+mod output;
+mod part;
 mod processors;
+mod requests;
 #[cfg(test)]
 mod tests;
 
@@ -29,12 +33,17 @@ pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
         recording.regex(),
         recording.hot_method(),
         recording.jit(),
+        recording.not_precompiled(),
         recording.induced_collections(),
         recording.gc_pressure(),
         recording.exceptions(),
         recording.failed_requests(),
+        recording.slow_output(),
     ];
-    single.into_iter().flatten().chain(recording.lock_convoys()).collect()
+    let mut findings: Vec<_> = single.into_iter().flatten().chain(recording.lock_convoys()).collect();
+    findings.extend(recording.slow_calls());
+    recording.add_slow_requests(&mut findings);
+    findings
 }
 
 struct OfRecording<'o> {
@@ -51,6 +60,7 @@ impl OfRecording<'_> {
         Some((share(*weight, total), self.average(*weight)))
     }
 
+    /// The name of a method, without parameters.
     fn name(&self, frame: FrameId) -> String {
         escape_controls(&method_name::without_parameters(&self.overview.profile.frames, frame)).into_owned()
     }

@@ -18,6 +18,11 @@ pub const JIT_PROCESSORS: f64 = 0.1;
 /// Minimum share of the methods that are compiled in the last quarter of the time, in percent: at its start a program
 /// compiles what it runs first, once.
 pub const JIT_LATE: f64 = 10.0;
+/// Minimum share of .NET's own methods in those that are compiled for the first time, in percent, of a program that does
+/// not use its precompiled code: others have 10%, of code for the processor at hand.
+pub const NOT_PRECOMPILED: f64 = 50.0;
+/// Minimum number of such methods.
+pub const MIN_NOT_PRECOMPILED: u64 = 200;
 /// Minimum share of the time for which collections pause the program, in percent: the runtime's own tuning aims at
 /// less.
 pub const PAUSES: f64 = 10.0;
@@ -51,6 +56,17 @@ pub const EXCEPTIONS: f64 = 50.0;
 pub const FAILED_REQUESTS: f64 = 5.0;
 /// Minimum number of failed requests.
 pub const MIN_FAILED_REQUESTS: u64 = 5;
+/// Minimum median of slow calls and requests, in milliseconds: people notice 100 ms, and what they wait for can have
+/// more than one call.
+pub const SLOW_MILLISECONDS: f64 = 200.0;
+/// Minimum number of slow calls or requests that wait, on average.
+pub const SLOW_WAITING: f64 = 0.5;
+/// Minimum number of slow calls or requests that ended.
+pub const MIN_SLOW: u64 = 3;
+/// Minimum share of a phase in the time of calls, or of a cause in the time of requests, in percent, which it explains.
+pub const SLOW_PART: f64 = 50.0;
+/// Minimum number of threads, on average, that wait for the reader of the program's output.
+pub const OUTPUT_WAITERS: f64 = 0.2;
 /// Minimum number of threads that wait for a lock, in memory.
 pub const MIN_WAITERS: usize = 2;
 /// Minimum number of blocked workers of the pool, in memory.

@@ -22,6 +22,8 @@ mod allocations;
 pub(crate) mod blocked;
 mod call_tree;
 mod callers;
+mod calls;
+mod code_tiers;
 mod contention;
 pub(crate) mod distribution;
 mod event_counts;
@@ -51,6 +53,8 @@ pub use blocked::{
 };
 pub use call_tree::{CallNode, CallTree, call_tree};
 pub use callers::{CallerRow, callers};
+pub use calls::{CallRow, Calls, CallsReport};
+pub use code_tiers::{CodeTiers, CodeTiersReport};
 pub use contention::{Contention, ContentionReport, LockRow};
 pub use distribution::{Bucket, Distribution, Durations};
 pub use event_counts::{EventCounts, EventCountsReport, EventRow};
