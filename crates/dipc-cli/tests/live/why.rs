@@ -1,6 +1,8 @@
 //! `dipc why` on programs with a planted cause (`testdata/workload/incidents`): the first three lines have the cause
 //! and the user's method. A healthy twin has no finding.
 
+mod stuck;
+
 use std::time::{Duration, Instant};
 
 use serde_json::Value;

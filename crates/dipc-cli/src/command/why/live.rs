@@ -120,7 +120,7 @@ fn record(args: &WhyArgs, output: PathBuf, interrupts: &Interrupts) -> Result<Pa
     file.map(|file| file.path).ok_or_else(|| Failure::new(Exit::Failed, "why: nothing was recorded"))
 }
 
-/// What is read of a process besides its recording.
+/// The evidence of a process besides its recording.
 struct Readings {
     /// The kernel's account, at the beginning, in the middle and at the end.
     usage: Vec<ProcessUsage>,
