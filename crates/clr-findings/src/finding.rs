@@ -30,6 +30,9 @@ finding_kinds! {
     Death = "death": "The process has ended of itself.",
     Deadlock = "deadlock": "Threads wait for each other.",
     LockConvoy = "lock-convoy": "Threads wait for a lock that another thread holds.",
+    StuckWait = "stuck-wait": "Threads or `async` methods wait for what no code gives them.",
+    Finalizer = "finalizer": "The finalizer thread is blocked or slow.",
+    StaticConstructor = "static-constructor": "A static constructor waits.",
     Starvation = "starvation": "The workers of the thread pool are blocked.",
     Regex = "regex": "A regular expression takes most of the processor time.",
     HotMethod = "hot-method": "A method takes most of the processor time.",
@@ -68,8 +71,10 @@ impl FindingKind {
                 Self::Deadlock | Self::Starvation | Self::Throttled | Self::BusyNeighbour,
                 Self::SlowRequests,
             ) => true,
-            (Self::LockConvoy, Self::Starvation)
+            (Self::LockConvoy | Self::StuckWait, Self::Starvation)
             | (Self::SlowOutput, Self::LockConvoy | Self::Starvation)
+            | (Self::StuckWait, Self::ThreadGrowth)
+            | (Self::StuckWait | Self::StaticConstructor, Self::LockConvoy)
             | (Self::FailedRequests, Self::Exceptions)
             | (Self::JitStorm | Self::InducedCollections | Self::Exceptions, Self::HotMethod) => {
                 is_same_method
@@ -121,6 +126,8 @@ pub enum Details {
     Locks,
     /// The stacks of all threads.
     Stacks,
+    /// Chains of `async` methods.
+    Awaits,
     /// Methods by time.
     Methods,
     /// Exceptions with their stacks.
@@ -155,6 +162,9 @@ pub struct Finding {
     pub cause: String,
     /// The nearest method of the user's code, without parameters.
     pub method: Option<String>,
+    /// The methods of the user's code in which threads wait for a lock.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_methods: Vec<String>,
     /// The object: the type of a lock, an exception, a route.
     pub object: Option<String>,
     /// Further evidence, a sentence each.
@@ -173,6 +183,7 @@ impl Finding {
             cost,
             cause,
             method: None,
+            waiting_methods: Vec::new(),
             object: None,
             evidence: Vec::new(),
             numbers: Vec::new(),
@@ -182,6 +193,10 @@ impl Finding {
 
     pub(crate) fn with_method(self, method: Option<String>) -> Self {
         Self { method, ..self }
+    }
+
+    pub(crate) fn with_waiting_methods(self, methods: Vec<String>) -> Self {
+        Self { waiting_methods: methods, ..self }
     }
 
     pub(crate) fn with_object(self, object: Option<String>) -> Self {

@@ -1,4 +1,4 @@
-//! What is wrong with a .NET process: the causes, with their evidence.
+//! The causes of the problems of a .NET process, with their evidence.
 //!
 //! **Use it** to say what a program should look at first. **Not for** the numbers of a recording:
 //! [`nettrace-export`](nettrace_export::report) has the reports that it judges, and [`clr-dump`](clr_dump) the
@@ -61,7 +61,7 @@ pub mod thresholds;
 pub use activity::Activity;
 pub use diagnosis::{Evidence, diagnose};
 pub use finding::{Confidence, Details, Finding, FindingKind, Number};
-pub use memory_facts::{MemoryFacts, ThreadFacts, WaitFacts};
+pub use memory_facts::{AwaitFacts, AwaitedFor, MemoryFacts, SemaphoreFacts, ThreadFacts, WaitFacts};
 pub use process::{ProcessEnd, ProcessIdentity};
 pub use recording_findings::RecordingFindings;
 pub use result::{Diagnosis, DiagnosisReport, FindingReport};

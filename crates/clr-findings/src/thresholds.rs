@@ -67,8 +67,12 @@ pub const MIN_SLOW: u64 = 3;
 pub const SLOW_PART: f64 = 50.0;
 /// Minimum number of threads, on average, that wait for the reader of the program's output.
 pub const OUTPUT_WAITERS: f64 = 0.2;
-/// Minimum number of threads that wait for a lock, in memory.
+/// Minimum number of threads that wait for a lock or a semaphore, in memory.
 pub const MIN_WAITERS: usize = 2;
+/// Minimum number of calls of an `async` method that await a task which no code ends: idle loops of a service are fewer.
+pub const MIN_STUCK_CALLS: usize = 8;
+/// Minimum number of objects that wait for a slow finalizer.
+pub const MIN_FINALIZABLE: u64 = 100;
 /// Minimum number of blocked workers of the pool, in memory.
 pub const MIN_BLOCKED_WORKERS: usize = 2;
 /// Minimum number of processors on which threads wait, on average, for the next period of a quota.

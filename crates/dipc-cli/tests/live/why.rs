@@ -3,6 +3,7 @@
 
 mod ends;
 mod requests;
+mod stuck;
 
 use std::time::{Duration, Instant};
 

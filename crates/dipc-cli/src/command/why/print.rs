@@ -13,7 +13,7 @@ use crate::args::format::Format;
 use crate::exit::Failure;
 use crate::render::{command_line, output, shell, units, width};
 
-/// What the commands that show more read.
+/// The process or file that the commands with details read.
 pub(super) enum Subject {
     Process { pid: Option<u32>, recording: Option<PathBuf> },
     Recording(PathBuf),
@@ -236,6 +236,7 @@ impl Subject {
             Self::Core(path) => {
                 let view = match details {
                     Details::Locks => "locks",
+                    Details::Awaits => "async",
                     Details::Exceptions => "exceptions",
                     _ => "stacks",
                 };
@@ -244,6 +245,7 @@ impl Subject {
             Self::Process { pid, recording } => match (details, recording, pid) {
                 (Details::Contention | Details::ThreadPool, Some(path), _) => Some(of_recording(path)),
                 (Details::Locks | Details::Contention, _, Some(pid)) => Some(format!("dipc locks -p {pid}")),
+                (Details::Awaits, _, Some(pid)) => Some(format!("dipc async -p {pid}")),
                 (Details::Stacks | Details::ThreadPool, _, Some(pid)) => Some(format!("dipc stack -p {pid}")),
                 (Details::Machine, _, Some(pid)) => Some(format!("dipc info -p {pid}")),
                 (_, Some(path), _) => Some(of_recording(path)),
