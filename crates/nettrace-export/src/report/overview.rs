@@ -13,6 +13,7 @@ use crate::profile::metric::Metric;
 use crate::profile::options::{NameForm, Options};
 use crate::profile::pattern::Pattern;
 use crate::profile::selection::Selection;
+use crate::report::active_timers::ActiveTimers;
 use crate::report::allocations::{Allocations, AllocationsReport};
 use crate::report::blocked::{BlockedTime, Starvation, blocked_time, starvation};
 use crate::report::contention::{Contention, ContentionReport};
@@ -60,6 +61,8 @@ pub struct Overview {
     pub session_cost: SessionCost,
     /// The time of running threads by the origin of the code; empty without the kernel's samples.
     pub processor_time: Vec<(CodeOrigin, u64)>,
+    /// The number of active timers over time; empty without the runtime's counters.
+    pub active_timers: Vec<(RelativeTime, f64)>,
     /// The part of the working time that may actually have been waiting, in nanoseconds.
     pub unverified: u64,
     /// The part of blocked time in which threads were runnable but lacked a processor, in nanoseconds.
@@ -181,6 +184,7 @@ pub struct OverviewReports {
     contention: Contention,
     thread_pool: ThreadPool,
     jit: Jit,
+    timers: ActiveTimers,
 }
 
 impl OverviewReports {
@@ -200,6 +204,7 @@ impl OverviewReports {
             Contention::needs,
             ThreadPool::needs,
             Jit::needs,
+            ActiveTimers::needs,
         ];
         reports.into_iter().any(|needs| needs(kind))
     }
@@ -216,6 +221,7 @@ impl OverviewReports {
         self.contention.add(event);
         self.thread_pool.add(event);
         self.jit.add(event);
+        self.timers.add(event);
     }
 
     /// Completes the report of the start.
@@ -301,6 +307,7 @@ impl OverviewBuilder {
             } else {
                 Vec::new()
             },
+            active_timers: reports.timers.finish(),
             unverified: omissions.unverified,
             without_processor: omissions.without_processor,
             gc,
