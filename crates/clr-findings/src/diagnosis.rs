@@ -4,8 +4,9 @@ use linux_proc_stat::ProcessUsage;
 use nettrace_export::report::Overview;
 
 use crate::finding::{Finding, FindingKind};
+use crate::memory_counts::MemoryCounts;
 use crate::memory_facts::MemoryFacts;
-use crate::{of_memory, of_recording, of_usage};
+use crate::{of_growth, of_memory, of_recording, of_usage};
 
 /// What is known of a process. Each part may be missing.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,6 +18,8 @@ pub struct Evidence<'e> {
     pub memory: &'e [MemoryFacts],
     /// The kernel's account of the process, the oldest first: what grows, grows from each to the next.
     pub usage: &'e [ProcessUsage],
+    /// Counts of what memory holds, the oldest first.
+    pub counts: &'e [MemoryCounts],
 }
 
 impl<'e> Evidence<'e> {
@@ -37,6 +40,12 @@ impl<'e> Evidence<'e> {
     pub const fn with_usage(self, usage: &'e [ProcessUsage]) -> Self {
         Self { usage, ..self }
     }
+
+    /// With counts of what memory holds at three or more moments, the oldest first.
+    #[must_use]
+    pub const fn with_counts(self, counts: &'e [MemoryCounts]) -> Self {
+        Self { counts, ..self }
+    }
 }
 
 /// Returns the causes, the most costly first. Of two findings of a kind the one of memory is kept, which knows the
@@ -55,6 +64,7 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
         }
     }
     findings.extend(of_usage::findings(evidence.usage, evidence.memory));
+    findings.extend(of_growth::findings(evidence.counts, evidence.usage, evidence.recording));
     without_effects(&mut findings);
     findings.sort_by(|a, b| {
         let rank = |finding: &Finding| !matches!(finding.kind, FindingKind::Death | FindingKind::Deadlock);

@@ -47,7 +47,11 @@
 mod activity;
 mod diagnosis;
 mod finding;
+mod growth;
+mod memory_counts;
 mod memory_facts;
+mod names;
+mod of_growth;
 mod of_memory;
 mod of_recording;
 mod of_usage;
@@ -56,4 +60,5 @@ pub mod thresholds;
 pub use activity::Activity;
 pub use diagnosis::{Evidence, diagnose};
 pub use finding::{Confidence, Details, Finding, FindingKind, Number};
+pub use memory_counts::{CollectionCount, MemoryCounts};
 pub use memory_facts::{MemoryFacts, ThreadFacts, WaitFacts};

@@ -137,12 +137,12 @@ fn facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: Option<&ThreadWait>) ->
     }
 }
 
-fn csharp(runtime_name: &str) -> String {
+pub(crate) fn csharp(runtime_name: &str) -> String {
     type_name(runtime_name).unwrap_or_else(|| runtime_name.to_owned())
 }
 
 /// The short C# name of a method, without parameters.
-fn method_in_words(method: &clr_dump::Method) -> Option<String> {
+pub(crate) fn method_in_words(method: &clr_dump::Method) -> Option<String> {
     let name = method.name.as_ref()?;
     let of_runtime = RuntimeName { namespace: &name.type_name, name: &name.name, signature: &name.signature };
     let text = match of_runtime.csharp(Detail::Short) {

@@ -6,12 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clr_dump::Runtime;
-use clr_findings::{Activity, Evidence, MemoryFacts, diagnose};
+use clr_findings::{Activity, Evidence, MemoryCounts, MemoryFacts, diagnose};
 
 use linux_proc_stat::ProcessUsage;
 
 use super::WhyArgs;
-use super::print::{Diagnosis, MemoryGrowth, Subject};
+use super::print::{Diagnosis, Subject};
 use crate::command::profile;
 use crate::command::report::OverviewData;
 use crate::command::trace::{self, TraceArgs, WrittenFiles};
@@ -42,8 +42,9 @@ pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Diagnosis, Exit), Fail
         tempfile::tempdir().map_err(|error| Failure::new(Exit::Failed, format_args!("why: {error}")))?;
     let output = args.output.clone().unwrap_or_else(|| folder.path().join("why.nettrace"));
     let recorded = record(args, output, &interrupts);
-    let without = |reason: &str| Readings { usage: Vec::new(), memory: Err(reason.to_owned()) };
-    let Readings { usage, memory } = match readings {
+    let without =
+        |reason: &str| Readings { usage: Vec::new(), counts: Vec::new(), memory: Err(reason.to_owned()) };
+    let Readings { usage, counts, memory } = match readings {
         Some(readings) => readings.recv().unwrap_or_else(|_| without("its reader has ended early")),
         None => without("the process has no id here"),
     };
@@ -51,7 +52,7 @@ pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Diagnosis, Exit), Fail
         Ok(memory) => (memory, None),
         Err(reason) => (Vec::new(), Some(format!("locks and tasks in memory: {reason}"))),
     };
-    let evidence = Evidence::default().with_memory(&memory).with_usage(&usage);
+    let evidence = Evidence::default().with_memory(&memory).with_usage(&usage).with_counts(&counts);
     let mut looked_at = Vec::new();
     if let Some(last) = memory.last() {
         looked_at.push(format!("{} threads in memory, twice", last.threads.len()));
@@ -73,7 +74,6 @@ pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Diagnosis, Exit), Fail
                 crash: data.crash.as_ref().map(|note| (note.summary(), note.core.clone())),
                 findings: diagnose(&evidence.with_recording(&data.reports)),
                 activity: Some(Activity::of(&data.reports)),
-                growth: MemoryGrowth::of(&usage),
                 looked_at,
                 missing: memory_failure.into_iter().chain(data.missing_evidence()).collect(),
                 subject,
@@ -87,7 +87,6 @@ pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Diagnosis, Exit), Fail
                 crash: None,
                 findings: diagnose(&evidence),
                 activity: None,
-                growth: MemoryGrowth::of(&usage),
                 looked_at,
                 missing: vec![format!("events and processor time: {failure}")],
                 subject,
@@ -124,6 +123,8 @@ fn record(args: &WhyArgs, output: PathBuf, interrupts: &Interrupts) -> Result<Pa
 struct Readings {
     /// The kernel's account, at the beginning, in the middle and at the end.
     usage: Vec<ProcessUsage>,
+    /// Counts of what memory holds, at the same times.
+    counts: Vec<MemoryCounts>,
     /// The threads in memory at the beginning and at the end; the reason why they are missing.
     memory: Result<Vec<MemoryFacts>, String>,
 }
@@ -147,19 +148,21 @@ fn read(pid: u32, duration: Duration) -> Readings {
     until(margin);
     let mut memory = Memory::attach(pid).map_err(|failure| failure.to_string());
     let mut usage = Vec::new();
-    for (part, reads_memory) in
+    for (part, reads_threads) in
         [(margin, true), (duration / 2, false), (duration.saturating_sub(margin), true)]
     {
         until(part);
         usage.extend(ProcessUsage::read(pid));
-        if reads_memory && let Ok(open) = &mut memory {
-            memory = match open.read() {
-                Ok(()) => continue,
-                Err(failure) => Err(failure.to_string()),
-            };
+        if let Ok(open) = &mut memory
+            && let Err(failure) = open.read(reads_threads)
+        {
+            memory = Err(failure.to_string());
         }
     }
-    Readings { usage, memory: memory.map(|memory| memory.readings) }
+    match memory {
+        Ok(memory) => Readings { usage, counts: memory.counts, memory: Ok(memory.readings) },
+        Err(reason) => Readings { usage, counts: Vec::new(), memory: Err(reason) },
+    }
 }
 
 /// The memory of a process.
@@ -167,18 +170,23 @@ struct Memory {
     source: Source,
     runtime: Runtime,
     readings: Vec<MemoryFacts>,
+    counts: Vec<MemoryCounts>,
 }
 
 impl Memory {
     fn attach(pid: u32) -> Result<Self, Failure> {
         let source = Source::attach(pid)?;
-        Ok(Self { runtime: source.runtime()?, source, readings: Vec::new() })
+        Ok(Self { runtime: source.runtime()?, source, readings: Vec::new(), counts: Vec::new() })
     }
 
-    fn read(&mut self) -> Result<(), Failure> {
+    fn read(&mut self, reads_threads: bool) -> Result<(), Failure> {
         let dump = self.source.dump(&self.runtime);
-        let threads = stacks(&self.source, &dump)?;
-        self.readings.push(MemoryFacts::of_process(&dump, threads));
+        if reads_threads {
+            let threads = stacks(&self.source, &dump)?;
+            self.readings.push(MemoryFacts::of_process(&dump, threads));
+        }
+        let counts = MemoryCounts::read(&dump, self.counts.last());
+        self.counts.push(counts);
         Ok(())
     }
 }

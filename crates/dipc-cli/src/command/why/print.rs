@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clr_findings::{Activity, Confidence, Details, Finding};
-use linux_proc_stat::ProcessUsage;
 use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::Failure;
-use crate::render::{output, shell, units, width};
+use crate::render::{output, shell, width};
 
 /// What the commands that show more read.
 pub(super) enum Subject {
@@ -26,38 +25,10 @@ pub(super) struct Diagnosis {
     pub(super) crash: Option<(String, Option<PathBuf>)>,
     pub(super) findings: Vec<Finding>,
     pub(super) activity: Option<Activity>,
-    pub(super) growth: Option<MemoryGrowth>,
     pub(super) looked_at: Vec<String>,
     /// The evidence that could not be had, with the reasons.
     pub(super) missing: Vec<String>,
     pub(super) subject: Subject,
-}
-
-/// The memory of a process that a session takes: 5 to 10 MB were measured.
-const SESSION_BYTES: i64 = 16 << 20;
-
-/// The growth of resident memory while a process was watched.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct MemoryGrowth {
-    pub(super) resident_bytes: u64,
-    /// Negative if it shrank.
-    pub(super) growth_bytes: i64,
-    /// True if it grew in each part of the time, and by more than a session and its buffers take.
-    pub(super) is_steady: bool,
-}
-
-impl MemoryGrowth {
-    pub(super) fn of(usage: &[ProcessUsage]) -> Option<Self> {
-        let resident = |usage: &ProcessUsage| i64::try_from(usage.memory?.resident?).ok();
-        let (first, last) = (resident(usage.first()?)?, resident(usage.last()?)?);
-        let grows = |pair: &[ProcessUsage]| resident(&pair[1]) > resident(&pair[0]);
-        let growth_bytes = last - first;
-        Some(Self {
-            resident_bytes: u64::try_from(last).unwrap_or_default(),
-            growth_bytes,
-            is_steady: usage.len() > 2 && usage.windows(2).all(grows) && growth_bytes > SESSION_BYTES,
-        })
-    }
 }
 
 /// The JSON form.
@@ -68,7 +39,6 @@ struct Report<'d> {
     healthy: bool,
     findings: Vec<Row<'d>>,
     activity: Option<Activity>,
-    memory: Option<MemoryGrowth>,
     looked_at: &'d [String],
     missing: &'d [String],
 }
@@ -92,7 +62,6 @@ pub(super) fn print(diagnosis: &Diagnosis, format: Format) -> Result<(), Failure
                 .map(|finding| Row { finding, command: diagnosis.subject.command(finding.details) })
                 .collect(),
             activity: diagnosis.activity,
-            memory: diagnosis.growth,
             looked_at: &diagnosis.looked_at,
             missing: &diagnosis.missing,
         }),
@@ -144,11 +113,6 @@ fn text(diagnosis: &Diagnosis, width: Option<usize>) -> String {
             None => row(label, "nothing stands out"),
         }
     }
-    if let Some(growth) = diagnosis.growth.filter(|growth| growth.is_steady && diagnosis.findings.is_empty())
-    {
-        let [grown, resident] = [growth.growth_bytes.unsigned_abs(), growth.resident_bytes].map(units::bytes);
-        row("Memory", &format!("it grew by {grown} while it was watched, to {resident}: dipc help leak"));
-    }
     row("Process", &diagnosis.process);
     if !diagnosis.looked_at.is_empty() {
         row("Looked at", &diagnosis.looked_at.join("; "));
@@ -163,9 +127,8 @@ impl Diagnosis {
     /// Returns true if nothing was found, and nothing that could hide a cause was missing.
     fn is_healthy(&self) -> bool {
         let has_activity = self.activity.is_some_and(|activity| activity.processors.is_some());
-        let grows = self.growth.is_some_and(|growth| growth.is_steady);
         let is_whole = self.missing.is_empty() && self.crash.is_none() && has_activity;
-        self.findings.is_empty() && is_whole && !grows
+        self.findings.is_empty() && is_whole
     }
 }
 
@@ -187,6 +150,7 @@ impl Subject {
                 (Details::Contention | Details::ThreadPool, Some(path), _) => Some(of_recording(path)),
                 (Details::Locks | Details::Contention, _, Some(pid)) => Some(format!("dipc locks -p {pid}")),
                 (Details::Stacks | Details::ThreadPool, _, Some(pid)) => Some(format!("dipc stack -p {pid}")),
+                (Details::Heap, _, Some(pid)) => Some(format!("dipc heap -p {pid}")),
                 (Details::Machine, _, Some(pid)) => Some(format!("dipc info -p {pid}")),
                 (_, Some(path), _) => Some(of_recording(path)),
                 (Details::Requests, None, Some(pid)) => Some(format!("dipc profile -p {pid} --duration 10s")),
