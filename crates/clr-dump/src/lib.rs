@@ -153,6 +153,8 @@ pub use nettrace::ReadAt;
 pub use runtime::Runtime;
 pub use runtime::module::Module;
 pub use statics::Statics;
+pub use statics::collections::HeldCollection;
+pub use statics::timers::ActiveTimers;
 pub use threads::Threads;
 pub use threads::all_stacks::{ManagedStack, NativeStack, ThreadStacks};
 pub use threads::exception::{

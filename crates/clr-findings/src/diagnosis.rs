@@ -4,9 +4,10 @@ use linux_proc_stat::ProcessUsage;
 use nettrace_export::report::Overview;
 
 use crate::finding::{Finding, FindingKind};
+use crate::memory_counts::MemoryCounts;
 use crate::memory_facts::MemoryFacts;
 use crate::process::ProcessEnd;
-use crate::{of_end, of_memory, of_recording, of_usage};
+use crate::{of_end, of_growth, of_memory, of_recording, of_usage};
 
 /// The evidence of a process. Each part may be missing.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,6 +23,8 @@ pub struct Evidence<'e> {
     pub end: Option<&'e ProcessEnd>,
     /// The evidence that could not be had, with the reasons; what a recording lacks is known from itself.
     pub missing: &'e [String],
+    /// Counts of what memory holds, the oldest first.
+    pub counts: &'e [MemoryCounts],
 }
 
 impl<'e> Evidence<'e> {
@@ -54,6 +57,12 @@ impl<'e> Evidence<'e> {
     pub const fn with_missing(self, missing: &'e [String]) -> Self {
         Self { missing, ..self }
     }
+
+    /// With counts of what memory holds at three or more moments, the oldest first.
+    #[must_use]
+    pub const fn with_counts(self, counts: &'e [MemoryCounts]) -> Self {
+        Self { counts, ..self }
+    }
 }
 
 /// Returns the causes, the most costly first. Of two findings of a kind the one of memory is kept, which knows the
@@ -73,6 +82,7 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
     }
     findings.extend(of_usage::findings(evidence.usage, evidence.memory));
     findings.extend(evidence.end.and_then(of_end::finding));
+    findings.extend(of_growth::findings(evidence.counts, evidence.usage, evidence.recording));
     without_effects(&mut findings);
     findings.sort_by(|a, b| {
         let rank = |finding: &Finding| !matches!(finding.kind, FindingKind::Death | FindingKind::Deadlock);

@@ -51,6 +51,13 @@ finding_kinds! {
     MemoryLimit = "memory-limit": "The memory limit of the control group is reached.",
     ThreadGrowth = "thread-growth": "The number of threads grows.",
     DescriptorGrowth = "descriptor-growth": "The number of open files or sockets grows, or is near the limit.",
+    MemoryGrowth = "memory-growth": "The managed heap grows, also after collections.",
+    NativeGrowth = "native-growth": "Native memory grows, and the managed heap does not.",
+    CollectionGrowth = "collection-growth": "A collection in a static field grows.",
+    HandleGrowth = "handle-growth": "The number of handles that hold objects grows.",
+    TimerGrowth = "timer-growth": "The number of timers grows.",
+    ContextGrowth = "context-growth": "The number of load contexts of assemblies grows.",
+    DynamicMethodGrowth = "dynamic-method-growth": "Methods are made at run time all the time, and not unloaded.",
 }
 
 impl FindingKind {
@@ -70,15 +77,37 @@ impl FindingKind {
             | (
                 Self::Deadlock | Self::Starvation | Self::Throttled | Self::BusyNeighbour,
                 Self::SlowRequests,
+            )
+            | (
+                Self::TimerGrowth
+                | Self::HandleGrowth
+                | Self::ContextGrowth
+                | Self::DynamicMethodGrowth
+                | Self::NativeGrowth
+                | Self::DescriptorGrowth
+                | Self::ThreadGrowth,
+                Self::CollectionGrowth,
+            )
+            | (Self::ContextGrowth, Self::DynamicMethodGrowth)
+            | (
+                Self::ThreadGrowth | Self::ContextGrowth | Self::DynamicMethodGrowth,
+                Self::HandleGrowth | Self::NativeGrowth,
+            )
+            | (
+                Self::TimerGrowth
+                | Self::HandleGrowth
+                | Self::ContextGrowth
+                | Self::DynamicMethodGrowth
+                | Self::CollectionGrowth,
+                Self::MemoryGrowth,
             ) => true,
             (Self::LockConvoy | Self::StuckWait, Self::Starvation)
             | (Self::SlowOutput, Self::LockConvoy | Self::Starvation)
             | (Self::StuckWait, Self::ThreadGrowth)
             | (Self::StuckWait | Self::StaticConstructor, Self::LockConvoy)
             | (Self::FailedRequests, Self::Exceptions)
-            | (Self::JitStorm | Self::InducedCollections | Self::Exceptions, Self::HotMethod) => {
-                is_same_method
-            }
+            | (Self::JitStorm | Self::InducedCollections | Self::Exceptions, Self::HotMethod)
+            | (Self::JitStorm, Self::DynamicMethodGrowth) => is_same_method,
             _ => false,
         }
     }
@@ -144,6 +173,8 @@ pub enum Details {
     Jit,
     /// Requests.
     Requests,
+    /// Objects of the managed heap by type.
+    Heap,
     /// The process and its machine, as the kernel counts them.
     Machine,
 }

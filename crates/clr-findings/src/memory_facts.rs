@@ -11,6 +11,8 @@ use clr_dump::{
 };
 use clr_events::escape_controls;
 
+pub(crate) use self::threads::method_in_words;
+
 /// Maximum time for which the heap of a process is searched for awaits; its threads run meanwhile.
 const AWAIT_TIME: Duration = Duration::from_secs(2);
 /// The same for a core dump.

@@ -95,3 +95,21 @@ pub const GROWTH_PER_SECOND: f64 = 1.0;
 pub const GROWTH: f64 = 5.0;
 /// Minimum share of the limit of open files, in percent.
 pub const DESCRIPTOR_LIMIT: f64 = 90.0;
+/// Minimum growth of memory outside of files over the time, in bytes, in each part of it: a session takes 5 to 10 MB.
+pub const MEMORY_GROWTH: f64 = 16e6;
+/// Minimum rate of growth in each part of the time, in percent of the rate in all: what is filled at a start grows
+/// less and less.
+pub const EVEN_GROWTH: f64 = 25.0;
+/// Maximum time in which a number that grows doubles, in seconds: an hour.
+pub const DOUBLING_SECONDS: f64 = 3600.0;
+/// Minimum growth of a collection per second, in elements.
+pub const COLLECTION_GROWTH: f64 = 10.0;
+/// Minimum growth of handles per second.
+pub const HANDLE_GROWTH: f64 = 5.0;
+/// Minimum growth of timers per second.
+pub const TIMER_GROWTH: f64 = 10.0;
+/// Minimum share of all allocated bytes of a method that is named for objects which grow, without another sign that it
+/// makes them, in percent.
+pub const MAIN_ALLOCATOR: f64 = 50.0;
+/// The cost of growth, in threads: it takes no time yet.
+pub const GROWTH_COST: f64 = 0.5;

@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+mod active_timers;
 mod allocations;
 pub(crate) mod blocked;
 mod call_tree;
@@ -46,6 +47,7 @@ mod top_report;
 pub(crate) mod type_table;
 mod user_caller;
 
+pub use active_timers::ActiveTimers;
 pub use allocations::{Allocations, AllocationsReport, TypeRow};
 pub use blocked::{
     BlockedPart, BlockedTime, Starvation, WaitingMethod, allocating_methods, blocked_methods, blocked_time,

@@ -90,7 +90,7 @@ fn is_named(method: &Method, text: &str) -> bool {
 }
 
 /// The short C# name of a method, without parameters.
-fn method_in_words(method: &Method) -> Option<String> {
+pub(crate) fn method_in_words(method: &Method) -> Option<String> {
     let name = method.name.as_ref()?;
     Some(short_name(&name.type_name, &name.name, &name.signature))
 }

@@ -1,7 +1,7 @@
 //! Causes in collections.
 
 use clr_events::code::CodeOrigin;
-use clr_events::{ThreadState, escape_controls};
+use clr_events::escape_controls;
 use nettrace_export::FrameKind;
 use nettrace_export::units::{bytes, count, counted, share, short_percent, time};
 
@@ -27,7 +27,7 @@ impl OfRecording<'_> {
         // .NET Core 3.1 has no frame of it: the collector runs in the user's method.
         let in_collector = |frame| profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Gc);
         let are_most = induced.saturating_mul(2) >= self.overview.gc.collections.len() as u64;
-        let collecting = || self.part(in_collector).method(|state| state == ThreadState::Working);
+        let collecting = || self.part(in_collector).worker();
         let method = method.or_else(|| collecting().filter(|_| are_most));
         let cause = format!(
             "The program asks for collections{}: {} of {}, {rate:.1} per second, paused {} of the time",

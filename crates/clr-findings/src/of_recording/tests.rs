@@ -6,7 +6,7 @@ use nettrace_export::report::{
     OverviewBuilder, OverviewCallers, StreamFacts, callers_options, overview_profile_options,
 };
 use nettrace_export::{Measure, Metric, Profile, ProfileReader, Selection, StackProfileBuilder, Unit};
-use nettrace_synth::clr::{Method, Recording};
+use nettrace_synth::clr::{Method, Recording, kind};
 
 use super::*;
 use crate::finding::FindingKind;
@@ -222,6 +222,30 @@ fn a_hot_method_of_a_debug_build_is_said_to_be_one() {
     };
     assert!(of_tier(1));
     assert!(!of_tier(3));
+}
+
+#[test]
+fn methods_that_are_made_all_the_time_and_stay_are_a_cause() {
+    let emit =
+        "System.Private.CoreLib!System.Reflection.Emit.DynamicMethod.CreateDelegate(class System.Type)";
+    let rows: &[Row<'_>] = &[(1, ThreadState::Working, 100, &[MAIN, SELL, emit, JIT])];
+    let made = |milliseconds: u64, flags, is_unloaded: bool| {
+        let mut recording = recording();
+        for index in 1..100 {
+            let start = 0x1000 + index * 0x100;
+            let method = Method { flags, ..Method::new(start, "dynamicClass", "formula") };
+            recording.at(index * milliseconds * MILLISECOND).method(&method);
+            if is_unloaded {
+                recording.event(kind::METHOD_UNLOAD_VERBOSE, &method.verbose());
+            }
+        }
+        causes(&overview(&recording, rows))
+    };
+    assert_eq!(made(100, 9, false), in_sell(FindingKind::DynamicMethodGrowth));
+    // They go, are compiled from the program's file, or are made once at the start.
+    assert_eq!(made(100, 9, true), []);
+    assert_eq!(made(100, 8, false), []);
+    assert_eq!(made(10, 9, false), []);
 }
 
 #[test]

@@ -315,6 +315,13 @@ mod tests {
             (FindingKind::ThreadGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
             (FindingKind::ThreadGrowth, percent(thresholds::GROWTH)),
             (FindingKind::DescriptorGrowth, percent(thresholds::DESCRIPTOR_LIMIT)),
+            (FindingKind::MemoryGrowth, format!("{} MB", thresholds::MEMORY_GROWTH / 1e6)),
+            (FindingKind::MemoryGrowth, percent(thresholds::EVEN_GROWTH)),
+            (FindingKind::CollectionGrowth, number(thresholds::COLLECTION_GROWTH, "per second")),
+            (FindingKind::HandleGrowth, number(thresholds::HANDLE_GROWTH, "per second")),
+            (FindingKind::TimerGrowth, number(thresholds::TIMER_GROWTH, "per second")),
+            (FindingKind::ContextGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
+            (FindingKind::DynamicMethodGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
         ] {
             assert!(row(kind).contains(&value), "{}: {value}", kind.id());
         }
