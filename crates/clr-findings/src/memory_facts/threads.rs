@@ -6,7 +6,7 @@ use clr_events::csharp::{RuntimeName, type_display_name};
 use clr_events::escape_controls;
 use nettrace_export::method_name;
 
-use super::{SemaphoreFacts, ThreadFacts, WaitFacts, awaits};
+use super::{RELEASE, SEMAPHORE, SemaphoreFacts, ThreadFacts, WaitFacts, awaits};
 
 /// Maximum number of methods of the user's code of a thread.
 const MAX_METHODS: usize = 64;
@@ -29,7 +29,7 @@ pub(super) fn facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: Option<&Thre
         name: thread.name.clone().filter(|name| !name.is_empty()),
         is_pool_worker: thread.thread.state.is_pool_worker(),
         is_waiting: thread.thread.state.is_waiting(),
-        wait: wait.map(|wait| wait_facts(dump, wait)),
+        wait: wait.map(|wait| wait_facts(dump, thread, wait)),
         exception: exception(thread),
         ..ThreadFacts::default()
     };
@@ -62,13 +62,19 @@ fn is_finalizer(thread: &ThreadSnapshot) -> bool {
     methods.next().is_some_and(|outermost| is_named(outermost, FINALIZER))
 }
 
-fn wait_facts(dump: &Dump<'_>, wait: &ThreadWait) -> WaitFacts {
+fn wait_facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: &ThreadWait) -> WaitFacts {
+    let methods = thread.frames.iter().filter_map(|frame| frame.method.as_deref());
+    let semaphore = dump.heap().semaphore(wait.object).map(|semaphore| {
+        let waiting = methods.clone().find(|method| is_user_code(method));
+        let is_guard = waiting.is_some_and(|method| dump.types().calls(method, SEMAPHORE, RELEASE));
+        SemaphoreFacts::of(&semaphore, is_guard)
+    });
     WaitFacts {
         kind: wait.kind,
         object: wait.object,
         type_name: dump.heap().type_name(wait.object).map(|name| type_display_name(&name)),
         owners: wait.owners.clone(),
-        semaphore: dump.heap().semaphore(wait.object).as_ref().map(SemaphoreFacts::of),
+        semaphore,
         is_promise: awaits::is_promise(dump, wait.object),
     }
 }
