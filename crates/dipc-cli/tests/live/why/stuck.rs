@@ -84,3 +84,13 @@ fn why_finds_nothing_in_the_twins_that_wait() {
         assert_eq!(causes(&target), Vec::<Value>::new(), "{program} {incident}");
     }
 }
+
+/// `Thread.Join` has no frame there.
+#[test]
+fn why_finds_deadlocks_through_a_join_on_net_core_3_1() {
+    let Some(mut command) = Runtime::Net3_1.program("incidents/stuck.dll") else { return };
+    command.arg("join");
+    let target = Target::start_waiting(command);
+    target.line();
+    until_found(&target, &["Deadlock: ", "Month.Post", "Month.Close"]);
+}
