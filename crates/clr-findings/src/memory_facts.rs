@@ -1,6 +1,7 @@
 //! The threads and awaits of a process in memory, as data of their own.
 
 mod awaits;
+mod names;
 mod threads;
 
 use std::time::{Duration, Instant};

@@ -10,7 +10,7 @@ use clr_dump::{
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
 
-use super::threads::short_name;
+use super::names::short_name;
 use super::{AwaitFacts, AwaitedFor, RELEASE, SEMAPHORE, SemaphoreFacts};
 
 /// The method of a state machine.

@@ -2,10 +2,9 @@
 
 use clr_dump::{Dump, Method, ThreadSnapshot, ThreadStacks, ThreadWait};
 use clr_events::code::is_user_assembly;
-use clr_events::csharp::{RuntimeName, type_display_name};
-use clr_events::escape_controls;
-use nettrace_export::method_name;
+use clr_events::csharp::type_display_name;
 
+use super::names::short_name;
 use super::{RELEASE, SEMAPHORE, SemaphoreFacts, ThreadFacts, WaitFacts, awaits};
 
 /// Maximum number of methods of the user's code of a thread.
@@ -99,10 +98,4 @@ fn is_named(method: &Method, text: &str) -> bool {
 fn method_in_words(method: &Method) -> Option<String> {
     let name = method.name.as_ref()?;
     Some(short_name(&name.type_name, &name.name, &name.signature))
-}
-
-/// The short C# name of a method as the runtime names it, without parameters.
-pub(super) fn short_name(namespace: &str, name: &str, signature: &str) -> String {
-    let name = RuntimeName { namespace, name, signature }.display_name();
-    escape_controls(method_name::csharp_without_parameters(name.short())).into_owned()
 }
