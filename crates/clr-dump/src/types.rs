@@ -1,5 +1,6 @@
 //! Types and methods, with their names and fields.
 
+pub(crate) mod calls;
 pub(crate) mod enumeration;
 pub(crate) mod field;
 pub(crate) mod method;

@@ -1,6 +1,7 @@
 //! The threads and awaits of a process in memory, as data of their own.
 
 mod awaits;
+mod names;
 mod threads;
 
 use std::time::{Duration, Instant};
@@ -18,6 +19,9 @@ const AWAIT_TIME: Duration = Duration::from_secs(2);
 /// The same for a core dump.
 const CORE_AWAIT_TIME: Duration = Duration::from_secs(60);
 
+const SEMAPHORE: &str = "System.Threading.SemaphoreSlim";
+const RELEASE: &str = "Release";
+
 /// A `SemaphoreSlim`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -26,11 +30,26 @@ pub struct SemaphoreFacts {
     pub count: u64,
     /// The maximum of the count; `None` if it was made without one.
     pub maximum: Option<u64>,
+    /// True if the method that waits for it releases a semaphore, too: it guards something. Others can count work.
+    pub is_guard: bool,
 }
 
 impl SemaphoreFacts {
-    pub(crate) const fn of(semaphore: &Semaphore) -> Self {
-        Self { count: semaphore.count, maximum: semaphore.maximum }
+    const fn of(semaphore: &Semaphore, is_guard: bool) -> Self {
+        Self { count: semaphore.count, maximum: semaphore.maximum, is_guard }
+    }
+
+    /// Returns true if it cannot be entered, and those who wait for it are not idle.
+    pub(crate) const fn is_used_up(&self) -> bool {
+        self.count == 0 && (self.maximum.is_some() || self.is_guard)
+    }
+
+    /// The semaphore in a sentence.
+    pub(crate) fn in_words(&self) -> String {
+        match self.maximum {
+            Some(maximum) => format!("a semaphore of {maximum}"),
+            None => "a semaphore".to_owned(),
+        }
     }
 }
 
@@ -122,6 +141,8 @@ pub struct MemoryFacts {
     pub deadlocks: Vec<Vec<usize>>,
     /// Calls of `async` methods that await.
     pub awaits: Vec<AwaitFacts>,
+    /// The number of chains in which such calls await methods of the framework, which await an operation.
+    pub framework_chains: u64,
     /// The number of objects that wait for their finalizers; `None` if unknown.
     pub finalizable: Option<u64>,
     /// The end of the process, of a core dump.
@@ -148,13 +169,22 @@ impl MemoryFacts {
             threads.iter().enumerate().map(|(index, thread)| threads::facts(dump, thread, waits.of(index)));
         let cycle =
             |cycle: Vec<(usize, &ThreadWait, usize)>| cycle.into_iter().map(|(thread, ..)| thread).collect();
+        let (awaits, framework_chains) = awaits::awaits(dump, Instant::now().checked_add(await_time));
         Self {
             threads: facts.collect(),
             deadlocks: waits.deadlocks().into_iter().map(cycle).collect(),
-            awaits: awaits::awaits(dump, Instant::now().checked_add(await_time)),
+            awaits,
+            framework_chains,
             finalizable: dump.heap().finalizable_count().ok(),
             death: None,
         }
+    }
+
+    /// The number of calls of the user's code that await what ends of itself, such as a timer or an operation of a
+    /// socket.
+    pub(crate) fn pending_operations(&self) -> u64 {
+        let others = self.awaits.iter().filter(|facts| facts.awaited == AwaitedFor::Other);
+        others.map(|facts| facts.calls.len() as u64).fold(self.framework_chains, u64::saturating_add)
     }
 
     /// The thread with an index.

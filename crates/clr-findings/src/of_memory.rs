@@ -11,7 +11,7 @@ mod semaphores;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use linux_proc_stat::{ProcessUsage, ThreadUsage};
 
@@ -24,8 +24,9 @@ struct Readings<'r> {
     last: &'r MemoryFacts,
     /// The others, the oldest first.
     earlier: &'r [MemoryFacts],
-    /// The threads that did not run between the first reading and the last; `None` if unknown.
-    motionless: Option<BTreeSet<u64>>,
+    /// The number of times that threads began to run between the first reading and the last, keyed by thread id; `None`
+    /// if unknown.
+    runs: Option<BTreeMap<u64, u64>>,
     /// The time between the first reading and the last; zero if unknown.
     seconds: f64,
 }
@@ -49,18 +50,25 @@ pub(crate) fn findings(readings: &[MemoryFacts], usage: &[ProcessUsage]) -> Vec<
 
 impl<'r> Readings<'r> {
     fn new(last: &'r MemoryFacts, earlier: &'r [MemoryFacts], usage: &[ProcessUsage]) -> Self {
-        let (motionless, seconds) = match usage {
+        let (runs, seconds) = match usage {
             [first, .., last] => {
-                (motionless(first, last), last.at.saturating_duration_since(first.at).as_secs_f64())
+                (runs(first, last), last.at.saturating_duration_since(first.at).as_secs_f64())
             }
             _ => (None, 0.0),
         };
-        Self { last, earlier, motionless, seconds }
+        Self { last, earlier, runs, seconds }
     }
 
     /// Returns true if a thread did not run between the readings; `None` if unknown.
     fn is_motionless(&self, thread: &ThreadFacts) -> Option<bool> {
-        Some(self.motionless.as_ref()?.contains(&thread.tid))
+        self.runs_at_most(thread, 0.0)
+    }
+
+    /// Returns true if a thread ran at most this often per second between the readings; `None` if unknown.
+    fn runs_at_most(&self, thread: &ThreadFacts, per_second: f64) -> Option<bool> {
+        // A process of a container has other ids there.
+        let runs = *self.runs.as_ref()?.get(&thread.tid)?;
+        Some(runs as f64 <= per_second * self.seconds)
     }
 
     /// The same thread in an earlier reading.
@@ -74,16 +82,17 @@ impl<'r> Readings<'r> {
     }
 }
 
-/// The threads that left a processor as often before as after, and have not run meanwhile; `None` if the kernel does
-/// not count.
-fn motionless(first: &ProcessUsage, last: &ProcessUsage) -> Option<BTreeSet<u64>> {
-    let switches = |thread: &ThreadUsage| Some((thread.voluntary_switches?, thread.involuntary_switches?));
+/// The number of times that threads left a processor, and so had begun to run; `None` if the kernel does not count.
+fn runs(first: &ProcessUsage, last: &ProcessUsage) -> Option<BTreeMap<u64, u64>> {
+    let switches =
+        |thread: &ThreadUsage| Some(thread.voluntary_switches?.saturating_add(thread.involuntary_switches?));
     let before: BTreeMap<_, _> =
         first.threads.iter().filter_map(|thread| Some((thread.tid, switches(thread)?))).collect();
-    let is_motionless =
-        |thread: &&ThreadUsage| switches(thread).is_some_and(|after| before.get(&thread.tid) == Some(&after));
-    let of_last = last.threads.iter().filter(is_motionless).map(|thread| u64::from(thread.tid));
-    (!before.is_empty()).then(|| of_last.collect())
+    let runs = |thread: &ThreadUsage| {
+        let since = switches(thread)?.saturating_sub(*before.get(&thread.tid)?);
+        Some((u64::from(thread.tid), since))
+    };
+    (!before.is_empty()).then(|| last.threads.iter().filter_map(runs).collect())
 }
 
 /// Returns true if a thread waits in a method of the framework or of the runtime: code that is inlined has no frame.

@@ -62,6 +62,8 @@ pub struct MethodDefinition<'a> {
     pub name: String,
     /// The row of the type that defines it.
     pub type_row: u32,
+    /// The address of its instructions (ECMA-335 II.25.4), from the beginning of the image; zero without any.
+    pub body: u32,
     /// The signature of the method (ECMA-335 II.23.2.1).
     pub signature: &'a [u8],
 }
@@ -163,15 +165,42 @@ impl<'a> ProgramMetadata<'a> {
     /// As [`type_name`](Self::type_name).
     pub fn method(&self, row: u32) -> Result<MethodDefinition<'a>> {
         let mut at = self.row(METHOD, row)?;
-        at.u32("address of a method")?;
+        let body = at.u32("address of a method")?;
         at.u32("flags of a method")?;
         let name = self.text(self.tables.string(&mut at)?)?;
         let signature = at.index(self.tables.is_wide(Column::Blob), "signature of a method")?;
         Ok(MethodDefinition {
             name,
+            body,
             type_row: self.type_of_method(row)?,
             signature: self.streams.blob(signature)?,
         })
+    }
+
+    /// Returns the rows of the methods of a type.
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn methods_of_type(&self, row: u32) -> Result<Range<u32>> {
+        let all = self.method_count().saturating_add(1);
+        let first = self.first_method(row)?;
+        let end = if row < self.type_count() { self.first_method(row.saturating_add(1))? } else { all };
+        Ok(first..end.min(all))
+    }
+
+    /// Returns the type and the name of a method of another program, by the token of a call. `None` for other tokens,
+    /// and for methods of instantiated types.
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn referenced_method(&self, token: u32) -> Result<Option<(String, String)>> {
+        if usize::try_from(token >> 24).unwrap_or_default() != MEMBER_REF {
+            return Ok(None);
+        }
+        let mut at = self.row(MEMBER_REF, token & 0x00ff_ffff)?;
+        let parent = at.index(self.tables.is_wide(Column::Coded(MEMBER_REF_PARENT)), "type of a method")?;
+        let name = self.text(self.tables.string(&mut at)?)?;
+        Ok(self.type_of_member(parent)?.map(|type_name| (type_name, name)))
     }
 
     /// Returns the numbers of the fields of a type; [`field_row`](Self::field_row) returns their rows.
@@ -316,13 +345,17 @@ impl<'a> ProgramMetadata<'a> {
             3 => {
                 let is_wide = self.tables.is_wide(Column::Coded(MEMBER_REF_PARENT));
                 let parent = self.row(MEMBER_REF, row)?.index(is_wide, "type of a constructor")?;
-                let table =
-                    [TYPE_DEF, TYPE_REF].get(usize::try_from(parent & 7).unwrap_or(usize::MAX)).copied();
-                let token = table.and_then(|table| Some(u32::try_from(table).ok()? << 24 | parent >> 3));
-                token.map_or(Ok(None), |token| self.referenced_type_name(token))
+                self.type_of_member(parent)
             }
             _ => Ok(None),
         }
+    }
+
+    /// Returns the name of the type of a referenced member, by its coded index.
+    fn type_of_member(&self, parent: u32) -> Result<Option<String>> {
+        let table = [TYPE_DEF, TYPE_REF].get(usize::try_from(parent & 7).unwrap_or(usize::MAX)).copied();
+        let token = table.and_then(|table| Some(u32::try_from(table).ok()? << 24 | parent >> 3));
+        token.map_or(Ok(None), |token| self.referenced_type_name(token))
     }
 
     /// Returns the name of a type by the token that a signature has for it, as [`type_name`](Self::type_name)

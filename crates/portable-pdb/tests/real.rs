@@ -245,6 +245,31 @@ fn types_and_methods_are_named_by_their_rows() {
 }
 
 #[test]
+fn methods_belong_to_the_type_of_their_rows_and_calls_have_names() {
+    let program = testdata("../incidents/stuck.dll");
+    let metadata = ProgramMetadata::of_program(&program).unwrap();
+    for row in 1..=metadata.type_count() {
+        for method in metadata.methods_of_type(row).unwrap() {
+            assert_eq!(metadata.method(method).unwrap().type_row, row);
+        }
+    }
+    let printer = (1..=metadata.type_count()).find(|row| metadata.type_name(*row).unwrap() == "Shop.Printer");
+    let names: Vec<_> = metadata
+        .methods_of_type(printer.unwrap())
+        .unwrap()
+        .map(|row| metadata.method(row).unwrap())
+        .map(|method| (method.name, method.body > 0))
+        .collect();
+    assert_eq!(names, [("Print".to_owned(), true), (".cctor".to_owned(), true)]);
+    let referenced: Vec<_> =
+        (1..200).map_while(|row| metadata.referenced_method(0x0a00_0000 | row).ok()).flatten().collect();
+    let release = ("System.Threading.SemaphoreSlim".to_owned(), "Release".to_owned());
+    assert!(referenced.contains(&release), "{referenced:?}");
+    assert_eq!(metadata.referenced_method(0x0600_0001).unwrap(), None);
+    assert!(metadata.referenced_method(0x0aff_ffff).is_err());
+}
+
+#[test]
 fn fields_belong_to_the_type_of_their_rows() {
     let program = testdata("../heap/heap.dll");
     let metadata = ProgramMetadata::of_program(&program).unwrap();

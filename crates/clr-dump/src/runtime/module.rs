@@ -215,6 +215,16 @@ impl PeImage {
         })
     }
 
+    /// Returns the address in memory of a method's body, given that of the metadata, which shows the image's form.
+    pub(crate) fn body(&self, memory: &dyn Memory, metadata_at: u64, relative: u32) -> Option<u64> {
+        let is_of = |form: &Form| {
+            let metadata = self.address(self.cli, *form).and_then(|cli| memory.u32(offset(cli, 8)).ok());
+            metadata.and_then(|metadata| self.address(metadata, *form)) == Some(metadata_at)
+        };
+        let form = [Form::Mapped, Form::Flat].into_iter().find(is_of)?;
+        self.address(relative, form).filter(|_| relative != 0)
+    }
+
     /// Reads the metadata; returns its address with it.
     fn metadata(&self, memory: &dyn Memory) -> MemoryResult<(u64, Vec<u8>)> {
         let missing = Missing { address: self.base };
@@ -277,6 +287,8 @@ mod tests {
         memory.put(0x10_0000, &[assembly(0, b"first"), assembly(16, b"second")].concat());
         let image = PeImage::read(&memory, 0x10_0000).unwrap();
         assert_eq!(image.metadata(&memory).unwrap(), (0x10_0250, b"BSJBfirst".to_vec()));
+        assert_eq!(image.body(&memory, 0x10_0250, 0x2010), Some(0x10_0210));
+        assert_eq!(image.body(&memory, 0x10_0250, 0), None);
     }
 
     #[test]
@@ -287,5 +299,6 @@ mod tests {
         memory.put(0x10_0000, &file[..0x240]).put(0x10_2000, &file[0x200..]);
         let image = PeImage::read(&memory, 0x10_0000).unwrap();
         assert_eq!(image.metadata(&memory).unwrap(), (0x10_2050, b"BSJBfirst".to_vec()));
+        assert_eq!(image.body(&memory, 0x10_2050, 0x2010), Some(0x10_2010));
     }
 }

@@ -10,8 +10,8 @@ use clr_dump::{
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
 
-use super::threads::short_name;
-use super::{AwaitFacts, AwaitedFor, SemaphoreFacts};
+use super::names::short_name;
+use super::{AwaitFacts, AwaitedFor, RELEASE, SEMAPHORE, SemaphoreFacts};
 
 /// The method of a state machine.
 const MOVE_NEXT: &str = "MoveNext";
@@ -38,11 +38,12 @@ impl Memory for MemoryUntil<'_> {
     }
 }
 
-/// Reads the calls of `async` methods of the user's code that await, until `end` at most.
-pub(super) fn awaits(dump: &Dump<'_>, end: Option<Instant>) -> Vec<AwaitFacts> {
+/// Reads the calls of `async` methods of the user's code that await, until `end` at most, and counts the chains in which
+/// they await methods of the framework.
+pub(super) fn awaits(dump: &Dump<'_>, end: Option<Instant>) -> (Vec<AwaitFacts>, u64) {
     let memory = MemoryUntil { memory: dump.memory(), end };
     let dump = Dump::new(&memory, dump.runtime());
-    let Ok(chains) = dump.awaits().chains() else { return Vec::new() };
+    let Ok(chains) = dump.awaits().chains() else { return Default::default() };
     let reader = Reader { dump: &dump, chains: &chains, semaphores: semaphores(&dump, &chains) };
     let mut groups: BTreeMap<(TypeHandle, Option<i32>, TypeHandle, Address), AwaitFacts> = BTreeMap::new();
     for of in &chains.operations {
@@ -61,7 +62,7 @@ pub(super) fn awaits(dump: &Dump<'_>, end: Option<Instant>) -> Vec<AwaitFacts> {
             }
         }
     }
-    groups.into_values().collect()
+    (groups.into_values().collect(), reader.framework_chains())
 }
 
 /// The semaphores that tasks wait for, which are searched for only if there are such tasks.
@@ -100,10 +101,27 @@ impl Reader<'_, '_> {
             state,
             awaited: awaited(&of.operation, &awaited_type),
             type_name: type_display_name(&awaited_type),
-            semaphore: semaphore.map(SemaphoreFacts::of),
+            semaphore: semaphore.map(|semaphore| SemaphoreFacts::of(semaphore, self.releases(state_machine))),
             calls: vec![of.method.address],
             callers: self.callers(state_machine, state),
         })
+    }
+
+    /// The number of chains in which a method of the framework awaits an operation, and a method of the user's awaits it.
+    fn framework_chains(&self) -> u64 {
+        let is_of_user = |node: &AwaitNode| match node.kind {
+            AwaitKind::Method { state_machine: Some(of), .. } => self.user_method(of).is_some(),
+            _ => false,
+        };
+        let is_counted = |nodes: &[AwaitNode]| {
+            nodes.get(1).is_some_and(|first| !is_of_user(first)) && nodes.iter().skip(2).any(is_of_user)
+        };
+        self.chains.groups.iter().filter(|group| is_counted(&group.nodes)).map(|group| group.count).sum()
+    }
+
+    /// Returns true if a method releases a semaphore.
+    fn releases(&self, state_machine: TypeHandle) -> bool {
+        self.dump.types().method_of_type_calls(state_machine, MOVE_NEXT, SEMAPHORE, RELEASE)
     }
 
     /// The `async` method of a state machine, if it is of the user's code.

@@ -2,11 +2,10 @@
 
 use clr_dump::{Dump, Method, ThreadSnapshot, ThreadStacks, ThreadWait};
 use clr_events::code::is_user_assembly;
-use clr_events::csharp::{RuntimeName, type_display_name};
-use clr_events::escape_controls;
-use nettrace_export::method_name;
+use clr_events::csharp::type_display_name;
 
-use super::{SemaphoreFacts, ThreadFacts, WaitFacts, awaits};
+use super::names::short_name;
+use super::{RELEASE, SEMAPHORE, SemaphoreFacts, ThreadFacts, WaitFacts, awaits};
 
 /// Maximum number of methods of the user's code of a thread.
 const MAX_METHODS: usize = 64;
@@ -29,7 +28,7 @@ pub(super) fn facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: Option<&Thre
         name: thread.name.clone().filter(|name| !name.is_empty()),
         is_pool_worker: thread.thread.state.is_pool_worker(),
         is_waiting: thread.thread.state.is_waiting(),
-        wait: wait.map(|wait| wait_facts(dump, wait)),
+        wait: wait.map(|wait| wait_facts(dump, thread, wait)),
         exception: exception(thread),
         ..ThreadFacts::default()
     };
@@ -62,13 +61,19 @@ fn is_finalizer(thread: &ThreadSnapshot) -> bool {
     methods.next().is_some_and(|outermost| is_named(outermost, FINALIZER))
 }
 
-fn wait_facts(dump: &Dump<'_>, wait: &ThreadWait) -> WaitFacts {
+fn wait_facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: &ThreadWait) -> WaitFacts {
+    let methods = thread.frames.iter().filter_map(|frame| frame.method.as_deref());
+    let semaphore = dump.heap().semaphore(wait.object).map(|semaphore| {
+        let waiting = methods.clone().find(|method| is_user_code(method));
+        let is_guard = waiting.is_some_and(|method| dump.types().calls(method, SEMAPHORE, RELEASE));
+        SemaphoreFacts::of(&semaphore, is_guard)
+    });
     WaitFacts {
         kind: wait.kind,
         object: wait.object,
         type_name: dump.heap().type_name(wait.object).map(|name| type_display_name(&name)),
         owners: wait.owners.clone(),
-        semaphore: dump.heap().semaphore(wait.object).as_ref().map(SemaphoreFacts::of),
+        semaphore,
         is_promise: awaits::is_promise(dump, wait.object),
     }
 }
@@ -93,10 +98,4 @@ fn is_named(method: &Method, text: &str) -> bool {
 pub(crate) fn method_in_words(method: &Method) -> Option<String> {
     let name = method.name.as_ref()?;
     Some(short_name(&name.type_name, &name.name, &name.signature))
-}
-
-/// The short C# name of a method as the runtime names it, without parameters.
-pub(super) fn short_name(namespace: &str, name: &str, signature: &str) -> String {
-    let name = RuntimeName { namespace, name, signature }.display_name();
-    escape_controls(method_name::csharp_without_parameters(name.short())).into_owned()
 }

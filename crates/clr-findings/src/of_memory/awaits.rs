@@ -30,10 +30,9 @@ fn stuck_call(readings: &Readings<'_>, facts: &AwaitFacts) -> Option<Finding> {
             format!("a TaskCompletionSource{open}{result} that is not completed")
         }
         AwaitedFor::Semaphore => {
-            let is_used_up = |semaphore: &&SemaphoreFacts| semaphore.count == 0;
-            let permits = facts.semaphore.as_ref().filter(is_used_up)?.maximum?;
+            let semaphore = facts.semaphore.filter(SemaphoreFacts::is_used_up)?;
             (lasting >= thresholds::MIN_WAITERS && !can_be_held(readings.last, facts)).then_some(())?;
-            format!("a semaphore of {permits} that is not released")
+            format!("{} that is not released", semaphore.in_words())
         }
         AwaitedFor::Other => return None,
     };
@@ -68,10 +67,9 @@ fn calls_before(earlier: &MemoryFacts, facts: &AwaitFacts) -> Vec<Address> {
     earlier.awaits.iter().filter(is_same).flat_map(|other| other.calls.iter().copied()).collect()
 }
 
-/// Returns true if most calls of the user's code that await are these.
+/// Returns true if these calls are as many as those that await what ends of itself, and can complete a task.
 fn are_most(memory: &MemoryFacts, facts: &AwaitFacts) -> bool {
-    let all: usize = memory.awaits.iter().map(|other| other.calls.len()).sum();
-    facts.calls.len().saturating_mul(2) >= all
+    facts.calls.len() as u64 >= memory.pending_operations()
 }
 
 /// Returns true if another call or a thread is in the method: it can have entered the semaphore.

@@ -40,6 +40,15 @@ impl Event {
         }
     }
 
+    /// Maximum number of times per second that a thread which waits for it runs: at a barrier it polls, at growing
+    /// intervals.
+    const fn max_runs(self) -> f64 {
+        match self {
+            Self::Barrier => 10.0,
+            Self::Countdown | Self::Promise => 0.0,
+        }
+    }
+
     /// Minimum number of threads: one that waits for a task can be the one that waits for the program's end.
     const fn min_waiters(self) -> usize {
         match self {
@@ -58,12 +67,21 @@ pub(super) fn stuck_events(readings: &Readings<'_>) -> Vec<Finding> {
             let before = readings.thread_before(earlier, thread);
             before.is_some_and(|before| Event::of(before) == Some(event) && before.method == thread.method)
         });
-        if lasts && readings.is_motionless(thread) != Some(false) {
+        if lasts && readings.runs_at_most(thread, event.max_runs()) != Some(false) {
             waiters.entry((event, method)).or_default().push(thread);
         }
     }
     let stuck = |(event, _): &(Event, &str), waiters: &Vec<&ThreadFacts>| {
-        waiters.len() >= event.min_waiters() && (*event == Event::Promise || are_alone(readings, waiters))
+        // Operations that end can signal it.
+        let pending = readings.last.pending_operations();
+        let cannot_end = match event {
+            Event::Promise => {
+                !readings.earlier.is_empty() || waiters.len() as u64 >= pending.saturating_mul(2)
+            }
+            Event::Barrier => are_alone(readings, waiters),
+            Event::Countdown => pending == 0 && are_alone(readings, waiters),
+        };
+        waiters.len() >= event.min_waiters() && cannot_end
     };
     waiters
         .into_iter()

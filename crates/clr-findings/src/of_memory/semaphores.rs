@@ -14,7 +14,7 @@ use crate::thresholds;
 const WAIT: &str = "SemaphoreSlim.Wait";
 
 /// Semaphores with all permits taken, for which the same threads wait in all readings. A semaphore without a maximum
-/// can count work: those who wait for it are idle.
+/// that another method releases can count work: those who wait for it are idle.
 pub(super) fn stuck_waits(readings: &Readings<'_>) -> Vec<Finding> {
     let mut waiters: BTreeMap<Address, Vec<&ThreadFacts>> = BTreeMap::new();
     for (object, thread) in
@@ -32,8 +32,7 @@ pub(super) fn stuck_waits(readings: &Readings<'_>) -> Vec<Finding> {
 fn waits_for(thread: &ThreadFacts) -> Option<Address> {
     let calls_wait = thread.method.is_some() && thread.called.as_deref()?.starts_with(WAIT);
     let wait = thread.wait.as_ref().filter(|wait| calls_wait && wait.kind == WaitedFor::Semaphore)?;
-    let is_used_up = |semaphore: &SemaphoreFacts| semaphore.count == 0 && semaphore.maximum.is_some();
-    wait.semaphore.as_ref().is_some_and(is_used_up).then_some(wait.object)
+    wait.semaphore.as_ref().is_some_and(SemaphoreFacts::is_used_up).then_some(wait.object)
 }
 
 fn waited_before(readings: &Readings<'_>, earlier: &MemoryFacts, thread: &ThreadFacts) -> bool {
@@ -44,7 +43,7 @@ fn waited_before(readings: &Readings<'_>, earlier: &MemoryFacts, thread: &Thread
 
 fn stuck_wait(readings: &Readings<'_>, waiters: &[&ThreadFacts]) -> Option<Finding> {
     let wait = waiters.first()?.wait.as_ref()?;
-    let permits = wait.semaphore?.maximum?;
+    let semaphore = wait.semaphore?;
     let methods: Vec<_> = waiters.iter().filter_map(|thread| thread.method.clone()).collect();
     let (method, _) = most_frequent(&methods)?;
     // A thread in one of these methods can have entered.
@@ -63,8 +62,9 @@ fn stuck_wait(readings: &Readings<'_>, waiters: &[&ThreadFacts]) -> Option<Findi
     );
     let number = waiters.len() as f64;
     let cause = format!(
-        "{} in {method} for a semaphore of {permits} that {released}",
+        "{} in {method} for {} that {released}",
         counted(waiters.len() as u64, "thread waits", "threads wait"),
+        semaphore.in_words(),
     );
     let nobody = holder.is_none().then(|| format!("none of them is taken by a thread in {method}"));
     let motionless =
@@ -75,6 +75,11 @@ fn stuck_wait(readings: &Readings<'_>, waiters: &[&ThreadFacts]) -> Option<Findi
             .with_object(wait.type_name.clone())
             .with_confidence(Confidence::Likely)
             .with_evidence(motionless.into_iter().chain(nobody))
-            .with_numbers([Number::new("threads", number), Number::new("permits", permits as f64)]),
+            .with_numbers(
+                [Number::new("threads", number)]
+                    .into_iter()
+                    .chain(semaphore.maximum.map(|permits| Number::new("permits", permits as f64)))
+                    .collect::<Vec<_>>(),
+            ),
     )
 }

@@ -54,8 +54,33 @@ impl Finder<'_> {
 
     /// The wait that the innermost methods of a thread are in: its object is on the stack of these methods.
     pub(super) fn stack_wait(&self, index: usize) -> Option<ThreadWait> {
-        let (kind, words) = self.stack_words(index)?;
+        let Some((kind, words)) = self.stack_words(index) else { return self.inlined_join(index) };
         self.wait_for(index, kind, &words)
+    }
+
+    /// The wait of a thread for the end of another where `Thread.Join` is inlined (.NET Core 3.1): the runtime's own
+    /// method protects the object by the thread's explicit frame (`HelperMethodFrame_1OBJ`). `Thread.Sleep` has a frame
+    /// without objects.
+    ///
+    /// # Source
+    /// dotnet/runtime `src/coreclr/vm/frames.h`; the frame's end as in `threads/stack.rs` (`machine_state`).
+    fn inlined_join(&self, index: usize) -> Option<ThreadWait> {
+        /// The offset of the pointer to the protected variable, after the frame's `LazyMachState`.
+        const PROTECTED: u64 = 0xe8;
+        /// Maximum distance of the variable from the frame.
+        const MAX_DISTANCE: u64 = 4096;
+        let thread = self.thread(index)?;
+        let is_framework =
+            |named: &NamedFrame| named.full_name().is_some_and(|name| name.starts_with("System."));
+        let is_called_by_user = thread.frames.first().is_some_and(|innermost| !is_framework(innermost));
+        let has_helpers = self.dump.runtime().layout.frames.has_helpers;
+        (has_helpers && is_called_by_user && thread.thread.state.is_waiting()).then_some(())?;
+        let frame = thread.thread.frame;
+        let variable = self.dump.memory().pointer(frame.at(PROTECTED)).ok()?;
+        (variable.get().abs_diff(frame.get()) < MAX_DISTANCE).then_some(())?;
+        let object = self.dump.memory().pointer(variable.get()).ok()?;
+        let owner = self.objects.iter().position(|other| *other == Some(object))?;
+        (owner != index).then(|| ThreadWait { kind: WaitedFor::Thread, object, owners: vec![owner] })
     }
 
     /// The kind of wait that the innermost methods of a thread are in, and the objects on the stack of these methods.

@@ -10,7 +10,7 @@ fn clerk(tid: u64, maximum: Option<u64>) -> ThreadFacts {
     thread.called = Some("SemaphoreSlim.Wait".to_owned());
     if let Some(wait) = &mut thread.wait {
         wait.owners.clear();
-        wait.semaphore = Some(SemaphoreFacts { count: 0, maximum });
+        wait.semaphore = Some(SemaphoreFacts { count: 0, maximum, is_guard: false });
     }
     thread
 }
@@ -26,7 +26,14 @@ fn threads_wait_for_a_semaphore_that_is_not_released() {
 #[test]
 fn idle_consumers_wait_for_a_semaphore_without_a_maximum() {
     let idle = memory(vec![clerk(10, None), clerk(11, None)]);
-    assert_eq!(causes(&[idle.clone(), idle]), []);
+    assert_eq!(causes(&[idle.clone(), idle.clone()]), []);
+    // A method that releases it, too, uses it as a lock.
+    let mut stuck = idle;
+    for semaphore in stuck.threads.iter_mut().filter_map(|thread| thread.wait.as_mut()?.semaphore.as_mut()) {
+        semaphore.is_guard = true;
+    }
+    let finding = cause(&[stuck.clone(), stuck]);
+    assert_eq!(finding.cause, "2 threads wait in Printer.Print for a semaphore that is not released");
 }
 
 #[test]
@@ -45,13 +52,13 @@ fn a_thread_past_its_wait_can_release_the_semaphore() {
     // Its work takes longer than the time between the readings.
     let before = [busy.clone()];
     let readings =
-        Readings { last: &busy, earlier: &before, motionless: Some([10, 11].into()), seconds: 4.0 };
+        Readings { last: &busy, earlier: &before, runs: Some([(10, 0), (11, 0)].into()), seconds: 4.0 };
     let causes: Vec<_> =
         semaphores::stuck_waits(&readings).into_iter().map(|finding| finding.cause).collect();
     let sentence =
         "2 threads wait in Printer.Print for a semaphore of 3 that thread 9 may hold, past its wait";
     assert_eq!(causes, [sentence]);
-    let readings = Readings { motionless: Some([10].into()), ..readings };
+    let readings = Readings { runs: Some([(10, 0), (11, 1)].into()), ..readings };
     assert!(semaphores::stuck_waits(&readings).is_empty());
 }
 
@@ -79,6 +86,18 @@ fn a_barrier_without_its_last_participant_is_stuck() {
 }
 
 #[test]
+fn a_countdown_is_stuck_if_no_operation_can_signal_it() {
+    let main = in_call(1, "Batch.Close", "CountdownEvent.Wait");
+    let idle = in_call(2, "Program.Main", "Thread.Sleep");
+    let stuck = memory(vec![main, idle]);
+    let finding = cause(&[stuck.clone(), stuck.clone()]);
+    let sentence = "1 thread waits in Batch.Close for a CountdownEvent that is not signaled often enough";
+    assert_eq!(finding.cause, sentence);
+    let calling = MemoryFacts { framework_chains: 1, ..stuck };
+    assert_eq!(causes(&[calling.clone(), calling]), []);
+}
+
+#[test]
 fn threads_wait_for_tasks_that_no_code_completes() {
     let blocked = |tid| {
         let mut thread = waiting(tid, "Gateway.Call", WaitedFor::Task, 0);
@@ -94,6 +113,10 @@ fn threads_wait_for_tasks_that_no_code_completes() {
         finding.cause,
         "2 threads wait in Gateway.Call for a TaskCompletionSource that is not completed"
     );
+    // In a single moment, timers can be about to complete them.
+    let replying =
+        MemoryFacts { awaits: calls(AwaitedFor::Other, 0..2).awaits, ..memory(vec![blocked(2), blocked(3)]) };
+    assert_eq!(causes(&[replying]), []);
     // The main thread waits for the end of the program.
     assert_eq!(causes(&[memory(vec![blocked(1)]), memory(vec![blocked(1)])]), []);
 }
@@ -104,7 +127,7 @@ fn calls(awaited: AwaitedFor, addresses: std::ops::Range<u64>) -> MemoryFacts {
         state: Some(0),
         awaited,
         type_name: "System.Threading.Tasks.Task<bool>".to_owned(),
-        semaphore: Some(SemaphoreFacts { count: 0, maximum: Some(2) }),
+        semaphore: Some(SemaphoreFacts { count: 0, maximum: Some(2), is_guard: false }),
         calls: addresses.map(Address::new).collect(),
         callers: vec!["Orders.PayAsync".to_owned()],
     };
@@ -181,7 +204,7 @@ fn a_slow_finalizer_is_behind_its_queue() {
     assert_eq!(causes(&[at(3_000), at(1_000)]), []);
     assert_eq!(causes(&[at(0), at(99)]), []);
     let (before, last) = ([at(0)], at(0));
-    let readings = Readings { last: &last, earlier: &before, motionless: Some([5].into()), seconds: 4.0 };
+    let readings = Readings { last: &last, earlier: &before, runs: Some([(5, 0)].into()), seconds: 4.0 };
     assert!(finalizer::finalizer(&readings).is_some(), "blocked without a queue");
 }
 

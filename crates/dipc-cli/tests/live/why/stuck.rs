@@ -9,6 +9,24 @@ fn why_finds_the_semaphore_that_is_not_released() {
 }
 
 #[test]
+fn why_finds_the_semaphore_that_is_used_as_a_lock() {
+    let Some(target) = start("signals", &["lock"]) else { return };
+    until_found(&target, &["6 threads wait in Ledger.Book for a semaphore that is not released"]);
+}
+
+#[test]
+fn why_finds_threads_that_wait_for_events() {
+    for (incident, sentence) in [
+        ("barrier", "3 threads wait in Simulation.Step for a Barrier"),
+        ("countdown", "1 thread waits in Batch.Close for a CountdownEvent"),
+        ("reply", "6 threads wait in Gateway.Call for a TaskCompletionSource"),
+    ] {
+        let Some(target) = start("signals", &[incident]) else { return };
+        until_found(&target, &[sentence]);
+    }
+}
+
+#[test]
 fn why_finds_calls_that_await_what_is_not_completed() {
     let Some(target) = start("stuck", &["tcs"]) else { return };
     let parts =
@@ -53,8 +71,26 @@ fn why_finds_the_static_constructor_that_waits() {
 
 #[test]
 fn why_finds_nothing_in_the_twins_that_wait() {
-    for (program, incident) in [("stuck", "semaphore"), ("stuck", "tcs"), ("finalizer", "slow")] {
+    let twins = [
+        ("stuck", "semaphore"),
+        ("stuck", "tcs"),
+        ("finalizer", "slow"),
+        ("signals", "lock"),
+        ("signals", "barrier"),
+        ("signals", "idle"),
+    ];
+    for (program, incident) in twins {
         let Some(target) = start(program, &[incident, "healthy"]) else { return };
         assert_eq!(causes(&target), Vec::<Value>::new(), "{program} {incident}");
     }
+}
+
+/// `Thread.Join` has no frame there.
+#[test]
+fn why_finds_deadlocks_through_a_join_on_net_core_3_1() {
+    let Some(mut command) = Runtime::Net3_1.program("incidents/stuck.dll") else { return };
+    command.arg("join");
+    let target = Target::start_waiting(command);
+    target.line();
+    until_found(&target, &["Deadlock: ", "Month.Post", "Month.Close"]);
 }
