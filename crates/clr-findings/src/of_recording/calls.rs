@@ -12,7 +12,8 @@ use crate::finding::{Confidence, Details, Finding, FindingKind, Number, in_metho
 use crate::thresholds;
 
 /// Sources of spans that are parts of calls.
-const PARTS: [&str; 3] = ["System.Net.NameResolution", "System.Net.Sockets", "System.Net.Security"];
+pub(super) const PARTS: [&str; 3] =
+    ["System.Net.NameResolution", "System.Net.Sockets", "System.Net.Security"];
 /// Maximum number of addresses.
 const MAX_ADDRESSES: usize = 3;
 
@@ -67,20 +68,19 @@ impl OfRecording<'_> {
             escape_controls(&row.name),
             in_method(method.as_deref()),
         );
-        let unfinished = match row.cut_by_end {
-            0 => String::new(),
-            number => format!("; {} not ended", counted(number, "more has", "more have")),
-        };
-        let evidence = format!(
-            "{}, p99 {}, {} at the longest{unfinished}",
+        let ended = format!(
+            "{}, p99 {}, {} at the longest",
             counted(row.count, "call", "calls"),
             time(row.latencies.p99),
             time(row.latencies.max),
         );
+        let not_ended = format!("{} not ended", counted(row.cut_by_end, "call has", "calls have"));
+        let evidence = [(row.count, ended), (row.cut_by_end, not_ended)];
+        let evidence = evidence.into_iter().filter(|(number, _)| *number > 0).map(|(_, sentence)| sentence);
         Finding::new(FindingKind::SlowCalls, waiting, cause, Details::Requests)
             .with_method(method)
             .with_object(Some(row.name.clone()))
-            .with_evidence([evidence])
+            .with_evidence(evidence)
             .with_confidence(Confidence::Likely)
             .with_numbers([
                 Number::new("waiting_calls", waiting),
