@@ -116,7 +116,13 @@ impl OfRecording<'_> {
         let attempts =
             phases.into_iter().filter(|(_, sum)| self.average(nanoseconds(*sum)) >= thresholds::SLOW_WAITING);
         let phase = attempts.max_by_key(|(_, sum)| *sum).map(|(phase, _)| phase);
-        Some((phase.unwrap_or("waiting for a free connection of the pool"), without_connection))
+        // An attempt that began before the recording is not seen.
+        let of_pool = if calls.answer.is_zero() {
+            "waiting for a connection"
+        } else {
+            "waiting for a free connection of the pool"
+        };
+        Some((phase.unwrap_or(of_pool), without_connection))
     }
 
     /// The number of calls or requests of a row that wait, on average.

@@ -110,8 +110,8 @@ fn calls_that_do_not_end_are_slow_if_they_have_no_connection() {
         }
         sentences(&mut recording)
     };
-    let sentence = "Calls to http://bank/charge take more than 9.00 s in Orders.Sell, 100% of it waiting for a free \
-                    connection of the pool: 9.0 callers wait on average";
+    let sentence = "Calls to http://bank/charge take more than 9.00 s in Orders.Sell, 100% of it waiting for a \
+                    connection: 9.0 callers wait on average";
     assert_eq!(waiting(30_000), [sentence]);
     // Answers to long polls are due when there is news.
     assert_eq!(waiting(10), [""; 0]);
