@@ -7,7 +7,7 @@ use crate::finding::{Finding, FindingKind};
 use crate::memory_facts::MemoryFacts;
 use crate::{of_memory, of_recording, of_usage};
 
-/// What is known of a process. Each part may be missing.
+/// The evidence about a process. Each part may be missing.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Evidence<'e> {

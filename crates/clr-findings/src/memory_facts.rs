@@ -1,4 +1,4 @@
-//! What memory says about the threads of a process, as data of its own.
+//! The threads of a process in its memory, as data of their own.
 
 use clr_dump::{
     Address, CoreFile, Death, Dump, ThreadSnapshot, ThreadStacks, ThreadWait, ThreadWaits, WaitedFor,
