@@ -51,4 +51,9 @@ impl Part<'_> {
         let method = methods.into_iter().max_by_key(|(frame, weight)| (*weight, *frame));
         method.map(|(frame, _)| self.recording.name(frame))
     }
+
+    /// The user's method that most of the work is called from.
+    pub(super) fn worker(&self) -> Option<String> {
+        self.method(|state| state == ThreadState::Working)
+    }
 }

@@ -6,11 +6,11 @@ use nettrace_export::report::{
     OverviewBuilder, OverviewCallers, StreamFacts, callers_options, overview_profile_options,
 };
 use nettrace_export::{Measure, Metric, Profile, ProfileReader, Selection, StackProfileBuilder, Unit};
-use nettrace_synth::clr::{Method, Recording};
+use nettrace_synth::clr::{Method, Recording, kind};
 
 use super::*;
 use crate::finding::FindingKind;
-use crate::{Activity, Evidence, diagnose};
+use crate::{Activity, Diagnosis, Evidence, ProcessIdentity, diagnose};
 
 const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = SECOND / 1000;
@@ -82,6 +82,26 @@ fn a_recording_without_causes_says_what_the_program_did() {
     assert_eq!(causes(&idle), []);
     let activity = Activity::of(&idle).to_string();
     assert!(activity.starts_with("0% of a processor, 0 collections, "), "{activity}");
+}
+
+#[test]
+fn a_program_is_healthy_if_nothing_was_missing() {
+    let mut idle = overview(&recording(), &[(1, ThreadState::Blocked, 9_000, &[MAIN, SLEEP])]);
+    // The recording of this test has no event of a sampler.
+    idle.has_samples = true;
+    let process = ProcessIdentity::default();
+    let missing = ["locks and tasks in memory: permission denied".to_owned()];
+    let judge = |overview: &Overview, missing: &[String]| {
+        let evidence = Evidence::default().with_recording(overview).with_missing(missing);
+        Diagnosis::new(process.clone(), &evidence)
+    };
+    assert_eq!(judge(&idle, &[]).missing, [""; 0]);
+    assert!(judge(&idle, &[]).is_healthy());
+    assert!(!judge(&idle, &missing).is_healthy());
+    idle.stream.lost = 7;
+    let diagnosis = judge(&idle, &missing);
+    assert_eq!(diagnosis.missing, [&*missing[0], "7 events were lost"]);
+    assert!(!diagnosis.is_healthy());
 }
 
 #[test]
@@ -222,6 +242,30 @@ fn a_hot_method_of_a_debug_build_is_said_to_be_one() {
 }
 
 #[test]
+fn methods_that_are_made_all_the_time_and_stay_are_a_cause() {
+    let emit =
+        "System.Private.CoreLib!System.Reflection.Emit.DynamicMethod.CreateDelegate(class System.Type)";
+    let rows: &[Row<'_>] = &[(1, ThreadState::Working, 100, &[MAIN, SELL, emit, JIT])];
+    let made = |milliseconds: u64, flags, is_unloaded: bool| {
+        let mut recording = recording();
+        for index in 1..100 {
+            let start = 0x1000 + index * 0x100;
+            let method = Method { flags, ..Method::new(start, "dynamicClass", "formula") };
+            recording.at(index * milliseconds * MILLISECOND).method(&method);
+            if is_unloaded {
+                recording.event(kind::METHOD_UNLOAD_VERBOSE, &method.verbose());
+            }
+        }
+        causes(&overview(&recording, rows))
+    };
+    assert_eq!(made(100, 9, false), in_sell(FindingKind::DynamicMethodGrowth));
+    // They go, are compiled from the program's file, or are made once at the start.
+    assert_eq!(made(100, 9, true), []);
+    assert_eq!(made(100, 8, false), []);
+    assert_eq!(made(10, 9, false), []);
+}
+
+#[test]
 fn collections_that_the_program_asks_for_are_the_cause_of_its_pauses() {
     let collected_for = |reason| {
         let mut recording = recording();
@@ -247,15 +291,15 @@ fn a_program_that_collects_its_whole_heap_again_and_again_has_a_cause() {
         let mut recording = recording();
         for number in 1..=full + young {
             let generation = if number <= full { 2 } else { 0 };
-            recording.at(u64::from(number) * 200 * MILLISECOND).suspend_begin(1).suspend_end();
+            recording.at(u64::from(number) * 90 * MILLISECOND).suspend_begin(1).suspend_end();
             recording.gc_start(number, generation, 0).gc_end(number, generation).restart_end();
             recording.allocation(100_000, "System.Byte[]").on(1);
         }
         causes(&overview(&recording, &[]))
     };
-    assert_eq!(collections(9, 0), []);
-    assert_eq!(collections(10, 0), in_sell(FindingKind::GcPressure));
-    assert_eq!(collections(10, 11), []);
+    assert_eq!(collections(49, 0), []);
+    assert_eq!(collections(50, 0), in_sell(FindingKind::GcPressure));
+    assert_eq!(collections(50, 51), []);
 }
 
 #[test]

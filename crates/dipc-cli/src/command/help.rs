@@ -272,6 +272,7 @@ mod tests {
             (FindingKind::LockConvoy, format!("{} threads wait", thresholds::MIN_WAITERS)),
             (FindingKind::Starvation, percent(thresholds::STARVATION)),
             (FindingKind::Starvation, format!("{} at least", thresholds::MIN_BLOCKED_WORKERS)),
+            (FindingKind::Starvation, format!("{} ms", thresholds::POOL_PATIENCE.as_millis())),
             (FindingKind::Regex, percent(thresholds::HOT_METHOD)),
             (FindingKind::Regex, number(thresholds::HOT_PROCESSORS, "processors")),
             (FindingKind::HotMethod, percent(thresholds::HOT_METHOD)),
@@ -284,6 +285,8 @@ mod tests {
             (FindingKind::GcPressure, percent(thresholds::FULL_COLLECTIONS)),
             (FindingKind::GcPressure, number(thresholds::FULL_COLLECTIONS_PER_SECOND, "per second")),
             (FindingKind::InducedCollections, number(thresholds::INDUCED_COLLECTIONS, "per second")),
+            (FindingKind::InducedCollections, format!("{} collections", thresholds::MIN_INDUCED)),
+            (FindingKind::InducedCollections, percent(thresholds::INDUCED_PAUSES)),
             (FindingKind::GcPressure, percent(thresholds::PAUSES)),
             (FindingKind::GcPressure, percent(thresholds::GC_SHARE)),
             (FindingKind::GcPressure, number(thresholds::GC_PROCESSORS, "processors")),
@@ -314,6 +317,13 @@ mod tests {
             (FindingKind::ThreadGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
             (FindingKind::ThreadGrowth, percent(thresholds::GROWTH)),
             (FindingKind::DescriptorGrowth, percent(thresholds::DESCRIPTOR_LIMIT)),
+            (FindingKind::MemoryGrowth, format!("{} MB", thresholds::MEMORY_GROWTH / 1e6)),
+            (FindingKind::MemoryGrowth, percent(thresholds::EVEN_GROWTH)),
+            (FindingKind::CollectionGrowth, number(thresholds::COLLECTION_GROWTH, "per second")),
+            (FindingKind::HandleGrowth, number(thresholds::HANDLE_GROWTH, "per second")),
+            (FindingKind::TimerGrowth, number(thresholds::TIMER_GROWTH, "per second")),
+            (FindingKind::ContextGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
+            (FindingKind::DynamicMethodGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
         ] {
             assert!(row(kind).contains(&value), "{}: {value}", kind.id());
         }

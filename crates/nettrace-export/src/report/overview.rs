@@ -1,4 +1,4 @@
-//! The reports of a recording that its [findings](super::Finding) rest on.
+//! The reports of a recording that its [notes](super::Note) and its causes rest on.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use crate::profile::metric::Metric;
 use crate::profile::options::{NameForm, Options};
 use crate::profile::pattern::Pattern;
 use crate::profile::selection::Selection;
+use crate::report::active_timers::ActiveTimers;
 use crate::report::allocations::{Allocations, AllocationsReport};
 use crate::report::blocked::{BlockedTime, Starvation, blocked_time, starvation};
 use crate::report::calls::{Calls, CallsReport};
@@ -28,7 +29,7 @@ use crate::report::startup::{Startup, StartupReport};
 use crate::report::thread_pool::{ThreadPool, ThreadPoolReport};
 use crate::report::user_caller::{UserCallerName, user_callers};
 
-/// The reports of a recording. [`findings`](Self::findings) judges them.
+/// The reports of a recording. [`notes`](Self::notes) has what to know first.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Overview {
@@ -66,6 +67,8 @@ pub struct Overview {
     pub session_cost: SessionCost,
     /// The time of running threads by the origin of the code; empty without the kernel's samples.
     pub processor_time: Vec<(CodeOrigin, u64)>,
+    /// The number of active timers over time; empty without the runtime's counters.
+    pub active_timers: Vec<(RelativeTime, f64)>,
     /// The part of the working time that may actually have been waiting, in nanoseconds.
     pub unverified: u64,
     /// The part of blocked time in which threads were runnable but lacked a processor, in nanoseconds.
@@ -193,6 +196,7 @@ pub struct OverviewReports {
     thread_pool: ThreadPool,
     jit: Jit,
     code_tiers: CodeTiers,
+    timers: ActiveTimers,
 }
 
 impl OverviewReports {
@@ -214,6 +218,7 @@ impl OverviewReports {
             ThreadPool::needs,
             Jit::needs,
             CodeTiers::needs,
+            ActiveTimers::needs,
         ];
         reports.into_iter().any(|needs| needs(kind))
     }
@@ -232,6 +237,7 @@ impl OverviewReports {
         self.thread_pool.add(event);
         self.jit.add(event);
         self.code_tiers.add(event);
+        self.timers.add(event);
     }
 
     /// Completes the report of the start.
@@ -320,6 +326,7 @@ impl OverviewBuilder {
             } else {
                 Vec::new()
             },
+            active_timers: reports.timers.finish(),
             unverified: omissions.unverified,
             without_processor: omissions.without_processor,
             gc,
