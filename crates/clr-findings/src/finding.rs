@@ -38,6 +38,7 @@ finding_kinds! {
     HotMethod = "hot-method": "A method takes most of the processor time.",
     JitStorm = "jit-storm": "The JIT compiler takes much of the processor time.",
     NotPrecompiled = "not-precompiled": "The precompiled code of .NET is not used.",
+    Profiler = "profiler": "A profiler or an agent in the process takes much of the processor time.",
     InducedCollections = "induced-collections": "The program asks for collections.",
     GcPressure = "gc-pressure": "Collections take much of the time.",
     Exceptions = "exceptions": "Exceptions are thrown all the time.",
@@ -105,7 +106,7 @@ impl FindingKind {
             | (Self::SlowOutput, Self::LockConvoy | Self::Starvation)
             | (Self::StuckWait, Self::ThreadGrowth)
             | (Self::StuckWait | Self::StaticConstructor, Self::LockConvoy)
-            | (Self::FailedRequests, Self::Exceptions)
+            | (Self::FailedRequests | Self::SlowCalls, Self::Exceptions | Self::StuckWait)
             | (Self::JitStorm | Self::InducedCollections | Self::Exceptions, Self::HotMethod)
             | (Self::JitStorm, Self::DynamicMethodGrowth) => is_same_method,
             _ => false,

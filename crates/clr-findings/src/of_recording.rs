@@ -8,6 +8,7 @@ mod locks;
 mod output;
 mod part;
 mod processors;
+mod profilers;
 mod requests;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
         recording.hot_method(),
         recording.jit(),
         recording.not_precompiled(),
+        recording.profiler(),
         recording.induced_collections(),
         recording.gc_pressure(),
         recording.exceptions(),

@@ -23,6 +23,10 @@ pub const JIT_LATE: f64 = 10.0;
 pub const NOT_PRECOMPILED: f64 = 50.0;
 /// Minimum number of such methods.
 pub const MIN_NOT_PRECOMPILED: u64 = 200;
+/// Minimum share of a profiler in the process in the processor time, in percent: agents aim at less than 5%.
+pub const PROFILER_SHARE: f64 = 10.0;
+/// Minimum number of processors that it keeps busy.
+pub const PROFILER_PROCESSORS: f64 = 0.1;
 /// Minimum share of the time for which collections pause the program, in percent: the runtime's own tuning aims at
 /// less.
 pub const PAUSES: f64 = 10.0;

@@ -133,7 +133,7 @@ pub struct Profile {
     pub processes: Vec<Process>,
     /// The threads, in the order of their first sample.
     pub threads: Vec<Thread>,
-    /// Which stacks there were on which thread.
+    /// The stacks of each thread, with their weights.
     pub stack_totals: Vec<StackTotal>,
     /// A lower bound of the bytes of the recording: it bounds [the output](crate::most_output).
     pub recorded_bytes: u64,

@@ -12,7 +12,8 @@ use crate::finding::{Confidence, Details, Finding, FindingKind, Number, in_metho
 use crate::thresholds;
 
 /// Sources of spans that are parts of calls.
-const PARTS: [&str; 3] = ["System.Net.NameResolution", "System.Net.Sockets", "System.Net.Security"];
+pub(super) const PARTS: [&str; 3] =
+    ["System.Net.NameResolution", "System.Net.Sockets", "System.Net.Security"];
 /// Maximum number of addresses.
 const MAX_ADDRESSES: usize = 3;
 
@@ -31,14 +32,30 @@ impl OfRecording<'_> {
         let rows = self.overview.requests.iter().flat_map(|requests| &requests.rows);
         let mut calls: Vec<_> = rows
             .filter(|row| row.role == SpanRole::Outgoing && !PARTS.contains(&row.provider.as_str()))
-            .filter(|row| is_slow(row) && share(row.errors, row.count) < thresholds::SLOW_PART)
+            .filter(|row| share(row.errors, row.count) < thresholds::SLOW_PART)
             .filter(|row| self.waiting(row) >= thresholds::SLOW_WAITING)
+            .filter_map(|row| Some((row, self.duration_of(row)?)))
             .collect();
-        calls.sort_by_key(|row| Reverse(self.time_of(row)));
-        calls.into_iter().take(MAX_ADDRESSES).map(|row| self.slow_call(row)).collect()
+        calls.sort_by_key(|(row, _)| Reverse(self.time_of(row)));
+        calls.into_iter().take(MAX_ADDRESSES).map(|(row, duration)| self.slow_call(row, &duration)).collect()
     }
 
-    fn slow_call(&self, row: &SpanRow) -> Finding {
+    /// The duration of slow calls in words; `None` if they are not slow. Without a connection, calls count that have
+    /// not ended: no answer is expected yet, as a client that waits for news does.
+    fn duration_of(&self, row: &SpanRow) -> Option<String> {
+        if is_slow(row) {
+            return Some(time(row.latencies.p50));
+        }
+        let calls = self.calls_of(row).filter(|calls| {
+            let count = calls.count.saturating_sub(row.count);
+            let is_without = share(nanoseconds(calls.without_connection), nanoseconds(calls.total));
+            count >= thresholds::MIN_SLOW && count > row.count && is_without >= thresholds::SLOW_PART
+        })?;
+        let mean = calls.total.checked_div(u32::try_from(calls.count).unwrap_or(u32::MAX))?;
+        (milliseconds(mean) >= thresholds::SLOW_MILLISECONDS).then(|| format!("more than {}", time(mean)))
+    }
+
+    fn slow_call(&self, row: &SpanRow, duration: &str) -> Finding {
         let calls = self.calls_of(row);
         let method = calls.and_then(|calls| caller(calls.from.as_ref()));
         let phase = calls.and_then(|calls| self.longest_phase(calls));
@@ -47,21 +64,23 @@ impl OfRecording<'_> {
         });
         let waiting = self.waiting(row);
         let cause = format!(
-            "Calls to {} take {}{}{part}: {waiting:.1} callers wait on average",
+            "Calls to {} take {duration}{}{part}: {waiting:.1} callers wait on average",
             escape_controls(&row.name),
-            time(row.latencies.p50),
             in_method(method.as_deref()),
         );
-        let evidence = format!(
+        let ended = format!(
             "{}, p99 {}, {} at the longest",
             counted(row.count, "call", "calls"),
             time(row.latencies.p99),
             time(row.latencies.max),
         );
+        let not_ended = format!("{} not ended", counted(row.cut_by_end, "call has", "calls have"));
+        let evidence = [(row.count, ended), (row.cut_by_end, not_ended)];
+        let evidence = evidence.into_iter().filter(|(number, _)| *number > 0).map(|(_, sentence)| sentence);
         Finding::new(FindingKind::SlowCalls, waiting, cause, Details::Requests)
             .with_method(method)
             .with_object(Some(row.name.clone()))
-            .with_evidence([evidence])
+            .with_evidence(evidence)
             .with_confidence(Confidence::Likely)
             .with_numbers([
                 Number::new("waiting_calls", waiting),
@@ -97,7 +116,13 @@ impl OfRecording<'_> {
         let attempts =
             phases.into_iter().filter(|(_, sum)| self.average(nanoseconds(*sum)) >= thresholds::SLOW_WAITING);
         let phase = attempts.max_by_key(|(_, sum)| *sum).map(|(phase, _)| phase);
-        Some((phase.unwrap_or("waiting for a free connection of the pool"), without_connection))
+        // An attempt that began before the recording is not seen.
+        let of_pool = if calls.answer.is_zero() {
+            "waiting for a connection"
+        } else {
+            "waiting for a free connection of the pool"
+        };
+        Some((phase.unwrap_or(of_pool), without_connection))
     }
 
     /// The number of calls or requests of a row that wait, on average.

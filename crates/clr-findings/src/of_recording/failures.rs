@@ -4,7 +4,7 @@ use clr_events::escape_controls;
 use nettrace_export::report::SpanRole;
 use nettrace_export::units::{count, share, short_percent, time};
 
-use super::calls::is_slow;
+use super::calls::{PARTS, is_slow};
 use super::{OfRecording, caller, per_second};
 use crate::finding::{Details, Finding, FindingKind, Number, in_method};
 use crate::thresholds;
@@ -47,14 +47,17 @@ impl OfRecording<'_> {
 
     pub(super) fn failed_requests(&self) -> Option<Finding> {
         let rows = &self.overview.requests.as_ref()?.rows;
-        let failing = |role: SpanRole| {
+        let failing = |role: SpanRole, is_part: bool| {
             let rows = rows
                 .iter()
-                .filter(move |row| row.role == role && row.errors >= thresholds::MIN_FAILED_REQUESTS);
+                .filter(move |row| row.role == role && PARTS.contains(&row.provider.as_str()) == is_part)
+                .filter(|row| row.errors >= thresholds::MIN_FAILED_REQUESTS);
             rows.filter(|row| share(row.errors, row.count) >= thresholds::FAILED_REQUESTS)
                 .max_by_key(|row| row.errors)
         };
-        let row = failing(SpanRole::Server).or_else(|| failing(SpanRole::Outgoing))?;
+        let row = failing(SpanRole::Server, false)
+            .or_else(|| failing(SpanRole::Outgoing, false))
+            .or_else(|| failing(SpanRole::Outgoing, true))?;
         let what = if row.role == SpanRole::Server { "requests" } else { "calls" };
         let name = escape_controls(&row.name);
         let calls = self.calls_of(row);
@@ -85,7 +88,7 @@ impl OfRecording<'_> {
         )
     }
 
-    /// The user's method that receives the exceptions of failed calls: spans do not have their callers.
+    /// The user's method that receives the exceptions of failed calls, if the events do not have who called.
     fn method_of_failed_calls(&self) -> Option<String> {
         let types = self.overview.exceptions.types.iter();
         types

@@ -211,6 +211,23 @@ fn precompiled_code_is_not_used_if_methods_of_the_framework_are_compiled() {
 }
 
 #[test]
+fn a_profiler_in_the_process_is_a_cause_by_its_share_of_the_processor_time() {
+    let with_agent = |module: &str, milliseconds| {
+        let agent: &[&str] = &[MAIN, SELL, "libcoreclr.so!?", module];
+        let rows: &[Row<'_>] = &[
+            (1, ThreadState::Working, milliseconds, agent),
+            (1, ThreadState::Working, 10_000 - milliseconds, &[MAIN]),
+            (2, ThreadState::Blocked, 10_000, agent),
+        ];
+        let causes = causes(&overview(&recording(), rows));
+        causes.contains(&(FindingKind::Profiler, None))
+    };
+    assert!(with_agent("Vendor.Profiler.Native.so!?", 1_000));
+    assert!(!with_agent("Vendor.Profiler.Native.so!?", 999));
+    assert!(!with_agent("libz.so.1!deflate", 5_000));
+}
+
+#[test]
 fn a_hot_method_of_a_debug_build_is_said_to_be_one() {
     let of_tier = |tier| {
         let mut recording = recording();

@@ -297,6 +297,8 @@ mod tests {
             (FindingKind::NotPrecompiled, format!("{} at least", thresholds::MIN_NOT_PRECOMPILED)),
             (FindingKind::NotPrecompiled, percent(thresholds::JIT_SHARE)),
             (FindingKind::NotPrecompiled, number(thresholds::JIT_PROCESSORS, "processors")),
+            (FindingKind::Profiler, percent(thresholds::PROFILER_SHARE)),
+            (FindingKind::Profiler, number(thresholds::PROFILER_PROCESSORS, "processors")),
             (FindingKind::SlowCalls, number(thresholds::SLOW_MILLISECONDS, "ms")),
             (FindingKind::SlowCalls, number(thresholds::SLOW_WAITING, "callers")),
             (FindingKind::SlowCalls, format!("{} calls", thresholds::MIN_SLOW)),

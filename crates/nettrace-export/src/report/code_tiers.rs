@@ -1,14 +1,13 @@
 //! Compiled code by the way in which it was compiled, as far as it is slower than it could be.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use clr_events::code::Tier;
 use clr_events::enums::MethodFlags;
 use clr_events::view::MethodCode;
 use clr_events::{ClrEvent, EventSet, Provider, ids};
 use nettrace::{Event, Metadata};
-
-use crate::decode::decode;
 
 /// The code of a recording that could be faster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,6 +30,9 @@ pub struct CodeTiersReport {
 pub struct CodeTiers(CodeTiersReport);
 
 const MAX_METHODS: usize = 1 << 16;
+const SYSTEM: &str = "System.";
+/// The place of the flags in the payloads, in all versions.
+const FLAGS: Range<usize> = 32..36;
 
 /// Methods that are loaded, and the methods at the end of a session.
 static METHODS: EventSet = EventSet::new(&[
@@ -46,7 +48,20 @@ impl CodeTiers {
 
     /// Adds an event, which may be of any kind.
     pub fn add(&mut self, event: &Event<'_>) {
-        match decode(event, &METHODS) {
+        if !METHODS.contains(event.metadata()) {
+            return;
+        }
+        // Most methods have names that are not needed.
+        let Some(flags) = event.payload().get(FLAGS).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()) else {
+            return;
+        };
+        let flags = MethodFlags(u32::from_le_bytes(flags));
+        let is_first = matches!(flags.tier(), Tier::MIN_OPT_JITTED | Tier::OPTIMIZED | Tier::QUICK_JITTED);
+        let is_loaded = is_first && event.id() == ids::runtime::METHOD_LOAD_VERBOSE;
+        if flags.tier() != Tier::MIN_OPT_JITTED && !is_loaded {
+            return;
+        }
+        match ClrEvent::of(event).ok().flatten() {
             Some(ClrEvent::MethodLoadVerbose(method)) => {
                 self.count(&method);
                 self.add_unoptimized(&method);
@@ -56,16 +71,16 @@ impl CodeTiers {
         }
     }
 
+    /// Counts a method that was compiled for the first time.
     fn count(&mut self, method: &MethodCode<'_>) {
         let flags = method.method_flags;
-        let is_first = matches!(flags.tier(), Tier::MIN_OPT_JITTED | Tier::OPTIMIZED | Tier::QUICK_JITTED);
-        if !is_first || !flags.contains(MethodFlags::JITTED) || flags.contains(MethodFlags::DYNAMIC) {
+        if !flags.contains(MethodFlags::JITTED) || flags.contains(MethodFlags::DYNAMIC) {
             return;
         }
         let report = &mut self.0;
         report.first_tier = report.first_tier.saturating_add(1);
         let is_generic = flags.contains(MethodFlags::GENERIC);
-        if !is_generic && method.method_namespace.to_string().starts_with("System.") {
+        if !is_generic && method.method_namespace.chars().take(SYSTEM.len()).eq(SYSTEM.chars()) {
             report.of_framework = report.of_framework.saturating_add(1);
         }
     }

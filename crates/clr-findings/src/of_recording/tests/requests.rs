@@ -49,8 +49,10 @@ fn call(recording: &mut Recording, path: &[u8], start: u64, without_connection: 
         event(recording, (HTTP, 7, "RequestHeadersStart", 1), &[]).activity([9; 16]);
         recording.last().related = activity;
     }
-    recording.at(at(start + whole));
-    event(recording, (HTTP, 2, "RequestStop", 2), &[]).activity(activity);
+    if start + whole <= SECONDS * 1000 {
+        recording.at(at(start + whole));
+        event(recording, (HTTP, 2, "RequestStop", 2), &[]).activity(activity);
+    }
 }
 
 /// Calls one after the other, as long as the recording lasts.
@@ -97,6 +99,22 @@ fn calls_without_a_connection_wait_for_the_pool_or_for_its_attempts_to_connect()
     recording.at(0);
     event(&mut recording, (SOCKETS, 1, "ConnectStart", 1), &[("address", "bank")]);
     assert_eq!(sentences(&mut recording), [in_phase("connecting")]);
+}
+
+#[test]
+fn calls_that_do_not_end_are_slow_if_they_have_no_connection() {
+    let waiting = |without_connection| {
+        let mut recording = recording();
+        for index in 1..=10 {
+            call(&mut recording, &[index, 1], 1_000, without_connection, 30_000);
+        }
+        sentences(&mut recording)
+    };
+    let sentence = "Calls to http://bank/charge take more than 9.00 s in Orders.Sell, 100% of it waiting for a \
+                    connection: 9.0 callers wait on average";
+    assert_eq!(waiting(30_000), [sentence]);
+    // Answers to long polls are due when there is news.
+    assert_eq!(waiting(10), [""; 0]);
 }
 
 #[test]
