@@ -18,8 +18,11 @@ use nettrace_export::{FrameId, method_name};
 use crate::finding::Finding;
 
 /// Returns the causes that a recording shows, in any order.
-pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
-    let recording = OfRecording { overview, seconds: overview.duration.as_secs_f64() };
+pub(crate) fn findings(overview: &Overview, exceptions_are_partial: bool) -> Vec<Finding> {
+    let seconds = overview.duration.as_secs_f64();
+    let of_exceptions = exceptions_are_partial.then(|| exceptions_time(overview)).flatten();
+    let exceptions_seconds = of_exceptions.map_or(seconds, |time| time.as_secs_f64());
+    let recording = OfRecording { overview, seconds, exceptions_seconds };
     if recording.seconds <= 0.0 {
         return Vec::new();
     }
@@ -40,6 +43,16 @@ pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
 struct OfRecording<'o> {
     overview: &'o Overview,
     seconds: f64,
+    /// The time in which exceptions were recorded.
+    exceptions_seconds: f64,
+}
+
+/// The time from the first exception to the last.
+pub(crate) fn exceptions_time(overview: &Overview) -> Option<Duration> {
+    let types = || overview.exceptions.types.iter();
+    let (first, last) = (types().map(|row| row.first).min()?, types().map(|row| row.last).max()?);
+    let time = u64::try_from(last.as_nanos().saturating_sub(first.as_nanos())).ok()?;
+    (time > 0).then(|| Duration::from_nanos(time))
 }
 
 impl OfRecording<'_> {
