@@ -1,9 +1,14 @@
 //! Causes that a recording shows.
 
+mod calls;
 mod collections;
 mod failures;
+mod growth;
 mod locks;
+mod output;
+mod part;
 mod processors;
+mod requests;
 #[cfg(test)]
 mod tests;
 
@@ -16,15 +21,13 @@ use nettrace_export::units::{nanoseconds, share, short_percent};
 use nettrace_export::{FrameId, method_name};
 
 use crate::finding::Finding;
+pub(crate) use growth::{Allocator, MemoryUsers};
 
 /// Returns the causes that a recording shows, in any order.
 pub(crate) fn findings(overview: &Overview, exceptions_are_partial: bool) -> Vec<Finding> {
-    let seconds = overview.duration.as_secs_f64();
-    let of_exceptions = exceptions_are_partial.then(|| exceptions_time(overview)).flatten();
-    let exceptions_seconds = of_exceptions.map_or(seconds, |time| time.as_secs_f64());
-    let recording = OfRecording { overview, seconds, exceptions_seconds };
-    if recording.seconds <= 0.0 {
-        return Vec::new();
+    let Some(mut recording) = OfRecording::new(overview) else { return Vec::new() };
+    if let Some(time) = exceptions_time(overview).filter(|_| exceptions_are_partial) {
+        recording.exceptions_seconds = time.as_secs_f64();
     }
     let single = [
         recording.deadlock(),
@@ -32,12 +35,18 @@ pub(crate) fn findings(overview: &Overview, exceptions_are_partial: bool) -> Vec
         recording.regex(),
         recording.hot_method(),
         recording.jit(),
+        recording.not_precompiled(),
         recording.induced_collections(),
         recording.gc_pressure(),
         recording.exceptions(),
         recording.failed_requests(),
+        recording.slow_output(),
+        recording.dynamic_method_growth(),
     ];
-    single.into_iter().flatten().chain(recording.lock_convoys()).collect()
+    let mut findings: Vec<_> = single.into_iter().flatten().chain(recording.lock_convoys()).collect();
+    findings.extend(recording.slow_calls());
+    recording.add_slow_requests(&mut findings);
+    findings
 }
 
 struct OfRecording<'o> {
@@ -55,7 +64,13 @@ pub(crate) fn exceptions_time(overview: &Overview) -> Option<Duration> {
     (time > 0).then(|| Duration::from_nanos(time))
 }
 
-impl OfRecording<'_> {
+impl<'o> OfRecording<'o> {
+    /// The judge of a recording; `None` for one without a duration.
+    fn new(overview: &'o Overview) -> Option<Self> {
+        let seconds = overview.duration.as_secs_f64();
+        (seconds > 0.0).then_some(Self { overview, seconds, exceptions_seconds: seconds })
+    }
+
     /// The share of code of an origin in the processor time, in percent, and the processors that it keeps busy.
     fn runtime_work(&self, origin: CodeOrigin) -> Option<(f64, f64)> {
         let parts = &self.overview.processor_time;
@@ -64,6 +79,7 @@ impl OfRecording<'_> {
         Some((share(*weight, total), self.average(*weight)))
     }
 
+    /// The name of a method, without parameters.
     fn name(&self, frame: FrameId) -> String {
         escape_controls(&method_name::without_parameters(&self.overview.profile.frames, frame)).into_owned()
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, mem, thread};
 
-use clr_findings::MemoryFacts;
+use clr_findings::{MemoryCounts, MemoryFacts};
 use linux_proc_stat::ProcessUsage;
 
 /// The part of the time before the first reading, and after the last.
@@ -29,6 +29,8 @@ pub struct Readings {
     pub usage: Vec<ProcessUsage>,
     /// The threads in memory at the beginning and at the end; empty if one of the two readings failed.
     pub memory: Vec<MemoryFacts>,
+    /// Counts of what its memory holds, at the times of the kernel's account; empty if memory was not read.
+    pub counts: Vec<MemoryCounts>,
     /// The reason why memory was not read.
     pub memory_missing: Option<String>,
 }
@@ -41,6 +43,7 @@ impl Readings {
 
     fn set_missing(&mut self, reason: String) {
         self.memory.clear();
+        self.counts.clear();
         self.memory_missing = Some(reason);
     }
 }
@@ -115,27 +118,32 @@ fn read(pid: u32, duration: Duration, stopped: &Receiver<()>, readings: &Mutex<R
     while memory.is_err() && begin.elapsed() < duration / 2 && !is_stopped(stopped, RETRY) {
         memory = memory::Source::attach(pid);
     }
-    let read_usage = || lock(readings).usage.extend(ProcessUsage::read(pid));
-    let read_memory = || match memory.as_ref().map_err(Clone::clone).and_then(memory::Source::read) {
-        Ok(facts) => {
-            lock(readings).memory.push(facts);
-            true
+    let mut read = |reads_threads| {
+        let usage = ProcessUsage::read(pid);
+        lock(readings).usage.extend(usage);
+        let Ok(source) = &memory else { return };
+        if reads_threads {
+            match source.threads() {
+                Ok(facts) => lock(readings).memory.push(facts),
+                Err(reason) => {
+                    memory = Err(reason);
+                    return;
+                }
+            }
         }
-        Err(reason) => {
-            lock(readings).set_missing(reason);
-            false
-        }
+        let last = lock(readings).counts.last().cloned();
+        let counts = source.counts(last.as_ref());
+        lock(readings).counts.push(counts);
     };
-    read_usage();
-    let has_memory = read_memory();
+    read(true);
     let first = Instant::now();
     until(duration / 2);
-    read_usage();
+    read(false);
     until(duration.saturating_sub(margin));
     thread::sleep(MIN_APART.saturating_sub(first.elapsed()));
-    read_usage();
-    if has_memory {
-        read_memory();
+    read(true);
+    if let Err(reason) = memory {
+        lock(readings).set_missing(reason);
     }
 }
 
@@ -148,7 +156,7 @@ fn is_stopped(stopped: &Receiver<()>, time: Duration) -> bool {
 #[cfg(target_os = "linux")]
 mod memory {
     use clr_dump::{Dump, Machine, ProcessMemory, Runtime};
-    use clr_findings::MemoryFacts;
+    use clr_findings::{MemoryCounts, MemoryFacts};
 
     /// The memory of a process.
     pub(super) struct Source {
@@ -167,18 +175,22 @@ mod memory {
             open().map_err(|error: clr_dump::Error| error.to_string())
         }
 
-        pub(super) fn read(&self) -> Result<MemoryFacts, String> {
+        pub(super) fn threads(&self) -> Result<MemoryFacts, String> {
             let dump = Dump::new(&self.memory, &self.runtime);
             let stacks = dump.threads().running_stacks(&std::collections::BTreeMap::new());
             let stacks = stacks.map_err(|missing| format!("the list of threads: {missing}"))?;
             Ok(MemoryFacts::of_process(&dump, stacks))
+        }
+
+        pub(super) fn counts(&self, before: Option<&MemoryCounts>) -> MemoryCounts {
+            MemoryCounts::read(&Dump::new(&self.memory, &self.runtime), before)
         }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod memory {
-    use clr_findings::MemoryFacts;
+    use clr_findings::{MemoryCounts, MemoryFacts};
 
     /// The memory of a process, which is read on Linux alone.
     pub(super) struct Source(std::convert::Infallible);
@@ -188,7 +200,11 @@ mod memory {
             Err("it is read only on Linux".to_owned())
         }
 
-        pub(super) fn read(&self) -> Result<MemoryFacts, String> {
+        pub(super) fn threads(&self) -> Result<MemoryFacts, String> {
+            match self.0 {}
+        }
+
+        pub(super) fn counts(&self, _: Option<&MemoryCounts>) -> MemoryCounts {
             match self.0 {}
         }
     }

@@ -11,6 +11,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueHint};
 use clr_findings::{Evidence, FindingKind, MemoryFacts, ProcessIdentity};
 
+pub(crate) use self::print::report_of;
 use self::print::{Answer, Subject};
 use crate::args::format::Format;
 use crate::args::source::{ManyProcesses, SOURCES, SourceArgs};

@@ -1,12 +1,12 @@
 //! All .NET processes at once, each in a line, the worst first.
 
-use clr_findings::ProcessIdentity;
+use clr_findings::{DiagnosisReport, ProcessIdentity};
 use dipc_transport::Endpoint;
 use serde::Serialize;
 
 use super::WhyArgs;
 use super::live::{identity, watch};
-use super::print::{Answer, Report};
+use super::print::Answer;
 use crate::args::format::Format;
 use crate::args::source::{ManyProcesses, SourceArgs};
 use crate::exit::{Exit, Failure, Outcome};
@@ -99,6 +99,6 @@ impl Row {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum RowReport<'r> {
-    Watched(Box<Report<'r>>),
+    Watched(Box<DiagnosisReport<'r>>),
     Failed { process: &'r ProcessIdentity, error: String },
 }

@@ -143,7 +143,10 @@ impl Watched {
         let _keeping = warnings.keep();
         let without = || Readings::missing("the process is not known here");
         let readings = self.reader.take().map_or_else(without, BackgroundReader::finish);
-        let evidence = Evidence::default().with_memory(&readings.memory).with_usage(&readings.usage);
+        let evidence = Evidence::default()
+            .with_memory(&readings.memory)
+            .with_counts(&readings.counts)
+            .with_usage(&readings.usage);
         let subject = Subject::Process { pid: self.pid, recording: args.output.clone() };
         let data = match (&self.recording, recorded) {
             (Some(path), recorded) => {

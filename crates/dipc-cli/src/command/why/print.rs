@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 use clr_findings::{
     Confidence, Details, Diagnosis, DiagnosisReport, Evidence, Finding, FindingKind, ProcessIdentity,
 };
-use linux_proc_stat::ProcessUsage;
-use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::Failure;
-use crate::render::{command_line, output, shell, units, width};
+use crate::render::{command_line, output, shell, width};
 
-/// What the commands that show more read.
+/// The process or file that the commands with details read.
 pub(super) enum Subject {
     Process { pid: Option<u32>, recording: Option<PathBuf> },
     Recording(PathBuf),
@@ -23,50 +21,13 @@ pub(super) enum Subject {
 /// The causes, with the commands that show more of them.
 pub(super) struct Answer {
     diagnosis: Diagnosis,
-    growth: Option<MemoryGrowth>,
     subject: Subject,
-}
-
-/// The memory of a process that a session takes: 5 to 10 MB were measured.
-const SESSION_BYTES: i64 = 16 << 20;
-
-/// The growth of resident memory while a process was watched.
-#[derive(Debug, Clone, Copy, Serialize)]
-struct MemoryGrowth {
-    resident_bytes: u64,
-    /// Negative if it shrank.
-    growth_bytes: i64,
-    /// True if it grew in each part of the time, and by more than a session and its buffers take.
-    is_steady: bool,
-}
-
-impl MemoryGrowth {
-    fn of(usage: &[ProcessUsage]) -> Option<Self> {
-        let resident = |usage: &ProcessUsage| i64::try_from(usage.memory?.resident?).ok();
-        let (first, last) = (resident(usage.first()?)?, resident(usage.last()?)?);
-        let grows = |pair: &[ProcessUsage]| resident(&pair[1]) > resident(&pair[0]);
-        let growth_bytes = last - first;
-        Some(Self {
-            resident_bytes: u64::try_from(last).unwrap_or_default(),
-            growth_bytes,
-            is_steady: usage.len() > 2 && usage.windows(2).all(grows) && growth_bytes > SESSION_BYTES,
-        })
-    }
-}
-
-/// The JSON form.
-#[derive(Serialize)]
-pub(super) struct Report<'d> {
-    #[serde(flatten)]
-    diagnosis: DiagnosisReport<'d>,
-    memory: Option<MemoryGrowth>,
 }
 
 impl Answer {
     /// Judges the evidence about a process.
     pub(super) fn new(process: ProcessIdentity, evidence: &Evidence<'_>, subject: Subject) -> Self {
-        let growth = MemoryGrowth::of(evidence.usage);
-        Self { diagnosis: Diagnosis::new(process, evidence), growth, subject }
+        Self { diagnosis: Diagnosis::new(process, evidence), subject }
     }
 
     pub(super) fn print(&self, format: Format) -> Result<(), Failure> {
@@ -81,10 +42,8 @@ impl Answer {
         self.diagnosis.findings.iter().map(|finding| finding.kind)
     }
 
-    pub(super) fn report(&self) -> Report<'_> {
-        let mut diagnosis = self.diagnosis.report(|finding| self.command(finding));
-        diagnosis.healthy = self.is_healthy();
-        Report { diagnosis, memory: self.growth }
+    pub(super) fn report(&self) -> DiagnosisReport<'_> {
+        self.diagnosis.report(|finding| self.command(finding))
     }
 
     pub(super) const fn identity(&self) -> &ProcessIdentity {
@@ -96,7 +55,7 @@ impl Answer {
         match self.diagnosis.findings.first().map(|finding| finding.kind) {
             Some(FindingKind::Death | FindingKind::Deadlock) => 0,
             Some(_) => 1,
-            None if self.is_healthy() => 4,
+            None if self.diagnosis.is_healthy() => 4,
             None => 3,
         }
     }
@@ -104,15 +63,6 @@ impl Answer {
     /// The cost of the first cause.
     pub(super) fn cost(&self) -> f64 {
         self.diagnosis.findings.first().map_or(0.0, |finding| finding.cost)
-    }
-
-    fn is_healthy(&self) -> bool {
-        self.diagnosis.is_healthy() && self.growing().is_none()
-    }
-
-    /// The growth of memory, if it is steady.
-    fn growing(&self) -> Option<MemoryGrowth> {
-        self.growth.filter(|growth| growth.is_steady)
     }
 
     /// Returns the command that shows more of a finding.
@@ -166,7 +116,7 @@ impl Answer {
         let Diagnosis { end, activity, .. } = &self.diagnosis;
         let label = match end {
             Some(_) => "Ended",
-            None if self.is_healthy() => "Healthy",
+            None if self.diagnosis.is_healthy() => "Healthy",
             None => "No cause",
         };
         let end = end.iter().map(|end| end.cause.clone());
@@ -203,14 +153,6 @@ impl Answer {
         if diagnosis.findings.is_empty() {
             let (label, activity) = self.without_cause();
             row(label, &activity);
-            if let Some(growth) = self.growing() {
-                let [grown, resident] =
-                    [growth.growth_bytes.unsigned_abs(), growth.resident_bytes].map(units::bytes);
-                row(
-                    "Memory",
-                    &format!("it grew by {grown} while it was watched, to {resident}: dipc help leak"),
-                );
-            }
         }
         row("Process", &self.process());
         if !diagnosis.looked_at.is_empty() {
@@ -230,12 +172,13 @@ impl Subject {
 
     /// Returns the command that shows more.
     fn command(&self, details: Details) -> Option<String> {
-        let of_recording = |path: &Path| format!("dipc report {} {}", shell::path(path), report(details));
+        let of_recording = |path: &Path| format!("dipc report {} {}", shell::path(path), report_of(details));
         match self {
             Self::Recording(path) => Some(of_recording(path)),
             Self::Core(path) => {
                 let view = match details {
                     Details::Locks => "locks",
+                    Details::Awaits => "async",
                     Details::Exceptions => "exceptions",
                     _ => "stacks",
                 };
@@ -244,7 +187,9 @@ impl Subject {
             Self::Process { pid, recording } => match (details, recording, pid) {
                 (Details::Contention | Details::ThreadPool, Some(path), _) => Some(of_recording(path)),
                 (Details::Locks | Details::Contention, _, Some(pid)) => Some(format!("dipc locks -p {pid}")),
+                (Details::Awaits, _, Some(pid)) => Some(format!("dipc async -p {pid}")),
                 (Details::Stacks | Details::ThreadPool, _, Some(pid)) => Some(format!("dipc stack -p {pid}")),
+                (Details::Heap, _, Some(pid)) => Some(format!("dipc heap -p {pid}")),
                 (Details::Machine, _, Some(pid)) => Some(format!("dipc info -p {pid}")),
                 (_, Some(path), _) => Some(of_recording(path)),
                 (Details::Requests, None, Some(pid)) => Some(format!("dipc profile -p {pid} --duration 10s")),
@@ -256,7 +201,7 @@ impl Subject {
 }
 
 /// The report of a recording with the details.
-const fn report(details: Details) -> &'static str {
+pub(crate) const fn report_of(details: Details) -> &'static str {
     match details {
         Details::Exceptions => "exceptions",
         Details::Collections => "gc",

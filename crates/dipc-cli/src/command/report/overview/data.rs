@@ -142,8 +142,8 @@ struct OfSomeKinds {
     needed: MetadataMap<bool>,
     reports: KindReports,
     profile: ProfileBuilder,
-    /// Builders that find, from stacks, the user methods that allocated, threw and waited for locks.
-    callers: [ProfileBuilder; 3],
+    /// Builders that find, from stacks, the user methods that allocated, threw, waited for locks and called.
+    callers: [ProfileBuilder; OverviewCallers::METRICS.len()],
 }
 
 impl OfSomeKinds {
@@ -256,8 +256,7 @@ impl OverviewData {
 
     /// The end of the process, from the crash note.
     pub(crate) fn end(&self) -> Option<ProcessEnd> {
-        let CrashNote { cause, details, core, .. } = self.crash.as_ref()?;
-        Some(ProcessEnd::new(cause).with_details(details.clone()).with_core(core.clone()))
+        self.crash.as_ref().map(CrashNote::end)
     }
 
     /// Returns true if the end of the recording is missing.
