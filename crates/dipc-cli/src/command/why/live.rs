@@ -177,10 +177,7 @@ impl Watched {
             }
             // A runtime that does not answer is known by its memory.
             Err(failure) => {
-                let end = self
-                    .pid
-                    .filter(|pid| is_gone(*pid))
-                    .map(|_| ProcessEnd::new("the process ended before it could be recorded"));
+                let end = self.pid.filter(|pid| is_gone(*pid)).map(unrecorded_end);
                 if end.is_none() && readings.memory.is_empty() {
                     return Err(failure);
                 }
@@ -201,6 +198,15 @@ impl Watched {
             Some(EndStatus::Code(code)) => ProcessEnd::exit(Some(code)),
             _ => ProcessEnd::exit(None),
         })
+    }
+}
+
+/// The end of a process before its recording could be read.
+fn unrecorded_end(pid: u32) -> ProcessEnd {
+    let cause = "the process ended before it could be recorded";
+    match EndStatus::of_zombie(pid) {
+        Some(status) => ProcessEnd::new(format!("{cause}: {status}")),
+        None => ProcessEnd::new(cause),
     }
 }
 
