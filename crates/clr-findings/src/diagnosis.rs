@@ -15,6 +15,8 @@ use crate::{of_end, of_growth, of_memory, of_recording, of_usage};
 pub struct Evidence<'e> {
     /// The overview of a recording.
     pub recording: Option<&'e Overview>,
+    /// True if exceptions were recorded for a part of the time, from the first to the last of them.
+    pub exceptions_are_partial: bool,
     /// Readings of memory, the oldest first: what lasts is in all of them.
     pub memory: &'e [MemoryFacts],
     /// The kernel's account of the process, the oldest first: what grows, grows from each to the next.
@@ -32,6 +34,13 @@ impl<'e> Evidence<'e> {
     #[must_use]
     pub const fn with_recording(self, recording: &'e Overview) -> Self {
         Self { recording: Some(recording), ..self }
+    }
+
+    /// With exceptions of a part of the time of the recording, from the first to the last: their number says nothing
+    /// of the rest.
+    #[must_use]
+    pub const fn with_partial_exceptions(self, exceptions_are_partial: bool) -> Self {
+        Self { exceptions_are_partial, ..self }
     }
 
     /// With readings of memory, the oldest first.
@@ -69,7 +78,8 @@ impl<'e> Evidence<'e> {
 /// objects, with the numbers of the recording as evidence.
 pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut findings = of_memory::findings(evidence.memory, evidence.usage);
-    for finding in evidence.recording.map(of_recording::findings).unwrap_or_default() {
+    let of_recording = |recording| of_recording::findings(recording, evidence.exceptions_are_partial);
+    for finding in evidence.recording.map(of_recording).unwrap_or_default() {
         match findings.iter_mut().find(|other| is_same(other, &finding)) {
             Some(other) => {
                 other.cost = other.cost.max(finding.cost);

@@ -25,8 +25,11 @@ use crate::finding::Finding;
 pub(crate) use growth::{Allocator, MemoryUsers};
 
 /// Returns the causes that a recording shows, in any order.
-pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
-    let Some(recording) = OfRecording::new(overview) else { return Vec::new() };
+pub(crate) fn findings(overview: &Overview, exceptions_are_partial: bool) -> Vec<Finding> {
+    let Some(mut recording) = OfRecording::new(overview) else { return Vec::new() };
+    if let Some(time) = exceptions_time(overview).filter(|_| exceptions_are_partial) {
+        recording.exceptions_seconds = time.as_secs_f64();
+    }
     let single = [
         recording.deadlock(),
         recording.starvation(),
@@ -51,13 +54,23 @@ pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
 struct OfRecording<'o> {
     overview: &'o Overview,
     seconds: f64,
+    /// The time in which exceptions were recorded.
+    exceptions_seconds: f64,
+}
+
+/// The time from the first exception to the last.
+pub(crate) fn exceptions_time(overview: &Overview) -> Option<Duration> {
+    let types = || overview.exceptions.types.iter();
+    let (first, last) = (types().map(|row| row.first).min()?, types().map(|row| row.last).max()?);
+    let time = u64::try_from(last.as_nanos().saturating_sub(first.as_nanos())).ok()?;
+    (time > 0).then(|| Duration::from_nanos(time))
 }
 
 impl<'o> OfRecording<'o> {
     /// The judge of a recording; `None` for one without a duration.
     fn new(overview: &'o Overview) -> Option<Self> {
         let seconds = overview.duration.as_secs_f64();
-        (seconds > 0.0).then_some(Self { overview, seconds })
+        (seconds > 0.0).then_some(Self { overview, seconds, exceptions_seconds: seconds })
     }
 
     /// The share of code of an origin in the processor time, in percent, and the processors that it keeps busy.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::activity::Activity;
 use crate::diagnosis::{Evidence, diagnose};
 use crate::finding::Finding;
+use crate::of_recording::exceptions_time;
 use crate::process::{ProcessEnd, ProcessIdentity};
 
 /// What is wrong with a process, and what that was judged by.
@@ -121,7 +122,10 @@ fn looked_at(evidence: &Evidence<'_>) -> Vec<String> {
             _ => "",
         };
         let events = counted(recording.stream.events, "event", "events");
-        looked_at.push(format!("{events} in {}{samples}", time(recording.duration)));
+        let part = exceptions_time(recording).filter(|_| evidence.exceptions_are_partial);
+        let exceptions =
+            part.map_or_else(String::new, |part| format!(", exceptions of {}, which are many", time(part)));
+        looked_at.push(format!("{events} in {}{samples}{exceptions}", time(recording.duration)));
     }
     looked_at
 }

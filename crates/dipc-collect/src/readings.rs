@@ -5,8 +5,9 @@
 //! to the next. The process is not stopped. Memory takes Linux on x86-64, and the permission to trace the process.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use std::{io, thread};
+use std::{io, mem, thread};
 
 use clr_findings::{MemoryCounts, MemoryFacts};
 use linux_proc_stat::ProcessUsage;
@@ -18,7 +19,7 @@ const RETRY: Duration = Duration::from_millis(250);
 /// Minimum time between two readings of memory: what both have is not of a moment.
 const MIN_APART: Duration = Duration::from_millis(250);
 /// Maximum wait for the last readings: a process of 10,000 threads takes seconds.
-const LAST: Duration = Duration::from_secs(10);
+const LAST: Duration = Duration::from_secs(8);
 
 /// The readings of a process.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +40,12 @@ impl Readings {
     pub fn missing(reason: impl Into<String>) -> Self {
         Self { memory_missing: Some(reason.into()), ..Self::default() }
     }
+
+    fn set_missing(&mut self, reason: String) {
+        self.memory.clear();
+        self.counts.clear();
+        self.memory_missing = Some(reason);
+    }
 }
 
 /// A reader of a process, with a thread of its own.
@@ -58,7 +65,10 @@ impl Readings {
 pub struct BackgroundReader {
     /// Dropped to have the last readings taken at once.
     stop: SyncSender<()>,
-    readings: Receiver<Readings>,
+    /// The readings so far.
+    readings: Arc<Mutex<Readings>>,
+    /// Closed after the last one.
+    end: Receiver<()>,
 }
 
 impl BackgroundReader {
@@ -67,76 +77,80 @@ impl BackgroundReader {
     /// # Errors
     /// If the system has no thread for it.
     pub fn start(pid: u32, duration: Duration) -> io::Result<Self> {
-        let (sender, readings) = mpsc::sync_channel(1);
+        let readings = Arc::<Mutex<Readings>>::default();
         let (stop, stopped) = mpsc::sync_channel(0);
+        let (reader_end, end) = mpsc::sync_channel(0);
+        let shared = Arc::clone(&readings);
         let read = move || {
-            // The receiver is gone if the caller has failed.
-            let _ = sender.send(read(pid, duration, &stopped));
+            read(pid, duration, &stopped, &shared);
+            drop(reader_end);
         };
         thread::Builder::new().name("readings".to_owned()).spawn(read)?;
-        Ok(Self { stop, readings })
+        Ok(Self { stop, readings, end })
     }
 
-    /// Returns the readings. The last ones are taken now if the time is not over, and waited for at most ten seconds.
+    /// Returns the readings. The last ones are taken now if the time is not over, and waited for at most eight seconds:
+    /// what was not read until then is missing.
     pub fn finish(self) -> Readings {
         drop(self.stop);
-        self.readings.recv_timeout(LAST).unwrap_or_else(|error| {
-            Readings::missing(match error {
-                RecvTimeoutError::Timeout => format!("they were not read within {} s", LAST.as_secs()),
-                RecvTimeoutError::Disconnected => "their reader has ended early".to_owned(),
-            })
-        })
+        // Nothing is sent.
+        let is_late = self.end.recv_timeout(LAST) == Err(RecvTimeoutError::Timeout);
+        let mut readings = mem::take(&mut *lock(&self.readings));
+        if is_late {
+            readings.set_missing(format!("they were not read within {} s", LAST.as_secs()));
+        }
+        readings
     }
 }
 
+fn lock(readings: &Mutex<Readings>) -> MutexGuard<'_, Readings> {
+    readings.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Reads a process at three moments of `duration`, or sooner once `stopped` is.
-fn read(pid: u32, duration: Duration, stopped: &Receiver<()>) -> Readings {
+fn read(pid: u32, duration: Duration, stopped: &Receiver<()>, readings: &Mutex<Readings>) {
     let margin = duration / MARGIN;
     let begin = Instant::now();
     let until = |part: Duration| is_stopped(stopped, part.saturating_sub(begin.elapsed()));
     until(margin);
-    let mut readings = Readings::default();
     let mut memory = memory::Source::attach(pid);
     // A program that has just started has no runtime yet.
     while memory.is_err() && begin.elapsed() < duration / 2 && !is_stopped(stopped, RETRY) {
         memory = memory::Source::attach(pid);
     }
-    readings.read(pid, &mut memory, true);
+    let mut read = |reads_threads| {
+        let usage = ProcessUsage::read(pid);
+        lock(readings).usage.extend(usage);
+        let Ok(source) = &memory else { return };
+        if reads_threads {
+            match source.threads() {
+                Ok(facts) => lock(readings).memory.push(facts),
+                Err(reason) => {
+                    memory = Err(reason);
+                    return;
+                }
+            }
+        }
+        let last = lock(readings).counts.last().cloned();
+        let counts = source.counts(last.as_ref());
+        lock(readings).counts.push(counts);
+    };
+    read(true);
     let first = Instant::now();
     until(duration / 2);
-    readings.read(pid, &mut memory, false);
+    read(false);
     until(duration.saturating_sub(margin));
     thread::sleep(MIN_APART.saturating_sub(first.elapsed()));
-    readings.read(pid, &mut memory, true);
+    read(true);
     if let Err(reason) = memory {
-        readings.memory.clear();
-        readings.counts.clear();
-        readings.memory_missing = Some(reason);
+        lock(readings).set_missing(reason);
     }
-    readings
 }
 
 /// Waits for a time, and returns true if the readings are stopped meanwhile.
 fn is_stopped(stopped: &Receiver<()>, time: Duration) -> bool {
     // Nothing is sent.
     stopped.recv_timeout(time) == Err(RecvTimeoutError::Disconnected)
-}
-
-impl Readings {
-    fn read(&mut self, pid: u32, memory: &mut Result<memory::Source, String>, reads_threads: bool) {
-        self.usage.extend(ProcessUsage::read(pid));
-        let Ok(source) = memory else { return };
-        if reads_threads {
-            match source.threads() {
-                Ok(facts) => self.memory.push(facts),
-                Err(reason) => {
-                    *memory = Err(reason);
-                    return;
-                }
-            }
-        }
-        self.counts.push(source.counts(self.counts.last()));
-    }
 }
 
 #[cfg(target_os = "linux")]
@@ -153,7 +167,7 @@ mod memory {
     impl Source {
         pub(super) fn attach(pid: u32) -> Result<Self, String> {
             let open = || {
-                let memory = ProcessMemory::open(pid)?;
+                let memory = ProcessMemory::open(pid)?.with_kept_files();
                 memory.machine().map_or(Ok(()), Machine::check)?;
                 let runtime = Runtime::find(&memory, &memory.files()?)?;
                 Ok(Self { memory, runtime })

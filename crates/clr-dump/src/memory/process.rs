@@ -2,10 +2,13 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
+use std::sync::{Mutex, PoisonError};
+
+use hashbrown::HashMap;
 
 use crate::error::{Error, Machine};
 use crate::memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
-use crate::memory::{Memory, MemoryResult, Missing};
+use crate::memory::{Memory, MemoryResult, Missing, PAGE};
 
 /// The memory of a live process. The process runs on while it is read: structures can change between two
 /// reads, and a value that was read can be out of date.
@@ -23,6 +26,55 @@ use crate::memory::{Memory, MemoryResult, Missing};
 pub struct ProcessMemory {
     file: File,
     pid: u32,
+    constant: ConstantPages,
+}
+
+/// Pages of files that are mapped without write access. Unwinding reads the same ones for each thread, some bytes at a
+/// time: they were 40 % of all reads of a process of 9,000 threads.
+#[derive(Debug, Default)]
+struct ConstantPages {
+    /// Their addresses, by start.
+    ranges: Vec<(u64, u64)>,
+    pages: Mutex<HashMap<u64, Box<[u8; PAGE_BYTES]>>>,
+}
+
+/// [`PAGE`] for arrays.
+const PAGE_BYTES: usize = 4096;
+/// Maximum number of bytes of a read for which a page is kept.
+const MAX_SMALL: usize = 64;
+/// Maximum number of pages that are kept: 8 MiB.
+const MAX_PAGES: usize = 2048;
+
+impl ConstantPages {
+    /// Returns true if a page is constant.
+    fn contains(&self, page: u64) -> bool {
+        let next = self.ranges.partition_point(|(start, _)| *start <= page);
+        let range = next.checked_sub(1).and_then(|last| self.ranges.get(last));
+        range.is_some_and(|(_, end)| page < *end)
+    }
+
+    /// Reads from a page; `None` if it is not constant, or not readable.
+    fn read(&self, file: &File, address: u64, buffer: &mut [u8]) -> Option<()> {
+        let offset = address % PAGE;
+        let page = address.checked_sub(offset)?;
+        if buffer.len() > MAX_SMALL || !self.contains(page) {
+            return None;
+        }
+        let start = usize::try_from(offset).ok()?;
+        let range = start..start.checked_add(buffer.len())?;
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if !pages.contains_key(&page) {
+            if pages.len() >= MAX_PAGES {
+                return None;
+            }
+            let mut bytes = Box::new([0; PAGE_BYTES]);
+            file.read_exact_at(&mut *bytes, page).ok()?;
+            pages.insert(page, bytes);
+        }
+        // A read beyond the end of the page is not of it.
+        buffer.copy_from_slice(pages.get(&page)?.get(range)?);
+        Some(())
+    }
 }
 
 impl ProcessMemory {
@@ -33,7 +85,22 @@ impl ProcessMemory {
     pub fn open(pid: u32) -> Result<Self, Error> {
         let path = format!("/proc/{pid}/mem");
         let file = File::open(&path).map_err(|error| Error::Io { what: path, error })?;
-        Ok(Self { file, pid })
+        Ok(Self { file, pid, constant: ConstantPages::default() })
+    }
+
+    /// Keeps the pages of files that are mapped now without write access, 8 MiB at most, for readers of many small
+    /// values. They are not read again: for readings of moments, in which no file is unmapped.
+    #[must_use]
+    pub fn with_kept_files(mut self) -> Self {
+        let mappings = self.mappings().unwrap_or_default();
+        let is_constant = |mapping: &Mapping| {
+            mapping.is_file() && mapping.is_readable && !mapping.is_writable && !mapping.is_shared
+        };
+        let range = |mapping: &Mapping| (mapping.start.get(), mapping.end.get());
+        let mut ranges: Vec<_> = mappings.iter().filter(|mapping| is_constant(mapping)).map(range).collect();
+        ranges.sort_unstable();
+        self.constant.ranges = ranges;
+        self
     }
 
     /// Reads the current mappings of files.
@@ -82,6 +149,9 @@ impl ProcessMemory {
 
 impl Memory for ProcessMemory {
     fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+        if self.constant.read(&self.file, address, buffer).is_some() {
+            return Ok(());
+        }
         self.file.read_exact_at(buffer, address).map_err(|_| Missing { address })
     }
 }
@@ -106,5 +176,33 @@ mod tests {
         let files = memory.files().unwrap();
         let address = Address::new(address);
         assert!(files.iter().any(|file| (file.start..file.end).contains(&address)));
+    }
+
+    #[test]
+    fn kept_pages_have_the_bytes_of_the_process() {
+        let [plain, kept] = [false, true].map(|keeps| {
+            let memory = ProcessMemory::open(std::process::id()).unwrap();
+            if keeps { memory.with_kept_files() } else { memory }
+        });
+        let own = plain.mappings().unwrap();
+        let code = own.iter().find(|mapping| mapping.is_file() && mapping.is_executable).unwrap();
+        let [start, end] = [code.start.get(), code.start.get() + PAGE];
+        // In the page, over its end, and twice.
+        for address in [start, start + 17, end - 8, end - 3, start + 17] {
+            let read = |memory: &ProcessMemory| {
+                let mut bytes = [0; 8];
+                memory.read(address, &mut bytes).map(|()| bytes)
+            };
+            assert_eq!(read(&kept), read(&plain), "{:#x}", address - start);
+        }
+        assert!(!kept.constant.pages.lock().unwrap().is_empty());
+        assert!(plain.constant.pages.lock().unwrap().is_empty());
+        // What is written is read anew.
+        let mut value = 1_u64;
+        for next in 2..4 {
+            let address = std::ptr::from_ref(&value).addr() as u64;
+            assert_eq!((&kept as &dyn Memory).u64(address), Ok(value));
+            value = std::hint::black_box(next);
+        }
     }
 }

@@ -21,14 +21,14 @@ impl OfRecording<'_> {
     pub(super) fn exceptions(&self) -> Option<Finding> {
         let exceptions = &self.overview.exceptions;
         let first = exceptions.types.first()?;
-        let rate = exceptions.count as f64 / self.seconds;
+        let rate = exceptions.count as f64 / self.exceptions_seconds;
         if rate < thresholds::EXCEPTIONS {
             return None;
         }
         let method = caller(first.from.as_ref());
         let cause = format!(
             "{} exceptions per second, {} of them {}{}",
-            count(per_second(exceptions.count, self.seconds)),
+            count(per_second(exceptions.count, self.exceptions_seconds)),
             short_percent(share(first.count, exceptions.count)),
             escape_controls(&first.csharp),
             in_method(method.as_deref()),

@@ -316,6 +316,21 @@ fn exceptions_are_a_cause_by_their_rate() {
 }
 
 #[test]
+fn the_rate_of_exceptions_is_that_of_the_time_in_which_they_were_recorded() {
+    let mut recording = recording();
+    for index in 0..101 {
+        recording.at(index * MILLISECOND).exception("System.FormatException", "not a number").on(1);
+    }
+    let recording = overview(&recording, &[]);
+    assert_eq!(causes(&recording), []);
+    let evidence = Evidence::default().with_recording(&recording).with_partial_exceptions(true);
+    let diagnosis = Diagnosis::new(ProcessIdentity::default(), &evidence);
+    let [finding] = &diagnosis.findings[..] else { panic!("{diagnosis:?}") };
+    assert!(finding.cause.starts_with("1,010 exceptions per second, 100% of them "), "{}", finding.cause);
+    assert!(diagnosis.looked_at[0].ends_with("exceptions of 100 ms, which are many"), "{diagnosis:?}");
+}
+
+#[test]
 fn a_convoy_is_judged_by_the_share_of_time_that_threads_wait() {
     let waits = |milliseconds: u64| {
         let mut recording = recording();

@@ -278,6 +278,7 @@ pub(crate) fn everything(source: SourceArgs<ManyProcesses>) -> TraceArgs {
         show_child_io: false,
         format: None,
         names: NameArgs::default(),
+        some_exceptions: false,
         fail_on_loss: false,
         timeout: TIMEOUT,
     }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use clr_conditions::Condition;
-use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
+use dipc_client::{PortRuntime, RUNTIME_PROVIDER, Rundown, Session, SessionConfig, Startup};
 use dipc_collect::Retention;
 use dipc_collect::staged::folder_of;
 use dipc_wire::{Keywords, Level};
@@ -26,6 +26,7 @@ use crate::interrupt::Interrupts;
 use crate::process::peer::local_process;
 use crate::process::target::TargetSelector;
 use crate::record::absent_events::AbsentEvents;
+use crate::record::exceptions::{ExceptionsRecorder, add_exceptions};
 use crate::record::flight::{
     CrashDump, CrashSources, FileNames, FlightRecorder, FlightSettings, FlightSummary, RotatingRecorder,
     check_output, dump_variables,
@@ -125,6 +126,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         crash_dump,
         kernel_samples,
         without_sampler,
+        some_exceptions: args.some_exceptions,
         written: written.clone(),
     };
     let [selector] = &sources[..] else { return run_all(&sources, settings) };
@@ -271,6 +273,8 @@ struct RecordingSettings {
     kernel_samples: Option<SampleSettings>,
     /// The selection to use if the kernel samples the process.
     without_sampler: Option<Selection>,
+    /// True to record exceptions in a session of their own, which ends once they are many.
+    some_exceptions: bool,
     written: WrittenFiles,
 }
 
@@ -294,11 +298,16 @@ pub(crate) enum News {
     /// The session of a process is about to start.
     Starting { pid: Option<u32> },
     /// The recording is complete. A program that was started may still run.
-    Written {
-        path: PathBuf,
-        /// True if it has ended by itself, most likely with its process.
-        has_ended: bool,
-    },
+    Written { path: PathBuf, end: RecordingEnd },
+}
+
+/// The end of a recording.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RecordingEnd {
+    /// True if it has ended by itself, most likely with its process.
+    pub(crate) has_ended: bool,
+    /// True if exceptions were recorded for a part of the time: they were many.
+    pub(crate) some_exceptions: bool,
 }
 
 impl WrittenFiles {
@@ -337,10 +346,9 @@ impl WrittenFiles {
         }
     }
 
-    /// Adds a recording, or prints a note with the command that shows it: `report` after the file. `has_ended` is true
-    /// if it has ended by itself.
-    fn add(&self, path: &Path, report: &str, absent: AbsentEvents, has_ended: bool) {
-        self.tell(News::Written { path: path.to_owned(), has_ended });
+    /// Adds a recording, or prints a note with the command that shows it: `report` after the file.
+    fn add(&self, path: &Path, report: &str, absent: AbsentEvents, end: RecordingEnd) {
+        self.tell(News::Written { path: path.to_owned(), end });
         match &self.files {
             Some(files) => {
                 let file = WrittenFile { path: path.to_owned(), absent };
@@ -419,7 +427,8 @@ impl RecordingSettings {
         match self.begin(source, early, beside_others, has_sampler) {
             Ok((session, sink, sampler)) => {
                 let account = account.filter(|_| has_sampler || sampler.is_none());
-                self.record(source, session, sink, (account, sampler), beside_others)
+                let exceptions = self.start_exceptions(source);
+                self.record(source, session, sink, (account, sampler, exceptions), beside_others)
             }
             Err(failure) => {
                 not_begun();
@@ -616,6 +625,11 @@ impl RecordingSettings {
         if without_sampler.is_some() {
             collect.providers = selection.configs().into_iter().map(Into::into).collect();
         }
+        if self.some_exceptions {
+            for runtime in collect.providers.iter_mut().filter(|of| of.provider.name == RUNTIME_PROVIDER) {
+                runtime.provider.keywords = runtime.provider.keywords & !Keywords::EXCEPTION;
+            }
+        }
         match start_unless_interrupted(&source.target, &collect, &self.interrupts) {
             Ok(session) => {
                 sink.begin()?;
@@ -636,7 +650,11 @@ impl RecordingSettings {
         source: &Source,
         session: Session,
         mut sink: Sink,
-        (account, sampler): (Option<AccountStart>, Option<KernelSampler>),
+        (account, sampler, exceptions): (
+            Option<AccountStart>,
+            Option<KernelSampler>,
+            Option<ExceptionsRecorder>,
+        ),
         beside_others: bool,
     ) -> Outcome {
         let limits = self.limits(source);
@@ -667,6 +685,8 @@ impl RecordingSettings {
             account.finish();
         }
         let kernel_recording = sampler.map(KernelSampler::finish);
+        let exceptions = exceptions.and_then(|exceptions| or_warn(exceptions.finish()));
+        let some_exceptions = exceptions.as_ref().is_some_and(|exceptions| exceptions.are_partial);
         let crash =
             crash.filter(|_| recorded.as_ref().is_ok_and(|recorded| recorded.has_crashed(&source.target)));
         let is_whole = recorded.as_ref().is_ok_and(RecordingResult::is_whole);
@@ -674,6 +694,9 @@ impl RecordingSettings {
         let path = sink.path().map(Path::to_owned);
         // A recording that also has the samples replaces this one, so it must be closed first.
         drop(sink);
+        if let (Some(exceptions), Some(path)) = (exceptions, &path) {
+            or_warn(add_exceptions(path, exceptions.file));
+        }
         let with_samples = match (kernel_recording, &path) {
             (Some(recorded), Some(path)) => {
                 Some(recorded.map_err(Failure::from).and_then(|samples| self.add_samples(samples, path)))
@@ -713,12 +736,18 @@ impl RecordingSettings {
                 if self.follows { export()? } else { self.interrupts.while_computing(export)? }
             }
             (None, Some(path)) => {
-                self.written.add(&path, "", absent, has_ended);
+                self.written.add(&path, "", absent, RecordingEnd { has_ended, some_exceptions });
                 Exit::Done
             }
             (_, None) => Exit::Done,
         };
         Ok(exit.join(converted))
+    }
+
+    /// Starts the session of exceptions, if they have one. A failure is a warning.
+    fn start_exceptions(&self, source: &Source) -> Option<ExceptionsRecorder> {
+        let start = || ExceptionsRecorder::start(&source.target, source.pid, self.timeout, &self.interrupts);
+        self.some_exceptions.then(start).and_then(or_warn)
     }
 
     /// Merges the kernel's samples into a finished recording.
@@ -754,6 +783,11 @@ impl RecordingSettings {
             }
         }
     }
+}
+
+/// The value of a step that the recording does without; its failure is a warning.
+fn or_warn<T>(result: Result<T, Failure>) -> Option<T> {
+    result.map_err(messages::warning).ok()
 }
 
 /// Prints how the started program ended, and writes it to a file next to its recording.

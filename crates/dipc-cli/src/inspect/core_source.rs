@@ -48,7 +48,7 @@ impl Source {
             })?;
             let machine = memory.machine().map_or(Ok(()), clr_dump::Machine::check);
             machine.map_err(|error| not_read(&format_args!("process {pid}"), &error))?;
-            Ok(Self::Process(memory))
+            Ok(Self::Process(memory.with_kept_files()))
         }
         #[cfg(not(target_os = "linux"))]
         Err(Failure::usage(format_args!("read the memory of process {pid}: only on Linux"))

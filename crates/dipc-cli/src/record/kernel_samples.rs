@@ -2,6 +2,7 @@
 //! numbers, and the samples in the recording of the process.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 
@@ -164,8 +165,18 @@ pub(crate) fn merge_into(recording: &Path, mut samples: KernelRecording) -> Resu
 
 fn merge(samples: &KernelRecording, recording: &Path) -> Result<(), Failure> {
     let file = samples.file().map_err(|error| unwritten(Path::new(NAME), &error))?;
-    let both = vec![Recording::open(recording)?, Recording::of_file(file, NAME)?];
     let options = MergerOptions::default().with_same_processes(true).with_sampling_rate_of(1);
+    merge_file(recording, file, NAME, options)
+}
+
+/// Merges a file of the same process, with a name for messages, into a recording, which becomes a V6 recording.
+pub(crate) fn merge_file(
+    recording: &Path,
+    file: File,
+    name: &'static str,
+    options: MergerOptions,
+) -> Result<(), Failure> {
+    let both = vec![Recording::open(recording)?, Recording::of_file(file, name)?];
     let mut merging = Merging::of(both, options)?;
     let mut out = Destination::File(OutputFile::beside(recording, NameOrigin::Derived)?);
     merging.write(&mut out)?;

@@ -10,12 +10,14 @@
 //! - `names`: names for recordings that end without a rundown.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file next to the
 //!   recording. `kernel_samples`: the kernel's samples, merged into the recording.
+//! - `exceptions`: exceptions in a session of their own, which ends once they are many.
 //! - `process_core`: the destination of core dumps of processes.
 //! - `flight`: `session` (the ring of dipc-collect, and its snapshots), `method_lists`, `snapshot` and
 //!   `file_series` (what is written), `condition_watch`, `trigger` (when), `crash` (facts next to it), `rotation`
 //!   (one file after another).
 
 pub(crate) mod absent_events;
+pub(crate) mod exceptions;
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;

@@ -120,6 +120,9 @@ pub(crate) struct TraceArgs {
     pub(crate) format: Option<ConvertFormat>,
     #[command(flatten)]
     pub(crate) names: NameArgs,
+    /// True to record exceptions in a session of their own, which ends once they are many.
+    #[arg(skip)]
+    pub(crate) some_exceptions: bool,
     /// Exit with 7 if the runtime lost events
     #[arg(long)]
     pub(crate) fail_on_loss: bool,

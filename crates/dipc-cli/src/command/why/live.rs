@@ -14,7 +14,7 @@ use super::{WhyArgs, missing_end};
 use crate::args::source::{ManyProcesses, SourceArgs};
 use crate::command::profile;
 use crate::command::report::OverviewData;
-use crate::command::trace::{self, News, TraceArgs, WrittenFiles};
+use crate::command::trace::{self, News, RecordingEnd, TraceArgs, WrittenFiles};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::process::candidates::{application_name, command_line};
@@ -55,6 +55,8 @@ pub(super) fn watch(
         duration: Some(args.duration),
         timeout: args.timeout,
         output: Some(args.output.clone().unwrap_or_else(|| folder.path().join("why.nettrace"))),
+        // A recording that is kept has all.
+        some_exceptions: args.output.is_none(),
         ..profile::everything(source)
     };
     let warnings = KeptWarnings::default();
@@ -96,8 +98,7 @@ struct Watched {
     process: ProcessIdentity,
     reader: Option<BackgroundReader>,
     recording: Option<PathBuf>,
-    /// True if the recording has ended by itself, most likely with its process.
-    has_ended: bool,
+    end: RecordingEnd,
     /// True if the recorder has nothing more to do: a program that it started has ended.
     is_finished: bool,
 }
@@ -107,7 +108,7 @@ impl Watched {
     fn follow(news: &Receiver<News>, duration: Duration) -> Self {
         let mut watched = Self::default();
         loop {
-            let next = match (&watched.recording, watched.has_ended) {
+            let next = match (&watched.recording, watched.end.has_ended) {
                 (None, _) => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 (Some(_), true) => news.recv_timeout(END),
                 (Some(_), false) => return watched,
@@ -120,9 +121,9 @@ impl Watched {
                     watched.reader = BackgroundReader::start(pid, duration).ok();
                 }
                 Ok(News::Starting { pid: None }) => {}
-                Ok(News::Written { path, has_ended }) => {
+                Ok(News::Written { path, end }) => {
                     watched.recording = Some(path);
-                    watched.has_ended = has_ended;
+                    watched.end = end;
                 }
                 Err(error) => {
                     watched.is_finished = error == RecvTimeoutError::Disconnected;
@@ -165,18 +166,18 @@ impl Watched {
             Ok((data, exit, end)) => {
                 missing.extend(missing_end(&data));
                 let process = self.process.or(data.process());
-                let evidence =
-                    evidence.with_recording(&data.reports).with_end(end.as_ref()).with_missing(&missing);
+                let evidence = evidence
+                    .with_recording(&data.reports)
+                    .with_partial_exceptions(self.end.some_exceptions)
+                    .with_end(end.as_ref())
+                    .with_missing(&missing);
                 // A recording is cut by the end of its process.
                 let exit = if end.is_some() { Exit::Done } else { exit };
                 Ok((Answer::new(process, &evidence, subject), exit))
             }
             // A runtime that does not answer is known by its memory.
             Err(failure) => {
-                let end = self
-                    .pid
-                    .filter(|pid| is_gone(*pid))
-                    .map(|_| ProcessEnd::new("the process ended before it could be recorded"));
+                let end = self.pid.filter(|pid| is_gone(*pid)).map(unrecorded_end);
                 if end.is_none() && readings.memory.is_empty() {
                     return Err(failure);
                 }
@@ -192,11 +193,20 @@ impl Watched {
         if let Some(code) = recorded.and_then(Exit::program) {
             return Some(ProcessEnd::exit(Some(i32::from(code))));
         }
-        let pid = self.pid.filter(|pid| self.has_ended && awaits_end(*pid))?;
+        let pid = self.pid.filter(|pid| self.end.has_ended && awaits_end(*pid))?;
         Some(match EndStatus::of_zombie(pid) {
             Some(EndStatus::Code(code)) => ProcessEnd::exit(Some(code)),
             _ => ProcessEnd::exit(None),
         })
+    }
+}
+
+/// The end of a process before its recording could be read.
+fn unrecorded_end(pid: u32) -> ProcessEnd {
+    let cause = "the process ended before it could be recorded";
+    match EndStatus::of_zombie(pid) {
+        Some(status) => ProcessEnd::new(format!("{cause}: {status}")),
+        None => ProcessEnd::new(cause),
     }
 }
 

@@ -21,7 +21,8 @@ fn why_says_that_a_process_has_ended() {
         let pid = target.pid().to_string();
         let arguments = ["why", "-p", &pid, "--duration", "10m", "--format", "json", "-o"];
         let mut why = Running::start(dipc(arguments.into_iter().chain(recording.to_str())));
-        why.until_recorded(&recording, 1);
+        // Its header is not enough: what the kernel has sampled is merged into it.
+        why.until_recorded(&recording, 10_000);
         target.signal(signal);
         let answer = why.finish().with_code(0).json();
         let first = &answer["findings"][0];
