@@ -32,6 +32,7 @@ use crate::request_provider::http_provider;
 pub(super) use top::top_methods;
 pub use top::{TopFormat, TopRequest};
 pub(super) use why::causes;
+pub(crate) use why::causes_of_recording;
 
 /// The runtime's keyword of collections. Their pauses do not count as time of methods.
 const GC: Keywords = Keywords(1);

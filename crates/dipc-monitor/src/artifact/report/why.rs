@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::{self, Read};
 use std::time::Duration;
 
 use clr_events::CodeMap;
-use clr_findings::{Confidence, Details, Diagnosis, Evidence, Finding, ProcessIdentity};
+use clr_findings::{Confidence, Details, Diagnosis, Evidence, Finding, ProcessIdentity, diagnose};
 use dipc_client::nettrace::RelativeTime;
 use dipc_client::{ALL_PROFILE, Profile, RUNTIME_PROVIDER, SAMPLE_PROFILER, SessionConfig};
 use dipc_collect::StopSignal;
@@ -14,7 +15,7 @@ use dipc_collect::thread_times::LiveThreadTimes;
 use nettrace_export::report::{
     Overview, OverviewBuilder, OverviewCallers, StreamFacts, callers_options, overview_profile_options,
 };
-use nettrace_export::{KernelTimes, Metric, ProfileBuilder, Selection};
+use nettrace_export::{KernelTimes, Metric, ProfileBuilder, ProfileReader, Selection};
 
 use super::super::{ArtifactError, ArtifactSink, begin, require_sampler, write};
 use super::{MAX_CODE_SIZE, TopFormat, failed, read};
@@ -115,6 +116,27 @@ fn record(duration: Duration, process: &Watched, stop: &StopSignal) -> Result<Ov
     let callers = OverviewCallers::of(callers.iter().map(|(profile, _)| profile));
     overview.extend_to(last);
     Ok(overview.finish(profile, &omissions, callers, stream))
+}
+
+/// Returns the causes that a recording shows.
+///
+/// # Errors
+/// If it is not a recording.
+pub(crate) fn causes_of_recording(recording: impl Read) -> io::Result<Vec<Finding>> {
+    let recording = nettrace::Reader::new(recording).map_err(io::Error::other)?;
+    let mut limit_code = |code: &mut CodeMap| *code = CodeMap::with_limit(MAX_CODE_SIZE);
+    let options = overview_profile_options(Metric::of_work_and_waits(recording.info()));
+    let callers =
+        OverviewCallers::METRICS.map(|metric| callers_options(metric, Selection::default(), Vec::new()));
+    let reader = ProfileReader::new(options).with_others(callers.into()).with_code(&mut limit_code);
+    let mut overview = OverviewBuilder::default();
+    let read = reader.read(recording, |event| overview.add(event)).map_err(io::Error::other)?;
+    let last = read.last_time.unwrap_or_default();
+    let stream = StreamFacts::of(&read.events, &read.counts, last);
+    let callers = OverviewCallers::of(read.others.iter().map(|(profile, _)| profile));
+    overview.extend_to(last);
+    let overview = overview.finish(read.profile, &read.omissions, callers, stream);
+    Ok(diagnose(&Evidence::default().with_recording(&overview)))
 }
 
 /// The command that shows more of a cause, on the machine of the process.
