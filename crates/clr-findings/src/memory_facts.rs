@@ -58,8 +58,13 @@ impl MemoryFacts {
     /// Reads the threads of a core dump.
     pub fn of_core(core: &CoreFile, dump: &Dump<'_>, stacks: ThreadStacks) -> Self {
         let threads = snapshots(dump, stacks);
-        let threads: Vec<_> = threads.iter().collect();
-        Self { death: Death::find(core, dump, &threads), ..Self::of_threads(dump, &threads) }
+        Self::of_snapshots(Some(core), dump, &threads.iter().collect::<Vec<_>>())
+    }
+
+    /// Takes threads that were read already, with the core dump if they are of one.
+    pub fn of_snapshots(core: Option<&CoreFile>, dump: &Dump<'_>, threads: &[&ThreadSnapshot]) -> Self {
+        let death = core.and_then(|core| Death::find(core, dump, threads));
+        Self { death, ..Self::of_threads(dump, threads) }
     }
 
     /// Reads the threads of a process.
