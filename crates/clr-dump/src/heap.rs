@@ -12,6 +12,7 @@ pub(crate) mod object;
 pub(crate) mod pointers;
 pub(crate) mod regions;
 pub(crate) mod selection;
+pub(crate) mod semaphore;
 pub(crate) mod strings;
 pub(crate) mod utf16;
 pub(crate) mod window;
@@ -273,6 +274,15 @@ impl Heap<'_> {
             }
         }
         Ok(result)
+    }
+
+    /// Returns the bytes that are committed for the regions or segments of the heap, as
+    /// [`HeapWalk::committed_bytes`], without reading their objects.
+    ///
+    /// # Errors
+    /// If the memory lacks the collector's description of its heap.
+    pub fn committed_bytes(self) -> MemoryResult<u64> {
+        Ok(HeapLayout::read(self.memory(), self.runtime())?.committed)
     }
 
     /// Counts the objects of the heap by type.

@@ -1,10 +1,12 @@
 //! The places of static fields, and the types that have them.
 
+pub(crate) mod collections;
 pub(crate) mod field;
 pub(crate) mod instances;
 pub(crate) mod objects;
 pub(crate) mod places;
 pub(crate) mod thread;
+pub(crate) mod timers;
 
 use crate::dump::view;
 

@@ -30,20 +30,34 @@ finding_kinds! {
     Death = "death": "The process has ended of itself.",
     Deadlock = "deadlock": "Threads wait for each other.",
     LockConvoy = "lock-convoy": "Threads wait for a lock that another thread holds.",
+    StuckWait = "stuck-wait": "Threads or `async` methods wait for what no code gives them.",
+    Finalizer = "finalizer": "The finalizer thread is blocked or slow.",
+    StaticConstructor = "static-constructor": "A static constructor waits.",
     Starvation = "starvation": "The workers of the thread pool are blocked.",
     Regex = "regex": "A regular expression takes most of the processor time.",
     HotMethod = "hot-method": "A method takes most of the processor time.",
     JitStorm = "jit-storm": "The JIT compiler takes much of the processor time.",
+    NotPrecompiled = "not-precompiled": "The precompiled code of .NET is not used.",
     InducedCollections = "induced-collections": "The program asks for collections.",
     GcPressure = "gc-pressure": "Collections take much of the time.",
     Exceptions = "exceptions": "Exceptions are thrown all the time.",
     FailedRequests = "failed-requests": "Requests fail.",
+    SlowCalls = "slow-calls": "Calls to something outside the program take long.",
+    SlowRequests = "slow-requests": "Requests take long.",
+    SlowOutput = "slow-output": "The reader of the program's output is slow.",
     Throttled = "throttled": "The control group's quota of processors is used up.",
     BusyNeighbour = "busy-neighbour": "Other processes use the processors.",
     PageFaults = "page-faults": "Pages are read from swap space or from files on disk.",
     MemoryLimit = "memory-limit": "The memory limit of the control group is reached.",
     ThreadGrowth = "thread-growth": "The number of threads grows.",
     DescriptorGrowth = "descriptor-growth": "The number of open files or sockets grows, or is near the limit.",
+    MemoryGrowth = "memory-growth": "The managed heap grows, also after collections.",
+    NativeGrowth = "native-growth": "Native memory grows, and the managed heap does not.",
+    CollectionGrowth = "collection-growth": "A collection in a static field grows.",
+    HandleGrowth = "handle-growth": "The number of handles that hold objects grows.",
+    TimerGrowth = "timer-growth": "The number of timers grows.",
+    ContextGrowth = "context-growth": "The number of load contexts of assemblies grows.",
+    DynamicMethodGrowth = "dynamic-method-growth": "Methods are made at run time all the time, and not unloaded.",
 }
 
 impl FindingKind {
@@ -58,12 +72,42 @@ impl FindingKind {
             | (Self::Throttled, Self::BusyNeighbour)
             | (Self::InducedCollections, Self::GcPressure)
             | (Self::Regex, Self::HotMethod)
-            | (Self::LockConvoy | Self::Starvation, Self::FailedRequests) => true,
-            (Self::LockConvoy, Self::Starvation)
+            | (Self::NotPrecompiled, Self::JitStorm)
+            | (Self::LockConvoy | Self::Starvation, Self::FailedRequests)
+            | (
+                Self::Deadlock | Self::Starvation | Self::Throttled | Self::BusyNeighbour,
+                Self::SlowRequests,
+            )
+            | (
+                Self::TimerGrowth
+                | Self::HandleGrowth
+                | Self::ContextGrowth
+                | Self::DynamicMethodGrowth
+                | Self::NativeGrowth
+                | Self::DescriptorGrowth
+                | Self::ThreadGrowth,
+                Self::CollectionGrowth,
+            )
+            | (Self::ContextGrowth, Self::DynamicMethodGrowth)
+            | (
+                Self::ThreadGrowth | Self::ContextGrowth | Self::DynamicMethodGrowth,
+                Self::HandleGrowth | Self::NativeGrowth,
+            )
+            | (
+                Self::TimerGrowth
+                | Self::HandleGrowth
+                | Self::ContextGrowth
+                | Self::DynamicMethodGrowth
+                | Self::CollectionGrowth,
+                Self::MemoryGrowth,
+            ) => true,
+            (Self::LockConvoy | Self::StuckWait, Self::Starvation)
+            | (Self::SlowOutput, Self::LockConvoy | Self::Starvation)
+            | (Self::StuckWait, Self::ThreadGrowth)
+            | (Self::StuckWait | Self::StaticConstructor, Self::LockConvoy)
             | (Self::FailedRequests, Self::Exceptions)
-            | (Self::JitStorm | Self::InducedCollections | Self::Exceptions, Self::HotMethod) => {
-                is_same_method
-            }
+            | (Self::JitStorm | Self::InducedCollections | Self::Exceptions, Self::HotMethod)
+            | (Self::JitStorm, Self::DynamicMethodGrowth) => is_same_method,
             _ => false,
         }
     }
@@ -111,6 +155,8 @@ pub enum Details {
     Locks,
     /// The stacks of all threads.
     Stacks,
+    /// Chains of `async` methods.
+    Awaits,
     /// Methods by time.
     Methods,
     /// Exceptions with their stacks.
@@ -127,6 +173,8 @@ pub enum Details {
     Jit,
     /// Requests.
     Requests,
+    /// Objects of the managed heap by type.
+    Heap,
     /// The process and its machine, as the kernel counts them.
     Machine,
 }
@@ -145,6 +193,9 @@ pub struct Finding {
     pub cause: String,
     /// The nearest method of the user's code, without parameters.
     pub method: Option<String>,
+    /// The methods of the user's code in which threads wait for a lock.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_methods: Vec<String>,
     /// The object: the type of a lock, an exception, a route.
     pub object: Option<String>,
     /// Further evidence, a sentence each.
@@ -163,6 +214,7 @@ impl Finding {
             cost,
             cause,
             method: None,
+            waiting_methods: Vec::new(),
             object: None,
             evidence: Vec::new(),
             numbers: Vec::new(),
@@ -172,6 +224,10 @@ impl Finding {
 
     pub(crate) fn with_method(self, method: Option<String>) -> Self {
         Self { method, ..self }
+    }
+
+    pub(crate) fn with_waiting_methods(self, methods: Vec<String>) -> Self {
+        Self { waiting_methods: methods, ..self }
     }
 
     pub(crate) fn with_object(self, object: Option<String>) -> Self {

@@ -1,4 +1,4 @@
-//! What is wrong with a .NET process: the causes, with their evidence.
+//! The causes of the problems of a .NET process, with their evidence.
 //!
 //! **Use it** to say what a program should look at first. **Not for** the numbers of a recording:
 //! [`nettrace-export`](nettrace_export::report) has the reports that it judges, and [`clr-dump`](clr_dump) the
@@ -48,8 +48,12 @@
 mod activity;
 mod diagnosis;
 mod finding;
+mod growth;
+mod memory_counts;
 mod memory_facts;
+mod names;
 mod of_end;
+mod of_growth;
 mod of_memory;
 mod of_recording;
 mod of_usage;
@@ -61,7 +65,8 @@ pub mod thresholds;
 pub use activity::Activity;
 pub use diagnosis::{Evidence, diagnose};
 pub use finding::{Confidence, Details, Finding, FindingKind, Number};
-pub use memory_facts::{MemoryFacts, ThreadFacts, WaitFacts};
+pub use memory_counts::{CollectionCount, MemoryCounts};
+pub use memory_facts::{AwaitFacts, AwaitedFor, MemoryFacts, SemaphoreFacts, ThreadFacts, WaitFacts};
 pub use process::{ProcessEnd, ProcessIdentity};
 pub use recording_findings::RecordingFindings;
 pub use result::{Diagnosis, DiagnosisReport, FindingReport};

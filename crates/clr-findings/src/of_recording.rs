@@ -1,9 +1,14 @@
 //! Causes that a recording shows.
 
+mod calls;
 mod collections;
 mod failures;
+mod growth;
 mod locks;
+mod output;
+mod part;
 mod processors;
+mod requests;
 #[cfg(test)]
 mod tests;
 
@@ -16,25 +21,29 @@ use nettrace_export::units::{nanoseconds, share, short_percent};
 use nettrace_export::{FrameId, method_name};
 
 use crate::finding::Finding;
+pub(crate) use growth::{Allocator, MemoryUsers};
 
 /// Returns the causes that a recording shows, in any order.
 pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
-    let recording = OfRecording { overview, seconds: overview.duration.as_secs_f64() };
-    if recording.seconds <= 0.0 {
-        return Vec::new();
-    }
+    let Some(recording) = OfRecording::new(overview) else { return Vec::new() };
     let single = [
         recording.deadlock(),
         recording.starvation(),
         recording.regex(),
         recording.hot_method(),
         recording.jit(),
+        recording.not_precompiled(),
         recording.induced_collections(),
         recording.gc_pressure(),
         recording.exceptions(),
         recording.failed_requests(),
+        recording.slow_output(),
+        recording.dynamic_method_growth(),
     ];
-    single.into_iter().flatten().chain(recording.lock_convoys()).collect()
+    let mut findings: Vec<_> = single.into_iter().flatten().chain(recording.lock_convoys()).collect();
+    findings.extend(recording.slow_calls());
+    recording.add_slow_requests(&mut findings);
+    findings
 }
 
 struct OfRecording<'o> {
@@ -42,7 +51,13 @@ struct OfRecording<'o> {
     seconds: f64,
 }
 
-impl OfRecording<'_> {
+impl<'o> OfRecording<'o> {
+    /// The judge of a recording; `None` for one without a duration.
+    fn new(overview: &'o Overview) -> Option<Self> {
+        let seconds = overview.duration.as_secs_f64();
+        (seconds > 0.0).then_some(Self { overview, seconds })
+    }
+
     /// The share of code of an origin in the processor time, in percent, and the processors that it keeps busy.
     fn runtime_work(&self, origin: CodeOrigin) -> Option<(f64, f64)> {
         let parts = &self.overview.processor_time;
@@ -51,6 +66,7 @@ impl OfRecording<'_> {
         Some((share(*weight, total), self.average(*weight)))
     }
 
+    /// The name of a method, without parameters.
     fn name(&self, frame: FrameId) -> String {
         escape_controls(&method_name::without_parameters(&self.overview.profile.frames, frame)).into_owned()
     }

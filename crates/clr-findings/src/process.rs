@@ -63,6 +63,8 @@ pub struct ProcessEnd {
     pub cause: String,
     /// The exception with its frames, or what else belongs to the cause, a line each.
     pub details: Vec<String>,
+    /// The exit code, if the process exited of itself and the code is known.
+    pub exit_code: Option<i32>,
     /// The core dump, if it is there.
     pub core: Option<PathBuf>,
 }
@@ -71,6 +73,15 @@ impl ProcessEnd {
     /// An end by a cause, in one line.
     pub fn new(cause: impl Into<String>) -> Self {
         Self { cause: cause.into(), ..Self::default() }
+    }
+
+    /// The exit of a process of itself. Its parent alone has the code.
+    pub fn exit(exit_code: Option<i32>) -> Self {
+        let cause = match exit_code {
+            Some(code) => format!("the process exited with code {code}"),
+            None => "the process exited, with a code that its parent has".to_owned(),
+        };
+        Self { exit_code, ..Self::new(cause) }
     }
 
     /// With lines that belong to the cause, an exception with its message first.

@@ -50,10 +50,10 @@ impl Diagnosis {
         }
     }
 
-    /// Returns true if nothing was found, and nothing that could hide a cause was missing.
+    /// Returns true if nothing was found, nothing that could hide a cause was missing, and the process runs.
     pub fn is_healthy(&self) -> bool {
         let has_activity = self.activity.is_some_and(|activity| activity.processors.is_some());
-        self.findings.is_empty() && self.missing.is_empty() && has_activity
+        self.findings.is_empty() && self.missing.is_empty() && self.end.is_none() && has_activity
     }
 
     /// Returns the diagnosis for JSON. `command` has the command that shows more of a finding.
@@ -79,7 +79,7 @@ pub struct DiagnosisReport<'d> {
     pub process: &'d ProcessIdentity,
     /// The end of the process.
     pub end: Option<&'d ProcessEnd>,
-    /// True if nothing was found, and nothing that could hide a cause was missing.
+    /// True if nothing was found, nothing that could hide a cause was missing, and the process runs.
     pub healthy: bool,
     /// The causes, the most costly first.
     pub findings: Vec<FindingReport<'d>>,
@@ -153,17 +153,50 @@ mod tests {
 
     #[test]
     fn the_end_of_a_process_is_its_first_cause() {
-        let details = ["Shop.OrderException: no\u{1b}".to_owned(), "    at Shop.Orders.Sell()".to_owned()];
+        let details = [
+            "Shop.OrderException: no\u{1b}",
+            "   at System.Array.Copy(Array)",
+            "   at Shop.Orders.Sell(Int32)",
+        ];
+        let details = details.map(str::to_owned);
         let end = ProcessEnd::new("the process crashed with SIGABRT").with_details(details.into());
         let memory = [MemoryFacts::default(), MemoryFacts::default()];
         let evidence = Evidence::default().with_memory(&memory).with_end(Some(&end));
         let diagnosis = Diagnosis::new(ProcessIdentity::default(), &evidence);
         let [finding] = &diagnosis.findings[..] else { panic!("{diagnosis:?}") };
         assert_eq!(finding.kind, FindingKind::Death);
-        assert_eq!(finding.cause, r"The process crashed with SIGABRT: Shop.OrderException: no\u001b");
-        assert_eq!(finding.evidence, ["at Shop.Orders.Sell()"]);
+        let cause = r"The process crashed with SIGABRT: Shop.OrderException: no\u001b, in Orders.Sell";
+        assert_eq!((&*finding.cause, finding.method.as_deref()), (cause, Some("Orders.Sell")));
+        assert_eq!(finding.evidence, ["at System.Array.Copy(Array)", "at Shop.Orders.Sell(Int32)"]);
         assert_eq!(diagnosis.looked_at, ["0 threads in memory, twice"]);
         let report = diagnosis.report(|finding| Some(finding.kind.id().to_owned()));
         assert_eq!((report.findings[0].command.as_deref(), report.healthy), (Some("death"), false));
+    }
+
+    #[test]
+    fn the_count_of_repeated_frames_is_not_an_exception() {
+        let details =
+            ["Repeated 9 times:", "-----", "   at Shop.Tree.Depth(Int32)", "-----"].map(str::to_owned);
+        let end = ProcessEnd::new("the process crashed with SIGABRT, because of a stack overflow");
+        let end = end.with_details(details.into());
+        let evidence = Evidence::default().with_end(Some(&end));
+        let findings = Diagnosis::new(ProcessIdentity::default(), &evidence).findings;
+        let cause = "The process crashed with SIGABRT, because of a stack overflow, in Tree.Depth";
+        assert_eq!(findings[0].cause, cause);
+        assert_eq!(findings[0].evidence, ["Repeated 9 times:", "at Shop.Tree.Depth(Int32)"]);
+    }
+
+    #[test]
+    fn an_exit_is_a_cause_unless_its_code_is_0() {
+        let causes = |code| {
+            let end = ProcessEnd::exit(code);
+            let diagnosis =
+                Diagnosis::new(ProcessIdentity::default(), &Evidence::default().with_end(Some(&end)));
+            assert!(!diagnosis.is_healthy());
+            diagnosis.findings.into_iter().map(|finding| finding.cause).collect::<Vec<_>>()
+        };
+        assert_eq!(causes(Some(3)), ["The process exited with code 3"]);
+        assert_eq!(causes(None), ["The process exited, with a code that its parent has"]);
+        assert_eq!(causes(Some(0)), [""; 0]);
     }
 }

@@ -18,6 +18,11 @@ pub const JIT_PROCESSORS: f64 = 0.1;
 /// Minimum share of the methods that are compiled in the last quarter of the time, in percent: at its start a program
 /// compiles what it runs first, once.
 pub const JIT_LATE: f64 = 10.0;
+/// Minimum share of .NET's own methods in those that are compiled for the first time, in percent, of a program that does
+/// not use its precompiled code: others have 10%, of code for the processor at hand.
+pub const NOT_PRECOMPILED: f64 = 50.0;
+/// Minimum number of such methods.
+pub const MIN_NOT_PRECOMPILED: u64 = 200;
 /// Minimum share of the time for which collections pause the program, in percent: the runtime's own tuning aims at
 /// less.
 pub const PAUSES: f64 = 10.0;
@@ -28,8 +33,9 @@ pub const GC_PROCESSORS: f64 = 0.1;
 /// Minimum share of generation 2 in the collections, in percent, of a program that collects little else: by large
 /// objects, or by memory that is almost full.
 pub const FULL_COLLECTIONS: f64 = 50.0;
-/// Minimum number of such collections per second.
-pub const FULL_COLLECTIONS_PER_SECOND: f64 = 1.0;
+/// Minimum number of such collections per second: a program that renders large texts has one or two, which cost it
+/// nothing.
+pub const FULL_COLLECTIONS_PER_SECOND: f64 = 5.0;
 /// Minimum number of collections per second that the program asks for.
 pub const INDUCED_COLLECTIONS: f64 = 0.5;
 /// Minimum number of collections that the program asks for: a single one is no rate.
@@ -50,8 +56,23 @@ pub const EXCEPTIONS: f64 = 50.0;
 pub const FAILED_REQUESTS: f64 = 5.0;
 /// Minimum number of failed requests.
 pub const MIN_FAILED_REQUESTS: u64 = 5;
-/// Minimum number of threads that wait for a lock, in memory.
+/// Minimum median of slow calls and requests, in milliseconds: people notice 100 ms, and what they wait for can have
+/// more than one call.
+pub const SLOW_MILLISECONDS: f64 = 200.0;
+/// Minimum number of slow calls or requests that wait, on average.
+pub const SLOW_WAITING: f64 = 0.5;
+/// Minimum number of slow calls or requests that ended.
+pub const MIN_SLOW: u64 = 3;
+/// Minimum share of a phase in the time of calls, or of a cause in the time of requests, in percent, which it explains.
+pub const SLOW_PART: f64 = 50.0;
+/// Minimum number of threads, on average, that wait for the reader of the program's output.
+pub const OUTPUT_WAITERS: f64 = 0.2;
+/// Minimum number of threads that wait for a lock or a semaphore, in memory.
 pub const MIN_WAITERS: usize = 2;
+/// Minimum number of calls of an `async` method that await a task which no code ends: idle loops of a service are fewer.
+pub const MIN_STUCK_CALLS: usize = 8;
+/// Minimum number of objects that wait for a slow finalizer.
+pub const MIN_FINALIZABLE: u64 = 100;
 /// Minimum number of blocked workers of the pool, in memory.
 pub const MIN_BLOCKED_WORKERS: usize = 2;
 /// Minimum number of processors on which threads wait, on average, for the next period of a quota.
@@ -74,3 +95,21 @@ pub const GROWTH_PER_SECOND: f64 = 1.0;
 pub const GROWTH: f64 = 5.0;
 /// Minimum share of the limit of open files, in percent.
 pub const DESCRIPTOR_LIMIT: f64 = 90.0;
+/// Minimum growth of memory outside of files over the time, in bytes, in each part of it: a session takes 5 to 10 MB.
+pub const MEMORY_GROWTH: f64 = 16e6;
+/// Minimum rate of growth in each part of the time, in percent of the rate in all: what is filled at a start grows
+/// less and less.
+pub const EVEN_GROWTH: f64 = 25.0;
+/// Maximum time in which a number that grows doubles, in seconds: an hour.
+pub const DOUBLING_SECONDS: f64 = 3600.0;
+/// Minimum growth of a collection per second, in elements.
+pub const COLLECTION_GROWTH: f64 = 10.0;
+/// Minimum growth of handles per second.
+pub const HANDLE_GROWTH: f64 = 5.0;
+/// Minimum growth of timers per second.
+pub const TIMER_GROWTH: f64 = 10.0;
+/// Minimum share of all allocated bytes of a method that is named for objects which grow, without another sign that it
+/// makes them, in percent.
+pub const MAIN_ALLOCATOR: f64 = 50.0;
+/// The cost of growth, in threads: it takes no time yet.
+pub const GROWTH_COST: f64 = 0.5;

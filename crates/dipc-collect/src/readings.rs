@@ -8,11 +8,13 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use clr_findings::MemoryFacts;
+use clr_findings::{MemoryCounts, MemoryFacts};
 use linux_proc_stat::ProcessUsage;
 
 /// The part of the time before the first reading, and after the last.
 const MARGIN: u32 = 10;
+/// The time between attempts to find the runtime in a program that starts.
+const RETRY: Duration = Duration::from_millis(250);
 /// Minimum time between two readings of memory: what both have is not of a moment.
 const MIN_APART: Duration = Duration::from_millis(250);
 /// Maximum wait for the last readings: a process of 10,000 threads takes seconds.
@@ -26,6 +28,8 @@ pub struct Readings {
     pub usage: Vec<ProcessUsage>,
     /// The threads in memory at the beginning and at the end; empty if one of the two readings failed.
     pub memory: Vec<MemoryFacts>,
+    /// Counts of what its memory holds, at the times of the kernel's account; empty if memory was not read.
+    pub counts: Vec<MemoryCounts>,
     /// The reason why memory was not read.
     pub memory_missing: Option<String>,
 }
@@ -89,45 +93,56 @@ impl BackgroundReader {
 fn read(pid: u32, duration: Duration, stopped: &Receiver<()>) -> Readings {
     let margin = duration / MARGIN;
     let begin = Instant::now();
-    let until = |part: Duration| {
-        // Nothing is sent: the wait ends early if the sender is gone.
-        let _ = stopped.recv_timeout(part.saturating_sub(begin.elapsed()));
-    };
+    let until = |part: Duration| is_stopped(stopped, part.saturating_sub(begin.elapsed()));
     until(margin);
     let mut readings = Readings::default();
     let mut memory = memory::Source::attach(pid);
-    readings.read(pid, Some(&mut memory));
+    // A program that has just started has no runtime yet.
+    while memory.is_err() && begin.elapsed() < duration / 2 && !is_stopped(stopped, RETRY) {
+        memory = memory::Source::attach(pid);
+    }
+    readings.read(pid, &mut memory, true);
     let first = Instant::now();
     until(duration / 2);
-    readings.read(pid, None);
+    readings.read(pid, &mut memory, false);
     until(duration.saturating_sub(margin));
     thread::sleep(MIN_APART.saturating_sub(first.elapsed()));
-    readings.read(pid, Some(&mut memory));
+    readings.read(pid, &mut memory, true);
     if let Err(reason) = memory {
         readings.memory.clear();
+        readings.counts.clear();
         readings.memory_missing = Some(reason);
     }
     readings
 }
 
+/// Waits for a time, and returns true if the readings are stopped meanwhile.
+fn is_stopped(stopped: &Receiver<()>, time: Duration) -> bool {
+    // Nothing is sent.
+    stopped.recv_timeout(time) == Err(RecvTimeoutError::Disconnected)
+}
+
 impl Readings {
-    fn read(&mut self, pid: u32, memory: Option<&mut Result<memory::Source, String>>) {
+    fn read(&mut self, pid: u32, memory: &mut Result<memory::Source, String>, reads_threads: bool) {
         self.usage.extend(ProcessUsage::read(pid));
-        if let Some(memory) = memory
-            && let Ok(source) = memory
-        {
-            match source.read() {
+        let Ok(source) = memory else { return };
+        if reads_threads {
+            match source.threads() {
                 Ok(facts) => self.memory.push(facts),
-                Err(reason) => *memory = Err(reason),
+                Err(reason) => {
+                    *memory = Err(reason);
+                    return;
+                }
             }
         }
+        self.counts.push(source.counts(self.counts.last()));
     }
 }
 
 #[cfg(target_os = "linux")]
 mod memory {
     use clr_dump::{Dump, Machine, ProcessMemory, Runtime};
-    use clr_findings::MemoryFacts;
+    use clr_findings::{MemoryCounts, MemoryFacts};
 
     /// The memory of a process.
     pub(super) struct Source {
@@ -146,18 +161,22 @@ mod memory {
             open().map_err(|error: clr_dump::Error| error.to_string())
         }
 
-        pub(super) fn read(&self) -> Result<MemoryFacts, String> {
+        pub(super) fn threads(&self) -> Result<MemoryFacts, String> {
             let dump = Dump::new(&self.memory, &self.runtime);
             let stacks = dump.threads().running_stacks(&std::collections::BTreeMap::new());
             let stacks = stacks.map_err(|missing| format!("the list of threads: {missing}"))?;
             Ok(MemoryFacts::of_process(&dump, stacks))
+        }
+
+        pub(super) fn counts(&self, before: Option<&MemoryCounts>) -> MemoryCounts {
+            MemoryCounts::read(&Dump::new(&self.memory, &self.runtime), before)
         }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod memory {
-    use clr_findings::MemoryFacts;
+    use clr_findings::{MemoryCounts, MemoryFacts};
 
     /// The memory of a process, which is read on Linux alone.
     pub(super) struct Source(std::convert::Infallible);
@@ -167,7 +186,11 @@ mod memory {
             Err("it is read only on Linux".to_owned())
         }
 
-        pub(super) fn read(&self) -> Result<MemoryFacts, String> {
+        pub(super) fn threads(&self) -> Result<MemoryFacts, String> {
+            match self.0 {}
+        }
+
+        pub(super) fn counts(&self, _: Option<&MemoryCounts>) -> MemoryCounts {
             match self.0 {}
         }
     }

@@ -36,7 +36,7 @@ const MAX_THREADS: usize = 20_000;
 /// Default time after which a reading leaves out further threads, descriptors and processes.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// What the kernel counts for a process, read once. Two readings make a [`UsageChange`].
+/// The kernel's counts for a process, read once. Two readings make a [`UsageChange`].
 ///
 /// Fields are `None` where the kernel does not count, or where the reader may not read:
 /// [`unread`](Self::unread) says why. The files are read one after another, so the values are not of the same
@@ -90,7 +90,8 @@ pub struct ProcessUsage {
     pub descriptors: Option<Descriptors>,
     /// Bytes read and written; needs the same user, or `CAP_SYS_PTRACE`.
     pub io: Option<ProcessIo>,
-    /// How likely the kernel is to kill the process when memory runs out, from 0 to 2000.
+    /// The score by which the kernel chooses the process to kill when memory runs out, from 0 to 2000. The highest is
+    /// killed first.
     pub oom_score: Option<u32>,
     /// The part of the score that is set by hand, from -1000 (never) to 1000.
     pub oom_score_adjustment: Option<i32>,

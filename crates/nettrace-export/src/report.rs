@@ -18,10 +18,13 @@
 //! # }
 //! ```
 
+mod active_timers;
 mod allocations;
 pub(crate) mod blocked;
 mod call_tree;
 mod callers;
+mod calls;
+mod code_tiers;
 mod contention;
 pub(crate) mod distribution;
 mod event_counts;
@@ -44,6 +47,7 @@ mod top_report;
 pub(crate) mod type_table;
 mod user_caller;
 
+pub use active_timers::ActiveTimers;
 pub use allocations::{Allocations, AllocationsReport, TypeRow};
 pub use blocked::{
     BlockedPart, BlockedTime, Starvation, WaitingMethod, allocating_methods, blocked_methods, blocked_time,
@@ -51,6 +55,8 @@ pub use blocked::{
 };
 pub use call_tree::{CallNode, CallTree, call_tree};
 pub use callers::{CallerRow, callers};
+pub use calls::{CallRow, Calls, CallsReport};
+pub use code_tiers::{CodeTiers, CodeTiersReport};
 pub use contention::{Contention, ContentionReport, LockRow};
 pub use distribution::{Bucket, Distribution, Durations};
 pub use event_counts::{EventCounts, EventCountsReport, EventRow};

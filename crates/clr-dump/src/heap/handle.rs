@@ -122,15 +122,25 @@ impl Heap<'_> {
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
     pub fn handles(self) -> MemoryResult<Handles> {
+        let mut handles = Vec::new();
+        let is_incomplete = !self.each_handle(|handle| handles.push(handle))?;
+        Ok(Handles { handles, is_incomplete })
+    }
+
+    /// Passes the handles to `visit`, so that they can be counted without being kept. Returns false if memory of a
+    /// table was missing, or there are more segments than are read.
+    ///
+    /// # Errors
+    /// If the memory lacks the collector's description of its heap.
+    pub fn each_handle(self, mut visit: impl FnMut(Handle)) -> MemoryResult<bool> {
         let layout = HeapLayout::read(self.memory(), self.runtime())?;
         let mut reader = Reader {
             memory: self.memory(),
             tables: self.runtime().layout.handle_tables,
             seen: HashSet::new(),
-            handles: Vec::new(),
+            visit: &mut visit,
         };
-        let is_incomplete = reader.read_maps(layout.handle_map).is_err();
-        Ok(Handles { handles: reader.handles, is_incomplete })
+        Ok(reader.read_maps(layout.handle_map).is_ok())
     }
 }
 
@@ -138,7 +148,7 @@ struct Reader<'m> {
     memory: &'m dyn Memory,
     tables: HandleTables,
     seen: HashSet<u64>,
-    handles: Vec<Handle>,
+    visit: &'m mut dyn FnMut(Handle),
 }
 
 impl Reader<'_> {
@@ -216,7 +226,7 @@ impl Reader<'_> {
                 _ => Address::default(),
             };
             let (address, object) = (Address::new(at(block)), Address::new(object));
-            self.handles.push(Handle { address, kind, object, dependent });
+            (self.visit)(Handle { address, kind, object, dependent });
         }
         Ok(())
     }
@@ -250,13 +260,12 @@ mod tests {
         memory.put_words(0x1100, &[0x2000]).put_words(0x2000, &[0x3000]);
         memory.put_words(0x3000, &[0x4000, 0x4000, 0x4000, 0x5000]);
         memory.put_words(0x4000, &[0, 0, 0, 0, 0, 0, 0x10_0000]);
-        let mut reader = Reader {
-            memory: &memory,
-            tables: NET_9.handle_tables,
-            seen: HashSet::new(),
-            handles: Vec::new(),
-        };
+        let mut handles = Vec::new();
+        let mut visit = |handle| handles.push(handle);
+        let mut reader =
+            Reader { memory: &memory, tables: NET_9.handle_tables, seen: HashSet::new(), visit: &mut visit };
         assert_eq!(reader.read_maps(0x1000), Ok(()));
+        assert!(reader.read_maps(0x9000).is_err());
         let handle = |address, kind, object, dependent| {
             let [address, object, dependent] = [address, object, dependent].map(Address::new);
             Handle { address, kind, object, dependent }
@@ -265,7 +274,6 @@ mod tests {
             handle(0x10_1008, HandleKind::STRONG, 0x7000, 0),
             handle(0x10_1200, HandleKind::DEPENDENT, 0x7100, 0x7200),
         ];
-        assert_eq!(reader.handles, expected);
-        assert!(reader.read_maps(0x9000).is_err());
+        assert_eq!(handles, expected);
     }
 }

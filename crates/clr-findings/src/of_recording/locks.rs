@@ -139,6 +139,7 @@ impl OfRecording<'_> {
         );
         Some(
             Finding::new(FindingKind::LockConvoy, waiters, cause, Details::Contention)
+                .with_waiting_methods(method.iter().cloned().collect())
                 .with_method(method)
                 .with_evidence([evidence])
                 .with_numbers([

@@ -1,10 +1,12 @@
+mod requests;
+
 use clr_events::ThreadState;
 use nettrace_export::nettrace::{Reader, RelativeTime};
 use nettrace_export::report::{
     OverviewBuilder, OverviewCallers, StreamFacts, callers_options, overview_profile_options,
 };
 use nettrace_export::{Measure, Metric, Profile, ProfileReader, Selection, StackProfileBuilder, Unit};
-use nettrace_synth::clr::{Method, Recording};
+use nettrace_synth::clr::{Method, Recording, kind};
 
 use super::*;
 use crate::finding::FindingKind;
@@ -163,6 +165,90 @@ fn compilation_is_charged_to_the_method_that_has_things_compiled() {
 }
 
 #[test]
+fn the_wait_of_a_thread_that_rests_for_a_processor_is_not_work() {
+    let compiling = |working, ready| {
+        let mut recording = recording();
+        for index in 1..100 {
+            recording.at(index * 100 * MILLISECOND).method(&Method::new(
+                0x1000 + index,
+                "Shop.Rules",
+                "Rule",
+            ));
+        }
+        let rows: &[Row<'_>] = &[
+            (1, ThreadState::Working, working, &[MAIN, SELL, JIT]),
+            (1, ThreadState::Ready, ready, &[MAIN, JIT]),
+        ];
+        causes(&overview(&recording, rows))
+    };
+    assert_eq!(compiling(500, 4_000), []);
+    assert_eq!(compiling(500, 8_000), in_sell(FindingKind::JitStorm));
+}
+
+/// A method that was compiled at a tier (bits 7 to 9 of its flags).
+fn compiled<'m>(start: u64, namespace: &'m str, tier: u32) -> Method<'m> {
+    Method { flags: tier << 7 | 8, ..Method::new(start, namespace, "Sell") }
+}
+
+#[test]
+fn precompiled_code_is_not_used_if_methods_of_the_framework_are_compiled() {
+    let rows: &[Row<'_>] = &[(1, ThreadState::Working, 2_000, &[MAIN, SELL, JIT])];
+    let with_methods = |of_framework: u64, tier| {
+        let mut recording = recording();
+        for index in 0..400 {
+            let namespace = if index < of_framework { "System.IO.Path" } else { "Shop.Rules" };
+            let start = 0x1_0000 + index * 0x100;
+            recording.at(index * 24 * MILLISECOND).method(&compiled(start, namespace, tier));
+        }
+        causes(&overview(&recording, rows))
+    };
+    const QUICK_JITTED: u32 = 3;
+    const OPTIMIZED_TIER1: u32 = 4;
+    assert_eq!(with_methods(200, QUICK_JITTED), [(FindingKind::NotPrecompiled, None)]);
+    assert_eq!(with_methods(199, QUICK_JITTED), in_sell(FindingKind::JitStorm));
+    // They are compiled once more where they are hot.
+    assert_eq!(with_methods(400, OPTIMIZED_TIER1), in_sell(FindingKind::JitStorm));
+}
+
+#[test]
+fn a_hot_method_of_a_debug_build_is_said_to_be_one() {
+    let of_tier = |tier| {
+        let mut recording = recording();
+        recording.method(&compiled(0x2000, "Shop.Orders", tier));
+        let rows: &[Row<'_>] = &[(1, ThreadState::Working, 9_000, &[MAIN, "App!Shop.Orders.Sell()"])];
+        let overview = overview(&recording, rows);
+        let findings = diagnose(&Evidence::default().with_recording(&overview));
+        findings[0].evidence.iter().any(|evidence| evidence.contains("debug build"))
+    };
+    assert!(of_tier(1));
+    assert!(!of_tier(3));
+}
+
+#[test]
+fn methods_that_are_made_all_the_time_and_stay_are_a_cause() {
+    let emit =
+        "System.Private.CoreLib!System.Reflection.Emit.DynamicMethod.CreateDelegate(class System.Type)";
+    let rows: &[Row<'_>] = &[(1, ThreadState::Working, 100, &[MAIN, SELL, emit, JIT])];
+    let made = |milliseconds: u64, flags, is_unloaded: bool| {
+        let mut recording = recording();
+        for index in 1..100 {
+            let start = 0x1000 + index * 0x100;
+            let method = Method { flags, ..Method::new(start, "dynamicClass", "formula") };
+            recording.at(index * milliseconds * MILLISECOND).method(&method);
+            if is_unloaded {
+                recording.event(kind::METHOD_UNLOAD_VERBOSE, &method.verbose());
+            }
+        }
+        causes(&overview(&recording, rows))
+    };
+    assert_eq!(made(100, 9, false), in_sell(FindingKind::DynamicMethodGrowth));
+    // They go, are compiled from the program's file, or are made once at the start.
+    assert_eq!(made(100, 9, true), []);
+    assert_eq!(made(100, 8, false), []);
+    assert_eq!(made(10, 9, false), []);
+}
+
+#[test]
 fn collections_that_the_program_asks_for_are_the_cause_of_its_pauses() {
     let collected_for = |reason| {
         let mut recording = recording();
@@ -179,6 +265,9 @@ fn collections_that_the_program_asks_for_are_the_cause_of_its_pauses() {
     let with_reason = |reason, rows| causes(&overview(&collected_for(reason), rows));
     assert_eq!(with_reason(1, waits), in_sell(FindingKind::InducedCollections));
     assert_eq!(with_reason(1, collects), in_sell(FindingKind::InducedCollections));
+    // A runtime without names of its functions.
+    let calls: &[Row<'_>] = &[(1, ThreadState::Working, 2_000, &[MAIN, SELL, "libcoreclr.so!?"])];
+    assert_eq!(with_reason(1, calls), in_sell(FindingKind::InducedCollections));
     assert_eq!(with_reason(0, waits), [(FindingKind::GcPressure, None)]);
 }
 

@@ -1,13 +1,15 @@
 //! `dipc why`: the cause of what is wrong with a process, from a recording, from memory, or from both.
 
+mod all;
 mod live;
 mod print;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueHint};
-use clr_findings::{Evidence, MemoryFacts, ProcessIdentity};
+use clr_findings::{Evidence, FindingKind, MemoryFacts, ProcessIdentity};
 
 pub(crate) use self::print::report_of;
 use self::print::{Answer, Subject};
@@ -21,19 +23,25 @@ use crate::inspect::core_dump::stacks;
 use crate::inspect::core_source::{Source, is_core};
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("source").required(true).arg("file").args(SOURCES))]
+#[command(group = ArgGroup::new("source").required(true).args(["file", "all"]).args(SOURCES))]
 pub(crate) struct WhyArgs {
     /// A recording, of dipc profile for all causes, or a core dump
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
     #[command(flatten)]
     source: SourceArgs<ManyProcesses>,
+    /// All .NET processes at once, eight at a time: the first cause of each in a line, the worst first
+    #[arg(long)]
+    all: bool,
     /// The time for which the process is watched
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s")]
     duration: Duration,
     /// Keep the recording that the causes are judged by: dipc report and dipc view read it
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "file")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["file", "all"])]
     output: Option<PathBuf>,
+    /// Exit with 8 if a cause of this kind is found; any for all kinds
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = fail_on_parser())]
+    fail_on: Vec<FailOn>,
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -44,14 +52,40 @@ pub(crate) struct WhyArgs {
     timeout: Duration,
 }
 
+/// The kinds of causes to fail on: one, or `None` for any.
+type FailOn = Option<FindingKind>;
+
+/// The name for any kind.
+const ANY: &str = "any";
+
+fn fail_on_parser() -> impl TypedValueParser<Value = FailOn> {
+    let names = [ANY].into_iter().chain(FindingKind::ALL.iter().map(|kind| kind.id()));
+    PossibleValuesParser::new(names)
+        .map(|name| FindingKind::ALL.iter().copied().find(|kind| kind.id() == name))
+}
+
+impl WhyArgs {
+    /// Prints an answer, and returns the exit code. `exit` is that of the evidence.
+    fn present(&self, answer: &Answer, exit: Exit) -> Outcome {
+        answer.print(self.format)?;
+        Ok(exit.join(self.exit_of(answer)))
+    }
+
+    /// The exit code for the causes.
+    fn exit_of(&self, answer: &Answer) -> Exit {
+        let fails = |kind: FindingKind| self.fail_on.iter().any(|on| on.is_none_or(|on| on == kind));
+        if answer.kinds().any(fails) { Exit::ConditionMet } else { Exit::Done }
+    }
+}
+
 pub(crate) fn run(args: &WhyArgs) -> Outcome {
     let (answer, exit) = match &args.file {
         Some(path) if is_core(path) => of_core(path)?,
         Some(path) => of_recording(path, args)?,
-        None => live::diagnose_process(args)?,
+        None if args.all => return all::run(args),
+        None => return live::run(args),
     };
-    answer.print(args.format)?;
-    Ok(exit)
+    args.present(&answer, exit)
 }
 
 fn of_recording(path: &Path, args: &WhyArgs) -> Result<(Answer, Exit), Failure> {

@@ -1,6 +1,11 @@
 //! `dipc why` on programs with a planted cause (`testdata/workload/incidents`): the first three lines have the cause
 //! and the user's method. A healthy twin has no finding.
 
+mod ends;
+mod growth;
+mod requests;
+mod stuck;
+
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -36,8 +41,14 @@ const OF_MACHINE: [&str; 4] = ["throttled", "busy-neighbour", "page-faults", "me
 /// Asks for the causes in a program.
 #[track_caller]
 fn causes(target: &Target) -> Vec<Value> {
+    causes_within(target, "3s")
+}
+
+/// Asks for the causes in a program that is watched for a time.
+#[track_caller]
+fn causes_within(target: &Target, time: &str) -> Vec<Value> {
     let pid = target.pid().to_string();
-    let report = run(["why", "-p", &pid, "--duration", "3s", "--format", "json"]).with_code(0).json();
+    let report = run(["why", "-p", &pid, "--duration", time, "--format", "json"]).with_code(0).json();
     let mut findings = report["findings"].as_array().unwrap().clone();
     findings.retain(|finding| !OF_MACHINE.contains(&finding["kind"].as_str().unwrap()));
     findings
@@ -47,9 +58,15 @@ fn causes(target: &Target) -> Vec<Value> {
 /// next two have the parts.
 #[track_caller]
 fn until_found(target: &Target, parts: &[&str]) {
+    until_found_within(target, "3s", parts);
+}
+
+/// The same with the time for which the program is watched.
+#[track_caller]
+fn until_found_within(target: &Target, time: &str, parts: &[&str]) {
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {
-        let causes = causes(target);
+        let causes = causes_within(target, time);
         let first = causes.first().cloned().unwrap_or_default();
         let evidence = first["evidence"].as_array().into_iter().flatten().take(2);
         let sentences: Vec<_> =

@@ -14,7 +14,7 @@ pub use machine::MachineChange;
 use threads::Threads;
 pub use threads::{ProcessCpu, ThreadChange};
 
-/// What changed between two readings of a process.
+/// The changes between two readings of a process.
 ///
 /// Times are shares of the time between the readings: 1.5 cores of processor time are 3 s in 2 s. Rates are
 /// per second. Values are `None` if one of the readings does not have them, and if a count went back.

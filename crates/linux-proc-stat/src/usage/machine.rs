@@ -11,7 +11,7 @@ use crate::stat::{Stat, TICK_NS};
 /// Maximum number of other processes in a reading.
 const MAX_PROCESSES: usize = 20_000;
 
-/// What the kernel counts for the machine. In a container it is the host's unless the container has files of
+/// The kernel's counts for the machine. In a container they are the host's unless the container has files of
 /// its own for that (LXCFS); on a virtual machine it is the guest's.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]

@@ -84,7 +84,7 @@ fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
-/// What a process has read and written since it began, by `/proc/PID/io`.
+/// The bytes that a process has read and written since it began, by `/proc/PID/io`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessIo {

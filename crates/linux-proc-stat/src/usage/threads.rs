@@ -8,7 +8,7 @@ use crate::schedstat::SchedStat;
 use crate::stat::Stat;
 use crate::status::Status;
 
-/// What the kernel counts for a thread since it began.
+/// The kernel's counts for a thread since it began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadUsage {
@@ -32,9 +32,9 @@ pub struct ThreadUsage {
     /// Nanoseconds, to 10 ms, of waits for block devices and swapping in; `None` if the kernel does not count
     /// them (`kernel.task_delayacct`).
     pub io_delay_ns: Option<u64>,
-    /// How often it has left a processor to wait.
+    /// The number of times that it left a processor to wait.
     pub voluntary_switches: Option<u64>,
-    /// How often it has left a processor because another thread was to run.
+    /// The number of times that it left a processor because another thread was to run.
     pub involuntary_switches: Option<u64>,
 }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use clr_events::code::Tier;
 use clr_events::csharp::{Detail, RuntimeName};
 use clr_events::enums::MethodFlags;
+use clr_events::ids::runtime::METHOD_UNLOAD_VERBOSE;
 use clr_events::view::MethodCode;
-use clr_events::{ClrEvent, sets};
+use clr_events::{ClrEvent, EventSet, Provider, sets};
 use nettrace::{Event, Metadata, RelativeTime, ThreadId};
 use serde::Serialize;
 
@@ -68,6 +69,13 @@ pub struct JitReport {
     pub native_bytes: u64,
     /// Methods over time.
     pub timeline: Timeline,
+    /// The methods among them that the program made at run time (`DynamicMethod`, expressions, regular expressions),
+    /// over time.
+    #[serde(skip)]
+    pub dynamic: Timeline,
+    /// The number of methods made at run time that were unloaded, those from before the recording as well.
+    #[serde(skip)]
+    pub unloaded_dynamic: u64,
     /// By tier, the longest first.
     pub tiers: Vec<TierRow>,
     /// The methods that took longest, at most 1000.
@@ -98,6 +106,9 @@ struct Begun {
     il_bytes: u32,
 }
 
+/// Methods that are unloaded.
+static UNLOADS: EventSet = EventSet::new(&[(Provider::Runtime, METHOD_UNLOAD_VERBOSE)]);
+
 /// Methods that are listed.
 const MAX_METHODS: usize = 1000;
 /// The maximum depth of nested compiling.
@@ -106,12 +117,13 @@ const MAX_DEPTH: usize = 64;
 impl Jit {
     /// Returns true if [`add`](Self::add) looks at events of a kind.
     pub fn needs(kind: &Metadata) -> bool {
-        sets::COMPILATION.contains(kind)
+        sets::COMPILATION.contains(kind) || UNLOADS.contains(kind)
     }
 
-    /// Adds an event. Looks at [`sets::COMPILATION`].
+    /// Adds an event. Looks at [`sets::COMPILATION`], and at methods that are unloaded.
     pub fn add(&mut self, event: &Event<'_>) {
-        if let Some(view) = decode(event, &sets::COMPILATION) {
+        let view = decode(event, &sets::COMPILATION).or_else(|| decode(event, &UNLOADS));
+        if let Some(view) = view {
             self.add_decoded(event, &view);
         }
     }
@@ -138,7 +150,14 @@ impl Jit {
                     let place = open.iter().rposition(|begun| begun.method_id == method.method_id)?;
                     open.drain(place..).next()
                 });
-                self.compiled(method, event.relative_time().max(RelativeTime::START), begun);
+                let now = event.relative_time().max(RelativeTime::START);
+                if method.method_flags.contains(MethodFlags::DYNAMIC) {
+                    self.report.dynamic.add(now, 1);
+                }
+                self.compiled(method, now, begun);
+            }
+            ClrEvent::MethodUnloadVerbose(method) if method.method_flags.contains(MethodFlags::DYNAMIC) => {
+                self.report.unloaded_dynamic = self.report.unloaded_dynamic.saturating_add(1);
             }
             _ => {}
         }

@@ -13,8 +13,11 @@ use crate::profile::metric::Metric;
 use crate::profile::options::{NameForm, Options};
 use crate::profile::pattern::Pattern;
 use crate::profile::selection::Selection;
+use crate::report::active_timers::ActiveTimers;
 use crate::report::allocations::{Allocations, AllocationsReport};
 use crate::report::blocked::{BlockedTime, Starvation, blocked_time, starvation};
+use crate::report::calls::{Calls, CallsReport};
+use crate::report::code_tiers::{CodeTiers, CodeTiersReport};
 use crate::report::contention::{Contention, ContentionReport};
 use crate::report::exceptions::{Exceptions, ExceptionsReport};
 use crate::report::gc::{Collections, GcReport};
@@ -44,10 +47,14 @@ pub struct Overview {
     pub exceptions: ExceptionsReport,
     /// Waits for locks.
     pub contention: ContentionReport,
+    /// Calls by their phases.
+    pub calls: CallsReport,
     /// The thread pool; `None` without its events.
     pub thread_pool: Option<ThreadPoolReport>,
     /// Compiled methods.
     pub jit: JitReport,
+    /// Code that could be faster.
+    pub code_tiers: CodeTiersReport,
     /// Time in which all workers of the pool were blocked.
     pub starvation: Option<Starvation>,
     /// Requests and other spans; `None` without them.
@@ -60,6 +67,8 @@ pub struct Overview {
     pub session_cost: SessionCost,
     /// The time of running threads by the origin of the code; empty without the kernel's samples.
     pub processor_time: Vec<(CodeOrigin, u64)>,
+    /// The number of active timers over time; empty without the runtime's counters.
+    pub active_timers: Vec<(RelativeTime, f64)>,
     /// The part of the working time that may actually have been waiting, in nanoseconds.
     pub unverified: u64,
     /// The part of blocked time in which threads were runnable but lacked a processor, in nanoseconds.
@@ -133,13 +142,13 @@ pub fn callers_options(metric: Metric, selection: Selection, user_code: Vec<Patt
         .with_user_code(user_code)
 }
 
-/// The user's methods that allocated, threw and waited for locks, by the subject that each led to.
+/// The user's methods that allocated, threw, waited for locks and called, by the subject that each led to.
 #[derive(Debug, Clone, Default)]
-pub struct OverviewCallers([HashMap<String, UserCallerName>; 3]);
+pub struct OverviewCallers([HashMap<String, UserCallerName>; Self::METRICS.len()]);
 
 impl OverviewCallers {
     /// The metrics of the profiles that have them, with [these options](callers_options).
-    pub const METRICS: [Metric; 3] = [Metric::Alloc, Metric::Exception, Metric::Contention];
+    pub const METRICS: [Metric; 4] = [Metric::Alloc, Metric::Exception, Metric::Contention, Metric::Call];
 
     /// The callers in profiles of the [metrics](Self::METRICS), in their order. Profiles may be missing.
     pub fn of<'p>(profiles: impl IntoIterator<Item = &'p Profile>) -> Self {
@@ -155,8 +164,9 @@ impl OverviewCallers {
         allocations: &mut AllocationsReport,
         exceptions: &mut ExceptionsReport,
         contention: &mut ContentionReport,
+        calls: &mut CallsReport,
     ) {
-        let [of_allocations, of_exceptions, of_locks] = self.0;
+        let [of_allocations, of_exceptions, of_locks, of_calls] = self.0;
         for row in &mut allocations.types {
             row.from = of_allocations.get(&row.name).cloned();
         }
@@ -165,6 +175,9 @@ impl OverviewCallers {
         }
         for row in &mut contention.locks {
             row.from = of_locks.get(&format!("lock {:#x}", row.lock)).cloned();
+        }
+        for row in &mut calls.rows {
+            row.from = of_calls.get(&row.name).cloned();
         }
     }
 }
@@ -179,8 +192,11 @@ pub struct OverviewReports {
     allocations: Allocations,
     exceptions: Exceptions,
     contention: Contention,
+    calls: Calls,
     thread_pool: ThreadPool,
     jit: Jit,
+    code_tiers: CodeTiers,
+    timers: ActiveTimers,
 }
 
 impl OverviewReports {
@@ -198,8 +214,11 @@ impl OverviewReports {
             Allocations::needs,
             Exceptions::needs,
             Contention::needs,
+            Calls::needs,
             ThreadPool::needs,
             Jit::needs,
+            CodeTiers::needs,
+            ActiveTimers::needs,
         ];
         reports.into_iter().any(|needs| needs(kind))
     }
@@ -214,8 +233,11 @@ impl OverviewReports {
         self.allocations.add(event);
         self.exceptions.add(event);
         self.contention.add(event);
+        self.calls.add(event);
         self.thread_pool.add(event);
         self.jit.add(event);
+        self.code_tiers.add(event);
+        self.timers.add(event);
     }
 
     /// Completes the report of the start.
@@ -281,7 +303,8 @@ impl OverviewBuilder {
         let mut contention = reports.contention.finish();
         contention
             .name_threads(|_, tid| profile.threads.iter().find(|thread| thread.id == tid)?.name.clone());
-        callers.add_to(&mut allocations, &mut exceptions, &mut contention);
+        let mut calls = reports.calls.with_range(start, end).finish();
+        callers.add_to(&mut allocations, &mut exceptions, &mut contention, &mut calls);
         let gc = gc.with_range(start, end).finish();
         let session_cost = SessionCost::take(&mut profile);
         Overview {
@@ -290,8 +313,10 @@ impl OverviewBuilder {
             allocations,
             exceptions,
             contention,
+            calls,
             thread_pool: reports.thread_pool.finish(),
             jit: reports.jit.finish(),
+            code_tiers: reports.code_tiers.finish(),
             starvation: starvation(&profile, stream.processors),
             requests: requests.with_range(start, end).finish(),
             blocked: blocked_time(&profile),
@@ -301,6 +326,7 @@ impl OverviewBuilder {
             } else {
                 Vec::new()
             },
+            active_timers: reports.timers.finish(),
             unverified: omissions.unverified,
             without_processor: omissions.without_processor,
             gc,

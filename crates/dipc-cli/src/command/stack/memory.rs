@@ -41,7 +41,9 @@ impl MemoryWaits {
             ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &analysis.dump.locks().monitors());
         let chains = analysis.dump.awaits().chains_until(Instant::now() + HEAP_TIME).unwrap_or_default();
         let starvation = awaits::starvation(&chains);
-        let memory = [MemoryFacts::of_snapshots(None, &analysis.dump, &analysis.snapshots())];
+        // The chains of awaits were read above.
+        let await_time = Duration::ZERO;
+        let memory = [MemoryFacts::of_snapshots(None, &analysis.dump, &analysis.snapshots(), await_time)];
         let is_shown = |kind| match kind {
             FindingKind::LockConvoy => true,
             // A pool can be busy for a moment; delays that have elapsed show that it was for longer.

@@ -1,87 +1,227 @@
 //! The evidence of a running process: a recording of a few seconds, with readings of its memory meanwhile.
 
 use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
 
-use clr_findings::{Evidence, ProcessIdentity};
+use clr_findings::{Evidence, ProcessEnd, ProcessIdentity};
 use dipc_collect::readings::{BackgroundReader, Readings};
+use dipc_transport::ProcessState;
 
 use super::print::{Answer, Subject};
 use super::{WhyArgs, missing_end};
+use crate::args::source::{ManyProcesses, SourceArgs};
 use crate::command::profile;
 use crate::command::report::OverviewData;
-use crate::command::trace::{self, TraceArgs, WrittenFiles};
-use crate::exit::{Exit, Failure};
+use crate::command::trace::{self, News, TraceArgs, WrittenFiles};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::process::candidates::{application_name, command_line};
 use crate::process::target::FoundTarget;
 use crate::processors::no_thread;
-use crate::record::source::SourceSelector;
-use crate::render::messages::KeptWarnings;
+use crate::record::source::{EndStatus, SourceSelector};
+use crate::render::messages::{self, KeptWarnings};
 
-/// Watches a process, and judges it.
-pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Answer, Exit), Failure> {
+/// Maximum wait for the end of a program after the end of its recording, and of a process after that of its runtime.
+const END: Duration = Duration::from_secs(10);
+/// The time between two looks at a process.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Watches the process of the arguments, and prints what is wrong with it. A program that was started runs on, and is
+/// waited for.
+pub(super) fn run(args: &WhyArgs) -> Outcome {
     if args.source.process.process_ids.len() > 1 {
-        return Err(Failure::usage("why: name one process with -p"));
+        return Err(Failure::usage("why: name one process with -p").with_help("--all watches all processes"));
     }
     let interrupts = Interrupts::watch()?;
-    let pid = match args.source.selector(false)? {
-        SourceSelector::Process(selector) => FoundTarget::find(&selector, args.timeout)?.target.pid(),
-        _ => None,
-    };
-    let process = pid.map(identity).unwrap_or_default();
-    let reader = pid.map(|pid| BackgroundReader::start(pid, args.duration)).transpose();
-    let reader = reader.map_err(|error| no_thread(&error))?;
+    if let SourceSelector::Process(selector) = args.source.selector(false)? {
+        FoundTarget::find(&selector, args.timeout)?;
+    }
+    watch(args, args.source.clone(), &interrupts, |answer, exit| args.present(&answer, exit))
+}
+
+/// Watches a process, and has `present` show what is wrong with it, with the exit code so far.
+pub(super) fn watch(
+    args: &WhyArgs,
+    source: SourceArgs<ManyProcesses>,
+    interrupts: &Interrupts,
+    present: impl FnOnce(Answer, Exit) -> Outcome,
+) -> Outcome {
     let folder =
         tempfile::tempdir().map_err(|error| Failure::new(Exit::Failed, format_args!("why: {error}")))?;
-    let output = args.output.clone().unwrap_or_else(|| folder.path().join("why.nettrace"));
+    let starts_program = !source.command.is_empty();
+    let trace = TraceArgs {
+        duration: Some(args.duration),
+        timeout: args.timeout,
+        output: Some(args.output.clone().unwrap_or_else(|| folder.path().join("why.nettrace"))),
+        ..profile::everything(source)
+    };
     let warnings = KeptWarnings::default();
-    let keeping = warnings.keep();
-    let recorded = record(args, output, &interrupts);
-    drop(keeping);
-    let no_process = || Readings::missing("the process has no id here");
-    let readings = reader.map_or_else(no_process, BackgroundReader::finish);
-    let memory_missing =
-        readings.memory_missing.iter().map(|why| format!("locks and tasks in memory: {why}"));
-    let mut missing: Vec<_> = memory_missing.chain(warnings.take()).collect();
-    let evidence = Evidence::default().with_memory(&readings.memory).with_usage(&readings.usage);
-    let subject = Subject::Process { pid, recording: args.output.clone() };
-    match recorded.and_then(|path| OverviewData::read(&path, &args.user_code.patterns())) {
-        Ok((data, exit)) => {
-            missing.extend(missing_end(&data));
-            let end = data.end();
-            let evidence =
-                evidence.with_recording(&data.reports).with_end(end.as_ref()).with_missing(&missing);
-            Ok((Answer::new(process.or(data.process()), &evidence, subject), exit))
+    let (sender, news) = mpsc::channel();
+    thread::scope(|scope| {
+        let record = || {
+            let _keeping = warnings.keep();
+            trace::record(&trace, interrupts, &WrittenFiles::followed(sender))
+        };
+        let recorder = thread::Builder::new().name("recorder".to_owned()).spawn_scoped(scope, record);
+        let mut recorder = Some(recorder.map_err(|error| no_thread(&error))?);
+        let watched = Watched::follow(&news, args.duration);
+        let recorded = recorder.take_if(|_| watched.is_finished).map(join).transpose();
+        let code = recorded.as_ref().ok().and_then(|exit| (*exit)?.program());
+        let (answer, exit) = watched.judge(args, recorded, &warnings)?;
+        let presented = present(answer, exit)?;
+        let code = match recorder {
+            Some(recorder) => {
+                if starts_program && !recorder.is_finished() {
+                    messages::note("Waiting for the program to end; Ctrl-C ends it");
+                }
+                join(recorder)?.program()
+            }
+            None => code,
+        };
+        Ok(presented.or_program(code))
+    })
+}
+
+fn join(recorder: ScopedJoinHandle<'_, Outcome>) -> Outcome {
+    let ended = || Err(Failure::new(Exit::Failed, "the thread of a recording has ended early"));
+    recorder.join().unwrap_or_else(|_| ended())
+}
+
+/// A process that is watched.
+#[derive(Debug, Default)]
+struct Watched {
+    pid: Option<u32>,
+    process: ProcessIdentity,
+    reader: Option<BackgroundReader>,
+    recording: Option<PathBuf>,
+    /// True if the recording has ended by itself, most likely with its process.
+    has_ended: bool,
+    /// True if the recorder has nothing more to do: a program that it started has ended.
+    is_finished: bool,
+}
+
+impl Watched {
+    /// Follows a recording to its end, and that of a program that ends with it. Memory is read meanwhile.
+    fn follow(news: &Receiver<News>, duration: Duration) -> Self {
+        let mut watched = Self::default();
+        loop {
+            let next = match (&watched.recording, watched.has_ended) {
+                (None, _) => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                (Some(_), true) => news.recv_timeout(END),
+                (Some(_), false) => return watched,
+            };
+            match next {
+                Ok(News::Starting { pid: Some(pid) }) => {
+                    watched.pid = Some(pid);
+                    watched.process = identity(pid);
+                    // Without a thread, memory is not read.
+                    watched.reader = BackgroundReader::start(pid, duration).ok();
+                }
+                Ok(News::Starting { pid: None }) => {}
+                Ok(News::Written { path, has_ended }) => {
+                    watched.recording = Some(path);
+                    watched.has_ended = has_ended;
+                }
+                Err(error) => {
+                    watched.is_finished = error == RecvTimeoutError::Disconnected;
+                    return watched;
+                }
+            }
         }
-        // A runtime that does not answer is known by its memory.
-        Err(failure) if !readings.memory.is_empty() => {
-            missing.push(format!("events and processor time: {failure}"));
-            Ok((Answer::new(process, &evidence.with_missing(&missing), subject), Exit::Done))
+    }
+
+    /// Judges the recording and the readings. `recorded` is the outcome of a recorder that has finished.
+    fn judge(
+        mut self,
+        args: &WhyArgs,
+        recorded: Result<Option<Exit>, Failure>,
+        warnings: &KeptWarnings,
+    ) -> Result<(Answer, Exit), Failure> {
+        let _keeping = warnings.keep();
+        let without = || Readings::missing("the process is not known here");
+        let readings = self.reader.take().map_or_else(without, BackgroundReader::finish);
+        let evidence = Evidence::default()
+            .with_memory(&readings.memory)
+            .with_counts(&readings.counts)
+            .with_usage(&readings.usage);
+        let subject = Subject::Process { pid: self.pid, recording: args.output.clone() };
+        let data = match (&self.recording, recorded) {
+            (Some(path), recorded) => {
+                let (data, exit) = OverviewData::read(path, &args.user_code.patterns())?;
+                let end = data.end().or_else(|| self.exit(recorded.ok().flatten()));
+                Ok((data, exit, end))
+            }
+            (None, Ok(_)) => Err(Failure::new(Exit::Failed, "why: nothing was recorded")),
+            (None, Err(failure)) => Err(failure),
+        };
+        // The end of the process says why its memory could not be read.
+        let has_ended = matches!(data, Ok((.., Some(_))));
+        let reason = readings.memory_missing.as_ref().filter(|_| !has_ended);
+        let reason = reason.map(|reason| format!("locks and tasks in memory: {reason}"));
+        let mut missing: Vec<_> = reason.into_iter().chain(warnings.take()).collect();
+        match data {
+            Ok((data, exit, end)) => {
+                missing.extend(missing_end(&data));
+                let process = self.process.or(data.process());
+                let evidence =
+                    evidence.with_recording(&data.reports).with_end(end.as_ref()).with_missing(&missing);
+                // A recording is cut by the end of its process.
+                let exit = if end.is_some() { Exit::Done } else { exit };
+                Ok((Answer::new(process, &evidence, subject), exit))
+            }
+            // A runtime that does not answer is known by its memory.
+            Err(failure) => {
+                let end = self
+                    .pid
+                    .filter(|pid| is_gone(*pid))
+                    .map(|_| ProcessEnd::new("the process ended before it could be recorded"));
+                if end.is_none() && readings.memory.is_empty() {
+                    return Err(failure);
+                }
+                missing.push(format!("events and processor time: {failure}"));
+                let evidence = evidence.with_end(end.as_ref()).with_missing(&missing);
+                Ok((Answer::new(self.process, &evidence, subject), Exit::Done))
+            }
         }
-        Err(failure) => Err(failure),
+    }
+
+    /// The exit of the process, if it has ended by itself. `recorded` has the code of a program that was started.
+    fn exit(&self, recorded: Option<Exit>) -> Option<ProcessEnd> {
+        if let Some(code) = recorded.and_then(Exit::program) {
+            return Some(ProcessEnd::exit(Some(i32::from(code))));
+        }
+        let pid = self.pid.filter(|pid| self.has_ended && awaits_end(*pid))?;
+        Some(match EndStatus::of_zombie(pid) {
+            Some(EndStatus::Code(code)) => ProcessEnd::exit(Some(code)),
+            _ => ProcessEnd::exit(None),
+        })
     }
 }
 
+/// Waits for the end of a process with a runtime that has ended. Returns false if it does not end.
+fn awaits_end(pid: u32) -> bool {
+    let begin = Instant::now();
+    while !is_gone(pid) {
+        if begin.elapsed() > END {
+            return false;
+        }
+        thread::sleep(TICK);
+    }
+    true
+}
+
+fn is_gone(pid: u32) -> bool {
+    matches!(dipc_transport::process_state(pid), Ok(ProcessState::Gone | ProcessState::Zombie))
+}
+
 /// The process as the system describes it.
-fn identity(pid: u32) -> ProcessIdentity {
+pub(super) fn identity(pid: u32) -> ProcessIdentity {
     let name = dipc_transport::process_name(pid).ok().map(|name| application_name(pid, &name));
     ProcessIdentity::default()
         .with_process_id(Some(u64::from(pid)))
         .with_name(name)
         .with_command_line(Some(command_line(pid)).filter(|line| !line.is_empty()))
         .with_runtime(dipc_doctor::runtime_version(pid))
-}
-
-/// Records what `dipc profile` records.
-fn record(args: &WhyArgs, output: PathBuf, interrupts: &Interrupts) -> Result<PathBuf, Failure> {
-    let written = WrittenFiles::presented();
-    let trace = TraceArgs {
-        duration: Some(args.duration),
-        timeout: args.timeout,
-        output: Some(output),
-        ..profile::everything(args.source.clone())
-    };
-    trace::record(&trace, interrupts, &written)?;
-    let file = written.take().into_iter().next();
-    file.map(|file| file.path).ok_or_else(|| Failure::new(Exit::Failed, "why: nothing was recorded"))
 }

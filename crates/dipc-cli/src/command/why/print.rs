@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 use clr_findings::{
     Confidence, Details, Diagnosis, DiagnosisReport, Evidence, Finding, FindingKind, ProcessIdentity,
 };
-use linux_proc_stat::ProcessUsage;
-use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::Failure;
-use crate::render::{command_line, output, shell, units, width};
+use crate::render::{command_line, output, shell, width};
 
-/// What the commands that show more read.
+/// The process or file that the commands with details read.
 pub(super) enum Subject {
     Process { pid: Option<u32>, recording: Option<PathBuf> },
     Recording(PathBuf),
@@ -23,50 +21,13 @@ pub(super) enum Subject {
 /// The causes, with the commands that show more of them.
 pub(super) struct Answer {
     diagnosis: Diagnosis,
-    growth: Option<MemoryGrowth>,
     subject: Subject,
-}
-
-/// The memory of a process that a session takes: 5 to 10 MB were measured.
-const SESSION_BYTES: i64 = 16 << 20;
-
-/// The growth of resident memory while a process was watched.
-#[derive(Debug, Clone, Copy, Serialize)]
-struct MemoryGrowth {
-    resident_bytes: u64,
-    /// Negative if it shrank.
-    growth_bytes: i64,
-    /// True if it grew in each part of the time, and by more than a session and its buffers take.
-    is_steady: bool,
-}
-
-impl MemoryGrowth {
-    fn of(usage: &[ProcessUsage]) -> Option<Self> {
-        let resident = |usage: &ProcessUsage| i64::try_from(usage.memory?.resident?).ok();
-        let (first, last) = (resident(usage.first()?)?, resident(usage.last()?)?);
-        let grows = |pair: &[ProcessUsage]| resident(&pair[1]) > resident(&pair[0]);
-        let growth_bytes = last - first;
-        Some(Self {
-            resident_bytes: u64::try_from(last).unwrap_or_default(),
-            growth_bytes,
-            is_steady: usage.len() > 2 && usage.windows(2).all(grows) && growth_bytes > SESSION_BYTES,
-        })
-    }
-}
-
-/// The JSON form.
-#[derive(Serialize)]
-struct Report<'d> {
-    #[serde(flatten)]
-    diagnosis: DiagnosisReport<'d>,
-    memory: Option<MemoryGrowth>,
 }
 
 impl Answer {
     /// Judges the evidence about a process.
     pub(super) fn new(process: ProcessIdentity, evidence: &Evidence<'_>, subject: Subject) -> Self {
-        let growth = MemoryGrowth::of(evidence.usage);
-        Self { diagnosis: Diagnosis::new(process, evidence), growth, subject }
+        Self { diagnosis: Diagnosis::new(process, evidence), subject }
     }
 
     pub(super) fn print(&self, format: Format) -> Result<(), Failure> {
@@ -76,19 +37,32 @@ impl Answer {
         }
     }
 
-    fn report(&self) -> Report<'_> {
-        let mut diagnosis = self.diagnosis.report(|finding| self.command(finding));
-        diagnosis.healthy = self.is_healthy();
-        Report { diagnosis, memory: self.growth }
+    /// The kinds of the causes.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = FindingKind> {
+        self.diagnosis.findings.iter().map(|finding| finding.kind)
     }
 
-    fn is_healthy(&self) -> bool {
-        self.diagnosis.is_healthy() && self.growing().is_none()
+    pub(super) fn report(&self) -> DiagnosisReport<'_> {
+        self.diagnosis.report(|finding| self.command(finding))
     }
 
-    /// The growth of memory, if it is steady.
-    fn growing(&self) -> Option<MemoryGrowth> {
-        self.growth.filter(|growth| growth.is_steady)
+    pub(super) const fn identity(&self) -> &ProcessIdentity {
+        &self.diagnosis.process
+    }
+
+    /// The class of the answer among those of several processes: the lower, the worse.
+    pub(super) fn severity(&self) -> u8 {
+        match self.diagnosis.findings.first().map(|finding| finding.kind) {
+            Some(FindingKind::Death | FindingKind::Deadlock) => 0,
+            Some(_) => 1,
+            None if self.diagnosis.is_healthy() => 4,
+            None => 3,
+        }
+    }
+
+    /// The cost of the first cause.
+    pub(super) fn cost(&self) -> f64 {
+        self.diagnosis.findings.first().map_or(0.0, |finding| finding.cost)
     }
 
     /// Returns the command that shows more of a finding.
@@ -96,6 +70,7 @@ impl Answer {
         let core = self.diagnosis.end.as_ref().and_then(|end| end.core.as_ref());
         match (finding.kind, core) {
             (FindingKind::Death, Some(core)) => Some(format!("dipc why {}", shell::path(core))),
+            (FindingKind::Death, None) if self.subject.is_process() => Some("dipc help crash".to_owned()),
             _ => self.subject.command(finding.details),
         }
     }
@@ -119,7 +94,37 @@ const LABEL: usize = 9;
 /// Maximum number of findings after the first.
 const OTHERS: usize = 3;
 
+fn cause(finding: &Finding) -> String {
+    let likely = if finding.confidence == Confidence::Likely { "likely: " } else { "" };
+    format!("{likely}{}", finding.cause)
+}
+
 impl Answer {
+    /// The first cause in a line, or what the process does.
+    pub(super) fn first_line(&self) -> String {
+        self.diagnosis.findings.first().map_or_else(
+            || {
+                let (label, activity) = self.without_cause();
+                format!("{label}: {activity}")
+            },
+            cause,
+        )
+    }
+
+    /// The label of a process without a cause, and what it does.
+    fn without_cause(&self) -> (&'static str, String) {
+        let Diagnosis { end, activity, .. } = &self.diagnosis;
+        let label = match end {
+            Some(_) => "Ended",
+            None if self.diagnosis.is_healthy() => "Healthy",
+            None => "No cause",
+        };
+        let end = end.iter().map(|end| end.cause.clone());
+        let activity = activity.iter().map(ToString::to_string);
+        let parts: Vec<_> = end.chain(activity).chain(["nothing stands out".to_owned()]).collect();
+        (label, parts.join("; "))
+    }
+
     fn text(&self, width: Option<usize>) -> String {
         let diagnosis = &self.diagnosis;
         let mut text = String::new();
@@ -132,8 +137,7 @@ impl Answer {
         };
         for (index, finding) in diagnosis.findings.iter().take(1 + OTHERS).enumerate() {
             let label = if index == 0 { "Cause" } else { "Also" };
-            let likely = if finding.confidence == Confidence::Likely { "likely: " } else { "" };
-            row(label, &format!("{likely}{}", finding.cause));
+            row(label, &cause(finding));
             let evidence = if index == 0 { usize::MAX } else { 0 };
             for evidence in finding.evidence.iter().take(evidence) {
                 row("", evidence);
@@ -147,19 +151,8 @@ impl Answer {
             row("Also", &format!("{left} more: --format json"));
         }
         if diagnosis.findings.is_empty() {
-            let label = if self.is_healthy() { "Healthy" } else { "No cause" };
-            match diagnosis.activity {
-                Some(activity) => row(label, &format!("{activity}; nothing stands out")),
-                None => row(label, "nothing stands out"),
-            }
-            if let Some(growth) = self.growing() {
-                let [grown, resident] =
-                    [growth.growth_bytes.unsigned_abs(), growth.resident_bytes].map(units::bytes);
-                row(
-                    "Memory",
-                    &format!("it grew by {grown} while it was watched, to {resident}: dipc help leak"),
-                );
-            }
+            let (label, activity) = self.without_cause();
+            row(label, &activity);
         }
         row("Process", &self.process());
         if !diagnosis.looked_at.is_empty() {
@@ -173,6 +166,10 @@ impl Answer {
 }
 
 impl Subject {
+    const fn is_process(&self) -> bool {
+        matches!(self, Self::Process { .. })
+    }
+
     /// Returns the command that shows more.
     fn command(&self, details: Details) -> Option<String> {
         let of_recording = |path: &Path| format!("dipc report {} {}", shell::path(path), report_of(details));
@@ -181,6 +178,7 @@ impl Subject {
             Self::Core(path) => {
                 let view = match details {
                     Details::Locks => "locks",
+                    Details::Awaits => "async",
                     Details::Exceptions => "exceptions",
                     _ => "stacks",
                 };
@@ -189,7 +187,9 @@ impl Subject {
             Self::Process { pid, recording } => match (details, recording, pid) {
                 (Details::Contention | Details::ThreadPool, Some(path), _) => Some(of_recording(path)),
                 (Details::Locks | Details::Contention, _, Some(pid)) => Some(format!("dipc locks -p {pid}")),
+                (Details::Awaits, _, Some(pid)) => Some(format!("dipc async -p {pid}")),
                 (Details::Stacks | Details::ThreadPool, _, Some(pid)) => Some(format!("dipc stack -p {pid}")),
+                (Details::Heap, _, Some(pid)) => Some(format!("dipc heap -p {pid}")),
                 (Details::Machine, _, Some(pid)) => Some(format!("dipc info -p {pid}")),
                 (_, Some(path), _) => Some(of_recording(path)),
                 (Details::Requests, None, Some(pid)) => Some(format!("dipc profile -p {pid} --duration 10s")),

@@ -53,8 +53,11 @@ pub(in crate::artifact) fn causes(
         }
         Err(error) => return Err(error),
     };
-    let evidence =
-        Evidence::default().with_memory(&readings.memory).with_usage(&readings.usage).with_missing(&missing);
+    let evidence = Evidence::default()
+        .with_memory(&readings.memory)
+        .with_usage(&readings.usage)
+        .with_counts(&readings.counts)
+        .with_missing(&missing);
     let evidence = overview.as_ref().map_or(evidence, |overview| evidence.with_recording(overview));
     let diagnosis = Diagnosis::new(identity(process), &evidence);
     let bytes = match format {

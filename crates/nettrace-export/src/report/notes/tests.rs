@@ -141,7 +141,7 @@ fn sleeps_and_blocked_work_are_separate_notes() {
         (0, Working, 60, &["App!P.Work()"]),
         (0, Blocked, 40, &["App!P.Work()", WAIT]),
         (1, Blocked, 10, &["App!P.Sleeper()", SLEEP]),
-        (2, Blocked, 10, &["App!P.Idle()", WAIT]),
+        (2, Blocked, 100, &["App!P.Idle()", WAIT]),
     ];
     let ids: Vec<_> = overview(profile(rows)).notes().iter().map(Note::id).collect();
     assert_eq!(ids, ["work", "blocked", "topN", "topN"]);

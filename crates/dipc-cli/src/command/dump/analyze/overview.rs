@@ -6,6 +6,7 @@ mod report;
 mod without_runtime;
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use clr_dump::{AwaitChains, ExceptionState, HeapStatistics, ThreadWaits};
 use clr_findings::{Evidence, Finding, MemoryFacts, diagnose};
@@ -23,6 +24,8 @@ use crate::inspect::core_text::FrameText;
 use crate::render::table::heading;
 use crate::render::{output, units, width};
 
+/// Maximum time for which the heap is searched for awaits as causes.
+const AWAIT_TIME: Duration = Duration::from_secs(5);
 /// The number of types that are shown.
 const TYPES: usize = 6;
 /// Maximum number of stack lines of a thread that died.
@@ -84,8 +87,8 @@ impl<'a> Facts<'a> {
         let missing = missing(analysis, &monitors, &heap);
         let waits = ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &monitors);
         let chains = heap.as_ref().ok().and_then(|heap| heap::await_chains(analysis, heap));
-        let memory =
-            [MemoryFacts::of_snapshots(analysis.source.core(), &analysis.dump, &analysis.snapshots())];
+        let (core, threads) = (analysis.source.core(), analysis.snapshots());
+        let memory = [MemoryFacts::of_snapshots(core, &analysis.dump, &threads, AWAIT_TIME)];
         let causes = diagnose(&Evidence::default().with_memory(&memory));
         Self { causes, death: death::of(analysis), waits, heap, holders, chains, missing }
     }

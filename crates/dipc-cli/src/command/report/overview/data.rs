@@ -142,8 +142,8 @@ struct OfSomeKinds {
     needed: MetadataMap<bool>,
     reports: KindReports,
     profile: ProfileBuilder,
-    /// Builders that find, from stacks, the user methods that allocated, threw and waited for locks.
-    callers: [ProfileBuilder; 3],
+    /// Builders that find, from stacks, the user methods that allocated, threw, waited for locks and called.
+    callers: [ProfileBuilder; OverviewCallers::METRICS.len()],
 }
 
 impl OfSomeKinds {

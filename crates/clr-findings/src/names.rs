@@ -1,0 +1,27 @@
+//! Names of types in sentences.
+
+/// Returns a type's name in C# without namespaces, those of its arguments included.
+pub(crate) fn short_names(name: &str) -> String {
+    let is_separator = |character: char| !(character.is_alphanumeric() || matches!(character, '_' | '.'));
+    let parts = name.split_inclusive(is_separator);
+    parts.map(|part| part.rsplit('.').next().unwrap_or(part)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_are_left_out_everywhere() {
+        for (name, short) in [
+            (
+                "System.Collections.Generic.Dictionary<string, Shop.Session[]>",
+                "Dictionary<string, Session[]>",
+            ),
+            ("byte[]", "byte[]"),
+            ("Shop.Sessions", "Sessions"),
+        ] {
+            assert_eq!(short_names(name), short);
+        }
+    }
+}
