@@ -153,8 +153,19 @@ impl MemoryFacts {
     /// Reads the threads of a core dump.
     pub fn of_core(core: &CoreFile, dump: &Dump<'_>, stacks: ThreadStacks) -> Self {
         let threads = threads::snapshots(dump, stacks);
-        let threads: Vec<_> = threads.iter().collect();
-        Self { death: Death::find(core, dump, &threads), ..Self::of_threads(dump, &threads, CORE_AWAIT_TIME) }
+        Self::of_snapshots(Some(core), dump, &threads.iter().collect::<Vec<_>>(), CORE_AWAIT_TIME)
+    }
+
+    /// Takes threads that were read already, with the core dump if they are of one. The heap is searched for awaits
+    /// for at most `await_time`.
+    pub fn of_snapshots(
+        core: Option<&CoreFile>,
+        dump: &Dump<'_>,
+        threads: &[&ThreadSnapshot],
+        await_time: Duration,
+    ) -> Self {
+        let death = core.and_then(|core| Death::find(core, dump, threads));
+        Self { death, ..Self::of_threads(dump, threads, await_time) }
     }
 
     /// Reads the threads of a process.

@@ -29,7 +29,7 @@ pub use report::{FlameGraphFormat, TopFormat, TopRequest};
 pub use trace::{TraceProfile, TraceRequest};
 
 pub(crate) use logs::write_record;
-pub(crate) use report::page_of_recording;
+pub(crate) use report::{causes_of_recording, page_of_recording};
 pub(crate) use request::{ProcessSelector, Query, RequestError, StoredRequest};
 pub(crate) use trace::{default_counters, merged, parse_event_level, parse_keywords};
 
@@ -68,6 +68,8 @@ pub enum Artifact {
     Top(TopRequest),
     /// The requests and outgoing calls that end while it is collected, as JSON; [`None`] is without a limit.
     Requests(Option<Duration>),
+    /// The causes of what is wrong, as `dipc why` finds them; [`None`] is without a limit.
+    Why(TopFormat, Option<Duration>),
 }
 
 /// The kind of an artifact, for limits.
@@ -96,6 +98,8 @@ pub enum ArtifactKind {
     Top,
     /// [`Artifact::Requests`].
     Requests,
+    /// [`Artifact::Why`].
+    Why,
 }
 
 /// The destination of an artifact.
@@ -196,6 +200,7 @@ impl Artifact {
             Self::FlameGraph(..) => ArtifactKind::FlameGraph,
             Self::Top(_) => ArtifactKind::Top,
             Self::Requests(_) => ArtifactKind::Requests,
+            Self::Why(..) => ArtifactKind::Why,
         }
     }
 
@@ -207,7 +212,7 @@ impl Artifact {
             Self::Logs(request) => request.duration,
             Self::Exceptions(request) => request.duration,
             Self::Top(request) => request.duration,
-            Self::FlameGraph(_, duration) | Self::Requests(duration) => *duration,
+            Self::FlameGraph(_, duration) | Self::Requests(duration) | Self::Why(_, duration) => *duration,
             Self::GcDump | Self::Dump(_) | Self::Snapshot | Self::Stacks(_) => None,
         }
     }
@@ -223,6 +228,7 @@ impl Artifact {
             Self::FlameGraph(format, _) => format.media_type(),
             Self::Top(request) => request.format.media_type(),
             Self::Requests(_) => "application/json",
+            Self::Why(format, _) => format.media_type(),
         }
     }
 
@@ -245,6 +251,7 @@ impl Artifact {
             Self::FlameGraph(format, _) => format!("{time}_{pid}.flamegraph.{}", format.extension()),
             Self::Top(request) => format!("{time}_{pid}.top.{}", request.format.extension()),
             Self::Requests(_) => format!("{time}_{pid}.requests.json"),
+            Self::Why(format, _) => format!("{time}_{pid}.why.{}", format.extension()),
         }
     }
 
@@ -272,6 +279,7 @@ impl Artifact {
             }
             Self::Top(request) => report::top_methods(request, process, stop, sink),
             Self::Requests(duration) => report::requests(*duration, process, stop, sink),
+            Self::Why(format, duration) => report::causes(*format, *duration, process, stop, sink),
         }
     }
 }
@@ -286,7 +294,8 @@ impl ArtifactKind {
             | Self::Exceptions
             | Self::FlameGraph
             | Self::Top
-            | Self::Requests => 1,
+            | Self::Requests
+            | Self::Why => 1,
             Self::Trace | Self::LiveMetrics | Self::Logs | Self::Snapshot => 3,
         }
     }
@@ -305,6 +314,7 @@ impl ArtifactKind {
             Self::FlameGraph => "flamegraph",
             Self::Top => "top",
             Self::Requests => "requests",
+            Self::Why => "why",
         }
     }
 

@@ -3,7 +3,7 @@
 use clr_events::code::CodeOrigin;
 use clr_events::escape_controls;
 use nettrace_export::FrameKind;
-use nettrace_export::units::{bytes, count, counted, share, short_percent, time};
+use nettrace_export::units::{bytes, count, counted, nanoseconds, share, short_percent, time};
 
 use super::{OfRecording, caller, per_second};
 use crate::finding::{Details, Finding, FindingKind, Number, in_method};
@@ -27,7 +27,11 @@ impl OfRecording<'_> {
         // .NET Core 3.1 has no frame of it: the collector runs in the user's method.
         let in_collector = |frame| profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Gc);
         let are_most = induced.saturating_mul(2) >= self.overview.gc.collections.len() as u64;
-        let collecting = || self.part(in_collector).worker();
+        // Nor has one that is compiled to call the runtime at once, whose library has no names of functions.
+        let in_runtime = |frame| profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Runtime);
+        let half_of_pauses = nanoseconds(self.overview.gc.pauses.total) / 2;
+        let collecting =
+            || self.part(in_collector).worker().or_else(|| self.part(in_runtime).worker_of(half_of_pauses));
         let method = method.or_else(|| collecting().filter(|_| are_most));
         let cause = format!(
             "The program asks for collections{}: {} of {}, {rate:.1} per second, paused {} of the time",

@@ -41,6 +41,10 @@ impl Part<'_> {
 
     /// The user's method that most of the time in some states is called from.
     pub(super) fn method(&self, is_counted: impl Fn(ThreadState) -> bool) -> Option<String> {
+        self.heaviest(is_counted).map(|(method, _)| self.recording.name(method))
+    }
+
+    fn heaviest(&self, is_counted: impl Fn(ThreadState) -> bool) -> Option<(FrameId, u64)> {
         let mut methods: HashMap<FrameId, u64> = HashMap::new();
         for ((state, method), weight) in &self.weights {
             if let Some(method) = method.filter(|_| is_counted(*state)) {
@@ -48,12 +52,18 @@ impl Part<'_> {
                 *sum = sum.saturating_add(*weight);
             }
         }
-        let method = methods.into_iter().max_by_key(|(frame, weight)| (*weight, *frame));
-        method.map(|(frame, _)| self.recording.name(frame))
+        methods.into_iter().max_by_key(|(frame, weight)| (*weight, *frame))
     }
 
     /// The user's method that most of the work is called from.
     pub(super) fn worker(&self) -> Option<String> {
         self.method(|state| state == ThreadState::Working)
+    }
+
+    /// The same if its threads worked, or could have, for at least this many nanoseconds.
+    pub(super) fn worker_of(&self, least: u64) -> Option<String> {
+        let works = |state| matches!(state, ThreadState::Working | ThreadState::Ready);
+        let (method, _) = self.heaviest(works).filter(|(_, weight)| *weight >= least)?;
+        Some(self.recording.name(method))
     }
 }

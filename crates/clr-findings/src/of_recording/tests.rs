@@ -282,6 +282,9 @@ fn collections_that_the_program_asks_for_are_the_cause_of_its_pauses() {
     let with_reason = |reason, rows| causes(&overview(&collected_for(reason), rows));
     assert_eq!(with_reason(1, waits), in_sell(FindingKind::InducedCollections));
     assert_eq!(with_reason(1, collects), in_sell(FindingKind::InducedCollections));
+    // A runtime without names of its functions.
+    let calls: &[Row<'_>] = &[(1, ThreadState::Working, 2_000, &[MAIN, SELL, "libcoreclr.so!?"])];
+    assert_eq!(with_reason(1, calls), in_sell(FindingKind::InducedCollections));
     assert_eq!(with_reason(0, waits), [(FindingKind::GcPressure, None)]);
 }
 

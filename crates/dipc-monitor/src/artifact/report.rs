@@ -1,6 +1,8 @@
-//! Reports of some seconds of a process: a flame graph of its threads, its hottest methods, and its requests.
+//! Reports of some seconds of a process: a flame graph of its threads, its hottest methods, its requests, and the
+//! causes of what is wrong with it.
 
 mod top;
+mod why;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -29,6 +31,8 @@ use crate::request_provider::http_provider;
 
 pub(super) use top::top_methods;
 pub use top::{TopFormat, TopRequest};
+pub(super) use why::causes;
+pub(crate) use why::causes_of_recording;
 
 /// The runtime's keyword of collections. Their pauses do not count as time of methods.
 const GC: Keywords = Keywords(1);

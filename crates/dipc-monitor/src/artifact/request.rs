@@ -85,6 +85,7 @@ impl StoredRequest {
                 is_inclusive: query.flag("inclusive")?,
             }),
             "requests" => Artifact::Requests(query.duration()?),
+            "why" => Artifact::Why(top_format(self.accept.as_deref())?, query.duration()?),
             "stacks" => Artifact::Stacks(stack_format(self.accept.as_deref())?),
             "exceptions" => {
                 let duration = query.duration()?;
@@ -180,7 +181,7 @@ fn flame_graph_format(accept: Option<&str>) -> Result<FlameGraphFormat, RequestE
     accepted(accept, &formats, "image/svg+xml or text/html")
 }
 
-/// The form of a table of methods that a client accepts.
+/// The form of a table of methods, or of causes, that a client accepts.
 fn top_format(accept: Option<&str>) -> Result<TopFormat, RequestError> {
     let formats = [
         ("application/json", TopFormat::Json),

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use nettrace_edit::RecordingSummary;
 
 use super::last_counters::CounterRow;
-use crate::artifact::{LogFormat, write_record};
+use crate::artifact::{LogFormat, causes_of_recording, write_record};
 use crate::process::Watched;
 
 /// The names of files in the bundle.
@@ -74,8 +74,17 @@ impl Overview<'_> {
         let mut events = LastEvents::default();
         // Events are missing without a recording; the readable part of it counts.
         let _ = events.read(&bundle.join(EVENTS));
+        let causes = File::open(bundle.join(EVENTS)).and_then(causes_of_recording).unwrap_or_default();
         let mut text = String::new();
         self.write_facts(&mut text, &events);
+        for (index, cause) in causes.iter().enumerate() {
+            let label = if index == 0 { "Cause" } else { "Also" };
+            // Writing into a `String` does not fail.
+            let _ = writeln!(text, "{label:<15}: {}", line(&cause.cause));
+            for evidence in &cause.evidence {
+                let _ = writeln!(text, "{:<15}  {}", "", line(evidence));
+            }
+        }
         let mut list = |title: &str, last: &Last| {
             if last.count > 0 {
                 // Writing into a `String` does not fail.

@@ -144,6 +144,7 @@ impl ActionKind {
                 Artifact::FlameGraph(..) => "CollectFlameGraph",
                 Artifact::Top(_) => "CollectTop",
                 Artifact::Requests(_) => "CollectRequests",
+                Artifact::Why(..) => "CollectWhy",
             },
             Self::Execute { .. } => "Execute",
             Self::LoadProfiler { .. } => "LoadProfiler",

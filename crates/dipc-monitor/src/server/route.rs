@@ -27,6 +27,7 @@ pub(super) enum Route<'p> {
     FlameGraph,
     Top,
     Requests,
+    Why,
     Parameters,
     Snapshot,
     Operations,
@@ -72,6 +73,7 @@ impl<'p> Route<'p> {
             "flamegraph" => Self::FlameGraph,
             "top" => Self::Top,
             "requests" => Self::Requests,
+            "why" => Self::Why,
             "parameters" => Self::Parameters,
             "snapshot" => Self::Snapshot,
             "operations" => Self::Operations,
@@ -132,6 +134,7 @@ mod tests {
             ("/flamegraph", "GET", Scope::Artifacts),
             ("/top", "GET", Scope::Artifacts),
             ("/requests", "GET", Scope::Artifacts),
+            ("/why", "GET", Scope::Artifacts),
             ("/recordings", "GET", Scope::Read),
             ("/recordings/0a1b", "GET", Scope::Artifacts),
         ];

@@ -143,6 +143,7 @@ impl Service {
             | Route::FlameGraph
             | Route::Top
             | Route::Requests
+            | Route::Why
             | Route::Snapshot => {
                 let process = self.process(&query)?;
                 if let Some(provider) = query.get("egressProvider").filter(|name| !name.is_empty()) {

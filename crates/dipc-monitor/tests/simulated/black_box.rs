@@ -114,6 +114,16 @@ fn a_crash_leaves_a_bundle_with_everything_that_was_sent() {
     assert_eq!(fixture.bundles(), [bundle]);
 }
 
+#[test]
+fn the_overview_of_a_bundle_has_the_causes_in_its_events() {
+    let fixture = BoxFixture::start(|config| config);
+    let recording = testdata::bytes("stacks/net9-deadlock.nettrace.xz");
+    let deadlock = Runtime::builder().replay(recording).speed(Speed::Max);
+    let bundle = fixture.crash(deadlock.fault(Fault::DieInTheMiddle { after: 400_000 }));
+    let overview = fs::read_to_string(bundle.join("overview.txt")).unwrap();
+    assert!(overview.contains("\nCause          : Deadlock: thread "), "{overview}");
+}
+
 /// The runtime is a thread of the test, whose process lives on.
 #[test]
 #[cfg(target_os = "linux")]

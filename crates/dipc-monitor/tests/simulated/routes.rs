@@ -345,6 +345,28 @@ fn requests_are_summed_up_by_route() {
 }
 
 #[test]
+fn causes_are_those_of_dipc_why() {
+    let fixture = Fixture::start();
+    let recording = testdata::bytes("stacks/net9-deadlock.nettrace.xz");
+    let _runtime = fixture.add(Runtime::builder().replay(recording).speed(Speed::Max));
+    let answer = fixture.get("/why?durationSeconds=1");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
+    let report = answer.json();
+    let cause = &report["findings"][0];
+    assert_eq!((&cause["kind"], &cause["method"]), (&"deadlock".into(), &"D.First".into()), "{report}");
+    assert!(cause["command"].as_str().unwrap().starts_with("dipc locks -p "), "{report}");
+    assert_eq!(report["healthy"], false);
+    let get = |accept: &str| {
+        let accept = format!("Accept: {accept}\r\n");
+        http::receive(http::send(fixture.address(), "GET", "/why?durationSeconds=1", &accept, ""))
+    };
+    let text = get("text/plain");
+    assert_eq!((text.status, text.header("content-type")), (200, Some("text/plain; charset=utf-8")));
+    assert!(text.text().starts_with("Cause      Deadlock: "), "{}", text.text());
+    assert_eq!(get("image/png").status, 406);
+}
+
+#[test]
 fn exceptions_have_their_stacks() {
     let fixture = Fixture::start();
     let recording = testdata::bytes("traces/net10-exceptions.nettrace.xz");

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clr_dump::ThreadWaits;
+use clr_findings::{Evidence, FindingKind, MemoryFacts, diagnose};
 
 use crate::command::dump::awaits;
 use crate::command::dump::locks::{self, DeadlockRow};
@@ -24,6 +25,8 @@ pub(super) struct MemoryWaits {
     /// The number of chains of awaits, and the sentence about chains that wait for a thread of the pool.
     chains: u64,
     starvation: Option<String>,
+    /// The causes of that moment that the other sentences do not have.
+    causes: Vec<String>,
     /// True if the whole heap was read.
     is_whole: bool,
 }
@@ -37,13 +40,26 @@ impl MemoryWaits {
         let waits =
             ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &analysis.dump.locks().monitors());
         let chains = analysis.dump.awaits().chains_until(Instant::now() + HEAP_TIME).unwrap_or_default();
+        let starvation = awaits::starvation(&chains);
+        // The chains of awaits were read above.
+        let await_time = Duration::ZERO;
+        let memory = [MemoryFacts::of_snapshots(None, &analysis.dump, &analysis.snapshots(), await_time)];
+        let is_shown = |kind| match kind {
+            FindingKind::LockConvoy => true,
+            // A pool can be busy for a moment; delays that have elapsed show that it was for longer.
+            FindingKind::Starvation => starvation.is_some(),
+            _ => false,
+        };
+        let causes = diagnose(&Evidence::default().with_memory(&memory)).into_iter();
+        let causes = causes.filter(|cause| is_shown(cause.kind)).map(|cause| cause.cause).collect();
         Some(Self {
             pid,
             lock_waits: waits.lock_waits(),
             deadlock_text: locks::deadlocks(&analysis, &waits, width::of_output()),
             deadlocks: locks::deadlock_rows(&analysis, &waits),
             chains: chains.chains,
-            starvation: awaits::starvation(&chains),
+            starvation,
+            causes,
             is_whole: chains.walk.gaps.is_empty() && !chains.is_truncated,
         })
     }
@@ -63,6 +79,7 @@ impl MemoryWaits {
                 units::counted(self.lock_waits as u64, "thread waits for a lock", "threads wait for locks");
             let _ = writeln!(text, "{waits}: dipc locks -p {pid}");
         }
+        text.extend(self.causes.iter().map(|cause| format!("{cause}\n")));
         let text = width::wrapped(&text, width::of_output());
         text + &self.deadlock_text
     }

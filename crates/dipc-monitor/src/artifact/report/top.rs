@@ -26,14 +26,14 @@ pub struct TopRequest {
     pub is_inclusive: bool,
 }
 
-/// The form of a table of methods.
+/// The form of a table of methods, and of causes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TopFormat {
-    /// The JSON of `dipc report topN`.
+    /// The JSON of `dipc report topN`, or of `dipc why`.
     #[default]
     Json,
-    /// A table.
+    /// A table, or lines.
     PlainText,
 }
 

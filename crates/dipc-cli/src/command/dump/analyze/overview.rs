@@ -6,8 +6,10 @@ mod report;
 mod without_runtime;
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use clr_dump::{AwaitChains, ExceptionState, HeapStatistics, ThreadWaits};
+use clr_findings::{Evidence, Finding, MemoryFacts, diagnose};
 
 use self::death::Death;
 use super::heap::{self, Holders};
@@ -22,6 +24,8 @@ use crate::inspect::core_text::FrameText;
 use crate::render::table::heading;
 use crate::render::{output, units, width};
 
+/// Maximum time for which the heap is searched for awaits as causes.
+const AWAIT_TIME: Duration = Duration::from_secs(5);
 /// The number of types that are shown.
 const TYPES: usize = 6;
 /// Maximum number of stack lines of a thread that died.
@@ -63,6 +67,8 @@ pub(super) fn show(source: &Source, written: Option<String>, format: Format) -> 
 
 /// The facts that the overview shows.
 struct Facts<'a> {
+    /// The causes, the most costly first.
+    causes: Vec<Finding>,
     death: Option<Death<'a>>,
     waits: ThreadWaits,
     heap: Result<HeapStatistics, Failure>,
@@ -81,7 +87,10 @@ impl<'a> Facts<'a> {
         let missing = missing(analysis, &monitors, &heap);
         let waits = ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &monitors);
         let chains = heap.as_ref().ok().and_then(|heap| heap::await_chains(analysis, heap));
-        Self { death: death::of(analysis), waits, heap, holders, chains, missing }
+        let (core, threads) = (analysis.source.core(), analysis.snapshots());
+        let memory = [MemoryFacts::of_snapshots(core, &analysis.dump, &threads, AWAIT_TIME)];
+        let causes = diagnose(&Evidence::default().with_memory(&memory));
+        Self { causes, death: death::of(analysis), waits, heap, holders, chains, missing }
     }
 
     /// The threads to show first: the thread that died, and all that throw or handle an exception.
@@ -140,6 +149,7 @@ fn missing(
 
 fn text(analysis: &Analysis<'_>, facts: &Facts<'_>, written: Option<&str>, width: Option<usize>) -> String {
     let mut text = facts::text(analysis.source, Some(analysis.dump.runtime()), written);
+    text.push_str(&facts::causes(&facts.causes, width));
     let first = facts.shown_first(analysis);
     for (index, thread) in first.iter().take(THREADS).enumerate() {
         let died = facts.death.as_ref().filter(|death| index == 0 && death.thread.is_some());

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use clr_dump::{CoreFile, Runtime, SignalInfo};
+use clr_findings::{Confidence, Finding, FindingKind};
 
 use crate::inspect::core_advice;
 use crate::inspect::core_source::Source;
 use crate::render::escape::escape_controls;
-use crate::render::units;
+use crate::render::{units, width};
 
 pub(super) fn text(source: &Source, runtime: Option<&Runtime>, written: Option<&str>) -> String {
     let mut text = String::new();
@@ -51,6 +52,33 @@ pub(super) fn text(source: &Source, runtime: Option<&Runtime>, written: Option<&
         }
     } else if !runtime.is_measured() {
         fact("Layout", "as of its major version: this build was not measured, but passed the checks");
+    }
+    text
+}
+
+/// The width of names, with the separator.
+const LABEL: usize = 10;
+/// Maximum number of causes.
+const CAUSES: usize = 4;
+
+/// The causes, the first one with its evidence.
+pub(super) fn causes(causes: &[Finding], width: Option<usize>) -> String {
+    let mut text = String::new();
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(LABEL).max(20));
+    let mut row = |label: &str, value: &str| {
+        for (index, part) in width::filled(value, room).iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            let _ = writeln!(text, "{label:<LABEL$}{part}");
+        }
+    };
+    for (index, cause) in causes.iter().take(CAUSES).enumerate() {
+        let likely = if cause.confidence == Confidence::Likely { "likely: " } else { "" };
+        row(if index == 0 { "Cause   : " } else { "Also    : " }, &format!("{likely}{}", cause.cause));
+        // The section on deadlocks has theirs.
+        let has_evidence = index == 0 && cause.kind != FindingKind::Deadlock;
+        for evidence in cause.evidence.iter().filter(|_| has_evidence) {
+            row("", evidence);
+        }
     }
     text
 }

@@ -1,6 +1,7 @@
 //! The overview as JSON: rows as the views have them.
 
 use clr_dump::CoreFile;
+use clr_findings::Finding;
 use serde::Serialize;
 
 use super::{death, facts};
@@ -66,6 +67,8 @@ pub(super) struct Report<'r> {
     measured: bool,
     /// The number of managed threads.
     threads: usize,
+    /// The causes, as `dipc why` has them.
+    findings: &'r [Finding],
     /// The end of the process, if it died and the dump says how.
     died: Option<Died<'r>>,
     /// The threads that throw or handle an exception.
@@ -157,6 +160,7 @@ impl<'r> Report<'r> {
             build_id: analysis.dump.runtime().build_id().to_owned(),
             measured: analysis.dump.runtime().is_measured(),
             threads: analysis.threads.len(),
+            findings: &facts.causes,
             died,
             throwing_tids: throwing.map(|thread| thread.thread.os_id).collect(),
             exceptions: exceptions::rows(analysis),
