@@ -12,6 +12,7 @@ pub(crate) mod object;
 pub(crate) mod pointers;
 pub(crate) mod regions;
 pub(crate) mod selection;
+pub(crate) mod semaphore;
 pub(crate) mod strings;
 pub(crate) mod utf16;
 pub(crate) mod window;

@@ -116,7 +116,7 @@ pub use awaits::{
     Awaits,
     async_type::TaskState,
     chain::ChainEnd,
-    graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, Delay},
+    graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, AwaitedOperation, Delay},
 };
 pub use code::map::{Code, CodeMap, CodeOrigin};
 #[cfg(feature = "copy")]
@@ -137,6 +137,7 @@ pub use heap::graph::HeapGraphReader;
 pub use heap::handle::{Handle, HandleKind, Handles};
 pub use heap::object::{FieldValue, ObjectContent, Value};
 pub use heap::selection::ObjectSelection;
+pub use heap::semaphore::Semaphore;
 pub use heap::strings::{DistinctString, HeapStrings};
 pub use heap::{Amount, Heap, HeapGap, HeapObject, HeapStatistics, HeapVisitor, HeapWalk, TypeStatistics};
 pub use memory::address::{Address, MethodDesc, TypeHandle};

@@ -86,7 +86,10 @@ fn read_objects(core: &CoreFile, dump: &Dump<'_>) -> u64 {
     for field in dump.statics().fields(examples.objects.keys().copied(), &threads) {
         dump.statics().value(&field);
     }
-    let _ = (dump.heap().handles(), dump.heap().finalizable(), dump.statics().objects());
+    let _ = (dump.heap().handles(), dump.statics().objects(), dump.heap().awaited_semaphores());
+    if let (Ok(objects), Ok(count)) = (dump.heap().finalizable(), dump.heap().finalizable_count()) {
+        assert!(objects.len() as u64 <= count, "the queue has null entries, too");
+    }
     for thread in &threads {
         let registers = core.registers(thread.os_id);
         let stack = dump.threads().stack(thread, registers);

@@ -22,7 +22,7 @@ mod symbolizer;
 mod origin;
 
 pub use code_map::CodeMap;
-pub use framework::is_framework;
+pub use framework::{is_framework, is_user_assembly};
 pub use method::{CodeKind, Method, Tier};
 pub use module::Module;
 pub use native::Symbol;

@@ -95,6 +95,30 @@ impl RuntimeName<'_> {
     pub fn csharp(&self, detail: Detail) -> Option<CSharpName> {
         method::csharp(self, detail)
     }
+
+    /// Returns the C# name with [`Detail::Short`], or else the type and the method as the runtime names them.
+    ///
+    /// ```
+    /// use clr_events::csharp::RuntimeName;
+    ///
+    /// let method = RuntimeName { namespace: "Shop.Cart", name: "Pay", signature: "instance void  (int32)" };
+    /// let name = method.display_name();
+    /// assert_eq!((&*name.text, name.short()), ("Shop.Cart.Pay(int)", "Cart.Pay(int)"));
+    /// ```
+    pub fn display_name(&self) -> CSharpName {
+        self.csharp(Detail::Short).unwrap_or_else(|| CSharpName {
+            text: [self.namespace, ".", self.name].concat(),
+            namespace_len: 0,
+            body: Body::Whole,
+        })
+    }
+}
+
+impl CSharpName {
+    /// Returns the name without its namespace.
+    pub fn short(&self) -> &str {
+        self.text.get(self.namespace_len..).unwrap_or(&self.text)
+    }
 }
 
 /// Returns the C# name of a type as the runtime writes it in events; `None` if the runtime does not write
@@ -112,6 +136,11 @@ pub fn type_name(runtime: &str) -> Option<String> {
     let mut text = String::new();
     parser.push_type_with_namespace(&mut text)?;
     parser.is_at_end().then_some(text)
+}
+
+/// Returns the C# [name of a type](type_name), or else the name as the runtime writes it.
+pub fn type_display_name(runtime: &str) -> String {
+    type_name(runtime).unwrap_or_else(|| String::from(runtime))
 }
 
 /// Returns the `async` method, lambda or local function that a state machine, the type of a `MoveNext`,

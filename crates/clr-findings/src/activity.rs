@@ -1,4 +1,4 @@
-//! What a program did, for programs without findings.
+//! The activity of a program, for programs without findings.
 
 use std::fmt;
 

@@ -6,9 +6,10 @@ use nettrace_export::report::Overview;
 use crate::finding::{Finding, FindingKind};
 use crate::memory_counts::MemoryCounts;
 use crate::memory_facts::MemoryFacts;
-use crate::{of_growth, of_memory, of_recording, of_usage};
+use crate::process::ProcessEnd;
+use crate::{of_end, of_growth, of_memory, of_recording, of_usage};
 
-/// What is known of a process. Each part may be missing.
+/// The evidence of a process. Each part may be missing.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Evidence<'e> {
@@ -18,6 +19,10 @@ pub struct Evidence<'e> {
     pub memory: &'e [MemoryFacts],
     /// The kernel's account of the process, the oldest first: what grows, grows from each to the next.
     pub usage: &'e [ProcessUsage],
+    /// The end of the process, if it ended.
+    pub end: Option<&'e ProcessEnd>,
+    /// The evidence that could not be had, with the reasons; what a recording lacks is known from itself.
+    pub missing: &'e [String],
     /// Counts of what memory holds, the oldest first.
     pub counts: &'e [MemoryCounts],
 }
@@ -41,6 +46,18 @@ impl<'e> Evidence<'e> {
         Self { usage, ..self }
     }
 
+    /// With the end of the process.
+    #[must_use]
+    pub const fn with_end(self, end: Option<&'e ProcessEnd>) -> Self {
+        Self { end, ..self }
+    }
+
+    /// With the evidence that could not be had, and the reasons: `locks and tasks in memory: permission denied`.
+    #[must_use]
+    pub const fn with_missing(self, missing: &'e [String]) -> Self {
+        Self { missing, ..self }
+    }
+
     /// With counts of what memory holds at three or more moments, the oldest first.
     #[must_use]
     pub const fn with_counts(self, counts: &'e [MemoryCounts]) -> Self {
@@ -51,7 +68,7 @@ impl<'e> Evidence<'e> {
 /// Returns the causes, the most costly first. Of two findings of a kind the one of memory is kept, which knows the
 /// objects, with the numbers of the recording as evidence.
 pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let mut findings = of_memory::findings(evidence.memory);
+    let mut findings = of_memory::findings(evidence.memory, evidence.usage);
     for finding in evidence.recording.map(of_recording::findings).unwrap_or_default() {
         match findings.iter_mut().find(|other| is_same(other, &finding)) {
             Some(other) => {
@@ -64,6 +81,7 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
         }
     }
     findings.extend(of_usage::findings(evidence.usage, evidence.memory));
+    findings.extend(evidence.end.and_then(of_end::finding));
     findings.extend(of_growth::findings(evidence.counts, evidence.usage, evidence.recording));
     without_effects(&mut findings);
     findings.sort_by(|a, b| {
@@ -73,9 +91,14 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings
 }
 
+/// Returns true if two findings are of one cause. Locks are the same if threads wait for them in the same method: a
+/// recording has their waiters, and memory has also the holder.
 fn is_same(one: &Finding, other: &Finding) -> bool {
-    let is_one_method = one.method.is_none() || other.method.is_none() || one.method == other.method;
-    one.kind == other.kind && (is_one_method || one.kind != FindingKind::LockConvoy)
+    let are_same_waits = || {
+        let [one, other] = [&one.waiting_methods, &other.waiting_methods];
+        one.is_empty() || other.is_empty() || one.iter().any(|method| other.contains(method))
+    };
+    one.kind == other.kind && (one.kind != FindingKind::LockConvoy || are_same_waits())
 }
 
 /// Makes effects evidence of their causes.
@@ -96,5 +119,25 @@ fn without_effects(findings: &mut Vec<Finding>) {
             }
             None => at = at.saturating_add(1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Details;
+
+    #[test]
+    fn a_lock_is_one_by_the_methods_that_wait_for_it() {
+        let convoy = |holder: &str, waiting: &[&str]| {
+            Finding::new(FindingKind::LockConvoy, 1.0, String::new(), Details::Locks)
+                .with_method(Some(holder.to_owned()))
+                .with_waiting_methods(waiting.iter().map(|method| (*method).to_owned()).collect())
+        };
+        let of_memory = convoy("Ledger.Archive", &["Ledger.Post", "Report.Print"]);
+        assert!(is_same(&of_memory, &convoy("Ledger.Post", &["Ledger.Post"])));
+        // The holder of one lock waits for another.
+        assert!(!is_same(&of_memory, &convoy("Ledger.Archive", &["Ledger.Archive"])));
+        assert!(is_same(&of_memory, &convoy("", &[])));
     }
 }

@@ -30,14 +30,21 @@ finding_kinds! {
     Death = "death": "The process has ended of itself.",
     Deadlock = "deadlock": "Threads wait for each other.",
     LockConvoy = "lock-convoy": "Threads wait for a lock that another thread holds.",
+    StuckWait = "stuck-wait": "Threads or `async` methods wait for what no code gives them.",
+    Finalizer = "finalizer": "The finalizer thread is blocked or slow.",
+    StaticConstructor = "static-constructor": "A static constructor waits.",
     Starvation = "starvation": "The workers of the thread pool are blocked.",
     Regex = "regex": "A regular expression takes most of the processor time.",
     HotMethod = "hot-method": "A method takes most of the processor time.",
     JitStorm = "jit-storm": "The JIT compiler takes much of the processor time.",
+    NotPrecompiled = "not-precompiled": "The precompiled code of .NET is not used.",
     InducedCollections = "induced-collections": "The program asks for collections.",
     GcPressure = "gc-pressure": "Collections take much of the time.",
     Exceptions = "exceptions": "Exceptions are thrown all the time.",
     FailedRequests = "failed-requests": "Requests fail.",
+    SlowCalls = "slow-calls": "Calls to something outside the program take long.",
+    SlowRequests = "slow-requests": "Requests take long.",
+    SlowOutput = "slow-output": "The reader of the program's output is slow.",
     Throttled = "throttled": "The control group's quota of processors is used up.",
     BusyNeighbour = "busy-neighbour": "Other processes use the processors.",
     PageFaults = "page-faults": "Pages are read from swap space or from files on disk.",
@@ -65,7 +72,12 @@ impl FindingKind {
             | (Self::Throttled, Self::BusyNeighbour)
             | (Self::InducedCollections, Self::GcPressure)
             | (Self::Regex, Self::HotMethod)
+            | (Self::NotPrecompiled, Self::JitStorm)
             | (Self::LockConvoy | Self::Starvation, Self::FailedRequests)
+            | (
+                Self::Deadlock | Self::Starvation | Self::Throttled | Self::BusyNeighbour,
+                Self::SlowRequests,
+            )
             | (
                 Self::TimerGrowth
                 | Self::HandleGrowth
@@ -89,7 +101,10 @@ impl FindingKind {
                 | Self::CollectionGrowth,
                 Self::MemoryGrowth,
             ) => true,
-            (Self::LockConvoy, Self::Starvation)
+            (Self::LockConvoy | Self::StuckWait, Self::Starvation)
+            | (Self::SlowOutput, Self::LockConvoy | Self::Starvation)
+            | (Self::StuckWait, Self::ThreadGrowth)
+            | (Self::StuckWait | Self::StaticConstructor, Self::LockConvoy)
             | (Self::FailedRequests, Self::Exceptions)
             | (Self::JitStorm | Self::InducedCollections | Self::Exceptions, Self::HotMethod)
             | (Self::JitStorm, Self::DynamicMethodGrowth) => is_same_method,
@@ -140,6 +155,8 @@ pub enum Details {
     Locks,
     /// The stacks of all threads.
     Stacks,
+    /// Chains of `async` methods.
+    Awaits,
     /// Methods by time.
     Methods,
     /// Exceptions with their stacks.
@@ -176,6 +193,9 @@ pub struct Finding {
     pub cause: String,
     /// The nearest method of the user's code, without parameters.
     pub method: Option<String>,
+    /// The methods of the user's code in which threads wait for a lock.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_methods: Vec<String>,
     /// The object: the type of a lock, an exception, a route.
     pub object: Option<String>,
     /// Further evidence, a sentence each.
@@ -194,6 +214,7 @@ impl Finding {
             cost,
             cause,
             method: None,
+            waiting_methods: Vec::new(),
             object: None,
             evidence: Vec::new(),
             numbers: Vec::new(),
@@ -203,6 +224,10 @@ impl Finding {
 
     pub(crate) fn with_method(self, method: Option<String>) -> Self {
         Self { method, ..self }
+    }
+
+    pub(crate) fn with_waiting_methods(self, methods: Vec<String>) -> Self {
+        Self { waiting_methods: methods, ..self }
     }
 
     pub(crate) fn with_object(self, object: Option<String>) -> Self {
@@ -215,6 +240,11 @@ impl Finding {
 
     pub(crate) fn with_evidence(self, evidence: impl IntoIterator<Item = String>) -> Self {
         Self { evidence: evidence.into_iter().collect(), ..self }
+    }
+
+    pub(crate) fn and_evidence(mut self, evidence: impl IntoIterator<Item = String>) -> Self {
+        self.evidence.extend(evidence);
+        self
     }
 
     pub(crate) fn with_confidence(self, confidence: Confidence) -> Self {

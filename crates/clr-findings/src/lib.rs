@@ -1,16 +1,17 @@
-//! What is wrong with a .NET process: the causes, with their evidence.
+//! The causes of the problems of a .NET process, with their evidence.
 //!
 //! **Use it** to say what a program should look at first. **Not for** the numbers of a recording:
 //! [`nettrace-export`](nettrace_export::report) has the reports that it judges, and [`clr-dump`](clr_dump) the
 //! threads.
 //!
-//! Features: none. Rust 1.89 or later.
+//! Features: `page`, causes at the top of a page of nettrace-export. Rust 1.89 or later.
 //!
 //! [`diagnose`] judges [`Evidence`]: an overview of a recording, one or two readings of memory, and three or more of the
 //! kernel's account and of [`MemoryCounts`], which show what grows. Each
 //! [`Finding`] has its kind, its cause as a sentence in the user's own code, numbers, and the place that shows more.
 //! Findings are ordered by what they cost, and effects are evidence of their causes. [`Activity`] has what a program
-//! without findings does.
+//! without findings does. A [`Diagnosis`] has all of it, with what was looked at and what was missing, also for JSON.
+//! [`RecordingFindings`] has the causes of a recording with its other facts, for reports.
 //!
 //! ```no_run
 //! use clr_dump::{CoreFile, Dump};
@@ -52,14 +53,21 @@ mod growth;
 mod memory_counts;
 mod memory_facts;
 mod names;
+mod of_end;
 mod of_growth;
 mod of_memory;
 mod of_recording;
 mod of_usage;
+mod process;
+mod recording_findings;
+mod result;
 pub mod thresholds;
 
 pub use activity::Activity;
 pub use diagnosis::{Evidence, diagnose};
 pub use finding::{Confidence, Details, Finding, FindingKind, Number};
 pub use memory_counts::{CollectionCount, MemoryCounts};
-pub use memory_facts::{MemoryFacts, ThreadFacts, WaitFacts};
+pub use memory_facts::{AwaitFacts, AwaitedFor, MemoryFacts, SemaphoreFacts, ThreadFacts, WaitFacts};
+pub use process::{ProcessEnd, ProcessIdentity};
+pub use recording_findings::RecordingFindings;
+pub use result::{Diagnosis, DiagnosisReport, FindingReport};

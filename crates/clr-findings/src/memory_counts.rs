@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use clr_dump::{Address, Dump, HandleKind, Module};
-use clr_events::code::is_framework;
+use clr_events::code::is_user_assembly;
+use clr_events::csharp::type_display_name;
 use clr_events::escape_controls;
 
-use crate::memory_facts::{csharp, method_in_words};
+use crate::memory_facts::method_in_words;
 use crate::names::short_names;
 
 /// Maximum number of timers of a list that are read, the newest first.
@@ -127,12 +128,10 @@ fn types_of(dump: &Dump<'_>, objects: &[Address]) -> BTreeMap<String, u64> {
 
 /// The name of a type in C#, without namespaces.
 fn in_words(runtime_name: &str) -> String {
-    short_names(&escape_controls(&csharp(runtime_name)))
+    short_names(&escape_controls(&type_display_name(runtime_name)))
 }
 
 /// Returns true for a module of the user's code.
 pub(crate) fn is_of_user(module: &Module) -> bool {
-    let name = module.file_name();
-    let name = name.strip_suffix(".dll").unwrap_or(name);
-    !name.is_empty() && !is_framework(name, &module.path)
+    is_user_assembly(module.file_name(), &module.path)
 }

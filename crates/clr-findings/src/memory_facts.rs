@@ -1,12 +1,38 @@
-//! What memory says about the threads of a process, as data of its own.
+//! The threads and awaits of a process in memory, as data of their own.
+
+mod awaits;
+mod threads;
+
+use std::time::{Duration, Instant};
 
 use clr_dump::{
-    Address, CoreFile, Death, Dump, ThreadSnapshot, ThreadStacks, ThreadWait, ThreadWaits, WaitedFor,
+    Address, CoreFile, Death, Dump, Semaphore, ThreadSnapshot, ThreadStacks, ThreadWait, ThreadWaits,
+    WaitedFor,
 };
-use clr_events::code::is_framework;
-use clr_events::csharp::{Detail, RuntimeName, type_name};
 use clr_events::escape_controls;
-use nettrace_export::method_name;
+
+pub(crate) use self::threads::method_in_words;
+
+/// Maximum time for which the heap of a process is searched for awaits; its threads run meanwhile.
+const AWAIT_TIME: Duration = Duration::from_secs(2);
+/// The same for a core dump.
+const CORE_AWAIT_TIME: Duration = Duration::from_secs(60);
+
+/// A `SemaphoreSlim`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SemaphoreFacts {
+    /// The number of times that it can be entered now.
+    pub count: u64,
+    /// The maximum of the count; `None` if it was made without one.
+    pub maximum: Option<u64>,
+}
+
+impl SemaphoreFacts {
+    pub(crate) const fn of(semaphore: &Semaphore) -> Self {
+        Self { count: semaphore.count, maximum: semaphore.maximum }
+    }
+}
 
 /// The wait of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +46,14 @@ pub struct WaitFacts {
     pub type_name: Option<String>,
     /// The indexes of the threads that have to act.
     pub owners: Vec<usize>,
+    /// The state of a `SemaphoreSlim`.
+    pub semaphore: Option<SemaphoreFacts>,
+    /// True for a task that no code of its own ends: that of a `TaskCompletionSource`.
+    pub is_promise: bool,
 }
 
 /// A thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadFacts {
     /// Thread id in the system; zero if it has not started or has ended.
@@ -32,14 +62,54 @@ pub struct ThreadFacts {
     pub name: Option<String>,
     /// True for a worker of the thread pool.
     pub is_pool_worker: bool,
+    /// True if it waits or sleeps in a method of the runtime.
+    pub is_waiting: bool,
     /// The innermost method of the user's code, without parameters.
     pub method: Option<String>,
+    /// The methods of the user's code, without parameters, the innermost first.
+    pub methods: Vec<String>,
+    /// The type with the static constructor that it runs, in C#; the innermost.
+    pub initialized_type: Option<String>,
+    /// True for the thread that runs finalizers, while it runs one.
+    pub is_finalizer: bool,
     /// The framework's method that it called.
     pub called: Option<String>,
     /// The wait for other threads.
     pub wait: Option<WaitFacts>,
     /// The exception that it throws or handles, with its message.
     pub exception: Option<(String, Option<String>)>,
+}
+
+/// The kind of operation that an `async` method awaits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum AwaitedFor {
+    /// A task that no code of its own ends: that of a `TaskCompletionSource`.
+    Promise,
+    /// `SemaphoreSlim.WaitAsync`.
+    Semaphore,
+    /// A timer, an operation of a socket or the like.
+    Other,
+}
+
+/// Calls of an `async` method of the user's code that await the same kind of operation at the same `await`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AwaitFacts {
+    /// The method, without parameters.
+    pub method: String,
+    /// The number of the `await` in the method, from zero; `None` if unknown.
+    pub state: Option<i32>,
+    /// The kind of operation.
+    pub awaited: AwaitedFor,
+    /// The type of the operation in C#.
+    pub type_name: String,
+    /// The state of the semaphore.
+    pub semaphore: Option<SemaphoreFacts>,
+    /// The addresses of the calls. Collections move them.
+    pub calls: Vec<Address>,
+    /// The methods of the user's code that await the method, the nearest first.
+    pub callers: Vec<String>,
 }
 
 /// The threads of a process at a moment.
@@ -50,6 +120,10 @@ pub struct MemoryFacts {
     pub threads: Vec<ThreadFacts>,
     /// Threads that wait for each other: the indexes of each cycle.
     pub deadlocks: Vec<Vec<usize>>,
+    /// Calls of `async` methods that await.
+    pub awaits: Vec<AwaitFacts>,
+    /// The number of objects that wait for their finalizers; `None` if unknown.
+    pub finalizable: Option<u64>,
     /// The end of the process, of a core dump.
     pub death: Option<Death>,
 }
@@ -57,25 +131,28 @@ pub struct MemoryFacts {
 impl MemoryFacts {
     /// Reads the threads of a core dump.
     pub fn of_core(core: &CoreFile, dump: &Dump<'_>, stacks: ThreadStacks) -> Self {
-        let threads = snapshots(dump, stacks);
+        let threads = threads::snapshots(dump, stacks);
         let threads: Vec<_> = threads.iter().collect();
-        Self { death: Death::find(core, dump, &threads), ..Self::of_threads(dump, &threads) }
+        Self { death: Death::find(core, dump, &threads), ..Self::of_threads(dump, &threads, CORE_AWAIT_TIME) }
     }
 
     /// Reads the threads of a process.
     pub fn of_process(dump: &Dump<'_>, stacks: ThreadStacks) -> Self {
-        let threads = snapshots(dump, stacks);
-        Self::of_threads(dump, &threads.iter().collect::<Vec<_>>())
+        let threads = threads::snapshots(dump, stacks);
+        Self::of_threads(dump, &threads.iter().collect::<Vec<_>>(), AWAIT_TIME)
     }
 
-    fn of_threads(dump: &Dump<'_>, threads: &[&ThreadSnapshot]) -> Self {
+    fn of_threads(dump: &Dump<'_>, threads: &[&ThreadSnapshot], await_time: Duration) -> Self {
         let waits = ThreadWaits::find(dump, threads, &dump.locks().monitors());
-        let facts = threads.iter().enumerate().map(|(index, thread)| facts(dump, thread, waits.of(index)));
+        let facts =
+            threads.iter().enumerate().map(|(index, thread)| threads::facts(dump, thread, waits.of(index)));
         let cycle =
             |cycle: Vec<(usize, &ThreadWait, usize)>| cycle.into_iter().map(|(thread, ..)| thread).collect();
         Self {
             threads: facts.collect(),
             deadlocks: waits.deadlocks().into_iter().map(cycle).collect(),
+            awaits: awaits::awaits(dump, Instant::now().checked_add(await_time)),
+            finalizable: dump.heap().finalizable_count().ok(),
             death: None,
         }
     }
@@ -94,60 +171,4 @@ impl ThreadFacts {
             None => format!("thread {}", self.tid),
         }
     }
-}
-
-fn snapshots(dump: &Dump<'_>, stacks: ThreadStacks) -> Vec<ThreadSnapshot> {
-    let threads = dump.threads();
-    let snapshot = |of: clr_dump::ManagedStack| threads.snapshot(of.thread, of.stack, of.registers.as_ref());
-    stacks.managed.into_iter().map(snapshot).collect()
-}
-
-fn facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: Option<&ThreadWait>) -> ThreadFacts {
-    let mut called = None;
-    let mut method = None;
-    for frame in &thread.frames {
-        let Some(named) = frame.method.as_deref() else { continue };
-        if named.module.as_deref().is_some_and(|module| {
-            let name = module.file_name();
-            let name = name.strip_suffix(".dll").unwrap_or(name);
-            !name.is_empty() && !is_framework(name, &module.path)
-        }) {
-            method = method_in_words(named);
-            break;
-        }
-        called = method_in_words(named).or(called);
-    }
-    let exception = thread.exceptions.exceptions.iter().find_map(|(_, chain)| chain.first());
-    ThreadFacts {
-        tid: thread.thread.os_id,
-        name: thread.name.clone().filter(|name| !name.is_empty()),
-        is_pool_worker: thread.thread.state.is_pool_worker(),
-        method,
-        called,
-        wait: wait.map(|wait| WaitFacts {
-            kind: wait.kind,
-            object: wait.object,
-            type_name: dump.heap().type_name(wait.object).map(|name| csharp(&name)),
-            owners: wait.owners.clone(),
-        }),
-        exception: exception.map(|exception| {
-            let name = exception.type_name.as_deref().map_or_else(|| "an exception".to_owned(), csharp);
-            (name, exception.message.clone())
-        }),
-    }
-}
-
-pub(crate) fn csharp(runtime_name: &str) -> String {
-    type_name(runtime_name).unwrap_or_else(|| runtime_name.to_owned())
-}
-
-/// The short C# name of a method, without parameters.
-pub(crate) fn method_in_words(method: &clr_dump::Method) -> Option<String> {
-    let name = method.name.as_ref()?;
-    let of_runtime = RuntimeName { namespace: &name.type_name, name: &name.name, signature: &name.signature };
-    let text = match of_runtime.csharp(Detail::Short) {
-        Some(csharp) => csharp.text.get(csharp.namespace_len..).unwrap_or(&csharp.text).to_owned(),
-        None => [&*name.type_name, ".", &*name.name].concat(),
-    };
-    Some(escape_controls(method_name::csharp_without_parameters(&text)).into_owned())
 }

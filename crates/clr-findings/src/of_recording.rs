@@ -1,10 +1,14 @@
 //! Causes that a recording shows.
 
+mod calls;
 mod collections;
 mod failures;
 mod growth;
 mod locks;
+mod output;
+mod part;
 mod processors;
+mod requests;
 #[cfg(test)]
 mod tests;
 
@@ -28,13 +32,18 @@ pub(crate) fn findings(overview: &Overview) -> Vec<Finding> {
         recording.regex(),
         recording.hot_method(),
         recording.jit(),
+        recording.not_precompiled(),
         recording.induced_collections(),
         recording.gc_pressure(),
         recording.exceptions(),
         recording.failed_requests(),
+        recording.slow_output(),
         recording.dynamic_method_growth(),
     ];
-    single.into_iter().flatten().chain(recording.lock_convoys()).collect()
+    let mut findings: Vec<_> = single.into_iter().flatten().chain(recording.lock_convoys()).collect();
+    findings.extend(recording.slow_calls());
+    recording.add_slow_requests(&mut findings);
+    findings
 }
 
 struct OfRecording<'o> {
@@ -57,6 +66,7 @@ impl<'o> OfRecording<'o> {
         Some((share(*weight, total), self.average(*weight)))
     }
 
+    /// The name of a method, without parameters.
     fn name(&self, frame: FrameId) -> String {
         escape_controls(&method_name::without_parameters(&self.overview.profile.frames, frame)).into_owned()
     }

@@ -4,7 +4,7 @@ use linux_proc_stat::{DescriptorKind, ProcessUsage, UsageChange};
 use nettrace_export::units::{count, counted, share, short_percent};
 
 use crate::finding::{Confidence, Details, Finding, FindingKind, Number};
-use crate::memory_facts::MemoryFacts;
+use crate::memory_facts::{MemoryFacts, ThreadFacts};
 use crate::of_memory::most_frequent;
 use crate::thresholds;
 
@@ -136,7 +136,13 @@ impl Readings<'_> {
     fn thread_growth(&self, memory: &[MemoryFacts]) -> Option<Finding> {
         let threads = self.last.thread_count?;
         let growth = self.steady_growth(threads, |change| change.thread_growth)?;
-        let methods = new_methods(memory);
+        let new = new_threads(memory);
+        // The pool starts a thread or two per second while its workers wait for a moment.
+        let of_pool = new.iter().filter(|thread| thread.is_pool_worker).count();
+        if of_pool.saturating_mul(2) > new.len() {
+            return None;
+        }
+        let methods: Vec<_> = new.iter().filter_map(|thread| thread.method.clone()).collect();
         let method = most_frequent(&methods).map(|(method, _)| method.to_owned());
         let place = method
             .as_deref()
@@ -200,13 +206,9 @@ impl Readings<'_> {
     }
 }
 
-/// The methods of the threads that are in the last reading only.
-fn new_methods(memory: &[MemoryFacts]) -> Vec<String> {
+/// The threads that are in the last reading only.
+fn new_threads(memory: &[MemoryFacts]) -> Vec<&ThreadFacts> {
     let [first, .., last] = memory else { return Vec::new() };
     let is_new = |tid: u64| first.threads.iter().all(|thread| thread.tid != tid);
-    last.threads
-        .iter()
-        .filter(|thread| is_new(thread.tid))
-        .filter_map(|thread| thread.method.clone())
-        .collect()
+    last.threads.iter().filter(|thread| is_new(thread.tid)).collect()
 }

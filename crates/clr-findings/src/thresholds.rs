@@ -1,5 +1,7 @@
 //! The thresholds of findings: shares of time and of what is possible. The book has them in a table.
 
+use std::time::Duration;
+
 /// Minimum share of the processor time of one method of the user's code, with the framework's that it calls, in
 /// percent: a program whose work is spread over its methods has no hot one.
 pub const HOT_METHOD: f64 = 40.0;
@@ -16,6 +18,11 @@ pub const JIT_PROCESSORS: f64 = 0.1;
 /// Minimum share of the methods that are compiled in the last quarter of the time, in percent: at its start a program
 /// compiles what it runs first, once.
 pub const JIT_LATE: f64 = 10.0;
+/// Minimum share of .NET's own methods in those that are compiled for the first time, in percent, of a program that does
+/// not use its precompiled code: others have 10%, of code for the processor at hand.
+pub const NOT_PRECOMPILED: f64 = 50.0;
+/// Minimum number of such methods.
+pub const MIN_NOT_PRECOMPILED: u64 = 200;
 /// Minimum share of the time for which collections pause the program, in percent: the runtime's own tuning aims at
 /// less.
 pub const PAUSES: f64 = 10.0;
@@ -26,24 +33,46 @@ pub const GC_PROCESSORS: f64 = 0.1;
 /// Minimum share of generation 2 in the collections, in percent, of a program that collects little else: by large
 /// objects, or by memory that is almost full.
 pub const FULL_COLLECTIONS: f64 = 50.0;
-/// Minimum number of such collections per second.
-pub const FULL_COLLECTIONS_PER_SECOND: f64 = 1.0;
+/// Minimum number of such collections per second: a program that renders large texts has one or two, which cost it
+/// nothing.
+pub const FULL_COLLECTIONS_PER_SECOND: f64 = 5.0;
 /// Minimum number of collections per second that the program asks for.
 pub const INDUCED_COLLECTIONS: f64 = 0.5;
+/// Minimum number of collections that the program asks for: a single one is no rate.
+pub const MIN_INDUCED: u64 = 2;
+/// Minimum share of the time for which collections pause a program that asks for them, in percent.
+pub const INDUCED_PAUSES: f64 = 1.0;
 /// Minimum share of their time that the threads which take a lock wait for it, in percent.
 pub const LOCK_SHARE: f64 = 10.0;
 /// Minimum number of threads, on average, that wait for a lock.
 pub const LOCK_WAITERS: f64 = 0.2;
 /// Minimum share of the time in which all workers of the pool are blocked, in percent.
 pub const STARVATION: f64 = 10.0;
+/// The time without progress after which the thread pool adds a thread: of the runtime, which calls that starvation.
+pub const POOL_PATIENCE: Duration = Duration::from_millis(500);
 /// Minimum number of exceptions per second: at 20 µs of a processor for each, and more with deep stacks.
 pub const EXCEPTIONS: f64 = 50.0;
 /// Minimum share of failed requests, in percent.
 pub const FAILED_REQUESTS: f64 = 5.0;
 /// Minimum number of failed requests.
 pub const MIN_FAILED_REQUESTS: u64 = 5;
-/// Minimum number of threads that wait for a lock, in memory.
+/// Minimum median of slow calls and requests, in milliseconds: people notice 100 ms, and what they wait for can have
+/// more than one call.
+pub const SLOW_MILLISECONDS: f64 = 200.0;
+/// Minimum number of slow calls or requests that wait, on average.
+pub const SLOW_WAITING: f64 = 0.5;
+/// Minimum number of slow calls or requests that ended.
+pub const MIN_SLOW: u64 = 3;
+/// Minimum share of a phase in the time of calls, or of a cause in the time of requests, in percent, which it explains.
+pub const SLOW_PART: f64 = 50.0;
+/// Minimum number of threads, on average, that wait for the reader of the program's output.
+pub const OUTPUT_WAITERS: f64 = 0.2;
+/// Minimum number of threads that wait for a lock or a semaphore, in memory.
 pub const MIN_WAITERS: usize = 2;
+/// Minimum number of calls of an `async` method that await a task which no code ends: idle loops of a service are fewer.
+pub const MIN_STUCK_CALLS: usize = 8;
+/// Minimum number of objects that wait for a slow finalizer.
+pub const MIN_FINALIZABLE: u64 = 100;
 /// Minimum number of blocked workers of the pool, in memory.
 pub const MIN_BLOCKED_WORKERS: usize = 2;
 /// Minimum number of processors on which threads wait, on average, for the next period of a quota.

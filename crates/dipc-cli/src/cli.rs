@@ -104,7 +104,7 @@ Exit codes:
   5  timed out
   6  done, but the input was cut or damaged; its intact parts were used
   7  events were lost and --fail-on-loss was given
-  8  a condition of --fail-if is met";
+  8  a condition of --fail-if is met, or a cause of --fail-on is found";
 
 /// Returns the definition of a subcommand, with its arguments.
 pub(crate) fn subcommand(command: &clap::Command, word: &str) -> Option<clap::Command> {

@@ -24,7 +24,7 @@ pub(crate) enum Exit {
     Incomplete,
     /// Events were lost, and `--fail-on-loss` was given.
     EventsLost,
-    /// Done, and a condition of `--fail-if` is met.
+    /// Done, and a condition of `--fail-if` is met, or a finding of `--fail-on` is found.
     ConditionMet,
     /// Done; the code is the exit code of the program that was started for it.
     Program(u8),
@@ -63,6 +63,14 @@ impl Exit {
         match (self, code) {
             (Self::Done, Some(code)) => Self::Program(code),
             (exit, _) => exit,
+        }
+    }
+
+    /// Returns the exit code of the program that was started.
+    pub(crate) const fn program(self) -> Option<u8> {
+        match self {
+            Self::Program(code) => Some(code),
+            _ => None,
         }
     }
 

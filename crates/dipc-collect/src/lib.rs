@@ -13,6 +13,7 @@
 //! - [`exceptions`]: exceptions while they are thrown, with their stacks.
 //! - [`names`]: names of methods for a recording that may end without them.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
+//! - [`readings`]: the threads in memory and the kernel's account of a process while something else records it.
 //! - [`RingRecorder`]: the last part of a stream. [`RecordStream`]: its records while they arrive.
 //! - [`logs`]: log records of Microsoft.Extensions.Logging.
 //! - [`counters`]: counters, from a session with the settings of other clients.
@@ -62,6 +63,7 @@ mod module_types;
 pub mod names;
 mod observer;
 pub mod profiles;
+pub mod readings;
 mod record_stream;
 mod retention;
 mod retry_wait;

@@ -4,7 +4,7 @@
 //! result (`finish`). Most need few kinds of events (`needs`), which [`read_kinds`] gives faster. When
 //! several reports are made at once, events are decoded once for all: `add_decoded`.
 //!
-//! An [`Overview`] has most of them, and judges them: [`Finding`].
+//! An [`Overview`] has most of them, and what to know first of them: [`Note`].
 //!
 //! ```no_run
 //! use nettrace_export::report::{self, Collections};
@@ -23,15 +23,17 @@ mod allocations;
 pub(crate) mod blocked;
 mod call_tree;
 mod callers;
+mod calls;
+mod code_tiers;
 mod contention;
 pub(crate) mod distribution;
 mod event_counts;
 mod exceptions;
-mod findings;
 mod gc;
 mod jit;
 mod lock_wait;
 pub(crate) mod nanoseconds;
+mod notes;
 mod overview;
 mod processor_time;
 mod read;
@@ -53,18 +55,19 @@ pub use blocked::{
 };
 pub use call_tree::{CallNode, CallTree, call_tree};
 pub use callers::{CallerRow, callers};
+pub use calls::{CallRow, Calls, CallsReport};
+pub use code_tiers::{CodeTiers, CodeTiersReport};
 pub use contention::{Contention, ContentionReport, LockRow};
 pub use distribution::{Bucket, Distribution, Durations};
 pub use event_counts::{EventCounts, EventCountsReport, EventRow};
 pub use exceptions::{ExceptionRow, Exceptions, ExceptionsReport};
-pub use findings::{
-    CONVOY_SHARE, CONVOY_WAITS, Finding, FindingNumber, MIN_LOCK_SHARE, MIN_LOSS, MIN_METHOD_SHARE,
-    MIN_UNNAMED, MIN_UNVERIFIED, MethodShare, MethodShares, PAUSES, RUNNING_OR_WAITING, STARVATION, Severity,
-    WaitingThreads, WorkSource, unnamed_share,
-};
 pub use gc::{Collection, Collections, GcPause, GcReport, GenerationRow};
 pub use jit::{Jit, JitReport, MethodRow, TierRow};
 pub use lock_wait::{Deadlock, LockWait};
+pub use notes::{
+    MIN_LOCK_SHARE, MIN_LOSS, MIN_METHOD_SHARE, MIN_UNNAMED, MIN_UNVERIFIED, MethodShare, MethodShares, Note,
+    NoteNumber, RUNNING_OR_WAITING, WaitingThreads, WorkSource, unnamed_share,
+};
 pub use overview::{
     Overview, OverviewBuilder, OverviewCallers, OverviewReports, StreamFacts, callers_options,
     overview_profile_options,

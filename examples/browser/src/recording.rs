@@ -2,9 +2,10 @@
 
 use std::io::Read as _;
 
+use clr_findings::RecordingFindings;
 use nettrace::{Error, Reader, TraceInfo};
 use nettrace_export::clr_events::CodeMap;
-use nettrace_export::page::{OTHER_METRICS, Page, PageContents, PageFinding, PageOptions, profile_options};
+use nettrace_export::page::{OTHER_METRICS, Page, PageContents, PageOptions, profile_options};
 use nettrace_export::{KernelTimes, Metric, NameForm, ProfileReader, WriteOptions};
 
 use crate::file::File;
@@ -37,7 +38,6 @@ pub(crate) fn page(exporter: &str, names: &[&str]) -> Result<Vec<u8>, String> {
     }
     let title = files.title();
     let PageContents { read, reports, findings, .. } = contents;
-    let findings = findings.iter().map(PageFinding::from).collect();
     let page = Page::new(&read.profile, WriteOptions::new(title, exporter));
     let mut bytes = Vec::new();
     let written = page.with_reports(reports).with_notes(notes).with_findings(findings).write(&mut bytes);
@@ -92,7 +92,14 @@ impl<'a> Files<'a> {
         // Findings are of thread time.
         let page = PageOptions::default().with_findings(metric.is_none());
         let reader = ProfileReader::new(options).with_code(&mut add_code).with_kernel_times(times);
-        PageContents::read(reader, recording, &page, |_| {}).map_err(|error| self.failed(&error))
+        PageContents::read(
+            reader,
+            recording,
+            &page,
+            |_| {},
+            |overview| RecordingFindings::of(overview, None).into_page(),
+        )
+        .map_err(|error| self.failed(&error))
     }
 
     fn kernel_times(&self, recorded: Option<&TraceInfo>) -> Result<Option<KernelTimes>, String> {

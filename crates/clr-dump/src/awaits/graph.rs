@@ -23,6 +23,8 @@ use crate::types::names::HAS_COMPONENT_SIZE;
 const MAX_NODES: usize = 1 << 22;
 /// Maximum number of continuations of a task.
 const MAX_CONTINUATIONS: u32 = 1 << 20;
+/// Maximum number of operations with their methods.
+const MAX_OPERATIONS: usize = 1 << 16;
 /// Maximum number of continuation objects between a task and its waiter.
 const MAX_LINKS: u32 = 8;
 /// Maximum number of bytes of an object to search for the continuation of a `ValueTask`.
@@ -96,10 +98,23 @@ pub struct AwaitChains {
     pub chains: u64,
     /// The number of `async` methods that have not ended.
     pub methods: u64,
+    /// The operations that the innermost methods await, with these methods; a part of them if
+    /// [`is_truncated`](Self::is_truncated).
+    pub operations: Vec<AwaitedOperation>,
     /// True if the limits cut off objects or chains.
     pub is_truncated: bool,
     /// The walk through the heap, with its gaps.
     pub walk: HeapWalk,
+}
+
+/// An operation that itself awaits nothing, and an `async` method that awaits it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AwaitedOperation {
+    /// The operation, such as a task.
+    pub operation: AwaitNode,
+    /// The method: an [`AwaitKind::Method`].
+    pub method: AwaitNode,
 }
 
 /// Chains that are alike: the same methods at the same `await`, that wait for the same kind of object.
@@ -506,6 +521,25 @@ impl Graph<'_, '_> {
         }
     }
 
+    /// The operations that await nothing, with the methods that await them.
+    fn operations(&self) -> Vec<AwaitedOperation> {
+        let waiting: HashSet<usize> = self.waiters.iter().flatten().copied().collect();
+        let is_method = |node: &AwaitNode| matches!(node.kind, AwaitKind::Method { .. });
+        let mut operations = Vec::new();
+        for (index, (operation, waiters)) in self.nodes.iter().zip(&self.waiters).enumerate() {
+            if is_method(operation) || waiting.contains(&index) {
+                continue;
+            }
+            let methods = waiters.iter().filter_map(|waiter| self.nodes.get(*waiter));
+            for method in methods.filter(|node| is_method(node)) {
+                if operations.len() < MAX_OPERATIONS {
+                    operations.push(AwaitedOperation { operation: *operation, method: *method });
+                }
+            }
+        }
+        operations
+    }
+
     fn chains(self) -> AwaitChains {
         let labels: Vec<_> = self.nodes.iter().map(|node| self.label(node)).collect();
         let chains = chain::chains(&self.waiters, &labels);
@@ -517,6 +551,7 @@ impl Graph<'_, '_> {
             end: group.end,
         };
         AwaitChains {
+            operations: self.operations(),
             chains: chains.count,
             methods: u64::try_from(methods).unwrap_or(u64::MAX),
             is_truncated: self.is_full || chains.is_truncated,

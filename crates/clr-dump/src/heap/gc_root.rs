@@ -38,9 +38,7 @@ impl Heap<'_> {
         let layout = HeapLayout::read(memory, self.runtime())?;
         let mut objects = Vec::new();
         for queue in &layout.finalize_queues {
-            // The ends of the parts of a queue: one for each generation, then two that wait.
-            let last = offset(*queue, layout.generations.saturating_sub(1).saturating_mul(8));
-            let [start, _, end] = memory.words(last)?;
+            let [start, _, end] = memory.words(last_part(&layout, *queue))?;
             for index in 0..(end.saturating_sub(start) / 8).min(MAX_FINALIZABLE) {
                 let object = memory.pointer(offset(start, index.wrapping_mul(8)))?;
                 if !object.is_null() {
@@ -49,6 +47,21 @@ impl Heap<'_> {
             }
         }
         Ok(objects)
+    }
+
+    /// Returns the number of objects that wait for their finalizers to be run.
+    ///
+    /// # Errors
+    /// If the memory lacks the queue.
+    pub fn finalizable_count(self) -> MemoryResult<u64> {
+        let memory = self.memory();
+        let layout = HeapLayout::read(memory, self.runtime())?;
+        let mut count = 0_u64;
+        for queue in &layout.finalize_queues {
+            let [start, _, end] = memory.words(last_part(&layout, *queue))?;
+            count = count.saturating_add((end.saturating_sub(start) / 8).min(MAX_FINALIZABLE));
+        }
+        Ok(count)
     }
 
     /// Returns the address range of a NativeAOT program's frozen objects, which never move.
@@ -94,6 +107,12 @@ impl Heap<'_> {
         words.sort_unstable();
         Ok(words)
     }
+}
+
+/// The address of the end of the last part of a queue that does not wait. The ends of a queue's parts are one for each
+/// generation, then two that wait.
+fn last_part(layout: &HeapLayout, queue: u64) -> u64 {
+    offset(queue, layout.generations.saturating_sub(1).saturating_mul(8))
 }
 
 /// The offset of a string's characters.

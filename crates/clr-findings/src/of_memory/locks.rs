@@ -1,6 +1,6 @@
 //! Locks and other waits of threads for threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clr_dump::WaitedFor;
 use clr_events::escape_controls;
@@ -80,7 +80,7 @@ fn wait_in_words(memory: &MemoryFacts, thread: &ThreadFacts, owner: usize) -> St
     format!("{}{method} waits for {what}{owner}", thread.label())
 }
 
-fn what(kind: WaitedFor, type_name: Option<&str>) -> String {
+pub(super) fn what(kind: WaitedFor, type_name: Option<&str>) -> String {
     match (kind, type_name) {
         (WaitedFor::Thread, _) => "the end".to_owned(),
         (WaitedFor::Task | WaitedFor::TaskInContext, _) => "a task".to_owned(),
@@ -124,7 +124,7 @@ fn lock_holder(memory: &MemoryFacts, owner: usize, waiters: &[usize]) -> Option<
     };
     let number = waiters.len() as f64;
     let waits_in: Vec<_> = waiters.iter().filter_map(|index| memory.thread(*index)?.method.clone()).collect();
-    let waits_in = most_frequent(&waits_in)
+    let evidence = most_frequent(&waits_in)
         .map(|(method, times)| format!("{} in {method}", counted(times, "thread waits", "threads wait")));
     let cause = format!(
         "{} for {lock} that {} holds{holds}",
@@ -135,7 +135,8 @@ fn lock_holder(memory: &MemoryFacts, owner: usize, waiters: &[usize]) -> Option<
         Finding::new(FindingKind::LockConvoy, number, cause, Details::Locks)
             .with_method(method)
             .with_object(first.wait.as_ref().and_then(|wait| wait.type_name.clone()))
-            .with_evidence(waits_in)
+            .with_waiting_methods(waits_in.into_iter().collect::<BTreeSet<_>>().into_iter().collect())
+            .with_evidence(evidence)
             .with_numbers([Number::new("threads", number)]),
     )
 }

@@ -2,7 +2,7 @@
 
 use clr_dump::WaitedFor;
 
-use super::most_frequent;
+use super::{is_waiting, most_frequent};
 use crate::finding::{Details, Finding, FindingKind, Number};
 use crate::memory_facts::{MemoryFacts, ThreadFacts};
 use crate::thresholds;
@@ -18,10 +18,7 @@ pub(super) fn starvation(last: &MemoryFacts, earlier: &[MemoryFacts]) -> Option<
 /// A thread pool of which all workers are blocked in the user's code.
 fn in_reading(memory: &MemoryFacts) -> Option<Finding> {
     let workers: Vec<_> = memory.threads.iter().filter(|thread| thread.is_pool_worker).collect();
-    let is_blocked = |thread: &&&ThreadFacts| {
-        let waits = thread.wait.is_some() || thread.called.as_deref().is_some_and(waits);
-        thread.method.is_some() && waits
-    };
+    let is_blocked = |thread: &&&ThreadFacts| thread.method.is_some() && is_waiting(thread);
     let blocked: Vec<_> = workers.iter().filter(is_blocked).collect();
     if blocked.len() < thresholds::MIN_BLOCKED_WORKERS || blocked.len() < workers.len() {
         return None;
@@ -45,19 +42,4 @@ fn in_reading(memory: &MemoryFacts) -> Option<Finding> {
             .with_method(Some(method.to_owned()))
             .with_numbers([Number::new("workers", number), Number::new("in_method", times as f64)]),
     )
-}
-
-/// Returns true for a method of the framework that waits.
-fn waits(method: &str) -> bool {
-    const WAITS: [&str; 8] = [
-        "Task.Wait",
-        "Task<",
-        "TaskAwaiter",
-        "Thread.Sleep",
-        "Thread.Join",
-        "WaitHandle.",
-        "Monitor.",
-        "ManualResetEventSlim.",
-    ];
-    WAITS.iter().any(|name| method.starts_with(name)) || method.contains(".Wait")
 }

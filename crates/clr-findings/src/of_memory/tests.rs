@@ -1,26 +1,31 @@
-use clr_dump::Address;
+mod stuck;
+
+use clr_dump::{Address, WaitedFor};
 
 use crate::finding::*;
 use crate::memory_facts::{MemoryFacts, ThreadFacts, WaitFacts};
 use crate::{Evidence, diagnose};
-use clr_dump::WaitedFor;
 
 /// A thread of the program that runs in a method.
 fn running(tid: u64, method: &str) -> ThreadFacts {
     ThreadFacts {
         tid,
-        name: None,
-        is_pool_worker: false,
         method: Some(method.to_owned()),
-        called: None,
-        wait: None,
-        exception: None,
+        methods: vec![method.to_owned()],
+        ..ThreadFacts::default()
     }
 }
 
 /// A thread that waits in a method for what the thread with an index has.
 fn waiting(tid: u64, method: &str, kind: WaitedFor, owner: usize) -> ThreadFacts {
-    let wait = WaitFacts { kind, object: Address::new(0x1000), type_name: None, owners: vec![owner] };
+    let wait = WaitFacts {
+        kind,
+        object: Address::new(0x1000),
+        type_name: None,
+        owners: vec![owner],
+        semaphore: None,
+        is_promise: false,
+    };
     ThreadFacts { wait: Some(wait), ..running(tid, method) }
 }
 

@@ -16,17 +16,19 @@ impl OfRecording<'_> {
     pub(super) fn induced_collections(&self) -> Option<Finding> {
         let induced = self.induced();
         let rate = induced as f64 / self.seconds;
-        if rate < thresholds::INDUCED_COLLECTIONS {
+        let is_often = induced >= thresholds::MIN_INDUCED && rate >= thresholds::INDUCED_COLLECTIONS;
+        if !is_often || self.overview.gc.pause_percent < thresholds::INDUCED_PAUSES {
             return None;
         }
         let profile = &self.overview.profile;
         let collects = |frame| profile.frames.full_parts(frame).1.starts_with(COLLECT);
         // Threads wait for collections, or do them.
-        let (_, method) = self.time_in(collects, |_| true);
+        let method = self.part(collects).method(|_| true);
         // .NET Core 3.1 has no frame of it: the collector runs in the user's method.
         let in_collector = |frame| profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Gc);
         let are_most = induced.saturating_mul(2) >= self.overview.gc.collections.len() as u64;
-        let method = method.or_else(|| self.work_in(in_collector).1.filter(|_| are_most));
+        let collecting = || self.part(in_collector).worker();
+        let method = method.or_else(|| collecting().filter(|_| are_most));
         let cause = format!(
             "The program asks for collections{}: {} of {}, {rate:.1} per second, paused {} of the time",
             in_method(method.as_deref()),
@@ -46,7 +48,8 @@ impl OfRecording<'_> {
 
     pub(super) fn gc_pressure(&self) -> Option<Finding> {
         let gc = &self.overview.gc;
-        let (of_cpu, processors) = self.runtime_work(CodeOrigin::Gc).unwrap_or_default();
+        let work = self.runtime_work(CodeOrigin::Gc);
+        let (of_cpu, processors) = work.unwrap_or_default();
         let is_busy = of_cpu >= thresholds::GC_SHARE && processors >= thresholds::GC_PROCESSORS;
         let full = gc.collections.iter().filter(|collection| collection.generation >= 2).count() as u64;
         // Those that the program asks for have a cause of their own.
@@ -75,15 +78,18 @@ impl OfRecording<'_> {
         } else {
             format!("Collections pause {} of the time{allocated}", short_percent(gc.pause_percent))
         };
+        let of_collector = work.map_or_else(String::new, |_| {
+            format!("; the collector takes {} of the processor time", short_percent(of_cpu))
+        });
         let evidence = format!(
-            "{}, {} of generation 2, {} of pause at the longest; the collector takes {} of the processor time",
+            "{}, {} of generation 2, {} of pause at the longest{of_collector}",
             counted(gc.collections.len() as u64, "collection", "collections"),
             count(full),
             time(gc.pauses.max),
-            short_percent(of_cpu),
         );
+        let details = if first.is_some() { Details::Allocations } else { Details::Collections };
         Some(
-            Finding::new(FindingKind::GcPressure, self.collector_cost(), cause, Details::Allocations)
+            Finding::new(FindingKind::GcPressure, self.collector_cost(), cause, details)
                 .with_method(method)
                 .with_object(first.map(|row| row.csharp.clone()))
                 .with_evidence([evidence])

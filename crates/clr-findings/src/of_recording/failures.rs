@@ -2,10 +2,11 @@
 
 use clr_events::escape_controls;
 use nettrace_export::report::SpanRole;
-use nettrace_export::units::{count, share, short_percent};
+use nettrace_export::units::{count, share, short_percent, time};
 
+use super::calls::is_slow;
 use super::{OfRecording, caller, per_second};
-use crate::finding::{Confidence, Details, Finding, FindingKind, Number, in_method};
+use crate::finding::{Details, Finding, FindingKind, Number, in_method};
 use crate::thresholds;
 
 /// The exceptions by which calls fail.
@@ -56,7 +57,17 @@ impl OfRecording<'_> {
         let row = failing(SpanRole::Server).or_else(|| failing(SpanRole::Outgoing))?;
         let what = if row.role == SpanRole::Server { "requests" } else { "calls" };
         let name = escape_controls(&row.name);
-        let method = if row.role == SpanRole::Outgoing { self.method_of_failed_calls() } else { None };
+        let calls = self.calls_of(row);
+        let method = match row.role {
+            SpanRole::Outgoing => {
+                calls.and_then(|calls| caller(calls.from.as_ref())).or_else(|| self.method_of_failed_calls())
+            }
+            _ => None,
+        };
+        let phase = calls.and_then(|calls| self.longest_phase(calls)).filter(|_| is_slow(row));
+        let phase = phase.map(|(phase, percent)| {
+            format!("they take {}, {} of it {phase}", time(row.latencies.p50), short_percent(percent))
+        });
         let percent = share(row.errors, row.count);
         let cause = format!(
             "{} of the {what} {name} fail{}: {} of {}",
@@ -69,7 +80,7 @@ impl OfRecording<'_> {
             Finding::new(FindingKind::FailedRequests, percent / 100.0, cause, Details::Requests)
                 .with_method(method)
                 .with_object(Some(row.name.clone()))
-                .with_confidence(Confidence::Certain)
+                .with_evidence(phase)
                 .with_numbers([Number::new("failed", row.errors as f64), Number::new("percent", percent)]),
         )
     }

@@ -105,13 +105,13 @@ impl<'o> MemoryUsers<'o> {
         let recording = self.0.as_ref()?;
         let frames = &recording.overview.profile.frames;
         let is_kernel = |frame: FrameId| frames.kind(frame) == FrameKind::Code(CodeOrigin::Kernel);
-        self.worker(allocates).or_else(|| recording.work_in(is_kernel).1)
+        self.worker(allocates).or_else(|| recording.part(is_kernel).worker())
     }
 
     fn worker(&self, is_part: impl Fn(&str) -> bool) -> Option<String> {
         let recording = self.0.as_ref()?;
         let frames = &recording.overview.profile.frames;
-        recording.work_in(|frame| is_part(frames.full_parts(frame).1)).1
+        recording.part(|frame| is_part(frames.full_parts(frame).1)).worker()
     }
 
     /// The numbers of active timers, by seconds.
@@ -145,7 +145,7 @@ impl OfRecording<'_> {
         let frames = &self.overview.profile.frames;
         let emits = |frame| frames.full_parts(frame).1.starts_with(EMIT);
         let is_jit = |frame| frames.kind(frame) == FrameKind::Code(CodeOrigin::Jit);
-        let method = self.work_in(emits).1.or_else(|| self.work_in(is_jit).1);
+        let method = self.part(emits).worker().or_else(|| self.part(is_jit).worker());
         let cause = format!(
             "Methods are made at run time all the time{}: {} in {:.1} s, of which {} were unloaded",
             in_method(method.as_deref()),

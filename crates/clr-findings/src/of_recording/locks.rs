@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use nettrace_export::FrameId;
-use nettrace_export::report::LockRow;
+use nettrace_export::report::{LockRow, LockWait};
 use nettrace_export::units::{counted, nanoseconds, share, short_percent, time};
 
 use super::{OfRecording, caller};
-use crate::finding::{Details, Finding, FindingKind, Number, in_method};
+use crate::finding::{Confidence, Details, Finding, FindingKind, Number, in_method};
 use crate::thresholds;
 
 impl OfRecording<'_> {
@@ -15,17 +15,60 @@ impl OfRecording<'_> {
         let contention = &self.overview.contention;
         let first = contention.deadlocks.first()?;
         let of_first = |tid: &u64| contention.unfinished_waits.iter().find(|wait| wait.tid == *tid);
-        let method = first.tids.iter().filter_map(of_first).find_map(|wait| caller(wait.from.as_ref()));
+        let waits: Vec<_> = first.tids.iter().filter_map(of_first).collect();
+        let of_lock = |wait: &&LockWait| contention.locks.iter().find(|lock| lock.lock == wait.lock);
+        let method = waits.iter().find_map(|wait| caller(wait.from.as_ref()));
+        let method =
+            method.or_else(|| waits.iter().filter_map(of_lock).find_map(|lock| caller(lock.from.as_ref())));
         let cause = format!("Deadlock: {first}{}", in_method(method.as_deref()));
         let threads = first.tids.len() as f64;
+        let others = contention.deadlocks.len().saturating_sub(1) as u64;
+        let others =
+            (others > 0).then(|| format!("{} like it", counted(others, "other deadlock", "other deadlocks")));
         Some(
             Finding::new(FindingKind::Deadlock, threads, cause, Details::Contention)
                 .with_method(method)
+                .with_evidence(others)
                 .with_numbers([Number::new("threads", threads)]),
         )
     }
 
+    /// The starvation of the pool by the samples of its workers; without it, by the pool's own account.
     pub(super) fn starvation(&self) -> Option<Finding> {
+        let growth = self.pool_growth();
+        match self.blocked_workers() {
+            Some(finding) => Some(finding.and_evidence(growth.map(|finding| finding.cause))),
+            None => growth,
+        }
+    }
+
+    /// The growth of the pool for starvation: it waits without any progress before it adds a thread.
+    fn pool_growth(&self) -> Option<Finding> {
+        let pool = self.overview.thread_pool.as_ref()?;
+        let starved = pool.adjustments.iter().find(|row| row.reason == "Starvation")?;
+        let waited =
+            thresholds::POOL_PATIENCE.saturating_mul(u32::try_from(starved.count).unwrap_or(u32::MAX));
+        let percent = self.percent_of_time(waited).min(100.0);
+        if percent < thresholds::STARVATION {
+            return None;
+        }
+        let workers = f64::from(starved.most_threads);
+        let cause = format!(
+            "The thread pool had too few threads {}, and added up to {}: work waited while all others were blocked",
+            counted(starved.count, "time", "times"),
+            starved.most_threads,
+        );
+        Some(
+            Finding::new(FindingKind::Starvation, workers * percent / 100.0, cause, Details::ThreadPool)
+                .with_confidence(Confidence::Likely)
+                .with_numbers([
+                    Number::new("times", starved.count as f64),
+                    Number::new("most_threads", workers),
+                ]),
+        )
+    }
+
+    fn blocked_workers(&self) -> Option<Finding> {
         let starvation = self.overview.starvation.as_ref()?;
         let percent = self.percent_of_time(starvation.total);
         if percent < thresholds::STARVATION {
@@ -47,9 +90,12 @@ impl OfRecording<'_> {
             in_method(method.as_deref()),
         );
         let workers = f64::from(starvation.workers);
+        let times =
+            format!("{} together, {} at the longest", time(starvation.total), time(starvation.longest));
         Some(
             Finding::new(FindingKind::Starvation, workers * percent / 100.0, cause, Details::ThreadPool)
                 .with_method(method)
+                .with_evidence([times])
                 .with_numbers([
                     Number::new("workers", workers),
                     Number::new("blocked_percent", percent),
@@ -79,10 +125,11 @@ impl OfRecording<'_> {
         let method = caller(lock.from.as_ref());
         let one = if lock.lock == 0 { "locks" } else { "one lock" };
         let cause = format!(
-            "{} wait for {one}{} {} of their time",
-            counted(threads, "thread", "threads"),
+            "{} for {one}{} {} of {} time",
+            counted(threads, "thread waits", "threads wait"),
             in_method(method.as_deref()),
             short_percent(percent.min(100.0)),
+            if threads == 1 { "its" } else { "their" },
         );
         let evidence = format!(
             "{}, {} together, {} at the longest",
@@ -92,6 +139,7 @@ impl OfRecording<'_> {
         );
         Some(
             Finding::new(FindingKind::LockConvoy, waiters, cause, Details::Contention)
+                .with_waiting_methods(method.iter().cloned().collect())
                 .with_method(method)
                 .with_evidence([evidence])
                 .with_numbers([

@@ -22,9 +22,10 @@ impl OfRecording<'_> {
         let is_regex = |frame: FrameId| {
             profile.frames.full_parts(frame).1.starts_with(REGEX) && !profile.frames.is_user_code(frame)
         };
-        let (weight, method) = self.work_in(is_regex);
-        let (ready, _) = self.time_in(is_regex, |state| state == ThreadState::Ready);
-        let (percent, processors) = self.of_work(weight, ready)?;
+        let part = self.part(is_regex);
+        let (percent, processors) =
+            self.of_work(part.weight(ThreadState::Working), part.weight(ThreadState::Ready))?;
+        let method = part.method(|state| state == ThreadState::Working);
         let cause = format!(
             "Regular expressions take {} of the processor time, {}{}",
             short_percent(percent),
@@ -58,43 +59,17 @@ impl OfRecording<'_> {
         let called =
             first.called.map(|called| format!("most of it in {}, which it calls", self.name(called)));
         let threads = counted(first.threads, "thread", "threads");
+        let is_unoptimized =
+            self.overview.code_tiers.unoptimized.contains(profile.frames.full_parts(first.method).1);
+        let unoptimized = is_unoptimized.then(|| {
+            "its code is not optimized: it is of a debug build, or a debugger is attached".to_owned()
+        });
         Some(
             Finding::new(FindingKind::HotMethod, processors, cause, Details::Methods)
                 .with_method(Some(method))
-                .with_evidence(called.into_iter().chain([format!("on {threads}")]))
+                .with_evidence(unoptimized.into_iter().chain(called).chain([format!("on {threads}")]))
                 .with_numbers([Number::new("cpu_percent", percent), Number::new("processors", processors)]),
         )
-    }
-
-    /// The time of running threads in some frames and what they call, with the user's method that most of it is called
-    /// from.
-    pub(super) fn work_in(&self, is_part: impl Fn(FrameId) -> bool) -> (u64, Option<String>) {
-        self.time_in(is_part, |state| state == ThreadState::Working)
-    }
-
-    /// The same for threads in some states.
-    pub(super) fn time_in(
-        &self,
-        is_part: impl Fn(FrameId) -> bool,
-        is_counted: impl Fn(ThreadState) -> bool,
-    ) -> (u64, Option<String>) {
-        let profile = &self.overview.profile;
-        let mut weight = 0_u64;
-        let mut methods: HashMap<FrameId, u64> = HashMap::new();
-        for total in profile.stack_totals.iter().filter(|total| is_counted(total.state)) {
-            let Some(stack) = total.stack else { continue };
-            let mut frames = profile.path(stack).map(|(_, frame)| frame);
-            if !frames.any(&is_part) {
-                continue;
-            }
-            weight = weight.saturating_add(total.weight);
-            if let Some(method) = frames.find(|frame| profile.frames.is_user_code(*frame)) {
-                let sum = methods.entry(method).or_default();
-                *sum = sum.saturating_add(total.weight);
-            }
-        }
-        let method = methods.into_iter().max_by_key(|(frame, weight)| (*weight, *frame));
-        (weight, method.map(|(frame, _)| self.name(frame)))
     }
 
     /// The share of a part of the processor time, in percent, and the processors that it keeps busy, if that is
@@ -105,9 +80,15 @@ impl OfRecording<'_> {
         let total =
             profile.total().saturating_sub(profile.blocked()).saturating_sub(self.overview.unverified);
         let (percent, processors) = (share(weight, total), self.average(weight));
-        let wanted = self.average(weight.saturating_add(ready));
+        let wanted = processors + self.lacking(ready);
         (percent >= thresholds::HOT_METHOD && wanted >= thresholds::HOT_PROCESSORS)
             .then_some((percent, processors))
+    }
+
+    /// The processors that ready threads lack, on average. The wait of a thread that mostly rests for a processor is no
+    /// work that it would do with one.
+    fn lacking(&self, ready: u64) -> f64 {
+        if self.has_tireless_thread() { self.average(ready) } else { 0.0 }
     }
 
     /// Returns true if a thread runs all the time, or would if it had a processor.
@@ -129,18 +110,50 @@ impl OfRecording<'_> {
         100.0 * busy >= thresholds::ALL_PROCESSORS * f64::from(processors)
     }
 
-    pub(super) fn jit(&self) -> Option<Finding> {
+    /// The share of the JIT compiler in the processor time, in percent, the processors that it keeps busy, and the
+    /// user's method that most of it is for, if that is much.
+    fn compilation(&self) -> Option<(f64, f64, Option<String>)> {
         let (percent, processors) = self.runtime_work(CodeOrigin::Jit)?;
         let is_jit = |frame| self.overview.profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Jit);
-        let (ready, _) = self.time_in(is_jit, |state| state == ThreadState::Ready);
-        if percent < thresholds::JIT_SHARE || processors + self.average(ready) < thresholds::JIT_PROCESSORS {
+        let part = self.part(is_jit);
+        let wanted = processors + self.lacking(part.weight(ThreadState::Ready));
+        let is_much = percent >= thresholds::JIT_SHARE && wanted >= thresholds::JIT_PROCESSORS;
+        is_much.then(|| (percent, processors, part.method(|state| state == ThreadState::Working)))
+    }
+
+    /// Methods of .NET itself that are compiled although their assemblies have code for them.
+    pub(super) fn not_precompiled(&self) -> Option<Finding> {
+        let code = &self.overview.code_tiers;
+        if code.of_framework < thresholds::MIN_NOT_PRECOMPILED
+            || share(code.of_framework, code.first_tier) < thresholds::NOT_PRECOMPILED
+        {
             return None;
         }
+        let (percent, processors, _) = self.compilation()?;
+        let cause = format!(
+            "The precompiled code of .NET is not used: {} of its methods were compiled, and the JIT compiler takes {} of \
+             the processor time",
+            count(code.of_framework),
+            short_percent(percent),
+        );
+        let reasons =
+            "reasons: DOTNET_ReadyToRun=0, a profiler or debugger that asks for it, or assemblies without it";
+        Some(
+            Finding::new(FindingKind::NotPrecompiled, processors, cause, Details::Jit)
+                .with_evidence([reasons.to_owned()])
+                .with_numbers([
+                    Number::new("methods", code.of_framework as f64),
+                    Number::new("cpu_percent", percent),
+                ]),
+        )
+    }
+
+    pub(super) fn jit(&self) -> Option<Finding> {
+        let (percent, processors, method) = self.compilation()?;
         if !self.compiles_until_the_end() {
             return None;
         }
         let compiled = counted(self.overview.jit.methods, "method", "methods");
-        let (_, method) = self.work_in(is_jit);
         let cause = format!(
             "The JIT compiler takes {} of the processor time, {}{}: {compiled} compiled, {} per second",
             short_percent(percent),

@@ -1,3 +1,5 @@
+mod requests;
+
 use clr_events::ThreadState;
 use nettrace_export::nettrace::{Reader, RelativeTime};
 use nettrace_export::report::{
@@ -8,7 +10,7 @@ use nettrace_synth::clr::{Method, Recording, kind};
 
 use super::*;
 use crate::finding::FindingKind;
-use crate::{Activity, Evidence, diagnose};
+use crate::{Activity, Diagnosis, Evidence, ProcessIdentity, diagnose};
 
 const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = SECOND / 1000;
@@ -83,6 +85,26 @@ fn a_recording_without_causes_says_what_the_program_did() {
 }
 
 #[test]
+fn a_program_is_healthy_if_nothing_was_missing() {
+    let mut idle = overview(&recording(), &[(1, ThreadState::Blocked, 9_000, &[MAIN, SLEEP])]);
+    // The recording of this test has no event of a sampler.
+    idle.has_samples = true;
+    let process = ProcessIdentity::default();
+    let missing = ["locks and tasks in memory: permission denied".to_owned()];
+    let judge = |overview: &Overview, missing: &[String]| {
+        let evidence = Evidence::default().with_recording(overview).with_missing(missing);
+        Diagnosis::new(process.clone(), &evidence)
+    };
+    assert_eq!(judge(&idle, &[]).missing, [""; 0]);
+    assert!(judge(&idle, &[]).is_healthy());
+    assert!(!judge(&idle, &missing).is_healthy());
+    idle.stream.lost = 7;
+    let diagnosis = judge(&idle, &missing);
+    assert_eq!(diagnosis.missing, [&*missing[0], "7 events were lost"]);
+    assert!(!diagnosis.is_healthy());
+}
+
+#[test]
 fn a_method_is_hot_if_its_thread_never_rests() {
     let busy = |milliseconds| {
         let rows: &[Row<'_>] = &[
@@ -140,6 +162,66 @@ fn compilation_is_charged_to_the_method_that_has_things_compiled() {
             && cause.contains("Orders.Sell"),
         "{cause}"
     );
+}
+
+#[test]
+fn the_wait_of_a_thread_that_rests_for_a_processor_is_not_work() {
+    let compiling = |working, ready| {
+        let mut recording = recording();
+        for index in 1..100 {
+            recording.at(index * 100 * MILLISECOND).method(&Method::new(
+                0x1000 + index,
+                "Shop.Rules",
+                "Rule",
+            ));
+        }
+        let rows: &[Row<'_>] = &[
+            (1, ThreadState::Working, working, &[MAIN, SELL, JIT]),
+            (1, ThreadState::Ready, ready, &[MAIN, JIT]),
+        ];
+        causes(&overview(&recording, rows))
+    };
+    assert_eq!(compiling(500, 4_000), []);
+    assert_eq!(compiling(500, 8_000), in_sell(FindingKind::JitStorm));
+}
+
+/// A method that was compiled at a tier (bits 7 to 9 of its flags).
+fn compiled<'m>(start: u64, namespace: &'m str, tier: u32) -> Method<'m> {
+    Method { flags: tier << 7 | 8, ..Method::new(start, namespace, "Sell") }
+}
+
+#[test]
+fn precompiled_code_is_not_used_if_methods_of_the_framework_are_compiled() {
+    let rows: &[Row<'_>] = &[(1, ThreadState::Working, 2_000, &[MAIN, SELL, JIT])];
+    let with_methods = |of_framework: u64, tier| {
+        let mut recording = recording();
+        for index in 0..400 {
+            let namespace = if index < of_framework { "System.IO.Path" } else { "Shop.Rules" };
+            let start = 0x1_0000 + index * 0x100;
+            recording.at(index * 24 * MILLISECOND).method(&compiled(start, namespace, tier));
+        }
+        causes(&overview(&recording, rows))
+    };
+    const QUICK_JITTED: u32 = 3;
+    const OPTIMIZED_TIER1: u32 = 4;
+    assert_eq!(with_methods(200, QUICK_JITTED), [(FindingKind::NotPrecompiled, None)]);
+    assert_eq!(with_methods(199, QUICK_JITTED), in_sell(FindingKind::JitStorm));
+    // They are compiled once more where they are hot.
+    assert_eq!(with_methods(400, OPTIMIZED_TIER1), in_sell(FindingKind::JitStorm));
+}
+
+#[test]
+fn a_hot_method_of_a_debug_build_is_said_to_be_one() {
+    let of_tier = |tier| {
+        let mut recording = recording();
+        recording.method(&compiled(0x2000, "Shop.Orders", tier));
+        let rows: &[Row<'_>] = &[(1, ThreadState::Working, 9_000, &[MAIN, "App!Shop.Orders.Sell()"])];
+        let overview = overview(&recording, rows);
+        let findings = diagnose(&Evidence::default().with_recording(&overview));
+        findings[0].evidence.iter().any(|evidence| evidence.contains("debug build"))
+    };
+    assert!(of_tier(1));
+    assert!(!of_tier(3));
 }
 
 #[test]

@@ -276,7 +276,10 @@ struct RecordingSettings {
 
 /// The finished recordings, for a command that presents them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct WrittenFiles(Option<Arc<Mutex<Vec<WrittenFile>>>>);
+pub(crate) struct WrittenFiles {
+    files: Option<Arc<Mutex<Vec<WrittenFile>>>>,
+    news: Option<mpsc::Sender<News>>,
+}
 
 /// A finished recording.
 #[derive(Debug)]
@@ -285,15 +288,38 @@ pub(crate) struct WrittenFile {
     pub(crate) absent: AbsentEvents,
 }
 
+/// A step of a recording, for a command that works beside it.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// The session of a process is about to start.
+    Starting { pid: Option<u32> },
+    /// The recording is complete. A program that was started may still run.
+    Written {
+        path: PathBuf,
+        /// True if it has ended by itself, most likely with its process.
+        has_ended: bool,
+    },
+}
+
 impl WrittenFiles {
     /// A list of recordings that its owner presents.
     pub(crate) fn presented() -> Self {
-        Self(Some(Arc::default()))
+        Self { files: Some(Arc::default()), news: None }
+    }
+
+    /// Has the steps of recordings sent to a command that presents them. The cause of a crash is written next to the
+    /// recording of each process.
+    pub(crate) fn followed(news: mpsc::Sender<News>) -> Self {
+        Self { news: Some(news), ..Self::presented() }
     }
 
     /// Returns true if another command presents the recordings.
     const fn are_presented(&self) -> bool {
-        self.0.is_some()
+        self.files.is_some()
+    }
+
+    const fn are_followed(&self) -> bool {
+        self.news.is_some()
     }
 
     /// Takes the files that were added.
@@ -301,12 +327,21 @@ impl WrittenFiles {
         let lock = |files: &Arc<Mutex<Vec<WrittenFile>>>| {
             std::mem::take(&mut *files.lock().unwrap_or_else(PoisonError::into_inner))
         };
-        self.0.as_ref().map(lock).unwrap_or_default()
+        self.files.as_ref().map(lock).unwrap_or_default()
     }
 
-    /// Adds a recording, or prints a note with the command that shows it: `report` after the file.
-    fn add(&self, path: &Path, report: &str, absent: AbsentEvents) {
-        match &self.0 {
+    fn tell(&self, news: News) {
+        if let Some(sender) = &self.news {
+            // The receiver is gone if the command has failed.
+            let _ = sender.send(news);
+        }
+    }
+
+    /// Adds a recording, or prints a note with the command that shows it: `report` after the file. `has_ended` is true
+    /// if it has ended by itself.
+    fn add(&self, path: &Path, report: &str, absent: AbsentEvents, has_ended: bool) {
+        self.tell(News::Written { path: path.to_owned(), has_ended });
+        match &self.files {
             Some(files) => {
                 let file = WrittenFile { path: path.to_owned(), absent };
                 files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
@@ -380,6 +415,7 @@ impl RecordingSettings {
         // Without any sampler, the account is all that is left.
         let is_wanted = self.keeps_thread_times && (has_sampler || self.kernel_samples.is_some());
         let account = AccountStart::read(source.pid.filter(|_| is_wanted));
+        self.written.tell(News::Starting { pid: source.pid });
         match self.begin(source, early, beside_others, has_sampler) {
             Ok((session, sink, sampler)) => {
                 let account = account.filter(|_| has_sampler || sampler.is_none());
@@ -407,7 +443,7 @@ impl RecordingSettings {
             Err(failure) => {
                 messages::warning(failure);
                 if has_sampler {
-                    messages::warning(format_args!(
+                    messages::effect(format_args!(
                         "recording with the runtime's own sampler: {RUNTIME_SAMPLER}"
                     ));
                     messages::note("Samples        : by the runtime");
@@ -620,7 +656,8 @@ impl RecordingSettings {
         });
         // A followed runtime is not the program that dipc started.
         let child = self.child.clone().filter(|_| !beside_others);
-        let crash = child.map(|child| CrashSources::new(&source.target, Some(child), None));
+        let crash = (child.is_some() || self.written.are_followed())
+            .then(|| CrashSources::new(&source.target, child, None));
         if self.resume {
             resume(&source.target);
         }
@@ -659,6 +696,7 @@ impl RecordingSettings {
         }
         let samples_exit = with_samples.transpose()?.unwrap_or(Exit::Done);
         let recorded = recorded?;
+        let has_ended = recorded.has_ended();
         let exit = match (crash, &path) {
             (Some(mut crash), Some(path)) => {
                 describe_crash(&mut crash, path);
@@ -675,7 +713,7 @@ impl RecordingSettings {
                 if self.follows { export()? } else { self.interrupts.while_computing(export)? }
             }
             (None, Some(path)) => {
-                self.written.add(&path, "", absent);
+                self.written.add(&path, "", absent, has_ended);
                 Exit::Done
             }
             (_, None) => Exit::Done,

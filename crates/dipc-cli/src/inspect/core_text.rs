@@ -1,8 +1,8 @@
 //! Frames of core dumps, and names of types and methods, in words.
 
 use clr_dump::{Address, Frame, Method, NamedFrame, NativeSymbols};
-use clr_events::code::is_framework;
-use clr_events::csharp::{Detail, RuntimeName, type_name};
+use clr_events::code::is_user_assembly;
+use clr_events::csharp::{RuntimeName, type_display_name};
 
 /// A frame in words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -78,10 +78,8 @@ pub(crate) fn frame_text(ip: Address, method: Option<&Method>) -> FrameText {
     let name = method.and_then(|method| method.name.as_ref()).map(|name| {
         let of_runtime =
             RuntimeName { namespace: &name.type_name, name: &name.name, signature: &name.signature };
-        match of_runtime.csharp(Detail::Short) {
-            Some(csharp) => FrameName { text: csharp.text, namespace_len: csharp.namespace_len },
-            None => FrameName { text: [&*name.type_name, ".", &*name.name].concat(), namespace_len: 0 },
-        }
+        let name = of_runtime.display_name();
+        FrameName { text: name.text, namespace_len: name.namespace_len }
     });
     let module = method.and_then(|method| method.module.as_ref());
     FrameText {
@@ -95,12 +93,6 @@ pub(crate) fn frame_text(ip: Address, method: Option<&Method>) -> FrameText {
     }
 }
 
-/// Returns true if an assembly is the user's. Methods of an unnamed one were made in memory.
-fn is_user_assembly(file_name: &str, path: &str) -> bool {
-    let name = file_name.strip_suffix(".dll").unwrap_or(file_name);
-    !name.is_empty() && !is_framework(name, path)
-}
-
 /// The C# name of a method with its namespace; `None` for unnamed methods.
 pub(crate) fn method_text(method: &Method) -> Option<String> {
     frame_text(Address::default(), Some(method)).name.map(|name| name.text)
@@ -109,7 +101,7 @@ pub(crate) fn method_text(method: &Method) -> Option<String> {
 /// The C# name of a type.
 pub(crate) fn type_text(name: Option<&str>, address: u64) -> String {
     match name {
-        Some(name) => type_name(name).unwrap_or_else(|| name.to_owned()),
+        Some(name) => type_display_name(name),
         None => format!("{address:#x}"),
     }
 }

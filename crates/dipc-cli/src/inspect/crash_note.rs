@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use clr_findings::ProcessEnd;
+
 use crate::render::escape::escape_controls;
 
 /// The width of names.
@@ -68,6 +70,12 @@ impl CrashNote {
             Some(first) => format!("{}: {first}", self.cause),
             None => self.cause.clone(),
         }
+    }
+
+    /// The end of the process, as evidence.
+    pub(crate) fn end(&self) -> ProcessEnd {
+        let Self { cause, details, core, .. } = self;
+        ProcessEnd::new(cause).with_details(details.clone()).with_core(core.clone())
     }
 
     fn parse(text: &str) -> Option<Self> {

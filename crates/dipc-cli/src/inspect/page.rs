@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clr_findings::RecordingFindings;
 use nettrace_edit::TrackedCriteria;
 use nettrace_export::page::{OTHER_METRICS, PageContents, PageFinding, PageOptions, PageReports};
 use nettrace_export::{Metric, Profile, ProfileReader};
@@ -93,7 +94,14 @@ impl Reading {
             .with_selection(options.selection.clone())
             .with_spans(has_spans)
             .with_findings(has_findings);
-        let contents = PageContents::read(reader, events, &page, |event| criteria.add(event));
+        let end = CrashNote::beside(file).map(|note| note.end());
+        let contents = PageContents::read(
+            reader,
+            events,
+            &page,
+            |event| criteria.add(event),
+            |overview| RecordingFindings::of(overview, end.as_ref()).into_page(),
+        );
         let contents = contents.map_err(|error| origin.failed(&error))?;
         Ok(Self { contents, criteria, origin })
     }
@@ -134,9 +142,6 @@ impl Reading {
                 "The recording has no {what}, and so the page has no flame graph; to record them: {command}"
             ));
         }
-        let crash = CrashNote::beside(file).filter(|_| has_findings(options, wanted));
-        let crash = crash.map(|note| PageFinding { is_problem: true, text: note.summary() });
-        let findings = crash.into_iter().chain(findings.iter().map(PageFinding::from)).collect();
         Ok(RecordingPage { profile: read.profile, reports, notes, findings, exit })
     }
 }

@@ -160,6 +160,11 @@ impl RecordingResult {
         AbsentEvents::new(providers, self.stats.kinds())
     }
 
+    /// Returns true if the stream ended by itself, most likely with its process.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.end.is_unasked()
+    }
+
     /// Returns true if the stream ended because its process crashed or was killed.
     pub(crate) fn has_crashed(&self, target: &Target) -> bool {
         self.end.is_unasked() && self.end.cause(target) == Cause::Crash

@@ -1,9 +1,12 @@
 //! Standard error: errors with their help, warnings, and notes on progress.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::marker::PhantomData;
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -48,9 +51,53 @@ fn time_of_day() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z ").to_string()
 }
 
-/// Returns true if only errors are printed.
+/// Returns true if only errors are printed, or if this thread's warnings are kept.
 pub(crate) fn is_quiet() -> bool {
-    VERBOSITY.load(Ordering::Relaxed) == Verbosity::Quiet as u8
+    VERBOSITY.load(Ordering::Relaxed) == Verbosity::Quiet as u8 || (is_kept() && !is_verbose())
+}
+
+/// Warnings for a command that shows them in its result. Clones share one list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KeptWarnings(Arc<Mutex<Vec<String>>>);
+
+thread_local! {
+    /// The list for the warnings of this thread.
+    static KEPT: RefCell<Option<KeptWarnings>> = const { RefCell::new(None) };
+}
+
+/// The guard of a thread that keeps its warnings, and prints its messages again once this is dropped.
+#[derive(Debug)]
+pub(crate) struct Keeping {
+    before: Option<KeptWarnings>,
+    /// It belongs to its thread.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl KeptWarnings {
+    /// Adds the warnings of this thread from now on, and leaves out its other messages; with `--verbose`, all are
+    /// printed besides.
+    pub(crate) fn keep(&self) -> Keeping {
+        Keeping { before: KEPT.replace(Some(self.clone())), _not_send: PhantomData }
+    }
+
+    /// Takes the warnings so far.
+    pub(crate) fn take(&self) -> Vec<String> {
+        mem::take(&mut *self.list())
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        KEPT.set(self.before.take());
+    }
+}
+
+fn is_kept() -> bool {
+    KEPT.with_borrow(Option::is_some)
 }
 
 /// Prints the error of a failed command, and its help.
@@ -67,6 +114,13 @@ pub(crate) fn failure(failure: &Failure) {
 
 /// Prints a warning; the command continues.
 pub(crate) fn warning(text: impl fmt::Display) {
+    let text = text.to_string();
+    KEPT.with_borrow(|kept| kept.iter().for_each(|kept| kept.list().push(text.clone())));
+    effect(text);
+}
+
+/// Prints a warning of an effect of the preceding one, which explains both.
+pub(crate) fn effect(text: impl fmt::Display) {
     if !is_quiet() {
         labelled(WARNING, "warning", text);
     }
@@ -74,7 +128,9 @@ pub(crate) fn warning(text: impl fmt::Display) {
 
 /// Prints the remedy for the preceding error or warning.
 pub(crate) fn help(text: impl fmt::Display) {
-    labelled(HELP, "help", text);
+    if !is_kept() || is_verbose() {
+        labelled(HELP, "help", text);
+    }
 }
 
 /// Prints one line of progress.
@@ -185,4 +241,30 @@ fn write(text: &str) {
     }
     #[allow(clippy::disallowed_methods, reason = "escaped on this line")]
     let _ = write!(anstream::stderr(), "{}", escape_output(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_kept_by_the_innermost_guard_of_the_thread() {
+        let [outer, inner] = [(); 2].map(|()| KeptWarnings::default());
+        let keeping = outer.keep();
+        warning("one");
+        let keeping_two = inner.keep();
+        warning("two");
+        effect("of two");
+        note("a note");
+        assert!(is_quiet());
+        assert_eq!(std::thread::spawn(is_kept).join().ok(), Some(false));
+        drop(keeping_two);
+        warning("three");
+        drop(keeping);
+        assert_eq!(
+            (inner.take(), outer.take()),
+            (vec!["two".to_owned()], vec!["one".to_owned(), "three".to_owned()])
+        );
+        assert!(!is_kept());
+    }
 }

@@ -1,5 +1,7 @@
 //! `dipc stack` of a process: every thread, with its name, state and frames.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use crate::program::run;
@@ -39,14 +41,21 @@ fn threads_have_names_states_and_frames(runtime: Runtime) {
     // A lock on 3.1 and 9.0 has a frame that does not tell of it, or none: the kernel does.
     assert!(parked.len() >= 5 && !parked.contains(&"working"), "{parked:?}: {shown}");
 
-    // Equal stacks are shown once, and all samples are somewhere.
-    let many = run(["stack", "-p", &pid, "--count", "20", "--format", "json"]).with_code(0).json();
-    let main = many["threads"].as_array().unwrap().iter().find(|thread| thread["tid"] == workload.pid());
-    let main = main.unwrap();
-    let stacks = main["stacks"].as_array().unwrap();
-    let samples: u64 = stacks.iter().map(|stack| stack["samples"].as_u64().unwrap()).sum();
-    assert_eq!(main["samples"], samples);
-    assert!((2..=20).contains(&samples), "{main}");
+    // Equal stacks are shown once, and all samples are somewhere. A busy machine may have time for one only.
+    let deadline = Instant::now() + Duration::from_secs(120);
+    loop {
+        let many = run(["stack", "-p", &pid, "--count", "20", "--format", "json"]).with_code(0).json();
+        let main = many["threads"].as_array().unwrap().iter().find(|thread| thread["tid"] == workload.pid());
+        let main = main.unwrap();
+        let stacks = main["stacks"].as_array().unwrap();
+        let samples: u64 = stacks.iter().map(|stack| stack["samples"].as_u64().unwrap()).sum();
+        assert_eq!(main["samples"], samples);
+        assert!((1..=20).contains(&samples), "{main}");
+        if samples > 1 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{main}");
+    }
     let table = run(["stack", "-p", &pid]).with_code(0).text();
     assert!(table.contains("  Program.Main(string[])\n") && table.contains(" blocked, "), "{table}");
     let tools = run(["stack", "-p", &pid, "--format", "dotnet-stack"]).with_code(0).text();

@@ -1,7 +1,10 @@
 //! `dipc why` on programs with a planted cause (`testdata/workload/incidents`): the first three lines have the cause
 //! and the user's method. A healthy twin has no finding.
 
+mod ends;
 mod growth;
+mod requests;
+mod stuck;
 
 use std::time::{Duration, Instant};
 

@@ -37,6 +37,12 @@ fn finding(folder: &Path, begin: &str) -> Option<Value> {
     findings.into_iter().find(|finding| finding["text"].as_str().unwrap().starts_with(begin)).cloned()
 }
 
+/// Returns the cause of this kind.
+fn cause(folder: &Path, kind: &str) -> Option<Value> {
+    let overview = json(folder, &["report", "x.nettrace", "--format", "json"]);
+    overview["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == kind).cloned()
+}
+
 fn folder_with(recording: &[u8]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("x.nettrace"), recording).unwrap();
@@ -50,10 +56,13 @@ fn a_pool_with_only_blocked_workers_starves() {
     samples(&mut recording, 7, |_| 1);
     samples(&mut recording, 8, |ms| if ms < 1000 { 2 } else { 1 });
     let folder = folder_with(&recording.bytes());
-    let found = finding(folder.path(), "All ").expect("a finding");
+    let found = cause(folder.path(), "starvation").expect("a cause");
+    let text = "The thread pool is starved: all 2 workers were blocked 66.67% of the time in Cart.Pay, waiting for tasks: \
+                synchronous code over asynchronous";
+    assert_eq!((&found["text"], &found["is_problem"]), (&text.into(), &true.into()));
+    assert_eq!(found["method"], "Cart.Pay");
     let text = "All 2 workers of the pool were blocked for 2.00 s, 2.00 s at the longest: 100.00% of their waits in \
                 Shop!Shop.Cart.Pay(), 100.00% for tasks (synchronous code that waits for asynchronous)";
-    assert_eq!((&found["text"], &found["is_problem"]), (&text.into(), &true.into()));
     let report = printed(folder.path(), &["report", "x.nettrace", "threadpool"]);
     assert!(report.contains(text), "{report}");
     let report = json(folder.path(), &["report", "x.nettrace", "threadpool", "--format", "json"]);
@@ -64,12 +73,12 @@ fn a_pool_with_only_blocked_workers_starves() {
 fn a_pool_with_fewer_workers_than_processors_does_not_starve() {
     let mut recording = named();
     samples(&mut recording, 7, |_| 1);
-    assert_eq!(finding(folder_with(&recording.bytes()).path(), "All "), None);
+    assert_eq!(cause(folder_with(&recording.bytes()).path(), "starvation"), None);
     // Nor does one of whose workers one always works.
     let mut recording = named();
     samples(&mut recording, 7, |_| 1);
     samples(&mut recording, 8, |_| 2);
-    assert_eq!(finding(folder_with(&recording.bytes()).path(), "All "), None);
+    assert_eq!(cause(folder_with(&recording.bytes()).path(), "starvation"), None);
 }
 
 /// Waits of 5 ms for one lock by two threads in turn, in 2 s.
@@ -84,13 +93,19 @@ fn lock_waits(count: u64) -> Vec<u8> {
 
 #[test]
 fn many_waits_for_one_lock_are_a_convoy() {
-    let folder = folder_with(&lock_waits(100));
-    let found = finding(folder.path(), "Lock convoy: ").expect("a finding");
-    let text = "Lock convoy: 100 waits for one lock by 3 threads, 500 ms together, 5.00 ms at the longest";
+    let folder = folder_with(&lock_waits(200));
+    let found = cause(folder.path(), "lock-convoy").expect("a cause");
+    let text = "3 threads wait for one lock 16.67% of their time";
     assert_eq!((&found["text"], &found["is_problem"]), (&text.into(), &true.into()));
+    assert_eq!(found["evidence"], serde_json::json!(["201 waits, 1.00 s together, 5.00 ms at the longest"]));
+    // The causes are those of `dipc why`.
+    let why = json(folder.path(), &["why", "x.nettrace", "--format", "json"]);
+    let why = &why["findings"][0];
+    assert_eq!((&why["kind"], &why["cause"]), (&found["id"], &found["text"]));
+    assert_eq!((&why["evidence"], &why["command"]), (&found["evidence"], &found["command"]));
     let folder = folder_with(&lock_waits(99));
-    assert_eq!(finding(folder.path(), "Lock convoy: "), None);
-    let few = finding(folder.path(), "99 waits for locks, ").expect("a finding");
+    assert_eq!(cause(folder.path(), "lock-convoy"), None);
+    let few = finding(folder.path(), "99 waits for locks, ").expect("a fact");
     assert_eq!(few["is_problem"], false);
 }
 
@@ -136,7 +151,10 @@ fn the_command_of_a_finding_prints_its_figures() {
                 Command::new("sh").current_dir(folder.path()).args(["-c", &command]).output().unwrap();
             let answer = String::from_utf8(output.stdout).unwrap();
             let text = finding["text"].as_str().unwrap();
-            for figure in figures(text) {
+            assert_eq!(output.status.code(), Some(0), "{name}: {command}");
+            // Causes have figures of their own, such as rates.
+            let is_cause = finding["confidence"].is_string();
+            for figure in figures(text).into_iter().filter(|_| !is_cause) {
                 // The table of requests has the unit above the column.
                 let number = figure.split(' ').next().unwrap();
                 let is_there =

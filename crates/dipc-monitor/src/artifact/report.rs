@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use clr_events::CodeMap;
+use clr_findings::RecordingFindings;
 use dipc_client::nettrace::{Event, RelativeTime};
 use dipc_client::{Keywords, Level, LiveReader, OptionalFeature, Rundown};
 use dipc_client::{RUNTIME_PROVIDER, SAMPLE_PROFILER, SessionConfig};
@@ -15,7 +16,7 @@ use dipc_collect::StopSignal;
 use dipc_collect::profiles::{self, ProfileRequest};
 use dipc_collect::stream::Limits;
 use nettrace_export::page::{self, Page, PageContents, PageFinding, PageFindings, PageOptions, PageReports};
-use nettrace_export::report::{Requests, RequestsOptions, StreamFacts};
+use nettrace_export::report::{Overview, Requests, RequestsOptions, StreamFacts};
 use nettrace_export::{
     Format, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileReader, WriteOptions,
 };
@@ -138,11 +139,9 @@ fn page(
     let others = others.collect::<Result<_, _>>().map_err(|error| failed(&error))?;
     let (profile, omissions) = profile.finish(reader.info()).map_err(|error| failed(&error))?;
     let stream = StreamFacts::of(reader.events(), &counts.into_iter().collect::<Vec<_>>(), last);
-    let (profile, findings) = findings.finish((profile, &omissions), others, stream);
+    let (profile, findings) = findings.finish((profile, &omissions), others, stream, page_findings);
     let mut bytes = Vec::new();
-    let page = Page::new(&profile, page_options)
-        .with_reports(reports)
-        .with_findings(findings.iter().map(PageFinding::from).collect());
+    let page = Page::new(&profile, page_options).with_reports(reports).with_findings(findings);
     Ok(page.write(&mut bytes).map(|()| bytes))
 }
 
@@ -154,14 +153,18 @@ pub(crate) fn page_of_recording(recording: impl Read, title: &str) -> io::Result
     let recording = nettrace::Reader::new(recording).map_err(io::Error::other)?;
     let mut limit_code = |code: &mut CodeMap| *code = CodeMap::with_limit(MAX_CODE_SIZE);
     let reader = ProfileReader::new(page_profile_options()).with_code(&mut limit_code);
-    let contents = PageContents::read(reader, recording, &PageOptions::default(), |_| {});
+    let contents = PageContents::read(reader, recording, &PageOptions::default(), |_| {}, page_findings);
     let contents = contents.map_err(io::Error::other)?;
     let mut bytes = Vec::new();
     Page::new(&contents.read.profile, WriteOptions::new(title, "dipc monitor"))
         .with_reports(contents.reports)
-        .with_findings(contents.findings.iter().map(PageFinding::from).collect())
+        .with_findings(contents.findings)
         .write(&mut bytes)?;
     Ok(bytes)
+}
+
+fn page_findings(overview: &Overview) -> Vec<PageFinding> {
+    RecordingFindings::of(overview, None).into_page()
 }
 
 /// The options of the profile of a page.

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use nettrace::{Error, Event, Reader};
 
-use super::{PageFindings, PageReports};
+use super::{PageFinding, PageFindings, PageReports};
 use crate::profile::metric::Metric;
 use crate::profile::options::Options;
 use crate::profile::read::{ProfileReader, ProfiledRecording};
 use crate::profile::selection::Selection;
-use crate::report::{Finding, RUNNING_OR_WAITING, StreamFacts};
+use crate::report::{Overview, RUNNING_OR_WAITING, StreamFacts};
 use crate::units;
 
 /// The metrics of a page for a recording without thread samples: the first one with events is used.
@@ -68,8 +68,8 @@ pub struct PageContents<R> {
     pub read: ProfiledRecording<R>,
     /// The other events.
     pub reports: PageReports,
-    /// The facts to know first, problems first.
-    pub findings: Vec<Finding>,
+    /// The facts to know first, problems first; without findings, empty.
+    pub findings: Vec<PageFinding>,
 }
 
 impl<R> PageContents<R> {
@@ -81,7 +81,8 @@ impl<R> PageContents<R> {
 
 impl<R: Read> PageContents<R> {
     /// Reads a recording in time order. `each` is called with every event if there is a selection, and
-    /// otherwise with events that are needed.
+    /// otherwise with events that are needed. `judge` is called with the overview if the page has findings: causes
+    /// are those of clr-findings, and [`Overview::notes`] has the other facts.
     ///
     /// # Errors
     /// If reading failed.
@@ -90,6 +91,7 @@ impl<R: Read> PageContents<R> {
         recording: Reader<R>,
         options: &PageOptions,
         mut each: impl FnMut(&Event<'_>),
+        judge: impl FnOnce(&Overview) -> Vec<PageFinding>,
     ) -> Result<Self, Error> {
         let PageOptions { selection, has_spans, has_findings } = options;
         let (has_spans, is_all) = (*has_spans, selection.is_all());
@@ -126,7 +128,8 @@ impl<R: Read> PageContents<R> {
             Some(findings) => {
                 let stream = StreamFacts::of(&read.events, &read.counts, last);
                 let others = std::mem::take(&mut read.others);
-                let (profile, found) = findings.finish((read.profile, &read.omissions), others, stream);
+                let (profile, found) =
+                    findings.finish((read.profile, &read.omissions), others, stream, judge);
                 (ProfiledRecording { profile, ..read }, found)
             }
             None => (read, Vec::new()),

@@ -1,4 +1,4 @@
-//! The findings of a page, from the page's own reading of the recording.
+//! The overview that a page's findings are judged by, from the page's own reading of the recording.
 
 use nettrace::{Event, Interest, Metadata, TraceInfo};
 
@@ -9,17 +9,16 @@ use crate::profile::metric::Metric;
 use crate::profile::options::Options;
 use crate::profile::selection::Selection;
 use crate::report::{
-    Finding, OverviewBuilder, OverviewCallers, Severity, StreamFacts, callers_options,
-    overview_profile_options,
+    Note, Overview, OverviewBuilder, OverviewCallers, StreamFacts, callers_options, overview_profile_options,
 };
 
-impl From<&Finding> for PageFinding {
-    fn from(finding: &Finding) -> Self {
-        Self { is_problem: finding.severity() == Severity::Problem, text: finding.to_string() }
+impl From<&Note> for PageFinding {
+    fn from(note: &Note) -> Self {
+        Self { is_problem: note.is_fault(), text: note.to_string() }
     }
 }
 
-/// Gathers the findings of a recording while it is read for a page. Events must be in time order.
+/// Gathers the overview of a recording while it is read for a page. Events must be in time order.
 ///
 /// [`PageContents::read`](super::PageContents::read) does that for a recording in a file.
 #[derive(Debug)]
@@ -60,26 +59,26 @@ impl PageFindings {
         self.overview.add(event);
     }
 
-    /// Returns the profile of the page, unchanged, and the findings, problems first.
-    pub fn finish(
+    /// Returns the profile of the page, unchanged, and what `judge` returns of the overview.
+    pub fn finish<T>(
         mut self,
         (mut page, omissions): (Profile, &Omissions),
         mut others: Vec<(Profile, Omissions)>,
         stream: StreamFacts,
-    ) -> (Profile, Vec<Finding>) {
+        judge: impl FnOnce(&Overview) -> T,
+    ) -> (Profile, T) {
         self.overview.extend_to(stream.last);
         let own = if self.has_own_profile { others.pop() } else { None };
         let callers = OverviewCallers::of(others.iter().map(|(profile, _)| profile));
         if let Some((profile, omissions)) = own {
-            let overview = self.overview.finish(profile, &omissions, callers, stream);
-            return (page, overview.findings());
+            return (page, judge(&self.overview.finish(profile, &omissions, callers, stream)));
         }
         let shown = page.stack_totals.clone();
         page.leave_out_idle();
         let overview = self.overview.finish(page, omissions, callers, stream);
-        let findings = overview.findings();
+        let judged = judge(&overview);
         let mut page = overview.profile;
         page.stack_totals = shown;
-        (page, findings)
+        (page, judged)
     }
 }

@@ -33,6 +33,9 @@ pub enum Metric {
     Exception,
     /// Time in which threads waited for handles, events and the like (.NET 9).
     Wait,
+    /// Calls to something outside the program that began: HTTP, databases, connections, names.
+    #[cfg(feature = "report")]
+    Call,
     /// Time in which the collector had stopped all threads, on the thread that stopped them.
     Gc,
     /// The metric of a profile that a program [builds itself](crate::StackProfileBuilder); recordings lack
@@ -67,6 +70,8 @@ impl Metric {
             Self::Contention => "contention",
             Self::Exception => "exception",
             Self::Wait => "wait",
+            #[cfg(feature = "report")]
+            Self::Call => "call",
             Self::Gc => "gc",
             Self::Other => "other",
         }
@@ -82,6 +87,8 @@ impl Metric {
             Self::Contention => ("lock waits", "waits", Unit::Nanoseconds),
             Self::Exception => ("exceptions", "exceptions", Unit::Count),
             Self::Wait => ("waits", "waits", Unit::Nanoseconds),
+            #[cfg(feature = "report")]
+            Self::Call => ("calls", "calls", Unit::Count),
             Self::Gc => ("GC pauses", "pauses", Unit::Nanoseconds),
             Self::Other => ("weight", "samples", Unit::Count),
         };

@@ -1,6 +1,8 @@
 //! Metrics: the weights of events, a module each.
 
 mod allocation;
+#[cfg(feature = "report")]
+pub(in crate::profile) mod call;
 mod exception;
 mod pause;
 mod rounds;
@@ -19,6 +21,8 @@ use crate::profile::frame::{FrameId, Frames};
 use crate::profile::metric::Metric;
 use crate::profile::pseudo_frames;
 use allocation::Allocations;
+#[cfg(feature = "report")]
+use call::Calls;
 use exception::Exceptions;
 use pause::Pauses;
 pub(in crate::profile) use thread_time::BY_KERNEL;
@@ -234,6 +238,8 @@ enum MetricState {
     ThreadTime(ThreadTime),
     Allocations(Allocations),
     Exceptions(Exceptions),
+    #[cfg(feature = "report")]
+    Calls(Calls),
     Waits(Waits),
     Pauses(Pauses),
     /// No event is a sample.
@@ -251,6 +257,8 @@ impl Sampler {
             Metric::Alloc => MetricState::Allocations(Allocations::default()),
             Metric::Contention | Metric::Wait => MetricState::Waits(Waits::default()),
             Metric::Exception => MetricState::Exceptions(Exceptions),
+            #[cfg(feature = "report")]
+            Metric::Call => MetricState::Calls(Calls),
             Metric::Gc => MetricState::Pauses(Pauses::default()),
             Metric::Other => MetricState::None,
         };
@@ -339,6 +347,8 @@ impl Sampler {
             MetricState::Exceptions(exceptions) => {
                 exceptions.add(&mut sample_context).into_iter().for_each(emit);
             }
+            #[cfg(feature = "report")]
+            MetricState::Calls(calls) => calls.add(&mut sample_context).into_iter().for_each(emit),
             MetricState::Waits(waits) => waits.add(&mut sample_context).into_iter().for_each(emit),
             MetricState::Pauses(pauses) => pauses.add(&mut sample_context).into_iter().for_each(emit),
             MetricState::None => {}

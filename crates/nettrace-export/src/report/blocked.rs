@@ -117,8 +117,8 @@ pub struct BlockedTime {
     pub in_work: BlockedPart,
     /// Sleeps, such as `Thread.Sleep`.
     pub asleep: BlockedPart,
-    /// Threads that waited in one method as long as the recording lasted, and did nothing else: they wait
-    /// for work of their own kind, or for each other.
+    /// Threads that waited in one method as long as the recording lasted, or for half of it at least, and did
+    /// nothing else: they wait for work of their own kind, or for each other.
     pub throughout: BlockedPart,
 }
 
@@ -126,12 +126,24 @@ pub struct BlockedTime {
 pub fn blocked_time(profile: &Profile) -> BlockedTime {
     // By thread, whether it worked, and the only method that it waited in.
     let mut threads = vec![(false, None::<FrameId>); profile.threads.len()];
+    // A thread that ended, or that began, meanwhile did not wait for as long as the recording lasted.
+    let mut lives = vec![0_u64; profile.threads.len()];
+    for total in &profile.stack_totals {
+        if let Some(life) = lives.get_mut(total.thread.index()) {
+            *life = life.saturating_add(total.weight);
+        }
+    }
+    let longest = lives.iter().copied().max().unwrap_or(0);
+    let is_short = |thread: ThreadIndex| lives.get(thread.index()).is_none_or(|life| *life < longest / 2);
     for total in &profile.stack_totals {
         let Some((has_worked, place)) = threads.get_mut(total.thread.index()) else { continue };
         let method = total.stack.and_then(|stack| waiting_method(profile, stack));
         let is_elsewhere = method.is_some() && place.is_some_and(|place| Some(place) != method);
         let is_asleep = total.stack.is_some_and(|stack| sleeps(profile, stack));
-        *has_worked |= is_elsewhere || is_asleep || total.state == ThreadState::Working && total.weight > 0;
+        *has_worked |= is_elsewhere
+            || is_asleep
+            || is_short(total.thread)
+            || total.state == ThreadState::Working && total.weight > 0;
         *place = place.or(method);
     }
     let has_worked =
@@ -496,14 +508,16 @@ mod tests {
             // A wait that spins does not sleep.
             (0, Blocked, 4, &["App!P.Work()", &task, &spin, &sleep]),
             (1, Blocked, 8, &["App!P.Sleeper()", &sleep]),
-            (2, Blocked, 16, &["App!P.Idle()", WAIT]),
+            (2, Blocked, 128, &["App!P.Idle()", WAIT]),
             // The thread waited elsewhere, as did another in between.
             (3, Blocked, 32, &["App!P.Take()", WAIT]),
             (3, Blocked, 64, &["App!P.Put()", WAIT]),
+            // The thread lived for a short time.
+            (4, Blocked, 16, &["App!P.Idle()", WAIT]),
         ]);
         let BlockedTime { in_work, asleep, throughout } = blocked_time(&profile);
-        assert_eq!([in_work.weight, asleep.weight, throughout.weight], [102, 8, 16]);
-        assert_eq!([in_work.threads, asleep.threads, throughout.threads], [2, 1, 1]);
+        assert_eq!([in_work.weight, asleep.weight, throughout.weight], [118, 8, 128]);
+        assert_eq!([in_work.threads, asleep.threads, throughout.threads], [3, 1, 1]);
         let names = |wait: &WaitingMethod| {
             let called = wait.called.map(|frame| profile.frames.full_parts(frame).1);
             (profile.frames.full_parts(wait.method).1, called)

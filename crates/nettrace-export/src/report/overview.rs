@@ -1,4 +1,4 @@
-//! The reports of a recording that its [findings](super::Finding) rest on.
+//! The reports of a recording that its [notes](super::Note) and its causes rest on.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,6 +16,8 @@ use crate::profile::selection::Selection;
 use crate::report::active_timers::ActiveTimers;
 use crate::report::allocations::{Allocations, AllocationsReport};
 use crate::report::blocked::{BlockedTime, Starvation, blocked_time, starvation};
+use crate::report::calls::{Calls, CallsReport};
+use crate::report::code_tiers::{CodeTiers, CodeTiersReport};
 use crate::report::contention::{Contention, ContentionReport};
 use crate::report::exceptions::{Exceptions, ExceptionsReport};
 use crate::report::gc::{Collections, GcReport};
@@ -27,7 +29,7 @@ use crate::report::startup::{Startup, StartupReport};
 use crate::report::thread_pool::{ThreadPool, ThreadPoolReport};
 use crate::report::user_caller::{UserCallerName, user_callers};
 
-/// The reports of a recording. [`findings`](Self::findings) judges them.
+/// The reports of a recording. [`notes`](Self::notes) has what to know first.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Overview {
@@ -45,10 +47,14 @@ pub struct Overview {
     pub exceptions: ExceptionsReport,
     /// Waits for locks.
     pub contention: ContentionReport,
+    /// Calls by their phases.
+    pub calls: CallsReport,
     /// The thread pool; `None` without its events.
     pub thread_pool: Option<ThreadPoolReport>,
     /// Compiled methods.
     pub jit: JitReport,
+    /// Code that could be faster.
+    pub code_tiers: CodeTiersReport,
     /// Time in which all workers of the pool were blocked.
     pub starvation: Option<Starvation>,
     /// Requests and other spans; `None` without them.
@@ -136,13 +142,13 @@ pub fn callers_options(metric: Metric, selection: Selection, user_code: Vec<Patt
         .with_user_code(user_code)
 }
 
-/// The user's methods that allocated, threw and waited for locks, by the subject that each led to.
+/// The user's methods that allocated, threw, waited for locks and called, by the subject that each led to.
 #[derive(Debug, Clone, Default)]
-pub struct OverviewCallers([HashMap<String, UserCallerName>; 3]);
+pub struct OverviewCallers([HashMap<String, UserCallerName>; Self::METRICS.len()]);
 
 impl OverviewCallers {
     /// The metrics of the profiles that have them, with [these options](callers_options).
-    pub const METRICS: [Metric; 3] = [Metric::Alloc, Metric::Exception, Metric::Contention];
+    pub const METRICS: [Metric; 4] = [Metric::Alloc, Metric::Exception, Metric::Contention, Metric::Call];
 
     /// The callers in profiles of the [metrics](Self::METRICS), in their order. Profiles may be missing.
     pub fn of<'p>(profiles: impl IntoIterator<Item = &'p Profile>) -> Self {
@@ -158,8 +164,9 @@ impl OverviewCallers {
         allocations: &mut AllocationsReport,
         exceptions: &mut ExceptionsReport,
         contention: &mut ContentionReport,
+        calls: &mut CallsReport,
     ) {
-        let [of_allocations, of_exceptions, of_locks] = self.0;
+        let [of_allocations, of_exceptions, of_locks, of_calls] = self.0;
         for row in &mut allocations.types {
             row.from = of_allocations.get(&row.name).cloned();
         }
@@ -168,6 +175,9 @@ impl OverviewCallers {
         }
         for row in &mut contention.locks {
             row.from = of_locks.get(&format!("lock {:#x}", row.lock)).cloned();
+        }
+        for row in &mut calls.rows {
+            row.from = of_calls.get(&row.name).cloned();
         }
     }
 }
@@ -182,8 +192,10 @@ pub struct OverviewReports {
     allocations: Allocations,
     exceptions: Exceptions,
     contention: Contention,
+    calls: Calls,
     thread_pool: ThreadPool,
     jit: Jit,
+    code_tiers: CodeTiers,
     timers: ActiveTimers,
 }
 
@@ -202,8 +214,10 @@ impl OverviewReports {
             Allocations::needs,
             Exceptions::needs,
             Contention::needs,
+            Calls::needs,
             ThreadPool::needs,
             Jit::needs,
+            CodeTiers::needs,
             ActiveTimers::needs,
         ];
         reports.into_iter().any(|needs| needs(kind))
@@ -219,8 +233,10 @@ impl OverviewReports {
         self.allocations.add(event);
         self.exceptions.add(event);
         self.contention.add(event);
+        self.calls.add(event);
         self.thread_pool.add(event);
         self.jit.add(event);
+        self.code_tiers.add(event);
         self.timers.add(event);
     }
 
@@ -287,7 +303,8 @@ impl OverviewBuilder {
         let mut contention = reports.contention.finish();
         contention
             .name_threads(|_, tid| profile.threads.iter().find(|thread| thread.id == tid)?.name.clone());
-        callers.add_to(&mut allocations, &mut exceptions, &mut contention);
+        let mut calls = reports.calls.with_range(start, end).finish();
+        callers.add_to(&mut allocations, &mut exceptions, &mut contention, &mut calls);
         let gc = gc.with_range(start, end).finish();
         let session_cost = SessionCost::take(&mut profile);
         Overview {
@@ -296,8 +313,10 @@ impl OverviewBuilder {
             allocations,
             exceptions,
             contention,
+            calls,
             thread_pool: reports.thread_pool.finish(),
             jit: reports.jit.finish(),
+            code_tiers: reports.code_tiers.finish(),
             starvation: starvation(&profile, stream.processors),
             requests: requests.with_range(start, end).finish(),
             blocked: blocked_time(&profile),

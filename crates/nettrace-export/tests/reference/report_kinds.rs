@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use clr_activity::Spans;
 use nettrace::{Event, Interest, Metadata, Reader, RelativeTime};
-use nettrace_export::page::{self, Page, PageContents, PageFindings, PageOptions};
+use nettrace_export::page::{self, Page, PageContents, PageFinding, PageFindings, PageOptions};
 use nettrace_export::report::{
-    self, Allocations, Collections, Contention, Exceptions, Jit, Requests, RequestsOptions, Startup,
-    StreamFacts, ThreadPool,
+    self, Allocations, Collections, Contention, Exceptions, Jit, Overview, Requests, RequestsOptions,
+    Startup, StreamFacts, ThreadPool,
 };
 use nettrace_export::{
     Format, Metric, NameForm, Options, ProfileBuilder, ProfileReader, Selection, WriteOptions,
@@ -137,7 +137,7 @@ fn pages_of_the_kinds_that_they_need_are_the_same() {
             let recording = Reader::new(&*bytes).expect("a recording");
             let reader = ProfileReader::new(options);
             let options = PageOptions::default().with_selection(selection).with_spans(has_spans);
-            let contents = PageContents::read(reader, recording, &options, |_| {});
+            let contents = PageContents::read(reader, recording, &options, |_| {}, |_| Vec::new());
             let PageContents { read, reports, .. } = contents.expect("bytes in memory");
             let mut out = Vec::new();
             let page =
@@ -161,7 +161,8 @@ fn findings_of_live_events_are_those_of_a_file() {
         let recording = || Reader::new(&*bytes).expect("a recording");
         let options = page::profile_options(None).with_names(NameForm::CSharp).with_tracks(true);
         let reader = ProfileReader::new(options.clone());
-        let page = PageContents::read(reader, recording(), &PageOptions::default(), |_| {});
+        let judge = |overview: &Overview| overview.notes().iter().map(PageFinding::from).collect::<Vec<_>>();
+        let page = PageContents::read(reader, recording(), &PageOptions::default(), |_| {}, judge);
         let of_file = page.expect("bytes in memory").findings;
         let (mut findings, mut profile) =
             (PageFindings::new(recording().info(), &options), ProfileBuilder::new(options));
@@ -185,7 +186,7 @@ fn findings_of_live_events_are_those_of_a_file() {
         let others = others.collect::<Result<_, _>>().expect("events in time order");
         let (profile, omissions) = profile.finish(events.info()).expect("events in time order");
         let stream = StreamFacts::of(&events, &counts.into_iter().collect::<Vec<_>>(), last);
-        let (_, of_events) = findings.finish((profile, &omissions), others, stream);
+        let (_, of_events) = findings.finish((profile, &omissions), others, stream, judge);
         assert_eq!(of_events, of_file, "{}", path.display());
         found += of_file.len();
     }

@@ -27,7 +27,7 @@ struct Overview {
     file: String,
     #[serde(flatten)]
     summary: Summary,
-    /// The facts to know first: problems, then the rest.
+    /// The causes, then the other facts to know first: faults of the recording, then the rest.
     findings: Vec<FindingRow>,
     /// The empty reports: the recording lacks their events, or nothing of the kind happened.
     missing: Vec<Missing>,
@@ -128,6 +128,11 @@ fn table(overview: &Overview, width: Option<usize>, height: Option<usize>) -> St
         let mut text = String::new();
         let mark = if finding.is_problem { "! " } else { "" };
         line(&mut text, finding.report, &format!("{mark}{}", finding.text));
+        // The evidence of the first cause alone: a screen holds the causes.
+        let evidence = finding.cause.as_ref().filter(|_| found.is_empty());
+        for evidence in evidence.into_iter().flat_map(|cause| &cause.evidence) {
+            line(&mut text, "", evidence);
+        }
         // A command stays on one line, however long, so that it can be copied.
         let _ = writeln!(text, "{:<NAME$}    {}", "", escape_controls(&finding.command));
         found.push(text);
@@ -181,8 +186,8 @@ mod tests {
             report: "gc",
             is_problem: number == 0,
             text: format!("finding {number}"),
-            numbers: std::collections::BTreeMap::new(),
             command: "dipc report app.nettrace gc".to_owned(),
+            ..FindingRow::default()
         };
         let summary =
             Summary { memory: Some(MemoryUse::resident(1_200_000_000, 48_000_000)), ..Summary::default() };

@@ -90,7 +90,7 @@ impl RecordingSettings {
         let default = || file_name(&name, Some(pid), &Zoned::now());
         let path = self.output.clone().unwrap_or_else(default);
         let path = save(&recording, &path, self.output.is_some())?;
-        self.written.add(&path, report_of(wanted), AbsentEvents::default());
+        self.written.add(&path, report_of(wanted), AbsentEvents::default(), code.is_some());
         let exit = loss_exit(recording.summary(), self.fail_on_loss);
         let Some((child, _watcher)) = running else { return Ok(Opened::Ended(exit.or_program(code))) };
         Ok(Opened::Ended(exit.or_program(Some(child.wait(&self.interrupts)?))))
@@ -113,10 +113,11 @@ impl RecordingSettings {
         while !sampler.is_over() && !is_over() && self.interrupts.count() == 0 {
             thread::sleep(TICK);
         }
+        let has_ended = sampler.is_over();
         let is_chosen = self.output.is_some() && !beside_others;
         let recording = sampler.finish()?;
         let path = save(&recording, &path, is_chosen)?;
-        self.written.add(&path, report_of(*samples), AbsentEvents::default());
+        self.written.add(&path, report_of(*samples), AbsentEvents::default(), has_ended);
         Ok(loss_exit(recording.summary(), self.fail_on_loss))
     }
 }

@@ -1,192 +1,227 @@
-//! The evidence of a running process: a recording of a few seconds, and two readings of its memory meanwhile.
+//! The evidence of a running process: a recording of a few seconds, with readings of its memory meanwhile.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use clr_dump::Runtime;
-use clr_findings::{Activity, Evidence, MemoryCounts, MemoryFacts, diagnose};
+use clr_findings::{Evidence, ProcessEnd, ProcessIdentity};
+use dipc_collect::readings::{BackgroundReader, Readings};
+use dipc_transport::ProcessState;
 
-use linux_proc_stat::ProcessUsage;
-
-use super::WhyArgs;
-use super::print::{Diagnosis, Subject};
+use super::print::{Answer, Subject};
+use super::{WhyArgs, missing_end};
+use crate::args::source::{ManyProcesses, SourceArgs};
 use crate::command::profile;
 use crate::command::report::OverviewData;
-use crate::command::trace::{self, TraceArgs, WrittenFiles};
-use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::stacks;
-use crate::inspect::core_source::Source;
+use crate::command::trace::{self, News, TraceArgs, WrittenFiles};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
+use crate::process::candidates::{application_name, command_line};
 use crate::process::target::FoundTarget;
 use crate::processors::no_thread;
-use crate::record::source::SourceSelector;
-use crate::render::messages::{self, Verbosity};
+use crate::record::source::{EndStatus, SourceSelector};
+use crate::render::messages::{self, KeptWarnings};
 
-/// The part of the watched time before the first reading of memory, and after the last.
-const MARGIN: u32 = 10;
+/// Maximum wait for the end of a program after the end of its recording, and of a process after that of its runtime.
+const END: Duration = Duration::from_secs(10);
+/// The time between two looks at a process.
+const TICK: Duration = Duration::from_millis(20);
 
-/// Watches a process, and judges it.
-pub(super) fn diagnose_process(args: &WhyArgs) -> Result<(Diagnosis, Exit), Failure> {
+/// Watches the process of the arguments, and prints what is wrong with it. A program that was started runs on, and is
+/// waited for.
+pub(super) fn run(args: &WhyArgs) -> Outcome {
     if args.source.process.process_ids.len() > 1 {
-        return Err(Failure::usage("why: name one process with -p"));
+        return Err(Failure::usage("why: name one process with -p").with_help("--all watches all processes"));
     }
     let interrupts = Interrupts::watch()?;
-    let pid = match args.source.selector(false)? {
-        SourceSelector::Process(selector) => FoundTarget::find(&selector, args.timeout)?.target.pid(),
-        _ => None,
-    };
-    let readings = pid.map(|pid| read_meanwhile(pid, args.duration)).transpose()?;
-    let folder =
-        tempfile::tempdir().map_err(|error| Failure::new(Exit::Failed, format_args!("why: {error}")))?;
-    let output = args.output.clone().unwrap_or_else(|| folder.path().join("why.nettrace"));
-    let recorded = record(args, output, &interrupts);
-    let without =
-        |reason: &str| Readings { usage: Vec::new(), counts: Vec::new(), memory: Err(reason.to_owned()) };
-    let Readings { usage, counts, memory } = match readings {
-        Some(readings) => readings.recv().unwrap_or_else(|_| without("its reader has ended early")),
-        None => without("the process has no id here"),
-    };
-    let (memory, memory_failure) = match memory {
-        Ok(memory) => (memory, None),
-        Err(reason) => (Vec::new(), Some(format!("locks and tasks in memory: {reason}"))),
-    };
-    let evidence = Evidence::default().with_memory(&memory).with_usage(&usage).with_counts(&counts);
-    let mut looked_at = Vec::new();
-    if let Some(last) = memory.last() {
-        looked_at.push(format!("{} threads in memory, twice", last.threads.len()));
+    if let SourceSelector::Process(selector) = args.source.selector(false)? {
+        FoundTarget::find(&selector, args.timeout)?;
     }
-    if !usage.is_empty() {
-        looked_at.push("the kernel's account".to_owned());
-    }
-    let of_process = |overview: Option<&OverviewData>| match (overview, pid) {
-        (Some(data), _) => data.process(),
-        (None, Some(pid)) => format!("process {pid}"),
-        (None, None) => "the process".to_owned(),
-    };
-    let subject = Subject::Process { pid, recording: args.output.clone() };
-    match recorded.and_then(|path| OverviewData::read(&path, &args.user_code.patterns())) {
-        Ok((data, exit)) => {
-            looked_at.extend(data.looked_at());
-            let diagnosis = Diagnosis {
-                process: of_process(Some(&data)),
-                crash: data.crash.as_ref().map(|note| (note.summary(), note.core.clone())),
-                findings: diagnose(&evidence.with_recording(&data.reports)),
-                activity: Some(Activity::of(&data.reports)),
-                looked_at,
-                missing: memory_failure.into_iter().chain(data.missing_evidence()).collect(),
-                subject,
-            };
-            Ok((diagnosis, exit))
-        }
-        // A runtime that does not answer is known by its memory.
-        Err(failure) if !memory.is_empty() => {
-            let diagnosis = Diagnosis {
-                process: of_process(None),
-                crash: None,
-                findings: diagnose(&evidence),
-                activity: None,
-                looked_at,
-                missing: vec![format!("events and processor time: {failure}")],
-                subject,
-            };
-            Ok((diagnosis, Exit::Done))
-        }
-        Err(failure) => Err(failure),
-    }
+    watch(args, args.source.clone(), &interrupts, |answer, exit| args.present(&answer, exit))
 }
 
-/// Records what `dipc profile` records, without its messages.
-fn record(args: &WhyArgs, output: PathBuf, interrupts: &Interrupts) -> Result<PathBuf, Failure> {
-    let was_verbose = messages::is_verbose();
-    if !was_verbose {
-        messages::set_verbosity(Verbosity::Quiet);
-    }
-    let written = WrittenFiles::presented();
+/// Watches a process, and has `present` show what is wrong with it, with the exit code so far.
+pub(super) fn watch(
+    args: &WhyArgs,
+    source: SourceArgs<ManyProcesses>,
+    interrupts: &Interrupts,
+    present: impl FnOnce(Answer, Exit) -> Outcome,
+) -> Outcome {
+    let folder =
+        tempfile::tempdir().map_err(|error| Failure::new(Exit::Failed, format_args!("why: {error}")))?;
+    let starts_program = !source.command.is_empty();
     let trace = TraceArgs {
         duration: Some(args.duration),
         timeout: args.timeout,
-        output: Some(output),
-        ..profile::everything(args.source.clone())
+        output: Some(args.output.clone().unwrap_or_else(|| folder.path().join("why.nettrace"))),
+        ..profile::everything(source)
     };
-    let recorded = trace::record(&trace, interrupts, &written);
-    if !was_verbose {
-        messages::set_verbosity(Verbosity::Usual);
+    let warnings = KeptWarnings::default();
+    let (sender, news) = mpsc::channel();
+    thread::scope(|scope| {
+        let record = || {
+            let _keeping = warnings.keep();
+            trace::record(&trace, interrupts, &WrittenFiles::followed(sender))
+        };
+        let recorder = thread::Builder::new().name("recorder".to_owned()).spawn_scoped(scope, record);
+        let mut recorder = Some(recorder.map_err(|error| no_thread(&error))?);
+        let watched = Watched::follow(&news, args.duration);
+        let recorded = recorder.take_if(|_| watched.is_finished).map(join).transpose();
+        let code = recorded.as_ref().ok().and_then(|exit| (*exit)?.program());
+        let (answer, exit) = watched.judge(args, recorded, &warnings)?;
+        let presented = present(answer, exit)?;
+        let code = match recorder {
+            Some(recorder) => {
+                if starts_program && !recorder.is_finished() {
+                    messages::note("Waiting for the program to end; Ctrl-C ends it");
+                }
+                join(recorder)?.program()
+            }
+            None => code,
+        };
+        Ok(presented.or_program(code))
+    })
+}
+
+fn join(recorder: ScopedJoinHandle<'_, Outcome>) -> Outcome {
+    let ended = || Err(Failure::new(Exit::Failed, "the thread of a recording has ended early"));
+    recorder.join().unwrap_or_else(|_| ended())
+}
+
+/// A process that is watched.
+#[derive(Debug, Default)]
+struct Watched {
+    pid: Option<u32>,
+    process: ProcessIdentity,
+    reader: Option<BackgroundReader>,
+    recording: Option<PathBuf>,
+    /// True if the recording has ended by itself, most likely with its process.
+    has_ended: bool,
+    /// True if the recorder has nothing more to do: a program that it started has ended.
+    is_finished: bool,
+}
+
+impl Watched {
+    /// Follows a recording to its end, and that of a program that ends with it. Memory is read meanwhile.
+    fn follow(news: &Receiver<News>, duration: Duration) -> Self {
+        let mut watched = Self::default();
+        loop {
+            let next = match (&watched.recording, watched.has_ended) {
+                (None, _) => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                (Some(_), true) => news.recv_timeout(END),
+                (Some(_), false) => return watched,
+            };
+            match next {
+                Ok(News::Starting { pid: Some(pid) }) => {
+                    watched.pid = Some(pid);
+                    watched.process = identity(pid);
+                    // Without a thread, memory is not read.
+                    watched.reader = BackgroundReader::start(pid, duration).ok();
+                }
+                Ok(News::Starting { pid: None }) => {}
+                Ok(News::Written { path, has_ended }) => {
+                    watched.recording = Some(path);
+                    watched.has_ended = has_ended;
+                }
+                Err(error) => {
+                    watched.is_finished = error == RecvTimeoutError::Disconnected;
+                    return watched;
+                }
+            }
+        }
     }
-    recorded?;
-    let file = written.take().into_iter().next();
-    file.map(|file| file.path).ok_or_else(|| Failure::new(Exit::Failed, "why: nothing was recorded"))
+
+    /// Judges the recording and the readings. `recorded` is the outcome of a recorder that has finished.
+    fn judge(
+        mut self,
+        args: &WhyArgs,
+        recorded: Result<Option<Exit>, Failure>,
+        warnings: &KeptWarnings,
+    ) -> Result<(Answer, Exit), Failure> {
+        let _keeping = warnings.keep();
+        let without = || Readings::missing("the process is not known here");
+        let readings = self.reader.take().map_or_else(without, BackgroundReader::finish);
+        let evidence = Evidence::default()
+            .with_memory(&readings.memory)
+            .with_counts(&readings.counts)
+            .with_usage(&readings.usage);
+        let subject = Subject::Process { pid: self.pid, recording: args.output.clone() };
+        let data = match (&self.recording, recorded) {
+            (Some(path), recorded) => {
+                let (data, exit) = OverviewData::read(path, &args.user_code.patterns())?;
+                let end = data.end().or_else(|| self.exit(recorded.ok().flatten()));
+                Ok((data, exit, end))
+            }
+            (None, Ok(_)) => Err(Failure::new(Exit::Failed, "why: nothing was recorded")),
+            (None, Err(failure)) => Err(failure),
+        };
+        // The end of the process says why its memory could not be read.
+        let has_ended = matches!(data, Ok((.., Some(_))));
+        let reason = readings.memory_missing.as_ref().filter(|_| !has_ended);
+        let reason = reason.map(|reason| format!("locks and tasks in memory: {reason}"));
+        let mut missing: Vec<_> = reason.into_iter().chain(warnings.take()).collect();
+        match data {
+            Ok((data, exit, end)) => {
+                missing.extend(missing_end(&data));
+                let process = self.process.or(data.process());
+                let evidence =
+                    evidence.with_recording(&data.reports).with_end(end.as_ref()).with_missing(&missing);
+                // A recording is cut by the end of its process.
+                let exit = if end.is_some() { Exit::Done } else { exit };
+                Ok((Answer::new(process, &evidence, subject), exit))
+            }
+            // A runtime that does not answer is known by its memory.
+            Err(failure) => {
+                let end = self
+                    .pid
+                    .filter(|pid| is_gone(*pid))
+                    .map(|_| ProcessEnd::new("the process ended before it could be recorded"));
+                if end.is_none() && readings.memory.is_empty() {
+                    return Err(failure);
+                }
+                missing.push(format!("events and processor time: {failure}"));
+                let evidence = evidence.with_end(end.as_ref()).with_missing(&missing);
+                Ok((Answer::new(self.process, &evidence, subject), Exit::Done))
+            }
+        }
+    }
+
+    /// The exit of the process, if it has ended by itself. `recorded` has the code of a program that was started.
+    fn exit(&self, recorded: Option<Exit>) -> Option<ProcessEnd> {
+        if let Some(code) = recorded.and_then(Exit::program) {
+            return Some(ProcessEnd::exit(Some(i32::from(code))));
+        }
+        let pid = self.pid.filter(|pid| self.has_ended && awaits_end(*pid))?;
+        Some(match EndStatus::of_zombie(pid) {
+            Some(EndStatus::Code(code)) => ProcessEnd::exit(Some(code)),
+            _ => ProcessEnd::exit(None),
+        })
+    }
 }
 
-/// What is read of a process besides its recording.
-struct Readings {
-    /// The kernel's account, at the beginning, in the middle and at the end.
-    usage: Vec<ProcessUsage>,
-    /// Counts of what memory holds, at the same times.
-    counts: Vec<MemoryCounts>,
-    /// The threads in memory at the beginning and at the end; the reason why they are missing.
-    memory: Result<Vec<MemoryFacts>, String>,
-}
-
-/// Reads the memory of a process and the kernel's account of it while it is recorded.
-fn read_meanwhile(pid: u32, duration: Duration) -> Result<Receiver<Readings>, Failure> {
-    let (sender, receiver) = mpsc::channel();
-    let read = move || {
-        // The receiver is gone if the command has failed.
-        let _ = sender.send(read(pid, duration));
-    };
-    let reader = thread::Builder::new().name("memory".to_owned()).spawn(read);
-    reader.map_err(|error| no_thread(&error))?;
-    Ok(receiver)
-}
-
-fn read(pid: u32, duration: Duration) -> Readings {
-    let margin = duration / MARGIN;
+/// Waits for the end of a process with a runtime that has ended. Returns false if it does not end.
+fn awaits_end(pid: u32) -> bool {
     let begin = Instant::now();
-    let until = |part: Duration| thread::sleep(part.saturating_sub(begin.elapsed()));
-    until(margin);
-    let mut memory = Memory::attach(pid).map_err(|failure| failure.to_string());
-    let mut usage = Vec::new();
-    for (part, reads_threads) in
-        [(margin, true), (duration / 2, false), (duration.saturating_sub(margin), true)]
-    {
-        until(part);
-        usage.extend(ProcessUsage::read(pid));
-        if let Ok(open) = &mut memory
-            && let Err(failure) = open.read(reads_threads)
-        {
-            memory = Err(failure.to_string());
+    while !is_gone(pid) {
+        if begin.elapsed() > END {
+            return false;
         }
+        thread::sleep(TICK);
     }
-    match memory {
-        Ok(memory) => Readings { usage, counts: memory.counts, memory: Ok(memory.readings) },
-        Err(reason) => Readings { usage, counts: Vec::new(), memory: Err(reason) },
-    }
+    true
 }
 
-/// The memory of a process.
-struct Memory {
-    source: Source,
-    runtime: Runtime,
-    readings: Vec<MemoryFacts>,
-    counts: Vec<MemoryCounts>,
+fn is_gone(pid: u32) -> bool {
+    matches!(dipc_transport::process_state(pid), Ok(ProcessState::Gone | ProcessState::Zombie))
 }
 
-impl Memory {
-    fn attach(pid: u32) -> Result<Self, Failure> {
-        let source = Source::attach(pid)?;
-        Ok(Self { runtime: source.runtime()?, source, readings: Vec::new(), counts: Vec::new() })
-    }
-
-    fn read(&mut self, reads_threads: bool) -> Result<(), Failure> {
-        let dump = self.source.dump(&self.runtime);
-        if reads_threads {
-            let threads = stacks(&self.source, &dump)?;
-            self.readings.push(MemoryFacts::of_process(&dump, threads));
-        }
-        let counts = MemoryCounts::read(&dump, self.counts.last());
-        self.counts.push(counts);
-        Ok(())
-    }
+/// The process as the system describes it.
+pub(super) fn identity(pid: u32) -> ProcessIdentity {
+    let name = dipc_transport::process_name(pid).ok().map(|name| application_name(pid, &name));
+    ProcessIdentity::default()
+        .with_process_id(Some(u64::from(pid)))
+        .with_name(name)
+        .with_command_line(Some(command_line(pid)).filter(|line| !line.is_empty()))
+        .with_runtime(dipc_doctor::runtime_version(pid))
 }

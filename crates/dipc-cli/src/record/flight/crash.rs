@@ -103,6 +103,8 @@ impl CrashSources {
             let signal = watch.await_end();
             self.status = self.status.or(signal.map(EndStatus::Signal));
         }
+        let of_zombie = || self.pid.and_then(EndStatus::of_zombie);
+        self.status = self.status.or_else(of_zombie);
         end_in_words(self.status, self.oom_kills.new_kills())
     }
 

@@ -56,6 +56,21 @@ impl EndStatus {
         }
         status.code().map_or(Self::Unknown, Self::Code)
     }
+
+    /// The end of a process of another parent, which has not waited for it yet; `None` if the system does not say.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_zombie(pid: u32) -> Option<Self> {
+        let line = linux_proc_stat::read(&linux_proc_stat::process_folder(pid).join("stat")).ok()?;
+        let stat = linux_proc_stat::Stat::parse(&line).filter(|stat| stat.state() == Some('Z'))?;
+        // 0 is also that of a process that may not be traced.
+        let status = stat.exit_status().filter(|status| *status != 0)?;
+        Some(Self::of(std::os::unix::process::ExitStatusExt::from_raw(status)))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) const fn of_zombie(_: u32) -> Option<Self> {
+        None
+    }
 }
 
 impl fmt::Display for EndStatus {

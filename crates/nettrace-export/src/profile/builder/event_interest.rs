@@ -7,6 +7,8 @@ use nettrace::{Event, Metadata, MetadataMap};
 
 use crate::profile::causality::states_context;
 use crate::profile::metric::Metric;
+#[cfg(feature = "report")]
+use crate::profile::metrics::call::begins_call;
 use crate::profile::options::{Options, Order};
 
 /// The uses of a kind of event, as bits, and the provider that decodes it.
@@ -150,6 +152,8 @@ fn is_weighed(metric: Metric, metadata: &Metadata, options: &Options) -> bool {
         Metric::Exception => &sets::EXCEPTIONS,
         Metric::Wait => &sets::WAITS,
         Metric::Gc => &sets::PAUSES,
+        #[cfg(feature = "report")]
+        Metric::Call => return begins_call(metadata),
         Metric::OffCpu | Metric::Other => return false,
     };
     set.contains(metadata)

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use clr_counters::{Counters, MemoryCounters};
 use clr_events::KernelSample;
+use clr_findings::{ProcessEnd, ProcessIdentity};
 use nettrace::{Event, Interest, Metadata, MetadataMap, ReadSource, Reader, RelativeTime, Thread, TimeOrder};
 use nettrace_export::report::{
     self, OverviewBuilder, OverviewCallers, OverviewReports, Requests, RequestsOptions, StartupReport,
@@ -25,7 +25,7 @@ use crate::inspect::spans::may_have_spans;
 use crate::inspect::thread_times::kernel_times_beside;
 use crate::inspect::time_range::{PartTimes, recorded_range};
 use crate::processors::{self, no_thread};
-use crate::render::{command_line, units};
+use crate::render::units;
 
 /// Facts about the recording as a whole.
 #[derive(Debug, Default, Serialize)]
@@ -37,6 +37,10 @@ pub(super) struct Summary {
     pub(super) processes: usize,
     /// The command line, if the recording has it, or else the name of the process.
     pub(super) program: Option<String>,
+    #[serde(skip)]
+    pub(super) name: Option<String>,
+    #[serde(skip)]
+    pub(super) command_line: Option<String>,
     /// The version of the runtime, if the recording has it.
     pub(super) runtime: Option<String>,
     /// The start in RFC 3339; `None` if the recording lacks calendar time.
@@ -138,8 +142,8 @@ struct OfSomeKinds {
     needed: MetadataMap<bool>,
     reports: KindReports,
     profile: ProfileBuilder,
-    /// Builders that find, from stacks, the user methods that allocated, threw and waited for locks.
-    callers: [ProfileBuilder; 3],
+    /// Builders that find, from stacks, the user methods that allocated, threw, waited for locks and called.
+    callers: [ProfileBuilder; OverviewCallers::METRICS.len()],
 }
 
 impl OfSomeKinds {
@@ -240,44 +244,24 @@ fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecord
 }
 
 impl OverviewData {
-    /// The process in a sentence.
-    pub(crate) fn process(&self) -> String {
-        let summary = &self.summary;
-        let program = summary.program.as_deref().map_or("a program".into(), command_line::shortened);
-        let process = summary.process_id.map_or_else(String::new, |pid| format!(", process {pid}"));
-        let runtime =
-            summary.runtime.as_ref().map_or_else(String::new, |version| format!(", .NET {version}"));
-        format!("{program}{process}{runtime}")
+    /// The process as the recording describes it.
+    pub(crate) fn process(&self) -> ProcessIdentity {
+        let Summary { process_id, name, command_line, runtime, .. } = &self.summary;
+        ProcessIdentity::default()
+            .with_process_id(*process_id)
+            .with_name(name.clone())
+            .with_command_line(command_line.clone())
+            .with_runtime(runtime.clone())
     }
 
-    /// The evidence that the recording has.
-    pub(crate) fn looked_at(&self) -> Vec<String> {
-        let time = units::time(Duration::from_nanos(self.summary.duration_ns));
-        let samples = match (self.reports.stream.has_kernel_samples, self.reports.has_samples) {
-            (true, _) => ", samples of threads by the kernel",
-            (_, true) => ", samples of threads by the runtime",
-            _ => "",
-        };
-        vec![format!("{} in {time}{samples}", units::counted(self.summary.events, "event", "events"))]
+    /// The end of the process, from the crash note.
+    pub(crate) fn end(&self) -> Option<ProcessEnd> {
+        self.crash.as_ref().map(CrashNote::end)
     }
 
-    /// The evidence that the recording lacks, with the reasons.
-    pub(crate) fn missing_evidence(&self) -> Vec<String> {
-        let mut missing = Vec::new();
-        if !self.reports.has_samples {
-            missing.push("the time of threads: the recording has no samples".to_owned());
-        } else if !self.reports.stream.has_kernel_samples && self.reports.unverified > 0 {
-            missing.push(
-                "processor time: the runtime's samples do not distinguish running from waiting".to_owned(),
-            );
-        }
-        if self.summary.lost > 0 {
-            missing.push(units::counted(self.summary.lost, "event was lost", "events were lost"));
-        }
-        if self.summary.truncated {
-            missing.push("the end of the recording: it is cut".to_owned());
-        }
-        missing
+    /// Returns true if the end of the recording is missing.
+    pub(crate) const fn is_truncated(&self) -> bool {
+        self.summary.truncated
     }
 
     /// Reads a recording. The exit code is [`Exit::Incomplete`] if it is cut or damaged.
@@ -344,8 +328,9 @@ impl Summary {
         process_name: Option<String>,
     ) -> Self {
         let info = events.info();
-        let (process, program, runtime) = startup
+        let (process, command_line, runtime) = startup
             .map_or((None, None, None), |startup| (startup.process, startup.command_line, startup.runtime));
+        let name = process_name.filter(|name| !name.is_empty());
         let processes: BTreeSet<_> = events.threads().iter().filter_map(Thread::process_id).collect();
         let sampling =
             info.and_then(|info| info.key_values.iter().find(|(key, _)| key == KernelSample::SAMPLING_KEY));
@@ -354,7 +339,9 @@ impl Summary {
             process_id: info.and_then(|info| info.process_id).or(process),
             processes: processes.len(),
             // Programs without a runtime lack a command line.
-            program: program.or_else(|| process_name.filter(|name| !name.is_empty())),
+            program: command_line.clone().or_else(|| name.clone()),
+            name,
+            command_line,
             runtime,
             start: info.and_then(|info| start_time(info.start)).map(|start| start.to_string()),
             events: stream.events,

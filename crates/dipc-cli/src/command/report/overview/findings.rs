@@ -1,101 +1,148 @@
-//! Findings as rows of an overview: sentences, and the commands that print the quoted figures.
+//! Causes and notes as rows of an overview: sentences, and the commands that print the quoted figures.
 
 use std::collections::BTreeMap;
 
-use nettrace_export::report::{Finding, FindingNumber, Severity};
+use clr_findings::{Confidence, Finding, FindingKind, RecordingFindings};
+use nettrace_export::report::{Note, NoteNumber};
 use serde::Serialize;
 
 use super::data::OverviewData;
+use crate::command::why::report_of;
 use crate::inspect::crash_note::CrashNote;
 use crate::render::shell;
 
-/// A fact found in a recording.
-#[derive(Debug, Serialize)]
+/// A cause, or another fact of a recording.
+#[derive(Debug, Default, Serialize)]
 pub(super) struct FindingRow {
-    /// The kind of fact, for programs.
+    /// The kind of cause or fact, for programs.
     pub(super) id: &'static str,
     /// The report with the details.
     pub(super) report: &'static str,
-    /// True if something is wrong with the program or the recording.
+    /// True for causes, and for faults of the recording.
     pub(super) is_problem: bool,
     pub(super) text: String,
+    /// Of a cause.
+    #[serde(flatten)]
+    pub(super) cause: Option<CauseRow>,
     /// The numbers in the text, with units in their names.
-    pub(super) numbers: BTreeMap<&'static str, FindingNumber>,
+    pub(super) numbers: BTreeMap<&'static str, NumberRow>,
     /// The command that prints the quoted figures.
     pub(super) command: String,
 }
 
-/// The name of the finding on the end of the process, which lacks a report of its own.
-const CRASH: &str = "crash";
-
-/// Returns the findings, problems first. `command` is the overview's.
-pub(super) fn rows(gathered: &OverviewData, command: &str) -> Vec<FindingRow> {
-    let findings = gathered.reports.findings();
-    let findings = findings.iter().map(|finding| FindingRow::of(finding, command));
-    gathered.crash.as_ref().map(crash).into_iter().chain(findings).collect()
+/// What a cause has besides its sentence, as `dipc why` prints it.
+#[derive(Debug, Serialize)]
+pub(super) struct CauseRow {
+    confidence: Confidence,
+    cost: f64,
+    method: Option<String>,
+    object: Option<String>,
+    pub(super) evidence: Vec<String>,
 }
 
-/// The end of the process, according to the file next to the recording.
-fn crash(note: &CrashNote) -> FindingRow {
-    let command = match &note.core {
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum NumberRow {
+    OfCause(f64),
+    OfNote(NoteNumber),
+}
+
+/// The name in place of the report of the process's end, which lacks one.
+const CRASH: &str = "crash";
+
+/// Returns the causes, then the other facts, faults of the recording first. `command` is the overview's.
+pub(super) fn rows(gathered: &OverviewData, command: &str) -> Vec<FindingRow> {
+    let end = gathered.end();
+    let RecordingFindings { causes, notes, .. } = RecordingFindings::of(&gathered.reports, end.as_ref());
+    let crash = gathered.crash.as_ref();
+    let causes = causes.into_iter().map(|cause| match crash.filter(|_| cause.kind == FindingKind::Death) {
+        Some(note) => FindingRow::of_cause(cause, CRASH, crash_command(note)),
+        None => {
+            let report = report_of(cause.details);
+            FindingRow::of_cause(cause, report, format!("{command} {report}"))
+        }
+    });
+    causes.chain(notes.iter().map(|note| FindingRow::of_note(note, command))).collect()
+}
+
+/// The command that shows more of the end of the process.
+fn crash_command(note: &CrashNote) -> String {
+    match &note.core {
         Some(core) => format!("dipc dump analyze {}", shell::path(core)),
         None => format!("cat {}", shell::path(&note.path)),
-    };
-    let numbers = BTreeMap::new();
-    FindingRow { id: CRASH, report: CRASH, is_problem: true, text: note.summary(), numbers, command }
+    }
 }
 
 impl FindingRow {
-    fn of(finding: &Finding, overview: &str) -> Self {
-        let report = report(finding);
+    fn of_cause(cause: Finding, report: &'static str, command: String) -> Self {
+        let Finding { kind, confidence, cost, cause: text, method, object, evidence, numbers, .. } = cause;
+        let likely = if confidence == Confidence::Likely { "likely: " } else { "" };
         Self {
-            id: finding.id(),
+            id: kind.id(),
             report,
-            is_problem: finding.severity() == Severity::Problem,
-            text: finding.to_string(),
-            numbers: finding.numbers().into_iter().collect(),
-            command: match finding {
+            is_problem: true,
+            text: format!("{likely}{text}"),
+            cause: Some(CauseRow { confidence, cost, method, object, evidence }),
+            numbers: numbers
+                .into_iter()
+                .map(|number| (number.name, NumberRow::OfCause(number.value)))
+                .collect(),
+            command,
+        }
+    }
+
+    fn of_note(note: &Note, overview: &str) -> Self {
+        let report = report(note);
+        let numbers = note.numbers().into_iter();
+        Self {
+            id: note.id(),
+            report,
+            is_problem: note.is_fault(),
+            text: note.to_string(),
+            cause: None,
+            numbers: numbers.map(|(name, number)| (name, NumberRow::OfNote(number))).collect(),
+            command: match note {
                 // No report but the overview has these figures.
-                Finding::ProcessorTime { .. } => overview.to_owned(),
-                _ => format!("{overview} {report}{}", options(finding)),
+                Note::ProcessorTime { .. } => overview.to_owned(),
+                _ => format!("{overview} {report}{}", options(note)),
             },
         }
     }
 }
 
-/// Returns the report with the details of a finding.
-const fn report(finding: &Finding) -> &'static str {
-    match finding {
-        Finding::Lost { .. } => "events",
-        Finding::Starvation(_) | Finding::PoolGrowth { .. } | Finding::PoolQueue { .. } => "threadpool",
-        Finding::FailedRequests { .. } | Finding::SlowestRequests { .. } => "requests",
-        Finding::Pauses { .. } => "gc",
-        Finding::Allocations { .. } => "alloc",
-        Finding::Exceptions { .. } => "exceptions",
-        Finding::Deadlock { .. } | Finding::LockConvoy { .. } | Finding::LockWaits { .. } => "contention",
-        Finding::Compilation { .. } => "jit",
+/// Returns the report with the details of a note.
+const fn report(note: &Note) -> &'static str {
+    match note {
+        Note::Lost { .. } => "events",
+        Note::Starvation(_) | Note::PoolGrowth { .. } | Note::PoolQueue { .. } => "threadpool",
+        Note::FailedRequests { .. } | Note::SlowestRequests { .. } => "requests",
+        Note::Pauses { .. } => "gc",
+        Note::Allocations { .. } => "alloc",
+        Note::Exceptions { .. } => "exceptions",
+        Note::LockWaits { .. } => "contention",
+        Note::Compilation { .. } => "jit",
         _ => "topN",
     }
 }
 
-/// Returns the options of the report that print the figures of a finding.
-fn options(finding: &Finding) -> String {
-    // The findings leave the cost of the session out.
+/// Returns the options of the report that print the figures of a note.
+fn options(note: &Note) -> String {
+    // The notes leave the cost of the session out.
     let no_session = |leaves_out: &bool| if *leaves_out { " --no-session" } else { "" };
-    match finding {
-        Finding::Work { rows, leaves_out_session, .. } => {
+    match note {
+        Note::Work { rows, leaves_out_session, .. } => {
             let rows = if *rows > 5 { format!(" -n {rows}") } else { String::new() };
             format!(" --no-blocked{}{rows}", no_session(leaves_out_session))
         }
-        Finding::Blocked { leaves_out_session, .. }
-        | Finding::WaitedThroughout { leaves_out_session, .. }
-        | Finding::Asleep { leaves_out_session, .. } => {
+        Note::Blocked { leaves_out_session, .. }
+        | Note::WaitedThroughout { leaves_out_session, .. }
+        | Note::Asleep { leaves_out_session, .. } => {
             format!(" --blocked{}", no_session(leaves_out_session))
         }
-        Finding::Ready { leaves_out_session, .. } => {
+        Note::Ready { leaves_out_session, .. } => {
             format!(" --by off-cpu{}", no_session(leaves_out_session))
         }
-        Finding::Session(_) => " --no-blocked".to_owned(),
+        Note::Session(_) => " --no-blocked".to_owned(),
         _ => String::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! Findings as English sentences, for pages and overviews.
+//! Notes as English sentences, for pages and overviews.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use clr_activity::SpanRole;
 use clr_events::code::CodeOrigin;
 use clr_events::escape_controls;
 
-use super::{Finding, MethodShares, WaitingThreads, WorkSource};
+use super::{MethodShares, Note, WaitingThreads, WorkSource};
 use crate::method_name;
 use crate::report::blocked::Starvation;
 use crate::report::session_cost::SessionCost;
@@ -18,7 +18,7 @@ use crate::units::{bytes, count, counted, nanoseconds, percent, share, short_per
 /// and early 10.0, and all samples of native code.
 pub const RUNNING_OR_WAITING: &str = "of it running or waiting, which these samples do not tell apart";
 
-impl fmt::Display for Finding {
+impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lost { lost, lost_samples, is_lower_bound, percent } => {
@@ -35,10 +35,6 @@ impl fmt::Display for Finding {
                     short_percent(*percent)
                 )
             }
-            Self::Deadlock { first, count } => match count {
-                0 | 1 => write!(f, "Deadlock: {first}"),
-                _ => write!(f, "Deadlock: {first} ({} others like it)", count.saturating_sub(1)),
-            },
             Self::Unnamed { percent, is_cpu_time: true } => write!(
                 f,
                 "{} of the CPU time is in native code whose symbols the recording does not have",
@@ -84,7 +80,6 @@ impl fmt::Display for Finding {
             Self::Pauses { .. }
             | Self::Allocations { .. }
             | Self::Exceptions { .. }
-            | Self::LockConvoy { .. }
             | Self::LockWaits { .. }
             | Self::Compilation { .. } => self.fmt_runtime_work(f),
             Self::NoWork
@@ -99,8 +94,8 @@ impl fmt::Display for Finding {
     }
 }
 
-impl Finding {
-    /// Formats the findings on what the runtime does for the program.
+impl Note {
+    /// Formats the notes on what the runtime does for the program.
     fn fmt_runtime_work(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pauses { percent: paused, collections, induced, longest } => {
@@ -126,16 +121,6 @@ impl Finding {
                 }
                 write!(f, "{first_type}{}", with_caller("in", from.as_ref()))
             }
-            Self::LockConvoy { waits, threads, total, longest, is_one_lock, from } => write!(
-                f,
-                "Lock convoy: {} for {} by {} threads{}, {} together, {} at the longest",
-                counted(*waits, "wait", "waits"),
-                if *is_one_lock { "one lock" } else { "locks" },
-                count(*threads),
-                with_caller("in", from.as_ref()),
-                time(*total),
-                time(*longest)
-            ),
             Self::LockWaits { waits, total, longest, from } => write!(
                 f,
                 "{} for locks{}, {} together, {} at the longest",
@@ -153,7 +138,7 @@ impl Finding {
         }
     }
 
-    /// Formats the findings on the time of threads.
+    /// Formats the notes on the time of threads.
     fn fmt_time_of_threads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoWork => f.write_str("No thread was at work: all waited for some"),

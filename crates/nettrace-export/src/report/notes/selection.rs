@@ -1,46 +1,34 @@
-//! The thresholds of findings, and the judgements by them.
-//!
-//! The book documents the thresholds: `dipc help attach`.
+//! The selection of notes from an overview, and its thresholds.
 
 use std::time::Duration;
 
 use clr_activity::SpanRole;
 use clr_events::code::CodeOrigin;
 
-use super::{Finding, MethodShare, MethodShares, Severity, WaitingThreads, WorkSource};
+use super::{MethodShare, MethodShares, Note, WaitingThreads, WorkSource};
 use crate::method_name;
 use crate::profile::Profile;
 use crate::profile::frame::{FrameId, Frames};
 use crate::profile::frame_kind::FrameKind;
 use crate::profile::measure::Measure;
 use crate::report::blocked::{BlockedPart, WaitingMethod, ready_methods};
-use crate::report::contention::LockRow;
 use crate::report::overview::Overview;
 use crate::report::requests::SpanRow;
 use crate::report::top::{TopRow, top};
 use crate::units::{nanoseconds, share};
 
-/// Minimum share of lost events to report as a problem, in percent.
+/// Minimum share of lost events to report as a fault, in percent.
 pub const MIN_LOSS: f64 = 1.0;
 /// Minimum share of lock waits in a request's time to mention, in percent.
 pub const MIN_LOCK_SHARE: f64 = 10.0;
-/// Minimum share of pauses to report as a problem, in percent.
-pub const PAUSES: f64 = 10.0;
 /// Minimum share of a method to mention, in percent.
 pub const MIN_METHOD_SHARE: f64 = 1.0;
 /// Minimum share of methods without a name to mention, in percent.
 pub const MIN_UNNAMED: f64 = 10.0;
 /// Minimum share of time that may be work or a wait to mention, in percent.
 pub const MIN_UNVERIFIED: f64 = 1.0;
-/// The total time from which having all workers of the pool blocked is a problem.
-pub const STARVATION: Duration = Duration::from_millis(500);
-/// The number of waits of two or more threads for one lock from which they are a convoy, if they last [long
-/// enough](CONVOY_SHARE).
-pub const CONVOY_WAITS: u64 = 100;
-/// Minimum share of a convoy's waits, in percent of the time of one thread.
-pub const CONVOY_SHARE: f64 = 10.0;
 
-/// Maximum number of methods of a finding.
+/// Maximum number of methods of a note.
 const MAX_METHODS: usize = 3;
 
 /// Returns the share, in percent, of methods without a name in the [rows](top) of a profile of this weight; for
@@ -55,19 +43,18 @@ pub fn unnamed_share(profile: &Profile, rows: &[TopRow], total: u64) -> f64 {
 }
 
 impl Overview {
-    /// Returns the findings, problems first. A small loss of events is last: it changes little.
-    pub fn findings(&self) -> Vec<Finding> {
+    /// Returns the notes, faults of the recording first. A small loss of events is last: it changes little.
+    pub fn notes(&self) -> Vec<Note> {
         let rows = top(&self.profile);
         let total = self.profile.total();
         let (lost, small_loss) = match self.lost() {
-            Some(lost) if lost.severity() == Severity::Problem => (Some(lost), None),
+            Some(lost) if lost.is_fault() => (Some(lost), None),
             lost => (None, lost),
         };
-        let mut findings: Vec<_> = [
+        let mut notes: Vec<_> = [
             lost,
-            self.deadlocks(),
             self.unnamed(&rows, total),
-            self.starvation.clone().map(Finding::Starvation),
+            self.starvation.clone().map(Note::Starvation),
             self.pool_growth(),
             self.failures(),
             self.slowest_requests(),
@@ -87,14 +74,14 @@ impl Overview {
         .into_iter()
         .flatten()
         .collect();
-        findings.sort_by_key(|finding| finding.severity() != Severity::Problem);
-        findings.extend(small_loss);
-        findings
+        notes.sort_by_key(|note| !note.is_fault());
+        notes.extend(small_loss);
+        notes
     }
 
-    fn lost(&self) -> Option<Finding> {
+    fn lost(&self) -> Option<Note> {
         let stream = &self.stream;
-        (stream.lost > 0).then(|| Finding::Lost {
+        (stream.lost > 0).then(|| Note::Lost {
             lost: stream.lost,
             lost_samples: stream.lost_samples,
             is_lower_bound: stream.lost_is_lower_bound,
@@ -102,24 +89,19 @@ impl Overview {
         })
     }
 
-    fn deadlocks(&self) -> Option<Finding> {
-        let deadlocks = &self.contention.deadlocks;
-        Some(Finding::Deadlock { first: deadlocks.first()?.clone(), count: deadlocks.len() })
-    }
-
-    fn unnamed(&self, rows: &[TopRow], total: u64) -> Option<Finding> {
+    fn unnamed(&self, rows: &[TopRow], total: u64) -> Option<Note> {
         let percent = unnamed_share(&self.profile, rows, total);
         let is_cpu_time = self.profile.measure == Measure::CPU_TIME;
-        (percent >= MIN_UNNAMED).then_some(Finding::Unnamed { percent, is_cpu_time })
+        (percent >= MIN_UNNAMED).then_some(Note::Unnamed { percent, is_cpu_time })
     }
 
-    fn pool_growth(&self) -> Option<Finding> {
+    fn pool_growth(&self) -> Option<Note> {
         let pool = self.thread_pool.as_ref()?;
         if let Some(starved) = pool.adjustments.iter().find(|row| row.reason == "Starvation") {
-            return Some(Finding::PoolGrowth { times: starved.count, most_threads: starved.most_threads });
+            return Some(Note::PoolGrowth { times: starved.count, most_threads: starved.most_threads });
         }
         let queue = &pool.queue;
-        (queue.count > 0).then_some(Finding::PoolQueue {
+        (queue.count > 0).then_some(Note::PoolQueue {
             work_items: queue.count,
             median: queue.median,
             p99: queue.p99,
@@ -136,10 +118,10 @@ impl Overview {
         roles.into_iter().map(of).find(|rows| !rows.is_empty())
     }
 
-    fn failures(&self) -> Option<Finding> {
+    fn failures(&self) -> Option<Note> {
         let rows = self.request_rows()?;
         let worst = rows.into_iter().max_by_key(|row| row.errors).filter(|row| row.errors > 0)?;
-        Some(Finding::FailedRequests {
+        Some(Note::FailedRequests {
             role: worst.role,
             name: span_name(worst),
             failed: worst.errors,
@@ -147,12 +129,12 @@ impl Overview {
         })
     }
 
-    fn slowest_requests(&self) -> Option<Finding> {
+    fn slowest_requests(&self) -> Option<Note> {
         let slowest = self.request_rows()?.into_iter().max_by_key(|row| row.latencies.p99)?;
         let locks = slowest.thread_parts.and_then(|parts| Some((parts.lock_waits, parts.lock_wait?)));
         let total = nanoseconds(slowest.latencies.total);
         let locks = locks.map(|(count, waited)| (count, share(nanoseconds(waited), total)));
-        Some(Finding::SlowestRequests {
+        Some(Note::SlowestRequests {
             role: slowest.role,
             name: span_name(slowest),
             p99: slowest.latencies.p99,
@@ -162,11 +144,11 @@ impl Overview {
         })
     }
 
-    fn work(&self, rows: &[TopRow], total: u64) -> Option<Finding> {
+    fn work(&self, rows: &[TopRow], total: u64) -> Option<Note> {
         let profile = &self.profile;
         let working = total.saturating_sub(profile.blocked());
         if total == 0 {
-            return (profile.idle() > 0).then_some(Finding::NoWork);
+            return (profile.idle() > 0).then_some(Note::NoWork);
         }
         if working == 0 {
             return None;
@@ -191,7 +173,7 @@ impl Overview {
         // Unnamed rows may lie between the rows of the methods.
         let mut named = rows.iter().enumerate().filter(|(_, row)| is_named(row));
         let last = named.nth(MAX_METHODS - 1).map_or(rows.len(), |(at, _)| at.saturating_add(1));
-        Some(Finding::Work {
+        Some(Note::Work {
             time: time(working),
             source,
             methods: shares(&profile.frames, working, &methods),
@@ -204,14 +186,14 @@ impl Overview {
         self.session_cost.total() > 0
     }
 
-    fn processor_time(&self) -> Option<Finding> {
+    fn processor_time(&self) -> Option<Note> {
         let total = self.processor_time.iter().map(|(_, weight)| *weight).fold(0, u64::saturating_add);
         let parts = self.processor_time.iter().map(|(origin, weight)| (*origin, share(*weight, total)));
         let parts: Vec<_> = parts.filter(|(_, percent)| *percent >= MIN_METHOD_SHARE).collect();
-        (!parts.is_empty()).then(|| Finding::ProcessorTime { total: time(total), parts })
+        (!parts.is_empty()).then(|| Note::ProcessorTime { total: time(total), parts })
     }
 
-    fn blocked(&self, total: u64) -> Option<Finding> {
+    fn blocked(&self, total: u64) -> Option<Note> {
         let profile = &self.profile;
         let part = &self.blocked.in_work;
         if part.weight == 0 || share(part.weight, total) < MIN_METHOD_SHARE {
@@ -220,7 +202,7 @@ impl Overview {
         let without_processor = self.without_processor.saturating_sub(profile.ready()).min(part.weight);
         let waits = part.waits.iter().take(MAX_METHODS);
         let waits = waits.map(|(kind, weight)| (*kind, share(*weight, part.weight)));
-        Some(Finding::Blocked {
+        Some(Note::Blocked {
             time: time(part.weight),
             without_processor: time(without_processor),
             methods: waiting_shares(&profile.frames, part.weight, &part.methods),
@@ -230,7 +212,7 @@ impl Overview {
     }
 
     /// Finds the threads that did nothing but wait.
-    fn throughout(&self) -> Option<Finding> {
+    fn throughout(&self) -> Option<Note> {
         let BlockedPart { threads, methods, .. } = &self.blocked.throughout;
         let name = |frame| method_name::without_parameters(&self.profile.frames, frame);
         let method = |wait: &WaitingMethod| WaitingThreads {
@@ -238,7 +220,7 @@ impl Overview {
             method: name(wait.method),
             called: wait.called.map(name),
         };
-        (*threads > 0).then(|| Finding::WaitedThroughout {
+        (*threads > 0).then(|| Note::WaitedThroughout {
             threads: *threads,
             methods: methods.iter().take(MAX_METHODS).map(method).collect(),
             leaves_out_session: self.leaves_out_session(),
@@ -246,13 +228,13 @@ impl Overview {
     }
 
     /// Finds runnable threads without a processor, from the kernel's samples.
-    fn ready(&self, total: u64) -> Option<Finding> {
+    fn ready(&self, total: u64) -> Option<Note> {
         let profile = &self.profile;
         let ready = profile.ready();
         if ready == 0 || share(ready, total) < MIN_METHOD_SHARE {
             return None;
         }
-        Some(Finding::Ready {
+        Some(Note::Ready {
             time: time(ready),
             methods: waiting_shares(&profile.frames, ready, &ready_methods(profile)),
             leaves_out_session: self.leaves_out_session(),
@@ -260,9 +242,9 @@ impl Overview {
     }
 
     /// Finds sleeps, which are intended.
-    fn asleep(&self) -> Option<Finding> {
+    fn asleep(&self) -> Option<Note> {
         let BlockedPart { weight, threads, methods, .. } = &self.blocked.asleep;
-        (*weight > 0).then(|| Finding::Asleep {
+        (*weight > 0).then(|| Note::Asleep {
             time: time(*weight),
             threads: *threads,
             methods: waiting_shares(&self.profile.frames, *weight, methods),
@@ -270,17 +252,17 @@ impl Overview {
         })
     }
 
-    fn session_cost(&self) -> Option<Finding> {
+    fn session_cost(&self) -> Option<Note> {
         let cost = self.session_cost;
         let working = self.profile.total().saturating_sub(self.profile.blocked());
         let all = working.saturating_add(cost.total());
-        (share(cost.total(), all) >= MIN_METHOD_SHARE).then_some(Finding::Session(cost))
+        (share(cost.total(), all) >= MIN_METHOD_SHARE).then_some(Note::Session(cost))
     }
 
-    fn pauses(&self) -> Option<Finding> {
+    fn pauses(&self) -> Option<Note> {
         let gc = &self.gc;
         let all = gc.generations.iter().filter(|row| row.generation.is_none());
-        (!gc.is_empty()).then(|| Finding::Pauses {
+        (!gc.is_empty()).then(|| Note::Pauses {
             percent: gc.pause_percent,
             collections: gc.collections.len() as u64,
             induced: all.map(|row| row.induced).sum(),
@@ -288,9 +270,9 @@ impl Overview {
         })
     }
 
-    fn allocations(&self) -> Option<Finding> {
+    fn allocations(&self) -> Option<Note> {
         let first = self.allocations.types.first()?;
-        Some(Finding::Allocations {
+        Some(Note::Allocations {
             bytes: self.allocations.bytes,
             first_type: first.csharp.clone(),
             first_type_bytes: first.bytes,
@@ -298,9 +280,9 @@ impl Overview {
         })
     }
 
-    fn exceptions(&self) -> Option<Finding> {
+    fn exceptions(&self) -> Option<Note> {
         let first = self.exceptions.types.first()?;
-        Some(Finding::Exceptions {
+        Some(Note::Exceptions {
             count: self.exceptions.count,
             first_type: first.csharp.clone(),
             first_type_count: first.count,
@@ -308,26 +290,9 @@ impl Overview {
         })
     }
 
-    fn locks(&self) -> Option<Finding> {
+    fn locks(&self) -> Option<Note> {
         let (locks, waits) = (&self.contention.locks, &self.contention.waits);
-        let duration = nanoseconds(self.duration);
-        let is_convoy = |lock: &&LockRow| {
-            lock.waits >= CONVOY_WAITS
-                && lock.threads >= 2
-                && share(nanoseconds(lock.total), duration) >= CONVOY_SHARE
-        };
-        if let Some(lock) = locks.iter().find(is_convoy) {
-            return Some(Finding::LockConvoy {
-                waits: lock.waits,
-                threads: lock.threads,
-                total: lock.total,
-                longest: lock.max,
-                // Versions before .NET 7 do not distinguish locks.
-                is_one_lock: lock.lock != 0,
-                from: lock.from.clone(),
-            });
-        }
-        (waits.count > 0).then(|| Finding::LockWaits {
+        (waits.count > 0).then(|| Note::LockWaits {
             waits: waits.count,
             total: waits.total,
             longest: waits.max,
@@ -335,9 +300,9 @@ impl Overview {
         })
     }
 
-    fn compilation(&self) -> Option<Finding> {
+    fn compilation(&self) -> Option<Note> {
         let jit = &self.jit;
-        (!jit.is_empty()).then_some(Finding::Compilation { methods: jit.methods, duration: jit.duration })
+        (!jit.is_empty()).then_some(Note::Compilation { methods: jit.methods, duration: jit.duration })
     }
 }
 

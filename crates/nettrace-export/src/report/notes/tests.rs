@@ -7,7 +7,6 @@ use crate::profile::builder::Omissions;
 use crate::profile::index::{ProcessIndex, ThreadIndex};
 use crate::profile::metric::Metric;
 use crate::profile::{Profile, ProfileSum, StackTotal, Thread};
-use crate::report::contention::LockRow;
 use crate::report::gc::{Collection, GenerationRow};
 use crate::report::thread_pool::{ReasonRow, ThreadPoolReport};
 use crate::report::{Overview, OverviewBuilder, OverviewCallers, StreamFacts};
@@ -48,13 +47,14 @@ fn empty() -> Overview {
     overview(profile(&[]))
 }
 
-fn ids(overview: &Overview) -> Vec<(&'static str, Severity)> {
-    overview.findings().iter().map(|finding| (finding.id(), finding.severity())).collect()
+/// The names of the notes, and whether they are faults of the recording.
+fn ids(overview: &Overview) -> Vec<(&'static str, bool)> {
+    overview.notes().iter().map(|note| (note.id(), note.is_fault())).collect()
 }
 
 #[test]
-fn an_empty_recording_has_no_findings() {
-    assert_eq!(empty().findings(), []);
+fn an_empty_recording_has_no_notes() {
+    assert_eq!(empty().notes(), []);
 }
 
 #[test]
@@ -64,68 +64,29 @@ fn small_losses_are_facts_below_all_others() {
         let jit = crate::report::JitReport { methods: 3, ..Default::default() };
         Overview { stream, jit, ..empty() }
     };
-    let facts = [("compilation", Severity::Fact), ("lost-events", Severity::Fact)];
+    let facts = [("compilation", false), ("lost-events", false)];
     assert_eq!(ids(&with_loss(100)), facts);
     // 102 of 10,102 events are more than 1 %.
-    let problem = [("lost-events", Severity::Problem), ("compilation", Severity::Fact)];
-    assert_eq!(ids(&with_loss(102)), problem);
+    let fault = [("lost-events", true), ("compilation", false)];
+    assert_eq!(ids(&with_loss(102)), fault);
 }
 
 #[test]
-fn pauses_are_a_problem_from_a_tenth_of_the_time() {
-    let with_pauses = |pause_percent| {
-        let mut overview = empty();
-        overview.gc.pause_percent = pause_percent;
-        overview.gc.collections.push(Collection::default());
-        overview.gc.generations.push(GenerationRow { induced: 2, ..GenerationRow::default() });
-        overview
-    };
-    assert_eq!(ids(&with_pauses(9.99)), [("pauses", Severity::Fact)]);
-    assert_eq!(ids(&with_pauses(10.0)), [("pauses", Severity::Problem)]);
-    let finding = Finding::Pauses { percent: 10.0, collections: 1, induced: 2, longest: Duration::ZERO };
-    assert_eq!(with_pauses(10.0).findings(), [finding]);
+fn pauses_have_the_collections_that_the_program_asked_for() {
+    let mut overview = empty();
+    overview.gc.pause_percent = 10.0;
+    overview.gc.collections.push(Collection::default());
+    overview.gc.generations.push(GenerationRow { induced: 2, ..GenerationRow::default() });
+    let note = Note::Pauses { percent: 10.0, collections: 1, induced: 2, longest: Duration::ZERO };
+    assert_eq!(overview.notes(), [note]);
 }
 
 #[test]
-fn many_long_waits_of_several_threads_for_a_lock_are_a_convoy() {
-    let with_lock = |waits, threads, milliseconds| {
-        let mut overview = empty();
-        let total = Duration::from_millis(milliseconds);
-        overview.contention.waits.count = waits;
-        overview.contention.locks.push(LockRow { lock: 7, waits, threads, total, ..LockRow::default() });
-        ids(&overview)
-    };
-    assert_eq!(with_lock(100, 2, 1000), [("lock-convoy", Severity::Problem)]);
-    for (waits, threads, milliseconds) in [(99, 2, 1000), (100, 1, 1000), (100, 2, 999)] {
-        assert_eq!(with_lock(waits, threads, milliseconds), [("lock-waits", Severity::Fact)]);
-    }
-}
-
-#[test]
-fn starvation_is_a_problem_from_half_a_second() {
-    let severity = |milliseconds| {
-        let starvation = Starvation {
-            process: None,
-            workers: 2,
-            total: Duration::from_millis(milliseconds),
-            longest: Duration::ZERO,
-            blocked: Duration::ZERO,
-            task_waits: Duration::ZERO,
-            method: None,
-            method_time: Duration::ZERO,
-        };
-        Finding::Starvation(starvation).severity()
-    };
-    assert_eq!([severity(499), severity(500)], [Severity::Fact, Severity::Problem]);
-}
-
-#[test]
-fn a_pool_that_grew_for_starvation_is_a_problem() {
+fn a_pool_that_grew_for_starvation_says_so() {
     let row = ReasonRow { reason: "Starvation".to_owned(), count: 3, most_threads: 12 };
     let pool = ThreadPoolReport { adjustments: vec![row], ..ThreadPoolReport::default() };
     let overview = Overview { thread_pool: Some(pool), ..empty() };
-    assert_eq!(overview.findings(), [Finding::PoolGrowth { times: 3, most_threads: 12 }]);
-    assert_eq!(overview.findings().first().map(Finding::severity), Some(Severity::Problem));
+    assert_eq!(overview.notes(), [Note::PoolGrowth { times: 3, most_threads: 12 }]);
 }
 
 #[test]
@@ -137,9 +98,9 @@ fn work_names_three_methods_of_a_percent_and_the_users_callers() {
         (0, Working, 29 * SECOND, &["App!App.P.Main()", CORE]),
         (0, Working, SECOND / 2, &["App!App.P.Main()"]),
     ];
-    let findings = overview(profile(rows)).findings();
-    let [Finding::Work { time, source, methods, rows, leaves_out_session }] = findings.as_slice() else {
-        panic!("{findings:?}");
+    let notes = overview(profile(rows)).notes();
+    let [Note::Work { time, source, methods, rows, leaves_out_session }] = notes.as_slice() else {
+        panic!("{notes:?}");
     };
     assert_eq!((*time, *rows, *leaves_out_session), (Duration::from_millis(99_500), 3, false));
     assert_eq!(*source, WorkSource::ThreadSamples { unverified: Duration::ZERO });
@@ -155,8 +116,8 @@ fn unverified_work_is_mentioned_from_a_percent() {
     let rows: &[(u32, ThreadState, u64, &[&str])] = &[(0, ThreadState::Working, 100, &["App!P.Main()"])];
     let source = |unverified| {
         let overview = Overview { unverified, ..overview(profile(rows)) };
-        match overview.findings().first() {
-            Some(Finding::Work { source, .. }) => Some(*source),
+        match overview.notes().first() {
+            Some(Note::Work { source, .. }) => Some(*source),
             _ => None,
         }
     };
@@ -166,13 +127,13 @@ fn unverified_work_is_mentioned_from_a_percent() {
     let long: &[(u32, ThreadState, u64, &[&str])] = &[(0, ThreadState::Working, 1000, &["App!P.Main()"])];
     let overview = Overview { unverified: 9, ..overview(profile(long)) };
     assert!(matches!(
-        overview.findings().as_slice(),
-        [Finding::Work { source: WorkSource::ThreadSamples { unverified }, .. }] if unverified.is_zero()
+        overview.notes().as_slice(),
+        [Note::Work { source: WorkSource::ThreadSamples { unverified }, .. }] if unverified.is_zero()
     ));
 }
 
 #[test]
-fn sleeps_and_blocked_work_are_separate_findings() {
+fn sleeps_and_blocked_work_are_separate_notes() {
     use ThreadState::{Blocked, Working};
     const SLEEP: &str = "System.Private.CoreLib!System.Threading.Thread.Sleep(int32)";
     const WAIT: &str = "System.Private.CoreLib!System.Threading.Monitor.Wait(class A)";
@@ -180,16 +141,16 @@ fn sleeps_and_blocked_work_are_separate_findings() {
         (0, Working, 60, &["App!P.Work()"]),
         (0, Blocked, 40, &["App!P.Work()", WAIT]),
         (1, Blocked, 10, &["App!P.Sleeper()", SLEEP]),
-        (2, Blocked, 10, &["App!P.Idle()", WAIT]),
+        (2, Blocked, 100, &["App!P.Idle()", WAIT]),
     ];
-    let ids: Vec<_> = overview(profile(rows)).findings().iter().map(Finding::id).collect();
+    let ids: Vec<_> = overview(profile(rows)).notes().iter().map(Note::id).collect();
     assert_eq!(ids, ["work", "blocked", "topN", "topN"]);
 }
 
 #[test]
 fn numbers_have_their_units_in_their_names() {
-    let compilation = Finding::Compilation { methods: 3, duration: None };
-    let numbers = [("methods", FindingNumber::Integer(3)), ("duration_ns", FindingNumber::Unknown)];
+    let compilation = Note::Compilation { methods: 3, duration: None };
+    let numbers = [("methods", NoteNumber::Integer(3)), ("duration_ns", NoteNumber::Unknown)];
     assert_eq!(compilation.numbers(), numbers);
     let json: std::collections::BTreeMap<_, _> = compilation.numbers().into_iter().collect();
     assert_eq!(serde_json::to_string(&json).unwrap(), r#"{"duration_ns":null,"methods":3}"#);

@@ -1,12 +1,13 @@
-//! Findings: the facts of a recording to know first, as data.
+//! Notes: the facts of a recording to know first, as data. They are not causes: clr-findings judges an
+//! [`Overview`].
 //!
-//! [`Overview::findings`] judges an [`Overview`]: it has the thresholds. A [`Finding`] has its
-//! [name](Finding::id), its [severity](Finding::severity) and its [numbers](Finding::numbers), and is formatted
-//! as a sentence.
+//! A [`Note`] has its [name](Note::id) and its [numbers](Note::numbers), and is formatted as a sentence.
+//!
+//! [`Overview`]: super::Overview
 //!
 //! ```no_run
 //! use nettrace_export::report::{
-//!     OverviewBuilder, OverviewCallers, Severity, StreamFacts, callers_options, overview_profile_options,
+//!     OverviewBuilder, OverviewCallers, StreamFacts, callers_options, overview_profile_options,
 //! };
 //! use nettrace_export::{Metric, ProfileReader, Selection};
 //!
@@ -20,14 +21,14 @@
 //! let stream = StreamFacts::of(&read.events, &read.counts, read.last_time.unwrap_or_default());
 //! let callers = OverviewCallers::of(read.others.iter().map(|(profile, _)| profile));
 //! let overview = overview.finish(read.profile, &read.omissions, callers, stream);
-//! for finding in overview.findings().iter().filter(|finding| finding.severity() == Severity::Problem) {
-//!     println!("{}: {finding}", finding.id());
+//! for note in overview.notes() {
+//!     println!("{}: {note}", note.id());
 //! }
 //! # Ok(())
 //! # }
 //! ```
 
-mod judgements;
+mod selection;
 mod sentence;
 #[cfg(all(test, feature = "default"))]
 mod tests;
@@ -40,31 +41,17 @@ use serde::Serialize;
 
 use crate::profile::kernel_wait::KernelWait;
 use crate::report::blocked::Starvation;
-use crate::report::lock_wait::Deadlock;
 use crate::report::session_cost::SessionCost;
 use crate::report::user_caller::UserCallerName;
 use crate::units;
-pub use judgements::{
-    CONVOY_SHARE, CONVOY_WAITS, MIN_LOCK_SHARE, MIN_LOSS, MIN_METHOD_SHARE, MIN_UNNAMED, MIN_UNVERIFIED,
-    PAUSES, STARVATION, unnamed_share,
-};
+pub use selection::{MIN_LOCK_SHARE, MIN_LOSS, MIN_METHOD_SHARE, MIN_UNNAMED, MIN_UNVERIFIED, unnamed_share};
 pub use sentence::RUNNING_OR_WAITING;
 
-/// The severity of a finding, ordered from good to bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(clippy::exhaustive_enums, reason = "a caller handles each, as marks of a page do")]
-pub enum Severity {
-    /// Something to know.
-    Fact,
-    /// Something is wrong with the program or the recording.
-    Problem,
-}
-
-/// A number of a finding. [Its name](Finding::numbers) has the unit.
+/// A number of a note. [Its name](Note::numbers) has the unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
-pub enum FindingNumber {
+pub enum NoteNumber {
     /// A count, a number of bytes, or nanoseconds.
     Integer(u64),
     /// A share, in percent.
@@ -124,12 +111,12 @@ pub enum WorkSource {
     },
 }
 
-/// A fact found in a recording. Formatted, it is an English sentence; control characters of names are escaped
+/// A fact of a recording. Formatted, it is an English sentence; control characters of names are escaped
 /// as in JSON.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Finding {
-    /// Events were lost: a problem from a share of [`MIN_LOSS`] on.
+pub enum Note {
+    /// Events were lost: a fault of the recording from a share of [`MIN_LOSS`] on.
     Lost {
         /// The number of lost events.
         lost: u64,
@@ -140,23 +127,16 @@ pub enum Finding {
         /// The share of all events, in percent.
         percent: f64,
     },
-    /// Threads wait for each other: a problem.
-    Deadlock {
-        /// The first deadlock.
-        first: Deadlock,
-        /// The number of deadlocks.
-        count: usize,
-    },
-    /// Much time is in methods without a name: a problem, except for CPU time.
+    /// Much time is in methods without a name: a fault of the recording, except for CPU time.
     Unnamed {
         /// The share of the time, in percent.
         percent: f64,
         /// True for CPU time, where native code without symbols is usual.
         is_cpu_time: bool,
     },
-    /// All workers of the thread pool were blocked: a problem from [`STARVATION`] on.
+    /// All workers of the thread pool were blocked.
     Starvation(Starvation),
-    /// The pool added threads because all others were blocked: a problem.
+    /// The pool added threads because all others were blocked.
     PoolGrowth {
         /// The number of times.
         times: u64,
@@ -172,7 +152,7 @@ pub enum Finding {
         /// 99th percentile of the waits.
         p99: Duration,
     },
-    /// Requests failed: a problem.
+    /// Requests failed.
     FailedRequests {
         /// The kind of span.
         role: SpanRole,
@@ -265,7 +245,7 @@ pub enum Finding {
     },
     /// Time spent for the recording itself, and for compilation in the background.
     Session(SessionCost),
-    /// Collections paused the program: a problem from a share of [`PAUSES`] on.
+    /// Collections paused the program.
     Pauses {
         /// The share of the time, in percent.
         percent: f64,
@@ -298,21 +278,6 @@ pub enum Finding {
         /// The user's method that threw most of that type.
         from: Option<UserCallerName>,
     },
-    /// Many waits of several threads for one lock: a problem.
-    LockConvoy {
-        /// The number of waits.
-        waits: u64,
-        /// The number of threads.
-        threads: u64,
-        /// The sum of the waits.
-        total: Duration,
-        /// Duration of the longest wait.
-        longest: Duration,
-        /// False if the runtime does not distinguish locks, before .NET 7.
-        is_one_lock: bool,
-        /// The user's method that waited the longest.
-        from: Option<UserCallerName>,
-    },
     /// Waits for locks.
     LockWaits {
         /// The number of waits.
@@ -333,12 +298,11 @@ pub enum Finding {
     },
 }
 
-impl Finding {
-    /// The kind of fact, for programs: `lock-convoy`.
+impl Note {
+    /// The kind of fact, for programs: `lock-waits`. A cause with the same name says the same, and more.
     pub const fn id(&self) -> &'static str {
         match self {
             Self::Lost { .. } => "lost-events",
-            Self::Deadlock { .. } => "deadlock",
             Self::Unnamed { .. } => "nameless",
             Self::Starvation(_) => "starvation",
             Self::PoolGrowth { .. } => "pool-growth",
@@ -353,37 +317,28 @@ impl Finding {
             Self::Pauses { .. } => "pauses",
             Self::Allocations { .. } => "allocations",
             Self::Exceptions { .. } => "exceptions",
-            Self::LockConvoy { .. } => "lock-convoy",
             Self::LockWaits { .. } => "lock-waits",
             Self::Compilation { .. } => "compilation",
         }
     }
 
-    /// Returns the severity, by the thresholds.
-    pub fn severity(&self) -> Severity {
-        let is_problem = match self {
+    /// Returns true for a fault of the recording, by the thresholds: its numbers are not those of the program.
+    pub fn is_fault(&self) -> bool {
+        match self {
             Self::Lost { percent, .. } => *percent >= MIN_LOSS,
             Self::Unnamed { is_cpu_time, .. } => !is_cpu_time,
-            Self::Starvation(starvation) => starvation.total >= STARVATION,
-            Self::Pauses { percent, .. } => *percent >= PAUSES,
-            Self::Deadlock { .. }
-            | Self::PoolGrowth { .. }
-            | Self::FailedRequests { .. }
-            | Self::LockConvoy { .. } => true,
             _ => false,
-        };
-        if is_problem { Severity::Problem } else { Severity::Fact }
+        }
     }
 
     /// The numbers of the sentence for programs, with units in their names: `longest_ns`.
-    pub fn numbers(&self) -> Vec<(&'static str, FindingNumber)> {
-        use FindingNumber::{Integer, Percent, Unknown};
+    pub fn numbers(&self) -> Vec<(&'static str, NoteNumber)> {
+        use NoteNumber::{Integer, Percent, Unknown};
         let time = |time: &Duration| Integer(units::nanoseconds(*time));
         match self {
             Self::Lost { lost, lost_samples, .. } => {
                 vec![("lost", Integer(*lost)), ("lost_samples", Integer(*lost_samples))]
             }
-            Self::Deadlock { count, .. } => vec![("deadlocks", Integer(*count as u64))],
             Self::Unnamed { percent, .. } => vec![("percent", Percent(*percent))],
             Self::Starvation(starvation) => vec![("total_ns", time(&starvation.total))],
             Self::PoolGrowth { times, most_threads } => {
@@ -415,12 +370,6 @@ impl Finding {
             Self::Exceptions { count, first_type_count, .. } => {
                 vec![("count", Integer(*count)), ("first_type_count", Integer(*first_type_count))]
             }
-            Self::LockConvoy { waits, threads, total, longest, .. } => vec![
-                ("waits", Integer(*waits)),
-                ("threads", Integer(*threads)),
-                ("total_ns", time(total)),
-                ("longest_ns", time(longest)),
-            ],
             Self::LockWaits { waits, total, longest, .. } => {
                 vec![("waits", Integer(*waits)), ("total_ns", time(total)), ("longest_ns", time(longest))]
             }

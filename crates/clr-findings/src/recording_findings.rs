@@ -1,0 +1,36 @@
+//! The causes and the other facts of a recording, for reports.
+
+use nettrace_export::report::{Note, Overview};
+
+use crate::diagnosis::{Evidence, diagnose};
+use crate::finding::Finding;
+use crate::process::ProcessEnd;
+
+/// The causes that a recording shows, and its other facts.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RecordingFindings {
+    /// The causes, the most costly first.
+    pub causes: Vec<Finding>,
+    /// The facts, faults of the recording first. A fact with the name of a cause is left out: the cause has it.
+    pub notes: Vec<Note>,
+}
+
+impl RecordingFindings {
+    /// Judges an overview, with the end of the process if it ended.
+    pub fn of(overview: &Overview, end: Option<&ProcessEnd>) -> Self {
+        let causes = diagnose(&Evidence::default().with_recording(overview).with_end(end));
+        let mut notes = overview.notes();
+        notes.retain(|note| causes.iter().all(|cause| cause.kind.id() != note.id()));
+        Self { causes, notes }
+    }
+
+    /// The findings at the top of a page.
+    #[cfg(feature = "page")]
+    pub fn into_page(self) -> Vec<nettrace_export::page::PageFinding> {
+        use nettrace_export::page::PageFinding;
+
+        let causes = self.causes.into_iter().map(|cause| PageFinding { is_problem: true, text: cause.cause });
+        causes.chain(self.notes.iter().map(PageFinding::from)).collect()
+    }
+}

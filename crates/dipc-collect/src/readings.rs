@@ -1,0 +1,221 @@
+//! Readings of a process while something else records it: the threads in its memory at the beginning and at the end, and
+//! the kernel's account of it in the middle, too.
+//!
+//! They are evidence of `clr-findings`: what lasts is in both readings of memory, and what grows, grows from each account
+//! to the next. The process is not stopped. Memory takes Linux on x86-64, and the permission to trace the process.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use clr_findings::{MemoryCounts, MemoryFacts};
+use linux_proc_stat::ProcessUsage;
+
+/// The part of the time before the first reading, and after the last.
+const MARGIN: u32 = 10;
+/// The time between attempts to find the runtime in a program that starts.
+const RETRY: Duration = Duration::from_millis(250);
+/// Minimum time between two readings of memory: what both have is not of a moment.
+const MIN_APART: Duration = Duration::from_millis(250);
+/// Maximum wait for the last readings: a process of 10,000 threads takes seconds.
+const LAST: Duration = Duration::from_secs(10);
+
+/// The readings of a process.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Readings {
+    /// The kernel's account at the beginning, in the middle and at the end.
+    pub usage: Vec<ProcessUsage>,
+    /// The threads in memory at the beginning and at the end; empty if one of the two readings failed.
+    pub memory: Vec<MemoryFacts>,
+    /// Counts of what its memory holds, at the times of the kernel's account; empty if memory was not read.
+    pub counts: Vec<MemoryCounts>,
+    /// The reason why memory was not read.
+    pub memory_missing: Option<String>,
+}
+
+impl Readings {
+    /// The readings of a process of which nothing can be read, for a reason.
+    pub fn missing(reason: impl Into<String>) -> Self {
+        Self { memory_missing: Some(reason.into()), ..Self::default() }
+    }
+}
+
+/// A reader of a process, with a thread of its own.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use dipc_collect::readings::BackgroundReader;
+///
+/// let reader = BackgroundReader::start(4711, Duration::from_secs(5))?;
+/// // Record the process for five seconds.
+/// let readings = reader.finish();
+/// println!("{} readings of memory", readings.memory.len());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct BackgroundReader {
+    /// Dropped to have the last readings taken at once.
+    stop: SyncSender<()>,
+    readings: Receiver<Readings>,
+}
+
+impl BackgroundReader {
+    /// Starts to read a process that is recorded for `duration`.
+    ///
+    /// # Errors
+    /// If the system has no thread for it.
+    pub fn start(pid: u32, duration: Duration) -> io::Result<Self> {
+        let (sender, readings) = mpsc::sync_channel(1);
+        let (stop, stopped) = mpsc::sync_channel(0);
+        let read = move || {
+            // The receiver is gone if the caller has failed.
+            let _ = sender.send(read(pid, duration, &stopped));
+        };
+        thread::Builder::new().name("readings".to_owned()).spawn(read)?;
+        Ok(Self { stop, readings })
+    }
+
+    /// Returns the readings. The last ones are taken now if the time is not over, and waited for at most ten seconds.
+    pub fn finish(self) -> Readings {
+        drop(self.stop);
+        self.readings.recv_timeout(LAST).unwrap_or_else(|error| {
+            Readings::missing(match error {
+                RecvTimeoutError::Timeout => format!("they were not read within {} s", LAST.as_secs()),
+                RecvTimeoutError::Disconnected => "their reader has ended early".to_owned(),
+            })
+        })
+    }
+}
+
+/// Reads a process at three moments of `duration`, or sooner once `stopped` is.
+fn read(pid: u32, duration: Duration, stopped: &Receiver<()>) -> Readings {
+    let margin = duration / MARGIN;
+    let begin = Instant::now();
+    let until = |part: Duration| is_stopped(stopped, part.saturating_sub(begin.elapsed()));
+    until(margin);
+    let mut readings = Readings::default();
+    let mut memory = memory::Source::attach(pid);
+    // A program that has just started has no runtime yet.
+    while memory.is_err() && begin.elapsed() < duration / 2 && !is_stopped(stopped, RETRY) {
+        memory = memory::Source::attach(pid);
+    }
+    readings.read(pid, &mut memory, true);
+    let first = Instant::now();
+    until(duration / 2);
+    readings.read(pid, &mut memory, false);
+    until(duration.saturating_sub(margin));
+    thread::sleep(MIN_APART.saturating_sub(first.elapsed()));
+    readings.read(pid, &mut memory, true);
+    if let Err(reason) = memory {
+        readings.memory.clear();
+        readings.counts.clear();
+        readings.memory_missing = Some(reason);
+    }
+    readings
+}
+
+/// Waits for a time, and returns true if the readings are stopped meanwhile.
+fn is_stopped(stopped: &Receiver<()>, time: Duration) -> bool {
+    // Nothing is sent.
+    stopped.recv_timeout(time) == Err(RecvTimeoutError::Disconnected)
+}
+
+impl Readings {
+    fn read(&mut self, pid: u32, memory: &mut Result<memory::Source, String>, reads_threads: bool) {
+        self.usage.extend(ProcessUsage::read(pid));
+        let Ok(source) = memory else { return };
+        if reads_threads {
+            match source.threads() {
+                Ok(facts) => self.memory.push(facts),
+                Err(reason) => {
+                    *memory = Err(reason);
+                    return;
+                }
+            }
+        }
+        self.counts.push(source.counts(self.counts.last()));
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod memory {
+    use clr_dump::{Dump, Machine, ProcessMemory, Runtime};
+    use clr_findings::{MemoryCounts, MemoryFacts};
+
+    /// The memory of a process.
+    pub(super) struct Source {
+        memory: ProcessMemory,
+        runtime: Runtime,
+    }
+
+    impl Source {
+        pub(super) fn attach(pid: u32) -> Result<Self, String> {
+            let open = || {
+                let memory = ProcessMemory::open(pid)?;
+                memory.machine().map_or(Ok(()), Machine::check)?;
+                let runtime = Runtime::find(&memory, &memory.files()?)?;
+                Ok(Self { memory, runtime })
+            };
+            open().map_err(|error: clr_dump::Error| error.to_string())
+        }
+
+        pub(super) fn threads(&self) -> Result<MemoryFacts, String> {
+            let dump = Dump::new(&self.memory, &self.runtime);
+            let stacks = dump.threads().running_stacks(&std::collections::BTreeMap::new());
+            let stacks = stacks.map_err(|missing| format!("the list of threads: {missing}"))?;
+            Ok(MemoryFacts::of_process(&dump, stacks))
+        }
+
+        pub(super) fn counts(&self, before: Option<&MemoryCounts>) -> MemoryCounts {
+            MemoryCounts::read(&Dump::new(&self.memory, &self.runtime), before)
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod memory {
+    use clr_findings::{MemoryCounts, MemoryFacts};
+
+    /// The memory of a process, which is read on Linux alone.
+    pub(super) struct Source(std::convert::Infallible);
+
+    impl Source {
+        pub(super) fn attach(_: u32) -> Result<Self, String> {
+            Err("it is read only on Linux".to_owned())
+        }
+
+        pub(super) fn threads(&self) -> Result<MemoryFacts, String> {
+            match self.0 {}
+        }
+
+        pub(super) fn counts(&self, _: Option<&MemoryCounts>) -> MemoryCounts {
+            match self.0 {}
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// The reader of an hour, which ends with the recording.
+    #[test]
+    fn readings_end_with_the_recording() {
+        let reader = BackgroundReader::start(std::process::id(), Duration::from_secs(3600)).unwrap();
+        let readings = reader.finish();
+        assert_eq!(readings.usage.len(), 3);
+        // This program has no runtime.
+        assert_eq!(readings.memory, []);
+        assert!(readings.memory_missing.is_some());
+    }
+
+    #[test]
+    fn ended_processes_have_no_readings() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let readings = BackgroundReader::start(child.id(), Duration::from_secs(3600)).unwrap().finish();
+        assert!(readings.usage.is_empty() && readings.memory.is_empty() && readings.memory_missing.is_some());
+    }
+}
