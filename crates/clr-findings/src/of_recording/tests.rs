@@ -274,15 +274,15 @@ fn a_program_that_collects_its_whole_heap_again_and_again_has_a_cause() {
         let mut recording = recording();
         for number in 1..=full + young {
             let generation = if number <= full { 2 } else { 0 };
-            recording.at(u64::from(number) * 200 * MILLISECOND).suspend_begin(1).suspend_end();
+            recording.at(u64::from(number) * 90 * MILLISECOND).suspend_begin(1).suspend_end();
             recording.gc_start(number, generation, 0).gc_end(number, generation).restart_end();
             recording.allocation(100_000, "System.Byte[]").on(1);
         }
         causes(&overview(&recording, &[]))
     };
-    assert_eq!(collections(9, 0), []);
-    assert_eq!(collections(10, 0), in_sell(FindingKind::GcPressure));
-    assert_eq!(collections(10, 11), []);
+    assert_eq!(collections(49, 0), []);
+    assert_eq!(collections(50, 0), in_sell(FindingKind::GcPressure));
+    assert_eq!(collections(50, 51), []);
 }
 
 #[test]
