@@ -54,7 +54,7 @@ finding_kinds! {
     DescriptorGrowth = "descriptor-growth": "The number of open files or sockets grows, or is near the limit.",
     MemoryGrowth = "memory-growth": "The managed heap grows, also after collections.",
     NativeGrowth = "native-growth": "Native memory grows, and the managed heap does not.",
-    CollectionGrowth = "collection-growth": "A collection in a static field grows.",
+    CollectionGrowth = "collection-growth": "A collection that a static field or a stack leads to grows.",
     HandleGrowth = "handle-growth": "The number of handles that hold objects grows.",
     TimerGrowth = "timer-growth": "The number of timers grows.",
     ContextGrowth = "context-growth": "The number of load contexts of assemblies grows.",
@@ -101,7 +101,13 @@ impl FindingKind {
                 | Self::DynamicMethodGrowth
                 | Self::CollectionGrowth,
                 Self::MemoryGrowth,
-            ) => true,
+            )
+            // What waits for them piles up.
+            | (
+                Self::Deadlock | Self::StuckWait | Self::Starvation | Self::Finalizer,
+                Self::CollectionGrowth | Self::TimerGrowth | Self::MemoryGrowth,
+            )
+            | (Self::Finalizer, Self::NativeGrowth | Self::HandleGrowth) => true,
             (Self::LockConvoy | Self::StuckWait, Self::Starvation)
             | (Self::SlowOutput, Self::LockConvoy | Self::Starvation)
             | (Self::StuckWait, Self::ThreadGrowth)

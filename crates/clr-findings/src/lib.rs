@@ -6,7 +6,8 @@
 //!
 //! Features: `page`, causes at the top of a page of nettrace-export. Rust 1.89 or later.
 //!
-//! [`diagnose`] judges [`Evidence`]: an overview of a recording, and one or two readings of memory. Each
+//! [`diagnose`] judges [`Evidence`]: an overview of a recording, one or two readings of memory, and three or more of the
+//! kernel's account and of [`MemoryCounts`], which show what grows. Each
 //! [`Finding`] has its kind, its cause as a sentence in the user's own code, numbers, and the place that shows more.
 //! Findings are ordered by what they cost, and effects are evidence of their causes. [`Activity`] has what a program
 //! without findings does. A [`Diagnosis`] has all of it, with what was looked at and what was missing, also for JSON.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use clr_dump::{Address, Dump, HandleKind, Module};
+use clr_dump::{Address, Dump, HandleKind, HeldCollection, Module, ThreadStacks};
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
 use clr_events::escape_controls;
@@ -16,15 +16,16 @@ const MAX_TIMERS: usize = 32;
 /// Maximum number of pinned objects with types that are read.
 const MAX_PINNED: usize = 20_000;
 
-/// A collection that a static field of the user's code holds.
+/// A collection that a static field of the user's code holds, or an object of its types on a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CollectionCount {
-    /// The static field with its type, and the fields that lead from its object to the collection.
+    /// The static field with its type, or the type of the object on a stack, and the fields that lead from the object to
+    /// the collection.
     pub holder: String,
     /// The type of the collection in C#.
     pub type_name: String,
-    /// The number of its elements; for an event, of its handlers.
+    /// The number of its elements; for an event, of its handlers. Collections of one holder are counted together.
     pub count: u64,
 }
 
@@ -53,12 +54,12 @@ pub struct MemoryCounts {
 }
 
 impl MemoryCounts {
-    /// Counts what the memory of a process holds, while it runs. It reads descriptions of the heap, tables of handles
-    /// and static fields, but no objects one after another: its time does not depend on the size of the heap.
+    /// Counts what the memory of a process holds, while it runs. It reads descriptions of the heap, tables of handles,
+    /// static fields and `stacks`, but no objects one after another: its time does not depend on the size of the heap.
     ///
     /// The modules of the user's code are those that `dump` has found before, as of methods on stacks, and those of
     /// the `earlier` reading.
-    pub fn read(dump: &Dump<'_>, earlier: Option<&Self>) -> Self {
+    pub fn read(dump: &Dump<'_>, stacks: &ThreadStacks, earlier: Option<&Self>) -> Self {
         let mut counts = Self::at(Instant::now());
         counts.modules = match earlier {
             Some(earlier) => earlier.modules.clone(),
@@ -83,14 +84,7 @@ impl MemoryCounts {
         });
         counts.pinned_types = types_of(dump, &pinned);
         counts.load_contexts = dump.statics().load_contexts();
-        let collections = dump.statics().collections(is_of_user).into_iter();
-        counts.collections = collections
-            .map(|held| CollectionCount {
-                holder: [&*in_words(&held.holder), ".", &escape_controls(&held.path)].concat(),
-                type_name: in_words(&held.type_name),
-                count: held.count,
-            })
-            .collect();
+        counts.collections = by_holder(dump.statics().collections(stacks, is_of_user));
         let timers = dump.statics().timers(MAX_TIMERS);
         counts.timers = timers.as_ref().map(|timers| timers.count);
         let callbacks = timers.unwrap_or_default().callbacks.into_iter();
@@ -114,6 +108,17 @@ impl MemoryCounts {
             modules: Vec::new(),
         }
     }
+}
+
+fn by_holder(collections: Vec<HeldCollection>) -> Vec<CollectionCount> {
+    let mut sums = BTreeMap::<_, u64>::new();
+    for held in collections {
+        let holder = [&*in_words(&held.holder), ".", &escape_controls(&held.path)].concat();
+        let sum = sums.entry((holder, in_words(&held.type_name))).or_default();
+        *sum = sum.saturating_add(held.count);
+    }
+    let count = |((holder, type_name), count)| CollectionCount { holder, type_name, count };
+    sums.into_iter().map(count).collect()
 }
 
 fn types_of(dump: &Dump<'_>, objects: &[Address]) -> BTreeMap<String, u64> {

@@ -164,6 +164,7 @@ impl Readings<'_> {
         let descriptors = self.last.descriptors.as_ref()?;
         let seconds = self.change.elapsed.as_secs_f64();
         let growth = self.steady_growth(descriptors.count, |change| change.descriptor_growth);
+        let growth = growth.filter(|growth| *growth >= thresholds::SESSION_DESCRIPTORS);
         let percent = descriptors.limit.map_or(0.0, |limit| share(descriptors.count, limit));
         let near = if percent >= thresholds::DESCRIPTOR_LIMIT {
             format!("; {} of the limit", short_percent(percent))

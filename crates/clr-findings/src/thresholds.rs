@@ -97,6 +97,8 @@ pub const MEMORY_LIMIT: f64 = 95.0;
 pub const GROWTH_PER_SECOND: f64 = 1.0;
 /// Minimum growth of threads or descriptors over the time, in percent of their number.
 pub const GROWTH: f64 = 5.0;
+/// Minimum growth of descriptors over the time: a session, for which the runtime loads assemblies, opens about 10.
+pub const SESSION_DESCRIPTORS: u64 = 16;
 /// Minimum share of the limit of open files, in percent.
 pub const DESCRIPTOR_LIMIT: f64 = 90.0;
 /// Minimum growth of memory outside of files over the time, in bytes, in each part of it: a session takes 5 to 10 MB.

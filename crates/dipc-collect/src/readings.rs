@@ -18,6 +18,8 @@ const MARGIN: u32 = 10;
 const RETRY: Duration = Duration::from_millis(250);
 /// Minimum time between two readings of memory: what both have is not of a moment.
 const MIN_APART: Duration = Duration::from_millis(250);
+/// Maximum number of threads with stacks that are also read in the middle, for the collections to which they lead.
+const MAX_THREADS: usize = 1000;
 /// Maximum wait for the last readings: a process of 10,000 threads takes seconds.
 const LAST: Duration = Duration::from_secs(8);
 
@@ -122,18 +124,20 @@ fn read(pid: u32, duration: Duration, stopped: &Receiver<()>, readings: &Mutex<R
         let usage = ProcessUsage::read(pid);
         lock(readings).usage.extend(usage);
         let Ok(source) = &memory else { return };
-        if reads_threads {
-            match source.threads() {
-                Ok(facts) => lock(readings).memory.push(facts),
-                Err(reason) => {
-                    memory = Err(reason);
-                    return;
-                }
+        let (has_few, before) = {
+            let readings = lock(readings);
+            let last = readings.memory.last();
+            let has_few = last.is_none_or(|reading| reading.threads.len() <= MAX_THREADS);
+            (has_few, readings.counts.last().cloned())
+        };
+        match source.read(reads_threads, has_few, before.as_ref()) {
+            Ok((threads, counts)) => {
+                let mut readings = lock(readings);
+                readings.memory.extend(threads);
+                readings.counts.push(counts);
             }
+            Err(reason) => memory = Err(reason),
         }
-        let last = lock(readings).counts.last().cloned();
-        let counts = source.counts(last.as_ref());
-        lock(readings).counts.push(counts);
     };
     read(true);
     let first = Instant::now();
@@ -155,7 +159,9 @@ fn is_stopped(stopped: &Receiver<()>, time: Duration) -> bool {
 
 #[cfg(target_os = "linux")]
 mod memory {
-    use clr_dump::{Dump, Machine, ProcessMemory, Runtime};
+    use std::collections::BTreeMap;
+
+    use clr_dump::{Dump, Machine, ProcessMemory, Runtime, ThreadStacks};
     use clr_findings::{MemoryCounts, MemoryFacts};
 
     /// The memory of a process.
@@ -175,15 +181,23 @@ mod memory {
             open().map_err(|error: clr_dump::Error| error.to_string())
         }
 
-        pub(super) fn threads(&self) -> Result<MemoryFacts, String> {
+        /// Reads the threads, if wanted, and counts. Collections on stacks are counted if stacks are read, for their
+        /// threads or because there are few.
+        pub(super) fn read(
+            &self,
+            reads_threads: bool,
+            has_few: bool,
+            before: Option<&MemoryCounts>,
+        ) -> Result<(Option<MemoryFacts>, MemoryCounts), String> {
             let dump = Dump::new(&self.memory, &self.runtime);
-            let stacks = dump.threads().running_stacks(&std::collections::BTreeMap::new());
-            let stacks = stacks.map_err(|missing| format!("the list of threads: {missing}"))?;
-            Ok(MemoryFacts::of_process(&dump, stacks))
-        }
-
-        pub(super) fn counts(&self, before: Option<&MemoryCounts>) -> MemoryCounts {
-            MemoryCounts::read(&Dump::new(&self.memory, &self.runtime), before)
+            let mut stacks = ThreadStacks::default();
+            if reads_threads || has_few {
+                let read = dump.threads().running_stacks(&BTreeMap::new());
+                stacks = read.map_err(|missing| format!("the list of threads: {missing}"))?;
+            }
+            // The methods on stacks lead to the modules of the user's code, which have the static fields.
+            let threads = reads_threads.then(|| MemoryFacts::of_process(&dump, stacks.clone()));
+            Ok((threads, MemoryCounts::read(&dump, &stacks, before)))
         }
     }
 }
@@ -200,11 +214,12 @@ mod memory {
             Err("it is read only on Linux".to_owned())
         }
 
-        pub(super) fn threads(&self) -> Result<MemoryFacts, String> {
-            match self.0 {}
-        }
-
-        pub(super) fn counts(&self, _: Option<&MemoryCounts>) -> MemoryCounts {
+        pub(super) fn read(
+            &self,
+            _: bool,
+            _: bool,
+            _: Option<&MemoryCounts>,
+        ) -> Result<(Option<MemoryFacts>, MemoryCounts), String> {
             match self.0 {}
         }
     }

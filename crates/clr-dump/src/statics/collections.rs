@@ -1,4 +1,4 @@
-//! The collections that static fields hold, with the numbers of their elements.
+//! The collections that static fields and objects on stacks hold, with the numbers of their elements.
 //!
 //! # Source
 //! dotnet/runtime `System.Private.CoreLib/src/System/Collections`, `System.Collections`,
@@ -12,10 +12,13 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use portable_pdb::ProgramMetadata;
 
+use crate::heap::gc_root::stack_range;
+use crate::heap::regions::HeapLayout;
 use crate::memory::address::{Address, TypeHandle};
 use crate::memory::{MemoryResult, offset};
 use crate::runtime::module::Module;
 use crate::statics::Statics;
+use crate::threads::all_stacks::ThreadStacks;
 use crate::types::field::{Field, ValueKind};
 
 /// Maximum number of modules to search.
@@ -31,16 +34,21 @@ const MAX_LOCKS: u32 = 1 << 14;
 /// Upper bound on a valid number of elements.
 const MAX_COUNT: i64 = 1 << 31;
 
+/// Maximum number of stacks to search, and of bytes of each.
+const MAX_STACKS: usize = 1000;
+const MAX_STACK_BYTES: u64 = 1 << 16;
+
 /// The kinds of references.
 const REFERENCES: [u8; 5] = [0x0e, 0x12, 0x14, 0x1c, 0x1d];
 
-/// A collection that a static field holds, directly or through other objects.
+/// A collection that a static field or an object on a stack holds, directly or through other objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeldCollection {
-    /// The type with the static field, as the runtime writes it.
+    /// The type with the static field, or of the object on a stack, as the runtime writes it.
     pub holder: Arc<str>,
-    /// The static field, and the fields that lead from its object to the collection, separated by dots.
+    /// The static field, and the fields that lead from its object to the collection, separated by dots. Of an object on
+    /// a stack, the fields that lead from it.
     pub path: String,
     /// The type of the collection, as the runtime writes it.
     pub type_name: Arc<str>,
@@ -68,32 +76,67 @@ impl Statics<'_> {
     /// `is_holder` is true, directly or through objects of such types: at most 500 modules, 20,000 types, 20,000
     /// objects and four fields. Instances of generic types and fields of threads are not searched.
     ///
-    /// The modules are those of [`Types::modules`](crate::Types::modules), and those of objects found.
+    /// The modules are those of [`Types::modules`](crate::Types::modules), and those of objects found; of several with
+    /// one path, the first one found. Words of `stacks` that are addresses of objects of such types lead further; other
+    /// words of the first 1,000 stacks are ignored.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
     /// # let dump = clr_dump::Dump::open(&core)?;
-    /// for held in dump.statics().collections(|module| module.file_name() == "Shop.dll") {
+    /// let stacks = dump.threads().stacks(&core.thread_registers())?;
+    /// for held in dump.statics().collections(&stacks, |module| module.file_name() == "Shop.dll") {
     ///     println!("{}.{}: {} elements", held.holder, held.path, held.count);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn collections(self, is_holder: impl Fn(&Module) -> bool) -> Vec<HeldCollection> {
+    pub fn collections(
+        self,
+        stacks: &ThreadStacks,
+        is_holder: impl Fn(&Module) -> bool,
+    ) -> Vec<HeldCollection> {
         let mut search = Search::new(self, &is_holder);
-        let mut modules = HashSet::new();
+        let (mut modules, mut paths) = (HashSet::new(), HashSet::new());
         let (mut modules_left, mut types_left) = (MAX_MODULES, MAX_TYPES);
         loop {
             let mut new = self.dump.types().modules();
-            new.retain(|module| is_holder(module) && modules.insert(module.address));
+            // An assembly in many load contexts is searched once: in the one found first.
+            new.retain(|module| {
+                let is_new = modules.insert(module.address) && is_holder(module);
+                is_new && (module.path.is_empty() || paths.insert(module.path.clone()))
+            });
             new.truncate(modules_left);
             modules_left = modules_left.saturating_sub(new.len());
             if new.is_empty() || types_left == 0 {
-                return search.found;
+                break;
             }
             for module in new {
                 search.add_module(&module, &mut types_left);
             }
         }
+        // Static fields come first, with better names.
+        for object in self.objects_on_stacks(stacks) {
+            search.add_object(object);
+        }
+        search.found
+    }
+
+    /// The words on stacks that can be addresses of objects.
+    fn objects_on_stacks(self, stacks: &ThreadStacks) -> Vec<Address> {
+        let memory = self.memory();
+        let Ok(layout) = HeapLayout::read(memory, self.runtime()) else { return Vec::new() };
+        let mut words = HashSet::new();
+        for of in stacks.managed.iter().take(MAX_STACKS) {
+            let Some(range) = stack_range(&of.thread, &of.stack, of.registers.as_ref()) else { continue };
+            let length = range.end.saturating_sub(range.start).min(MAX_STACK_BYTES);
+            let length = usize::try_from(length).unwrap_or_default();
+            let Ok(bytes) = memory.bytes(range.start & !7, length) else { continue };
+            let (chunks, _) = bytes.as_chunks();
+            let all = chunks.iter().map(|chunk| u64::from_le_bytes(*chunk));
+            words.extend(all.filter(|word| word.is_multiple_of(8) && layout.contains(*word)));
+        }
+        let mut words: Vec<_> = words.into_iter().map(Address::new).collect();
+        words.sort_unstable();
+        words
     }
 }
 
@@ -168,6 +211,18 @@ impl<'s> Search<'s> {
         }
     }
 
+    /// Finds the collections of an object on a stack.
+    fn add_object(&mut self, object: Address) {
+        let types = self.statics.dump.types();
+        let Some(found) = self.statics.dump.heap().object_at(object) else { return };
+        let of = found.type_handle;
+        if types.module(of).is_some_and(|module| (self.is_holder)(&module))
+            && let Some(holder) = types.name(of)
+        {
+            self.follow(Reached { object, holder, path: String::new(), depth: 0 });
+        }
+    }
+
     /// Finds the collections that an object leads to.
     fn follow(&mut self, first: Reached) {
         let heap = self.statics.dump.heap();
@@ -187,7 +242,10 @@ impl<'s> Search<'s> {
                         queue.push_back(Reached {
                             object,
                             holder: Arc::clone(&reached.holder),
-                            path: [&*reached.path, ".", name].concat(),
+                            path: match &*reached.path {
+                                "" => name.clone(),
+                                path => [path, ".", name].concat(),
+                            },
                             depth: reached.depth.saturating_add(1),
                         });
                     }

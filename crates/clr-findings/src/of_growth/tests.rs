@@ -126,3 +126,22 @@ fn native_memory_grows_beside_the_managed_heap() {
     // Before a collection, objects that are no longer used are in the heap.
     assert_eq!(judge([100 * MB, 140 * MB, 180 * MB], 40 * MB), []);
 }
+
+#[test]
+fn descriptors_that_a_session_opens_are_no_growth() {
+    let now = ProcessUsage::read(std::process::id()).unwrap();
+    let judge = |per_reading: u64| {
+        let readings: Vec<_> = (0..3)
+            .map(|index| {
+                let mut usage = now.clone();
+                usage.at += Duration::from_secs(2 * index);
+                usage.descriptors.as_mut().unwrap().count = 25 + per_reading * index;
+                usage
+            })
+            .collect();
+        let findings = diagnose(&Evidence::default().with_usage(&readings));
+        findings.iter().any(|finding| finding.kind == FindingKind::DescriptorGrowth)
+    };
+    assert!(!judge(7));
+    assert!(judge(8));
+}

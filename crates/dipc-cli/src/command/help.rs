@@ -317,6 +317,7 @@ mod tests {
             (FindingKind::ThreadGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
             (FindingKind::ThreadGrowth, percent(thresholds::GROWTH)),
             (FindingKind::DescriptorGrowth, percent(thresholds::DESCRIPTOR_LIMIT)),
+            (FindingKind::DescriptorGrowth, format!("{} in the time", thresholds::SESSION_DESCRIPTORS)),
             (FindingKind::MemoryGrowth, format!("{} MB", thresholds::MEMORY_GROWTH / 1e6)),
             (FindingKind::MemoryGrowth, percent(thresholds::EVEN_GROWTH)),
             (FindingKind::CollectionGrowth, number(thresholds::COLLECTION_GROWTH, "per second")),
