@@ -205,7 +205,7 @@ pub(crate) const fn report_of(details: Details) -> &'static str {
     match details {
         Details::Exceptions => "exceptions",
         Details::Collections => "gc",
-        Details::Allocations => "alloc",
+        Details::Allocations | Details::Heap => "alloc",
         Details::Locks | Details::Contention => "contention",
         Details::ThreadPool => "threadpool",
         Details::Jit => "jit",
