@@ -63,59 +63,75 @@ finding_kinds! {
 
 impl FindingKind {
     /// Returns true if this is a usual cause of another kind of finding in the same method, or in any.
-    pub(crate) const fn causes(self, effect: Self, is_same_method: bool) -> bool {
-        match (self, effect) {
-            (
-                Self::Deadlock,
-                Self::LockConvoy | Self::Starvation | Self::FailedRequests | Self::ThreadGrowth,
-            )
-            | (Self::Starvation, Self::ThreadGrowth)
-            | (Self::Throttled, Self::BusyNeighbour)
-            | (Self::InducedCollections, Self::GcPressure)
-            | (Self::Regex, Self::HotMethod)
-            | (Self::NotPrecompiled, Self::JitStorm)
-            | (Self::LockConvoy | Self::Starvation, Self::FailedRequests)
-            | (
-                Self::Deadlock | Self::Starvation | Self::Throttled | Self::BusyNeighbour,
+    pub(crate) fn causes(self, effect: Self, is_same_method: bool) -> bool {
+        self.in_any_method().contains(&effect) || (is_same_method && self.in_same_method().contains(&effect))
+    }
+
+    /// The effects in any method.
+    const fn in_any_method(self) -> &'static [Self] {
+        match self {
+            Self::Deadlock => &[
+                Self::LockConvoy,
+                Self::Starvation,
+                Self::FailedRequests,
                 Self::SlowRequests,
-            )
-            | (
-                Self::TimerGrowth
-                | Self::HandleGrowth
-                | Self::ContextGrowth
-                | Self::DynamicMethodGrowth
-                | Self::NativeGrowth
-                | Self::DescriptorGrowth
-                | Self::ThreadGrowth,
+                Self::ThreadGrowth,
+                // What waits piles up.
                 Self::CollectionGrowth,
-            )
-            | (Self::ContextGrowth, Self::DynamicMethodGrowth)
-            | (
-                Self::ThreadGrowth | Self::ContextGrowth | Self::DynamicMethodGrowth,
-                Self::HandleGrowth | Self::NativeGrowth,
-            )
-            | (
-                Self::TimerGrowth
-                | Self::HandleGrowth
-                | Self::ContextGrowth
-                | Self::DynamicMethodGrowth
-                | Self::CollectionGrowth,
+                Self::TimerGrowth,
                 Self::MemoryGrowth,
-            )
-            // What waits for them piles up.
-            | (
-                Self::Deadlock | Self::StuckWait | Self::Starvation | Self::Finalizer,
-                Self::CollectionGrowth | Self::TimerGrowth | Self::MemoryGrowth,
-            )
-            | (Self::Finalizer, Self::NativeGrowth | Self::HandleGrowth) => true,
-            (Self::LockConvoy | Self::StuckWait, Self::Starvation)
-            | (Self::SlowOutput, Self::LockConvoy | Self::Starvation)
-            | (Self::StuckWait, Self::ThreadGrowth)
-            | (Self::StuckWait | Self::StaticConstructor, Self::LockConvoy)
-            | (Self::FailedRequests | Self::SlowCalls, Self::Exceptions | Self::StuckWait)
-            | (Self::JitStorm | Self::InducedCollections | Self::Exceptions, Self::HotMethod)
-            | (Self::JitStorm, Self::DynamicMethodGrowth) => is_same_method,
-            _ => false,
+            ],
+            Self::StuckWait => &[Self::CollectionGrowth, Self::TimerGrowth, Self::MemoryGrowth],
+            Self::Starvation => &[
+                Self::FailedRequests,
+                Self::SlowRequests,
+                Self::ThreadGrowth,
+                Self::CollectionGrowth,
+                Self::TimerGrowth,
+                Self::MemoryGrowth,
+            ],
+            Self::Finalizer => &[
+                Self::CollectionGrowth,
+                Self::TimerGrowth,
+                Self::MemoryGrowth,
+                Self::NativeGrowth,
+                Self::HandleGrowth,
+            ],
+            Self::LockConvoy => &[Self::FailedRequests],
+            Self::Throttled => &[Self::BusyNeighbour, Self::SlowRequests],
+            Self::BusyNeighbour => &[Self::SlowRequests],
+            Self::InducedCollections => &[Self::GcPressure],
+            Self::Regex => &[Self::HotMethod],
+            Self::NotPrecompiled => &[Self::JitStorm],
+            Self::TimerGrowth | Self::HandleGrowth => &[Self::CollectionGrowth, Self::MemoryGrowth],
+            Self::ContextGrowth => &[
+                Self::DynamicMethodGrowth,
+                Self::CollectionGrowth,
+                Self::HandleGrowth,
+                Self::NativeGrowth,
+                Self::MemoryGrowth,
+            ],
+            Self::DynamicMethodGrowth => {
+                &[Self::CollectionGrowth, Self::HandleGrowth, Self::NativeGrowth, Self::MemoryGrowth]
+            }
+            Self::ThreadGrowth => &[Self::CollectionGrowth, Self::HandleGrowth, Self::NativeGrowth],
+            Self::NativeGrowth | Self::DescriptorGrowth => &[Self::CollectionGrowth],
+            Self::CollectionGrowth => &[Self::MemoryGrowth],
+            _ => &[],
+        }
+    }
+
+    /// The effects in the same method, besides those in any.
+    const fn in_same_method(self) -> &'static [Self] {
+        match self {
+            Self::StuckWait => &[Self::Starvation, Self::ThreadGrowth, Self::LockConvoy],
+            Self::LockConvoy => &[Self::Starvation],
+            Self::SlowOutput => &[Self::LockConvoy, Self::Starvation],
+            Self::StaticConstructor => &[Self::LockConvoy],
+            Self::FailedRequests | Self::SlowCalls => &[Self::Exceptions, Self::StuckWait],
+            Self::JitStorm => &[Self::HotMethod, Self::DynamicMethodGrowth],
+            Self::InducedCollections | Self::Exceptions => &[Self::HotMethod],
+            _ => &[],
         }
     }
 }

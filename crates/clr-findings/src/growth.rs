@@ -6,7 +6,7 @@ use crate::thresholds;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Growth {
     /// The growth over the time.
-    pub(crate) growth: f64,
+    pub(crate) number: f64,
     /// The time.
     pub(crate) seconds: f64,
     /// The last value.
@@ -15,19 +15,19 @@ pub(crate) struct Growth {
 
 impl Growth {
     pub(crate) fn per_second(self) -> f64 {
-        self.growth / self.seconds
+        self.number / self.seconds
     }
 
     /// The growth as a whole number.
     pub(crate) fn count(self) -> u64 {
-        whole(self.growth)
+        whole(self.number)
     }
 
     /// The growth in words: `1,600 more in 4.0 s, now 12,000`.
     pub(crate) fn in_words(self) -> String {
-        let [growth, last] =
-            [self.growth, self.last].map(|number| nettrace_export::units::count(whole(number)));
-        format!("{growth} more in {:.1} s, now {last}", self.seconds)
+        let [grown, last] =
+            [self.number, self.last].map(|number| nettrace_export::units::count(whole(number)));
+        format!("{grown} more in {:.1} s, now {last}", self.seconds)
     }
 }
 
@@ -35,7 +35,7 @@ impl Growth {
 /// the time, evenly, by a minimum per second, and doubles within an hour.
 pub(crate) fn steady(values: &[(f64, f64)], min_per_second: f64) -> Option<Growth> {
     let [(start, before), .., (end, last)] = *values else { return None };
-    let growth = Growth { growth: last - before, seconds: end - start, last };
+    let growth = Growth { number: last - before, seconds: end - start, last };
     let min_rate = min_per_second.max(growth.per_second() * thresholds::EVEN_GROWTH / 100.0);
     let grows = |pair: &[(f64, f64)]| match pair {
         [(start, before), (end, last)] => end > start && (last - before) / (end - start) >= min_rate,

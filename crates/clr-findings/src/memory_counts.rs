@@ -61,12 +61,11 @@ impl MemoryCounts {
     /// the `earlier` reading.
     pub fn read(dump: &Dump<'_>, stacks: &ThreadStacks, earlier: Option<&Self>) -> Self {
         let mut counts = Self::at(Instant::now());
-        counts.modules = match earlier {
-            Some(earlier) => earlier.modules.clone(),
-            None => {
-                let modules = dump.types().modules().into_iter().filter(|module| is_of_user(module));
-                modules.map(|module| module.address).collect()
-            }
+        counts.modules = if let Some(earlier) = earlier {
+            earlier.modules.clone()
+        } else {
+            let modules = dump.types().modules().into_iter().filter(|module| is_of_user(module));
+            modules.map(|module| module.address).collect()
         };
         for module in &counts.modules {
             dump.types().module_at(*module);

@@ -198,6 +198,11 @@ impl MemoryFacts {
         others.map(|facts| facts.calls.len() as u64).fold(self.framework_chains, u64::saturating_add)
     }
 
+    /// The same thread in this reading.
+    pub(crate) fn same_thread(&self, thread: &ThreadFacts) -> Option<&ThreadFacts> {
+        self.threads.iter().find(|other| other.tid == thread.tid)
+    }
+
     /// The thread with an index.
     pub(crate) fn thread(&self, index: usize) -> Option<&ThreadFacts> {
         self.threads.get(index)

@@ -57,17 +57,17 @@ impl Readings<'_> {
             Some((seconds(first, usage.at), usage.memory?.anonymous? as f64))
         };
         let values = self.usage.iter().map(value).collect::<Option<Vec<_>>>()?;
-        let memory = steady(&values, 1.0).filter(|memory| memory.growth >= thresholds::MEMORY_GROWTH)?;
+        let memory = steady(&values, 1.0).filter(|memory| memory.number >= thresholds::MEMORY_GROWTH)?;
         let committed = |counts: Option<&MemoryCounts>| Some(counts?.heap_committed? as f64);
         let heap = committed(self.counts.last())? - committed(self.counts.first())?;
-        let native = memory.growth - heap.max(0.0);
+        let native = memory.number - heap.max(0.0);
         let rate = |growth: f64| bytes(whole(growth / memory.seconds));
         let numbers = [
             Number::new("growth_bytes_per_second", memory.per_second()),
             Number::new("heap_growth_bytes_per_second", heap / memory.seconds),
         ];
         let resident = bytes(whole(memory.last));
-        if native >= thresholds::MEMORY_GROWTH && native >= memory.growth / 2.0 {
+        if native >= thresholds::MEMORY_GROWTH && native >= memory.number / 2.0 {
             let method = self.users.native_memory();
             let place = match &method {
                 Some(method) => format!("; {method} allocates or uses it first"),
@@ -84,13 +84,13 @@ impl Readings<'_> {
         }
         // Until a collection has run, memory that is no longer used grows as well.
         let survives = self.users.growth_after_collections()?;
-        if survives < memory.growth / 4.0 {
+        if survives < memory.number / 4.0 {
             return None;
         }
         let (type_name, method) = self.users.most_allocated()?;
         let cause = format!(
             "Managed memory grows by {} per second, also after collections; {resident} in all; the most allocated is {type_name}{}",
-            rate(memory.growth),
+            rate(memory.number),
             in_method(method.as_deref()),
         );
         let finding = likely(FindingKind::MemoryGrowth, cause, Details::Allocations, numbers);
@@ -109,7 +109,7 @@ impl Readings<'_> {
         };
         let growing = last.iter().filter_map(|collection| Some((collection, growth(collection)?)));
         let mut growing: Vec<_> = growing.collect();
-        growing.sort_by(|(_, one), (_, other)| other.growth.total_cmp(&one.growth));
+        growing.sort_by(|(_, one), (_, other)| other.number.total_cmp(&one.number));
         growing.truncate(MAX_COLLECTIONS);
         growing.into_iter().map(|(collection, growth)| self.growing_collection(collection, growth)).collect()
     }
@@ -133,7 +133,7 @@ impl Readings<'_> {
             let number = |counts: &MemoryCounts| Some(counts.handles.get(&kind).copied().unwrap_or_default());
             Some((kind, self.growth(thresholds::HANDLE_GROWTH, number)?))
         });
-        let (kind, growth) = growing.max_by(|(_, one), (_, other)| one.growth.total_cmp(&other.growth))?;
+        let (kind, growth) = growing.max_by(|(_, one), (_, other)| one.number.total_cmp(&other.number))?;
         let name = kind.name().unwrap_or("other");
         let (first, last) = (self.counts.first()?, self.counts.last()?);
         let grown = grown(&first.pinned_types, &last.pinned_types).filter(|_| kind == HandleKind::PINNED);

@@ -71,11 +71,6 @@ impl<'r> Readings<'r> {
         Some(runs as f64 <= per_second * self.seconds)
     }
 
-    /// The same thread in an earlier reading.
-    fn thread_before<'e>(&self, earlier: &'e MemoryFacts, thread: &ThreadFacts) -> Option<&'e ThreadFacts> {
-        earlier.threads.iter().find(|other| other.tid == thread.tid)
-    }
-
     /// The time between the readings in a sentence.
     fn seconds_before(&self) -> String {
         if self.seconds > 0.0 { format!("{:.1} s before", self.seconds) } else { "before".to_owned() }

@@ -153,9 +153,9 @@ mod tests {
         .concat();
         assert_eq!(called_tokens(&code), [0x0a00_0002, 0x0a00_0003]);
         // One that does not exist, and one that is cut off.
-        assert_eq!(called_tokens(&[0x24, 0x28, 1, 0, 0, 6]), []);
-        assert_eq!(called_tokens(&[0x28, 1, 0]), []);
-        assert_eq!(called_tokens(&[0x45, 0xff, 0xff, 0xff, 0xff, 0]), []);
+        assert_eq!(called_tokens(&[0x24, 0x28, 1, 0, 0, 6]), [0; 0]);
+        assert_eq!(called_tokens(&[0x28, 1, 0]), [0; 0]);
+        assert_eq!(called_tokens(&[0x45, 0xff, 0xff, 0xff, 0xff, 0]), [0; 0]);
     }
 
     #[test]

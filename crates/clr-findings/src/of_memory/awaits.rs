@@ -21,9 +21,10 @@ fn stuck_call(readings: &Readings<'_>, facts: &AwaitFacts) -> Option<Finding> {
     let grown = first.map_or(0, |first| facts.calls.len().saturating_sub(first));
     let awaited = match facts.awaited {
         AwaitedFor::Promise => {
-            let grows = grown >= thresholds::MIN_WAITERS && first.is_some_and(|first| lasting >= first);
+            let is_piling_up =
+                grown >= thresholds::MIN_WAITERS && first.is_some_and(|first| lasting >= first);
             let are_many = lasting >= thresholds::MIN_STUCK_CALLS;
-            let are_enough = are_many || (grows && lasting >= thresholds::MIN_WAITERS);
+            let are_enough = are_many || (is_piling_up && lasting >= thresholds::MIN_WAITERS);
             (are_enough && (first.is_some() || are_most(readings.last, facts))).then_some(())?;
             let result = facts.type_name.split_once('<').map_or("", |(_, result)| result);
             let open = if result.is_empty() { "" } else { "<" };
@@ -45,13 +46,13 @@ fn stuck_call(readings: &Readings<'_>, facts: &AwaitFacts) -> Option<Finding> {
     );
     let callers = (!facts.callers.is_empty()).then(|| format!("called by {}", facts.callers.join(", by ")));
     let lasts = first.is_some().then(|| format!("they are the same as {}", readings.seconds_before()));
-    let grows = (grown > 0).then(|| format!("{} more have begun to await since then", count(grown as u64)));
+    let begun = (grown > 0).then(|| format!("{} more have begun to await since then", count(grown as u64)));
     Some(
         Finding::new(FindingKind::StuckWait, number, cause, Details::Awaits)
             .with_method(Some(facts.method.clone()))
             .with_object(Some(facts.type_name.clone()))
             .with_confidence(Confidence::Likely)
-            .with_evidence(callers.into_iter().chain(lasts).chain(grows))
+            .with_evidence(callers.into_iter().chain(lasts).chain(begun))
             .with_numbers([Number::new("calls", number), Number::new("growth", grown as f64)]),
     )
 }

@@ -64,7 +64,7 @@ pub(super) fn stuck_events(readings: &Readings<'_>) -> Vec<Finding> {
     for thread in &readings.last.threads {
         let (Some(event), Some(method)) = (Event::of(thread), &thread.method) else { continue };
         let lasts = readings.earlier.iter().all(|earlier| {
-            let before = readings.thread_before(earlier, thread);
+            let before = earlier.same_thread(thread);
             before.is_some_and(|before| Event::of(before) == Some(event) && before.method == thread.method)
         });
         if lasts && readings.runs_at_most(thread, event.max_runs()) != Some(false) {

@@ -10,7 +10,7 @@ use crate::memory_facts::ThreadFacts;
 pub(super) fn static_constructors(readings: &Readings<'_>) -> Vec<Finding> {
     let lasts = |thread: &&ThreadFacts| {
         readings.earlier.iter().all(|earlier| {
-            readings.thread_before(earlier, thread).is_some_and(|before| {
+            earlier.same_thread(thread).is_some_and(|before| {
                 before.initialized_type == thread.initialized_type && waits_in_constructor(before)
             })
         })

@@ -20,7 +20,7 @@ pub(super) fn stuck_waits(readings: &Readings<'_>) -> Vec<Finding> {
     for (object, thread) in
         readings.last.threads.iter().filter_map(|thread| Some((waits_for(thread)?, thread)))
     {
-        let lasts = readings.earlier.iter().all(|earlier| waited_before(readings, earlier, thread));
+        let lasts = readings.earlier.iter().all(|earlier| waited_before(earlier, thread));
         if lasts && readings.is_motionless(thread) != Some(false) {
             waiters.entry(object).or_default().push(thread);
         }
@@ -35,9 +35,9 @@ fn waits_for(thread: &ThreadFacts) -> Option<Address> {
     wait.semaphore.as_ref().is_some_and(SemaphoreFacts::is_used_up).then_some(wait.object)
 }
 
-fn waited_before(readings: &Readings<'_>, earlier: &MemoryFacts, thread: &ThreadFacts) -> bool {
-    readings
-        .thread_before(earlier, thread)
+fn waited_before(earlier: &MemoryFacts, thread: &ThreadFacts) -> bool {
+    earlier
+        .same_thread(thread)
         .is_some_and(|before| before.method == thread.method && waits_for(before).is_some())
 }
 

@@ -126,7 +126,7 @@ impl OfRecording<'_> {
     /// Methods that are made at run time all the time, and not unloaded.
     pub(super) fn dynamic_method_growth(&self) -> Option<Finding> {
         let jit = &self.overview.jit;
-        let part = self.overview.duration / PARTS;
+        let part = self.overview.duration.checked_div(PARTS).unwrap_or_default();
         let mut values = vec![(0.0, 0.0)];
         for number in 1..=PARTS {
             let end = part.saturating_mul(number);
@@ -139,7 +139,7 @@ impl OfRecording<'_> {
         }
         let growth = steady(&values, thresholds::GROWTH_PER_SECOND)?;
         let unloaded = jit.unloaded_dynamic as f64;
-        if unloaded > growth.growth / 2.0 {
+        if unloaded > growth.number / 2.0 {
             return None;
         }
         let frames = &self.overview.profile.frames;

@@ -76,7 +76,7 @@ impl OfRecording<'_> {
         let waiting = self.waiting(row);
         Finding::new(FindingKind::SlowRequests, waiting, cause, Details::Requests)
             .with_object(Some(row.name.clone()))
-            .with_evidence([durations].into_iter().chain(self.parts(row)).chain(others))
+            .with_evidence([durations].into_iter().chain(known_parts(row)).chain(others))
             .with_confidence(Confidence::Likely)
             .with_numbers([
                 Number::new("waiting_requests", waiting),
@@ -127,25 +127,25 @@ impl OfRecording<'_> {
         let percent = share(weight, nanoseconds(row.latencies.total));
         (percent >= thresholds::SLOW_PART).then(|| self.name(method))
     }
+}
 
-    /// The known parts of the time of requests, the longest first.
-    fn parts(&self, row: &SpanRow) -> Option<String> {
-        let (parts, threads) = (row.parts?, row.thread_parts.unwrap_or_default());
-        let total = nanoseconds(row.latencies.total);
-        let mut shares: Vec<_> = [
-            ("in calls", parts.outgoing),
-            ("in pauses of the collector", parts.gc_pause),
-            ("in the queue of the thread pool", parts.queued),
-            ("on a processor", threads.cpu),
-            ("in waits for locks", threads.lock_wait),
-        ]
-        .into_iter()
-        .filter_map(|(name, part)| Some((name, share(nanoseconds(part?), total))))
-        .filter(|(_, percent)| *percent >= 1.0)
-        .collect();
-        shares.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-        let shares: Vec<_> =
-            shares.iter().map(|(name, percent)| format!("{} {name}", short_percent(*percent))).collect();
-        (!shares.is_empty()).then(|| format!("their time: {}", shares.join(", ")))
-    }
+/// The known parts of the time of requests, the longest first.
+fn known_parts(row: &SpanRow) -> Option<String> {
+    let (parts, threads) = (row.parts?, row.thread_parts.unwrap_or_default());
+    let total = nanoseconds(row.latencies.total);
+    let mut shares: Vec<_> = [
+        ("in calls", parts.outgoing),
+        ("in pauses of the collector", parts.gc_pause),
+        ("in the queue of the thread pool", parts.queued),
+        ("on a processor", threads.cpu),
+        ("in waits for locks", threads.lock_wait),
+    ]
+    .into_iter()
+    .filter_map(|(name, part)| Some((name, share(nanoseconds(part?), total))))
+    .filter(|(_, percent)| *percent >= 1.0)
+    .collect();
+    shares.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let shares: Vec<_> =
+        shares.iter().map(|(name, percent)| format!("{} {name}", short_percent(*percent))).collect();
+    (!shares.is_empty()).then(|| format!("their time: {}", shares.join(", ")))
 }

@@ -186,12 +186,14 @@ fn the_wait_of_a_thread_that_rests_for_a_processor_is_not_work() {
 }
 
 /// A method that was compiled at a tier (bits 7 to 9 of its flags).
-fn compiled<'m>(start: u64, namespace: &'m str, tier: u32) -> Method<'m> {
+fn compiled(start: u64, namespace: &str, tier: u32) -> Method<'_> {
     Method { flags: tier << 7 | 8, ..Method::new(start, namespace, "Sell") }
 }
 
 #[test]
 fn precompiled_code_is_not_used_if_methods_of_the_framework_are_compiled() {
+    const QUICK_JITTED: u32 = 3;
+    const OPTIMIZED_TIER1: u32 = 4;
     let rows: &[Row<'_>] = &[(1, ThreadState::Working, 2_000, &[MAIN, SELL, JIT])];
     let with_methods = |of_framework: u64, tier| {
         let mut recording = recording();
@@ -202,8 +204,6 @@ fn precompiled_code_is_not_used_if_methods_of_the_framework_are_compiled() {
         }
         causes(&overview(&recording, rows))
     };
-    const QUICK_JITTED: u32 = 3;
-    const OPTIMIZED_TIER1: u32 = 4;
     assert_eq!(with_methods(200, QUICK_JITTED), [(FindingKind::NotPrecompiled, None)]);
     assert_eq!(with_methods(199, QUICK_JITTED), in_sell(FindingKind::JitStorm));
     // They are compiled once more where they are hot.

@@ -119,17 +119,7 @@ impl Service {
                     statuses.iter().map(|status| (&*status.name, RuleDescription::of(status))).collect();
                 Ok(json::response(StatusCode::OK, &rules))
             }
-            Route::Rule(name) => {
-                let process = self.process(&query)?;
-                let statuses = self.rule_statuses(&process);
-                let name = percent_decoded(name);
-                let status = statuses.iter().find(|status| status.name == name).ok_or_else(|| {
-                    Problem::bad_request(format!(
-                        "the process has no rule '{name}': /collectionrules lists them"
-                    ))
-                })?;
-                Ok(json::response(StatusCode::OK, &RuleDetails::of(status)))
-            }
+            Route::Rule(name) => self.rule(name, &query),
             Route::Parameters => Err(Problem::not_implemented(
                 "/parameters needs code inside the process, which dipc does not load: log the parameters, or use a debugger",
             )),
@@ -167,6 +157,16 @@ impl Service {
                 collect::answer(&self.operations, &self.runtime, process, artifact, query.tags(), &base).await
             }
         }
+    }
+
+    fn rule(&self, name: &str, query: &Query) -> Result<Response<AnswerBody>, Problem> {
+        let process = self.process(query)?;
+        let statuses = self.rule_statuses(&process);
+        let name = percent_decoded(name);
+        let status = statuses.iter().find(|status| status.name == name).ok_or_else(|| {
+            Problem::bad_request(format!("the process has no rule '{name}': /collectionrules lists them"))
+        })?;
+        Ok(json::response(StatusCode::OK, &RuleDetails::of(status)))
     }
 
     async fn stored(&self, path: &str, request: Request<Incoming>) -> Result<StoredRequest, Problem> {

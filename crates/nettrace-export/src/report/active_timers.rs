@@ -17,7 +17,8 @@ pub struct ActiveTimers {
     /// The number of values for each that is kept, and the number since the last.
     step: u32,
     skipped: u32,
-    process: Option<Option<u64>>,
+    /// The process of the first value.
+    process: Option<u64>,
 }
 
 impl ActiveTimers {
@@ -33,9 +34,12 @@ impl ActiveTimers {
         }
         let Some(counter) = EventCounter::of(event) else { return };
         let EventCounterValue::Mean { mean, .. } = counter.value else { return };
-        if !counter.name.chars().eq(COUNTER.chars())
-            || *self.process.get_or_insert(event.process_id()) != event.process_id()
-        {
+        if !counter.name.chars().eq(COUNTER.chars()) {
+            return;
+        }
+        if self.values.is_empty() {
+            self.process = event.process_id();
+        } else if self.process != event.process_id() {
             return;
         }
         self.skipped = self.skipped.saturating_add(1);

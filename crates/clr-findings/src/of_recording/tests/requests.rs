@@ -24,7 +24,7 @@ fn event<'r>(
         event_id,
         name: name.into(),
         opcode: Some(opcode),
-        fields: fields.iter().map(|(name, _)| Field::new(*name, Type::String16)).collect(),
+        fields: fields.iter().map(|(name, _)| Field::new(name, Type::String16)).collect(),
         ..Metadata::default()
     };
     let values: Vec<_> = fields.iter().map(|(_, value)| Value::string16(value)).collect();

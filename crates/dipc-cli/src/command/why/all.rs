@@ -43,7 +43,9 @@ pub(super) fn run(args: &WhyArgs) -> Outcome {
         Format::Table => {
             let mut columns =
                 Columns::new([("PID", Align::Right), ("NAME", Align::Left), ("CAUSE", Align::Left)]);
-            rows.iter().for_each(|row| columns.row(row.cells()));
+            for row in &rows {
+                columns.row(row.cells());
+            }
             output::print(columns.fitted(&[]))?;
         }
     }

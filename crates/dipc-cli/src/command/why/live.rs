@@ -69,9 +69,9 @@ pub(super) fn watch(
         let recorder = thread::Builder::new().name("recorder".to_owned()).spawn_scoped(scope, record);
         let mut recorder = Some(recorder.map_err(|error| no_thread(&error))?);
         let watched = Watched::follow(&news, args.duration);
-        let recorded = recorder.take_if(|_| watched.is_finished).map(join).transpose();
-        let code = recorded.as_ref().ok().and_then(|exit| (*exit)?.program());
-        let (answer, exit) = watched.judge(args, recorded, &warnings)?;
+        let outcome = recorder.take_if(|_| watched.is_finished).map(join).transpose();
+        let code = outcome.as_ref().ok().and_then(|exit| (*exit)?.program());
+        let (answer, exit) = watched.judge(args, outcome, &warnings)?;
         let presented = present(answer, exit)?;
         let code = match recorder {
             Some(recorder) => {

@@ -66,7 +66,7 @@ fn why_judges_all_processes_and_fails_on_causes() {
     let answers = run(["why", "--all", "--duration", "1s", "--format", "json"]).with_code(0).json();
     let place = |target| {
         let answers = answers.as_array().unwrap();
-        let is_it = |answer: &Value| answer["process"]["process_id"] == Value::from(u64::from(target));
+        let is_it = |answer: &Value| answer["process"]["process_id"] == u64::from(target);
         answers.iter().position(is_it).unwrap_or_else(|| panic!("{target}: {answers:?}"))
     };
     assert!(place(stuck.pid()) < place(healthy.pid()), "{answers}");

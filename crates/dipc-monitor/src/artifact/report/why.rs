@@ -103,7 +103,9 @@ fn record(duration: Duration, process: &Watched, stop: &StopSignal) -> Result<Ov
             account.add_to(&[], times);
         }
         profile.add(event);
-        callers.iter_mut().for_each(|of| of.add(event));
+        for of in &mut callers {
+            of.add(event);
+        }
         overview.add(event);
         *counts.entry(event.metadata_index()).or_default() += 1_u64;
         last = event.relative_time();

@@ -55,12 +55,12 @@ pub(super) fn rows(gathered: &OverviewData, command: &str) -> Vec<FindingRow> {
     let end = gathered.end();
     let RecordingFindings { causes, notes, .. } = RecordingFindings::of(&gathered.reports, end.as_ref());
     let crash = gathered.crash.as_ref();
-    let causes = causes.into_iter().map(|cause| match crash.filter(|_| cause.kind == FindingKind::Death) {
-        Some(note) => FindingRow::of_cause(cause, CRASH, crash_command(note)),
-        None => {
-            let report = report_of(cause.details);
-            FindingRow::of_cause(cause, report, format!("{command} {report}"))
+    let causes = causes.into_iter().map(|cause| {
+        if let Some(note) = crash.filter(|_| cause.kind == FindingKind::Death) {
+            return FindingRow::of_cause(cause, CRASH, crash_command(note));
         }
+        let report = report_of(cause.details);
+        FindingRow::of_cause(cause, report, format!("{command} {report}"))
     });
     causes.chain(notes.iter().map(|note| FindingRow::of_note(note, command))).collect()
 }
