@@ -39,6 +39,7 @@ mod processor_time;
 mod read;
 pub(crate) mod requests;
 mod session_cost;
+pub(crate) mod span_name;
 mod startup;
 mod thread_pool;
 mod timeline;

@@ -20,7 +20,7 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::processors::no_thread;
 use crate::record::kernel_samples::merge_file;
-use crate::record::session::start_unless_interrupted;
+use crate::record::session::{start_unless, start_unless_interrupted};
 use crate::record::stream_stats::StreamStats;
 
 /// The number of exceptions after which the session ends: they take 11 ms of a processor.
@@ -56,11 +56,11 @@ impl ExceptionsRecorder {
             start_unless_interrupted(target, &config(Keywords::EXCEPTION, Level::ERROR), interrupts)?;
         let stop = StopSignal::new();
         let limits = Limits::new(stop.clone()).with_pid(pid).with_silence(silence);
-        let target = target.clone();
+        let (target, stopped) = (target.clone(), stop.clone());
         let record = move || {
             let recorded = record(session, file, &limits)?;
             if recorded.are_partial {
-                end_keyword(&target);
+                end_keyword(&target, &stopped);
             }
             Ok(recorded)
         };
@@ -92,9 +92,9 @@ fn config(keywords: Keywords, level: Level) -> SessionConfig {
 /// Has the runtime take back the keyword of exceptions. It computes the keywords of all sessions while one ends with
 /// that one's still among them, and goes on to gather the type and the message of each exception (1.7 µs on .NET 9) until
 /// another session begins or ends.
-fn end_keyword(target: &Target) {
+fn end_keyword(target: &Target, stop: &StopSignal) {
     // Without it, the program only runs a little slower until the recording ends.
-    drop(target.start_session(&config(Keywords::GC, Level::CRITICAL)));
+    drop(start_unless(target, &config(Keywords::GC, Level::CRITICAL), || stop.is_stopped()));
 }
 
 fn failed(error: &std::io::Error) -> Failure {

@@ -86,7 +86,7 @@ fn a_deadlock_is_found_by_the_owners_of_locks() {
     let report = printed(folder.path(), &["report", file, "contention"]);
     assert!(report.contains(&format!("\nDeadlock: {chain}\n")), "{report}");
     let overview = printed(folder.path(), &["report", file]);
-    assert!(overview.contains(&format!("contention    ! Deadlock: {chain}\n")), "{overview}");
+    assert!(overview.contains(&format!("contention    ! Deadlock: {chain} in D.First\n")), "{overview}");
     let stacks = json(folder.path(), &["stack", file, "--format", "json"]);
     assert_eq!(
         stacks["deadlocks"],

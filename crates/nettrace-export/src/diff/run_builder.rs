@@ -22,7 +22,7 @@ use crate::profile::options::{NameForm, Options};
 use crate::profile::selection::Selection;
 use crate::profile::track::Track;
 use crate::profile::{Profile, StackTotal};
-use crate::report::requests::row_name;
+use crate::report::span_name::row_name;
 use crate::report::type_table::csharp_type;
 use crate::report::{Collections, WaitingMethod, allocating_methods, blocked_methods, nanoseconds, top};
 

@@ -78,7 +78,7 @@ mod tests {
         read_kinds(Reader::new(&bytes[..]).unwrap(), ActiveTimers::needs, |event| timers.add(event)).unwrap();
         let values = timers.finish();
         let numbers: Vec<_> = values.iter().map(|(_, number)| *number).collect();
-        assert_eq!(numbers, [0.0, 0.0]);
+        assert_eq!(numbers, [0.0; 3]);
         assert!(values.is_sorted_by(|one, other| one.0 < other.0), "{values:?}");
     }
 }

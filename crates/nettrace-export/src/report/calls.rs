@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use nettrace::{Event, Metadata, RelativeTime};
 use uuid::Uuid;
 
-use crate::report::requests::call_name;
+use crate::report::span_name::call_name;
 use crate::report::user_caller::UserCallerName;
 
 /// Calls of one name.

@@ -1,14 +1,12 @@
 //! Requests: how many, how long, how they ended, and where their time went.
 
-mod template;
 pub(crate) mod thread_parts;
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clr_activity::{KnownParts, MeasuredParts, Span, SpanEvent, SpanId, Spans};
+use clr_activity::{KnownParts, MeasuredParts, Span, SpanId, Spans};
 pub use clr_activity::{SpanEnd, SpanRole, SpanSource, TimeParts};
 use clr_events::{CodeMap, StackId};
 use hashbrown::HashMap;
@@ -24,6 +22,7 @@ use crate::profile::request_stacks::{RequestSamples, RequestStacks};
 use crate::profile::{Profile, StackTotal};
 use crate::report::blocked::{SleepAndIo, sleep_and_io};
 use crate::report::nanoseconds;
+use crate::report::span_name::row_name;
 pub use thread_parts::ThreadParts;
 use thread_parts::{KnownThreadParts, MeasuredThreadParts, ThreadTimes};
 
@@ -465,32 +464,6 @@ fn stacks_of(profile: &Profile, thread: ThreadIndex, names: NameForm) -> (u64, V
         }
     };
     (samples, heaviest.into_iter().take(MAX_STACKS).map(stack).collect())
-}
-
-/// Returns the name of the row that a span belongs to.
-pub(crate) fn row_name<'s>(span: &Span<'s>) -> Cow<'s, str> {
-    if has_path(span.role, span.provider) {
-        template::path_template(span.name)
-    } else {
-        Cow::Borrowed(span.name)
-    }
-}
-
-/// Returns the name of the row of the call that an event begins; `None` for other events.
-pub(crate) fn call_name(event: &Event<'_>) -> Option<String> {
-    let span = SpanEvent::of(event.metadata()).filter(|span| span.role() == SpanRole::Outgoing)?;
-    let name = span.name(event)?;
-    let is_path = has_path(SpanRole::Outgoing, event.provider());
-    Some(if is_path { template::path_template(&name).into_owned() } else { name })
-}
-
-/// Returns true if the names of spans are paths of HTTP.
-fn has_path(role: SpanRole, provider: &str) -> bool {
-    match role {
-        SpanRole::Server => true,
-        SpanRole::Outgoing => matches!(provider, "System.Net.Http" | "HttpHandlerDiagnosticListener"),
-        _ => false,
-    }
 }
 
 impl Finished {

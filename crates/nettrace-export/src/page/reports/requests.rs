@@ -18,8 +18,8 @@ use crate::page::data::list;
 use crate::page::text::text;
 use crate::profile::Profile;
 use crate::report::blocked::SleepAndIo;
-use crate::report::requests::row_name;
 use crate::report::requests::thread_parts::{KnownThreadParts, MeasuredThreadParts, ThreadTimes};
+use crate::report::span_name::row_name;
 use clr_activity::{
     KnownParts, MeasuredParts, Span, SpanEnd, SpanId, SpanRole, Spans, TimeParts, WorkInterval, WorkKind,
 };

@@ -4,7 +4,7 @@ use clr_activity::{SpanEvent, SpanRole};
 use nettrace::Metadata;
 
 use crate::profile::metrics::{Sample, SampleContext};
-use crate::report::requests::call_name;
+use crate::report::span_name::call_name;
 
 #[derive(Debug)]
 pub(super) struct Calls;

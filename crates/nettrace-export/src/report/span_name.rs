@@ -1,11 +1,36 @@
-//! Templates of paths: the parts that differ between calls of the same kind are replaced.
+//! The names of requests and calls in rows: the parts that differ between those of the same kind are replaced.
 
 use std::borrow::Cow;
+
+use clr_activity::{Span, SpanEvent, SpanRole};
+use nettrace::Event;
+
+/// Returns the name of the row that a span belongs to.
+pub(crate) fn row_name<'s>(span: &Span<'s>) -> Cow<'s, str> {
+    if has_path(span.role, span.provider) { path_template(span.name) } else { Cow::Borrowed(span.name) }
+}
+
+/// Returns the name of the row of the call that an event begins; `None` for other events.
+pub(crate) fn call_name(event: &Event<'_>) -> Option<String> {
+    let span = SpanEvent::of(event.metadata()).filter(|span| span.role() == SpanRole::Outgoing)?;
+    let name = span.name(event)?;
+    let is_path = has_path(SpanRole::Outgoing, event.provider());
+    Some(if is_path { path_template(&name).into_owned() } else { name })
+}
+
+/// Returns true if the names of spans are paths of HTTP.
+fn has_path(role: SpanRole, provider: &str) -> bool {
+    match role {
+        SpanRole::Server => true,
+        SpanRole::Outgoing => matches!(provider, "System.Net.Http" | "HttpHandlerDiagnosticListener"),
+        _ => false,
+    }
+}
 
 /// Returns the name of a request or call without its query, with `{n}`, `{guid}` and `{hex}` for numbers,
 /// GUIDs and other hexadecimal numbers among the segments of its path: `http://host/hello/{n}` of
 /// `http://host/hello/17`. A name with a brace has its route already.
-pub(super) fn path_template(name: &str) -> Cow<'_, str> {
+fn path_template(name: &str) -> Cow<'_, str> {
     let start = path_start(name);
     let Some((before, path)) = start.and_then(|start| name.split_at_checked(start)) else {
         return Cow::Borrowed(name);
