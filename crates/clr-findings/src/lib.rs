@@ -61,6 +61,7 @@ mod of_usage;
 mod process;
 mod recording_findings;
 mod result;
+mod text;
 pub mod thresholds;
 
 pub use activity::Activity;

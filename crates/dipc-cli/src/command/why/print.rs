@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use clr_findings::{
-    Confidence, Details, Diagnosis, DiagnosisReport, Evidence, Finding, FindingKind, ProcessIdentity,
-};
+use clr_findings::{Details, Diagnosis, DiagnosisReport, Evidence, Finding, FindingKind, ProcessIdentity};
 
 use crate::args::format::Format;
 use crate::exit::Failure;
@@ -91,75 +89,21 @@ impl Answer {
 
 /// The width of the labels.
 const LABEL: usize = 9;
-/// Maximum number of findings after the first.
-const OTHERS: usize = 3;
-
-fn cause(finding: &Finding) -> String {
-    let likely = if finding.confidence == Confidence::Likely { "likely: " } else { "" };
-    format!("{likely}{}", finding.cause)
-}
 
 impl Answer {
     /// The first cause in a line, or what the process does.
     pub(super) fn first_line(&self) -> String {
-        self.diagnosis.findings.first().map_or_else(
-            || {
-                let (label, activity) = self.without_cause();
-                format!("{label}: {activity}")
-            },
-            cause,
-        )
-    }
-
-    /// The label of a process without a cause, and what it does.
-    fn without_cause(&self) -> (&'static str, String) {
-        let Diagnosis { end, activity, .. } = &self.diagnosis;
-        let label = match end {
-            Some(_) => "Ended",
-            None if self.diagnosis.is_healthy() => "Healthy",
-            None => "No cause",
-        };
-        let end = end.iter().map(|end| end.cause.clone());
-        let activity = activity.iter().map(ToString::to_string);
-        let parts: Vec<_> = end.chain(activity).chain(["nothing stands out".to_owned()]).collect();
-        (label, parts.join("; "))
+        self.diagnosis.first_line()
     }
 
     fn text(&self, width: Option<usize>) -> String {
-        let diagnosis = &self.diagnosis;
         let mut text = String::new();
         let room = width.map_or(usize::MAX, |width| width.saturating_sub(LABEL + 2).max(20));
-        let mut row = |label: &str, value: &str| {
-            for (index, part) in width::filled(value, room).iter().enumerate() {
+        for (label, value) in self.diagnosis.rows(&self.process(), |finding| self.command(finding)) {
+            for (index, part) in width::filled(&value, room).iter().enumerate() {
                 let label = if index == 0 { label } else { "" };
                 let _ = writeln!(text, "{label:<LABEL$}  {part}");
             }
-        };
-        for (index, finding) in diagnosis.findings.iter().take(1 + OTHERS).enumerate() {
-            let label = if index == 0 { "Cause" } else { "Also" };
-            row(label, &cause(finding));
-            let evidence = if index == 0 { usize::MAX } else { 0 };
-            for evidence in finding.evidence.iter().take(evidence) {
-                row("", evidence);
-            }
-            if let Some(command) = self.command(finding) {
-                row("", &command);
-            }
-        }
-        let left = diagnosis.findings.len().saturating_sub(1 + OTHERS);
-        if left > 0 {
-            row("Also", &format!("{left} more: --format json"));
-        }
-        if diagnosis.findings.is_empty() {
-            let (label, activity) = self.without_cause();
-            row(label, &activity);
-        }
-        row("Process", &self.process());
-        if !diagnosis.looked_at.is_empty() {
-            row("Looked at", &diagnosis.looked_at.join("; "));
-        }
-        for missing in &diagnosis.missing {
-            row("Not seen", missing);
         }
         text
     }
@@ -185,15 +129,13 @@ impl Subject {
                 Some(format!("dipc dump analyze {} {view}", shell::path(path)))
             }
             Self::Process { pid, recording } => match (details, recording, pid) {
-                (Details::Contention | Details::ThreadPool, Some(path), _) => Some(of_recording(path)),
-                (Details::Locks | Details::Contention, _, Some(pid)) => Some(format!("dipc locks -p {pid}")),
-                (Details::Awaits, _, Some(pid)) => Some(format!("dipc async -p {pid}")),
-                (Details::Stacks | Details::ThreadPool, _, Some(pid)) => Some(format!("dipc stack -p {pid}")),
-                (Details::Heap, _, Some(pid)) => Some(format!("dipc heap -p {pid}")),
-                (Details::Machine, _, Some(pid)) => Some(format!("dipc info -p {pid}")),
+                (
+                    Details::Locks | Details::Awaits | Details::Stacks | Details::Heap | Details::Machine,
+                    _,
+                    Some(pid),
+                )
+                | (_, None, Some(pid)) => Some(details.command(*pid)),
                 (_, Some(path), _) => Some(of_recording(path)),
-                (Details::Requests, None, Some(pid)) => Some(format!("dipc profile -p {pid} --duration 10s")),
-                (_, None, Some(pid)) => Some(format!("dipc top -p {pid}")),
                 (_, None, None) => None,
             },
         }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use clr_events::CodeMap;
-use clr_findings::{Confidence, Details, Diagnosis, Evidence, Finding, ProcessIdentity, diagnose};
+use clr_findings::{Diagnosis, Evidence, Finding, ProcessIdentity, diagnose};
 use dipc_client::nettrace::RelativeTime;
 use dipc_client::{ALL_PROFILE, Profile, RUNTIME_PROVIDER, SAMPLE_PROFILER, SessionConfig};
 use dipc_collect::StopSignal;
@@ -62,7 +62,7 @@ pub(in crate::artifact) fn causes(
     let diagnosis = Diagnosis::new(identity(process), &evidence);
     let bytes = match format {
         TopFormat::Json => {
-            let report = diagnosis.report(|finding| Some(command(finding, process.facts.pid)));
+            let report = diagnosis.report(|finding| Some(finding.details.command(process.facts.pid)));
             serde_json::to_vec(&report).map_err(|error| failed(&error))?
         }
         TopFormat::PlainText => text(&diagnosis, process).into_bytes(),
@@ -144,44 +144,16 @@ pub(crate) fn causes_of_recording(recording: impl Read) -> io::Result<Vec<Findin
     Ok(diagnose(&Evidence::default().with_recording(&overview)))
 }
 
-/// The command that shows more of a cause, on the machine of the process.
-fn command(finding: &Finding, pid: u32) -> String {
-    match finding.details {
-        Details::Locks | Details::Contention => format!("dipc locks -p {pid}"),
-        Details::Stacks | Details::ThreadPool => format!("dipc stack -p {pid}"),
-        Details::Machine => format!("dipc info -p {pid}"),
-        Details::Requests => format!("dipc profile -p {pid} --duration 10s"),
-        _ => format!("dipc top -p {pid}"),
-    }
-}
-
 /// The width of the labels.
 const LABEL: usize = 9;
 
-/// Formats a diagnosis as text, as `dipc why` does. Its sentences have no control characters.
+/// Formats a diagnosis as text, as `dipc why` does.
 fn text(diagnosis: &Diagnosis, process: &Watched) -> String {
     let mut text = String::new();
-    let mut row = |label: &str, value: &str| {
+    let command = |finding: &Finding| Some(finding.details.command(process.facts.pid));
+    for (label, value) in diagnosis.rows(&super::title(process), command) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{label:<LABEL$}  {value}");
-    };
-    for (index, finding) in diagnosis.findings.iter().enumerate() {
-        let likely = if finding.confidence == Confidence::Likely { "likely: " } else { "" };
-        row(if index == 0 { "Cause" } else { "Also" }, &format!("{likely}{}", finding.cause));
-        for evidence in finding.evidence.iter().filter(|_| index == 0) {
-            row("", evidence);
-        }
-        row("", &command(finding, process.facts.pid));
-    }
-    if diagnosis.findings.is_empty() {
-        let label = if diagnosis.is_healthy() { "Healthy" } else { "No cause" };
-        let activity = diagnosis.activity.map_or_else(String::new, |activity| format!("{activity}; "));
-        row(label, &format!("{activity}nothing stands out"));
-    }
-    row("Process", &clr_events::escape_controls(&super::title(process)));
-    row("Looked at", &diagnosis.looked_at.join("; "));
-    for missing in &diagnosis.missing {
-        row("Not seen", &clr_events::escape_controls(missing));
     }
     text
 }
