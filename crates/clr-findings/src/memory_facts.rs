@@ -1,7 +1,6 @@
 //! The threads and awaits of a process in memory, as data of their own.
 
 mod awaits;
-mod names;
 mod threads;
 
 use std::time::{Duration, Instant};

@@ -3,10 +3,14 @@
 use clr_events::escape_controls;
 
 use crate::finding::{Details, Finding, FindingKind};
+use crate::names::short_name;
 use crate::process::ProcessEnd;
 
 /// Maximum number of lines of an exception that are evidence.
 const LINES: usize = 4;
+
+/// A signature in the runtime's notation: the name of a method does not depend on it.
+const SIGNATURE: &str = "void  ()";
 
 /// Returns the end of a process as a finding: the cause with its exception, and the nearest method of the user's code.
 /// An exit without an error is none.
@@ -42,12 +46,31 @@ fn is_of_stack(line: &str) -> bool {
 fn user_method(line: &str) -> Option<String> {
     let (name, _) = line.strip_prefix("at ")?.split_once('(')?;
     let is_framework = ["System.", "Microsoft.", "Interop."].iter().any(|start| name.starts_with(start));
-    let mut parts = name.rsplit('.');
-    let (method, of_type) = (parts.next()?, parts.next()?);
-    (!is_framework).then(|| escape_controls(&format!("{of_type}.{method}")).into_owned())
+    // A constructor's name begins with a dot.
+    let (of_type, _) = name.rsplit_once("..").or_else(|| name.rsplit_once('.'))?;
+    let method = name.get(of_type.len().saturating_add(1)..)?;
+    (!is_framework).then(|| short_name(of_type, method, SIGNATURE))
 }
 
 fn capitalized(sentence: &str) -> String {
     let mut characters = sentence.chars();
     characters.next().into_iter().flat_map(char::to_uppercase).chain(characters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_of_the_user_in_stacks_have_their_names_of_csharp() {
+        for (line, method) in [
+            ("at Shop.Orders.Sell(Int32 id) in /src/Orders.cs:line 12", Some("Orders.Sell")),
+            ("at P.<Main>m__2()", Some("P.Main.AnonymousMethod__2")),
+            ("at Shop.Orders..ctor(String name)", Some("Orders..ctor")),
+            ("at System.Array.Copy(Array from)", None),
+            ("Unhandled exception.", None),
+        ] {
+            assert_eq!(user_method(line).as_deref(), method, "{line}");
+        }
+    }
 }

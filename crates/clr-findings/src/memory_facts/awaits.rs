@@ -10,8 +10,8 @@ use clr_dump::{
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
 
-use super::names::short_name;
 use super::{AwaitFacts, AwaitedFor, RELEASE, SEMAPHORE, SemaphoreFacts};
+use crate::names::short_name;
 
 /// The method of a state machine.
 const MOVE_NEXT: &str = "MoveNext";

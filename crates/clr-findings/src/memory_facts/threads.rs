@@ -4,8 +4,8 @@ use clr_dump::{Dump, Method, ThreadSnapshot, ThreadStacks, ThreadWait};
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
 
-use super::names::short_name;
 use super::{RELEASE, SEMAPHORE, SemaphoreFacts, ThreadFacts, WaitFacts, awaits};
+use crate::names::short_name;
 
 /// Maximum number of methods of the user's code of a thread.
 const MAX_METHODS: usize = 64;

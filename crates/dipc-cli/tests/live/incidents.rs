@@ -101,7 +101,7 @@ fn the_recipe_for_a_crash_finds_the_exception_that_ended_the_process() {
     assert!(!recorded.stderr.contains("the stream ended in the middle"), "{}", recorded.stderr);
     let overview = recipe.run(1).text();
     let first = overview.lines().skip_while(|line| !line.is_empty()).nth(1).unwrap();
-    assert!(first.starts_with("crash         ! thread ") && first.contains("OrderException: "), "{overview}");
+    assert!(first.starts_with("crash         ! Thread ") && first.contains("OrderException: "), "{overview}");
     assert_finds(&recipe.run(2).text(), &["Billing.Charge(string)", "System.FormatException"]);
 }
 
