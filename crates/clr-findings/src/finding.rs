@@ -101,6 +101,8 @@ impl FindingKind {
             Self::Throttled => &[Self::BusyNeighbour, Self::SlowRequests],
             Self::BusyNeighbour => &[Self::SlowRequests],
             Self::InducedCollections => &[Self::GcPressure],
+            // The collector gives regions of large objects back, and takes others.
+            Self::GcPressure => &[Self::NativeGrowth],
             Self::Regex => &[Self::HotMethod],
             Self::NotPrecompiled => &[Self::JitStorm],
             Self::TimerGrowth | Self::HandleGrowth => &[Self::CollectionGrowth, Self::MemoryGrowth],

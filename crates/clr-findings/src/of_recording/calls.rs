@@ -14,6 +14,8 @@ use crate::thresholds;
 /// Sources of spans that are parts of calls.
 pub(super) const PARTS: [&str; 3] =
     ["System.Net.NameResolution", "System.Net.Sockets", "System.Net.Security"];
+/// Minimum share of answers in the time of calls of which some have a connection, in percent.
+const MIN_ANSWER: f64 = 1.0;
 /// Maximum number of addresses.
 const MAX_ADDRESSES: usize = 3;
 
@@ -117,7 +119,7 @@ impl OfRecording<'_> {
             phases.into_iter().filter(|(_, sum)| self.average(nanoseconds(*sum)) >= thresholds::SLOW_WAITING);
         let phase = attempts.max_by_key(|(_, sum)| *sum).map(|(phase, _)| phase);
         // An attempt that began before the recording is not seen.
-        let of_pool = if calls.answer.is_zero() {
+        let of_pool = if answer < MIN_ANSWER {
             "waiting for a connection"
         } else {
             "waiting for a free connection of the pool"
