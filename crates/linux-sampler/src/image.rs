@@ -7,6 +7,7 @@ use std::ops::Range;
 use framehop::ExplicitModuleSectionInfo;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 /// Maximum number of bytes of a file to read for one purpose. The largest libraries have some 100 MiB of
 /// symbols.
@@ -275,6 +276,10 @@ impl SymbolTable {
 const PROC: i64 = 0x9fa0;
 const SYSFS: i64 = 0x6265_6572;
 
+/// Maximum number of attempts to open a path: the kernel gives up one with `..` if anything on the system is renamed
+/// meanwhile.
+const OPEN_ATTEMPTS: u32 = 16;
+
 /// Opens a path in the file system of a process. Links are resolved as the process would, and only a regular
 /// file is opened.
 fn open_in_root(pid: i32, path: &str) -> io::Result<File> {
@@ -283,7 +288,10 @@ fn open_in_root(pid: i32, path: &str) -> io::Result<File> {
         rustix::fs::openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let inside = path.trim_start_matches('/');
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let found = rustix::fs::openat2(&root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
+    let mut open = (0..OPEN_ATTEMPTS)
+        .map(|_| rustix::fs::openat2(&root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT))
+        .skip_while(|found| matches!(found, Err(Errno::AGAIN)));
+    let found = open.next().unwrap_or(Err(Errno::AGAIN))?;
     // The checked file is the opened file: not a device, nor a FIFO, which would wait for a writer.
     if !rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode).is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));

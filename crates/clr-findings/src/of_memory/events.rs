@@ -1,4 +1,4 @@
-//! Threads that wait for events and tasks which no code signals.
+//! Threads that wait for events and tasks which no code signals, and for what is not given back.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,20 @@ use crate::finding::{Confidence, Details, Finding, FindingKind, Number};
 use crate::memory_facts::ThreadFacts;
 use crate::thresholds;
 
-/// An event that threads signal for one another.
+/// The type of a `Mutex` in C#.
+const MUTEX: &str = "System.Threading.Mutex";
+
+/// An event that threads signal for one another, or a resource that they give back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Barrier,
     Countdown,
     /// A task that no code of its own ends.
     Promise,
+    /// A `Mutex`.
+    Mutex,
+    /// A place in a `BlockingCollection` with a bound.
+    Place,
 }
 
 impl Event {
@@ -27,7 +34,12 @@ impl Event {
         match &thread.wait {
             _ if called.starts_with("Barrier.SignalAndWait") => Some(Self::Barrier),
             _ if called.starts_with("CountdownEvent.Wait") => Some(Self::Countdown),
+            _ if called.starts_with("BlockingCollection<") && called.contains("Add") => Some(Self::Place),
             Some(wait) if wait.kind == WaitedFor::Task && wait.is_promise => Some(Self::Promise),
+            // Other objects can be waited for by the same method.
+            Some(wait) if wait.kind == WaitedFor::Mutex && wait.type_name.as_deref() == Some(MUTEX) => {
+                Some(Self::Mutex)
+            }
             _ => None,
         }
     }
@@ -37,6 +49,8 @@ impl Event {
             Self::Barrier => "a Barrier that the other participants do not reach",
             Self::Countdown => "a CountdownEvent that is not signaled often enough",
             Self::Promise => "a TaskCompletionSource that is not completed",
+            Self::Mutex => "a Mutex that is not released",
+            Self::Place => "a place in a BlockingCollection that is full",
         }
     }
 
@@ -45,15 +59,15 @@ impl Event {
     const fn max_runs(self) -> f64 {
         match self {
             Self::Barrier => 10.0,
-            Self::Countdown | Self::Promise => 0.0,
+            Self::Countdown | Self::Promise | Self::Mutex | Self::Place => 0.0,
         }
     }
 
     /// Minimum number of threads: one that waits for a task can be the one that waits for the program's end.
     const fn min_waiters(self) -> usize {
         match self {
-            Self::Barrier | Self::Countdown => 1,
-            Self::Promise => thresholds::MIN_WAITERS,
+            Self::Barrier | Self::Countdown | Self::Place => 1,
+            Self::Promise | Self::Mutex => thresholds::MIN_WAITERS,
         }
     }
 }
@@ -80,6 +94,8 @@ pub(super) fn stuck_events(readings: &Readings<'_>) -> Vec<Finding> {
             }
             Event::Barrier => are_alone(readings, waiters),
             Event::Countdown => pending == 0 && are_alone(readings, waiters),
+            // At a moment, its holder or consumer can be at work.
+            Event::Mutex | Event::Place => !readings.earlier.is_empty(),
         };
         waiters.len() >= event.min_waiters() && cannot_end
     };
@@ -107,7 +123,8 @@ fn stuck_event(readings: &Readings<'_>, event: Event, method: &str, waiters: &[&
     let cause = format!("{threads} in {method} for {}", event.in_words());
     let is_sure = waiters.iter().all(|thread| readings.is_motionless(thread) == Some(true));
     let motionless = is_sure.then(|| format!("none of the threads ran for {:.1} s", readings.seconds));
-    let others = (event != Event::Promise).then(|| "all other threads of the program wait, too".to_owned());
+    let others = matches!(event, Event::Barrier | Event::Countdown)
+        .then(|| "all other threads of the program wait, too".to_owned());
     Finding::new(FindingKind::StuckWait, number, cause, Details::Stacks)
         .with_method(Some(method.to_owned()))
         .with_confidence(Confidence::Likely)

@@ -135,12 +135,18 @@ impl Folder {
     /// content of the folder.
     fn of_process(pid: u32, folder: &Path) -> io::Result<Self> {
         use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+        use rustix::io::Errno;
 
+        /// The kernel gives up a path with `..` if anything on the system is renamed meanwhile.
+        const ATTEMPTS: u32 = 16;
         let root = File::open(linux_proc_stat::process_folder(pid).join("root"))?;
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
         let inside = folder.strip_prefix("/").unwrap_or(folder);
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        Ok(Self(openat2(root, inside, flags, Mode::empty(), resolve)?))
+        let mut open = (0..ATTEMPTS)
+            .map(|_| openat2(&root, inside, flags, Mode::empty(), resolve))
+            .skip_while(|found| matches!(found, Err(Errno::AGAIN)));
+        Ok(Self(open.next().unwrap_or(Err(Errno::AGAIN))?))
     }
 
     fn open_file(&self, name: &str) -> io::Result<File> {

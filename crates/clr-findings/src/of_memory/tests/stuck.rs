@@ -229,3 +229,30 @@ fn a_static_constructor_that_waits_is_a_cause() {
     inlined.threads[0].is_waiting = true;
     assert_eq!(causes(&[inlined.clone(), inlined]).len(), 1);
 }
+
+#[test]
+fn a_mutex_that_stays_taken_and_a_collection_that_stays_full_are_stuck() {
+    let on_mutex = |tid, type_name: &str| {
+        let mut thread = waiting(tid, "Export.Write", WaitedFor::Mutex, 0);
+        if let Some(wait) = &mut thread.wait {
+            wait.owners.clear();
+            wait.type_name = Some(type_name.to_owned());
+        }
+        thread
+    };
+    let with = |type_name| memory(vec![on_mutex(2, type_name), on_mutex(3, type_name)]);
+    let stuck = with("System.Threading.Mutex");
+    let finding = cause(&[stuck.clone(), stuck.clone()]);
+    assert_eq!(finding.cause, "2 threads wait in Export.Write for a Mutex that is not released");
+    // At a moment it is taken, and other objects can stand for work.
+    assert_eq!(causes(&[stuck]), []);
+    let idle = with("System.Threading.AutoResetEvent");
+    assert_eq!(causes(&[idle.clone(), idle]), []);
+
+    let full = memory(vec![in_call(4, "Outbox.Send", "BlockingCollection<int>.Add")]);
+    let finding = cause(&[full.clone(), full]);
+    assert_eq!(
+        finding.cause,
+        "1 thread waits in Outbox.Send for a place in a BlockingCollection that is full"
+    );
+}
