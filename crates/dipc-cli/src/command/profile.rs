@@ -280,6 +280,7 @@ pub(crate) fn everything(source: SourceArgs<ManyProcesses>) -> TraceArgs {
         format: None,
         names: NameArgs::default(),
         some_exceptions: false,
+        spares_unloading: true,
         fail_on_loss: false,
         timeout: TIMEOUT,
     }

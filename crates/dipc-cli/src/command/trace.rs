@@ -2,6 +2,7 @@
 
 mod args;
 mod native;
+mod request;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,9 @@ use std::thread;
 use std::time::Duration;
 
 use clr_conditions::Condition;
-use dipc_client::{PortRuntime, RUNTIME_PROVIDER, Rundown, Session, SessionConfig, Startup};
+use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
 use dipc_collect::Retention;
+use dipc_collect::names::UnloadableCode;
 use dipc_collect::staged::folder_of;
 use dipc_wire::{Keywords, Level};
 use jiff::Zoned;
@@ -34,7 +36,7 @@ use crate::record::flight::{
 use crate::record::kernel_samples::{
     KernelRecording, KernelSampler, RUNTIME_SAMPLER, SampleSettings, loss_exit, merge_into,
 };
-use crate::record::names::{record_names, report_names};
+use crate::record::names::{add_names, record_names, report_names};
 use crate::record::notes::Messages;
 use crate::record::recorder::{self, Limits, RecordingResult};
 use crate::record::requested_events::{in_words, requested_groups};
@@ -48,6 +50,7 @@ use crate::record::stopping_event::StoppingEvent;
 use crate::record::thread_times::AccountStart;
 use crate::render::{messages, shell, units};
 use native::NativeProcess;
+use request::Elsewhere;
 
 pub(crate) use args::{Buffering, TraceArgs};
 
@@ -128,6 +131,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         kernel_samples,
         without_sampler,
         some_exceptions: args.some_exceptions,
+        spares_unloading: args.spares_unloading,
         written: written.clone(),
     };
     let [selector] = &sources[..] else { return run_all(&sources, settings) };
@@ -276,7 +280,18 @@ struct RecordingSettings {
     without_sampler: Option<Selection>,
     /// True to record exceptions in a session of their own, which ends once they are many.
     some_exceptions: bool,
+    /// True to take the names of methods from memory if the runtime could end while it lists them.
+    spares_unloading: bool,
     written: WrittenFiles,
+}
+
+/// The readers of a process beside its session.
+struct BesideSession {
+    account: Option<AccountStart>,
+    sampler: Option<KernelSampler>,
+    exceptions: Option<ExceptionsRecorder>,
+    /// The code to take names from, in place of the runtime's list.
+    code: Option<UnloadableCode>,
 }
 
 /// The finished recordings, for a command that presents them.
@@ -426,11 +441,13 @@ impl RecordingSettings {
         let is_wanted = self.keeps_thread_times && (has_sampler || self.kernel_samples.is_some());
         let account = AccountStart::read(source.pid.filter(|_| is_wanted));
         self.written.tell(News::Starting { pid: source.pid });
-        match self.begin(source, early, beside_others, has_sampler) {
+        let code = self.unloadable_code(source);
+        match self.begin(source, early, beside_others, (has_sampler, code.is_none())) {
             Ok((session, sink, sampler)) => {
                 let account = account.filter(|_| has_sampler || sampler.is_none());
                 let exceptions = self.start_exceptions(source);
-                self.record(source, session, sink, (account, sampler, exceptions), beside_others)
+                let beside = BesideSession { account, sampler, exceptions, code };
+                self.record(source, session, sink, beside, beside_others)
             }
             Err(failure) => {
                 not_begun();
@@ -603,7 +620,7 @@ impl RecordingSettings {
         source: &Source,
         early: Option<KernelSampler>,
         beside_others: bool,
-        has_sampler: bool,
+        (has_sampler, lists_methods): (bool, bool),
     ) -> Result<(Session, Sink, Option<KernelSampler>), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
         // The runtime may belong to another process, which the program has started.
@@ -623,15 +640,9 @@ impl RecordingSettings {
             selection.announce();
         }
         warn_without_sampler(&source.target, selection);
-        let mut collect = self.collect.clone();
-        if without_sampler.is_some() {
-            collect.providers = selection.configs().into_iter().map(Into::into).collect();
-        }
-        if self.some_exceptions {
-            for runtime in collect.providers.iter_mut().filter(|of| of.provider.name == RUNTIME_PROVIDER) {
-                runtime.provider.keywords = runtime.provider.keywords & !Keywords::EXCEPTION;
-            }
-        }
+        let elsewhere =
+            Elsewhere { without_sampler, exceptions: self.some_exceptions, names: !lists_methods };
+        let collect = elsewhere.taken_from(&self.collect);
         match start_unless_interrupted(&source.target, &collect, &self.interrupts) {
             Ok(session) => {
                 sink.begin()?;
@@ -652,11 +663,7 @@ impl RecordingSettings {
         source: &Source,
         session: Session,
         mut sink: Sink,
-        (account, sampler, exceptions): (
-            Option<AccountStart>,
-            Option<KernelSampler>,
-            Option<ExceptionsRecorder>,
-        ),
+        BesideSession { account, sampler, exceptions, code }: BesideSession,
         beside_others: bool,
     ) -> Outcome {
         let limits = self.limits(source);
@@ -670,7 +677,7 @@ impl RecordingSettings {
                 None
             }
         });
-        let names = self.needs_names(&sink).map(|path| {
+        let names = self.needs_names(&sink).filter(|_| code.is_none()).map(|path| {
             let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
             record_names(&source.target, &self.selection, path, is_starting)
         });
@@ -705,6 +712,10 @@ impl RecordingSettings {
             }
             _ => None,
         };
+        // Samples have stacks, too.
+        if let (Some(code), Some(path)) = (&code, &path) {
+            or_warn(add_names(path, code));
+        }
         if let Ok(recorded) = &recorded {
             let bytes = with_samples.as_ref().and(path.as_ref()).and_then(|path| path.metadata().ok());
             messages::note(recorded.summary(&output, bytes.map(|file| file.len())));
@@ -750,6 +761,16 @@ impl RecordingSettings {
     fn start_exceptions(&self, source: &Source) -> Option<ExceptionsRecorder> {
         let start = || ExceptionsRecorder::start(&source.target, source.pid, self.timeout, &self.interrupts);
         self.some_exceptions.then(start).and_then(or_warn)
+    }
+
+    /// The code of a process whose runtime is not asked to list its methods, because it could end meanwhile.
+    fn unloadable_code(&self, source: &Source) -> Option<UnloadableCode> {
+        let code = source.pid.filter(|_| self.spares_unloading && self.lists_methods())?;
+        let code = UnloadableCode::find(code)?;
+        messages::note(
+            "Names          : from memory: the program has load contexts, and its runtime could end while it lists methods",
+        );
+        Some(code)
     }
 
     /// Merges the kernel's samples into a finished recording.

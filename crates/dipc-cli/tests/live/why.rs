@@ -5,6 +5,7 @@ mod ends;
 mod growth;
 mod requests;
 mod stuck;
+mod unloading;
 
 use std::time::{Duration, Instant};
 
