@@ -91,6 +91,7 @@ mod aot;
 #[cfg(feature = "awaits")]
 mod awaits;
 mod code;
+pub mod contracts;
 #[cfg(feature = "copy")]
 mod copy;
 mod dump;
