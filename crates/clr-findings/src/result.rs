@@ -10,7 +10,7 @@ use crate::finding::Finding;
 use crate::of_recording::exceptions_time;
 use crate::process::{ProcessEnd, ProcessIdentity};
 
-/// What is wrong with a process, and what that was judged by.
+/// The judgement of a process, with its evidence in words.
 ///
 /// ```
 /// use clr_findings::{Diagnosis, Evidence, ProcessEnd, ProcessIdentity};
@@ -30,7 +30,7 @@ pub struct Diagnosis {
     pub end: Option<ProcessEnd>,
     /// The causes, the most costly first.
     pub findings: Vec<Finding>,
-    /// What the program did; `None` without a recording.
+    /// The activity of the program; `None` without a recording.
     pub activity: Option<Activity>,
     /// The evidence that was judged, in words.
     pub looked_at: Vec<String>,
@@ -84,7 +84,7 @@ pub struct DiagnosisReport<'d> {
     pub healthy: bool,
     /// The causes, the most costly first.
     pub findings: Vec<FindingReport<'d>>,
-    /// What the program did.
+    /// The activity of the program.
     pub activity: Option<Activity>,
     /// The evidence that was judged, in words.
     pub looked_at: &'d [String],

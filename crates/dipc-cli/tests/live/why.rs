@@ -2,6 +2,7 @@
 //! and the user's method. A healthy twin has no finding.
 
 mod ends;
+mod free;
 mod growth;
 mod requests;
 mod stuck;
