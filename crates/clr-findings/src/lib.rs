@@ -63,6 +63,7 @@ mod recording_findings;
 mod result;
 mod text;
 pub mod thresholds;
+mod waiting;
 
 pub use activity::Activity;
 pub use diagnosis::{Evidence, diagnose};
@@ -72,3 +73,4 @@ pub use memory_facts::{AwaitFacts, AwaitedFor, MemoryFacts, SemaphoreFacts, Thre
 pub use process::{ProcessEnd, ProcessIdentity};
 pub use recording_findings::RecordingFindings;
 pub use result::{Diagnosis, DiagnosisReport, FindingReport};
+pub use waiting::WaitingPlace;
