@@ -66,6 +66,7 @@ mod result;
 mod server_collector;
 mod text;
 pub mod thresholds;
+mod waiting;
 
 pub use activity::Activity;
 pub use diagnosis::{Evidence, diagnose};
@@ -77,3 +78,4 @@ pub use memory_facts::{
 pub use process::{ProcessEnd, ProcessIdentity};
 pub use recording_findings::RecordingFindings;
 pub use result::{Diagnosis, DiagnosisReport, FindingReport};
+pub use waiting::WaitingPlace;
