@@ -68,7 +68,9 @@ pub use activity::Activity;
 pub use diagnosis::{Evidence, diagnose};
 pub use finding::{Confidence, Details, Finding, FindingKind, Number};
 pub use memory_counts::{CollectionCount, MemoryCounts};
-pub use memory_facts::{AwaitFacts, AwaitedFor, MemoryFacts, SemaphoreFacts, ThreadFacts, WaitFacts};
+pub use memory_facts::{
+    AwaitFacts, AwaitSearch, AwaitedFor, MemoryFacts, SemaphoreFacts, ThreadFacts, WaitFacts,
+};
 pub use process::{ProcessEnd, ProcessIdentity};
 pub use recording_findings::RecordingFindings;
 pub use result::{Diagnosis, DiagnosisReport, FindingReport};
