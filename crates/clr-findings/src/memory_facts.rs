@@ -142,6 +142,16 @@ pub struct AwaitFacts {
     pub callers: Vec<String>,
 }
 
+/// Calls that await delays which have elapsed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ElapsedDelays {
+    /// The number of calls.
+    pub calls: u64,
+    /// The method of the first of them, without parameters.
+    pub method: Option<String>,
+}
+
 /// The threads of a process at a moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -154,6 +164,8 @@ pub struct MemoryFacts {
     pub awaits: Vec<AwaitFacts>,
     /// The number of chains in which such calls await methods of the framework, which await an operation.
     pub framework_chains: u64,
+    /// Calls of `async` methods of the user's code that await a delay which has elapsed: no thread has run them since.
+    pub elapsed_delays: ElapsedDelays,
     /// The number of objects that wait for their finalizers; `None` if unknown.
     pub finalizable: Option<u64>,
     /// The end of the process, of a core dump.
@@ -201,7 +213,7 @@ impl MemoryFacts {
         };
         let memory = MemoryUntil::new(dump.memory(), Instant::now().checked_add(time));
         let limited = dump.with_memory(&memory);
-        let (awaits, framework_chains) = match awaits {
+        let found = match awaits {
             AwaitSearch::Done(chains) => awaits::awaits(&limited, chains),
             AwaitSearch::Within(_) => {
                 let chains = limited.awaits().chains();
@@ -216,8 +228,9 @@ impl MemoryFacts {
         Self {
             threads: facts.collect(),
             deadlocks: waits.deadlocks().into_iter().map(cycle).collect(),
-            awaits,
-            framework_chains,
+            awaits: found.awaits,
+            framework_chains: found.framework_chains,
+            elapsed_delays: found.elapsed_delays,
             finalizable: dump.heap().finalizable_count().ok(),
             death: None,
         }

@@ -19,6 +19,7 @@ use dipc_collect::staged::folder_of;
 use dipc_wire::{Keywords, Level};
 use jiff::Zoned;
 use nettrace_export::NameForm;
+use nettrace_export::report::EventGroup;
 
 use crate::args::format::ConvertFormat;
 use crate::duration;
@@ -27,7 +28,6 @@ use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::interrupt::Interrupts;
 use crate::process::peer::local_process;
 use crate::process::target::TargetSelector;
-use crate::record::absent_events::AbsentEvents;
 use crate::record::exceptions::{ExceptionsRecorder, add_exceptions};
 use crate::record::flight::{
     CrashDump, CrashSources, FileNames, FlightRecorder, FlightSettings, FlightSummary, RotatingRecorder,
@@ -39,6 +39,7 @@ use crate::record::kernel_samples::{
 use crate::record::names::{add_names, record_names, report_names};
 use crate::record::notes::Messages;
 use crate::record::recorder::{self, Limits, RecordingResult};
+use crate::record::requested_events::{in_words, requested_groups};
 use crate::record::selection::Selection;
 use crate::record::session::{
     is_native_aot, resume, resume_other, start_unless_interrupted, warn_without_sampler,
@@ -304,7 +305,8 @@ pub(crate) struct WrittenFiles {
 #[derive(Debug)]
 pub(crate) struct WrittenFile {
     pub(crate) path: PathBuf,
-    pub(crate) absent: AbsentEvents,
+    /// The groups of events that were requested, but did not happen.
+    pub(crate) absent: Vec<EventGroup>,
 }
 
 /// A step of a recording, for a command that works beside it.
@@ -362,7 +364,7 @@ impl WrittenFiles {
     }
 
     /// Adds a recording, or prints a note with the command that shows it: `report` after the file.
-    fn add(&self, path: &Path, report: &str, absent: AbsentEvents, end: RecordingEnd) {
+    fn add(&self, path: &Path, report: &str, absent: Vec<EventGroup>, end: RecordingEnd) {
         self.tell(News::Written { path: path.to_owned(), end });
         match &self.files {
             Some(files) => {
@@ -720,9 +722,9 @@ impl RecordingSettings {
         }
         let absent = match &recorded {
             Ok(recorded) => recorded.absent_events(&self.selection.configs()),
-            Err(_) => AbsentEvents::default(),
+            Err(_) => Vec::new(),
         };
-        if let Some(absent) = absent.in_words().filter(|_| !self.written.are_presented()) {
+        if let Some(absent) = in_words(&absent).filter(|_| !self.written.are_presented()) {
             messages::note(format_args!("None happened  : {absent}"));
         }
         if let Some(names) = names {
@@ -774,7 +776,7 @@ impl RecordingSettings {
     /// Merges the kernel's samples into a finished recording.
     fn add_samples(&self, samples: KernelRecording, path: &Path) -> Outcome {
         let summary = samples.summary();
-        merge_into(path, samples)?;
+        merge_into(path, samples, &requested_groups(&self.selection.configs()))?;
         Ok(loss_exit(summary, self.fail_on_loss))
     }
 
