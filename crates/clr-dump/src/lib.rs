@@ -60,7 +60,9 @@
 //!
 //! .NET 8, 9 and 10, and .NET Core 3.1.23. The offsets were measured on 8.0.28, 9.0.1, 10.0.5 and 3.1.23
 //! (`layout`); other builds of .NET 8, 9 and 10 are read with the same offsets if they pass the checks. Other
-//! builds of .NET Core 3.1 export nothing that leads to their data. Static fields of types that can be
+//! builds of .NET Core 3.1 export nothing that leads to their data. What a runtime states of its data itself
+//! ([`contracts`], .NET 9 and later) is taken from it, and other versions are read by their description alone
+//! ([`Runtime::is_described`]): without the heap and waits for monitors, which it does not state. Static fields of types that can be
 //! unloaded are not read there and in .NET 8.
 //!
 //! The runtime of NativeAOT describes itself, and its programs have the names of types and methods, also
@@ -91,6 +93,7 @@ mod aot;
 #[cfg(feature = "awaits")]
 mod awaits;
 mod code;
+pub mod contracts;
 #[cfg(feature = "copy")]
 mod copy;
 mod dump;

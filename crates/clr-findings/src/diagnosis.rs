@@ -1,7 +1,7 @@
 //! The judgement of all evidence.
 
 use linux_proc_stat::ProcessUsage;
-use nettrace_export::report::Overview;
+use nettrace_export::report::{EventGroup, Overview};
 
 use crate::finding::{Finding, FindingKind};
 use crate::memory_counts::MemoryCounts;
@@ -15,6 +15,8 @@ use crate::{of_end, of_free, of_growth, of_memory, of_recording, of_timers, of_u
 pub struct Evidence<'e> {
     /// The overview of a recording.
     pub recording: Option<&'e Overview>,
+    /// The groups of events that the session is known to have requested: without events of them, none happened.
+    pub requested: &'e [EventGroup],
     /// True if exceptions were recorded for a part of the time, from the first to the last of them.
     pub exceptions_are_partial: bool,
     /// Readings of memory, the oldest first: what lasts is in all of them.
@@ -34,6 +36,12 @@ impl<'e> Evidence<'e> {
     #[must_use]
     pub const fn with_recording(self, recording: &'e Overview) -> Self {
         Self { recording: Some(recording), ..self }
+    }
+
+    /// With the groups of events that the session of the recording is known to have requested.
+    #[must_use]
+    pub const fn with_requested(self, requested: &'e [EventGroup]) -> Self {
+        Self { requested, ..self }
     }
 
     /// With exceptions of a part of the time of the recording, from the first to the last: their number says nothing

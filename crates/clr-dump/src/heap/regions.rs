@@ -242,10 +242,12 @@ impl HeapLayout {
         for thread in runtime.threads(memory)? {
             let context = match runtime.layout.thread.allocation_context {
                 AllocationContext::Thread(at) => thread.address.at(at),
-                AllocationContext::RuntimeThreadLocals(at) => match memory.u64(thread.address.at(32))? {
-                    0 => continue,
-                    locals => offset(locals, at),
-                },
+                AllocationContext::RuntimeThreadLocals { pointer, context } => {
+                    match memory.u64(thread.address.at(pointer))? {
+                        0 => continue,
+                        locals => offset(locals, context),
+                    }
+                }
             };
             layout.add_hole(memory, context)?;
         }
