@@ -103,6 +103,9 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings.extend(of_usage::findings(evidence.usage, evidence.memory));
     findings.extend(evidence.end.and_then(of_end::finding));
     findings.extend(of_growth::findings(evidence.counts, evidence.usage, evidence.recording));
+    if evidence.recording.and_then(of_recording::compiled_at_start).is_some() {
+        findings.retain(|finding| !finding.is_of_growth());
+    }
     without_effects(&mut findings);
     findings.sort_by(|a, b| {
         let rank = |finding: &Finding| !matches!(finding.kind, FindingKind::Death | FindingKind::Deadlock);
