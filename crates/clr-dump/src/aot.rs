@@ -80,7 +80,8 @@ pub(crate) fn read(
     file: &MappedFile,
     files: &[MappedFile],
 ) -> Result<Described, Error> {
-    let wrong = |what| Error::WrongLayout { version: "NativeAOT".to_owned(), what };
+    let wrong =
+        |what: &'static str| Error::WrongLayout { version: "NativeAOT".to_owned(), what: what.into() };
     let missing = Error::missing("the runtime's description of itself");
     if memory.array(header).map_err(missing)? != COOKIE {
         return Err(wrong("it has no description of itself"));

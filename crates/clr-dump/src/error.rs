@@ -1,8 +1,10 @@
 //! Errors of reading a core dump or a process.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
+use crate::contracts::ContractsError;
 use crate::memory::Missing;
 
 /// A reason why a core dump or a process cannot be read.
@@ -63,8 +65,11 @@ pub enum Error {
         /// The version.
         version: String,
         /// The check that failed.
-        what: &'static str,
+        what: Cow<'static, str>,
     },
+    /// The structures of this build are not known, and its own description cannot be read.
+    #[error(transparent)]
+    Contracts(#[from] ContractsError),
 }
 
 /// The architecture of a processor, as ELF numbers it (`e_machine`).

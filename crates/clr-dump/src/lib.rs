@@ -60,7 +60,9 @@
 //!
 //! .NET 8, 9 and 10, and .NET Core 3.1.23. The offsets were measured on 8.0.28, 9.0.1, 10.0.5 and 3.1.23
 //! (`layout`); other builds of .NET 8, 9 and 10 are read with the same offsets if they pass the checks. Other
-//! builds of .NET Core 3.1 export nothing that leads to their data. Static fields of types that can be
+//! builds of .NET Core 3.1 export nothing that leads to their data. What a runtime states of its data itself
+//! ([`contracts`], .NET 9 and later) is taken from it, and other versions are read by their description alone
+//! ([`Runtime::is_described`]): without the heap and waits for monitors, which it does not state. Static fields of types that can be
 //! unloaded are not read there and in .NET 8.
 //!
 //! The runtime of NativeAOT describes itself, and its programs have the names of types and methods, also
@@ -91,12 +93,14 @@ mod aot;
 #[cfg(feature = "awaits")]
 mod awaits;
 mod code;
+pub mod contracts;
 #[cfg(feature = "copy")]
 mod copy;
 mod dump;
 mod error;
 mod heap;
 mod memory;
+mod native_heap;
 mod runtime;
 mod statics;
 mod threads;
@@ -132,6 +136,7 @@ pub use copy::{
 };
 pub use dump::Dump;
 pub use error::{Error, Machine};
+pub use heap::generations::{Generation, Generations};
 #[cfg(feature = "heap-graph")]
 pub use heap::graph::HeapGraphReader;
 pub use heap::handle::{Handle, HandleKind, Handles};
@@ -145,16 +150,20 @@ pub use memory::copy_note::{CopiedContent, CopyNote};
 pub use memory::core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 #[cfg(target_os = "linux")]
+pub use memory::page_map::PageMap;
+#[cfg(target_os = "linux")]
 pub use memory::process::ProcessMemory;
+pub use memory::resident::ResidentPages;
 pub use memory::touched::TouchedMemory;
 pub use memory::unpack::{CoreUnpacker, UnpackEnd, UnpackedCore};
 pub use memory::{Memory, MemoryResult, Missing, WithCopy};
+pub use native_heap::{NativeArena, NativeHeap, NativeHeapError};
 pub use nettrace::ReadAt;
 pub use runtime::Runtime;
 pub use runtime::module::Module;
 pub use statics::Statics;
 pub use statics::collections::HeldCollection;
-pub use statics::timers::ActiveTimers;
+pub use statics::timers::{ActiveTimers, LateTimers};
 pub use threads::Threads;
 pub use threads::all_stacks::{ManagedStack, NativeStack, ThreadStacks};
 pub use threads::exception::{

@@ -13,13 +13,14 @@ use std::sync::atomic::AtomicU32;
 
 use crate::aot::{self, NativeAot};
 use crate::code::map::CodeMap;
+use crate::contracts::{self, Contracts, ContractsError};
 use crate::error::{Error, Machine};
 use crate::heap::utf16;
 use crate::memory::address::{Address, TypeHandle};
 use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::runtime::elf_image::ElfImage;
-use crate::runtime::layout::{Layout, SlotForm};
+use crate::runtime::layout::{Layout, SlotForm, described};
 use crate::threads::thread::{self, Thread};
 use crate::unwind::native::{NativeImage, NativeImages};
 
@@ -52,6 +53,8 @@ pub struct Runtime {
     build_id: String,
     base: Address,
     is_measured: bool,
+    is_described: bool,
+    newer_contracts: Vec<String>,
     pub(crate) layout: Layout,
     /// The addresses of global variables: the entries of `g_dacTable`.
     slots: Vec<u64>,
@@ -66,10 +69,9 @@ pub struct Runtime {
 /// The facts needed to read a runtime.
 struct KnownBuild {
     version: String,
-    layout: &'static Layout,
-    /// The address of `g_dacTable`, and its number of entries.
-    table: u64,
-    entries: usize,
+    layout: Layout,
+    /// The address of `g_dacTable`, and its number of entries; `None` if only the description is used.
+    table: Option<(u64, usize)>,
     /// True if the facts were measured on this build, and not only on its version.
     is_measured: bool,
 }
@@ -88,12 +90,13 @@ impl Runtime {
                 continue;
             }
             let id = image.build_id.as_deref().unwrap_or_default();
+            let contracts = contracts(memory, &image);
             if let Some(build) = layout::build(id) {
                 let table = offset(image.bias, build.dac_table);
                 let version = build.version.to_owned();
-                let (layout, entries) = (build.layout, build.variables);
-                let known = KnownBuild { version, layout, table, entries, is_measured: true };
-                return Self::read(memory, files, file, &image, known);
+                let (layout, table) = (*build.layout, Some((table, build.variables)));
+                let known = KnownBuild { version, layout, table, is_measured: true };
+                return Self::read(memory, files, file, &image, known, contracts.ok().flatten().as_ref());
             }
             let table = image.symbol(memory, "g_dacTable").ok().flatten();
             if table.is_none() && !file.path.ends_with("/libcoreclr.so") {
@@ -109,9 +112,12 @@ impl Runtime {
             };
             if let (Some(layout), Some(table)) = (layout, table) {
                 let version = version.unwrap_or_else(|| layout.major.to_string());
-                let entries = layout.slots.entries(table.size);
-                let known = KnownBuild { version, layout, table: table.address, entries, is_measured: false };
-                return Self::read(memory, files, file, &image, known);
+                let table = Some((table.address, layout.slots.entries(table.size)));
+                let known = KnownBuild { version, layout: *layout, table, is_measured: false };
+                return Self::read(memory, files, file, &image, known, contracts.ok().flatten().as_ref());
+            }
+            if let Some(contracts) = contracts? {
+                return Self::read_described(memory, files, file, &image, &contracts);
             }
             unknown.get_or_insert((file.path.to_string(), hexadecimal(id)));
         }
@@ -120,6 +126,40 @@ impl Runtime {
             (None, Some((file, image, header))) => Self::read_native_aot(memory, files, file, &image, header),
             (None, None) => machine.check().and(Err(Error::NoRuntime)),
         }
+    }
+
+    /// Finds a runtime by its own description alone, without the facts of any version: for tests of them, and
+    /// for what a description does not state.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_described(memory: &dyn Memory, files: &[MappedFile]) -> Result<Self, Error> {
+        for file in files.iter().filter(|file| file.file_offset == 0).take(MAX_FILES) {
+            let Ok(Some(image)) = ElfImage::read(memory, file.start.get()) else { continue };
+            if let Some(contracts) = contracts(memory, &image)? {
+                return Self::read_described(memory, files, file, &image, &contracts);
+            }
+        }
+        Err(Error::NoRuntime)
+    }
+
+    fn read_described(
+        memory: &dyn Memory,
+        files: &[MappedFile],
+        file: &MappedFile,
+        image: &ElfImage,
+        contracts: &Contracts,
+    ) -> Result<Self, Error> {
+        Machine(image.machine).check()?;
+        let version = version(memory, image, &file.path)
+            .or_else(|| contracts.text("RuntimeProductVersionString").map(str::to_owned))
+            .unwrap_or_else(|| "of an unknown version".to_owned());
+        if let Some(lacking) = described::lacking(contracts) {
+            let what = format!("its description of its data lacks {lacking}").into();
+            return Err(Error::WrongLayout { version, what });
+        }
+        let known = KnownBuild { version, layout: layout::DESCRIBED, table: None, is_measured: false };
+        Self::read(memory, files, file, image, known, Some(contracts))
     }
 
     /// Reads the runtime of a program that was compiled ahead of time.
@@ -138,6 +178,8 @@ impl Runtime {
             build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
             base: file.start,
             is_measured: described.is_measured,
+            is_described: false,
+            newer_contracts: Vec::new(),
             code: CodeMap::new(0, &described.layout),
             layout: described.layout,
             native: NativeImages::new(files),
@@ -154,16 +196,34 @@ impl Runtime {
         file: &MappedFile,
         image: &ElfImage,
         known: KnownBuild,
+        contracts: Option<&Contracts>,
     ) -> Result<Self, Error> {
-        let KnownBuild { version, layout, table, entries, is_measured } = known;
-        let missing = Error::missing("the runtime's table of variables");
-        let mut slots =
-            slots(memory, layout.slots.form, table, entries, file.start.get()).map_err(missing)?;
-        if !layout.slots.leave_known(&mut slots) {
-            return Err(Error::WrongLayout {
-                version,
-                what: "the table of its variables has another length",
-            });
+        let KnownBuild { version, mut layout, table, is_measured } = known;
+        let mut slots = vec![0; layout.slots.count];
+        if let Some((table, entries)) = table {
+            let missing = Error::missing("the runtime's table of variables");
+            let mut variables =
+                self::slots(memory, layout.slots.form, table, entries, file.start.get()).map_err(missing)?;
+            if layout.slots.leave_known(&mut variables) {
+                slots = variables;
+            } else if contracts.is_none() {
+                let what = "the table of its variables has another length".into();
+                return Err(Error::WrongLayout { version, what });
+            }
+        }
+        let described = contracts.map(|contracts| (contracts, layout.describe(contracts)));
+        let contracts = match described {
+            Some((contracts, Ok(()))) => Some(contracts),
+            // Only a damaged description of such a build differs.
+            Some((_, Err(_))) if is_measured => None,
+            Some((_, Err(what))) => return Err(Error::WrongLayout { version, what: what.into() }),
+            None => None,
+        };
+        for (slot, address) in contracts.map(|of| described::variables(of, &layout.slots)).unwrap_or_default()
+        {
+            if let Some(place) = slots.get_mut(slot) {
+                *place = address.get();
+            }
         }
         let root = slots.get(layout.slots.range_map).copied().unwrap_or_default();
         let runtime = Self {
@@ -172,8 +232,10 @@ impl Runtime {
             build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
             base: file.start,
             is_measured,
-            layout: *layout,
-            code: CodeMap::new(root, layout),
+            is_described: contracts.is_some(),
+            newer_contracts: contracts.map(described::newer).unwrap_or_default(),
+            code: CodeMap::new(root, &layout),
+            layout,
             native: NativeImages::new(files),
             deep_frames_left: AtomicU32::new(MAX_DEEP_FRAMES),
             slots,
@@ -188,7 +250,7 @@ impl Runtime {
         let result = attempts.find(Result::is_ok).unwrap_or_else(|| self.check(memory));
         match result {
             Ok(()) => Ok(self),
-            Err(what) => Err(Error::WrongLayout { version: self.version, what }),
+            Err(what) => Err(Error::WrongLayout { version: self.version, what: what.into() }),
         }
     }
 
@@ -229,6 +291,8 @@ impl Runtime {
             build_id: String::new(),
             base: Address::default(),
             is_measured: true,
+            is_described: false,
+            newer_contracts: Vec::new(),
             layout: *layout,
             code: CodeMap::new(0, layout),
             native: NativeImages::new(&[]),
@@ -262,6 +326,18 @@ impl Runtime {
     /// version are used, and have passed the checks.
     pub const fn is_measured(&self) -> bool {
         self.is_measured
+    }
+
+    /// Returns true if the runtime's own description of its data was used: what it states is taken from it, and
+    /// the rest from the facts of its version.
+    pub const fn is_described(&self) -> bool {
+        self.is_described
+    }
+
+    /// The data contracts of the runtime in versions that are newer than the known ones, as `contract Thread 3,
+    /// read as 1`: they are read as long as their fields are there.
+    pub fn newer_contracts(&self) -> &[String] {
+        &self.newer_contracts
     }
 
     /// Returns true if the program was compiled ahead of time (NativeAOT). Its runtime does not describe
@@ -375,6 +451,14 @@ impl Runtime {
 
 fn known_type(type_handle: Option<TypeHandle>) -> MemoryResult<TypeHandle> {
     type_handle.ok_or(Missing { address: 0 })
+}
+
+/// Reads the description that an image exports; `None` if it exports none, or if it is of a program that was
+/// compiled ahead of time.
+fn contracts(memory: &dyn Memory, image: &ElfImage) -> Result<Option<Contracts>, ContractsError> {
+    let Ok(Some(symbol)) = image.symbol(memory, contracts::SYMBOL) else { return Ok(None) };
+    let contracts = Contracts::read(memory, Address::new(symbol.address))?;
+    Ok(Some(contracts).filter(|contracts| contracts.text("RuntimeFlavor") != Some("NativeAot")))
 }
 
 /// Reads the entries of `g_dacTable`.

@@ -12,16 +12,18 @@ mod profilers;
 mod requests;
 #[cfg(test)]
 mod tests;
+mod threads;
+mod waits;
 
 use std::time::Duration;
 
 use clr_events::code::CodeOrigin;
-use clr_events::escape_controls;
 use nettrace_export::report::{Overview, UserCallerName};
 use nettrace_export::units::{nanoseconds, share, short_percent};
 use nettrace_export::{FrameId, method_name};
 
 use crate::finding::Finding;
+use crate::names::in_words;
 pub(crate) use growth::{Allocator, MemoryUsers};
 
 /// Returns the causes that a recording shows, in any order.
@@ -44,6 +46,11 @@ pub(crate) fn findings(overview: &Overview, exceptions_are_partial: bool) -> Vec
         recording.failed_requests(),
         recording.slow_output(),
         recording.dynamic_method_growth(),
+        recording.endless_lock_waits(),
+        recording.blocked_finalizer(),
+        recording.waiting_static_constructor(),
+        recording.missed_signals(),
+        recording.thread_growth(),
     ];
     let mut findings: Vec<_> = single.into_iter().flatten().chain(recording.lock_convoys()).collect();
     findings.extend(recording.slow_calls());
@@ -83,7 +90,7 @@ impl<'o> OfRecording<'o> {
 
     /// The name of a method, without parameters.
     fn name(&self, frame: FrameId) -> String {
-        escape_controls(&method_name::without_parameters(&self.overview.profile.frames, frame)).into_owned()
+        name(self.overview, frame)
     }
 
     /// The number of threads, on average, that a time in nanoseconds is.
@@ -94,6 +101,11 @@ impl<'o> OfRecording<'o> {
     fn percent_of_time(&self, part: Duration) -> f64 {
         share(nanoseconds(part), nanoseconds(self.overview.duration))
     }
+}
+
+/// The name of a method, without parameters.
+pub(crate) fn name(overview: &Overview, frame: FrameId) -> String {
+    in_words(&method_name::without_parameters(&overview.profile.frames, frame))
 }
 
 fn per_second(number: u64, seconds: f64) -> u64 {
@@ -108,8 +120,7 @@ fn per_second(number: u64, seconds: f64) -> u64 {
 
 /// The user's method, without parameters.
 fn caller(caller: Option<&UserCallerName>) -> Option<String> {
-    let name = method_name::csharp_without_parameters(&caller?.short);
-    Some(escape_controls(name).into_owned())
+    Some(in_words(method_name::csharp_without_parameters(&caller?.short)))
 }
 
 fn processors_in_words(processors: f64) -> String {

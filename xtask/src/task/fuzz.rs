@@ -29,13 +29,14 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str, 
     Target { name, input, testdata, brief_runs }
 }
 
-const TARGETS: [Target; 33] = [
+const TARGETS: [Target; 34] = [
     target("async_profiler", InputFormat::Random, "wire", 50_000),
     target("client", InputFormat::Answer, "wire/replies", 15_000),
     target("clr_counters", InputFormat::Recording(&[]), "counters", 3_000),
     target("clr_dump", InputFormat::Patches, "cores", 150),
     target("clr_events", InputFormat::Recording(&[]), "traces", 8_000),
     target("conditions", InputFormat::Recording(&[]), "traces", 2_500),
+    target("contracts", InputFormat::Descriptor, "wire", 100_000),
     target("counters_export", InputFormat::Recording(&[]), "counters", 1_000),
     target("doctor_facts", InputFormat::Facts, "wire", 225_000),
     target("event_lines", InputFormat::Recording(&[]), "traces", 1_250),

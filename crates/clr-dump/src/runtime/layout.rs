@@ -10,9 +10,10 @@
 //! `vm/ceeload.h`; for 3.1 dotnet/coreclr `src/inc/dacvars.h` and `src/vm`. Offsets measured on the builds of
 //! [`BUILDS`], on x86-64 Linux.
 
+pub(crate) mod described;
 mod versions;
 
-pub(crate) use self::versions::{NATIVE_AOT, NET_3_1, NET_8, NET_9, NET_10};
+pub(crate) use self::versions::{DESCRIBED, NATIVE_AOT, NET_3_1, NET_8, NET_9, NET_10};
 
 /// A build of the runtime, which the build id of `libcoreclr.so` identifies.
 #[derive(Debug)]
@@ -199,8 +200,13 @@ pub(crate) struct Thread {
 pub(crate) enum AllocationContext {
     /// Inline in Thread, at this offset.
     Thread(u64),
-    /// At this offset in RuntimeThreadLocals, to which Thread has a pointer.
-    RuntimeThreadLocals(u64),
+    /// In RuntimeThreadLocals, to which Thread has a pointer.
+    RuntimeThreadLocals {
+        /// The offset of the pointer in Thread.
+        pointer: u64,
+        /// The offset of the context in RuntimeThreadLocals.
+        context: u64,
+    },
 }
 
 /// The structures of exceptions that are being handled.
@@ -223,10 +229,10 @@ pub(crate) enum Thrown {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Module {
-    /// The offsets of the pointers that lead to the path, from Module on.
-    pub(crate) path: &'static [u64],
-    /// The offsets of the pointers that lead to the image.
-    pub(crate) base: &'static [u64],
+    /// The pointers that lead to the path.
+    pub(crate) path: Pointers,
+    /// The pointers that lead to the image.
+    pub(crate) base: Pointers,
     /// The offset of the map from rows of defined types to their MethodTables.
     pub(crate) defined_types: u64,
     /// The offset of the map from rows of referenced types.
@@ -240,6 +246,22 @@ pub(crate) struct Module {
     /// The offsets of the pointers that lead to the managed LoaderAllocator of a module that can be unloaded; none
     /// where nothing is read of it.
     pub(crate) loader_allocator: &'static [u64],
+}
+
+/// The offsets of pointers that lead from a structure to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pointers {
+    /// The offset of the first pointer.
+    pub(crate) first: u64,
+    /// The offsets of the others, each in the structure that the one before it leads to.
+    pub(crate) others: &'static [u64],
+}
+
+impl Pointers {
+    /// A single pointer.
+    pub(crate) const fn to(first: u64) -> Self {
+        Self { first, others: &[] }
+    }
 }
 
 /// The offset in Module of the pointer to the metadata of a module that was made in memory. It is a copy that

@@ -9,7 +9,7 @@ use portable_pdb::ProgramMetadata;
 
 use crate::memory::address::Address;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
-use crate::runtime::layout::{self, MadeMetadata};
+use crate::runtime::layout::{self, MadeMetadata, Pointers};
 
 /// Maximum number of characters of a path.
 const MAX_CHARACTERS: u64 = 4096;
@@ -43,8 +43,8 @@ pub struct Module {
 
 impl Module {
     pub(crate) fn read(memory: &dyn Memory, layout: &layout::Module, address: Address) -> Self {
-        let path = follow(memory, address.get(), layout.path).and_then(|at| path(memory, at));
-        let base = follow(memory, address.get(), layout.base);
+        let path = layout.path.follow(memory, address).and_then(|at| path(memory, at));
+        let base = layout.base.follow(memory, address);
         let is_dynamic = path.as_deref() == Ok("") && base == Ok(0);
         let base = base.unwrap_or_default();
         let image = PeImage::read(memory, base).ok();
@@ -124,6 +124,13 @@ fn made_metadata(
 /// Follows pointers; zero if a pointer is null.
 pub(crate) fn follow(memory: &dyn Memory, address: u64, offsets: &[u64]) -> MemoryResult<u64> {
     offsets.iter().try_fold(address, |at, field| if at == 0 { Ok(0) } else { memory.u64(offset(at, *field)) })
+}
+
+impl Pointers {
+    /// Follows the pointers from a structure on; zero if a pointer is null.
+    fn follow(self, memory: &dyn Memory, from: Address) -> MemoryResult<u64> {
+        follow(memory, memory.u64(from.at(self.first))?, self.others)
+    }
 }
 
 /// Reads a UTF-16 string that ends with NUL.

@@ -272,6 +272,11 @@ mod tests {
             (FindingKind::LockConvoy, format!("{} threads wait", thresholds::MIN_WAITERS)),
             (FindingKind::Starvation, percent(thresholds::STARVATION)),
             (FindingKind::Starvation, format!("{} at least", thresholds::MIN_BLOCKED_WORKERS)),
+            (FindingKind::Starvation, percent(thresholds::BLOCKED_WORKERS)),
+            (FindingKind::StuckWait, percent(thresholds::AT_REST)),
+            (FindingKind::StuckWait, percent(thresholds::ENDLESS)),
+            (FindingKind::Finalizer, percent(thresholds::MOST_OF_THE_TIME)),
+            (FindingKind::StaticConstructor, percent(thresholds::MOST_OF_THE_TIME)),
             (FindingKind::Starvation, format!("{} ms", thresholds::POOL_PATIENCE.as_millis())),
             (FindingKind::Regex, percent(thresholds::HOT_METHOD)),
             (FindingKind::Regex, number(thresholds::HOT_PROCESSORS, "processors")),
@@ -288,6 +293,7 @@ mod tests {
             (FindingKind::InducedCollections, format!("{} collections", thresholds::MIN_INDUCED)),
             (FindingKind::InducedCollections, percent(thresholds::INDUCED_PAUSES)),
             (FindingKind::GcPressure, percent(thresholds::PAUSES)),
+            (FindingKind::GcPressure, number(thresholds::SERVER_PROCESSORS, "processors")),
             (FindingKind::GcPressure, percent(thresholds::GC_SHARE)),
             (FindingKind::GcPressure, number(thresholds::GC_PROCESSORS, "processors")),
             (FindingKind::Exceptions, number(thresholds::EXCEPTIONS, "per second")),
@@ -325,6 +331,10 @@ mod tests {
             (FindingKind::TimerGrowth, number(thresholds::TIMER_GROWTH, "per second")),
             (FindingKind::ContextGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
             (FindingKind::DynamicMethodGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
+            (FindingKind::HeapFragmentation, percent(thresholds::FREE_SHARE)),
+            (FindingKind::HeapFragmentation, percent(thresholds::FREE_OF_RESIDENT)),
+            (FindingKind::HeapFragmentation, format!("{} MB", thresholds::MIN_FREE_BYTES / 1_000_000)),
+            (FindingKind::HeapFragmentation, format!("{} pinned objects", thresholds::MIN_PINNED)),
         ] {
             assert!(row(kind).contains(&value), "{}: {value}", kind.id());
         }

@@ -33,6 +33,8 @@ pub(super) enum InputFormat {
     /// Four lengths of pieces, and the bytes of a recording after this header; the whole recording if the
     /// header is empty.
     Recording(&'static [u8]),
+    /// The form of a runtime's descriptor, and its JSON.
+    Descriptor,
     /// The number of a parser of dipc-doctor, and its input.
     Facts,
     /// A `.gcdump` file.
@@ -81,7 +83,7 @@ impl InputFormat {
             Self::Samples => {
                 bytes.starts_with(b"\x7fELF").then(|| [&[2], bytes].concat()).into_iter().collect()
             }
-            Self::Facts | Self::Patches | Self::Random | Self::Text => Vec::new(),
+            Self::Descriptor | Self::Facts | Self::Patches | Self::Random | Self::Text => Vec::new(),
         }
     }
 
@@ -89,6 +91,10 @@ impl InputFormat {
     fn made(self) -> Vec<Vec<u8>> {
         match self {
             Self::Text => TEXTS.iter().map(|text| text.as_bytes().to_vec()).collect(),
+            // Each of two orders of bytes and widths of pointers.
+            Self::Descriptor => (0..4)
+                .flat_map(|form| DESCRIPTORS.iter().map(move |text| [&[form], text.as_bytes()].concat()))
+                .collect(),
             Self::Facts => {
                 (0..).zip(FACTS).map(|(number, text)| [&[number], text.as_bytes()].concat()).collect()
             }
@@ -126,6 +132,12 @@ impl InputFormat {
         Some([&SPLITS, &body[..body.len().min(MAX_LEN)]].concat())
     }
 }
+
+/// Descriptors in the forms of .NET 10 and 11.
+const DESCRIPTORS: &[&str] = &[
+    r#"{"version":0,"baseline":"empty","types":{"Thread":{"Id":16,"LinkNext":[112,"pointer"]},"GCHandle":{"!":8}},"globals":{"A":["0x4","uint32"],"B":["1","string"],"C":[[1],"pointer"]},"contracts":{"Thread":1}}"#,
+    r#"{"version":2,/**/"globals":{"A":"0x7","C":[1]},"subDescriptors":{"GC":[[2],"pointer"]},"contracts":{"Thread":"n1"},}"#,
+];
 
 /// The number of commands that the target `client` sends.
 const COMMANDS: u8 = 11;

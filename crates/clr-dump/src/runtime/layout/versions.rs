@@ -2,8 +2,8 @@
 
 use super::{
     AllocationContext, CodeRanges, Exception, ExceptionTracker, FrameKind, FrameKinds, HandleTables, Heap,
-    InstanceTable, Layout, MadeMetadata, Module, MonitorOwner, NibbleMap, ReadyToRun, SlotForm, Slots,
-    StaticFields, Thread, ThreadStore, Thrown, TypeForm, Types,
+    InstanceTable, Layout, MadeMetadata, Module, MonitorOwner, NibbleMap, Pointers, ReadyToRun, SlotForm,
+    Slots, StaticFields, Thread, ThreadStore, Thrown, TypeForm, Types,
 };
 
 /// The flag of types with references in their objects, for most versions.
@@ -46,9 +46,9 @@ pub(crate) const NET_3_1: Layout = Layout {
     },
     module: Module {
         // PEFile, PEImage, the characters of its path.
-        path: &[16, 8, 16],
+        path: Pointers { first: 16, others: &[8, 16] },
         // PEFile, PEImage, the layout that is used, its base.
-        base: &[16, 8, 88, 8],
+        base: Pointers { first: 16, others: &[8, 88, 8] },
         defined_types: 696,
         referenced_types: 728,
         instances: Some(InstanceTable::WarmBuckets(1024)),
@@ -121,9 +121,9 @@ pub(crate) const NET_8: Layout = Layout {
     },
     module: Module {
         // PEAssembly, PEImage, the characters of its path.
-        path: &[272, 8, 16],
+        path: Pointers { first: 272, others: &[8, 16] },
         // PEAssembly, PEImage, the layout that is used, its base.
-        base: &[272, 8, 120, 8],
+        base: Pointers { first: 272, others: &[8, 120, 8] },
         defined_types: 752,
         referenced_types: 8,
         instances: Some(InstanceTable::Buckets(968)),
@@ -195,7 +195,7 @@ pub(crate) const NET_9: Layout = Layout {
         link: 112,
         link_target: 112,
         os_id: 296,
-        allocation_context: AllocationContext::RuntimeThreadLocals(0),
+        allocation_context: AllocationContext::RuntimeThreadLocals { pointer: 32, context: 0 },
         object_handle: Some(304),
         blocking_item: Some(1032),
         last_thrown: Some(336),
@@ -204,8 +204,8 @@ pub(crate) const NET_9: Layout = Layout {
         static_modules: None,
     },
     module: Module {
-        path: &[272],
-        base: &[288],
+        path: Pointers::to(272),
+        base: Pointers::to(288),
         defined_types: 624,
         referenced_types: 8,
         instances: Some(InstanceTable::Buckets(808)),
@@ -232,6 +232,8 @@ pub(crate) const NET_9: Layout = Layout {
     },
 };
 
+/// Measured on 10.0.5; the methods of images that were compiled ahead of time, and the frames of faults, as
+/// 10.0.12 describes them.
 pub(crate) const NET_10: Layout = Layout {
     major: 10,
     slots: Slots {
@@ -257,7 +259,7 @@ pub(crate) const NET_10: Layout = Layout {
         link: 112,
         link_target: 112,
         os_id: 296,
-        allocation_context: AllocationContext::RuntimeThreadLocals(8),
+        allocation_context: AllocationContext::RuntimeThreadLocals { pointer: 32, context: 8 },
         object_handle: Some(304),
         blocking_item: Some(672),
         last_thrown: Some(336),
@@ -266,13 +268,13 @@ pub(crate) const NET_10: Layout = Layout {
         static_modules: None,
     },
     module: Module {
-        path: &[208],
-        base: &[224],
+        path: Pointers::to(208),
+        base: Pointers::to(224),
         defined_types: 416,
         referenced_types: 8,
         instances: Some(InstanceTable::Buckets(600)),
         made_metadata: Some(MadeMetadata::Sized(840)),
-        ready_to_run: None,
+        ready_to_run: Some(ReadyToRun { info: 704, entry_points: 376 }),
         loader_allocator: &[],
     },
     types: TYPES_9,
@@ -289,9 +291,35 @@ pub(crate) const NET_10: Layout = Layout {
     frames: FrameKinds {
         inlined_call: FrameKind::Identifier(1),
         inlined_call_registers: 24,
-        fault: None,
+        fault: Some(FrameKind::Identifier(4)),
         has_helpers: false,
     },
+};
+
+/// The forms of .NET 10 and later without offsets, for a runtime that is read by its description alone. Offsets
+/// that it does not state are unknown; those that are zero here are stated by each such description.
+pub(crate) const DESCRIBED: Layout = Layout {
+    major: 0,
+    slots: NATIVE_AOT.slots,
+    thread_store: NATIVE_AOT.thread_store,
+    thread: Thread {
+        // Each description that is used alone states it.
+        allocation_context: AllocationContext::RuntimeThreadLocals { pointer: 0, context: 0 },
+        ..NATIVE_AOT.thread
+    },
+    module: NATIVE_AOT.module,
+    types: Types { kind: 0, rank: 0, ..TYPES_9 },
+    method_row_bits: 12,
+    exception_tracker: NATIVE_AOT.exception_tracker,
+    exception: Exception { message: 0, inner: 0, stack_trace: 0, hresult: 0, frame_count: None },
+    heap: Heap::Described,
+    handle_tables: NATIVE_AOT.handle_tables,
+    first_unused_entry: 0,
+    monitor_owner: MonitorOwner::ManagedId,
+    thin_lock_owner_bits: 16,
+    code_ranges: CodeRanges::Tree,
+    nibble_map: NibbleMap::WithPointers,
+    frames: FrameKinds { inlined_call: FrameKind::Identifier(1), ..NATIVE_AOT.frames },
 };
 
 /// The parts that the runtime of a program that was compiled ahead of time does not describe itself. The
@@ -332,8 +360,8 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
         static_modules: None,
     },
     module: Module {
-        path: &[],
-        base: &[],
+        path: Pointers::to(0),
+        base: Pointers::to(0),
         defined_types: 0,
         referenced_types: 0,
         instances: None,

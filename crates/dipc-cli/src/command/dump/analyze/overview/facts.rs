@@ -50,8 +50,13 @@ pub(super) fn text(source: &Source, runtime: Option<&Runtime>, written: Option<&
         if !runtime.is_measured() {
             fact("Names", "none: the form of its metadata is not known in this version");
         }
+    } else if runtime.is_described() && !runtime.is_measured() {
+        fact("Layout", "as the runtime describes its data, and where it does not, as of its major version");
     } else if !runtime.is_measured() {
         fact("Layout", "as of its major version: this build was not measured, but passed the checks");
+    }
+    for contract in runtime.newer_contracts() {
+        fact("Newer", contract);
     }
     text
 }
