@@ -5,6 +5,7 @@
 
 pub(crate) mod delegate;
 pub(crate) mod gc_root;
+pub(crate) mod generations;
 #[cfg(feature = "heap-graph")]
 pub(crate) mod graph;
 pub(crate) mod handle;

@@ -100,6 +100,7 @@ mod dump;
 mod error;
 mod heap;
 mod memory;
+mod native_heap;
 mod runtime;
 mod statics;
 mod threads;
@@ -135,6 +136,7 @@ pub use copy::{
 };
 pub use dump::Dump;
 pub use error::{Error, Machine};
+pub use heap::generations::{Generation, Generations};
 #[cfg(feature = "heap-graph")]
 pub use heap::graph::HeapGraphReader;
 pub use heap::handle::{Handle, HandleKind, Handles};
@@ -148,16 +150,20 @@ pub use memory::copy_note::{CopiedContent, CopyNote};
 pub use memory::core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 #[cfg(target_os = "linux")]
+pub use memory::page_map::PageMap;
+#[cfg(target_os = "linux")]
 pub use memory::process::ProcessMemory;
+pub use memory::resident::ResidentPages;
 pub use memory::touched::TouchedMemory;
 pub use memory::unpack::{CoreUnpacker, UnpackEnd, UnpackedCore};
 pub use memory::{Memory, MemoryResult, Missing, WithCopy};
+pub use native_heap::{NativeArena, NativeHeap, NativeHeapError};
 pub use nettrace::ReadAt;
 pub use runtime::Runtime;
 pub use runtime::module::Module;
 pub use statics::Statics;
 pub use statics::collections::HeldCollection;
-pub use statics::timers::ActiveTimers;
+pub use statics::timers::{ActiveTimers, LateTimers};
 pub use threads::Threads;
 pub use threads::all_stacks::{ManagedStack, NativeStack, ThreadStacks};
 pub use threads::exception::{

@@ -4,9 +4,12 @@ pub(crate) mod address;
 pub(crate) mod copy_note;
 pub(crate) mod core_file;
 pub(crate) mod mapping;
+#[cfg(target_os = "linux")]
+pub(crate) mod page_map;
 pub(crate) mod paged_file;
 #[cfg(target_os = "linux")]
 pub(crate) mod process;
+pub(crate) mod resident;
 pub(crate) mod touched;
 pub(crate) mod unpack;
 

@@ -3,6 +3,7 @@
 pub(crate) mod collections;
 pub(crate) mod field;
 pub(crate) mod instances;
+pub(crate) mod load_contexts;
 pub(crate) mod objects;
 pub(crate) mod places;
 pub(crate) mod thread;

@@ -1,13 +1,13 @@
 //! The judgement of all evidence.
 
 use linux_proc_stat::ProcessUsage;
-use nettrace_export::report::Overview;
+use nettrace_export::report::{EventGroup, Overview};
 
 use crate::finding::{Finding, FindingKind};
 use crate::memory_counts::MemoryCounts;
 use crate::memory_facts::MemoryFacts;
 use crate::process::ProcessEnd;
-use crate::{of_end, of_growth, of_memory, of_recording, of_usage};
+use crate::{of_end, of_free, of_growth, of_memory, of_recording, of_timers, of_usage, server_collector};
 
 /// The evidence of a process. Each part may be missing.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,6 +15,8 @@ use crate::{of_end, of_growth, of_memory, of_recording, of_usage};
 pub struct Evidence<'e> {
     /// The overview of a recording.
     pub recording: Option<&'e Overview>,
+    /// The groups of events that the session is known to have requested: without events of them, none happened.
+    pub requested: &'e [EventGroup],
     /// True if exceptions were recorded for a part of the time, from the first to the last of them.
     pub exceptions_are_partial: bool,
     /// Readings of memory, the oldest first: what lasts is in all of them.
@@ -34,6 +36,12 @@ impl<'e> Evidence<'e> {
     #[must_use]
     pub const fn with_recording(self, recording: &'e Overview) -> Self {
         Self { recording: Some(recording), ..self }
+    }
+
+    /// With the groups of events that the session of the recording is known to have requested.
+    #[must_use]
+    pub const fn with_requested(self, requested: &'e [EventGroup]) -> Self {
+        Self { requested, ..self }
     }
 
     /// With exceptions of a part of the time of the recording, from the first to the last: their number says nothing
@@ -79,7 +87,8 @@ impl<'e> Evidence<'e> {
 pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut findings = of_memory::findings(evidence.memory, evidence.usage);
     let of_recording = |recording| of_recording::findings(recording, evidence.exceptions_are_partial);
-    for finding in evidence.recording.map(of_recording).unwrap_or_default() {
+    let late_timers = of_timers::starvation(evidence.counts, evidence.memory);
+    for finding in evidence.recording.map(of_recording).unwrap_or_default().into_iter().chain(late_timers) {
         match findings.iter_mut().find(|other| is_same(other, &finding)) {
             Some(other) => {
                 other.cost = other.cost.max(finding.cost);
@@ -93,6 +102,11 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings.extend(of_usage::findings(evidence.usage, evidence.memory));
     findings.extend(evidence.end.and_then(of_end::finding));
     findings.extend(of_growth::findings(evidence.counts, evidence.usage, evidence.recording));
+    let is_pressure = |finding: &&mut Finding| finding.kind == FindingKind::GcPressure;
+    if let Some(pressure) = findings.iter_mut().find(is_pressure) {
+        pressure.evidence.extend(server_collector::evidence(evidence.counts, evidence.usage));
+    }
+    findings.extend(of_free::findings(evidence.counts, evidence.usage, evidence.recording));
     without_effects(&mut findings);
     findings.sort_by(|a, b| {
         let rank = |finding: &Finding| !matches!(finding.kind, FindingKind::Death | FindingKind::Deadlock);

@@ -59,12 +59,16 @@ finding_kinds! {
     TimerGrowth = "timer-growth": "The number of timers grows.",
     ContextGrowth = "context-growth": "The number of load contexts of assemblies grows.",
     DynamicMethodGrowth = "dynamic-method-growth": "Methods are made at run time all the time, and not unloaded.",
+    HeapFragmentation = "heap-fragmentation": "Most of a generation of the managed heap is free between objects.",
+    NativeFree = "native-free": "Most of the native heap is free, and not given back to the system.",
 }
 
 impl FindingKind {
     /// Returns true if this is a usual cause of another kind of finding in the same method, or in any.
     pub(crate) fn causes(self, effect: Self, is_same_method: bool) -> bool {
-        self.in_any_method().contains(&effect) || (is_same_method && self.in_same_method().contains(&effect))
+        (self.stops_work() && effect.is_piled_up())
+            || self.in_any_method().contains(&effect)
+            || (is_same_method && self.in_same_method().contains(&effect))
     }
 
     /// The effects in any method.
@@ -76,36 +80,19 @@ impl FindingKind {
                 Self::FailedRequests,
                 Self::SlowRequests,
                 Self::ThreadGrowth,
-                // What waits piles up.
-                Self::CollectionGrowth,
-                Self::TimerGrowth,
-                Self::MemoryGrowth,
             ],
-            Self::StuckWait => &[Self::CollectionGrowth, Self::TimerGrowth, Self::MemoryGrowth],
-            Self::Starvation => &[
-                Self::FailedRequests,
-                Self::SlowRequests,
-                Self::ThreadGrowth,
-                Self::CollectionGrowth,
-                Self::TimerGrowth,
-                Self::MemoryGrowth,
-            ],
-            Self::Finalizer => &[
-                Self::CollectionGrowth,
-                Self::TimerGrowth,
-                Self::MemoryGrowth,
-                Self::NativeGrowth,
-                Self::HandleGrowth,
-            ],
+            Self::Starvation => &[Self::FailedRequests, Self::SlowRequests, Self::ThreadGrowth],
+            Self::Finalizer => &[Self::NativeGrowth, Self::HandleGrowth],
             Self::LockConvoy => &[Self::FailedRequests],
             Self::Throttled => &[Self::BusyNeighbour, Self::SlowRequests],
             Self::BusyNeighbour => &[Self::SlowRequests],
-            Self::InducedCollections => &[Self::GcPressure],
+            Self::InducedCollections => &[Self::GcPressure, Self::HeapFragmentation],
             // The collector gives regions of large objects back, and takes others.
-            Self::GcPressure => &[Self::NativeGrowth],
+            Self::GcPressure => &[Self::NativeGrowth, Self::HeapFragmentation],
             Self::Regex => &[Self::HotMethod],
             Self::NotPrecompiled => &[Self::JitStorm],
-            Self::TimerGrowth | Self::HandleGrowth => &[Self::CollectionGrowth, Self::MemoryGrowth],
+            Self::TimerGrowth => &[Self::CollectionGrowth, Self::MemoryGrowth],
+            Self::HandleGrowth => &[Self::CollectionGrowth, Self::MemoryGrowth, Self::HeapFragmentation],
             Self::ContextGrowth => &[
                 Self::DynamicMethodGrowth,
                 Self::CollectionGrowth,
@@ -119,8 +106,19 @@ impl FindingKind {
             Self::ThreadGrowth => &[Self::CollectionGrowth, Self::HandleGrowth, Self::NativeGrowth],
             Self::NativeGrowth | Self::DescriptorGrowth => &[Self::CollectionGrowth],
             Self::CollectionGrowth => &[Self::MemoryGrowth],
+            Self::HeapFragmentation | Self::NativeFree => &[Self::MemoryLimit],
             _ => &[],
         }
+    }
+
+    /// Returns true if work stands still: what waits for it piles up.
+    const fn stops_work(self) -> bool {
+        matches!(self, Self::Deadlock | Self::StuckWait | Self::Starvation | Self::Finalizer)
+    }
+
+    /// Returns true for growth of what waits.
+    const fn is_piled_up(self) -> bool {
+        matches!(self, Self::CollectionGrowth | Self::TimerGrowth | Self::MemoryGrowth)
     }
 
     /// The effects in the same method, besides those in any.

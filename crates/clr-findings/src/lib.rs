@@ -54,21 +54,26 @@ mod memory_counts;
 mod memory_facts;
 mod names;
 mod of_end;
+mod of_free;
 mod of_growth;
 mod of_memory;
 mod of_recording;
+mod of_timers;
 mod of_usage;
 mod process;
 mod recording_findings;
 mod result;
+mod server_collector;
 mod text;
 pub mod thresholds;
 
 pub use activity::Activity;
 pub use diagnosis::{Evidence, diagnose};
 pub use finding::{Confidence, Details, Finding, FindingKind, Number};
-pub use memory_counts::{CollectionCount, MemoryCounts};
-pub use memory_facts::{AwaitFacts, AwaitedFor, MemoryFacts, SemaphoreFacts, ThreadFacts, WaitFacts};
+pub use memory_counts::{CollectionCount, FragmentedGeneration, LateTimerCount, MemoryCounts};
+pub use memory_facts::{
+    AwaitFacts, AwaitedFor, ElapsedDelays, MemoryFacts, SemaphoreFacts, ThreadFacts, WaitFacts,
+};
 pub use process::{ProcessEnd, ProcessIdentity};
 pub use recording_findings::RecordingFindings;
 pub use result::{Diagnosis, DiagnosisReport, FindingReport};

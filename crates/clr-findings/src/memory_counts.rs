@@ -1,20 +1,28 @@
 //! Counts of what memory holds at a moment, as data of its own. Readings of them show what grows.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use clr_dump::{Address, Dump, HandleKind, HeldCollection, Module, ThreadStacks};
+use clr_dump::{
+    Address, Dump, Generation, Generations, HandleKind, HeldCollection, LateTimers, Module, NativeHeap,
+    NativeHeapError, ThreadStacks,
+};
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
 use clr_events::escape_controls;
 
 use crate::memory_facts::method_in_words;
 use crate::names::short_names;
+use crate::thresholds;
 
 /// Maximum number of timers of a list that are read, the newest first.
 const MAX_TIMERS: usize = 32;
+/// Maximum number of timers of a list that are looked at for being late.
+const MAX_LATE_TIMERS: usize = 256;
 /// Maximum number of pinned objects with types that are read.
 const MAX_PINNED: usize = 20_000;
+/// Maximum number of large objects that are read.
+const MAX_LARGE: usize = 4000;
 
 /// A collection that a static field of the user's code holds, or an object of its types on a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +35,30 @@ pub struct CollectionCount {
     pub type_name: String,
     /// The number of its elements; for an event, of its handlers. Collections of one holder are counted together.
     pub count: u64,
+}
+
+/// Timers that should have fired.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LateTimerCount {
+    /// The number of timers.
+    pub count: u64,
+    /// The time since the first of them was due.
+    pub most: Duration,
+    /// The methods of the user's code that they call.
+    pub methods: Vec<String>,
+}
+
+/// A generation of the managed heap with much free memory between its objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FragmentedGeneration {
+    /// The generation, with its size and what is free.
+    pub generation: Generation,
+    /// The number of the first pinned objects that are in it.
+    pub pinned: u64,
+    /// The most frequent type of these objects in C#; for large objects, the type with the most bytes of all.
+    pub type_name: Option<String>,
 }
 
 /// Counts at a moment, each of which is `None` or empty if the memory lacks it.
@@ -49,6 +81,14 @@ pub struct MemoryCounts {
     pub timers: Option<u64>,
     /// The methods of the user's code that the newest timers call.
     pub timer_methods: Vec<String>,
+    /// Timers that should have fired long before, if the time is known.
+    pub late_timers: Option<LateTimerCount>,
+    /// The number of heaps of a server's collector, each with a thread for collections; `None` of a workstation's.
+    pub server_heaps: Option<u32>,
+    /// Generations with much free memory between objects.
+    pub fragmented: Vec<FragmentedGeneration>,
+    /// The heap of the C library, if it was read.
+    pub native_heap: Option<Result<NativeHeap, NativeHeapError>>,
     /// The modules of the user's code with which the search for static fields begins.
     pub(crate) modules: Vec<Address>,
 }
@@ -82,14 +122,15 @@ impl MemoryCounts {
             }
         });
         counts.pinned_types = types_of(dump, &pinned);
+        if let Ok(generations) = heap.generations() {
+            counts.fragmented = fragmented(dump, &generations, &pinned);
+            counts.server_heaps = generations.server_heaps;
+        }
         counts.load_contexts = dump.statics().load_contexts();
         counts.collections = by_holder(dump.statics().collections(stacks, is_of_user));
         let timers = dump.statics().timers(MAX_TIMERS);
         counts.timers = timers.as_ref().map(|timers| timers.count);
-        let callbacks = timers.unwrap_or_default().callbacks.into_iter();
-        let methods = callbacks.filter_map(|callback| dump.heap().delegate_method(callback));
-        let methods = methods.filter(|method| method.module.as_deref().is_some_and(is_of_user));
-        counts.timer_methods = methods.filter_map(|method| method_in_words(&method)).collect();
+        counts.timer_methods = methods_of(dump, timers.unwrap_or_default().callbacks);
         counts
     }
 
@@ -104,9 +145,61 @@ impl MemoryCounts {
             collections: Vec::new(),
             timers: None,
             timer_methods: Vec::new(),
+            late_timers: None,
+            server_heaps: None,
+            fragmented: Vec::new(),
+            native_heap: None,
             modules: Vec::new(),
         }
     }
+
+    /// With the timers of the process that are late at the time `now` of the system's monotonic clock.
+    #[must_use]
+    pub fn with_late_timers(self, dump: &Dump<'_>, now: Duration) -> Self {
+        let late = dump.statics().late_timers(now, thresholds::POOL_PATIENCE, MAX_LATE_TIMERS);
+        let count = |late: LateTimers| LateTimerCount {
+            count: late.count,
+            most: late.most,
+            methods: methods_of(dump, late.callbacks),
+        };
+        Self { late_timers: late.map(count), ..self }
+    }
+
+    /// With the heap of the C library, or the reason why it cannot be read.
+    #[must_use]
+    pub fn with_native_heap(self, native_heap: Result<NativeHeap, NativeHeapError>) -> Self {
+        Self { native_heap: Some(native_heap), ..self }
+    }
+}
+
+/// The methods of the user's code of some delegates.
+fn methods_of(dump: &Dump<'_>, delegates: Vec<Address>) -> Vec<String> {
+    let methods = delegates.into_iter().filter_map(|delegate| dump.heap().delegate_method(delegate));
+    let methods = methods.filter(|method| method.module.as_deref().is_some_and(is_of_user));
+    methods.filter_map(|method| method_in_words(&method)).collect()
+}
+
+/// The generations with much free memory; young ones have it from one collection to the next.
+fn fragmented(dump: &Dump<'_>, of: &Generations, pinned: &[Address]) -> Vec<FragmentedGeneration> {
+    let is_fragmented = |generation: &&Generation| {
+        let free = generation.free.unwrap_or_default();
+        generation.number >= 2 && free >= thresholds::MIN_FREE_BYTES
+    };
+    let facts = |generation: &Generation| {
+        let is_in = |object: &&Address| of.of(**object) == Some(generation.number);
+        let pinned: Vec<_> = pinned.iter().filter(is_in).copied().collect();
+        let most = types_of(dump, &pinned).into_iter().max_by_key(|(_, count)| *count).map(|(name, _)| name);
+        let of_large = || {
+            let (most, _) = dump.heap().large_objects(MAX_LARGE).ok()?.into_iter().next()?;
+            dump.types().name(most).map(|name| in_words(&name))
+        };
+        FragmentedGeneration {
+            generation: *generation,
+            pinned: pinned.len() as u64,
+            type_name: if generation.is_large() { of_large() } else { most },
+        }
+    };
+    of.generations.iter().filter(is_fragmented).map(facts).collect()
 }
 
 fn by_holder(collections: Vec<HeldCollection>) -> Vec<CollectionCount> {

@@ -130,6 +130,16 @@ pub struct AwaitFacts {
     pub callers: Vec<String>,
 }
 
+/// Calls that await delays which have elapsed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ElapsedDelays {
+    /// The number of calls.
+    pub calls: u64,
+    /// The method of the first of them, without parameters.
+    pub method: Option<String>,
+}
+
 /// The threads of a process at a moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -142,6 +152,8 @@ pub struct MemoryFacts {
     pub awaits: Vec<AwaitFacts>,
     /// The number of chains in which such calls await methods of the framework, which await an operation.
     pub framework_chains: u64,
+    /// Calls of `async` methods of the user's code that await a delay which has elapsed: no thread has run them since.
+    pub elapsed_delays: ElapsedDelays,
     /// The number of objects that wait for their finalizers; `None` if unknown.
     pub finalizable: Option<u64>,
     /// The end of the process, of a core dump.
@@ -179,12 +191,13 @@ impl MemoryFacts {
             threads.iter().enumerate().map(|(index, thread)| threads::facts(dump, thread, waits.of(index)));
         let cycle =
             |cycle: Vec<(usize, &ThreadWait, usize)>| cycle.into_iter().map(|(thread, ..)| thread).collect();
-        let (awaits, framework_chains) = awaits::awaits(dump, Instant::now().checked_add(await_time));
+        let found = awaits::awaits(dump, Instant::now().checked_add(await_time));
         Self {
             threads: facts.collect(),
             deadlocks: waits.deadlocks().into_iter().map(cycle).collect(),
-            awaits,
-            framework_chains,
+            awaits: found.awaits,
+            framework_chains: found.framework_chains,
+            elapsed_delays: found.elapsed_delays,
             finalizable: dump.heap().finalizable_count().ok(),
             death: None,
         }

@@ -71,6 +71,23 @@ impl<'r> Readings<'r> {
         Some(runs as f64 <= per_second * self.seconds)
     }
 
+    /// Returns true if `waits` holds for a thread in all readings, and it ran at most this often per second meanwhile, as
+    /// far as is known.
+    fn stays(&self, thread: &ThreadFacts, per_second: f64, waits: impl Fn(&ThreadFacts) -> bool) -> bool {
+        let waited = |earlier: &MemoryFacts| {
+            earlier.same_thread(thread).is_some_and(|before| before.method == thread.method && waits(before))
+        };
+        waits(thread)
+            && self.earlier.iter().all(waited)
+            && self.runs_at_most(thread, per_second) != Some(false)
+    }
+
+    /// The sentence that no thread moved, if that is known of all of them.
+    fn motionless(&self, threads: &[&ThreadFacts]) -> Option<String> {
+        let are_motionless = threads.iter().all(|thread| self.is_motionless(thread) == Some(true));
+        are_motionless.then(|| format!("none of the threads ran for {:.1} s", self.seconds))
+    }
+
     /// The time between the readings in a sentence.
     fn seconds_before(&self) -> String {
         if self.seconds > 0.0 { format!("{:.1} s before", self.seconds) } else { "before".to_owned() }

@@ -16,12 +16,12 @@ mod tests;
 use std::time::Duration;
 
 use clr_events::code::CodeOrigin;
-use clr_events::escape_controls;
 use nettrace_export::report::{Overview, UserCallerName};
 use nettrace_export::units::{nanoseconds, share, short_percent};
 use nettrace_export::{FrameId, method_name};
 
 use crate::finding::Finding;
+use crate::names::in_words;
 pub(crate) use growth::{Allocator, MemoryUsers};
 
 /// Returns the causes that a recording shows, in any order.
@@ -83,7 +83,7 @@ impl<'o> OfRecording<'o> {
 
     /// The name of a method, without parameters.
     fn name(&self, frame: FrameId) -> String {
-        escape_controls(&method_name::without_parameters(&self.overview.profile.frames, frame)).into_owned()
+        in_words(&method_name::without_parameters(&self.overview.profile.frames, frame))
     }
 
     /// The number of threads, on average, that a time in nanoseconds is.
@@ -108,8 +108,7 @@ fn per_second(number: u64, seconds: f64) -> u64 {
 
 /// The user's method, without parameters.
 fn caller(caller: Option<&UserCallerName>) -> Option<String> {
-    let name = method_name::csharp_without_parameters(&caller?.short);
-    Some(escape_controls(name).into_owned())
+    Some(in_words(method_name::csharp_without_parameters(&caller?.short)))
 }
 
 fn processors_in_words(processors: f64) -> String {

@@ -1,6 +1,6 @@
 //! The result of a judgement: the causes, and what they were judged by.
 
-use nettrace_export::report::Overview;
+use nettrace_export::report::{EventGroup, Overview};
 use nettrace_export::units::{counted, time};
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::finding::Finding;
 use crate::of_recording::exceptions_time;
 use crate::process::{ProcessEnd, ProcessIdentity};
 
-/// What is wrong with a process, and what that was judged by.
+/// The judgement of a process, with its evidence in words.
 ///
 /// ```
 /// use clr_findings::{Diagnosis, Evidence, ProcessEnd, ProcessIdentity};
@@ -30,7 +30,7 @@ pub struct Diagnosis {
     pub end: Option<ProcessEnd>,
     /// The causes, the most costly first.
     pub findings: Vec<Finding>,
-    /// What the program did; `None` without a recording.
+    /// The activity of the program; `None` without a recording.
     pub activity: Option<Activity>,
     /// The evidence that was judged, in words.
     pub looked_at: Vec<String>,
@@ -45,7 +45,7 @@ impl Diagnosis {
             process,
             end: evidence.end.cloned(),
             findings: diagnose(evidence),
-            activity: evidence.recording.map(Activity::of),
+            activity: evidence.recording.map(|recording| Activity::of(recording, evidence.requested)),
             looked_at: looked_at(evidence),
             missing: missing(evidence),
         }
@@ -84,7 +84,7 @@ pub struct DiagnosisReport<'d> {
     pub healthy: bool,
     /// The causes, the most costly first.
     pub findings: Vec<FindingReport<'d>>,
-    /// What the program did.
+    /// The activity of the program.
     pub activity: Option<Activity>,
     /// The evidence that was judged, in words.
     pub looked_at: &'d [String],
@@ -131,17 +131,33 @@ fn looked_at(evidence: &Evidence<'_>) -> Vec<String> {
 }
 
 fn missing(evidence: &Evidence<'_>) -> Vec<String> {
-    let of_recording = evidence.recording.map(missing_in_recording).unwrap_or_default();
+    let missing_in = |recording| missing_in_recording(recording, evidence.requested);
+    let of_recording = evidence.recording.map(missing_in).unwrap_or_default();
     evidence.missing.iter().cloned().chain(of_recording).collect()
 }
 
-fn missing_in_recording(recording: &Overview) -> Vec<String> {
+/// The groups of events that causes are judged by. Allocations are details of other causes.
+const JUDGED: [EventGroup; 6] = [
+    EventGroup::Requests,
+    EventGroup::Collections,
+    EventGroup::Exceptions,
+    EventGroup::LockWaits,
+    EventGroup::ThreadPool,
+    EventGroup::Compilation,
+];
+
+fn missing_in_recording(recording: &Overview, requested: &[EventGroup]) -> Vec<String> {
     let mut missing = Vec::new();
     if !recording.has_samples {
         missing.push("the time of threads: the recording has no samples".to_owned());
     } else if !recording.stream.has_kernel_samples && recording.unverified > 0 {
         missing
             .push("processor time: the runtime's samples do not distinguish running from waiting".to_owned());
+    }
+    let unknown = JUDGED.iter().filter(|group| !group.is_in(recording) && !requested.contains(group));
+    let unknown: Vec<_> = unknown.map(|group| group.name()).collect();
+    if !unknown.is_empty() {
+        missing.push(format!("{}: not recorded, or none happened", unknown.join(", ")));
     }
     if recording.stream.lost > 0 {
         missing.push(counted(recording.stream.lost, "event was lost", "events were lost"));

@@ -40,6 +40,9 @@ pub const FULL_COLLECTIONS: f64 = 50.0;
 /// Minimum number of such collections per second: a program that renders large texts has one or two, which cost it
 /// nothing.
 pub const FULL_COLLECTIONS_PER_SECOND: f64 = 5.0;
+/// Maximum number of processors on which the collector of a server is mentioned if collections take much of the time:
+/// its heaps, one for each, gain little there, and it collects later.
+pub const SERVER_PROCESSORS: f64 = 2.0;
 /// Minimum number of collections per second that the program asks for.
 pub const INDUCED_COLLECTIONS: f64 = 0.5;
 /// Minimum number of collections that the program asks for: a single one is no rate.
@@ -117,5 +120,13 @@ pub const TIMER_GROWTH: f64 = 10.0;
 /// Minimum share of all allocated bytes of a method that is named for objects which grow, without another sign that it
 /// makes them, in percent.
 pub const MAIN_ALLOCATOR: f64 = 50.0;
+/// Minimum share of a heap that is free and not given back, in percent: most of it.
+pub const FREE_SHARE: f64 = 50.0;
+/// Minimum share of this free memory in the resident memory of the process, in percent.
+pub const FREE_OF_RESIDENT: f64 = 25.0;
+/// Minimum number of bytes that are free: as a part of a small process, less is much, and does no harm.
+pub const MIN_FREE_BYTES: u64 = 64_000_000;
+/// Minimum number of pinned objects that keep a generation from being compacted.
+pub const MIN_PINNED: u64 = 100;
 /// The cost of growth, in threads: it takes no time yet.
 pub const GROWTH_COST: f64 = 0.5;

@@ -8,6 +8,7 @@
 //! The recording itself requests only what its user asked for, and contains exactly what the runtime sent.
 
 mod companion;
+mod unloadable_code;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -25,6 +26,7 @@ use crate::staged::{StagedFile, folder_of};
 use companion::are_of_another;
 
 pub use companion::{are_of_recording, companion_path, names_path};
+pub use unloadable_code::UnloadableCode;
 
 /// The time limit for the list of methods.
 const LIST: Duration = Duration::from_secs(30);

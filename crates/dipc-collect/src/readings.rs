@@ -160,9 +160,18 @@ fn is_stopped(stopped: &Receiver<()>, time: Duration) -> bool {
 #[cfg(target_os = "linux")]
 mod memory {
     use std::collections::BTreeMap;
+    use std::time::{Duration, Instant};
 
-    use clr_dump::{Dump, Machine, ProcessMemory, Runtime, ThreadStacks};
-    use clr_findings::{MemoryCounts, MemoryFacts};
+    use clr_dump::{
+        Dump, Machine, NativeArena, NativeHeap, NativeHeapError, PageMap, ProcessMemory, ResidentPages,
+        Runtime, ThreadStacks,
+    };
+    use clr_findings::{MemoryCounts, MemoryFacts, thresholds};
+
+    use crate::thread_times::monotonic;
+
+    /// Maximum time for which the heap of the C library is read: some gigabytes.
+    const NATIVE_HEAP_TIME: Duration = Duration::from_millis(500);
 
     /// The memory of a process.
     pub(super) struct Source {
@@ -197,7 +206,27 @@ mod memory {
             }
             // The methods on stacks lead to the modules of the user's code, which have the static fields.
             let threads = reads_threads.then(|| MemoryFacts::of_process(&dump, stacks.clone()));
-            Ok((threads, MemoryCounts::read(&dump, &stacks, before)))
+            let mut counts = MemoryCounts::read(&dump, &stacks, before);
+            if let Some(now) = monotonic() {
+                counts = counts.with_late_timers(&dump, Duration::from_nanos(now));
+            }
+            if reads_threads {
+                counts = counts.with_native_heap(self.native_heap());
+            }
+            Ok((threads, counts))
+        }
+
+        /// Reads the chunks of a heap that can have enough free memory for a finding.
+        fn native_heap(&self) -> Result<NativeHeap, NativeHeapError> {
+            let mappings = self.memory.mappings().unwrap_or_default();
+            let sizes = NativeHeap::read_sizes(&self.memory, &mappings)?;
+            let system = |arena: &NativeArena| arena.system;
+            if sizes.sum(system) < thresholds::MIN_FREE_BYTES {
+                return Ok(sizes);
+            }
+            let pages = PageMap::open(self.memory.pid()).ok();
+            let pages = pages.as_ref().map(|pages| pages as &dyn ResidentPages);
+            NativeHeap::read(&self.memory, &mappings, pages, Instant::now().checked_add(NATIVE_HEAP_TIME))
         }
     }
 }

@@ -59,7 +59,7 @@ impl RoundReader {
 
 /// Returns the time of `CLOCK_MONOTONIC`, which is the runtime's `QueryPerformanceCounter` on Linux.
 #[cfg(target_os = "linux")]
-fn monotonic() -> Option<u64> {
+pub(crate) fn monotonic() -> Option<u64> {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).ok()?;
     seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(now.tv_nsec).ok()?)

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::ops::ControlFlow;
 
 use nettrace::{Event, Events, Format, MetadataMap, Reader, Record, RelativeTime, Source, Thread, TraceInfo};
-use nettrace_writer::{Omissions, Transcoder, Version};
+use nettrace_writer::{Omissions, REQUESTED_EVENTS, Transcoder, Version};
 
 use crate::error::Error;
 use crate::range::RecordedRange;
@@ -189,7 +189,8 @@ impl<S: Source> Copier<S> {
     /// # Errors
     /// [`Error::NoHeader`], or [`Error::OlderVersion`].
     pub fn new(events: Events<S>, version: Option<Version>) -> Result<Self, Error> {
-        let info = events.info().cloned().ok_or(Error::NoHeader)?;
+        let mut info = events.info().cloned().ok_or(Error::NoHeader)?;
+        info.key_values.retain(|(key, _)| key != REQUESTED_EVENTS);
         let version = version_of(&info, version)?;
         let transcoder = Transcoder::new(version, &info)?;
         Ok(Self { events, info, transcoder, read: 0, kept: 0, appended: 0, range: Ranges::default() })

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use nettrace::{Decoder, RelativeTime, SliceReader, Value};
+use nettrace::{Decoder, RelativeTime, SliceReader, Ticks, TraceInfo, Value};
 use nettrace_edit::{
     Criteria, KeepAll, RecordedRange, RecordingSummary, Redaction, RedactionLetters, Redactor, Ring,
     RingCapacity, Rotation, Segment, SegmentStorage, Slice, copy,
 };
+use nettrace_writer::{EventWriter, REQUESTED_EVENTS};
 
 fn recording(name: &str) -> Vec<u8> {
     testdata::bytes(&format!("traces/{name}.xz"))
@@ -78,6 +79,22 @@ fn a_slice_has_all_events_of_its_time_and_states_it() {
         assert!(again == part, "{name}");
         assert_eq!(range(&whole), None);
     }
+}
+
+#[test]
+fn a_copy_does_not_claim_the_requested_events() {
+    let pairs = [("ProcessId", "7"), (REQUESTED_EVENTS, "exceptions")];
+    let pairs = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let mut whole = EventWriter::new(&TraceInfo::new_v6(1_795_251_731_123, Ticks(0), pairs.into())).unwrap();
+    whole.finish().unwrap();
+    let keys = |bytes: &[u8]| {
+        let info = SliceReader::new(bytes).unwrap().info().unwrap().clone();
+        info.key_values.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(whole.bytes()), ["ProcessId", REQUESTED_EVENTS]);
+    let mut part = Vec::new();
+    copy(whole.bytes(), &mut part, &mut KeepAll).unwrap();
+    assert_eq!(keys(&part), ["ProcessId"]);
 }
 
 /// The intervals off the processors: thread, beginning and end in nanoseconds.

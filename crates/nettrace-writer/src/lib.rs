@@ -112,7 +112,7 @@ pub use error::Error;
 pub use event_kind::{EventKind, FieldKind};
 pub use event_writer::{EventKindId, EventWriter, ThreadIndex};
 pub use merge_order::MergeOrder;
-pub use merger::{Merger, MergerOptions};
+pub use merger::{Merger, MergerOptions, REQUESTED_EVENTS};
 pub use omissions::Omissions;
 pub use transcoder::Transcoder;
 pub use version::Version;

@@ -19,7 +19,7 @@ use crate::repeated::Repeated;
 use crate::version::{Version, is_v6};
 
 /// The decisions about recordings that are merged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct MergerOptions {
     /// Processes with the same id are the same process where the recordings have the same clock. Otherwise
@@ -31,7 +31,14 @@ pub struct MergerOptions {
     /// default that is a V6 recording, if all V6 recordings agree on the rate: runtimes state one before V6
     /// whether or not they sample.
     pub sampling_rate_of: Option<usize>,
+    /// The value of [`REQUESTED_EVENTS`] in the merged recording.
+    pub requested_events: Option<String>,
 }
+
+/// The header property with the groups of events that dipc requested, separated by spaces: none of them happened
+/// unless the recording has events of them. Merged and edited recordings lack it, because events were left out, or
+/// were not requested for a part of the time.
+pub const REQUESTED_EVENTS: &str = "RequestedEvents";
 
 impl MergerOptions {
     /// With the value of [`same_processes`](Self::same_processes).
@@ -45,6 +52,13 @@ impl MergerOptions {
     #[must_use]
     pub const fn with_sampling_rate_of(mut self, recording: usize) -> Self {
         self.sampling_rate_of = Some(recording);
+        self
+    }
+
+    /// With the value of [`requested_events`](Self::requested_events).
+    #[must_use]
+    pub fn with_requested_events(mut self, groups: impl Into<String>) -> Self {
+        self.requested_events = Some(groups.into());
         self
     }
 }
@@ -200,7 +214,7 @@ impl Merger {
                 repeated: 0,
             });
         }
-        let (info, dropped) = header(first, infos, clock, &sources, &mut process_ids, options);
+        let (info, dropped) = header(first, infos, clock, &sources, &mut process_ids, &options);
         let mut encoder = Encoder::new(Version::V6, &info)?;
         encoder.omissions.key_values = dropped;
         Ok(Self {
@@ -530,7 +544,7 @@ fn header(
     clock: Clock,
     sources: &[MergedSource],
     process_ids: &mut ProcessIds,
-    options: MergerOptions,
+    options: &MergerOptions,
 ) -> (TraceInfo, u64) {
     let all: Vec<_> = infos.iter().map(pairs).collect();
     let is_one_group = sources.windows(2).all(|pair| match pair {
@@ -542,6 +556,9 @@ fn header(
     } else {
         common_pairs(pairs(first), &all, options)
     };
+    if let Some(groups) = &options.requested_events {
+        kept.push((REQUESTED_EVENTS.to_owned(), groups.clone()));
+    }
     let mut processes = Vec::new();
     for (info, source) in infos.iter().zip(sources) {
         let given = process_list(info).into_iter().map(|id| process_ids.give(source.process_group, id));
@@ -574,7 +591,7 @@ fn header(
 
 /// Returns the properties that all recordings have, and the number of the first recording's properties that
 /// are left out.
-fn common_pairs(own: Pairs, all: &[Pairs], options: MergerOptions) -> (Pairs, u64) {
+fn common_pairs(own: Pairs, all: &[Pairs], options: &MergerOptions) -> (Pairs, u64) {
     let mut own = own;
     if options.same_processes {
         for pair in all.iter().flatten() {
@@ -594,7 +611,7 @@ fn common_pairs(own: Pairs, all: &[Pairs], options: MergerOptions) -> (Pairs, u6
 
 /// Returns the properties of recordings of the same process, which complete one another, and the number of
 /// properties that are left out: the sampling rate if samples differ in it.
-fn joined_pairs(infos: &[TraceInfo], all: &[Pairs], options: MergerOptions) -> (Pairs, u64) {
+fn joined_pairs(infos: &[TraceInfo], all: &[Pairs], options: &MergerOptions) -> (Pairs, u64) {
     let mut joined = Pairs::new();
     for (key, own) in all.iter().flatten() {
         if value(&joined, key).is_none() {
@@ -645,7 +662,7 @@ fn pairs(info: &TraceInfo) -> Pairs {
         return info
             .key_values
             .iter()
-            .filter(|(key, _)| key != PROCESS_ID && key != PROCESS_IDS)
+            .filter(|(key, _)| ![PROCESS_ID, PROCESS_IDS, REQUESTED_EVENTS].contains(&&**key))
             .cloned()
             .collect();
     }

@@ -10,6 +10,7 @@ use crate::memory::PAGE;
 use crate::memory::address::Address;
 use crate::memory::copy_note::CopiedContent;
 use crate::memory::mapping::Mapping;
+use crate::memory::page_map::PRESENT_OR_SWAPPED;
 use crate::memory::process::ProcessMemory;
 
 /// The memory of a core dump.
@@ -271,7 +272,6 @@ fn add_runs(pieces: &mut Vec<Piece>, runs: &[(u64, u64)], whole: &Piece, gap_par
 /// Returns the parts of a mapping without the gaps of at least [`LARGE_GAP`] that the process has never
 /// touched; `None` if the kernel does not say.
 fn touched_runs(pagemap: &File, mapping: &Mapping) -> Option<Vec<(u64, u64)>> {
-    const PRESENT_OR_SWAPPED: u64 = 3 << 62;
     let mut runs: Vec<(u64, u64)> = Vec::new();
     let mut buffer = vec![0; 1 << 16];
     let (first, end) = (mapping.start.get(), mapping.end.get());

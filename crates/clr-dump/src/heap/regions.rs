@@ -17,6 +17,8 @@ const MAX_HEAPS: u32 = 1024;
 /// Maximum number of regions.
 const MAX_REGIONS: usize = 1 << 20;
 
+/// The number of generations that can share segments.
+const YOUNG: u64 = 2;
 /// The kind of a server's heap.
 const SERVER: u32 = 2;
 
@@ -38,10 +40,26 @@ const OF_EPHEMERAL_SEGMENT: u64 = 1;
 const OF_FINALIZE_QUEUE: u64 = 2;
 const OF_GENERATION_TABLE: u64 = 18;
 
+/// The last fields of a generation, from its end: the bytes of its list of free memory, those of other free memory, and
+/// its number. .NET Core 3.1 has one more between them, and none after the number.
+const FREE_FIELDS: [u64; 3] = [56, 48, 16];
+const FREE_FIELDS_3_1: [u64; 3] = [72, 64, 8];
+
 /// A part of the heap with consecutive objects.
 pub(crate) struct Region {
     pub(crate) start: u64,
     pub(crate) end: u64,
+    /// The oldest of the generations that it belongs to.
+    pub(crate) generation: u64,
+}
+
+/// Free memory between the objects of a generation of a heap.
+#[derive(Clone, Copy)]
+pub(crate) struct FreeMemory {
+    /// The generation of its regions: the oldest one, if generations share segments.
+    pub(crate) generation: u64,
+    /// The bytes; `None` if the layout is another one.
+    pub(crate) bytes: Option<u64>,
 }
 
 /// The regions, and the unused parts in them where threads allocate.
@@ -60,6 +78,10 @@ pub(crate) struct HeapLayout {
     pub(crate) handle_map: u64,
     /// The number of generations, including the large and pinned object heaps.
     pub(crate) generations: u64,
+    /// The number of heaps of a server's collector.
+    pub(crate) server_heaps: Option<u32>,
+    /// Free memory between objects, by heap and generation.
+    pub(crate) free: Vec<FreeMemory>,
 }
 
 /// `GcDacVars`: versions, the size of a generation, pointers to variables.
@@ -126,6 +148,17 @@ impl<'m> Variables<'m> {
             field(OF_GENERATION_TABLE)?,
         ])
     }
+
+    /// Bytes of free memory between the objects of a generation; `None` if its number is not where it is expected.
+    fn free_bytes(&self, generation: u64, size: u64, number: u64) -> Option<u64> {
+        let fields = if self.heap == Heap::Described { FREE_FIELDS } else { FREE_FIELDS_3_1 };
+        let [listed, other, own_number] =
+            fields.map(|from_end| offset(generation, size.wrapping_sub(from_end)));
+        if u64::from(self.memory.u32(own_number).ok()?) != number {
+            return None;
+        }
+        Some(self.memory.u64(listed).ok()?.saturating_add(self.memory.u64(other).ok()?))
+    }
 }
 
 /// Returns true if the heap belongs to the server collector.
@@ -163,7 +196,9 @@ impl HeapLayout {
         if is_server(memory, runtime, &variables)? {
             let table = memory.u64(pointer(HEAPS)?)?;
             let [end, ephemeral, queue, generations] = variables.heap_fields()?;
-            for index in 0..memory.u32(pointer(HEAP_COUNT)?)?.min(MAX_HEAPS) {
+            let count = memory.u32(pointer(HEAP_COUNT)?)?.min(MAX_HEAPS);
+            layout.server_heaps = Some(count);
+            for index in 0..count {
                 let heap = memory.u64(offset(table, u64::from(index).wrapping_mul(8)))?;
                 let [end, ephemeral] = [end, ephemeral].map(|at| memory.u64(offset(heap, at)));
                 heaps.push((end?, ephemeral?, offset(heap, generations)));
@@ -178,8 +213,10 @@ impl HeapLayout {
         let mut seen = HashSet::new();
         for (end, ephemeral, table) in heaps {
             // Generations share segments. Their list begins with the oldest generation.
+            let mut shared = None;
             for index in (0..generations).rev() {
                 let generation = offset(table, generation_size.wrapping_mul(index));
+                let regions = layout.regions.len();
                 layout.add_hole(memory, offset(generation, context))?;
                 let mut segment = memory.u64(offset(generation, first))?;
                 while segment != 0 && seen.len() < MAX_REGIONS && seen.insert(segment) {
@@ -190,11 +227,17 @@ impl HeapLayout {
                         true => end,
                         false => allocated,
                     };
-                    layout.regions.push(Region { start, end });
+                    layout.regions.push(Region { start, end, generation: index });
                     layout.committed =
                         layout.committed.saturating_add(committed.max(end).saturating_sub(start));
                     segment = next;
                 }
+                // A young generation without regions of its own shares a segment with the older one.
+                if index >= YOUNG || layout.regions.len() > regions {
+                    shared = Some(index);
+                }
+                let bytes = variables.free_bytes(generation, generation_size, index);
+                layout.free.push(FreeMemory { generation: shared.unwrap_or(index), bytes });
             }
         }
         // Regions lie apart: others are not read twice.

@@ -47,6 +47,23 @@ impl Statics<'_> {
         fields
     }
 
+    /// Returns a static field of a type of System.Private.CoreLib.
+    pub(crate) fn core_library_place(self, type_name: &str, field: &str) -> Option<StaticField> {
+        let types = self.dump.types();
+        let modules = types.modules();
+        let core = modules.iter().find(|module| module.file_name() == "System.Private.CoreLib.dll")?;
+        let metadata = ProgramMetadata::parse(core.metadata.as_deref()?).ok()?;
+        let is_type = |row: &u32| metadata.type_name(*row).is_ok_and(|name| name == type_name);
+        let row = (1..=metadata.type_count()).find(is_type)?;
+        let fields = self.fields_of(types.defined_type(core.address, row)?, &[]);
+        fields.into_iter().find(|place| place.field.name == field)
+    }
+
+    /// Returns the reference in a static field of a type of System.Private.CoreLib.
+    pub(crate) fn core_library_field(self, type_name: &str, field: &str) -> Option<(Address, TypeHandle)> {
+        self.dump.heap().reference_at(self.core_library_place(type_name, field)?.address)
+    }
+
     /// Returns the types that modules define or have instances of, and others.
     fn types_with_fields(self, others: impl IntoIterator<Item = TypeHandle>) -> Vec<TypeHandle> {
         let mut types: Vec<TypeHandle> = others.into_iter().take(MAX_TYPES).collect();

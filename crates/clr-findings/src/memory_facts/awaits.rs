@@ -4,19 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use clr_dump::{
-    Address, AwaitChains, AwaitKind, AwaitNode, AwaitedOperation, Dump, Memory, MemoryResult, Missing,
+    Address, AwaitChains, AwaitKind, AwaitNode, AwaitedOperation, Delay, Dump, Memory, MemoryResult, Missing,
     Semaphore, TypeHandle, Value,
 };
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
 
-use super::{AwaitFacts, AwaitedFor, RELEASE, SEMAPHORE, SemaphoreFacts};
+use super::{AwaitFacts, AwaitedFor, ElapsedDelays, RELEASE, SEMAPHORE, SemaphoreFacts};
 use crate::names::short_name;
 
 /// The method of a state machine.
 const MOVE_NEXT: &str = "MoveNext";
-/// The end of the name of an `async` method's body.
-const BODY: &str = " [async]";
 const TASK: &str = "System.Threading.Tasks.Task";
 const TASK_WITH_RESULT: &str = "System.Threading.Tasks.Task`1[";
 const SEMAPHORE_TASK: &str = "System.Threading.SemaphoreSlim+TaskNode";
@@ -38,18 +36,31 @@ impl Memory for MemoryUntil<'_> {
     }
 }
 
+/// The awaits of a process.
+#[derive(Default)]
+pub(super) struct FoundAwaits {
+    pub(super) awaits: Vec<AwaitFacts>,
+    pub(super) framework_chains: u64,
+    pub(super) elapsed_delays: ElapsedDelays,
+}
+
 /// Reads the calls of `async` methods of the user's code that await, until `end` at most, and counts the chains in which
 /// they await methods of the framework.
-pub(super) fn awaits(dump: &Dump<'_>, end: Option<Instant>) -> (Vec<AwaitFacts>, u64) {
+pub(super) fn awaits(dump: &Dump<'_>, end: Option<Instant>) -> FoundAwaits {
     let memory = MemoryUntil { memory: dump.memory(), end };
     let dump = Dump::new(&memory, dump.runtime());
-    let Ok(chains) = dump.awaits().chains() else { return Default::default() };
+    let Ok(chains) = dump.awaits().chains() else { return FoundAwaits::default() };
     let reader = Reader { dump: &dump, chains: &chains, semaphores: semaphores(&dump, &chains) };
     let mut groups: BTreeMap<(TypeHandle, Option<i32>, TypeHandle, Address), AwaitFacts> = BTreeMap::new();
+    let mut elapsed = ElapsedDelays::default();
     for of in &chains.operations {
         let AwaitKind::Method { state_machine: Some(state_machine), state } = of.method.kind else {
             continue;
         };
+        if matches!(of.operation.kind, AwaitKind::Task { delay: Some(Delay::Elapsed), .. }) {
+            elapsed.method = elapsed.method.or_else(|| reader.user_method(state_machine));
+            elapsed.calls = elapsed.calls.saturating_add(u64::from(elapsed.method.is_some()));
+        }
         let semaphore = reader.semaphore(of.operation.address);
         let object = semaphore.map_or_else(Address::default, |semaphore| semaphore.address);
         let key = (state_machine, state, of.operation.type_handle, object);
@@ -62,7 +73,11 @@ pub(super) fn awaits(dump: &Dump<'_>, end: Option<Instant>) -> (Vec<AwaitFacts>,
             }
         }
     }
-    (groups.into_values().collect(), reader.framework_chains())
+    FoundAwaits {
+        framework_chains: reader.framework_chains(),
+        awaits: groups.into_values().collect(),
+        elapsed_delays: elapsed,
+    }
 }
 
 /// The semaphores that tasks wait for, which are searched for only if there are such tasks.
@@ -129,8 +144,7 @@ impl Reader<'_, '_> {
         let types = self.dump.types();
         let module = types.module(state_machine)?;
         is_user_assembly(module.file_name(), &module.path).then_some(())?;
-        let name = short_name(&types.name(state_machine)?, MOVE_NEXT, "");
-        Some(name.strip_suffix(BODY).map_or_else(|| name.clone(), ToOwned::to_owned))
+        Some(short_name(&types.name(state_machine)?, MOVE_NEXT, ""))
     }
 
     /// The methods of the user's code that await a method, the nearest first, in the most frequent chain.

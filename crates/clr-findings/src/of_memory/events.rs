@@ -77,11 +77,7 @@ pub(super) fn stuck_events(readings: &Readings<'_>) -> Vec<Finding> {
     let mut waiters: BTreeMap<(Event, &str), Vec<&ThreadFacts>> = BTreeMap::new();
     for thread in &readings.last.threads {
         let (Some(event), Some(method)) = (Event::of(thread), &thread.method) else { continue };
-        let lasts = readings.earlier.iter().all(|earlier| {
-            let before = earlier.same_thread(thread);
-            before.is_some_and(|before| Event::of(before) == Some(event) && before.method == thread.method)
-        });
-        if lasts && readings.runs_at_most(thread, event.max_runs()) != Some(false) {
+        if readings.stays(thread, event.max_runs(), |thread| Event::of(thread) == Some(event)) {
             waiters.entry((event, method)).or_default().push(thread);
         }
     }
@@ -121,13 +117,11 @@ fn stuck_event(readings: &Readings<'_>, event: Event, method: &str, waiters: &[&
     let number = waiters.len() as f64;
     let threads = counted(waiters.len() as u64, "thread waits", "threads wait");
     let cause = format!("{threads} in {method} for {}", event.in_words());
-    let is_sure = waiters.iter().all(|thread| readings.is_motionless(thread) == Some(true));
-    let motionless = is_sure.then(|| format!("none of the threads ran for {:.1} s", readings.seconds));
     let others = matches!(event, Event::Barrier | Event::Countdown)
         .then(|| "all other threads of the program wait, too".to_owned());
     Finding::new(FindingKind::StuckWait, number, cause, Details::Stacks)
         .with_method(Some(method.to_owned()))
         .with_confidence(Confidence::Likely)
-        .with_evidence(motionless.into_iter().chain(others))
+        .with_evidence(readings.motionless(waiters).into_iter().chain(others))
         .with_numbers([Number::new("threads", number)])
 }

@@ -7,7 +7,7 @@ use nettrace_export::units::counted;
 
 use super::{Readings, most_frequent};
 use crate::finding::{Confidence, Details, Finding, FindingKind, Number};
-use crate::memory_facts::{MemoryFacts, SemaphoreFacts, ThreadFacts};
+use crate::memory_facts::{SemaphoreFacts, ThreadFacts};
 use crate::thresholds;
 
 /// The method by which threads enter a semaphore.
@@ -20,8 +20,7 @@ pub(super) fn stuck_waits(readings: &Readings<'_>) -> Vec<Finding> {
     for (object, thread) in
         readings.last.threads.iter().filter_map(|thread| Some((waits_for(thread)?, thread)))
     {
-        let lasts = readings.earlier.iter().all(|earlier| waited_before(earlier, thread));
-        if lasts && readings.is_motionless(thread) != Some(false) {
+        if readings.stays(thread, 0.0, |thread| waits_for(thread).is_some()) {
             waiters.entry(object).or_default().push(thread);
         }
     }
@@ -35,12 +34,6 @@ fn waits_for(thread: &ThreadFacts) -> Option<Address> {
     wait.semaphore.as_ref().is_some_and(SemaphoreFacts::is_used_up).then_some(wait.object)
 }
 
-fn waited_before(earlier: &MemoryFacts, thread: &ThreadFacts) -> bool {
-    earlier
-        .same_thread(thread)
-        .is_some_and(|before| before.method == thread.method && waits_for(before).is_some())
-}
-
 fn stuck_wait(readings: &Readings<'_>, waiters: &[&ThreadFacts]) -> Option<Finding> {
     let wait = waiters.first()?.wait.as_ref()?;
     let semaphore = wait.semaphore?;
@@ -52,8 +45,8 @@ fn stuck_wait(readings: &Readings<'_>, waiters: &[&ThreadFacts]) -> Option<Findi
         !is_waiter && thread.methods.iter().any(|of| methods.contains(of))
     };
     let holder = readings.last.threads.iter().find(can_hold);
-    let is_sure_to_wait = waiters.iter().all(|thread| readings.is_motionless(thread) == Some(true));
-    if waiters.len() < thresholds::MIN_WAITERS || (holder.is_some() && !is_sure_to_wait) {
+    let motionless = readings.motionless(waiters);
+    if waiters.len() < thresholds::MIN_WAITERS || (holder.is_some() && motionless.is_none()) {
         return None;
     }
     let released = holder.map_or_else(
@@ -67,8 +60,6 @@ fn stuck_wait(readings: &Readings<'_>, waiters: &[&ThreadFacts]) -> Option<Findi
         semaphore.in_words(),
     );
     let nobody = holder.is_none().then(|| format!("none of them is taken by a thread in {method}"));
-    let motionless =
-        is_sure_to_wait.then(|| format!("none of the threads ran for {:.1} s", readings.seconds));
     Some(
         Finding::new(FindingKind::StuckWait, number, cause, Details::Locks)
             .with_method(Some(method.to_owned()))

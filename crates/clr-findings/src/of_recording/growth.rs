@@ -86,6 +86,13 @@ impl<'o> MemoryUsers<'o> {
         Some((clr_events::escape_controls(&row.csharp).into_owned(), caller(row.from.as_ref())))
     }
 
+    /// The user's method that allocated most bytes of large objects.
+    pub(crate) fn large_allocator(&self) -> Option<String> {
+        let types = self.0.as_ref()?.overview.allocations.types.iter();
+        let row = types.filter(|row| row.large_bytes > 0).max_by_key(|row| row.large_bytes)?;
+        caller(row.from.as_ref())
+    }
+
     /// The growth of the heap from the first to the last collection, in bytes; `None` with less than two.
     pub(crate) fn growth_after_collections(&self) -> Option<f64> {
         let collections = self.0.as_ref()?.overview.gc.collections.iter();

@@ -3,7 +3,7 @@ mod requests;
 use clr_events::ThreadState;
 use nettrace_export::nettrace::{Reader, RelativeTime};
 use nettrace_export::report::{
-    OverviewBuilder, OverviewCallers, StreamFacts, callers_options, overview_profile_options,
+    EventGroup, OverviewBuilder, OverviewCallers, StreamFacts, callers_options, overview_profile_options,
 };
 use nettrace_export::{Measure, Metric, Profile, ProfileReader, Selection, StackProfileBuilder, Unit};
 use nettrace_synth::clr::{Method, Recording, kind};
@@ -80,8 +80,11 @@ fn in_sell(kind: FindingKind) -> Vec<(FindingKind, Option<String>)> {
 fn a_recording_without_causes_says_what_the_program_did() {
     let idle = overview(&recording(), &[(1, ThreadState::Blocked, 9_000, &[MAIN, SLEEP])]);
     assert_eq!(causes(&idle), []);
-    let activity = Activity::of(&idle).to_string();
+    let activity = Activity::of(&idle, &EventGroup::ALL).to_string();
     assert!(activity.starts_with("0% of a processor, 0 collections, "), "{activity}");
+    // Events that may not have been recorded are not counted.
+    let known = [EventGroup::Exceptions, EventGroup::Requests];
+    assert_eq!(Activity::of(&idle, &known).to_string(), "0% of a processor, 0 exceptions, 0 requests");
 }
 
 #[test]
@@ -93,11 +96,16 @@ fn a_program_is_healthy_if_nothing_was_missing() {
     let missing = ["locks and tasks in memory: permission denied".to_owned()];
     let judge = |overview: &Overview, missing: &[String]| {
         let evidence = Evidence::default().with_recording(overview).with_missing(missing);
-        Diagnosis::new(process.clone(), &evidence)
+        Diagnosis::new(process.clone(), &evidence.with_requested(&EventGroup::ALL))
     };
     assert_eq!(judge(&idle, &[]).missing, [""; 0]);
     assert!(judge(&idle, &[]).is_healthy());
     assert!(!judge(&idle, &missing).is_healthy());
+    let some = [EventGroup::Collections, EventGroup::Exceptions, EventGroup::ThreadPool];
+    let evidence = Evidence::default().with_recording(&idle).with_requested(&some);
+    let of_some = Diagnosis::new(process.clone(), &evidence);
+    let unknown = "requests, waits for locks: not recorded, or none happened";
+    assert_eq!((of_some.missing.as_slice(), of_some.is_healthy()), (&[unknown.to_owned()][..], false));
     idle.stream.lost = 7;
     let diagnosis = judge(&idle, &missing);
     assert_eq!(diagnosis.missing, [&*missing[0], "7 events were lost"]);

@@ -288,6 +288,7 @@ mod tests {
             (FindingKind::InducedCollections, format!("{} collections", thresholds::MIN_INDUCED)),
             (FindingKind::InducedCollections, percent(thresholds::INDUCED_PAUSES)),
             (FindingKind::GcPressure, percent(thresholds::PAUSES)),
+            (FindingKind::GcPressure, number(thresholds::SERVER_PROCESSORS, "processors")),
             (FindingKind::GcPressure, percent(thresholds::GC_SHARE)),
             (FindingKind::GcPressure, number(thresholds::GC_PROCESSORS, "processors")),
             (FindingKind::Exceptions, number(thresholds::EXCEPTIONS, "per second")),
@@ -325,6 +326,10 @@ mod tests {
             (FindingKind::TimerGrowth, number(thresholds::TIMER_GROWTH, "per second")),
             (FindingKind::ContextGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
             (FindingKind::DynamicMethodGrowth, number(thresholds::GROWTH_PER_SECOND, "per second")),
+            (FindingKind::HeapFragmentation, percent(thresholds::FREE_SHARE)),
+            (FindingKind::HeapFragmentation, percent(thresholds::FREE_OF_RESIDENT)),
+            (FindingKind::HeapFragmentation, format!("{} MB", thresholds::MIN_FREE_BYTES / 1_000_000)),
+            (FindingKind::HeapFragmentation, format!("{} pinned objects", thresholds::MIN_PINNED)),
         ] {
             assert!(row(kind).contains(&value), "{}: {value}", kind.id());
         }

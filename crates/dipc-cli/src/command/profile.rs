@@ -26,6 +26,7 @@ use crate::inspect::names::names_path;
 use crate::inspect::thread_times::threads_path;
 use crate::interrupt::Interrupts;
 use crate::record::notes::report_removal;
+use crate::record::requested_events::in_words;
 use crate::render::{browser, messages, shell};
 use crate::size;
 
@@ -144,7 +145,7 @@ impl Presenter<'_> {
         for file in written.take() {
             let (exit, _) = self.interrupts.while_computing(|| self.present(&file.path));
             presented = presented.join(exit);
-            let overview = || report::overview(&file.path, &file.absent.reports);
+            let overview = || report::overview(&file.path, &file.absent);
             presented = presented.join(or_warn(self.interrupts.while_computing(overview)));
         }
         // The code of a started program counts if nothing of this one failed.
@@ -187,7 +188,7 @@ impl Presenter<'_> {
                 Err(failure) => return Err(failed.unwrap_or(failure)),
             }
             for WrittenFile { path: file, absent } in written.take() {
-                if let Some(absent) = absent.in_words() {
+                if let Some(absent) = in_words(&absent) {
                     messages::note(format_args!("None happened  : {absent}"));
                 }
                 has_recorded = true;
@@ -279,6 +280,7 @@ pub(crate) fn everything(source: SourceArgs<ManyProcesses>) -> TraceArgs {
         format: None,
         names: NameArgs::default(),
         some_exceptions: false,
+        spares_unloading: true,
         fail_on_loss: false,
         timeout: TIMEOUT,
     }

@@ -2,6 +2,7 @@
 
 mod args;
 mod native;
+mod request;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,12 +12,14 @@ use std::thread;
 use std::time::Duration;
 
 use clr_conditions::Condition;
-use dipc_client::{PortRuntime, RUNTIME_PROVIDER, Rundown, Session, SessionConfig, Startup};
+use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
 use dipc_collect::Retention;
+use dipc_collect::names::UnloadableCode;
 use dipc_collect::staged::folder_of;
 use dipc_wire::{Keywords, Level};
 use jiff::Zoned;
 use nettrace_export::NameForm;
+use nettrace_export::report::EventGroup;
 
 use crate::args::format::ConvertFormat;
 use crate::duration;
@@ -25,7 +28,6 @@ use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::interrupt::Interrupts;
 use crate::process::peer::local_process;
 use crate::process::target::TargetSelector;
-use crate::record::absent_events::AbsentEvents;
 use crate::record::exceptions::{ExceptionsRecorder, add_exceptions};
 use crate::record::flight::{
     CrashDump, CrashSources, FileNames, FlightRecorder, FlightSettings, FlightSummary, RotatingRecorder,
@@ -34,9 +36,10 @@ use crate::record::flight::{
 use crate::record::kernel_samples::{
     KernelRecording, KernelSampler, RUNTIME_SAMPLER, SampleSettings, loss_exit, merge_into,
 };
-use crate::record::names::{record_names, report_names};
+use crate::record::names::{add_names, record_names, report_names};
 use crate::record::notes::Messages;
 use crate::record::recorder::{self, Limits, RecordingResult};
+use crate::record::requested_events::{in_words, requested_groups};
 use crate::record::selection::Selection;
 use crate::record::session::{
     is_native_aot, resume, resume_other, start_unless_interrupted, warn_without_sampler,
@@ -47,6 +50,7 @@ use crate::record::stopping_event::StoppingEvent;
 use crate::record::thread_times::AccountStart;
 use crate::render::{messages, shell, units};
 use native::NativeProcess;
+use request::Elsewhere;
 
 pub(crate) use args::{Buffering, TraceArgs};
 
@@ -127,6 +131,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         kernel_samples,
         without_sampler,
         some_exceptions: args.some_exceptions,
+        spares_unloading: args.spares_unloading,
         written: written.clone(),
     };
     let [selector] = &sources[..] else { return run_all(&sources, settings) };
@@ -275,7 +280,18 @@ struct RecordingSettings {
     without_sampler: Option<Selection>,
     /// True to record exceptions in a session of their own, which ends once they are many.
     some_exceptions: bool,
+    /// True to take the names of methods from memory if the runtime could end while it lists them.
+    spares_unloading: bool,
     written: WrittenFiles,
+}
+
+/// The readers of a process beside its session.
+struct BesideSession {
+    account: Option<AccountStart>,
+    sampler: Option<KernelSampler>,
+    exceptions: Option<ExceptionsRecorder>,
+    /// The code to take names from, in place of the runtime's list.
+    code: Option<UnloadableCode>,
 }
 
 /// The finished recordings, for a command that presents them.
@@ -289,7 +305,8 @@ pub(crate) struct WrittenFiles {
 #[derive(Debug)]
 pub(crate) struct WrittenFile {
     pub(crate) path: PathBuf,
-    pub(crate) absent: AbsentEvents,
+    /// The groups of events that were requested, but did not happen.
+    pub(crate) absent: Vec<EventGroup>,
 }
 
 /// A step of a recording, for a command that works beside it.
@@ -347,7 +364,7 @@ impl WrittenFiles {
     }
 
     /// Adds a recording, or prints a note with the command that shows it: `report` after the file.
-    fn add(&self, path: &Path, report: &str, absent: AbsentEvents, end: RecordingEnd) {
+    fn add(&self, path: &Path, report: &str, absent: Vec<EventGroup>, end: RecordingEnd) {
         self.tell(News::Written { path: path.to_owned(), end });
         match &self.files {
             Some(files) => {
@@ -424,11 +441,13 @@ impl RecordingSettings {
         let is_wanted = self.keeps_thread_times && (has_sampler || self.kernel_samples.is_some());
         let account = AccountStart::read(source.pid.filter(|_| is_wanted));
         self.written.tell(News::Starting { pid: source.pid });
-        match self.begin(source, early, beside_others, has_sampler) {
+        let code = self.unloadable_code(source);
+        match self.begin(source, early, beside_others, (has_sampler, code.is_none())) {
             Ok((session, sink, sampler)) => {
                 let account = account.filter(|_| has_sampler || sampler.is_none());
                 let exceptions = self.start_exceptions(source);
-                self.record(source, session, sink, (account, sampler, exceptions), beside_others)
+                let beside = BesideSession { account, sampler, exceptions, code };
+                self.record(source, session, sink, beside, beside_others)
             }
             Err(failure) => {
                 not_begun();
@@ -601,7 +620,7 @@ impl RecordingSettings {
         source: &Source,
         early: Option<KernelSampler>,
         beside_others: bool,
-        has_sampler: bool,
+        (has_sampler, lists_methods): (bool, bool),
     ) -> Result<(Session, Sink, Option<KernelSampler>), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
         // The runtime may belong to another process, which the program has started.
@@ -621,15 +640,9 @@ impl RecordingSettings {
             selection.announce();
         }
         warn_without_sampler(&source.target, selection);
-        let mut collect = self.collect.clone();
-        if without_sampler.is_some() {
-            collect.providers = selection.configs().into_iter().map(Into::into).collect();
-        }
-        if self.some_exceptions {
-            for runtime in collect.providers.iter_mut().filter(|of| of.provider.name == RUNTIME_PROVIDER) {
-                runtime.provider.keywords = runtime.provider.keywords & !Keywords::EXCEPTION;
-            }
-        }
+        let elsewhere =
+            Elsewhere { without_sampler, exceptions: self.some_exceptions, names: !lists_methods };
+        let collect = elsewhere.taken_from(&self.collect);
         match start_unless_interrupted(&source.target, &collect, &self.interrupts) {
             Ok(session) => {
                 sink.begin()?;
@@ -650,11 +663,7 @@ impl RecordingSettings {
         source: &Source,
         session: Session,
         mut sink: Sink,
-        (account, sampler, exceptions): (
-            Option<AccountStart>,
-            Option<KernelSampler>,
-            Option<ExceptionsRecorder>,
-        ),
+        BesideSession { account, sampler, exceptions, code }: BesideSession,
         beside_others: bool,
     ) -> Outcome {
         let limits = self.limits(source);
@@ -668,7 +677,7 @@ impl RecordingSettings {
                 None
             }
         });
-        let names = self.needs_names(&sink).map(|path| {
+        let names = self.needs_names(&sink).filter(|_| code.is_none()).map(|path| {
             let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
             record_names(&source.target, &self.selection, path, is_starting)
         });
@@ -703,15 +712,19 @@ impl RecordingSettings {
             }
             _ => None,
         };
+        // Samples have stacks, too.
+        if let (Some(code), Some(path)) = (&code, &path) {
+            or_warn(add_names(path, code));
+        }
         if let Ok(recorded) = &recorded {
             let bytes = with_samples.as_ref().and(path.as_ref()).and_then(|path| path.metadata().ok());
             messages::note(recorded.summary(&output, bytes.map(|file| file.len())));
         }
         let absent = match &recorded {
             Ok(recorded) => recorded.absent_events(&self.selection.configs()),
-            Err(_) => AbsentEvents::default(),
+            Err(_) => Vec::new(),
         };
-        if let Some(absent) = absent.in_words().filter(|_| !self.written.are_presented()) {
+        if let Some(absent) = in_words(&absent).filter(|_| !self.written.are_presented()) {
             messages::note(format_args!("None happened  : {absent}"));
         }
         if let Some(names) = names {
@@ -750,10 +763,20 @@ impl RecordingSettings {
         self.some_exceptions.then(start).and_then(or_warn)
     }
 
+    /// The code of a process whose runtime is not asked to list its methods, because it could end meanwhile.
+    fn unloadable_code(&self, source: &Source) -> Option<UnloadableCode> {
+        let code = source.pid.filter(|_| self.spares_unloading && self.lists_methods())?;
+        let code = UnloadableCode::find(code)?;
+        messages::note(
+            "Names          : from memory: the program has load contexts, and its runtime could end while it lists methods",
+        );
+        Some(code)
+    }
+
     /// Merges the kernel's samples into a finished recording.
     fn add_samples(&self, samples: KernelRecording, path: &Path) -> Outcome {
         let summary = samples.summary();
-        merge_into(path, samples)?;
+        merge_into(path, samples, &requested_groups(&self.selection.configs()))?;
         Ok(loss_exit(summary, self.fail_on_loss))
     }
 

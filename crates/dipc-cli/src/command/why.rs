@@ -93,6 +93,7 @@ fn of_recording(path: &Path, args: &WhyArgs) -> Result<(Answer, Exit), Failure> 
     let (end, missing) = (data.end(), missing_end(&data));
     let evidence = Evidence::default()
         .with_recording(&data.reports)
+        .with_requested(&data.requested)
         .with_end(end.as_ref())
         .with_missing(missing.as_slice());
     Ok((Answer::new(data.process(), &evidence, Subject::Recording(path.to_owned())), exit))

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use dipc_collect::kernel_samples::{SampleError, SampleSummary};
+use nettrace_export::report::EventGroup;
 use nettrace_writer::MergerOptions;
 
 use crate::exit::{Exit, Failure};
@@ -15,6 +16,7 @@ use crate::inspect::merging::Merging;
 use crate::inspect::recording::Recording;
 use crate::inspect::rewrite::warn_of_omissions;
 use crate::record::notes::Messages;
+use crate::record::requested_events::to_header;
 use crate::render::destination::Destination;
 use crate::render::output_file::{NameOrigin, OutputFile};
 use crate::render::{messages, units};
@@ -149,11 +151,15 @@ pub(crate) fn save(samples: &KernelRecording, path: &Path, is_chosen: bool) -> R
     Ok(out.path().to_owned())
 }
 
-/// Merges the samples into the recording of the same process, which becomes a V6 recording. If that fails,
-/// both files stay.
-pub(crate) fn merge_into(recording: &Path, mut samples: KernelRecording) -> Result<(), Failure> {
+/// Merges the samples into the recording of the same process, which becomes a V6 recording, with the groups of events
+/// that its session requested. If that fails, both files stay.
+pub(crate) fn merge_into(
+    recording: &Path,
+    mut samples: KernelRecording,
+    requested: &[EventGroup],
+) -> Result<(), Failure> {
     messages::note(format_args!("CPU samples    : {}", Numbers(samples.summary())));
-    merge(&samples, recording).or_else(|failure| {
+    merge(&samples, recording, requested).or_else(|failure| {
         let kept = recording.with_extension("kernel.nettrace");
         samples.name_new(&kept).map_err(|error| unwritten(&kept, &error))?;
         Err(failure.with_help(format_args!(
@@ -163,9 +169,12 @@ pub(crate) fn merge_into(recording: &Path, mut samples: KernelRecording) -> Resu
     })
 }
 
-fn merge(samples: &KernelRecording, recording: &Path) -> Result<(), Failure> {
+fn merge(samples: &KernelRecording, recording: &Path, requested: &[EventGroup]) -> Result<(), Failure> {
     let file = samples.file().map_err(|error| unwritten(Path::new(NAME), &error))?;
-    let options = MergerOptions::default().with_same_processes(true).with_sampling_rate_of(1);
+    let options = MergerOptions::default()
+        .with_same_processes(true)
+        .with_sampling_rate_of(1)
+        .with_requested_events(to_header(requested));
     merge_file(recording, file, NAME, options)
 }
 

@@ -16,7 +16,6 @@
 //!   `file_series` (what is written), `condition_watch`, `trigger` (when), `crash` (facts next to it), `rotation`
 //!   (one file after another).
 
-pub(crate) mod absent_events;
 pub(crate) mod exceptions;
 pub(crate) mod flight;
 pub(crate) mod heap;
@@ -26,6 +25,7 @@ pub(crate) mod notes;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) mod process_core;
 pub(crate) mod recorder;
+pub(crate) mod requested_events;
 pub(crate) mod selection;
 pub(crate) mod session;
 pub(crate) mod silence;

@@ -7,12 +7,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use dipc_client::{Deadline, LiveNames, LiveNamesOptions, Target};
-use dipc_collect::names::{KeptNames, NamesError, NamesRecorder, NamesRequest};
+use dipc_collect::names::{KeptNames, NamesError, NamesRecorder, NamesRequest, UnloadableCode};
 use dipc_wire::Level;
+use nettrace_writer::MergerOptions;
 use tempfile::NamedTempFile;
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::recording::Recording;
 use crate::process::info::timeouts;
+use crate::record::kernel_samples::merge_file;
 use crate::record::selection::Selection;
 use crate::render::messages;
 
@@ -41,6 +44,15 @@ pub(crate) fn record_names(
         NamesError::Session(error) => messages::detail(error),
         error => messages::warning(format_args!("names: {error}")),
     })
+}
+
+/// Merges the names of methods on the stacks of a recording into it.
+pub(crate) fn add_names(recording: &Path, code: &UnloadableCode) -> Result<(), Failure> {
+    let (events, _) = Recording::open(recording)?.into_parts();
+    let failed = |error| Failure::new(Exit::Failed, format_args!("names of methods: {error}"));
+    let names = code.names_for(events).map_err(failed)?;
+    let options = MergerOptions::default().with_same_processes(true);
+    merge_file(recording, names, "names of methods", options)
 }
 
 /// Prints what names a recording has.

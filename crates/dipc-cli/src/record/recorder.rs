@@ -7,12 +7,13 @@ use clr_conditions::StreamEnd as Cause;
 use dipc_client::{Address, Error, ErrorKind, Session, Target};
 use dipc_collect::stream::{self, Ending};
 use dipc_wire::ProviderConfig;
+use nettrace_export::report::EventGroup;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
-use crate::record::absent_events::AbsentEvents;
 use crate::record::notes::Messages;
+use crate::record::requested_events::absent_groups;
 use crate::record::sink::Sink;
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats::{self, StreamStats};
@@ -153,11 +154,11 @@ impl RecordingResult {
 
     /// Returns the events that a session with these providers requested, but that its stream lacks. They are
     /// unknown if the stream is not whole, or events were lost.
-    pub(crate) fn absent_events(&self, providers: &[ProviderConfig]) -> AbsentEvents {
+    pub(crate) fn absent_events(&self, providers: &[ProviderConfig]) -> Vec<EventGroup> {
         if !self.is_whole() || !self.stats.is_whole() || self.stats.lost() > 0 {
-            return AbsentEvents::default();
+            return Vec::new();
         }
-        AbsentEvents::new(providers, self.stats.kinds())
+        absent_groups(providers, self.stats.kinds())
     }
 
     /// Returns true if the stream ended by itself, most likely with its process.

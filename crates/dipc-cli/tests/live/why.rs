@@ -2,9 +2,11 @@
 //! and the user's method. A healthy twin has no finding.
 
 mod ends;
+mod free;
 mod growth;
 mod requests;
 mod stuck;
+mod unloading;
 
 use std::time::{Duration, Instant};
 
@@ -156,4 +158,26 @@ fn why_finds_nothing_in_healthy_programs() {
         let Some(target) = start(program, &[incident, "healthy"]) else { return };
         assert_eq!(causes(&target), Vec::<Value>::new(), "{program} {incident}");
     }
+}
+
+/// A recording of everything shows that nothing happened. A default one lacks the waits for locks: they are unknown.
+#[test]
+fn why_knows_what_a_recording_was_asked_for() {
+    let Some(target) = start("die", &["exit", "healthy"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let pid = target.pid().to_string();
+    let judge = |command: &[&str], name: &str| {
+        let path = folder.path().join(name);
+        let path = path.to_str().unwrap();
+        run(command.iter().copied().chain(["-p", &pid, "--duration", "2s", "-o", path])).with_code(0);
+        run(["why", path, "--format", "json"]).with_code(0).json()
+    };
+    let whole = judge(&["trace", "--cpu", "--profile", "all"], "whole.nettrace");
+    let counts = ["lock_waits", "exceptions", "requests"].map(|name| whole["activity"][name].is_u64());
+    assert_eq!(counts, [true; 3], "{whole}");
+    assert!(!whole["missing"].to_string().contains("not recorded"), "{whole}");
+    let default = judge(&["trace", "--cpu"], "default.nettrace");
+    assert_eq!((&default["activity"]["lock_waits"], &default["healthy"]), (&Value::Null, &false.into()));
+    assert_eq!(default["activity"]["exceptions"], 0);
+    assert!(default["missing"].to_string().contains("waits for locks"), "{default}");
 }

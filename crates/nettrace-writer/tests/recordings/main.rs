@@ -5,7 +5,9 @@ mod files;
 
 use equal::{Expected, assert_equal, assert_same, has_shared_ids};
 use nettrace::{Reader, Record, SliceReader, Thread, TraceInfo};
-use nettrace_writer::{Error, Merger, MergerOptions, Omissions, Transcoder, Version, merge, transcode};
+use nettrace_writer::{
+    Error, Merger, MergerOptions, Omissions, REQUESTED_EVENTS, Transcoder, Version, merge, transcode,
+};
 
 fn written(bytes: &[u8], version: Version) -> (Vec<u8>, Omissions) {
     let mut out = Vec::new();
@@ -214,9 +216,9 @@ fn a_process_that_the_kernel_sampled_has_the_kernels_rate_and_all_else_of_its_ru
         ("ExpectedCPUSamplingRate", "10101010"),
         ("SystemPageSize", "4096"),
     ]);
-    let merged = |infos: &[TraceInfo], options: MergerOptions| {
-        let merger =
-            Merger::new(infos, options.with_same_processes(true)).expect("headers that can be merged");
+    let merged = |infos: &[TraceInfo], options: &MergerOptions| {
+        let merger = Merger::new(infos, options.clone().with_same_processes(true))
+            .expect("headers that can be merged");
         let mut pairs = merger.info().key_values.clone();
         pairs.sort();
         pairs.retain(|(key, _)| key != "ProcessId");
@@ -227,17 +229,25 @@ fn a_process_that_the_kernel_sampled_has_the_kernels_rate_and_all_else_of_its_ru
     let expected = |values: [&str; 3]| (values.map(str::to_owned).to_vec(), true);
     let both = [runtime.clone(), of_kernel.clone()];
     // By key: rate, processors, size of a page.
-    assert_eq!(merged(&both, options), expected(["10101010", "3", "4096"]));
+    assert_eq!(merged(&both, &options), expected(["10101010", "3", "4096"]));
     let reversed = [of_kernel.clone(), runtime.clone()];
-    assert_eq!(merged(&reversed, options), expected(["10101010", "2", "4096"]));
+    assert_eq!(merged(&reversed, &options), expected(["10101010", "2", "4096"]));
     let mut unknown = [runtime.clone(), of_kernel.clone()];
     unknown[0].processors = Some(0);
-    assert_eq!(merged(&unknown, options), expected(["10101010", "2", "4096"]));
+    assert_eq!(merged(&unknown, &options), expected(["10101010", "2", "4096"]));
     // A runtime that writes V6 may state a rate, too.
     let of_v6 = kernel(&[("ExpectedCPUSamplingRate", "1000000")]);
     let both = [of_v6, of_kernel];
-    assert_eq!(merged(&both, options), (vec!["2".to_owned(), "4096".to_owned()], false));
-    assert_eq!(merged(&both, options.with_sampling_rate_of(1)), expected(["10101010", "2", "4096"]));
+    assert_eq!(merged(&both, &options), (vec!["2".to_owned(), "4096".to_owned()], false));
+    let options = options.with_sampling_rate_of(1);
+    assert_eq!(merged(&both, &options), expected(["10101010", "2", "4096"]));
+    // The events that one recording requested may be missing from the others.
+    let requested = kernel(&[(REQUESTED_EVENTS, "gc exceptions"), ("SystemPageSize", "4096")]);
+    let both = [requested, both[1].clone()];
+    assert_eq!(merged(&both, &options), expected(["10101010", "2", "4096"]));
+    let options = options.with_requested_events("gc");
+    let with_request = ["10101010", "2", "gc", "4096"].map(str::to_owned).to_vec();
+    assert_eq!(merged(&both, &options), (with_request, true));
 }
 
 #[test]

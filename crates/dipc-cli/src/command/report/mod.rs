@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use nettrace_export::report::EventGroup;
 
 pub(crate) use self::overview::OverviewData;
 use crate::args::format::Format;
@@ -103,10 +104,9 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
     }
 }
 
-/// Prints the overview of a recording as a table. The events of the reports in `asked_for` were recorded, and
-/// none happened.
-pub(crate) fn overview(file: &std::path::Path, asked_for: &[&str]) -> Outcome {
-    overview::run(file, Format::Table, &UserCodeArgs::default(), asked_for)
+/// Prints the overview of a recording as a table. The groups of events in `absent` were requested, and none happened.
+pub(crate) fn overview(file: &std::path::Path, absent: &[EventGroup]) -> Outcome {
+    overview::run(file, Format::Table, &UserCodeArgs::default(), absent)
 }
 
 fn unknown(words: &[OsString]) -> Failure {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use nettrace_export::report;
+use nettrace_export::report::EventGroup;
 use serde::Serialize;
 
 use crate::args::format::Format;
@@ -45,30 +45,38 @@ struct Missing {
     needs: Needs,
 }
 
-/// A report: its name, whether it has content, and the events it needs.
-type Report = (&'static str, fn(&report::Overview) -> bool, Needs);
+/// A report: its group of events, or `None` for samples of threads, and how to record it.
+type Report = (Option<EventGroup>, Needs);
 
 const REPORTS: [Report; 8] = [
-    ("requests", |reports| reports.requests.is_some(), requests::NEEDS),
-    ("topN", |reports| reports.has_samples, needs::THREAD_SAMPLES),
-    ("gc", |reports| !reports.gc.is_empty(), gc::NEEDS),
-    ("alloc", |reports| !reports.allocations.is_empty(), needs::ALLOCATIONS),
-    ("exceptions", |reports| !reports.exceptions.is_empty(), needs::EXCEPTIONS),
-    ("contention", |reports| !reports.contention.is_empty(), contention::NEEDS),
-    ("threadpool", |reports| reports.thread_pool.is_some(), threadpool::NEEDS),
-    ("jit", |reports| !reports.jit.is_empty(), jit::NEEDS),
+    (Some(EventGroup::Requests), requests::NEEDS),
+    (None, needs::THREAD_SAMPLES),
+    (Some(EventGroup::Collections), gc::NEEDS),
+    (Some(EventGroup::Allocations), needs::ALLOCATIONS),
+    (Some(EventGroup::Exceptions), needs::EXCEPTIONS),
+    (Some(EventGroup::LockWaits), contention::NEEDS),
+    (Some(EventGroup::ThreadPool), threadpool::NEEDS),
+    (Some(EventGroup::Compilation), jit::NEEDS),
 ];
 
-/// Prints an overview. The events of the reports in `asked_for` were recorded, so missing events did not
-/// happen.
-pub(super) fn run(file: &Path, format: Format, user_code: &UserCodeArgs, asked_for: &[&str]) -> Outcome {
+/// Prints an overview. The groups of events in `absent` are known to have been requested, in addition to those of the
+/// recording itself.
+pub(super) fn run(file: &Path, format: Format, user_code: &UserCodeArgs, absent: &[EventGroup]) -> Outcome {
     let (gathered, exit) = OverviewData::read(file, &user_code.patterns())?;
-    let missing = REPORTS.into_iter().filter(|(_, has_content, _)| !has_content(&gathered.reports));
+    let has_content = |group: Option<EventGroup>| {
+        group.map_or(gathered.reports.has_samples, |group| group.is_in(&gathered.reports))
+    };
+    let is_asked_for = |group: &EventGroup| absent.contains(group) || gathered.requested.contains(group);
+    let missing = REPORTS.into_iter().filter(|(group, _)| !has_content(*group));
     let overview = Overview {
         file: file.display().to_string(),
         findings: findings::rows(&gathered, &format!("dipc report {}", shell::path(file))),
         missing: missing
-            .map(|(report, _, needs)| Missing { report, is_asked_for: asked_for.contains(&report), needs })
+            .map(|(group, needs)| Missing {
+                report: group.map_or("topN", EventGroup::id),
+                is_asked_for: group.as_ref().is_some_and(is_asked_for),
+                needs,
+            })
             .collect(),
         summary: gathered.summary,
     };

@@ -123,6 +123,9 @@ pub(crate) struct TraceArgs {
     /// True to record exceptions in a session of their own, which ends once they are many.
     #[arg(skip)]
     pub(crate) some_exceptions: bool,
+    /// True to take the names of methods from memory if the runtime could end while it lists them.
+    #[arg(skip)]
+    pub(crate) spares_unloading: bool,
     /// Exit with 7 if the runtime lost events
     #[arg(long)]
     pub(crate) fail_on_loss: bool,

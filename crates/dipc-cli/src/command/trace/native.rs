@@ -15,7 +15,6 @@ use jiff::Zoned;
 use super::{Opened, RecordingEnd, RecordingSettings, TICK, file_name, with_pid};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::record::absent_events::AbsentEvents;
 use crate::record::kernel_samples::{KernelSampler, SampleSettings, loss_exit, save};
 use crate::record::notes::Messages;
 use crate::record::source::{NoRuntime, PortWatcher, Source, Start};
@@ -90,7 +89,7 @@ impl RecordingSettings {
         let default = || file_name(&name, Some(pid), &Zoned::now());
         let path = self.output.clone().unwrap_or_else(default);
         let path = save(&recording, &path, self.output.is_some())?;
-        self.written.add(&path, report_of(wanted), AbsentEvents::default(), end_of(code.is_some()));
+        self.written.add(&path, report_of(wanted), Vec::new(), end_of(code.is_some()));
         let exit = loss_exit(recording.summary(), self.fail_on_loss);
         let Some((child, _watcher)) = running else { return Ok(Opened::Ended(exit.or_program(code))) };
         Ok(Opened::Ended(exit.or_program(Some(child.wait(&self.interrupts)?))))
@@ -117,7 +116,7 @@ impl RecordingSettings {
         let is_chosen = self.output.is_some() && !beside_others;
         let recording = sampler.finish()?;
         let path = save(&recording, &path, is_chosen)?;
-        self.written.add(&path, report_of(*samples), AbsentEvents::default(), end_of(has_ended));
+        self.written.add(&path, report_of(*samples), Vec::new(), end_of(has_ended));
         Ok(loss_exit(recording.summary(), self.fail_on_loss))
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clr_findings::{Evidence, ProcessEnd, ProcessIdentity};
 use dipc_collect::readings::{BackgroundReader, Readings};
 use dipc_transport::ProcessState;
+use nettrace_export::report::EventGroup;
 
 use super::print::{Answer, Subject};
 use super::{WhyArgs, missing_end};
@@ -168,6 +169,7 @@ impl Watched {
                 let process = self.process.or(data.process());
                 let evidence = evidence
                     .with_recording(&data.reports)
+                    .with_requested(&EventGroup::ALL)
                     .with_partial_exceptions(self.end.some_exceptions)
                     .with_end(end.as_ref())
                     .with_missing(&missing);

@@ -13,7 +13,8 @@ use dipc_collect::StopSignal;
 use dipc_collect::readings::{BackgroundReader, Readings};
 use dipc_collect::thread_times::LiveThreadTimes;
 use nettrace_export::report::{
-    Overview, OverviewBuilder, OverviewCallers, StreamFacts, callers_options, overview_profile_options,
+    EventGroup, Overview, OverviewBuilder, OverviewCallers, StreamFacts, callers_options,
+    overview_profile_options,
 };
 use nettrace_export::{KernelTimes, Metric, ProfileBuilder, ProfileReader, Selection};
 
@@ -26,6 +27,17 @@ use crate::request_provider::http_provider;
 const MAX_TIME: Duration = Duration::from_secs(3600);
 /// The time between two rounds of the kernel's account of threads.
 const ACCOUNT_PERIOD: Duration = Duration::from_millis(20);
+
+/// The groups of events that a session requests. Requests come from a source with a filter, which belongs to all
+/// sessions of a process.
+const REQUESTED: [EventGroup; 6] = [
+    EventGroup::Collections,
+    EventGroup::Allocations,
+    EventGroup::Exceptions,
+    EventGroup::LockWaits,
+    EventGroup::ThreadPool,
+    EventGroup::Compilation,
+];
 
 /// Watches a process for a time, or until it is stopped, and judges it.
 pub(in crate::artifact) fn causes(
@@ -58,7 +70,9 @@ pub(in crate::artifact) fn causes(
         .with_usage(&readings.usage)
         .with_counts(&readings.counts)
         .with_missing(&missing);
-    let evidence = overview.as_ref().map_or(evidence, |overview| evidence.with_recording(overview));
+    let evidence = overview
+        .as_ref()
+        .map_or(evidence, |overview| evidence.with_recording(overview).with_requested(&REQUESTED));
     let diagnosis = Diagnosis::new(identity(process), &evidence);
     let bytes = match format {
         TopFormat::Json => {

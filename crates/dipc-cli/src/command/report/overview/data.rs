@@ -10,8 +10,8 @@ use clr_events::KernelSample;
 use clr_findings::{ProcessEnd, ProcessIdentity};
 use nettrace::{Event, Interest, Metadata, MetadataMap, ReadSource, Reader, RelativeTime, Thread, TimeOrder};
 use nettrace_export::report::{
-    self, OverviewBuilder, OverviewCallers, OverviewReports, Requests, RequestsOptions, StartupReport,
-    StreamFacts, callers_options, overview_profile_options,
+    self, EventGroup, OverviewBuilder, OverviewCallers, OverviewReports, Requests, RequestsOptions,
+    StartupReport, StreamFacts, callers_options, overview_profile_options,
 };
 use nettrace_export::{Metric, Options, Pattern, ProfileBuilder, Selection};
 use serde::Serialize;
@@ -25,6 +25,7 @@ use crate::inspect::spans::may_have_spans;
 use crate::inspect::thread_times::kernel_times_beside;
 use crate::inspect::time_range::{PartTimes, recorded_range};
 use crate::processors::{self, no_thread};
+use crate::record::requested_events::of_header;
 use crate::render::units;
 
 /// Facts about the recording as a whole.
@@ -67,6 +68,8 @@ pub(crate) struct OverviewData {
     /// The crash note, if a file next to the recording has one.
     pub(crate) crash: Option<CrashNote>,
     pub(crate) reports: report::Overview,
+    /// The groups of events that the session is known to have requested.
+    pub(crate) requested: Vec<EventGroup>,
 }
 
 /// The report of requests under construction, which takes as long as all others together.
@@ -288,6 +291,9 @@ impl OverviewData {
             None => read_once(recording, has_spans, &mut some),
         }?;
         let ReadRecording { requests, last, counts, events, origin } = read;
+        // Of events that were lost, any may have been the only one of its group.
+        let is_whole = events.truncated_at().is_none() && events.loss().total() == 0;
+        let requested = events.info().filter(|_| is_whole).map(of_header).unwrap_or_default();
         let exit = origin.report_damage(&events);
         let OfSomeKinds { mut profile, callers, reports: kinds, .. } = some;
         let KindReports { mut reports, memory, .. } = kinds;
@@ -315,7 +321,7 @@ impl OverviewData {
             memory: if summary.processes > 1 { None } else { memory.last().map(MemoryUse::from) },
             ..summary
         };
-        Ok((Self { summary, crash: CrashNote::beside(file), reports: overview }, exit))
+        Ok((Self { summary, crash: CrashNote::beside(file), reports: overview, requested }, exit))
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct FindingRow {
     pub(super) command: String,
 }
 
-/// What a cause has besides its sentence, as `dipc why` prints it.
+/// The parts of a cause besides its sentence, as `dipc why` prints them.
 #[derive(Debug, Serialize)]
 pub(super) struct CauseRow {
     confidence: Confidence,
@@ -75,13 +75,13 @@ fn crash_command(note: &CrashNote) -> String {
 
 impl FindingRow {
     fn of_cause(cause: Finding, report: &'static str, command: String) -> Self {
-        let Finding { kind, confidence, cost, cause: text, method, object, evidence, numbers, .. } = cause;
-        let likely = if confidence == Confidence::Likely { "likely: " } else { "" };
+        let text = cause.sentence();
+        let Finding { kind, confidence, cost, method, object, evidence, numbers, .. } = cause;
         Self {
             id: kind.id(),
             report,
             is_problem: true,
-            text: format!("{likely}{text}"),
+            text,
             cause: Some(CauseRow { confidence, cost, method, object, evidence }),
             numbers: numbers
                 .into_iter()

@@ -1,0 +1,65 @@
+//! The pages of a live process, by `/proc/PID/pagemap`.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::Error;
+use crate::memory::PAGE;
+use crate::memory::resident::ResidentPages;
+
+/// The bits of a page that is resident, or swapped out.
+pub(crate) const PRESENT_OR_SWAPPED: u64 = 3 << 62;
+/// Maximum number of pages to read at once: 32 MB of memory.
+const MAX_PAGES: u64 = 1 << 13;
+
+/// The pages of a live process.
+#[derive(Debug)]
+pub struct PageMap {
+    file: File,
+    /// The number of the first page that was read last, and the words of these pages.
+    read: Mutex<(u64, Vec<u8>)>,
+}
+
+impl PageMap {
+    /// Opens the map of a process. This takes the permission to trace it.
+    ///
+    /// # Errors
+    /// If the process does not exist, or the caller may not read its map.
+    pub fn open(pid: u32) -> Result<Self, Error> {
+        let path = format!("/proc/{pid}/pagemap");
+        let file = File::open(&path).map_err(|error| Error::Io { what: path, error })?;
+        Ok(Self { file, read: Mutex::default() })
+    }
+}
+
+impl ResidentPages for PageMap {
+    fn resident_bytes(&self, start: u64, end: u64) -> Option<u64> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut page, last) = (start / PAGE, end / PAGE);
+        let mut pages = 0_u64;
+        while page < last {
+            let words = read.1.as_chunks::<8>().0;
+            let index = page.checked_sub(read.0).and_then(|index| usize::try_from(index).ok());
+            let known = index.and_then(|index| words.get(index..)).unwrap_or_default();
+            if known.is_empty() {
+                // Neighbouring ranges follow.
+                let size = usize::try_from(MAX_PAGES.saturating_mul(8)).ok()?;
+                read.0 = page;
+                read.1.resize(size, 0);
+                let count = self.file.read_at(&mut read.1, page.saturating_mul(8)).ok()?;
+                read.1.truncate(count);
+                if count < 8 {
+                    return None;
+                }
+                continue;
+            }
+            let wanted = usize::try_from(last.saturating_sub(page)).unwrap_or(usize::MAX);
+            let known = known.get(..wanted.min(known.len()))?;
+            let is_resident = |word: &&[u8; 8]| u64::from_le_bytes(**word) & PRESENT_OR_SWAPPED != 0;
+            pages = pages.saturating_add(u64::try_from(known.iter().filter(is_resident).count()).ok()?);
+            page = page.saturating_add(u64::try_from(known.len()).ok()?);
+        }
+        Some(pages.saturating_mul(PAGE))
+    }
+}

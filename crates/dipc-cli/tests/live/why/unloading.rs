@@ -1,0 +1,27 @@
+//! A program that unloads code is not asked to list its methods: its runtime can end meanwhile.
+
+use crate::program::run;
+
+use super::start;
+
+/// The event after which a runtime lists nothing more.
+const END_OF_LIST: &str = "Method/DCStopComplete";
+
+#[test]
+fn a_program_that_unloads_contexts_has_names_without_a_list() {
+    let Some(target) = start("grow", &["contexts", "healthy"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (pid, file) = (target.pid().to_string(), folder.path().join("x.nettrace"));
+    let file = file.to_str().unwrap();
+    run(["why", "-p", &pid, "--duration", "1s", "-o", file]).with_code(0);
+    let events = run(["stat", file, "--format", "json"]).with_code(0).text();
+    assert!(events.contains("Method/DCStopVerbose") && !events.contains(END_OF_LIST), "{events}");
+    assert!(run(["report", file, "topn", "--inclusive"]).text().contains("Plugins.Load"));
+    // A program without load contexts has the runtime's list.
+    let Some(other) = start("grow", &["managed", "healthy"]) else { return };
+    let (pid, file) = (other.pid().to_string(), folder.path().join("y.nettrace"));
+    let file = file.to_str().unwrap();
+    run(["why", "-p", &pid, "--duration", "1s", "-o", file]).with_code(0);
+    let events = run(["stat", file, "--format", "json"]).with_code(0).text();
+    assert!(events.contains(END_OF_LIST), "{events}");
+}
