@@ -122,7 +122,9 @@ impl<'s> Search<'s> {
             for (name, at) in fields {
                 let object = heap.reference_at(Address::new(reached.object.at(*at)));
                 let next = object.and_then(|(object, _)| reached.through(name, object));
-                next.into_iter().for_each(|next| self.frontier.push(next));
+                if let Some(next) = next {
+                    self.frontier.push(next);
+                }
             }
         } else if let (Ok(count), Some(type_name)) =
             (self.counts.count(reached.object, &counting), self.statics.dump.types().name(of))
