@@ -172,7 +172,9 @@ mod tests {
         while let Some(reached) = frontier.queue.pop_front() {
             for (field, object) in [("a", 8), ("b", 16), ("c", 24)] {
                 let next = reached.through(field, Address::new(object));
-                next.into_iter().for_each(|next| frontier.push(next));
+                if let Some(next) = next {
+                    frontier.push(next);
+                }
             }
             paths.push(reached.path);
         }
