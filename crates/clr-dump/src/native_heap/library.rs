@@ -114,8 +114,7 @@ impl Library {
     }
 
     /// Bytes in blocks with mappings of their own. They are counted before the beginning of the main heap.
-    pub(super) fn mapped(&self, memory: &dyn Memory, mappings: &[Mapping]) -> Option<u64> {
-        let heap = mappings.iter().find(|mapping| &*mapping.name == "[heap]")?.start.get();
+    pub(super) fn mapped(&self, memory: &dyn Memory, heap: u64) -> Option<u64> {
         let is_counted = |at: &u64| {
             let is_maximum = |before: u64| memory.u32(at.wrapping_sub(before)) == Ok(MAX_MAPPED_BLOCKS);
             MAPPED_BLOCKS.into_iter().any(is_maximum)
