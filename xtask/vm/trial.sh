@@ -1,8 +1,9 @@
 #!/bin/sh
 # Tries dipc next to real runtimes in a machine of `cargo xtask vm`, and compares with what the programs are known
-# to do: trial.sh DIPC RUNTIMES WORKLOADS. Recordings and outputs stay in $OUTPUT.
+# to do: trial.sh DIPC RUNTIMES WORKLOADS COMPARISON. COMPARISON is the example user_events of dipc-client, which
+# compares events in user_events with a stream. Recordings and outputs stay in $OUTPUT.
 
-dipc=$1 runtimes=$2 workloads=$3
+dipc=$1 runtimes=$2 workloads=$3 comparison=$4
 cd "$OUTPUT" || exit 1
 failures=0
 # An emulated processor may be ten times slower than any, on a busy machine.
@@ -117,6 +118,12 @@ if [ -x "$runtimes/10.0.5/azmcp" ]; then
     "$dipc" trace $limit -p "$server" --duration 3s -o server.nettrace > server.txt 2>&1
     "$dipc" stat server.nettrace > stat10.txt 2>&1
     has "trace of .NET 10.0.5 has events" stat10.txt '^Microsoft-Windows-DotNETRuntime '
+    if [ -e /sys/kernel/tracing/user_events_data ]; then
+        "$comparison" "$server" > user-events.txt 2>&1
+        has "user_events has the events of the stream" user-events.txt '^all [1-9][0-9]* events are the same'
+    else
+        say "NOT RUN  user_events: this kernel has none"
+    fi
     exec 4>&-
     kill $server
     wait
