@@ -117,6 +117,9 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
         pressure.evidence.extend(server_collector::evidence(evidence.counts, evidence.usage));
     }
     findings.extend(of_free::findings(evidence.counts, evidence.usage, evidence.recording));
+    if evidence.recording.and_then(of_recording::compiled_at_start).is_some() {
+        findings.retain(|finding| !finding.is_of_growth());
+    }
     without_effects(&mut findings);
     findings.sort_by(|a, b| {
         let rank = |finding: &Finding| !matches!(finding.kind, FindingKind::Death | FindingKind::Deadlock);
