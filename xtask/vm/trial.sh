@@ -82,14 +82,14 @@ if [ -x "$runtimes/9.0.1/dotnet" ]; then
         kill -INT $tracing
         wait $tracing || failed "trace --cpu ends well" "$(tail -3 cpu.txt)"
         "$dipc" report cpu.nettrace topN --by cpu -n 1000 > top.txt 2>&1
-        # The program's own share, by its clock. In an emulated machine the compiler has most of the samples: of the
-        # 400 that are left, four standard errors are 9 points.
+        # Seven has 7 of 10 parts. A processor of the machine that waits for one of the host misses samples, while the
+        # program's clock goes on: shares are exact in `cargo xtask sampling`, here they show that names are right.
         own=$(tail -1 program.out | cut -d' ' -f3)
         share=$(awk '/^ *[0-9]+\. +Program\.(Seven|Three)\(/ {
             match($0, /[0-9.]+%/)
             part[/Seven/ ? "Seven" : "Three"] = substr($0, RSTART, RLENGTH - 1)
         } END { if (part["Three"] > 0) printf "%.1f", 100 * part["Seven"] / (part["Seven"] + part["Three"]) }' top.txt)
-        if awk "BEGIN { difference = ${share:-0} - ${own:-100}; exit !(difference < 9 && difference > -9) }"; then
+        if awk "BEGIN { exit !(${share:-0} > 55 && ${share:-0} < 90) }"; then
             passed "trace --cpu has Seven's share" "$share %, $own % by the program's clock"
         else
             failed "trace --cpu has Seven's share" "$share %, $own % by the program's clock"
