@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tries dipc next to real runtimes in a machine of `cargo xtask vm`, and compares with what the programs are known
-# to do: trial.sh DIPC RUNTIMES WORKLOADS COMPARISON. COMPARISON is the example user_events of dipc-client, which
-# compares events in user_events with a stream. Recordings and outputs stay in $OUTPUT.
+# Tries dipc next to real runtimes in a machine of `cargo xtask vm`, and compares with what the programs are
+# known to do: trial.sh DIPC RUNTIMES WORKLOADS COMPARISON. COMPARISON is the example user_events of
+# dipc-client, which compares events in user_events with a stream. Recordings and outputs stay in $OUTPUT.
 
 dipc=$1 runtimes=$2 workloads=$3 comparison=$4
 cd "$OUTPUT" || exit 1
@@ -15,7 +15,11 @@ passed() { say "passed   $1${2:+: $2}"; }
 failed() { say "FAILED   $1${2:+: $2}"; failures=$((failures + 1)); }
 # has NAME FILE PATTERN: the file has a line with the pattern.
 has() {
-    if line=$(grep -m 1 -e "$3" "$2"); then passed "$1" "$(echo "$line" | tr -s ' ')"; else failed "$1" "$(tail -3 "$2")"; fi
+    if line=$(grep -m 1 -e "$3" "$2"); then
+        passed "$1" "$(echo "$line" | tr -s ' ')"
+    else
+        failed "$1" "$(tail -3 "$2")"
+    fi
 }
 # until_line FILE PATTERN: waits for a line, 100 s at most.
 until_line() {
@@ -82,8 +86,8 @@ if [ -x "$runtimes/9.0.1/dotnet" ]; then
         kill -INT $tracing
         wait $tracing || failed "trace --cpu ends well" "$(tail -3 cpu.txt)"
         "$dipc" report cpu.nettrace topN --by cpu -n 1000 > top.txt 2>&1
-        # Seven has 7 of 10 parts. A processor of the machine that waits for one of the host misses samples, while the
-        # program's clock goes on: shares are exact in `cargo xtask sampling`, here they show that names are right.
+        # Seven has 7 of 10 parts. A processor of the machine that waits for one of the host misses samples,
+        # while the program's clock goes on: `cargo xtask sampling` has exact shares, here names are checked.
         own=$(tail -1 program.out | cut -d' ' -f3)
         share=$(awk '/^ *[0-9]+\. +Program\.(Seven|Three)\(/ {
             match($0, /[0-9.]+%/)
