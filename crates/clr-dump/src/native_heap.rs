@@ -252,14 +252,14 @@ impl Reader<'_> {
         let mut heap = top & !HEAP_ALIGNMENT.wrapping_sub(1);
         while heap != 0 && ranges.len() < MAX_HEAPS && !self.is_late() && seen.insert(heap) {
             let Ok([of, previous, size]) = self.memory.words(heap) else { break };
-            if of != arena || size > HEAP_ALIGNMENT || heap % HEAP_ALIGNMENT != 0 {
+            if of != arena || size > HEAP_ALIGNMENT || !heap.is_multiple_of(HEAP_ALIGNMENT) {
                 break;
             }
             let start = if (heap..offset(heap, size)).contains(&arena) {
                 self.library.first_chunk(arena)
             } else {
                 // The description of a heap is as long as that before the arena's.
-                offset(heap, self.library.heap_header(self.memory, arena))
+                offset(heap, library::heap_header(self.memory, arena))
             };
             let end = offset(heap, size);
             let end = if (start..end).contains(&top) { top } else { end };

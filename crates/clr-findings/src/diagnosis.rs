@@ -86,7 +86,17 @@ impl<'e> Evidence<'e> {
 /// objects, with the numbers of the recording as evidence.
 pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut findings = of_memory::findings(evidence.memory, evidence.usage);
-    let of_recording = |recording| of_recording::findings(recording, evidence.exceptions_are_partial);
+    let of_recording = |recording| {
+        let mut findings = of_recording::findings(recording, evidence.exceptions_are_partial);
+        // The kernel counts threads, and memory has their locks and events.
+        let is_known = |finding: &Finding| match finding.kind {
+            FindingKind::ThreadGrowth => !evidence.usage.is_empty(),
+            FindingKind::StuckWait => !evidence.memory.is_empty(),
+            _ => false,
+        };
+        findings.retain(|finding| !is_known(finding));
+        findings
+    };
     let late_timers = of_timers::starvation(evidence.counts, evidence.memory);
     for finding in evidence.recording.map(of_recording).unwrap_or_default().into_iter().chain(late_timers) {
         match findings.iter_mut().find(|other| is_same(other, &finding)) {
@@ -107,6 +117,9 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
         pressure.evidence.extend(server_collector::evidence(evidence.counts, evidence.usage));
     }
     findings.extend(of_free::findings(evidence.counts, evidence.usage, evidence.recording));
+    if evidence.recording.and_then(of_recording::compiled_at_start).is_some() {
+        findings.retain(|finding| !finding.is_of_growth());
+    }
     without_effects(&mut findings);
     findings.sort_by(|a, b| {
         let rank = |finding: &Finding| !matches!(finding.kind, FindingKind::Death | FindingKind::Deadlock);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clr_dump::{
     Address, Dump, Generation, Generations, HandleKind, HeldCollection, LateTimers, Module, NativeHeap,
-    NativeHeapError, ThreadStacks,
+    NativeHeapError, ResidentPages, ThreadStacks,
 };
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
@@ -69,6 +69,8 @@ pub struct MemoryCounts {
     pub at: Instant,
     /// Bytes that are committed for the managed heap.
     pub heap_committed: Option<u64>,
+    /// The part of them that takes memory, if it was read.
+    pub heap_resident: Option<u64>,
     /// Handles by kind.
     pub handles: BTreeMap<HandleKind, u64>,
     /// The number of the first pinned objects by type in C#.
@@ -139,6 +141,7 @@ impl MemoryCounts {
         Self {
             at,
             heap_committed: None,
+            heap_resident: None,
             handles: BTreeMap::new(),
             pinned_types: BTreeMap::new(),
             load_contexts: None,
@@ -163,6 +166,12 @@ impl MemoryCounts {
             methods: methods_of(dump, late.callbacks),
         };
         Self { late_timers: late.map(count), ..self }
+    }
+
+    /// With the part of the managed heap that takes memory.
+    #[must_use]
+    pub fn with_resident_heap(self, dump: &Dump<'_>, pages: &dyn ResidentPages) -> Self {
+        Self { heap_resident: dump.heap().resident_bytes(pages).ok().flatten(), ..self }
     }
 
     /// With the heap of the C library, or the reason why it cannot be read.

@@ -51,15 +51,9 @@ impl Readings<'_> {
 
     /// Memory that grows by more than a session takes, and the part of it that is the managed heap.
     fn memory_growth(&self) -> Option<Finding> {
-        let first = self.usage.first()?.at;
-        let value = |usage: &ProcessUsage| {
-            // Pages of files that are read are not the program's.
-            Some((seconds(first, usage.at), usage.memory?.anonymous? as f64))
-        };
-        let values = self.usage.iter().map(value).collect::<Option<Vec<_>>>()?;
-        let memory = steady(&values, 1.0).filter(|memory| memory.number >= thresholds::MEMORY_GROWTH)?;
-        let committed = |counts: Option<&MemoryCounts>| Some(counts?.heap_committed? as f64);
-        let heap = committed(self.counts.last())? - committed(self.counts.first())?;
+        let memory = steady(&self.memory()?, 1.0);
+        let memory = memory.filter(|memory| memory.number >= thresholds::MEMORY_GROWTH)?;
+        let heap = self.heap_growth()?;
         let native = memory.number - heap.max(0.0);
         let rate = |growth: f64| bytes(whole(growth / memory.seconds));
         let numbers = [
@@ -95,6 +89,27 @@ impl Readings<'_> {
         );
         let finding = likely(FindingKind::MemoryGrowth, cause, Details::Allocations, numbers);
         Some(finding.with_method(method).with_object(Some(type_name)))
+    }
+
+    /// The memory of the process by seconds, in bytes: as the kernel counts it, or the runtime.
+    fn memory(&self) -> Option<Vec<(f64, f64)>> {
+        let Some(first) = self.usage.first() else { return Some(self.users.resident()) };
+        let value = |usage: &ProcessUsage| {
+            // Pages of files that are read are not the program's.
+            Some((seconds(first.at, usage.at), usage.memory?.anonymous? as f64))
+        };
+        self.usage.iter().map(value).collect()
+    }
+
+    /// The growth of the managed heap, in bytes. A program that allocates uses memory that is committed already.
+    fn heap_growth(&self) -> Option<f64> {
+        let growth = |first: Option<u64>, last: Option<u64>| Some(last? as f64 - first? as f64);
+        match (self.counts, self.usage) {
+            ([first, .., last], _) => growth(first.heap_resident, last.heap_resident)
+                .or_else(|| growth(first.heap_committed, last.heap_committed)),
+            (_, []) => self.users.heap_growth(),
+            _ => None,
+        }
     }
 
     /// The collections in static fields that grow fastest.

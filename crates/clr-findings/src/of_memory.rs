@@ -108,7 +108,7 @@ fn runs(first: &ProcessUsage, last: &ProcessUsage) -> Option<BTreeMap<u64, u64>>
 }
 
 /// Returns true if a thread waits in a method of the framework or of the runtime: code that is inlined has no frame.
-fn is_waiting(thread: &ThreadFacts) -> bool {
+pub(crate) fn is_waiting(thread: &ThreadFacts) -> bool {
     const WAITS: [&str; 8] = [
         "Task.Wait",
         "Task<",

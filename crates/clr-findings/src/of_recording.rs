@@ -12,6 +12,8 @@ mod profilers;
 mod requests;
 #[cfg(test)]
 mod tests;
+mod threads;
+mod waits;
 
 use std::time::Duration;
 
@@ -44,11 +46,22 @@ pub(crate) fn findings(overview: &Overview, exceptions_are_partial: bool) -> Vec
         recording.failed_requests(),
         recording.slow_output(),
         recording.dynamic_method_growth(),
+        recording.endless_lock_waits(),
+        recording.blocked_finalizer(),
+        recording.waiting_static_constructor(),
+        recording.missed_signals(),
+        recording.thread_growth(),
     ];
     let mut findings: Vec<_> = single.into_iter().flatten().chain(recording.lock_convoys()).collect();
     findings.extend(recording.slow_calls());
     recording.add_slow_requests(&mut findings);
     findings
+}
+
+/// The number of methods that are compiled per second at the end of a recording of a program that starts; `None` of
+/// others.
+pub(crate) fn compiled_at_start(overview: &Overview) -> Option<u64> {
+    OfRecording::new(overview)?.starts()
 }
 
 struct OfRecording<'o> {
@@ -83,7 +96,7 @@ impl<'o> OfRecording<'o> {
 
     /// The name of a method, without parameters.
     fn name(&self, frame: FrameId) -> String {
-        in_words(&method_name::without_parameters(&self.overview.profile.frames, frame))
+        name(self.overview, frame)
     }
 
     /// The number of threads, on average, that a time in nanoseconds is.
@@ -94,6 +107,11 @@ impl<'o> OfRecording<'o> {
     fn percent_of_time(&self, part: Duration) -> f64 {
         share(nanoseconds(part), nanoseconds(self.overview.duration))
     }
+}
+
+/// The name of a method, without parameters.
+pub(crate) fn name(overview: &Overview, frame: FrameId) -> String {
+    in_words(&method_name::without_parameters(&overview.profile.frames, frame))
 }
 
 fn per_second(number: u64, seconds: f64) -> u64 {

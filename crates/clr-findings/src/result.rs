@@ -1,14 +1,15 @@
 //! The result of a judgement: the causes, and what they were judged by.
 
 use nettrace_export::report::{EventGroup, Overview};
-use nettrace_export::units::{counted, time};
+use nettrace_export::units::{count, counted, time};
 use serde::Serialize;
 
 use crate::activity::Activity;
 use crate::diagnosis::{Evidence, diagnose};
 use crate::finding::Finding;
-use crate::of_recording::exceptions_time;
+use crate::of_recording::{compiled_at_start, exceptions_time};
 use crate::process::{ProcessEnd, ProcessIdentity};
+use crate::waiting::WaitingPlace;
 
 /// The judgement of a process, with its evidence in words.
 ///
@@ -32,6 +33,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// The activity of the program; `None` without a recording.
     pub activity: Option<Activity>,
+    /// The places in which it waited all the time, those of the most threads and calls first.
+    pub waiting: Vec<WaitingPlace>,
     /// The evidence that was judged, in words.
     pub looked_at: Vec<String>,
     /// The evidence that could not be had, with the reasons.
@@ -46,6 +49,7 @@ impl Diagnosis {
             end: evidence.end.cloned(),
             findings: diagnose(evidence),
             activity: evidence.recording.map(|recording| Activity::of(recording, evidence.requested)),
+            waiting: WaitingPlace::all(evidence),
             looked_at: looked_at(evidence),
             missing: missing(evidence),
         }
@@ -66,6 +70,7 @@ impl Diagnosis {
             healthy: self.is_healthy(),
             findings: self.findings.iter().map(row).collect(),
             activity: self.activity,
+            waiting: &self.waiting,
             looked_at: &self.looked_at,
             missing: &self.missing,
         }
@@ -86,6 +91,8 @@ pub struct DiagnosisReport<'d> {
     pub findings: Vec<FindingReport<'d>>,
     /// The activity of the program.
     pub activity: Option<Activity>,
+    /// The places in which it waited all the time, those of the most threads and calls first.
+    pub waiting: &'d [WaitingPlace],
     /// The evidence that was judged, in words.
     pub looked_at: &'d [String],
     /// The evidence that could not be had, with the reasons.
@@ -133,7 +140,11 @@ fn looked_at(evidence: &Evidence<'_>) -> Vec<String> {
 fn missing(evidence: &Evidence<'_>) -> Vec<String> {
     let missing_in = |recording| missing_in_recording(recording, evidence.requested);
     let of_recording = evidence.recording.map(missing_in).unwrap_or_default();
-    evidence.missing.iter().cloned().chain(of_recording).collect()
+    let compiled = evidence.recording.and_then(compiled_at_start);
+    let starts = compiled.map(|rate| {
+        format!("what grows: the program compiles {} methods per second, as at its start", count(rate))
+    });
+    evidence.missing.iter().cloned().chain(of_recording).chain(starts).collect()
 }
 
 /// The groups of events that causes are judged by. Allocations are details of other causes.

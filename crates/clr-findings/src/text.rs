@@ -4,6 +4,7 @@ use clr_events::escape_controls;
 
 use crate::finding::{Confidence, Details, Finding};
 use crate::result::Diagnosis;
+use crate::waiting::WaitingPlace;
 
 /// Maximum number of findings in words.
 const MAX_FINDINGS: usize = 4;
@@ -65,6 +66,7 @@ impl Diagnosis {
         }
         if self.findings.is_empty() {
             rows.push(self.without_cause());
+            rows.extend(WaitingPlace::in_words(&self.waiting).map(|places| ("Waiting", places)));
         }
         rows.push(("Process", escape_controls(process).into_owned()));
         if !self.looked_at.is_empty() {

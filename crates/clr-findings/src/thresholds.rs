@@ -15,6 +15,9 @@ pub const ALL_PROCESSORS: f64 = 80.0;
 pub const JIT_SHARE: f64 = 25.0;
 /// Minimum number of processors that the JIT compiler keeps busy.
 pub const JIT_PROCESSORS: f64 = 0.1;
+/// Minimum number of methods that a program which starts compiles per second in the last quarter of the time, without
+/// those that are made at run time: what grows meanwhile is not judged.
+pub const STARTING_METHODS: f64 = 100.0;
 /// Minimum share of the methods that are compiled in the last quarter of the time, in percent: at its start a program
 /// compiles what it runs first, once.
 pub const JIT_LATE: f64 = 10.0;
@@ -82,6 +85,15 @@ pub const MIN_STUCK_CALLS: usize = 8;
 pub const MIN_FINALIZABLE: u64 = 100;
 /// Minimum number of blocked workers of the pool, in memory.
 pub const MIN_BLOCKED_WORKERS: usize = 2;
+/// Minimum share of the pool's workers that are blocked, in memory, in percent: of many, some have just begun or ended.
+pub const BLOCKED_WORKERS: f64 = 90.0;
+/// Maximum share of the time for which a program at rest works, in percent of a processor: it waits for itself.
+pub const AT_REST: f64 = 1.0;
+/// Minimum share of the time for which threads wait at a barrier or for a countdown, of a recording, in percent: they
+/// poll, and wake up in between.
+pub const ENDLESS: f64 = 90.0;
+/// Minimum share of the time for which a finalizer or a static constructor waits, in percent.
+pub const MOST_OF_THE_TIME: f64 = 50.0;
 /// Minimum number of processors on which threads wait, on average, for the next period of a quota.
 pub const THROTTLED_PROCESSORS: f64 = 0.1;
 /// Minimum share of their runnable time that threads have no processor because of other processes, in percent.

@@ -4,6 +4,7 @@
 //! and its part in the shared session of counters. Actions run in threads of their own.
 
 mod actions;
+mod diagnosis;
 mod event_session;
 mod history;
 mod process_rules;
@@ -26,6 +27,7 @@ use crate::process::Watched;
 use crate::rules::{Rule, RuleStatus};
 use crate::stop::await_end;
 
+use diagnosis::Diagnoses;
 use history::RuleHistory;
 use process_rules::ProcessRules;
 
@@ -61,6 +63,9 @@ pub enum RuleEvent {
         /// The event that fired it. It includes untrusted strings from the process.
         cause: String,
     },
+    /// The first cause of what is wrong with the process, by its memory and the kernel's account in the two seconds
+    /// after the trigger. It includes untrusted strings from the process.
+    Diagnosed(String),
     /// An action is complete.
     ActionCompleted {
         /// The type of the action.
@@ -115,6 +120,7 @@ impl fmt::Display for RuleEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fired { number, cause } => write!(f, "fired for the {} time: {cause}", Ordinal(*number)),
+            Self::Diagnosed(cause) => write!(f, "diagnosis: {cause}"),
             Self::ActionCompleted { action, output: Some(output) } => write!(f, "{action}: {output}"),
             Self::ActionCompleted { action, output: None } => write!(f, "{action} is done"),
             Self::ActionFailed { action, error } => write!(f, "{action} failed: {error}"),
@@ -171,6 +177,7 @@ struct Context {
     host_name: String,
     log: RuleLog,
     history: RuleHistory,
+    diagnoses: Diagnoses,
     /// The queue of artifacts for object stores.
     queue: Option<EgressQueue>,
 }
@@ -184,6 +191,7 @@ impl Rules {
                 host_name,
                 log,
                 history: RuleHistory::default(),
+                diagnoses: Diagnoses::default(),
                 queue: None,
             }),
             config: Mutex::new(Arc::new(config)),

@@ -18,7 +18,6 @@
 //! # }
 //! ```
 
-mod active_timers;
 mod allocations;
 pub(crate) mod blocked;
 mod call_tree;
@@ -39,9 +38,12 @@ mod overview;
 mod processor_time;
 mod read;
 pub(crate) mod requests;
+mod runtime_gauges;
 mod session_cost;
 pub(crate) mod span_name;
 mod startup;
+#[cfg(test)]
+pub(crate) mod test_profile;
 mod thread_pool;
 mod timeline;
 mod top;
@@ -49,7 +51,6 @@ mod top_report;
 pub(crate) mod type_table;
 mod user_caller;
 
-pub use active_timers::ActiveTimers;
 pub use allocations::{Allocations, AllocationsReport, TypeRow};
 pub use blocked::{
     BlockedPart, BlockedTime, Starvation, WaitingMethod, allocating_methods, blocked_methods, blocked_time,
@@ -81,6 +82,7 @@ pub use requests::{
     Latencies, Requests, RequestsOptions, RequestsReport, SlowSpan, SlowStack, SpanEnd, SpanRole, SpanRow,
     SpanSource, StatusRow, ThreadParts, TimeParts,
 };
+pub use runtime_gauges::{GaugeValues, RuntimeGaugeValues, RuntimeGauges};
 pub use session_cost::SessionCost;
 pub use startup::{Startup, StartupReport, Step};
 pub use thread_pool::{ReasonRow, ThreadPool, ThreadPoolReport};

@@ -72,6 +72,8 @@ pub(crate) struct HeapLayout {
     pub(crate) is_moving: bool,
     /// Bytes committed for the regions, including the memory past their objects.
     pub(crate) committed: u64,
+    /// The ranges of these bytes.
+    pub(crate) committed_ranges: Vec<(u64, u64)>,
     /// The queues of objects with finalizers, one for each heap.
     pub(crate) finalize_queues: Vec<u64>,
     /// The address of the map of handle tables.
@@ -228,8 +230,9 @@ impl HeapLayout {
                         false => allocated,
                     };
                     layout.regions.push(Region { start, end, generation: index });
-                    layout.committed =
-                        layout.committed.saturating_add(committed.max(end).saturating_sub(start));
+                    let committed = committed.max(end);
+                    layout.committed = layout.committed.saturating_add(committed.saturating_sub(start));
+                    layout.committed_ranges.push((start, committed));
                     segment = next;
                 }
                 // A young generation without regions of its own shares a segment with the older one.

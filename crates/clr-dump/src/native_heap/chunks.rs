@@ -131,7 +131,7 @@ impl<'m> ChunkWalk<'m> {
                 return sums;
             }
             let left = end.saturating_sub(sums.at);
-            if bytes % ALIGNMENT != 0 || bytes > left {
+            if !bytes.is_multiple_of(ALIGNMENT) || bytes > left {
                 return sums;
             }
             last = Some((sums.at, bytes));

@@ -127,7 +127,7 @@ fn caches_of_threads_and_lists_of_small_chunks_are_free() {
 
 #[test]
 fn wrong_sizes_end_the_arena_alone() {
-    for size in [0x8, 0x18, 0x7fff_ffff_ffff_fff0, u64::MAX & !15, 0x1_0000] {
+    for size in [0x8, 0x18, 0x7fff_ffff_ffff_fff0, !15, 0x1_0000] {
         let mut process = Process::new();
         process.main.put(HEAP + 0x1000 + 8, size | 1);
         let numbers = process.numbers();
@@ -160,7 +160,7 @@ fn sizes_beyond_the_process_overflow_nothing() {
     process.data.put(MAIN + 112 + 2072, u64::MAX);
     process.data.put(MAIN + 96, u64::MAX - 7);
     process.other.put(ARENA + 112 + 2072, u64::MAX);
-    process.other.put(ARENA + 96, u64::MAX & !15);
+    process.other.put(ARENA + 96, !15);
     let heap = process.read().unwrap();
     assert_eq!(heap.arenas.len(), 2);
     assert!(heap.held() <= heap.resident());

@@ -1,6 +1,7 @@
 //! The thread pool.
 
 use clr_dump::WaitedFor;
+use nettrace_export::units::share;
 
 use super::{is_waiting, most_frequent};
 use crate::finding::{Details, Finding, FindingKind, Number};
@@ -15,12 +16,16 @@ pub(super) fn starvation(last: &MemoryFacts, earlier: &[MemoryFacts]) -> Option<
     in_reading(last).filter(|finding| earlier.iter().all(|memory| is_same(memory, &finding.method)))
 }
 
-/// A thread pool of which all workers are blocked in the user's code.
+/// A thread pool of which the workers are blocked in the user's code.
 fn in_reading(memory: &MemoryFacts) -> Option<Finding> {
     let workers: Vec<_> = memory.threads.iter().filter(|thread| thread.is_pool_worker).collect();
-    let is_blocked = |thread: &&&ThreadFacts| thread.method.is_some() && is_waiting(thread);
+    // Idle workers wait in the pool. Of others, the user's method can be missing.
+    let is_blocked =
+        |thread: &&&ThreadFacts| is_waiting(thread) && (thread.method.is_some() || thread.wait.is_some());
     let blocked: Vec<_> = workers.iter().filter(is_blocked).collect();
-    if blocked.len() < thresholds::MIN_BLOCKED_WORKERS || blocked.len() < workers.len() {
+    if blocked.len() < thresholds::MIN_BLOCKED_WORKERS
+        || share(blocked.len() as u64, workers.len() as u64) < thresholds::BLOCKED_WORKERS
+    {
         return None;
     }
     let methods: Vec<_> = blocked.iter().filter_map(|thread| thread.method.clone()).collect();
@@ -32,8 +37,9 @@ fn in_reading(memory: &MemoryFacts) -> Option<Finding> {
     } else {
         ""
     };
+    let all = if blocked.len() == workers.len() { "all" } else { "almost all" };
     let cause = format!(
-        "The thread pool is starved: all {} workers are blocked, {times} of them in {method}{reason}",
+        "The thread pool is starved: {all} {} workers are blocked, {times} of them in {method}{reason}",
         workers.len(),
     );
     let number = workers.len() as f64;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clr_events::code::CodeOrigin;
-use nettrace_export::report::{Overview, TypeRow};
+use nettrace_export::report::{GaugeValues, Overview, RuntimeGaugeValues, TypeRow};
 use nettrace_export::units::{count, share};
 use nettrace_export::{FrameId, FrameKind};
 
@@ -123,10 +123,36 @@ impl<'o> MemoryUsers<'o> {
 
     /// The numbers of active timers, by seconds.
     pub(crate) fn active_timers(&self) -> Vec<(f64, f64)> {
+        self.gauge(|gauges| &gauges.active_timers)
+    }
+
+    /// The bytes of the process in RAM, by seconds.
+    pub(crate) fn resident(&self) -> Vec<(f64, f64)> {
+        in_bytes(self.gauge(|gauges| &gauges.working_set))
+    }
+
+    /// The growth of the managed heap, in bytes: of the memory that it has from the system, of which it may use more and
+    /// more, or of its objects.
+    pub(crate) fn heap_growth(&self) -> Option<f64> {
+        let growth = |values: Vec<(f64, f64)>| {
+            let [(_, first), .., (_, last)] = *in_bytes(values) else { return None };
+            Some(last - first)
+        };
+        let committed = growth(self.gauge(|gauges| &gauges.heap_committed));
+        let objects = growth(self.gauge(|gauges| &gauges.heap_size));
+        committed.into_iter().chain(objects).max_by(f64::total_cmp)
+    }
+
+    fn gauge(&self, of: impl Fn(&RuntimeGaugeValues) -> &GaugeValues) -> Vec<(f64, f64)> {
         let Some(recording) = &self.0 else { return Vec::new() };
-        let values = recording.overview.active_timers.iter();
+        let values = of(&recording.overview.gauges).iter();
         values.map(|(time, value)| (time.as_nanos() as f64 / 1e9, *value)).collect()
     }
+}
+
+/// Values in megabytes as bytes.
+fn in_bytes(values: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    values.into_iter().map(|(time, value)| (time, value * 1e6)).collect()
 }
 
 impl OfRecording<'_> {

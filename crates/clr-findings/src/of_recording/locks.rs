@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clr_events::escape_controls;
 use nettrace_export::FrameId;
 use nettrace_export::report::{LockRow, LockWait};
 use nettrace_export::units::{counted, nanoseconds, share, short_percent, time};
@@ -108,6 +109,22 @@ impl OfRecording<'_> {
         self.overview.contention.locks.iter().filter_map(|lock| self.lock_convoy(lock))
     }
 
+    /// The thread that most of the waits were for, at the end of a sentence.
+    fn holder(&self, lock: &LockRow, waiting: Option<&str>) -> Option<String> {
+        let (tid, held) = lock.owner?;
+        if held.saturating_mul(2) < lock.total {
+            return None;
+        }
+        let method = self.method_of_thread(tid, waiting)?;
+        let thread = self.overview.profile.threads.iter().find(|thread| thread.id == tid)?;
+        let name = thread.name.as_deref().filter(|name| !name.is_empty());
+        let thread = match name {
+            Some(name) => format!("{} ({tid})", escape_controls(name)),
+            None => format!("thread {tid}"),
+        };
+        Some(format!(", most of it for {thread}, which is mostly in {method}"))
+    }
+
     fn lock_convoy(&self, lock: &LockRow) -> Option<Finding> {
         let end = self.overview.stream.last;
         let unfinished = self.overview.contention.unfinished_waits.iter();
@@ -125,11 +142,12 @@ impl OfRecording<'_> {
         let method = caller(lock.from.as_ref());
         let one = if lock.lock == 0 { "locks" } else { "one lock" };
         let cause = format!(
-            "{} for {one}{} {} of {} time",
+            "{} for {one}{} {} of {} time{}",
             counted(threads, "thread waits", "threads wait"),
             in_method(method.as_deref()),
             short_percent(percent.min(100.0)),
             if threads == 1 { "its" } else { "their" },
+            self.holder(lock, method.as_deref()).unwrap_or_default(),
         );
         let evidence = format!(
             "{}, {} together, {} at the longest",

@@ -1,4 +1,5 @@
 mod requests;
+mod waits;
 
 use clr_events::ThreadState;
 use nettrace_export::nettrace::{Reader, RelativeTime};
@@ -44,6 +45,10 @@ fn profile(rows: &[Row<'_>]) -> Profile {
 
 /// An overview of a recording with its events, and the kernel's samples of these threads on four processors.
 fn overview(recording: &Recording, rows: &[Row<'_>]) -> Overview {
+    overview_with(recording, profile(rows))
+}
+
+fn overview_with(recording: &Recording, profile: Profile) -> Overview {
     let bytes = recording.bytes();
     let callers =
         OverviewCallers::METRICS.map(|metric| callers_options(metric, Selection::default(), Vec::new()));
@@ -55,7 +60,7 @@ fn overview(recording: &Recording, rows: &[Row<'_>]) -> Overview {
     let mut stream = StreamFacts::of(&read.events, &read.counts, end);
     stream.has_kernel_samples = true;
     stream.processors = Some(4);
-    overview.finish(profile(rows), &read.omissions, callers, stream)
+    overview.finish(profile, &read.omissions, callers, stream)
 }
 
 /// The kinds of causes with their methods.

@@ -1,5 +1,6 @@
 //! `dipc doctor`: the reasons that a process cannot be seen or reached.
 
+mod diagnosis;
 mod words;
 
 use std::path::PathBuf;
@@ -10,6 +11,8 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use dipc_doctor::{Examination, Finding, Status};
 use serde::Serialize;
+
+use self::diagnosis::Examined;
 
 use crate::args::candidates;
 use crate::args::format::Format;
@@ -55,7 +58,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
         }
     };
     let processes = query::run_concurrently(&pids, AT_ONCE, |&pid| {
-        dipc_doctor::examine(pid, &tmpdir, timeouts(args.timeout))
+        Examined::new(dipc_doctor::examine(pid, &tmpdir, timeouts(args.timeout)))
     });
     let all = args.process_id.is_none() && args.name.is_none();
     match args.format {
@@ -69,7 +72,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     if all && processes.is_empty() {
         messages::note("No process looks like .NET.");
     }
-    let reached = processes.iter().all(|process| process.reachable);
+    let reached = processes.iter().all(|examined| examined.process.reachable);
     Ok(if reached { Exit::Done } else { Exit::NotReachable })
 }
 
@@ -90,7 +93,7 @@ fn by_name(name: &str) -> Result<Vec<u32>, Failure> {
 }
 
 /// Formats all processes as a table, and below it the problems of unreachable processes.
-fn overview(processes: &[Examination], host: &[Finding]) -> String {
+fn overview(processes: &[Examined], host: &[Finding]) -> String {
     let mut columns = Columns::new([
         ("PID", Align::Right),
         ("NAME", Align::Left),
@@ -98,7 +101,7 @@ fn overview(processes: &[Examination], host: &[Finding]) -> String {
         ("REACHED", Align::Left),
         ("PROBLEMS", Align::Left),
     ]);
-    for process in processes {
+    for Examined { process, .. } in processes {
         let problems = process.findings.iter().filter(|finding| finding.status >= Status::Warning);
         let problems: Vec<_> = problems.map(|finding| finding.check.name()).collect();
         columns.row([
@@ -110,8 +113,8 @@ fn overview(processes: &[Examination], host: &[Finding]) -> String {
         ]);
     }
     let mut text = if processes.is_empty() { String::new() } else { columns.fitted(&["RUNTIME"]) + "\n" };
-    for process in processes.iter().filter(|process| !process.reachable) {
-        text += &examination(process, Status::Problem);
+    for examined in processes.iter().filter(|examined| !examined.process.reachable) {
+        text += &examination(examined, Status::Problem);
         text.push('\n');
     }
     text + &table::heading("All processes") + &lines(host, Status::Ok)
@@ -123,11 +126,22 @@ fn application(process: &Examination) -> Option<String> {
 }
 
 /// Formats a process and its findings, from this status on.
-fn examination(process: &Examination, from: Status) -> String {
+fn examination(examined: &Examined, from: Status) -> String {
+    let Examined { process, cause } = examined;
     let name = application(process).map_or_else(String::new, |name| format!(" ({name})"));
     let verdict = if process.reachable { "can be reached" } else { "cannot be reached" };
     let title = format!("Process {}{name} {verdict}", process.pid);
-    table::heading(&escape_controls(&title)) + &lines(&process.findings, from)
+    let why = cause.as_ref().map_or_else(String::new, |cause| {
+        let style = style(Status::Problem);
+        format!(
+            "{style}{:<7}{style:#}  {:<13}  {cause}\n{:24}fix: {} says more\n",
+            Status::Problem,
+            "diagnosis",
+            "",
+            examined.command()
+        )
+    });
+    table::heading(&escape_controls(&title)) + &lines(&process.findings, from) + &why
 }
 
 fn lines(findings: &[Finding], from: Status) -> String {
@@ -174,6 +188,8 @@ struct ProcessReport<'f> {
     entry_assembly: Option<String>,
     clr_version: Option<&'f str>,
     reachable: bool,
+    /// The first cause that its memory shows, of a runtime that does not answer.
+    diagnosis: Option<&'f str>,
     findings: Vec<FindingReport>,
 }
 
@@ -187,14 +203,15 @@ struct FindingReport {
 }
 
 impl<'f> Report<'f> {
-    fn new(processes: &'f [Examination], host: &[Finding]) -> Self {
+    fn new(processes: &'f [Examined], host: &[Finding]) -> Self {
         let findings = |findings: &[Finding]| findings.iter().map(FindingReport::new).collect();
-        let process = |process: &'f Examination| ProcessReport {
+        let process = |Examined { process, cause }: &'f Examined| ProcessReport {
             pid: process.pid,
             name: process.name.as_deref(),
             entry_assembly: dipc_doctor::entry_assembly(process.pid),
             clr_version: process.runtime.as_deref(),
             reachable: process.reachable,
+            diagnosis: cause.as_deref(),
             findings: findings(&process.findings),
         };
         Self { processes: processes.iter().map(process).collect(), host: findings(host) }

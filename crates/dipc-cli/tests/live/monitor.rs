@@ -262,6 +262,34 @@ fn rules_compare_usage_counted_by_the_kernel() {
     }
 }
 
+/// The program is stuck before its rule fires: the diagnosis is that of its memory.
+#[test]
+fn a_rule_that_fires_has_a_diagnosis() {
+    let Some(mut command) = Runtime::Net9_0.program("incidents/hang.dll") else { return };
+    command.stdin(std::process::Stdio::null());
+    let target = Target::start_waiting(command);
+    assert_eq!(target.line(), "started");
+    let monitor = Monitor::start(
+        target.pid(),
+        &json!({"Memory": {
+            "Trigger": {"Type": "Condition", "Settings": {"Condition": "process memory > 1MB"}},
+            "Actions": [{"Type": "Execute", "Settings": {"Path": "/bin/true"}}],
+            "Limits": {"ActionCount": 1},
+        }}),
+    );
+    let texts = || -> Vec<String> {
+        let overview = monitor.get("/overview").unwrap_or_default();
+        let events = overview["ruleEvents"].as_array().cloned().unwrap_or_default();
+        events.iter().filter_map(|event| event["text"].as_str().map(str::to_owned)).collect()
+    };
+    await_that("the diagnosis", || texts().iter().any(|text| text.starts_with("diagnosis: ")));
+    let texts = texts();
+    let diagnosis = texts.iter().find(|text| text.starts_with("diagnosis: ")).unwrap();
+    assert!(diagnosis.contains("Deadlock: ") && diagnosis.contains("Bank.Transfer"), "{texts:?}");
+    let (finished, _folder) = monitor.interrupt();
+    assert!(finished.stderr.contains("diagnosis: Deadlock: "), "{}", finished.stderr);
+}
+
 /// A control group with a limit on memory, removed when it is dropped.
 struct MemoryGroup(PathBuf);
 

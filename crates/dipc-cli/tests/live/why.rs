@@ -137,6 +137,45 @@ fn why_judges_recordings_of_profile() {
     assert_begins_with(&text, &["Cause      Regular expressions take ", "Signup.IsValid"]);
 }
 
+/// Their waits have no events: they begin before the recording, and do not end.
+#[test]
+fn why_finds_endless_waits_in_recordings() {
+    let folder = tempfile::tempdir().unwrap();
+    for (program, incident, parts) in [
+        (
+            "stuck",
+            "rwlock",
+            ["Cause      7 threads wait for locks all the time", "6 in Catalog.Price (ReaderWriterLockSlim."],
+        ),
+        ("stuck", "semaphore", ["Waiting    ", "6 threads in Printer.Print (SemaphoreSlim.Wait)"]),
+        (
+            "signals",
+            "barrier",
+            ["Cause      likely: 3 threads wait in Simulation.Step for a Barrier", "meanwhile"],
+        ),
+        (
+            "finalizer",
+            "blocked",
+            ["Cause      The finalizer thread waits in Attachment.Close", "dipc report"],
+        ),
+    ] {
+        let Some(target) = start(program, &[incident]) else { return };
+        let recording = folder.path().join(format!("{incident}.nettrace"));
+        let recording = recording.to_str().unwrap();
+        let pid = target.pid().to_string();
+        let deadline = Instant::now() + Duration::from_secs(120);
+        loop {
+            run(["profile", "-p", &pid, "--duration", "2s", "-o", recording]).with_code(0);
+            let text = run(["why", recording]).with_code(0).text();
+            // The incident takes a moment.
+            if parts.iter().all(|part| first_lines(&text).contains(part)) {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{parts:?}: {text}");
+        }
+    }
+}
+
 #[test]
 fn why_judges_cores() {
     let Some(target) = start("hang", &[]) else { return };

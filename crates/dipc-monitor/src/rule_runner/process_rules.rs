@@ -12,6 +12,7 @@ use dipc_client::nettrace::{Event, TraceInfo};
 use dipc_collect::StopSignal;
 
 use super::actions::ActionList;
+use super::diagnosis::{Diagnoses, LastDiagnosis};
 use super::{Context, RuleEvent, RuleMessage, RulesConfig};
 use crate::counters::{CounterConsumer, CounterRequest, CounterSubscription};
 use crate::process::Watched;
@@ -19,7 +20,7 @@ use crate::rules::provider_requests;
 use crate::rules::{Execution, FinishReason, RuleEngine, RuleState, RuleStatus, StreamEnd, Trigger};
 
 /// The stack of the threads.
-const STACK: usize = 512 << 10;
+pub(super) const STACK: usize = 512 << 10;
 
 /// The rules that apply to a process.
 pub(super) struct ProcessRules {
@@ -45,6 +46,7 @@ struct State {
     awaits_session: bool,
     /// True if the thread runs that keeps the session of events and the time.
     is_watching: bool,
+    last_diagnosis: LastDiagnosis,
 }
 
 impl ProcessRules {
@@ -60,6 +62,7 @@ impl ProcessRules {
             executions: 0,
             beginning: 0,
             is_watching: false,
+            last_diagnosis: LastDiagnosis::default(),
         };
         Arc::new(Self {
             process,
@@ -250,6 +253,9 @@ impl ProcessRules {
     fn execute(self: &Arc<Self>, execution: &Execution, config: &RulesConfig) {
         let name = &execution.rule.name;
         self.report(name, RuleEvent::Fired { number: execution.number, cause: execution.cause.clone() });
+        if !is_at_start(execution) {
+            self.diagnose(name);
+        }
         let awaits = AtomicBool::new(is_at_start(execution));
         let list = ActionList {
             context: &self.context,
@@ -289,6 +295,16 @@ impl ProcessRules {
         if missed > 0 {
             self.report(rule, RuleEvent::Missed(missed));
         }
+    }
+
+    /// The diagnoses that are made for all processes.
+    pub(super) fn diagnoses(&self) -> &Diagnoses {
+        &self.context.diagnoses
+    }
+
+    /// Returns true, and begins the time to the next one, if the process was not diagnosed a short while ago.
+    pub(super) fn is_diagnosis_due(&self) -> bool {
+        self.state().last_diagnosis.begin(Instant::now())
     }
 
     pub(super) fn report(&self, rule: &str, event: RuleEvent) {

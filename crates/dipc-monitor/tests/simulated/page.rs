@@ -287,6 +287,66 @@ fn actions_need_the_token_and_hostile_names_are_escaped() {
     assert!(flame["title"].as_str().unwrap().contains("(4711)"), "{flame}");
 }
 
+#[test]
+fn a_button_of_each_process_shows_its_diagnosis() {
+    let Some(browser) = Browser::find() else { return };
+    let fixture = fixture(tokens(), RulesConfig::default());
+    let _hostile = add_hostile(&fixture);
+    let recording = testdata::bytes("stacks/net9-deadlock.nettrace.xz");
+    let runtime = Runtime::builder().identity(identity(17, "shop")).replay(recording).speed(Speed::Max);
+    let _shop = fixture.add(runtime.cookie(Uuid::from_u128(17)));
+    let mut tab = visit(&browser, &fixture);
+    let seen = tab.run(&format!(
+        "{LOOK}
+        const violations = [];
+        document.addEventListener('securitypolicyviolation', event => violations.push(event.violatedDirective));
+        const why = async name => {{
+          await tab('processes');
+          [...document.querySelectorAll('#table tbody button')].find(button => button.getAttribute('aria-label') === `Why? ${{name}}`).click();
+          const begun = {{ tab: page.tab, process: at('process').selectedOptions[0].textContent, measure: at('measure').textContent }};
+          await wait(() => page.measured.why && !page.measured.why.cancel);
+          return {{ ...begun, labels: cells('table', 1), texts: cells('table', 2), said: at('detail').textContent }};
+        }};
+        at('seconds').value = 1;
+        await sign('{READ}');
+        await wait(() => cells('table', 1).length === 2);
+        const refused = await why('shop (17)');
+        await sign('{ALL}');
+        const shop = await why('shop (17)');
+        const hostile = page.state.processes.find(({{ pid }}) => pid === 4711).name;
+        // The answer about one process does not become that about another.
+        page.why(page.state.processes.find(({{ pid }}) => pid === 17));
+        const other = await why(`${{hostile}} (4711)`);
+        return {{ refused, shop, other, violations, images: document.images.length, scripts: document.scripts.length }};"
+    ));
+    let refused = &seen["refused"];
+    assert_eq!(refused["said"], "the token does not have the scope 'artifacts'", "{refused}");
+    assert_eq!(refused["labels"], json!([]));
+    let shop = &seen["shop"];
+    assert_eq!(
+        (&shop["tab"], &shop["process"], &shop["measure"]),
+        (&"why".into(), &"shop (17)".into(), &"Cancel".into())
+    );
+    let token = format!("Authorization: Bearer {ALL}\r\nAccept: text/plain\r\n");
+    let answer = std::cell::OnceCell::new();
+    // The request that the page has cancelled ends a moment later.
+    await_that("the monitor asks again", || {
+        let ask = http::send(fixture.address(), "GET", "/why?pid=17&durationSeconds=1", &token, "");
+        let received = http::receive(ask);
+        received.status != 429 && answer.set(received).is_ok()
+    });
+    let answer = answer.into_inner().unwrap();
+    let row = |line: &str| (line[..9].trim().to_owned(), line[11..].to_owned());
+    let (labels, texts): (Vec<_>, Vec<_>) = answer.text().lines().map(row).unzip();
+    assert_eq!((&shop["labels"], &shop["texts"]), (&json!(labels), &json!(texts)), "{shop}");
+    assert!(labels[0] == "Cause" && texts[0].starts_with("Deadlock: "), "{texts:?}");
+    let other = &seen["other"];
+    assert!(other["process"].as_str().unwrap().ends_with("(4711)"), "{other}");
+    assert!(other["labels"].as_array().unwrap().contains(&"Process".into()), "{other}");
+    assert!(!other["texts"].to_string().contains("Deadlock"), "{other}");
+    assert_eq!((&seen["violations"], &seen["images"], &seen["scripts"]), (&json!([]), &0.into(), &1.into()));
+}
+
 /// Rules with a name that must not become markup, and an artifact that is kept in a folder.
 fn rules_of_every_view(folder: &std::path::Path) -> RulesConfig {
     rules_config(
@@ -324,7 +384,8 @@ fn every_view_fits_and_is_named_and_readable() {
         await tab('recordings');
         for (let n = 0; !page.state.recordings.length && n < 600; n++) {{ await pause(); await page.refresh(); }}
         await tab('requests'); at('measure').click();
-        await wait(() => page.measured.methods?.report && page.measured.requests?.report);
+        await tab('why'); at('measure').click();
+        await wait(() => page.measured.methods?.report && page.measured.requests?.report && page.measured.why?.report);
         at('pause').click();"
     ));
     let mut backgrounds = BTreeSet::new();

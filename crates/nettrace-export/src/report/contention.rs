@@ -32,6 +32,9 @@ pub struct LockRow {
     pub max: Duration,
     /// The number of threads that waited.
     pub threads: u64,
+    /// The thread that held the lock for most of the waits' time, with that time; `None` where the runtime does not say.
+    #[serde(skip)]
+    pub owner: Option<(u64, Duration)>,
     /// The user's method that waited the longest, if it was looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<UserCallerName>,
@@ -98,8 +101,15 @@ pub struct Contention {
     timeline: Timeline,
 }
 
-/// A lock, and the threads that waited for it.
-type Lock = (LockRow, HashSet<ThreadId>);
+/// A lock.
+#[derive(Debug, Default)]
+struct Lock {
+    row: LockRow,
+    /// The threads that waited for it.
+    threads: HashSet<ThreadId>,
+    /// The time of the waits, keyed by the thread that held it when they began.
+    owners: HashMap<u64, Duration>,
+}
 
 /// The number of distinct locks, and of threads that are counted for each.
 const MAX_LOCKS: usize = 1 << 16;
@@ -125,7 +135,7 @@ impl Contention {
             ClrEvent::ContentionStart(start) => {
                 let lock = start.lock_id.unwrap_or(0);
                 let lock = if self.locks.len() < MAX_LOCKS { lock } else { 0 };
-                let (row, threads) = self.locks.entry((key.0, lock)).or_default();
+                let Lock { row, threads, .. } = self.locks.entry((key.0, lock)).or_default();
                 row.lock = lock;
                 row.object = start.associated_object_id.unwrap_or(0);
                 if threads.len() < MAX_LOCKS {
@@ -149,14 +159,20 @@ impl Contention {
                 let since_begin = begin.as_ref().map(|wait| now.abs_diff(wait.since));
                 let Some(waited) = stop.duration().or(since_begin) else { return };
                 // The lock of a wait that began before the recording is unknown.
-                let begin = begin.map(|wait| (wait.since, wait.lock));
-                let (start, lock) = begin.unwrap_or_else(|| {
+                let begin = begin.map(|wait| (wait.since, wait.lock, wait.owner_tid));
+                let (start, lock, owner) = begin.unwrap_or_else(|| {
                     let before = now.since_start().saturating_sub(waited);
-                    (RelativeTime::after_start(before), 0)
+                    (RelativeTime::after_start(before), 0, None)
                 });
                 self.waits.add(waited);
                 self.timeline.add(start, nanoseconds::saturating(waited));
-                let (row, threads) = self.locks.entry((key.0, lock)).or_default();
+                let Lock { row, threads, owners } = self.locks.entry((key.0, lock)).or_default();
+                if let Some(owner) =
+                    owner.filter(|owner| owners.len() < MAX_LOCKS || owners.contains_key(owner))
+                {
+                    let held = owners.entry(owner).or_default();
+                    *held = held.saturating_add(waited);
+                }
                 row.waits += 1;
                 row.total = row.total.saturating_add(waited);
                 row.max = row.max.max(waited);
@@ -170,8 +186,10 @@ impl Contention {
 
     /// Returns the report.
     pub fn finish(self) -> ContentionReport {
-        let rows =
-            self.locks.into_values().map(|(row, threads)| LockRow { threads: threads.len() as u64, ..row });
+        let rows = self.locks.into_values().map(|Lock { row, threads, owners }| {
+            let owner = owners.into_iter().max_by_key(|(owner, held)| (*held, *owner));
+            LockRow { threads: threads.len() as u64, owner, ..row }
+        });
         let mut locks: Vec<_> = rows.collect();
         locks.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.lock.cmp(&b.lock)));
         let unfinished = self.open.len() as u64;

@@ -13,7 +13,6 @@ use crate::profile::metric::Metric;
 use crate::profile::options::{NameForm, Options};
 use crate::profile::pattern::Pattern;
 use crate::profile::selection::Selection;
-use crate::report::active_timers::ActiveTimers;
 use crate::report::allocations::{Allocations, AllocationsReport};
 use crate::report::blocked::{BlockedTime, Starvation, blocked_time, starvation};
 use crate::report::calls::{Calls, CallsReport};
@@ -24,6 +23,7 @@ use crate::report::gc::{Collections, GcReport};
 use crate::report::jit::{Jit, JitReport};
 use crate::report::processor_time::processor_time;
 use crate::report::requests::{Requests, RequestsOptions, RequestsReport};
+use crate::report::runtime_gauges::{RuntimeGaugeValues, RuntimeGauges};
 use crate::report::session_cost::SessionCost;
 use crate::report::startup::{Startup, StartupReport};
 use crate::report::thread_pool::{ThreadPool, ThreadPoolReport};
@@ -67,8 +67,8 @@ pub struct Overview {
     pub session_cost: SessionCost,
     /// The time of running threads by the origin of the code; empty without the kernel's samples.
     pub processor_time: Vec<(CodeOrigin, u64)>,
-    /// The number of active timers over time; empty without the runtime's counters.
-    pub active_timers: Vec<(RelativeTime, f64)>,
+    /// Timers and memory over time; empty without the runtime's counters.
+    pub gauges: RuntimeGaugeValues,
     /// The part of the working time that may actually have been waiting, in nanoseconds.
     pub unverified: u64,
     /// The part of blocked time in which threads were runnable but lacked a processor, in nanoseconds.
@@ -196,7 +196,7 @@ pub struct OverviewReports {
     thread_pool: ThreadPool,
     jit: Jit,
     code_tiers: CodeTiers,
-    timers: ActiveTimers,
+    gauges: RuntimeGauges,
 }
 
 impl OverviewReports {
@@ -218,7 +218,7 @@ impl OverviewReports {
             ThreadPool::needs,
             Jit::needs,
             CodeTiers::needs,
-            ActiveTimers::needs,
+            RuntimeGauges::needs,
         ];
         reports.into_iter().any(|needs| needs(kind))
     }
@@ -237,7 +237,7 @@ impl OverviewReports {
         self.thread_pool.add(event);
         self.jit.add(event);
         self.code_tiers.add(event);
-        self.timers.add(event);
+        self.gauges.add(event);
     }
 
     /// Completes the report of the start.
@@ -326,7 +326,7 @@ impl OverviewBuilder {
             } else {
                 Vec::new()
             },
-            active_timers: reports.timers.finish(),
+            gauges: reports.gauges.finish(),
             unverified: omissions.unverified,
             without_processor: omissions.without_processor,
             gc,

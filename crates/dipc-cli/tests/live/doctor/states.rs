@@ -11,7 +11,7 @@ use super::examine;
 use crate::program::run;
 use crate::runtime::Runtime::{NativeAot9, Net3_1, Net9_0};
 use crate::runtime::say_not_run;
-use crate::workload::Workload;
+use crate::workload::{Target, Workload};
 
 #[test]
 fn a_process_that_is_stopped_by_a_signal() {
@@ -55,6 +55,26 @@ fn a_process_that_is_stopped_in_a_debugger() {
     writeln!(debugger.stdin.take().unwrap(), "detach\nquit").unwrap();
     debugger.wait().unwrap();
     examine(pid, 0).only_problems(&[]);
+}
+
+/// A runtime that does not answer is judged by its memory: here that of a program with a deadlock.
+#[test]
+fn a_process_that_does_not_answer_has_a_diagnosis() {
+    let Some(command) = Net9_0.program("incidents/hang.dll") else { return };
+    let target = Target::start_waiting(command);
+    assert_eq!(target.line(), "started");
+    let pid = target.pid().to_string();
+    assert!(examine(target.pid(), 0).0["diagnosis"].is_null());
+    let discovery = dipc_transport::discover();
+    let endpoint = discovery.endpoints.iter().find(|endpoint| endpoint.pid == target.pid()).unwrap();
+    let _silent = UnixStream::connect(&endpoint.path).unwrap();
+    let examined = examine(target.pid(), 3);
+    examined.only_problems(&["answer"]);
+    let diagnosis = examined.0["diagnosis"].as_str().unwrap_or_default();
+    assert!(diagnosis.starts_with("Deadlock: ") && diagnosis.ends_with(" in Bank.Transfer"), "{diagnosis}");
+    let text = run(["doctor", "-p", &pid]).with_code(3).text();
+    assert!(text.contains(&format!("diagnosis      {diagnosis}\n")), "{text}");
+    assert!(text.contains(&format!("fix: dipc why -p {pid} says more\n")), "{text}");
 }
 
 fn status(pid: u32) -> String {

@@ -34,6 +34,11 @@ class Client {
     const text = await (await this.fetch(path, options)).text();
     return JSON.parse(text, (_, value) => typeof value === "string" ? visible(value) : value);
   }
+
+  async lines(path, options) {
+    const text = await (await this.fetch(path, { ...options, accept: "text/plain" })).text();
+    return text.split("\n").filter(Boolean).map(visible);
+  }
 }
 
 // The query that names a process: runtimes of .NET Core 3.1 have no id of their own.

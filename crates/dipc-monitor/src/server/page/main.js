@@ -1,14 +1,21 @@
 // The page: the state of the monitor, which is asked for again and again, and what is done with it.
 
-const REFRESH_MS = 5000, HISTORY = 60, MOST_METHODS = 200;
-const TABS = [["processes", "Processes"], ["requests", "Requests"], ["methods", "Hot methods"], ["rules", "Rules"], ["operations", "Operations"], ["recordings", "Recordings"], ["health", "Health"]];
-const KEYS = [["/", "search"], ["1 – 7", "the tabs"], ["p", "pause"], ["Enter", "on a row: choose the process"], ["d", "light or dark"]];
+const REFRESH_MS = 5000, HISTORY = 60, MOST_METHODS = 200, BUSY_ATTEMPTS = 40, BUSY_MS = 250;
+const TABS = [["processes", "Processes"], ["requests", "Requests"], ["methods", "Hot methods"], ["why", "Why"], ["rules", "Rules"], ["operations", "Operations"], ["recordings", "Recordings"], ["health", "Health"]];
+const KEYS = [["/", "search"], ["1 – 8", "the tabs"], ["p", "pause"], ["Enter", "on a row: choose the process"], ["d", "light or dark"]];
 const NOTES = [
   "Values are of the last five seconds, and update every five seconds unless paused.",
-  "Requests and hot methods use a separate session in the process while they are measured.",
+  "Requests, hot methods and causes use a separate session in the process while they are measured.",
   "The token is kept only in the memory of this page, and is gone when the page is closed or reloaded.",
   "Artifacts collected into this page are gone with it, unless they are saved.",
 ];
+
+// What is measured for the tabs of that name.
+const MEASURED = {
+  requests: (client, query, options) => client.json(`requests?${query}`, options),
+  methods: (client, query, options) => client.json(`top?${query}&number=${MOST_METHODS}`, options),
+  why: async (client, query, options) => ({ rows: diagnosisRows(await client.lines(`why?${query}`, options)) }),
+};
 
 const counted = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
 
@@ -134,9 +141,10 @@ class MonitorPage {
     const pattern = searched(at("search").value.trim()), search = pattern ?? null;
     const measured = this.measured[tab] ?? { note: "Measure collects it from the process for the time above." };
     const contents = {
-      processes: () => [Views.processes(state, this.chosen, process => this.choose(process))],
+      processes: () => [Views.processes(state, this.chosen, process => this.choose(process), process => this.why(process))],
       requests: () => [Views.requests(measured)],
       methods: () => [Views.methods(measured)],
+      why: () => [Views.why(measured)],
       rules: () => [Views.rules(state), Views.ruleEvents(state)],
       operations: () => [Views.operations(state, id => this.jobs.linksOf(id), (row, stop) => this.end(row, stop))],
       recordings: () => [Views.recordings(state, (row, asPage) => this.jobs.loadRecording(row, asPage))],
@@ -149,7 +157,7 @@ class MonitorPage {
     at("found").textContent = pattern === undefined ? "not a regular expression" : search ? `${table.rows.length} rows` : "";
     const { health, processes } = state, running = state.operations.filter(({ status }) => ["Starting", "Running", "Stopping"].includes(status)).length;
     at("summary").textContent = health ? [health.version, counted(processes.length, "process", "processes"), running && counted(running, "operation runs", "operations run")].filter(Boolean).join(" · ") : "";
-    this.measure.hidden = tab !== "requests" && tab !== "methods";
+    this.measure.hidden = !(tab in MEASURED);
     this.measure.textContent = measured.cancel ? "Cancel" : "Measure";
   }
 
@@ -188,22 +196,47 @@ class MonitorPage {
     this.refresh();
   }
 
-  // Requests or hot methods of a process, for a time.
+  // Measures the chosen process for the tab, or ends that.
   async toggleMeasure() {
     const { tab, process, seconds } = this, running = this.measured[tab]?.cancel;
     if (running) { running.abort(); return; }
     if (!process) return;
-    const cancel = new AbortController(), put = result => { this.measured[tab] = result; this.show(); };
-    const [route, more] = tab === "requests" ? ["requests", ""] : ["top", `&number=${MOST_METHODS}`];
+    const cancel = new AbortController(), query = `${processQuery(process)}&durationSeconds=${seconds}`;
+    const put = result => { this.measured[tab] = result; this.show(); };
     put({ cancel, note: `${nameOf(process)} is measured for ${seconds} s …` });
+    let measured;
     try {
-      const report = await this.client.json(`${route}?${processQuery(process)}&durationSeconds=${seconds}${more}`, { signal: cancel.signal });
+      const report = await this.unlessBusy(() => MEASURED[tab](this.client, query, { signal: cancel.signal }), cancel.signal);
       const idle = report.idle ? `, ${duration(report.idle)} of idle threads left out` : "";
-      put({ report, note: `${nameOf(process)}, ${seconds} s up to ${clock(new Date())}${idle}${report.rows?.length ? "" : ": there was nothing"}` });
+      measured = { report, note: `${nameOf(process)}, ${seconds} s up to ${clock(new Date())}${idle}${report.rows?.length ? "" : ": there was nothing"}` };
     } catch (error) {
-      put({ note: cancel.signal.aborted ? "The measurement was cancelled." : error.message });
+      measured = { note: cancel.signal.aborted ? "The measurement was cancelled." : error.message };
     }
-    this.say(this.measured[tab].note);
+    // Another token or another measurement may have taken its place.
+    if (this.measured[tab]?.cancel !== cancel) return;
+    put(measured);
+    this.say(measured.note);
+  }
+
+  // Asks again for a while if the monitor is busy with another of the kind: one that was cancelled ends a moment later.
+  async unlessBusy(ask, signal) {
+    for (let left = BUSY_ATTEMPTS; ; left--) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (error.status !== 429 || !left || signal.aborted) throw error;
+        await new Promise(resolve => setTimeout(resolve, BUSY_MS));
+      }
+    }
+  }
+
+  // Asks for the cause of what is wrong with a process.
+  why(process) {
+    this.measured.why?.cancel?.abort();
+    this.measured.why = undefined;
+    this.choose(process);
+    this.open("why");
+    this.toggleMeasure();
   }
 
   listen() {

@@ -18,6 +18,9 @@ function uptime(seconds) {
   return days ? `${days} d ${hours} h` : hours ? `${hours} h ${minutes} min` : minutes ? `${minutes} min` : `${seconds} s`;
 }
 
+// The rows of dipc why: a label in nine columns, which is empty where a row belongs to the one above, and a sentence.
+const diagnosisRows = lines => lines.map((line, place) => ({ place, label: line.slice(0, 9).trim(), text: line.slice(11) }));
+
 // The last values as a line, from 0 up.
 function sparkline(values) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), line = svg.appendChild(document.createElementNS(svg.namespaceURI, "polyline"));
@@ -29,11 +32,15 @@ function sparkline(values) {
 }
 
 const Views = {
-  processes({ processes, counters, history, countersError }, chosen, onRow) {
+  processes({ processes, counters, history, countersError }, chosen, onRow, onWhy) {
     const of = process => counters.get(keyOf(process)) ?? {};
     const details = process => {
       const cell = document.createDocumentFragment(), { containerId, podUid, commandLine } = process;
-      cell.append(process.name);
+      const why = make("button", "Why?");
+      why.title = "The cause of what is wrong with it, from some seconds of the process";
+      why.setAttribute("aria-label", `Why? ${nameOf(process)}`);
+      why.addEventListener("click", event => { event.stopPropagation(); onWhy(process); });
+      cell.append(process.name, " ", why);
       if (commandLine) cell.append(make("span", commandLine, "faint cut"));
       const where = [containerId && `container ${containerId.slice(0, 12)}`, podUid && `pod ${podUid}`].filter(Boolean).join(", ");
       if (where) cell.append(make("span", where, "faint"));
@@ -85,6 +92,15 @@ const Views = {
         { title: "Self", hint: "While it ran itself, or waited", value: ({ exclusive }) => exclusive, ...cost },
         { title: "Total", hint: "While it or anything that it called ran", value: ({ inclusive }) => inclusive, ...cost },
         { title: "Blocked", hint: "Part of the total in which it waited in the midst of work", value: ({ blocked }) => blocked, ...cost },
+      ] };
+  },
+
+  why({ report, note }) {
+    const sentence = ({ label, text }) => ["Cause", "Also"].includes(label) ? make("strong", text) : make("span", text, label ? "" : "faint");
+    return { id: "why", order: { column: 0, descending: false }, rows: report?.rows ?? [], note, empty: note ?? "",
+      columns: [
+        { title: "Part", isText: true, value: ({ place, label }) => `${String(place).padStart(3, "0")} ${label}`, element: ({ label }) => make("span", label) },
+        { title: "Diagnosis", isText: true, value: ({ text }) => text, element: sentence },
       ] };
   },
 
