@@ -245,6 +245,24 @@ impl Finding {
         }
     }
 
+    /// Returns true if it says that something grows, which it does at the start of a program, too.
+    pub(crate) fn is_of_growth(&self) -> bool {
+        use FindingKind::{
+            CollectionGrowth, DescriptorGrowth, HandleGrowth, MemoryGrowth, NativeGrowth, ThreadGrowth,
+            TimerGrowth,
+        };
+        match self.kind {
+            // They can be near their limit.
+            DescriptorGrowth => {
+                self.numbers.iter().any(|number| number.name == "growth" && number.value > 0.0)
+            }
+            CollectionGrowth | HandleGrowth | MemoryGrowth | NativeGrowth | ThreadGrowth | TimerGrowth => {
+                true
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn with_method(self, method: Option<String>) -> Self {
         Self { method, ..self }
     }

@@ -58,6 +58,12 @@ pub(crate) fn findings(overview: &Overview, exceptions_are_partial: bool) -> Vec
     findings
 }
 
+/// The number of methods that are compiled per second at the end of a recording of a program that starts; `None` of
+/// others.
+pub(crate) fn compiled_at_start(overview: &Overview) -> Option<u64> {
+    OfRecording::new(overview)?.starts()
+}
+
 struct OfRecording<'o> {
     overview: &'o Overview,
     seconds: f64,

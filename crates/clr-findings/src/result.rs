@@ -1,13 +1,13 @@
 //! The result of a judgement: the causes, and what they were judged by.
 
 use nettrace_export::report::{EventGroup, Overview};
-use nettrace_export::units::{counted, time};
+use nettrace_export::units::{count, counted, time};
 use serde::Serialize;
 
 use crate::activity::Activity;
 use crate::diagnosis::{Evidence, diagnose};
 use crate::finding::Finding;
-use crate::of_recording::exceptions_time;
+use crate::of_recording::{compiled_at_start, exceptions_time};
 use crate::process::{ProcessEnd, ProcessIdentity};
 use crate::waiting::WaitingPlace;
 
@@ -140,7 +140,11 @@ fn looked_at(evidence: &Evidence<'_>) -> Vec<String> {
 fn missing(evidence: &Evidence<'_>) -> Vec<String> {
     let missing_in = |recording| missing_in_recording(recording, evidence.requested);
     let of_recording = evidence.recording.map(missing_in).unwrap_or_default();
-    evidence.missing.iter().cloned().chain(of_recording).collect()
+    let compiled = evidence.recording.and_then(compiled_at_start);
+    let starts = compiled.map(|rate| {
+        format!("what grows: the program compiles {} methods per second, as at its start", count(rate))
+    });
+    evidence.missing.iter().cloned().chain(of_recording).chain(starts).collect()
 }
 
 /// The groups of events that causes are judged by. Allocations are details of other causes.

@@ -15,6 +15,9 @@ pub const ALL_PROCESSORS: f64 = 80.0;
 pub const JIT_SHARE: f64 = 25.0;
 /// Minimum number of processors that the JIT compiler keeps busy.
 pub const JIT_PROCESSORS: f64 = 0.1;
+/// Minimum number of methods that a program which starts compiles per second in the last quarter of the time, without
+/// those that are made at run time: what grows meanwhile is not judged.
+pub const STARTING_METHODS: f64 = 100.0;
 /// Minimum share of the methods that are compiled in the last quarter of the time, in percent: at its start a program
 /// compiles what it runs first, once.
 pub const JIT_LATE: f64 = 10.0;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use clr_events::code::CodeOrigin;
 use clr_events::{ThreadState, escape_controls};
-use nettrace_export::report::{ready_methods, working_methods};
+use nettrace_export::report::{Timeline, ready_methods, working_methods};
 use nettrace_export::units::{count, counted, nanoseconds, share, short_percent};
 use nettrace_export::{FrameId, FrameKind};
 
@@ -176,10 +176,23 @@ impl OfRecording<'_> {
     /// what it runs first, once.
     fn compiles_until_the_end(&self) -> bool {
         let jit = &self.overview.jit;
-        let last_quarter = nanoseconds(self.overview.duration).saturating_mul(3) / 4;
-        let slots = last_quarter.checked_div(nanoseconds(jit.timeline.slot)).unwrap_or_default();
-        let late = jit.timeline.sums.iter().skip(usize::try_from(slots).unwrap_or(usize::MAX));
-        let late = late.copied().fold(0, u64::saturating_add);
-        jit.is_empty() || share(late, jit.methods) >= thresholds::JIT_LATE
+        jit.is_empty() || share(self.in_last_quarter(&jit.timeline), jit.methods) >= thresholds::JIT_LATE
+    }
+
+    /// The number of methods, except for those that are made at run time, that are compiled per second in the last quarter
+    /// of the time, if it is that of a program which starts: what grows meanwhile stops.
+    pub(super) fn starts(&self) -> Option<u64> {
+        let jit = &self.overview.jit;
+        let made = self.in_last_quarter(&jit.dynamic);
+        let compiled = self.in_last_quarter(&jit.timeline).saturating_sub(made);
+        let rate = per_second(compiled, self.seconds / 4.0);
+        (rate as f64 >= thresholds::STARTING_METHODS).then_some(rate)
+    }
+
+    fn in_last_quarter(&self, timeline: &Timeline) -> u64 {
+        let begin = nanoseconds(self.overview.duration).saturating_mul(3) / 4;
+        let slots = begin.checked_div(nanoseconds(timeline.slot)).unwrap_or_default();
+        let late = timeline.sums.iter().skip(usize::try_from(slots).unwrap_or(usize::MAX));
+        late.copied().fold(0, u64::saturating_add)
     }
 }

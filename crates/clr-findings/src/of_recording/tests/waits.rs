@@ -92,31 +92,55 @@ fn finalizers_and_static_constructors_that_wait_are_causes() {
     assert_eq!(causes(&below("System.Private.CoreLib!System.Rates.Finalize()", 9_000)), []);
 }
 
+/// The overview of a recording in which four threads begin each second. Each lives for some time, or stays.
+fn growing_threads(recording: &Recording, milliseconds_of_life: Option<u64>, is_of_pool: bool) -> Overview {
+    let mut builder = StackProfileBuilder::new(Measure::new("time", "samples", Unit::Nanoseconds));
+    let worker = "System.Private.CoreLib!System.Threading.ThreadPoolWorkQueue.Dispatch()";
+    let stack: &[&str] = if is_of_pool { &[worker, PRICE, EVENT] } else { &[PRICE, EVENT] };
+    builder.add_sample(42, 1, RelativeTime::START, 10 * SECOND, [MAIN, SLEEP]);
+    for number in 1..40 {
+        let start = number * SECOND / 4;
+        let life = milliseconds_of_life.map_or(10 * SECOND - start, |life| life * MILLISECOND);
+        let start = RelativeTime::from_nanos(i64::try_from(start).unwrap());
+        builder.add_sample(42, 1 + number, start, life, stack);
+    }
+    let mut profile = builder.finish();
+    for total in &mut profile.stack_totals {
+        total.state = ThreadState::Blocked;
+    }
+    overview_with(recording, profile)
+}
+
 #[test]
 fn threads_that_begin_all_the_time_and_stay_are_a_cause() {
-    let threads = |milliseconds_of_life: Option<u64>, is_of_pool: bool| {
-        let mut builder = StackProfileBuilder::new(Measure::new("time", "samples", Unit::Nanoseconds));
-        let worker = "System.Private.CoreLib!System.Threading.ThreadPoolWorkQueue.Dispatch()";
-        let stack: &[&str] = if is_of_pool { &[worker, PRICE, EVENT] } else { &[PRICE, EVENT] };
-        builder.add_sample(42, 1, RelativeTime::START, 10 * SECOND, [MAIN, SLEEP]);
-        for number in 1..40 {
-            let start = number * SECOND / 4;
-            let life = milliseconds_of_life.map_or(10 * SECOND - start, |life| life * MILLISECOND);
-            let start = RelativeTime::from_nanos(i64::try_from(start).unwrap());
-            builder.add_sample(42, 1 + number, start, life, stack);
-        }
-        let mut profile = builder.finish();
-        for total in &mut profile.stack_totals {
-            total.state = ThreadState::Blocked;
-        }
-        overview_with(&recording(), profile)
-    };
+    let threads = |life, is_of_pool| growing_threads(&recording(), life, is_of_pool);
     let grows = threads(None, false);
     assert_eq!(causes(&grows), [(FindingKind::ThreadGrowth, Some("Catalog.Price".to_owned()))]);
     assert!(cause(&grows).starts_with("The number of threads grows: "), "{}", cause(&grows));
     assert!(cause(&grows).ends_with("most of the new ones in Catalog.Price"), "{}", cause(&grows));
     assert_eq!(causes(&threads(Some(20), false)), []);
     assert_eq!(causes(&threads(None, true)), []);
+}
+
+#[test]
+fn growth_at_a_start_is_not_judged() {
+    let made = |milliseconds: u64| {
+        let mut recording = recording();
+        for index in 1..1_000 {
+            let method = Method::new(0x1000 + index * 0x100, "Shop.Rules", "Rule");
+            recording.at(index * milliseconds * MILLISECOND).method(&method);
+        }
+        let descriptors = growing_threads(&recording, None, false);
+        let diagnosis =
+            Diagnosis::new(ProcessIdentity::default(), &Evidence::default().with_recording(&descriptors));
+        (
+            causes(&descriptors).len(),
+            diagnosis.missing.iter().any(|missing| missing.starts_with("what grows: ")),
+        )
+    };
+    assert_eq!(made(10), (0, true));
+    // The start is over.
+    assert_eq!(made(7), (1, false));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 // The page: the state of the monitor, which is asked for again and again, and what is done with it.
 
-const REFRESH_MS = 5000, HISTORY = 60, MOST_METHODS = 200;
+const REFRESH_MS = 5000, HISTORY = 60, MOST_METHODS = 200, BUSY_ATTEMPTS = 40, BUSY_MS = 250;
 const TABS = [["processes", "Processes"], ["requests", "Requests"], ["methods", "Hot methods"], ["why", "Why"], ["rules", "Rules"], ["operations", "Operations"], ["recordings", "Recordings"], ["health", "Health"]];
 const KEYS = [["/", "search"], ["1 – 8", "the tabs"], ["p", "pause"], ["Enter", "on a row: choose the process"], ["d", "light or dark"]];
 const NOTES = [
@@ -206,7 +206,7 @@ class MonitorPage {
     put({ cancel, note: `${nameOf(process)} is measured for ${seconds} s …` });
     let measured;
     try {
-      const report = await MEASURED[tab](this.client, query, { signal: cancel.signal });
+      const report = await this.unlessBusy(() => MEASURED[tab](this.client, query, { signal: cancel.signal }), cancel.signal);
       const idle = report.idle ? `, ${duration(report.idle)} of idle threads left out` : "";
       measured = { report, note: `${nameOf(process)}, ${seconds} s up to ${clock(new Date())}${idle}${report.rows?.length ? "" : ": there was nothing"}` };
     } catch (error) {
@@ -216,6 +216,18 @@ class MonitorPage {
     if (this.measured[tab]?.cancel !== cancel) return;
     put(measured);
     this.say(measured.note);
+  }
+
+  // Asks again for a while if the monitor is busy with another of the kind: one that was cancelled ends a moment later.
+  async unlessBusy(ask, signal) {
+    for (let left = BUSY_ATTEMPTS; ; left--) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (error.status !== 429 || !left || signal.aborted) throw error;
+        await new Promise(resolve => setTimeout(resolve, BUSY_MS));
+      }
+    }
   }
 
   // Asks for the cause of what is wrong with a process.
