@@ -32,7 +32,7 @@ impl UnloadableCode {
     /// Returns the code of a process that has made load contexts of assemblies, from which it can unload code. `None` for
     /// other processes, and if the memory cannot be read.
     pub fn find(pid: u32) -> Option<Self> {
-        let memory = ProcessMemory::open(pid).ok()?.with_kept_files();
+        let memory = ProcessMemory::open(pid).ok()?;
         memory.machine().map_or(Ok(()), Machine::check).ok()?;
         let runtime = Runtime::find(&memory, &memory.files().ok()?).ok()?;
         let made = Dump::new(&memory, &runtime).statics().made_load_contexts()?;
