@@ -7,11 +7,11 @@
 
 use dipc_wire::{
     Advertise, CollectTracing2, CollectTracing5, Command, CommandId, Decode, Encode, Encoder, EndpointName,
-    Environment, EventExtension, Feed, FilteredProviderConfig, GenerateCoreDump3, Items, Message, MessageReader, PortConfig,
-    ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3, ProcessInfo3Reply, ProviderConfig, Request,
-    ResumeRuntime, ServerError, SetEnvironmentVariable, StopTracing, StreamingSession, TracepointSet,
-    UserEventsProviderConfig, UserEventsSession, Utf16, decode_reply, encode_ok, encode_server_error,
-    parse_port_configs,
+    Environment, EventExtension, Feed, FilteredProviderConfig, GenerateCoreDump3, Items, Message,
+    MessageReader, PortConfig, ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3,
+    ProcessInfo3Reply, ProviderConfig, Request, ResumeRuntime, ServerError, SetEnvironmentVariable,
+    StopTracing, StreamingSession, TracepointSet, UserEventsProviderConfig, UserEventsSession, Utf16,
+    decode_reply, encode_ok, encode_server_error, parse_port_configs,
 };
 use libfuzzer_sys::fuzz_target;
 use std::fmt::Debug;

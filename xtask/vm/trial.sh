@@ -1,8 +1,9 @@
 #!/bin/sh
-# Tries dipc next to real runtimes in a machine of `cargo xtask vm`, and compares with what the programs are known
-# to do: trial.sh DIPC RUNTIMES WORKLOADS. Recordings and outputs stay in $OUTPUT.
+# Tries dipc next to real runtimes in a machine of `cargo xtask vm`, and compares with what the programs are
+# known to do: trial.sh DIPC RUNTIMES WORKLOADS COMPARISON. COMPARISON is the example user_events of
+# dipc-client, which compares events in user_events with a stream. Recordings and outputs stay in $OUTPUT.
 
-dipc=$1 runtimes=$2 workloads=$3
+dipc=$1 runtimes=$2 workloads=$3 comparison=$4
 cd "$OUTPUT" || exit 1
 failures=0
 # An emulated processor may be ten times slower than any, on a busy machine.
@@ -14,7 +15,11 @@ passed() { say "passed   $1${2:+: $2}"; }
 failed() { say "FAILED   $1${2:+: $2}"; failures=$((failures + 1)); }
 # has NAME FILE PATTERN: the file has a line with the pattern.
 has() {
-    if line=$(grep -m 1 -e "$3" "$2"); then passed "$1" "$(echo "$line" | tr -s ' ')"; else failed "$1" "$(tail -3 "$2")"; fi
+    if line=$(grep -m 1 -e "$3" "$2"); then
+        passed "$1" "$(echo "$line" | tr -s ' ')"
+    else
+        failed "$1" "$(tail -3 "$2")"
+    fi
 }
 # until_line FILE PATTERN: waits for a line, 100 s at most.
 until_line() {
@@ -81,14 +86,14 @@ if [ -x "$runtimes/9.0.1/dotnet" ]; then
         kill -INT $tracing
         wait $tracing || failed "trace --cpu ends well" "$(tail -3 cpu.txt)"
         "$dipc" report cpu.nettrace topN --by cpu -n 1000 > top.txt 2>&1
-        # The program's own share, by its clock. In an emulated machine the compiler has most of the samples: of the
-        # 400 that are left, four standard errors are 9 points.
+        # Seven has 7 of 10 parts. A processor of the machine that waits for one of the host misses samples,
+        # while the program's clock goes on: `cargo xtask sampling` has exact shares, here names are checked.
         own=$(tail -1 program.out | cut -d' ' -f3)
         share=$(awk '/^ *[0-9]+\. +Program\.(Seven|Three)\(/ {
             match($0, /[0-9.]+%/)
             part[/Seven/ ? "Seven" : "Three"] = substr($0, RSTART, RLENGTH - 1)
         } END { if (part["Three"] > 0) printf "%.1f", 100 * part["Seven"] / (part["Seven"] + part["Three"]) }' top.txt)
-        if awk "BEGIN { difference = ${share:-0} - ${own:-100}; exit !(difference < 9 && difference > -9) }"; then
+        if awk "BEGIN { exit !(${share:-0} > 55 && ${share:-0} < 90) }"; then
             passed "trace --cpu has Seven's share" "$share %, $own % by the program's clock"
         else
             failed "trace --cpu has Seven's share" "$share %, $own % by the program's clock"
@@ -117,6 +122,12 @@ if [ -x "$runtimes/10.0.5/azmcp" ]; then
     "$dipc" trace $limit -p "$server" --duration 3s -o server.nettrace > server.txt 2>&1
     "$dipc" stat server.nettrace > stat10.txt 2>&1
     has "trace of .NET 10.0.5 has events" stat10.txt '^Microsoft-Windows-DotNETRuntime '
+    if [ -e /sys/kernel/tracing/user_events_data ]; then
+        "$comparison" "$server" > user-events.txt 2>&1
+        has "user_events has the events of the stream" user-events.txt '^all [1-9][0-9]* events are the same'
+    else
+        say "NOT RUN  user_events: this kernel has none"
+    fi
     exec 4>&-
     kill $server
     wait

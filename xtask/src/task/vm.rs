@@ -73,7 +73,11 @@ pub(crate) fn tools() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Returns the command line that tries `dipc` next to a real runtime, after building it.
 fn trial() -> Result<Vec<OsString>> {
     workspace::execute(&mut workspace::cargo(["build", "-p", "dipc-cli"]))?;
-    let program = workspace::target()?.join("debug/dipc");
+    let example = ["build", "-p", "dipc-client", "--all-features", "--example", "user_events"];
+    workspace::execute(&mut workspace::cargo(example))?;
+    let programs = ["debug/dipc", "debug/examples/user_events"];
+    let folder = workspace::target()?;
+    let [program, comparison] = programs.map(|program| folder.join(program).into());
     let folder = runtimes::folder(None)?;
     let setups = runtimes::set_up_all(&folder, None);
     for setup in &setups {
@@ -84,5 +88,5 @@ fn trial() -> Result<Vec<OsString>> {
     }
     let paths = ["xtask/vm/trial.sh", "testdata/workload"].map(|path| workspace::root().join(path));
     let [script, workloads] = paths.map(OsString::from);
-    Ok(vec!["sh".into(), script, program.into(), folder.into(), workloads])
+    Ok(vec!["sh".into(), script, program, folder.into(), workloads, comparison])
 }
