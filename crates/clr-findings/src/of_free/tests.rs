@@ -56,6 +56,13 @@ fn native_memory_that_is_free_and_kept_is_a_cause() {
 }
 
 #[test]
+fn core_dumps_have_no_resident_memory() {
+    let counts = [MemoryCounts { dump_bytes: Some(400 * MB), ..arenas(&[[310 * MB, 260 * MB]]) }];
+    let findings = diagnose(&Evidence::default().with_counts(&counts));
+    assert!(findings[0].cause.ends_with("not given back to the system; 400 MB in the dump"), "{findings:?}");
+}
+
+#[test]
 fn free_memory_that_is_little_or_used_again_is_healthy() {
     for (readings, resident) in [
         // Less than half of the heap, and less than a quarter of the process.
