@@ -149,7 +149,7 @@ mod tests {
             awaited: AwaitedFor::Promise,
             type_name: "System.Threading.Tasks.Task<System.Boolean>".to_owned(),
             semaphore: None,
-            calls: vec![clr_dump::Address(1), clr_dump::Address(2), clr_dump::Address(3)],
+            calls: vec![clr_dump::Address::new(1), clr_dump::Address::new(2), clr_dump::Address::new(3)],
             callers: Vec::new(),
         };
         let last = MemoryFacts {
