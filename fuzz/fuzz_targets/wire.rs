@@ -7,11 +7,11 @@
 
 use dipc_wire::{
     Advertise, CollectTracing2, CollectTracing5, Command, CommandId, Decode, Encode, Encoder, EndpointName,
-    Environment, Feed, FilteredProviderConfig, GenerateCoreDump3, Items, Message, MessageReader, PortConfig,
-    ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3, ProcessInfo3Reply, ProviderConfig, Request,
-    ResumeRuntime, ServerError, SetEnvironmentVariable, StopTracing, StreamingSession, TracepointSet,
-    UserEventsProviderConfig, UserEventsSession, Utf16, decode_reply, encode_ok, encode_server_error,
-    parse_port_configs,
+    Environment, EventExtension, Feed, FilteredProviderConfig, GenerateCoreDump3, Items, Message,
+    MessageReader, PortConfig, ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3,
+    ProcessInfo3Reply, ProviderConfig, Request, ResumeRuntime, ServerError, SetEnvironmentVariable,
+    StopTracing, StreamingSession, TracepointSet, UserEventsProviderConfig, UserEventsSession, Utf16,
+    decode_reply, encode_ok, encode_server_error, parse_port_configs,
 };
 use libfuzzer_sys::fuzz_target;
 use std::fmt::Debug;
@@ -36,6 +36,9 @@ fn check(data: &[u8]) {
         check_reply::<ProcessEnvironment>(message);
         check_reply::<ResumeRuntime>(message);
         check_reply::<StopTracing>(message);
+    }
+    if let Ok(extension) = EventExtension::from_bytes(bytes) {
+        assert!(extension.metadata.is_none_or(|metadata| metadata.len() < bytes.len()));
     }
     if let Ok(environment) = <Environment>::from_bytes(bytes) {
         let (reply, again) = environment.to_bytes().expect("a received value can be sent");

@@ -1,5 +1,6 @@
 //! The command line of `cargo xtask`, which is compiled without the packages that the tasks need.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -111,6 +112,15 @@ pub(crate) enum Task {
     /// dependency adds; the versions of compilers and linkers; SHA256SUMS. All but the last are built twice,
     /// in different folders, and must be the same.
     Release(ReleaseOptions),
+    /// Runs a program in virtual machines with other kernels, whose root is this machine's, read-only; without
+    /// a program it tries `dipc` next to .NET 9 and 10 (one to two minutes for each machine; the first time some minutes
+    /// to download Debian's kernels, and 10 min to build the one with user_events)
+    ///
+    /// It needs QEMU, which emulates the processor, and Debian's apt-get, which downloads kernels and busybox;
+    /// nothing is installed, and no root's rights are needed (`cargo xtask setup vm` installs QEMU and the
+    /// kernel's build tools). All is kept in target/vm. The program is root in the machine, and /tmp and /run
+    /// are empty. What it writes to /mnt is in target/vm/runs/MACHINE/output afterwards.
+    Vm(VmOptions),
     /// Makes the book's web pages in target/book with mdBook, which is installed below target/tools if it is
     /// missing (seconds, or some minutes with mdBook's installation)
     Book,
@@ -143,8 +153,8 @@ pub(crate) const CROSS_TARGETS: [&str; 8] = [
 ];
 
 /// The tasks with programs that can be set up.
-pub(crate) const SETUP_TASKS: [&str; 9] =
-    ["ci", "test", "msrv", "cross", "miri", "sanitize", "fuzz", "release", "book"];
+pub(crate) const SETUP_TASKS: [&str; 10] =
+    ["ci", "test", "msrv", "cross", "miri", "sanitize", "fuzz", "release", "book", "vm"];
 
 /// The crates that neither speak with processes nor need a C library. Their own code does not use `unsafe`;
 /// unsafe code of their dependencies (hashbrown, memchr) is reached with their data. Not among them: gcdump,
@@ -374,6 +384,40 @@ pub(crate) struct ReleaseOptions {
     /// Fails where a step cannot run instead of reporting it, as `--publish` does
     #[arg(long)]
     pub(crate) require_all: bool,
+}
+
+/// The machines of `cargo xtask vm`.
+pub(crate) const MACHINES: [&str; 3] = ["user-events", "debian-6.12", "debian-6.1"];
+
+/// The arguments of `cargo xtask vm`.
+#[derive(Args)]
+pub(crate) struct VmOptions {
+    /// Only this machine, may be repeated: a kernel of Debian's source with user_events, or Debian's kernel of
+    /// a series as it is [default: all]
+    #[arg(long = "machine", value_name = "MACHINE", value_parser = MACHINES)]
+    pub(crate) machines: Vec<String>,
+    #[command(flatten)]
+    pub(crate) settings: VmSettings,
+    /// Time limit of a run: seconds, or a number with s, m or h
+    #[arg(long, default_value = "10m", value_parser = parse_time)]
+    pub(crate) time: Duration,
+    /// Fails where a machine cannot be made instead of reporting it
+    #[arg(long)]
+    pub(crate) require_all: bool,
+    /// The program and its arguments, after `--` [default: the trial of dipc]
+    #[arg(last = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// The settings of a machine.
+#[derive(Args)]
+pub(crate) struct VmSettings {
+    /// The version of control groups
+    #[arg(long, default_value = "v2", value_parser = ["v1", "v2"])]
+    pub(crate) cgroup: String,
+    /// The level of kernel.perf_event_paranoid, -1 to 3 [default: the kernel's]
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true, value_parser = clap::value_parser!(i8).range(-1..=3))]
+    pub(crate) perf_event_paranoid: Option<i8>,
 }
 
 /// The arguments of `cargo xtask bench`.

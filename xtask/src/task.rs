@@ -38,6 +38,7 @@ mod testdata;
 #[cfg(test)]
 mod thin_program;
 mod toolchain;
+mod vm;
 mod workspace;
 
 use anyhow::Result;
@@ -67,6 +68,7 @@ pub(crate) fn run(task: Task) -> Result<()> {
         }
         Task::Schemas(options) => schemas::run(&options),
         Task::Release(options) => release::run(&options),
+        Task::Vm(options) => vm::run(&options),
         Task::Book => book::run(),
         Task::Browser => browser::run(),
         Task::Bench(options) => bench::run(&options),

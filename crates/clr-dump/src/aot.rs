@@ -17,11 +17,12 @@ use hashbrown::HashMap;
 use crate::aot::names::AotNames;
 use crate::aot::sections::Sections;
 use crate::code::map::{Code, CodeOrigin};
+use crate::contracts::Contracts;
 use crate::error::Error;
 use crate::memory::address::Address;
 use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, offset};
-use crate::runtime::layout::{self, AllocationContext, ExceptionTracker, Layout, Thrown};
+use crate::runtime::layout::{self, AllocationContext, ExceptionTracker, Heap, Layout, Thrown, described};
 use crate::unwind::FunctionEntry;
 use crate::unwind::native::{NativeFunction, NativeImages};
 
@@ -61,6 +62,7 @@ struct Description {
     fields: HashMap<(String, String), u32>,
     /// The places of the values of global variables, keyed by name.
     globals: HashMap<String, u64>,
+    heap: Heap,
 }
 
 /// A runtime as its description has it.
@@ -73,28 +75,28 @@ pub(crate) struct Described {
     pub(crate) is_measured: bool,
 }
 
-/// Reads the runtime described at an address in the image of `file`; `files` has all of its mapped parts.
+/// The form of a runtime's description.
+pub(crate) enum Source {
+    /// `DotNetRuntimeDebugHeader` at an address: .NET 8 to 10.
+    Header(u64),
+    /// Data contracts: .NET 11 and later.
+    Contracts(Box<Contracts>),
+}
+
+/// Reads the runtime that `source` describes in the image of `file`; `files` has all of its mapped parts.
 pub(crate) fn read(
     memory: &dyn Memory,
-    header: u64,
+    source: &Source,
     file: &MappedFile,
     files: &[MappedFile],
 ) -> Result<Described, Error> {
     let wrong =
         |what: &'static str| Error::WrongLayout { version: "NativeAOT".to_owned(), what: what.into() };
-    let missing = Error::missing("the runtime's description of itself");
-    if memory.array(header).map_err(missing)? != COOKIE {
-        return Err(wrong("it has no description of itself"));
-    }
-    let is_known = memory.u16(offset(header, 4)).is_ok_and(|version| VERSIONS.contains(&version));
-    if !is_known || memory.u32(offset(header, 8)) != Ok(1) {
-        return Err(wrong("its description of itself is of another version"));
-    }
-    let missing = Error::missing("the runtime's description of itself");
-    let description = Description::read(memory, header).map_err(missing)?;
-    if description.fields.is_empty() {
-        return Err(wrong("its description of itself is empty: it had not started"));
-    }
+    let description = match source {
+        Source::Header(header) => Description::of_header(memory, *header)?,
+        Source::Contracts(contracts) => Description::of_contracts(contracts)
+            .map_err(|what| Error::WrongLayout { version: "NativeAOT".to_owned(), what: what.into() })?,
+    };
     let layout = description.layout().ok_or_else(|| wrong("its description of itself lacks fields"))?;
     let slots = description.slots(memory, &layout).ok_or_else(|| wrong("its description lacks variables"))?;
     let (native_aot, is_measured) = description
@@ -104,10 +106,71 @@ pub(crate) fn read(
     Ok(Described { layout, slots, native_aot, is_measured })
 }
 
+/// The fields of data contracts, and their names in `DotNetRuntimeDebugHeader`.
+const CONTRACT_FIELDS: [(&str, &str, &str, &str); 6] = [
+    ("ExInfo", "PreviousNestedInfo", "ExInfo", "m_pPrevExInfo"),
+    ("ExInfo", "ThrownObject", "ExInfo", "m_exception"),
+    ("Thread", "ExceptionTracker", THREAD, "m_pExInfoStackHead"),
+    ("Thread", "LinkNext", THREAD, "m_pNext"),
+    ("Thread", "OSId", THREAD, "m_threadId"),
+    ("ThreadStore", "FirstThreadLink", "ThreadStore", "m_ThreadList"),
+];
+
+/// The type of threads from .NET 9 on.
+const THREAD: &str = "RuntimeThreadLocals";
+
 impl Description {
+    fn of_header(memory: &dyn Memory, header: u64) -> Result<Self, Error> {
+        let wrong =
+            |what: &'static str| Error::WrongLayout { version: "NativeAOT".to_owned(), what: what.into() };
+        let missing = Error::missing("the runtime's description of itself");
+        if memory.array(header).map_err(missing)? != COOKIE {
+            return Err(wrong("it has no description of itself"));
+        }
+        let is_known = memory.u16(offset(header, 4)).is_ok_and(|version| VERSIONS.contains(&version));
+        if !is_known || memory.u32(offset(header, 8)) != Ok(1) {
+            return Err(wrong("its description of itself is of another version"));
+        }
+        let missing = Error::missing("the runtime's description of itself");
+        let description = Self::read(memory, header).map_err(missing)?;
+        if description.fields.is_empty() {
+            return Err(wrong("its description of itself is empty: it had not started"));
+        }
+        Ok(description)
+    }
+
+    /// Takes the facts of data contracts. An error names what they lack, or what is another than readers have
+    /// as a constant.
+    fn of_contracts(contracts: &Contracts) -> Result<Self, String> {
+        let lacking = |of: &str, field: &str| format!("its description of its data lacks {of}.{field}");
+        let mut description = Self { fields: HashMap::new(), globals: HashMap::new(), heap: Heap::Described };
+        let offset = |of: &str, field: &str| {
+            let at = contracts.offset(of, field).and_then(|at| u32::try_from(at).ok());
+            at.ok_or_else(|| lacking(of, field))
+        };
+        let mut put = |of: &str, field: &str, at| {
+            description.fields.insert((of.to_owned(), field.to_owned()), at);
+        };
+        for (of, field, old, old_field) in CONTRACT_FIELDS {
+            put(old, old_field, offset(of, field)?);
+        }
+        let context = offset("Thread", "AllocContext")?;
+        let inner = offset("EEAllocContext", "GCAllocationContext")?;
+        put(THREAD, "m_rgbAllocContextBuffer", context.saturating_add(inner));
+        put(THREAD, "m_pTransitionFrame", offset("Thread", "TransitionFrame")?);
+        let names =
+            [("RuntimeInstance", "g_pTheRuntimeInstance"), ("FreeObjectMethodTable", "g_pFreeObjectEEType")];
+        for (name, old) in names.into_iter().chain([("ThreadStore", "ThreadStore")]) {
+            let address = contracts.pointer(name).ok_or_else(|| lacking("globals", name))?;
+            description.globals.insert(old.to_owned(), address.get());
+        }
+        description.heap = described::collector(contracts)?.map_or(Heap::Described, Heap::Stated);
+        Ok(description)
+    }
+
     fn read(memory: &dyn Memory, header: u64) -> MemoryResult<Self> {
         let [types, globals] = memory.words(offset(header, 16))?;
-        let mut description = Self { fields: HashMap::new(), globals: HashMap::new() };
+        let mut description = Self { fields: HashMap::new(), globals: HashMap::new(), heap: Heap::Described };
         if types == 0 || globals == 0 {
             return Ok(description);
         }
@@ -149,7 +212,7 @@ impl Description {
         layout.thread_store.first = self.field("ThreadStore", "m_ThreadList")?;
         layout.thread.link = link;
         // Two other pointers to frames lie between.
-        layout.thread.frame = link.checked_sub(24)?;
+        layout.thread.frame = field("m_pTransitionFrame").or_else(|| link.checked_sub(24))?;
         layout.thread.os_id = field("m_threadId")?;
         layout.thread.allocation_context = AllocationContext::Thread(field("m_rgbAllocContextBuffer")?);
         layout.thread.exception_tracker = field("m_pExInfoStackHead")?;
@@ -160,17 +223,29 @@ impl Description {
             previous: self.field("ExInfo", "m_pPrevExInfo")?,
             thrown: Thrown::Object(self.field("ExInfo", "m_exception")?),
         };
+        layout.heap = self.heap;
+        if let Heap::Stated(collector) = self.heap {
+            layout.handle_tables = collector.handle_tables;
+        }
         Some(layout)
     }
 
     /// The addresses of variables in the order of the layout; `None` if a variable is missing.
     fn slots(&self, memory: &dyn Memory, layout: &Layout) -> Option<Vec<u64>> {
         let place = |name: &str| self.globals.get(name).copied();
-        let instance = memory.u64(place("g_pTheRuntimeInstance")?).ok()?;
-        let store = offset(instance, self.field("RuntimeInstance", "m_pThreadStore")?);
+        let store = if let Some(store) = place("ThreadStore") {
+            store
+        } else {
+            let instance = memory.u64(place("g_pTheRuntimeInstance")?).ok()?;
+            offset(instance, self.field("RuntimeInstance", "m_pThreadStore")?)
+        };
+        let gc_data = match self.heap {
+            Heap::Stated(_) => 0,
+            _ => place("g_gcDacGlobals")?,
+        };
         let known = [
             (layout.slots.thread_store, store),
-            (layout.slots.gc_data, place("g_gcDacGlobals")?),
+            (layout.slots.gc_data, gc_data),
             (layout.slots.free_type, place("g_pFreeObjectEEType")?),
         ];
         let mut slots = vec![0; layout.slots.count];
@@ -315,9 +390,67 @@ mod tests {
             path: "/a".into(),
         };
         let globals = HashMap::from([("g_pTheRuntimeInstance".to_owned(), 0x100)]);
-        let description = Description { fields: HashMap::new(), globals };
+        let description = Description { fields: HashMap::new(), globals, heap: Heap::Described };
         let (program, is_measured) =
             description.find_program(&memory, &file, IMAGE + 0x3000).unwrap().unwrap();
         assert_eq!((program.code, is_measured), (IMAGE + 0x1100..IMAGE + 0x1500, false));
+    }
+
+    /// A description in the form of .NET 11, with offsets of its own.
+    const STATED: &str = r#"{"version":2,"types":{
+        "Thread":{"OSId":200,"LinkNext":80,"ExceptionTracker":120,"AllocContext":16,"TransitionFrame":64},
+        "ThreadStore":{"FirstThreadLink":8},"EEAllocContext":{"GCAllocationContext":24},
+        "ExInfo":{"PreviousNestedInfo":40,"ThrownObject":48},"Generation":{"!":512,"AllocationContext":8,"StartSegment":72},
+        "HandleTable":{"SegmentList":64},"TableSegment":{"NextSegment":2006}},
+        "globals":{"ThreadStore":[[1],"pointer"],"RuntimeInstance":[[2],"pointer"],"FreeObjectMethodTable":[[3],"pointer"],
+        "GCHeapGenerationTable":[[4],"pointer"],"GCHeapEphemeralHeapSegment":[[5],"pointer"],
+        "GCHeapAllocAllocated":[[6],"pointer"],"GCHeapFinalizeQueue":[[7],"pointer"],
+        "StructureInvalidCount":[[8],"pointer"],"HandleTableMap":[[9],"pointer"],
+        "TotalGenerationCount":"0x5","HandleMaxInternalTypes":"0xd",
+        "GCIdentifiers":["workstation, regions, background,","string"],"RuntimeFlavor":["NativeAot","string"]},
+        "contracts":{"GC":"c1","Thread":"n1"}}"#;
+
+    fn contracts(text: &str) -> Contracts {
+        let mut memory = TestMemory::default();
+        let size = u64::try_from(text.len()).unwrap();
+        memory.put_words(0x100, &[0x0043_4144_4343_4e44, size << 32 | 1, 0x1000, 10, 0x200]);
+        memory.put_words(0x200, &[0, 0x601, 0x602, 0x603, 0x604, 0x605, 0x606, 0x607, 0x608, 0x609]);
+        memory.put(0x1000, text.as_bytes());
+        Contracts::read(&memory, Address::new(0x100)).unwrap()
+    }
+
+    #[test]
+    fn the_description_of_net_11_is_all_that_states_offsets() {
+        let description = Description::of_contracts(&contracts(STATED)).unwrap();
+        let layout = description.layout().unwrap();
+        assert_eq!((layout.thread.link, layout.thread.os_id, layout.thread.frame), (80, 200, 64));
+        assert_eq!((layout.thread_store.first, layout.thread.exception_tracker), (8, 120));
+        assert_eq!(layout.thread.allocation_context, AllocationContext::Thread(40));
+        let tracker = ExceptionTracker { previous: 40, thrown: Thrown::Object(48) };
+        assert_eq!(layout.exception_tracker, tracker);
+        let tables = layout.handle_tables;
+        assert_eq!((tables.segments, tables.next, tables.data_block), (64, 2006, 12));
+        let Heap::Stated(collector) = layout.heap else { panic!("{:?}", layout.heap) };
+        assert_eq!((collector.generation_size, collector.generations), (512, 5));
+        assert_eq!((collector.context, collector.first_segment), (8, 72));
+        let variables = [(3, 0x604), (7, 0x605), (12, 0x606), (15, 0x607), (21, 0x608), (26, 0x609)];
+        assert_eq!(collector.variables, variables);
+        let slots = description.slots(&TestMemory::default(), &layout).unwrap();
+        assert_eq!((slots[layout.slots.thread_store], slots[layout.slots.free_type]), (0x601, 0x603));
+    }
+
+    #[test]
+    fn facts_that_net_11_does_not_state_are_named() {
+        for (text, lacking) in [
+            (r#""LinkNext":80,"#, "Thread.LinkNext"),
+            (r#""GCAllocationContext":24"#, "EEAllocContext.GCAllocationContext"),
+            (r#""RuntimeInstance":[[2],"pointer"],"#, "globals.RuntimeInstance"),
+            (r#""HandleTableMap":[[9],"pointer"],"#, "HandleTableMap"),
+            (r#""StartSegment":72"#, "Generation.StartSegment"),
+            (r#""TotalGenerationCount":"0x5","#, "TotalGenerationCount"),
+        ] {
+            let error = Description::of_contracts(&contracts(&STATED.replacen(text, "", 1))).err().unwrap();
+            assert_eq!(error, format!("its description of its data lacks {lacking}"));
+        }
     }
 }

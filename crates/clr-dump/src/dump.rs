@@ -115,6 +115,17 @@ impl<'m> Dump<'m> {
         }
     }
 
+    /// Reads the same process through other memory, such as that of a limited time. Modules and names that this reader
+    /// knows are known to the other as well.
+    #[must_use]
+    pub fn with_memory<'a>(&'a self, memory: &'a dyn Memory) -> Dump<'a> {
+        let other = Dump::new(memory, self.runtime());
+        other.modules.borrow_mut().clone_from(&self.modules.borrow());
+        other.types.borrow_mut().clone_from(&self.types.borrow());
+        other.metadata_left.set(self.metadata_left.get());
+        other
+    }
+
     /// Returns the memory.
     pub fn memory(&self) -> &'m dyn Memory {
         self.memory

@@ -120,7 +120,9 @@ impl NativeHeap {
         let library = Library::find(memory, mappings)?;
         let fast_chunks_left = Cell::new(MAX_FAST_CHUNKS);
         let reader = Reader { memory, mappings, pages, end, library, fast_chunks_left };
-        Ok(Self { arenas: reader.arenas(), mapped: reader.library.mapped(memory, mappings) })
+        let top = memory.u64(reader.library.top(reader.library.main_arena)).unwrap_or_default();
+        let mapped = brk_heap(mappings, top).and_then(|(heap, _)| reader.library.mapped(memory, heap));
+        Ok(Self { arenas: reader.arenas(), mapped })
     }
 
     /// Reads what arenas have taken from the kernel, and no chunks: all of it is unread, apart from their ends.
@@ -157,6 +159,17 @@ struct Reader<'m> {
     fast_chunks_left: Cell<u64>,
 }
 
+/// The memory that `brk` has made: core dumps do not name it, and it is the mapping with the end of the main arena there.
+fn brk_heap(mappings: &[Mapping], top: u64) -> Option<(u64, u64)> {
+    let mut parts = mappings.iter().filter(|mapping| &*mapping.name == "[heap]");
+    let range = |first: &Mapping, last: &Mapping| (first.start.get(), last.end.get());
+    if let Some(first) = parts.next() {
+        return Some(range(first, parts.next_back().unwrap_or(first)));
+    }
+    let has_top = |mapping: &&Mapping| (mapping.start.get()..mapping.end.get()).contains(&top);
+    mappings.iter().find(has_top).map(|mapping| range(mapping, mapping))
+}
+
 /// A range of chunks.
 struct Chunks {
     start: u64,
@@ -182,7 +195,9 @@ impl Reader<'_> {
         let system = self.memory.u64(self.library.system(address))?;
         let top = self.memory.u64(self.library.top(address))?;
         let top_size = self.memory.u64(offset(top, 8)).map_or(0, chunks::size);
-        let top_size = top_size.min(system).min(self.mapped_after(top));
+        // A process makes room meanwhile, of which the mappings are not known.
+        let mapped = self.mapped_after(top);
+        let top_size = top_size.min(system).min(mapped.max(HEAP_ALIGNMENT));
         let mut arena = NativeArena {
             address: Address::new(address),
             is_main,
@@ -191,8 +206,9 @@ impl Reader<'_> {
             ..NativeArena::default()
         };
         let ranges = if is_main { self.main_chunks(top) } else { self.heaps(address, top) };
-        let mut walk = ChunkWalk::new(self.memory, self.pages, self.end, self.mappings);
-        walk.returned_of_free(top, top_size);
+        let mut walk =
+            ChunkWalk::new(self.memory, self.pages, self.end, self.mappings, self.library.top(address));
+        walk.returned_of_free(top, top_size.min(mapped));
         // Heaps that were not found are unread, too.
         let mut left = system.saturating_sub(top_size);
         for chunks in ranges {
@@ -237,10 +253,7 @@ impl Reader<'_> {
 
     /// The chunks that `brk` has made. If others use it, too, they end before its end.
     fn main_chunks(&self, top: u64) -> Vec<Chunks> {
-        let mut parts = self.mappings.iter().filter(|mapping| &*mapping.name == "[heap]");
-        let Some(first) = parts.next() else { return Vec::new() };
-        let end = parts.next_back().unwrap_or(first).end.get();
-        let start = first.start.get();
+        let Some((start, end)) = brk_heap(self.mappings, top) else { return Vec::new() };
         let end = if (start..end).contains(&top) { top } else { end };
         vec![Chunks { start, end }]
     }
@@ -252,14 +265,14 @@ impl Reader<'_> {
         let mut heap = top & !HEAP_ALIGNMENT.wrapping_sub(1);
         while heap != 0 && ranges.len() < MAX_HEAPS && !self.is_late() && seen.insert(heap) {
             let Ok([of, previous, size]) = self.memory.words(heap) else { break };
-            if of != arena || size > HEAP_ALIGNMENT || heap % HEAP_ALIGNMENT != 0 {
+            if of != arena || size > HEAP_ALIGNMENT || !heap.is_multiple_of(HEAP_ALIGNMENT) {
                 break;
             }
             let start = if (heap..offset(heap, size)).contains(&arena) {
                 self.library.first_chunk(arena)
             } else {
                 // The description of a heap is as long as that before the arena's.
-                offset(heap, self.library.heap_header(self.memory, arena))
+                offset(heap, library::heap_header(self.memory, arena))
             };
             let end = offset(heap, size);
             let end = if (start..end).contains(&top) { top } else { end };

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use crate::aot::{self, NativeAot};
+use crate::aot::{self, NativeAot, Source};
 use crate::code::map::CodeMap;
 use crate::contracts::{self, Contracts, ContractsError};
 use crate::error::{Error, Machine};
@@ -82,7 +82,7 @@ impl Runtime {
     /// # Errors
     /// [`Error::NoRuntime`], [`Error::UnsupportedMachine`], [`Error::UnknownRuntime`], [`Error::WrongLayout`], or if memory is missing.
     pub fn find(memory: &dyn Memory, files: &[MappedFile]) -> Result<Self, Error> {
-        let (mut unknown, mut native, mut machine) = (None, None, Machine::X86_64);
+        let (mut unknown, mut native, mut unreadable, mut machine) = (None, None, None, Machine::X86_64);
         for file in files.iter().filter(|file| file.file_offset == 0).take(MAX_FILES) {
             let Ok(Some(image)) = ElfImage::read(memory, file.start.get()) else { continue };
             if ![0, Machine::X86_64.0].contains(&image.machine) {
@@ -99,10 +99,18 @@ impl Runtime {
                 return Self::read(memory, files, file, &image, known, contracts.ok().flatten().as_ref());
             }
             let table = image.symbol(memory, "g_dacTable").ok().flatten();
+            let contracts = match contracts {
+                Ok(Some(contracts)) if is_of_native_aot(&contracts) => {
+                    native.get_or_insert((file, image, Source::Contracts(Box::new(contracts))));
+                    continue;
+                }
+                other => other,
+            };
             if table.is_none() && !file.path.ends_with("/libcoreclr.so") {
                 if let Ok(Some(header)) = image.symbol(memory, "DotNetRuntimeDebugHeader") {
-                    native.get_or_insert((file, image, header.address));
+                    native.get_or_insert((file, image, Source::Header(header.address)));
                 }
+                unreadable = unreadable.or(contracts.err());
                 continue;
             }
             let version = version(memory, &image, &file.path);
@@ -121,10 +129,13 @@ impl Runtime {
             }
             unknown.get_or_insert((file.path.to_string(), hexadecimal(id)));
         }
-        match (unknown, native) {
-            (Some((path, build_id)), _) => Err(Error::UnknownRuntime { path, build_id }),
-            (None, Some((file, image, header))) => Self::read_native_aot(memory, files, file, &image, header),
-            (None, None) => machine.check().and(Err(Error::NoRuntime)),
+        match (unknown, native, unreadable) {
+            (Some((path, build_id)), _, _) => Err(Error::UnknownRuntime { path, build_id }),
+            (None, Some((file, image, source)), _) => {
+                Self::read_native_aot(memory, files, file, &image, &source)
+            }
+            (None, None, Some(error)) => Err(error.into()),
+            (None, None, None) => machine.check().and(Err(Error::NoRuntime)),
         }
     }
 
@@ -136,7 +147,9 @@ impl Runtime {
     pub fn find_described(memory: &dyn Memory, files: &[MappedFile]) -> Result<Self, Error> {
         for file in files.iter().filter(|file| file.file_offset == 0).take(MAX_FILES) {
             let Ok(Some(image)) = ElfImage::read(memory, file.start.get()) else { continue };
-            if let Some(contracts) = contracts(memory, &image)? {
+            if let Some(contracts) = contracts(memory, &image)?
+                && !is_of_native_aot(&contracts)
+            {
                 return Self::read_described(memory, files, file, &image, &contracts);
             }
         }
@@ -168,17 +181,21 @@ impl Runtime {
         files: &[MappedFile],
         file: &MappedFile,
         image: &ElfImage,
-        header: u64,
+        source: &Source,
     ) -> Result<Self, Error> {
-        let described = aot::read(memory, header, file, files)?;
-        let version = described.native_aot.names(memory).and_then(|names| names.version());
+        let described = aot::read(memory, source, file, files)?;
+        let stated = match source {
+            Source::Contracts(contracts) => contracts.text("RuntimeProductVersionString").map(str::to_owned),
+            Source::Header(_) => None,
+        };
+        let version = stated.or_else(|| described.native_aot.names(memory).and_then(|names| names.version()));
         let runtime = Self {
             version: version.unwrap_or_else(|| "of an unknown version".to_owned()),
             path: file.path.to_string(),
             build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
             base: file.start,
             is_measured: described.is_measured,
-            is_described: false,
+            is_described: matches!(source, Source::Contracts(_)),
             newer_contracts: Vec::new(),
             code: CodeMap::new(0, &described.layout),
             layout: described.layout,
@@ -453,12 +470,15 @@ fn known_type(type_handle: Option<TypeHandle>) -> MemoryResult<TypeHandle> {
     type_handle.ok_or(Missing { address: 0 })
 }
 
-/// Reads the description that an image exports; `None` if it exports none, or if it is of a program that was
-/// compiled ahead of time.
+/// Reads the description that an image exports; `None` if it exports none.
 fn contracts(memory: &dyn Memory, image: &ElfImage) -> Result<Option<Contracts>, ContractsError> {
     let Ok(Some(symbol)) = image.symbol(memory, contracts::SYMBOL) else { return Ok(None) };
-    let contracts = Contracts::read(memory, Address::new(symbol.address))?;
-    Ok(Some(contracts).filter(|contracts| contracts.text("RuntimeFlavor") != Some("NativeAot")))
+    Contracts::read(memory, Address::new(symbol.address)).map(Some)
+}
+
+/// Returns true for the description of a program that was compiled ahead of time.
+fn is_of_native_aot(contracts: &Contracts) -> bool {
+    contracts.text("RuntimeFlavor") == Some("NativeAot")
 }
 
 /// Reads the entries of `g_dacTable`.

@@ -2,7 +2,7 @@
 
 #![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 
-use clr_dump::{NativeHeap, PageMap, ProcessMemory};
+use clr_dump::{NativeArena, NativeHeap, PageMap, ProcessMemory};
 
 /// A block with malloc's header takes a chunk of 1,008 bytes.
 const BLOCK: usize = 1000;
@@ -32,7 +32,7 @@ fn known_blocks_are_used_and_then_free() {
     let before = read();
     let mut blocks: Vec<_> = (0..BLOCKS).map(|_| Some(vec![1_u8; BLOCK].into_boxed_slice())).collect();
     let full = read();
-    let used = |heap: &NativeHeap| heap.sum(|arena| arena.used());
+    let used = |heap: &NativeHeap| heap.sum(NativeArena::used);
     assert_near(used(&full) - used(&before), BLOCKS * CHUNK);
     for (number, block) in (0..BLOCKS).zip(&mut blocks) {
         block.take_if(|_| number % KEPT > 0);

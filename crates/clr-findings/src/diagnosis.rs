@@ -97,7 +97,7 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
         findings.retain(|finding| !is_known(finding));
         findings
     };
-    let late_timers = of_timers::starvation(evidence.counts, evidence.memory);
+    let late_timers = of_timers::starvation(evidence.counts);
     for finding in evidence.recording.map(of_recording).unwrap_or_default().into_iter().chain(late_timers) {
         match findings.iter_mut().find(|other| is_same(other, &finding)) {
             Some(other) => {
@@ -112,6 +112,9 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings.extend(of_usage::findings(evidence.usage, evidence.memory));
     findings.extend(evidence.end.and_then(of_end::finding));
     findings.extend(of_growth::findings(evidence.counts, evidence.usage, evidence.recording));
+    if let Some(starvation) = findings.iter_mut().find(|finding| finding.kind == FindingKind::Starvation) {
+        starvation.evidence.extend(of_timers::elapsed_delays(evidence.memory));
+    }
     let is_pressure = |finding: &&mut Finding| finding.kind == FindingKind::GcPressure;
     if let Some(pressure) = findings.iter_mut().find(is_pressure) {
         pressure.evidence.extend(server_collector::evidence(evidence.counts, evidence.usage));

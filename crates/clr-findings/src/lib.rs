@@ -73,7 +73,7 @@ pub use diagnosis::{Evidence, diagnose};
 pub use finding::{Confidence, Details, Finding, FindingKind, Number};
 pub use memory_counts::{CollectionCount, FragmentedGeneration, LateTimerCount, MemoryCounts};
 pub use memory_facts::{
-    AwaitFacts, AwaitedFor, ElapsedDelays, MemoryFacts, SemaphoreFacts, ThreadFacts, WaitFacts,
+    AwaitFacts, AwaitSearch, AwaitedFor, ElapsedDelays, MemoryFacts, SemaphoreFacts, ThreadFacts, WaitFacts,
 };
 pub use process::{ProcessEnd, ProcessIdentity};
 pub use recording_findings::RecordingFindings;

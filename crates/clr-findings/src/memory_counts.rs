@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use clr_dump::{
-    Address, Dump, Generation, Generations, HandleKind, HeldCollection, LateTimers, Module, NativeHeap,
-    NativeHeapError, ThreadStacks,
+    Address, CoreFile, Dump, Generation, Generations, HandleKind, HeldCollection, LateTimers, Module,
+    NativeHeap, NativeHeapError, ResidentPages, ThreadStacks,
 };
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
@@ -21,6 +21,8 @@ const MAX_TIMERS: usize = 32;
 const MAX_LATE_TIMERS: usize = 256;
 /// Maximum number of pinned objects with types that are read.
 const MAX_PINNED: usize = 20_000;
+/// Maximum time for the heap of the C library in a core dump.
+const CORE_TIME: Duration = Duration::from_secs(60);
 /// Maximum number of large objects that are read.
 const MAX_LARGE: usize = 4000;
 
@@ -67,8 +69,12 @@ pub struct FragmentedGeneration {
 pub struct MemoryCounts {
     /// The time of the reading.
     pub at: Instant,
+    /// Bytes of memory in a core dump; `None` of a process.
+    pub dump_bytes: Option<u64>,
     /// Bytes that are committed for the managed heap.
     pub heap_committed: Option<u64>,
+    /// The part of them that takes memory, if it was read.
+    pub heap_resident: Option<u64>,
     /// Handles by kind.
     pub handles: BTreeMap<HandleKind, u64>,
     /// The number of the first pinned objects by type in C#.
@@ -134,11 +140,21 @@ impl MemoryCounts {
         counts
     }
 
+    /// Counts what a core dump holds, with the heap of the C library.
+    pub fn of_core(core: &CoreFile, dump: &Dump<'_>, stacks: &ThreadStacks) -> Self {
+        let end = Instant::now().checked_add(CORE_TIME);
+        let native_heap = NativeHeap::read(core, &core.mappings(), None, end);
+        let counts = Self::read(dump, stacks, None).with_native_heap(native_heap);
+        Self { dump_bytes: Some(core.memory_bytes()), ..counts }
+    }
+
     /// No counts at a time.
     pub const fn at(at: Instant) -> Self {
         Self {
             at,
+            dump_bytes: None,
             heap_committed: None,
+            heap_resident: None,
             handles: BTreeMap::new(),
             pinned_types: BTreeMap::new(),
             load_contexts: None,
@@ -163,6 +179,12 @@ impl MemoryCounts {
             methods: methods_of(dump, late.callbacks),
         };
         Self { late_timers: late.map(count), ..self }
+    }
+
+    /// With the part of the managed heap that takes memory.
+    #[must_use]
+    pub fn with_resident_heap(self, dump: &Dump<'_>, pages: &dyn ResidentPages) -> Self {
+        Self { heap_resident: dump.heap().resident_bytes(pages).ok().flatten(), ..self }
     }
 
     /// With the heap of the C library, or the reason why it cannot be read.

@@ -1,16 +1,18 @@
 //! The threads and awaits of a process in memory, as data of their own.
 
 mod awaits;
+mod memory_until;
 mod threads;
 
 use std::time::{Duration, Instant};
 
 use clr_dump::{
-    Address, CoreFile, Death, Dump, Semaphore, ThreadSnapshot, ThreadStacks, ThreadWait, ThreadWaits,
-    WaitedFor,
+    Address, AwaitChains, CoreFile, Death, Dump, Semaphore, ThreadSnapshot, ThreadStacks, ThreadWait,
+    ThreadWaits, WaitedFor,
 };
 use clr_events::escape_controls;
 
+use self::memory_until::MemoryUntil;
 pub(crate) use self::threads::method_in_words;
 
 /// Maximum time for which the heap of a process is searched for awaits; its threads run meanwhile.
@@ -110,6 +112,16 @@ pub enum AwaitedFor {
     Other,
 }
 
+/// The chains of awaits, or the search for them.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum AwaitSearch<'c> {
+    /// They were read.
+    Done(&'c AwaitChains),
+    /// The heap is searched for them, for at most this time.
+    Within(Duration),
+}
+
 /// Calls of an `async` method of the user's code that await the same kind of operation at the same `await`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -164,34 +176,55 @@ impl MemoryFacts {
     /// Reads the threads of a core dump.
     pub fn of_core(core: &CoreFile, dump: &Dump<'_>, stacks: ThreadStacks) -> Self {
         let threads = threads::snapshots(dump, stacks);
-        Self::of_snapshots(Some(core), dump, &threads.iter().collect::<Vec<_>>(), CORE_AWAIT_TIME)
+        let threads: Vec<_> = threads.iter().collect();
+        let waits = ThreadWaits::find(dump, &threads, &dump.locks().monitors());
+        Self::of_snapshots(Some(core), dump, (&threads, waits), AwaitSearch::Within(CORE_AWAIT_TIME))
     }
 
-    /// Takes threads that were read already, with the core dump if they are of one. The heap is searched for awaits
-    /// for at most `await_time`.
+    /// Takes threads and their waits that were read already, with the core dump if they are of one. The heap is searched
+    /// for mutexes that threads wait for, too.
     pub fn of_snapshots(
         core: Option<&CoreFile>,
         dump: &Dump<'_>,
-        threads: &[&ThreadSnapshot],
-        await_time: Duration,
+        (threads, waits): (&[&ThreadSnapshot], ThreadWaits),
+        awaits: AwaitSearch<'_>,
     ) -> Self {
         let death = core.and_then(|core| Death::find(core, dump, threads));
-        Self { death, ..Self::of_threads(dump, threads, await_time) }
+        Self { death, ..Self::of_threads(dump, threads, waits, awaits) }
     }
 
     /// Reads the threads of a process.
     pub fn of_process(dump: &Dump<'_>, stacks: ThreadStacks) -> Self {
         let threads = threads::snapshots(dump, stacks);
-        Self::of_threads(dump, &threads.iter().collect::<Vec<_>>(), AWAIT_TIME)
+        let threads: Vec<_> = threads.iter().collect();
+        let waits = ThreadWaits::find(dump, &threads, &dump.locks().monitors());
+        Self::of_threads(dump, &threads, waits, AwaitSearch::Within(AWAIT_TIME))
     }
 
-    fn of_threads(dump: &Dump<'_>, threads: &[&ThreadSnapshot], await_time: Duration) -> Self {
-        let waits = ThreadWaits::find(dump, threads, &dump.locks().monitors());
+    fn of_threads(
+        dump: &Dump<'_>,
+        threads: &[&ThreadSnapshot],
+        mut waits: ThreadWaits,
+        awaits: AwaitSearch<'_>,
+    ) -> Self {
+        let time = match awaits {
+            AwaitSearch::Done(_) => CORE_AWAIT_TIME,
+            AwaitSearch::Within(time) => time,
+        };
+        let memory = MemoryUntil::new(dump.memory(), Instant::now().checked_add(time));
+        let limited = dump.with_memory(&memory);
+        let found = match awaits {
+            AwaitSearch::Done(chains) => awaits::awaits(&limited, chains),
+            AwaitSearch::Within(_) => {
+                let chains = limited.awaits().chains();
+                chains.map(|chains| awaits::awaits(&limited, &chains)).unwrap_or_default()
+            }
+        };
+        waits.add_handles(&limited, threads);
         let facts =
             threads.iter().enumerate().map(|(index, thread)| threads::facts(dump, thread, waits.of(index)));
         let cycle =
             |cycle: Vec<(usize, &ThreadWait, usize)>| cycle.into_iter().map(|(thread, ..)| thread).collect();
-        let found = awaits::awaits(dump, Instant::now().checked_add(await_time));
         Self {
             threads: facts.collect(),
             deadlocks: waits.deadlocks().into_iter().map(cycle).collect(),

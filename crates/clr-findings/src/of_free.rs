@@ -23,16 +23,18 @@ pub(crate) fn findings(
     usage: &[ProcessUsage],
     recording: Option<&Overview>,
 ) -> Vec<Finding> {
+    let dump = counts.last().and_then(|counts| counts.dump_bytes);
     let resident = usage.last().and_then(|usage| usage.memory?.resident);
-    let Some(resident) = resident else { return Vec::new() };
-    let readings = Readings { counts, resident, users: MemoryUsers::of(recording) };
+    let Some(all) = dump.or(resident) else { return Vec::new() };
+    let readings = Readings { counts, all, is_dump: dump.is_some(), users: MemoryUsers::of(recording) };
     readings.native_heap().into_iter().chain(readings.generations()).collect()
 }
 
 struct Readings<'r> {
     counts: &'r [MemoryCounts],
-    /// The resident memory of the process.
-    resident: u64,
+    /// The resident memory of the process, or the memory in its core dump.
+    all: u64,
+    is_dump: bool,
     users: MemoryUsers<'r>,
 }
 
@@ -41,7 +43,7 @@ impl Readings<'_> {
     fn is_much(&self, free: u64, heap: u64) -> bool {
         free >= thresholds::MIN_FREE_BYTES
             && share(free, heap) >= thresholds::FREE_SHARE
-            && share(free, self.resident) >= thresholds::FREE_OF_RESIDENT
+            && share(free, self.all) >= thresholds::FREE_OF_RESIDENT
     }
 
     fn native_heap(&self) -> Option<Finding> {
@@ -58,10 +60,11 @@ impl Readings<'_> {
             .map_or_else(String::new, |method| format!("; {method} allocates native memory"));
         let holder = self.holder(&NATIVE_TYPES);
         let cause = format!(
-            "{} of the {} of the native heap are free and not given back to the system; {} resident in all{place}",
+            "{} of the {} of the native heap are free and not given back to the system; {} {}{place}",
             bytes(free),
             bytes(all),
-            bytes(self.resident),
+            bytes(self.all),
+            if self.is_dump { "in the dump" } else { "resident in all" },
         );
         let unread = heap.sum(|arena| arena.unread);
         let unread = (unread >= OF_ARENA).then(|| format!("{} of it were not read", bytes(unread)));

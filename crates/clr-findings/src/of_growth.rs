@@ -101,11 +101,12 @@ impl Readings<'_> {
         self.usage.iter().map(value).collect()
     }
 
-    /// The growth of the managed heap, in bytes.
+    /// The growth of the managed heap, in bytes. A program that allocates uses memory that is committed already.
     fn heap_growth(&self) -> Option<f64> {
-        let committed = |counts: &MemoryCounts| Some(counts.heap_committed? as f64);
+        let growth = |first: Option<u64>, last: Option<u64>| Some(last? as f64 - first? as f64);
         match (self.counts, self.usage) {
-            ([first, .., last], _) => Some(committed(last)? - committed(first)?),
+            ([first, .., last], _) => growth(first.heap_resident, last.heap_resident)
+                .or_else(|| growth(first.heap_committed, last.heap_committed)),
             (_, []) => self.users.heap_growth(),
             _ => None,
         }

@@ -9,7 +9,7 @@ use crate::of_memory::most_frequent;
 
 /// Timers that are late in all readings that know the time, as evidence of a starved thread pool: it is a finding of its
 /// own if nothing else shows that. A single reading can be of a moment in which the machine was busy.
-pub(crate) fn starvation(counts: &[MemoryCounts], memory: &[MemoryFacts]) -> Option<Finding> {
+pub(crate) fn starvation(counts: &[MemoryCounts]) -> Option<Finding> {
     let late: Vec<_> = counts.iter().filter_map(|counts| counts.late_timers.as_ref()).collect();
     let [_, .., last] = *late else { return None };
     if late.iter().any(|late| late.count == 0) {
@@ -27,7 +27,6 @@ pub(crate) fn starvation(counts: &[MemoryCounts], memory: &[MemoryFacts]) -> Opt
         Finding::new(FindingKind::Starvation, 1.0, cause, Details::Stacks)
             .with_method(method)
             .with_confidence(Confidence::Likely)
-            .with_evidence(memory.last().and_then(|memory| elapsed(&memory.elapsed_delays)))
             .with_numbers([
                 Number::new("late_timers", *count as f64),
                 Number::new("late_ms", most.as_secs_f64() * 1e3),
@@ -35,10 +34,14 @@ pub(crate) fn starvation(counts: &[MemoryCounts], memory: &[MemoryFacts]) -> Opt
     )
 }
 
-fn elapsed(delays: &ElapsedDelays) -> Option<String> {
-    let method = delays.method.as_deref()?;
-    let calls = counted(delays.calls, "call awaits a delay that has", "calls await delays that have");
-    Some(format!("{calls} elapsed, as in {method}"))
+/// Returns the evidence of a starved pool that calls await delays which have elapsed, in all readings.
+pub(crate) fn elapsed_delays(memory: &[MemoryFacts]) -> Option<String> {
+    let ElapsedDelays { calls, method } = &memory.last()?.elapsed_delays;
+    if memory.iter().any(|memory| memory.elapsed_delays.calls == 0) {
+        return None;
+    }
+    let calls = counted(*calls, "call awaits a delay that has", "calls await delays that have");
+    Some(format!("{calls} elapsed, as in {}", method.as_deref()?))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub(crate) fn evidence(counts: &[MemoryCounts], usage: &[ProcessUsage]) -> Optio
     }
     Some(format!(
         "the collector is that of a server, with {}, each with a thread, on {} processors: DOTNET_gcServer=0 makes it \
-         that of a workstation, and DOTNET_GCHeapCount has the number",
+         that of a workstation, and DOTNET_GCHeapCount sets the number",
         counted(u64::from(heaps), "heap", "heaps"),
         in_words(processors),
     ))
@@ -39,7 +39,7 @@ mod tests {
             let counts = [MemoryCounts { server_heaps: heaps, ..MemoryCounts::at(Instant::now()) }];
             let mut usage = ProcessUsage::read(std::process::id()).unwrap();
             (usage.allowed_processors, usage.group) = (Some(processors), None);
-            super::evidence(&counts, &[usage])
+            evidence(&counts, &[usage])
         };
         let few = evidence(Some(2), 2).unwrap();
         assert!(few.starts_with(

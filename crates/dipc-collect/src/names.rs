@@ -26,7 +26,7 @@ use crate::staged::{StagedFile, folder_of};
 use companion::are_of_another;
 
 pub use companion::{are_of_recording, companion_path, names_path};
-pub use unloadable_code::UnloadableCode;
+pub use unloadable_code::{StackAddresses, UnloadableCode};
 
 /// The time limit for the list of methods.
 const LIST: Duration = Duration::from_secs(30);

@@ -210,22 +210,25 @@ mod memory {
             if let Some(now) = monotonic() {
                 counts = counts.with_late_timers(&dump, Duration::from_nanos(now));
             }
+            let pages = PageMap::open(self.memory.pid()).ok();
+            let pages = pages.as_ref().map(|pages| pages as &dyn ResidentPages);
+            if let Some(pages) = pages {
+                counts = counts.with_resident_heap(&dump, pages);
+            }
             if reads_threads {
-                counts = counts.with_native_heap(self.native_heap());
+                counts = counts.with_native_heap(self.native_heap(pages));
             }
             Ok((threads, counts))
         }
 
         /// Reads the chunks of a heap that can have enough free memory for a finding.
-        fn native_heap(&self) -> Result<NativeHeap, NativeHeapError> {
+        fn native_heap(&self, pages: Option<&dyn ResidentPages>) -> Result<NativeHeap, NativeHeapError> {
             let mappings = self.memory.mappings().unwrap_or_default();
             let sizes = NativeHeap::read_sizes(&self.memory, &mappings)?;
             let system = |arena: &NativeArena| arena.system;
             if sizes.sum(system) < thresholds::MIN_FREE_BYTES {
                 return Ok(sizes);
             }
-            let pages = PageMap::open(self.memory.pid()).ok();
-            let pages = pages.as_ref().map(|pages| pages as &dyn ResidentPages);
             NativeHeap::read(&self.memory, &mappings, pages, Instant::now().checked_add(NATIVE_HEAP_TIME))
         }
     }

@@ -124,6 +124,7 @@ mod request;
 
 mod advertise;
 mod endpoint_name;
+mod event_extension;
 mod port_config;
 
 pub use advertise::Advertise;
@@ -144,6 +145,7 @@ pub use command::profiler::{AttachProfiler, StartupProfiler};
 pub use command::{Command, CommandId, CommandSet};
 pub use endpoint_name::{EndpointName, ParseEndpointNameError};
 pub use error::{DecodeError, EncodeError};
+pub use event_extension::EventExtension;
 pub use header::Header;
 pub use hresult::HResult;
 pub use keywords::Keywords;

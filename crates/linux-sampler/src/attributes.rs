@@ -2,11 +2,13 @@
 
 /// Events counted by the kernel itself, without the processor's counters.
 const TYPE_SOFTWARE: u32 = 1;
+/// Tracepoints, by number.
+const TYPE_TRACEPOINT: u32 = 2;
 
 /// The size of the structure up to `sample_max_stack`: version 5, supported since Linux 4.8.
 const SIZE: u8 = 112;
 
-/// The software events of this crate.
+/// The events of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counter {
     /// The time that threads run, by a timer on each processor.
@@ -15,14 +17,21 @@ pub(crate) enum Counter {
     ContextSwitches,
     /// No samples; it carries the kernel's other records.
     Dummy,
+    /// A tracepoint by its number, with its data.
+    Tracepoint(u32),
 }
 
 impl Counter {
+    const fn kind(self) -> u32 {
+        if let Self::Tracepoint(_) = self { TYPE_TRACEPOINT } else { TYPE_SOFTWARE }
+    }
+
     const fn config(self) -> u64 {
         match self {
             Self::CpuClock => 0,
             Self::ContextSwitches => 3,
             Self::Dummy => 9,
+            Self::Tracepoint(id) => id as u64,
         }
     }
 }
@@ -35,13 +44,23 @@ pub(crate) mod sample {
     pub(crate) const CALLCHAIN: u64 = 1 << 5;
     pub(crate) const CPU: u64 = 1 << 7;
     pub(crate) const PERIOD: u64 = 1 << 8;
+    pub(crate) const RAW: u64 = 1 << 10;
     pub(crate) const REGS_USER: u64 = 1 << 12;
     pub(crate) const STACK_USER: u64 = 1 << 13;
     pub(crate) const IDENTIFIER: u64 = 1 << 16;
 }
 
-/// The parts of every sample. All events of a buffer have the same parts, so that the end of each record can
-/// be read.
+/// The parts of every event of a tracepoint. A sample has the identifier first, so that it can be read, and all
+/// events the same parts at the end of their other records: thread, time, processor, identifier.
+pub(crate) const TRACEPOINT_TYPE: u64 = sample::IDENTIFIER
+    | sample::IP
+    | sample::TID
+    | sample::TIME
+    | sample::CPU
+    | sample::CALLCHAIN
+    | sample::RAW;
+
+/// The parts of every other sample.
 pub(crate) const SAMPLE_TYPE: u64 = sample::IDENTIFIER
     | sample::IP
     | sample::TID
@@ -131,6 +150,8 @@ impl EventAttributes {
         if settings.counter == Counter::CpuClock {
             flags |= flag::FREQUENCY;
         }
+        let is_tracepoint = matches!(settings.counter, Counter::Tracepoint(_));
+        let (parts, registers) = if is_tracepoint { (TRACEPOINT_TYPE, 0) } else { (SAMPLE_TYPE, REGISTERS) };
         if !settings.kernel {
             flags |= flag::EXCLUDE_KERNEL;
         } else if !settings.kernel_stacks {
@@ -144,17 +165,17 @@ impl EventAttributes {
         }
         let monotonic = 1;
         Self([
-            halves(TYPE_SOFTWARE, u32::from(SIZE)),
+            halves(settings.counter.kind(), u32::from(SIZE)),
             settings.counter.config(),
             settings.rate,
-            SAMPLE_TYPE,
+            parts,
             0, // read_format
             flags,
             halves(settings.watermark, 0), // bp_type
             0,                             // config1
             0,                             // config2
             0,                             // branch_sample_type
-            REGISTERS,
+            registers,
             halves(settings.stack_bytes, monotonic),
             0, // sample_regs_intr
             max_stack(settings.max_frames),
@@ -181,6 +202,28 @@ const fn max_stack(frames: u16) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tracepoint_has_its_number_and_its_data() {
+        let attributes = EventAttributes::new(&EventSettings {
+            counter: Counter::Tracepoint(1700),
+            rate: 1,
+            stack_bytes: 0,
+            max_frames: 127,
+            kernel: true,
+            kernel_stacks: false,
+            inherit: Inherit::No,
+            side_band: false,
+            switches: false,
+            watermark: 4096,
+        });
+        let words = attributes.as_words();
+        assert_eq!(words[0], halves(TYPE_TRACEPOINT, 112));
+        assert_eq!((words[1], words[2]), (1700, 1), "number and period");
+        assert_eq!(words[3] & (sample::RAW | sample::STACK_USER), sample::RAW, "parts");
+        assert_eq!(words[5] & flag::FREQUENCY, 0);
+        assert_eq!(words[10], 0, "registers");
+    }
 
     #[test]
     fn fields_stand_where_the_kernels_header_has_them() {

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::tracepoint::Tracepoint;
+
 /// The tasks that are sampled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -82,6 +84,9 @@ pub struct SamplerConfig {
     pub max_frames: u16,
     /// True if child processes are sampled as well.
     pub children: bool,
+    /// Tracepoints with events to record, for the processes of the scope. Needs permission to sample all
+    /// processes, and to read tracefs: root has both.
+    pub tracepoints: Vec<Tracepoint>,
     /// Pages of each processor's buffer, a power of two. 512 by default, which have space for the samples of a
     /// third of a second. Halved down to 128, which are allowed for unprivileged users, where more is not
     /// permitted, or would be more than 64 MiB for all processors.
@@ -102,6 +107,7 @@ impl SamplerConfig {
             switch_stacks_per_second: 2_000,
             max_frames: 127,
             children: false,
+            tracepoints: Vec::new(),
             buffer_pages: 512,
         }
     }
@@ -169,6 +175,12 @@ impl SamplerConfig {
     #[must_use]
     pub fn with_children(self, children: bool) -> Self {
         Self { children, ..self }
+    }
+
+    /// With these [`tracepoints`](Self::tracepoints).
+    #[must_use]
+    pub fn with_tracepoints(self, tracepoints: Vec<Tracepoint>) -> Self {
+        Self { tracepoints, ..self }
     }
 
     /// With these [`buffer_pages`](Self::buffer_pages).

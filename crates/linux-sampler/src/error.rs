@@ -50,6 +50,9 @@ pub enum Error {
         /// The kernel's error.
         error: io::Error,
     },
+    /// The kernel's user_events cannot be used, for this reason.
+    #[error("user_events: {0}")]
+    UserEvents(&'static str),
     /// No kernel supports the settings.
     #[error("{0}")]
     Settings(&'static str),

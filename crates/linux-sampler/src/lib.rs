@@ -17,7 +17,9 @@
 //! 3. [`Processes`] follows the mappings, [`Unwinder`] completes the kernel's chains for code without frame
 //!    pointers, [`OffCpuTracker`] turns switches into intervals, [`Image`] and [`kernel_symbols`] have the
 //!    names.
-//! 4. [`RecordingWriter`] (feature `nettrace`) does all of that, and writes the events of `Universal.System`
+//! 4. [`SamplerConfig::tracepoints`] adds the events of tracepoints, among them those that programs write to the
+//!    kernel's user_events: [`open_user_events_data`], [`Tracepoint`].
+//! 5. [`RecordingWriter`] (feature `nettrace`) does all of that, and writes the events of `Universal.System`
 //!    and `Universal.Events` that PerfView, TraceEvent and `dipc` read.
 //!
 //! ```no_run
@@ -80,6 +82,7 @@ mod stopped;
 mod sys;
 mod thinning;
 mod threads;
+mod tracepoint;
 mod tracer;
 mod tracing;
 mod unwind;
@@ -94,7 +97,7 @@ pub use kernel::{kernel_symbols, kernel_symbols_at};
 pub use maps::{Mapping, ProcessMaps, Processes};
 pub use obstacle::{Obstacle, paranoid_level};
 pub use off_cpu::{OffCpuInterval, OffCpuTracker};
-pub use record::{MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, ThreadKey};
+pub use record::{MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, ThreadKey, TracepointEvent};
 #[cfg(feature = "nettrace")]
 pub use recording::{RecordingCounts, RecordingWriter, SAMPLING_KEY};
 pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
@@ -102,6 +105,7 @@ pub use sampler::{Records, Sampler};
 pub use start::spawn_prepared;
 pub use stopped::StoppedProcess;
 pub use threads::{innermost_id, processors, threads};
+pub use tracepoint::{FieldPlace, Tracepoint, USER_EVENTS, open_user_events_data};
 pub use tracing::StoppedThread;
 pub use unwind::Unwinder;
 pub use waiting::{ThreadActivity, ThreadWait, thread_activity};

@@ -49,6 +49,8 @@ pub struct Record<'a> {
 pub enum RecordKind<'a> {
     /// The stack of a thread.
     Sample(Sample<'a>),
+    /// An event of one of the [`tracepoints`](crate::SamplerConfig::tracepoints).
+    Tracepoint(TracepointEvent<'a>),
     /// A thread was switched onto the processor.
     SwitchIn,
     /// A thread left the processor.
@@ -132,6 +134,26 @@ pub struct Sample<'a> {
     pub(crate) stack: &'a [u8],
 }
 
+/// An event of a tracepoint.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct TracepointEvent<'a> {
+    /// The index of the tracepoint in the settings.
+    pub tracepoint: usize,
+    /// The bytes of the event, which [`Tracepoint::value`](crate::Tracepoint::value) reads. The kernel may have
+    /// added zeros at the end.
+    pub data: &'a [u8],
+    /// The chain by frame pointers, leaf first, with the kernel's marks.
+    chain: &'a [u8],
+}
+
+impl<'a> TracepointEvent<'a> {
+    /// The program's frames by frame pointers, leaf first.
+    pub fn user_frames(&self) -> impl Iterator<Item = u64> + 'a {
+        frames(self.chain, CONTEXT_USER)
+    }
+}
+
 /// The event of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -140,6 +162,8 @@ pub enum SampleEvent {
     Cpu,
     /// The thread is about to leave the processor.
     Switch,
+    /// A tracepoint, by its index in the settings.
+    Tracepoint(usize),
     /// An event that this sampler did not open.
     Unknown,
 }
@@ -175,30 +199,31 @@ pub struct MapRecord<'a> {
 impl<'a> Sample<'a> {
     /// The chain's frames in the kernel, leaf first.
     pub fn kernel_frames(&self) -> impl Iterator<Item = u64> + 'a {
-        self.frames(CONTEXT_KERNEL)
+        frames(self.chain, CONTEXT_KERNEL)
     }
 
     /// The chain's frames in the program by frame pointers, leaf first.
     pub fn user_frames(&self) -> impl Iterator<Item = u64> + 'a {
-        self.frames(CONTEXT_USER)
+        frames(self.chain, CONTEXT_USER)
     }
 
     /// The number of frames and marks in the chain.
     pub const fn chain_len(&self) -> usize {
         self.chain.len() / 8
     }
+}
 
-    fn frames(&self, context: u64) -> impl Iterator<Item = u64> + 'a {
-        let words = self.chain.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
-        let mut now = 0;
-        words.filter(move |&word| {
-            if word >= CONTEXT_FIRST {
-                now = word;
-                return false;
-            }
-            now == context
-        })
-    }
+/// The addresses of a chain after the mark `context`.
+fn frames(chain: &[u8], context: u64) -> impl Iterator<Item = u64> + '_ {
+    let words = chain.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
+    let mut now = 0;
+    words.filter(move |&word| {
+        if word >= CONTEXT_FIRST {
+            now = word;
+            return false;
+        }
+        now == context
+    })
 }
 
 /// The events of a sampler by the identifier in their records.
@@ -261,6 +286,12 @@ impl<'a> Cursor<'a> {
 
     fn thread(&mut self) -> Option<ThreadKey> {
         Some(ThreadKey { pid: self.i32()?, tid: self.i32()? })
+    }
+
+    /// The number of a chain's frames and marks, and these.
+    fn chain(&mut self) -> Option<&'a [u8]> {
+        let count = usize::try_from(self.u64()?).ok()?;
+        self.bytes(count.checked_mul(8)?)
     }
 
     /// The text at the front, up to its NUL.
@@ -368,9 +399,14 @@ fn sample<'a>(mut cursor: Cursor<'a>, ids: &EventIds) -> Option<(Record<'a>, Eve
     let time_ns = cursor.u64()?;
     let cpu = cursor.u32()?;
     cursor.u32()?;
+    if let SampleEvent::Tracepoint(tracepoint) = source.event {
+        let chain = cursor.chain()?;
+        let size = usize::try_from(cursor.u32()?).ok()?;
+        let event = TracepointEvent { tracepoint, data: cursor.bytes(size)?, chain };
+        return Some((Record { thread, time_ns, cpu, kind: RecordKind::Tracepoint(event) }, source));
+    }
     let period = cursor.u64()?;
-    let frames = usize::try_from(cursor.u64()?).ok()?;
-    let chain = cursor.bytes(frames.checked_mul(8)?)?;
+    let chain = cursor.chain()?;
     let abi = cursor.u64()?;
     let registers = if abi == 0 { None } else { Some(registers(&mut cursor)?) };
     let size = usize::try_from(cursor.u64()?).ok()?;
@@ -408,4 +444,46 @@ pub(crate) fn time_of(record: &[u8]) -> u64 {
     // In samples, after header, identifier, address and thread; elsewhere in the trailer.
     let at = if is_sample { Some(HEADER + 24) } else { record.len().checked_sub(TRAILER - 8) };
     at.and_then(|at| record.get(at..)).and_then(|bytes| Cursor(bytes).u64()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sample of a tracepoint as the kernel writes it: two frames of the program, and `data`.
+    fn tracepoint_sample(id: u64, data: &[u8]) -> Vec<u8> {
+        let mut body = Vec::new();
+        let words = [id, 0xffff_ffff_8100_0000];
+        body.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        body.extend([4711_i32, 4712].iter().flat_map(|number| number.to_ne_bytes()));
+        body.extend(99_u64.to_ne_bytes());
+        body.extend([1_u32, 0].iter().flat_map(|number| number.to_ne_bytes()));
+        let chain = [3, CONTEXT_USER, 0x1000, 0x2000];
+        body.extend(chain.iter().flat_map(|word| word.to_ne_bytes()));
+        body.extend(u32::try_from(data.len()).unwrap().to_ne_bytes());
+        body.extend(data);
+        body.resize(body.len().next_multiple_of(8), 0);
+        let mut record = kind::SAMPLE.to_ne_bytes().to_vec();
+        record.extend(0_u16.to_ne_bytes());
+        record.extend(u16::try_from(body.len() + HEADER).unwrap().to_ne_bytes());
+        record.extend(body);
+        record
+    }
+
+    #[test]
+    fn events_of_tracepoints_have_their_data() {
+        let mut ids = EventIds::default();
+        ids.insert(7, EventSource { event: SampleEvent::Tracepoint(2), thread: None });
+        let bytes = tracepoint_sample(7, b"abcdefghijkl");
+        assert_eq!(time_of(&bytes), 99);
+        let (record, _) = parse(&bytes, &ids).unwrap();
+        assert_eq!((record.thread, record.cpu), (ThreadKey { pid: 4711, tid: 4712 }, 1));
+        let RecordKind::Tracepoint(event) = record.kind else { panic!("{record:?}") };
+        assert_eq!((event.tracepoint, event.data), (2, &b"abcdefghijkl"[..]));
+        assert_eq!(event.user_frames().collect::<Vec<_>>(), [0x1000, 0x2000]);
+        // Cut anywhere in the data, it is not an event.
+        for length in 0..bytes.len() - 4 {
+            assert!(parse(&bytes[..length], &ids).is_none(), "{length}");
+        }
+    }
 }

@@ -95,6 +95,8 @@ struct Buffer {
 struct Filter {
     /// The processes, if running threads are sampled per processor.
     processes: Option<HashSet<i32>>,
+    /// The processes with events of tracepoints, which are opened for all tasks; `None` for all.
+    of_tracepoints: Option<HashSet<i32>>,
     children: bool,
     /// Threads that events were opened for. A thread that began meanwhile may have inherited other events as
     /// well.
@@ -130,6 +132,9 @@ impl Filter {
 
     /// Returns true if a record is in the scope, and is not a duplicate.
     fn takes(&mut self, record: &Record<'_>, source: EventSource) -> bool {
+        if let RecordKind::Tracepoint(_) = record.kind {
+            return self.of_tracepoints.as_ref().is_none_or(|pids| pids.contains(&record.thread.pid));
+        }
         if let Some(processes) = &mut self.processes {
             match record.kind {
                 RecordKind::Started { thread, parent }
@@ -165,8 +170,10 @@ impl Sampler {
     /// If the process does not exist, nothing is permitted, or descriptors or memory for buffers do not
     /// suffice.
     pub fn open(config: &SamplerConfig) -> Result<Self, Error> {
-        if config.frequency == 0 && config.off_cpu == OffCpu::No {
-            return Err(Error::Settings("a sampler needs a frequency, or the switches of threads"));
+        if config.frequency == 0 && config.off_cpu == OffCpu::No && config.tracepoints.is_empty() {
+            return Err(Error::Settings(
+                "a sampler needs a frequency, the switches of threads, or tracepoints",
+            ));
         }
         if !config.stack_bytes.is_multiple_of(8) || !config.off_cpu_stack_bytes.is_multiple_of(8) {
             return Err(Error::Settings("the bytes of a stack are a multiple of 8"));
@@ -193,6 +200,7 @@ impl Sampler {
         let mut opening = Opening::new(config, processors);
         let mut filter = Filter {
             processes: None,
+            of_tracepoints: None,
             children: config.children,
             opened: HashSet::new(),
             thinning: None,
@@ -216,6 +224,8 @@ impl Sampler {
             }
             Scope::Machine => opening.tasks(Tasks::All, None)?,
         }
+        opening.tracepoints()?;
+        filter.of_tracepoints = (!pids.is_empty()).then(|| pids.iter().copied().collect());
         let Opening { events, buffers, ids, access, .. } = opening;
         filter.thinning = access.off_cpu_stacks.then(|| {
             let limit = config.switch_stacks_per_second;
@@ -502,6 +512,31 @@ impl<'c> Opening<'c> {
         Ok(())
     }
 
+    /// Opens the tracepoints on every processor, for all tasks.
+    fn tracepoints(&mut self) -> Result<(), Error> {
+        let config = self.config;
+        for (index, tracepoint) in config.tracepoints.iter().enumerate() {
+            for processor in self.processors.clone() {
+                let of = |opening: &Self| opening.tracepoint_event(index, tracepoint.id());
+                self.event(Tasks::All, None, processor, of)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The event of a tracepoint. The kernel writes it while the thread is in the kernel, but the chain is of the
+    /// program alone.
+    fn tracepoint_event(&self, index: usize, id: u32) -> (EventSettings, SampleEvent) {
+        let settings = EventSettings {
+            counter: Counter::Tracepoint(id),
+            kernel: true,
+            kernel_stacks: false,
+            inherit: Inherit::No,
+            ..self.common()
+        };
+        (settings, SampleEvent::Tracepoint(index))
+    }
+
     fn clock_event(&self) -> (EventSettings, SampleEvent) {
         let settings = EventSettings {
             counter: Counter::CpuClock,
@@ -562,7 +597,7 @@ impl<'c> Opening<'c> {
         tasks: Tasks<'_>,
         pid: Option<i32>,
         processor: i32,
-        of: fn(&Self) -> (EventSettings, SampleEvent),
+        of: impl Fn(&Self) -> (EventSettings, SampleEvent),
     ) -> Result<(), Error> {
         let (event, kind) = loop {
             let (settings, kind) = of(self);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use linux_proc_stat::{SchedStat, thread_folder};
 use linux_sampler::{
     Error, OffCpu, OffCpuInterval, OffCpuTracker, Processes, Record, RecordKind, Rights, SampleEvent,
-    Sampler, SamplerConfig, Scope, ThreadKey, Trial, Unwinder, spawn_prepared,
+    Sampler, SamplerConfig, Scope, ThreadKey, Tracepoint, Trial, Unwinder, spawn_prepared,
 };
 
 const WAIT: Duration = Duration::from_millis(50);
@@ -702,4 +702,33 @@ fn a_cgroup_is_sampled_and_nothing_else() {
     assert!(processes[&inside.pid()] > 250_000_000, "{processes:?}");
     assert!(!processes.contains_key(&outside.pid()), "{processes:?}");
     drop(inside);
+}
+
+#[test]
+fn tracepoints_have_the_events_of_the_process() {
+    // Few kernels of containers have tracefs; `cargo xtask vm` has one.
+    let fork = match Tracepoint::open("sched", "sched_process_fork") {
+        Ok(fork) => fork,
+        Err(error) => return eprintln!("SKIPPED: {error}"),
+    };
+    let config = SamplerConfig::of_process(own_pid()).with_frequency(0).with_tracepoints(vec![fork.clone()]);
+    let Some(mut sampler) = open(&config) else { return };
+    // Another process starts children meanwhile.
+    let mut other = Command::new("sh").args(["-c", "for i in 1 2 3; do (:); done"]).spawn().unwrap();
+    let started: BTreeSet<i32> = (0..3)
+        .map(|_| std::thread::spawn(own_tid).join().unwrap())
+        .chain([i32::try_from(other.id()).unwrap()])
+        .collect();
+    other.wait().unwrap();
+    let mut seen = BTreeSet::new();
+    let mut collect = |record: Record<'_>| {
+        let RecordKind::Tracepoint(event) = record.kind else { return };
+        let pid = fork.value("child_pid", event.data).unwrap();
+        assert_eq!((event.tracepoint, record.thread.pid), (0, own_pid()));
+        seen.insert(i32::from_ne_bytes(pid.try_into().unwrap()));
+    };
+    sampler.read(WAIT).unwrap().for_each(&mut collect);
+    sampler.finish().for_each(&mut collect);
+    // Other tests start threads in this process, too.
+    assert!(seen.is_superset(&started), "{started:?} of {seen:?}");
 }

@@ -214,7 +214,7 @@ impl Merger {
                 repeated: 0,
             });
         }
-        let (info, dropped) = header(first, infos, clock, &sources, &mut process_ids, &options);
+        let (info, dropped) = header(first, infos, clock, &sources, &mut process_ids, options);
         let mut encoder = Encoder::new(Version::V6, &info)?;
         encoder.omissions.key_values = dropped;
         Ok(Self {
@@ -544,7 +544,7 @@ fn header(
     clock: Clock,
     sources: &[MergedSource],
     process_ids: &mut ProcessIds,
-    options: &MergerOptions,
+    options: MergerOptions,
 ) -> (TraceInfo, u64) {
     let all: Vec<_> = infos.iter().map(pairs).collect();
     let is_one_group = sources.windows(2).all(|pair| match pair {
@@ -552,12 +552,12 @@ fn header(
         _ => true,
     });
     let (mut kept, dropped) = if options.same_processes && is_one_group {
-        joined_pairs(infos, &all, options)
+        joined_pairs(infos, &all, &options)
     } else {
-        common_pairs(pairs(first), &all, options)
+        common_pairs(pairs(first), &all, &options)
     };
-    if let Some(groups) = &options.requested_events {
-        kept.push((REQUESTED_EVENTS.to_owned(), groups.clone()));
+    if let Some(groups) = options.requested_events {
+        kept.push((REQUESTED_EVENTS.to_owned(), groups));
     }
     let mut processes = Vec::new();
     for (info, source) in infos.iter().zip(sources) {

@@ -3,6 +3,7 @@
 //   countdown  Batch.Close waits for eight parts, of which Batch.Work forgets the empty ones
 //   reply      Gateway.Call blocks six threads on replies that Gateway.OnReply gives to nobody
 //   lock       Ledger.Book uses a semaphore without a maximum as a lock, and does not release it after an error
+//   mutex      Archive.Store takes a mutex, and does not release it after an error; its thread lives on
 //   idle       nothing is wrong: threads and async methods wait for work in the usual ways
 using System;
 using System.Collections.Concurrent;
@@ -87,6 +88,21 @@ namespace Shop
         }
     }
 
+    static class Archive
+    {
+        static readonly Mutex mutex = new Mutex();
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        public static void Store(int document)
+        {
+            mutex.WaitOne();
+            if (document == 7 && !Program.Healthy) { Thread.Sleep(Timeout.Infinite); }
+            Thread.Sleep(5);
+            mutex.ReleaseMutex();
+            Program.Count();
+        }
+    }
+
     // The usual ways to wait for work.
     static class Workers
     {
@@ -148,6 +164,9 @@ static class Program
                 break;
             case "lock":
                 for (int i = 0; i < 6; i++) Loop("clerk-" + i, 20, () => Shop.Ledger.Book(Interlocked.Increment(ref number)));
+                break;
+            case "mutex":
+                for (int i = 0; i < 6; i++) Loop("archivist-" + i, 20, () => Shop.Archive.Store(Interlocked.Increment(ref number)));
                 break;
             case "idle":
                 Action[] ways = { Shop.Workers.Take, Shop.Workers.TakeBounded, Shop.Workers.Enter, Shop.Workers.Signal,

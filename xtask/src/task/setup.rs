@@ -19,6 +19,7 @@ const LINT: &[&str] = &["ci", "test", "release"];
 const CROSS: &[&str] = &["cross"];
 const RELEASE: &[&str] = &["release"];
 const CROSS_AND_RELEASE: &[&str] = &["cross", "release"];
+const VM: &[&str] = &["vm"];
 const ALL: &[&str] = &SETUP_TASKS;
 
 /// A program of Debian.
@@ -37,7 +38,7 @@ const fn tool(
     Tool { program, packages, tasks }
 }
 
-const TOOLS: [Tool; 18] = [
+const TOOLS: [Tool; 24] = [
     // libFuzzer is C++; dependencies with C code, and all linking, need a C compiler.
     tool("c++", &["g++"], ALL),
     // The tests of pages.
@@ -67,6 +68,13 @@ const TOOLS: [Tool; 18] = [
     tool("python3 -m ensurepip --version", &["python3-venv"], RELEASE),
     // The upload.
     tool("gh", &["gh"], RELEASE),
+    // Virtual machines, and the build of a kernel.
+    tool("qemu-system-x86_64", &["qemu-system-x86"], VM),
+    tool("make", &["make"], VM),
+    tool("flex", &["flex"], VM),
+    tool("bison", &["bison"], VM),
+    tool("bc", &["bc"], VM),
+    tool("/usr/include/libelf.h", &["libelf-dev"], VM),
 ];
 
 pub(crate) fn run(options: &SetupOptions) -> Result<()> {
@@ -102,7 +110,7 @@ fn install_subcommands(is_needed: impl Fn(&[&str]) -> bool) -> Result<()> {
 }
 
 /// Returns true if a tool is installed, by [`Tool::program`].
-fn is_present(program: &str) -> bool {
+pub(crate) fn is_present(program: &str) -> bool {
     if let Some((program, arguments)) = program.split_once(' ') {
         let mut command = Command::new(program);
         command.args(arguments.split(' ')).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -159,13 +167,14 @@ fn install_subcommand(name: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{cross, release};
+    use crate::task::{cross, release, vm};
 
     #[test]
     fn what_tasks_say_is_missing_is_what_setup_installs() {
         let named: Vec<_> = cross::linkers()
             .map(|(program, packages)| (program.to_owned(), packages))
             .chain(release::compilers())
+            .chain(vm::tools().map(|(program, package)| (program.to_owned(), package)))
             .collect();
         assert!(named.len() >= 5);
         for (program, packages) in named {

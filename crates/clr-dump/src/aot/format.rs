@@ -98,10 +98,10 @@ impl<'b> Bytes<'b> {
     }
 
     /// Reads a handle.
-    fn handle(&mut self) -> Option<Handle> {
+    fn handle(&mut self, bits: KindBits) -> Option<Handle> {
         let raw = self.unsigned()?;
         let [kind, ..] = raw.to_le_bytes();
-        Some(Handle { kind, offset: raw >> 8 })
+        Some(Handle { kind: kind & bits.mask(), offset: raw >> bits.count() })
     }
 
     /// Reads a handle of a known kind.
@@ -133,6 +133,32 @@ pub(crate) fn each_entry<'b>(table: &'b [u8], mut visit: impl FnMut(Bytes<'b>) -
     Some(())
 }
 
+/// The width of the kind of a record in a handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum KindBits {
+    /// Up to .NET 10.
+    #[default]
+    Eight,
+    /// .NET 11.
+    Seven,
+}
+
+impl KindBits {
+    const fn count(self) -> u32 {
+        match self {
+            Self::Eight => 8,
+            Self::Seven => 7,
+        }
+    }
+
+    const fn mask(self) -> u8 {
+        match self {
+            Self::Eight => 0xff,
+            Self::Seven => 0x7f,
+        }
+    }
+}
+
 /// A kind of record, and its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Handle {
@@ -142,9 +168,10 @@ pub(crate) struct Handle {
 
 impl Handle {
     /// A handle in one word.
-    pub(crate) const fn of_token(token: u32) -> Self {
-        let [.., kind] = token.to_le_bytes();
-        Self { kind, offset: token & 0x00ff_ffff }
+    pub(crate) const fn of_token(token: u32, bits: KindBits) -> Self {
+        // The kind has the highest bits.
+        let [kind, ..] = token.rotate_left(bits.count()).to_le_bytes();
+        Self { kind: kind & bits.mask(), offset: token & (u32::MAX >> bits.count()) }
     }
 
     const fn is_null(self) -> bool {
@@ -174,7 +201,10 @@ mod kind {
 
 /// The metadata of a program.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Metadata<'b>(&'b [u8]);
+pub(crate) struct Metadata<'b> {
+    bytes: &'b [u8],
+    bits: KindBits,
+}
 
 /// The notation of types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,21 +217,21 @@ enum Notation {
 
 impl<'b> Metadata<'b> {
     /// Uses metadata; `None` if it is something else.
-    pub(crate) fn new(bytes: &'b [u8]) -> Option<Self> {
-        bytes.starts_with(&SIGNATURE).then_some(Self(bytes))
+    pub(crate) fn new(bytes: &'b [u8], bits: KindBits) -> Option<Self> {
+        bytes.starts_with(&SIGNATURE).then_some(Self { bytes, bits })
     }
 
     fn record(&self, handle: Handle) -> Option<Bytes<'b>> {
         // No record is in the place of the signature.
         let at = usize::try_from(handle.offset).ok().filter(|at| *at >= SIGNATURE.len())?;
-        Some(Bytes::new(self.0, at))
+        Some(Bytes::new(self.bytes, at))
     }
 
     /// Returns the string at an offset.
     pub(crate) fn text(&self, at: u32) -> Option<&'b str> {
-        let mut bytes = Bytes::new(self.0, usize::try_from(at).ok()?);
+        let mut bytes = Bytes::new(self.bytes, usize::try_from(at).ok()?);
         let length = usize::try_from(bytes.unsigned()?).ok().filter(|length| *length <= MAX_LENGTH)?;
-        std::str::from_utf8(self.0.get(bytes.at..bytes.at.checked_add(length)?)?).ok()
+        std::str::from_utf8(self.bytes.get(bytes.at..bytes.at.checked_add(length)?)?).ok()
     }
 
     /// Returns the name of a type, as the runtime writes it.
@@ -213,7 +243,7 @@ impl<'b> Metadata<'b> {
 
     /// Returns the places of the name and of the signature of a method by the offset of its record.
     pub(crate) fn method(&self, at: u32) -> Option<(u32, u32)> {
-        let mut record = Bytes::new(self.0, usize::try_from(at).ok()?);
+        let mut record = Bytes::new(self.bytes, usize::try_from(at).ok()?);
         // Flags of the method, and of its implementation.
         record.unsigned()?;
         record.unsigned()?;
@@ -223,11 +253,11 @@ impl<'b> Metadata<'b> {
     /// Returns the signature of a method, return type first, in the runtime's notation.
     pub(crate) fn signature(&self, at: u32) -> Option<String> {
         const HAS_THIS: u8 = 0x20;
-        let mut record = Bytes::new(self.0, usize::try_from(at).ok()?);
+        let mut record = Bytes::new(self.bytes, usize::try_from(at).ok()?);
         let mut text = if record.byte()? & HAS_THIS != 0 { "instance ".to_owned() } else { String::new() };
         // The number of the method's own type parameters.
         record.signed()?;
-        self.write(record.handle()?, Notation::Signature, MAX_DEPTH, &mut text)?;
+        self.write(record.handle(self.bits)?, Notation::Signature, MAX_DEPTH, &mut text)?;
         text.push_str("  (");
         self.write_list(&mut record, Notation::Signature, MAX_DEPTH, &mut text)?;
         text.push(')');
@@ -264,7 +294,7 @@ impl<'b> Metadata<'b> {
                 | kind::NAMESPACE_REFERENCE
                 | kind::TYPE_REFERENCE
                 | kind::SPECIFICATION
-                | kind::INSTANTIATION => record.handle()?,
+                | kind::INSTANTIATION => record.handle(self.bits)?,
                 kind::SCOPE | kind::SCOPE_REFERENCE => return Some(record),
                 _ => return None,
             };
@@ -275,7 +305,7 @@ impl<'b> Metadata<'b> {
     fn definition(&self, handle: Handle) -> Option<TypeDefinition> {
         let mut record = self.record(handle)?;
         record.unsigned()?;
-        record.handle()?;
+        record.handle(self.bits)?;
         let namespace = record.handle_of(kind::NAMESPACE)?;
         let name = record.unsigned()?;
         // Size and alignment.
@@ -305,19 +335,19 @@ impl<'b> Metadata<'b> {
                     None => Self::push(text, &["class ", &*name].concat()),
                 }
             }
-            kind::SPECIFICATION => self.write(record.handle()?, notation, depth, text),
+            kind::SPECIFICATION => self.write(record.handle(self.bits)?, notation, depth, text),
             kind::INSTANTIATION => {
                 let (open, close) = if notation == Notation::Name { ("[", "]") } else { ("<", ">") };
-                self.write(record.handle()?, notation, depth, text)?;
+                self.write(record.handle(self.bits)?, notation, depth, text)?;
                 Self::push(text, open)?;
                 self.write_list(&mut record, notation, depth, text)?;
                 Self::push(text, close)
             }
-            kind::SINGLE_ARRAY => self.write_with(record.handle()?, notation, depth, text, "[]"),
-            kind::POINTER => self.write_with(record.handle()?, notation, depth, text, "*"),
-            kind::BY_REFERENCE => self.write_with(record.handle()?, notation, depth, text, "&"),
+            kind::SINGLE_ARRAY => self.write_with(record.handle(self.bits)?, notation, depth, text, "[]"),
+            kind::POINTER => self.write_with(record.handle(self.bits)?, notation, depth, text, "*"),
+            kind::BY_REFERENCE => self.write_with(record.handle(self.bits)?, notation, depth, text, "&"),
             kind::ARRAY => {
-                let of = record.handle()?;
+                let of = record.handle(self.bits)?;
                 let rank = usize::try_from(record.signed()?).ok().filter(|rank| (1..=32).contains(rank))?;
                 let suffix = ["[", &",".repeat(rank.saturating_sub(1)), "]"].concat();
                 self.write_with(of, notation, depth, text, &suffix)
@@ -326,8 +356,8 @@ impl<'b> Metadata<'b> {
             kind::METHOD_VARIABLE => Self::push(text, &format!("!!{}", record.signed()?)),
             kind::MODIFIED => {
                 record.byte()?;
-                record.handle()?;
-                self.write(record.handle()?, notation, depth, text)
+                record.handle(self.bits)?;
+                self.write(record.handle(self.bits)?, notation, depth, text)
             }
             kind::FUNCTION_POINTER => Self::push(text, "native int"),
             _ => None,
@@ -359,7 +389,7 @@ impl<'b> Metadata<'b> {
             if index > 0 {
                 Self::push(text, ",")?;
             }
-            self.write(list.handle()?, notation, depth, text)?;
+            self.write(list.handle(self.bits)?, notation, depth, text)?;
         }
         Some(())
     }
@@ -374,7 +404,7 @@ impl<'b> Metadata<'b> {
             }
             kind::TYPE_REFERENCE | kind::NAMESPACE | kind::NAMESPACE_REFERENCE => {
                 let mut record = self.record(handle)?;
-                (record.handle()?, record.unsigned()?)
+                (record.handle(self.bits)?, record.unsigned()?)
             }
             // An assembly, which is not a part of names.
             _ => return Some(()),
@@ -483,7 +513,7 @@ mod tests {
         let circle = Handle { kind: kind::SINGLE_ARRAY, offset: at };
         records.add(kind::SINGLE_ARRAY, &[handle(circle)]);
         let bytes = records.0;
-        let metadata = Metadata::new(&bytes).unwrap();
+        let metadata = Metadata::new(&bytes, KindBits::Eight).unwrap();
         assert_eq!(metadata.type_name(instance).as_deref(), Some("System.List`1+Inner[System.Int32[]]"));
         assert_eq!(metadata.assembly(instance), Some((scope.offset, "Base")));
         assert_eq!(
@@ -493,7 +523,7 @@ mod tests {
         assert_eq!(metadata.type_name(circle), None);
         assert_eq!(metadata.type_name(Handle { kind: 0x77, offset: 4 }), None);
         assert_eq!(metadata.type_name(Handle { kind: kind::TYPE, offset: u32::MAX }), None);
-        assert!(Metadata::new(b"BSJB").is_none());
+        assert!(Metadata::new(b"BSJB", KindBits::Eight).is_none());
     }
 
     #[test]
@@ -510,5 +540,18 @@ mod tests {
         // Buckets that the table does not have.
         assert_eq!(each_entry(&[31 << 2, 0, 0], |_| Some(())), None);
         assert_eq!(each_entry(&[3, 0, 0], |_| Some(())), None);
+    }
+
+    #[test]
+    fn kinds_have_seven_or_eight_bits() {
+        let token = |token, bits| {
+            let Handle { kind, offset } = Handle::of_token(token, bits);
+            (kind, offset)
+        };
+        assert_eq!(token(0x3a12_3456, KindBits::Eight), (kind::TYPE, 0x12_3456));
+        assert_eq!(token(0x7500_2f39, KindBits::Seven), (kind::TYPE, 0x100_2f39));
+        assert_eq!(token(u32::MAX, KindBits::Seven), (0x7f, 0x1ff_ffff));
+        let raw = 0x2f0d << 7 | u32::from(kind::TYPE);
+        assert_eq!(Bytes::new(&unsigned(raw), 0).handle(KindBits::Seven).unwrap().offset, 0x2f0d);
     }
 }

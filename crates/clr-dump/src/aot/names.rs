@@ -8,7 +8,7 @@
 
 use hashbrown::HashMap;
 
-use crate::aot::format::{Bytes, Handle, Metadata, each_entry};
+use crate::aot::format::{Bytes, Handle, KindBits, Metadata, each_entry};
 use crate::aot::sections::{Sections, section};
 use crate::memory::address::TypeHandle;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
@@ -30,6 +30,7 @@ const IS_GENERIC: u32 = 0x0200_0000;
 #[derive(Debug)]
 pub(crate) struct AotNames {
     metadata: Vec<u8>,
+    bits: KindBits,
     /// The address of the metadata.
     metadata_at: u64,
     /// Definitions of types by the addresses of their MethodTables.
@@ -81,9 +82,10 @@ impl AotNames {
     /// Reads the names; `None` if the memory lacks the metadata. A map that is missing or damaged has fewer.
     pub(crate) fn read(memory: &dyn Memory, sections: &Sections) -> Option<Self> {
         let (metadata_at, metadata) = sections.bytes(memory, section::METADATA).ok()?;
-        Metadata::new(&metadata)?;
+        Metadata::new(&metadata, sections.kind_bits)?;
         let mut names = Self {
             metadata,
+            bits: sections.kind_bits,
             metadata_at,
             types: HashMap::new(),
             methods: Vec::new(),
@@ -104,13 +106,13 @@ impl AotNames {
         let fixups = Fixups::read(memory, sections).ok()?;
         each_entry(&map, |mut entry| {
             let address = fixups.address(entry.unsigned()?)?;
-            let handle = Handle::of_token(entry.unsigned()?);
+            let handle = Handle::of_token(entry.unsigned()?, self.bits);
             if self.types.len() < MAX_TYPES {
                 self.types.insert(TypeHandle::new(address), handle);
             }
             Some(())
         })?;
-        let metadata = Metadata::new(&self.metadata)?;
+        let metadata = Metadata::new(&self.metadata, self.bits)?;
         for (address, handle) in &self.types {
             match metadata.type_name(*handle).as_deref() {
                 Some("System.String") => self.string_type = Some(*address),
@@ -126,11 +128,11 @@ impl AotNames {
         let mut map = Bytes::new(&map, 0);
         // Their number.
         map.u32()?;
-        let (mut owner, mut name, mut signature) = (Handle::of_token(0), 0, 0);
+        let (mut owner, mut name, mut signature) = (Handle::of_token(0, self.bits), 0, 0);
         while !map.is_at_end() && self.methods.len() < MAX_METHODS {
             let changes = map.byte()?;
             if changes & change::OWNER != 0 {
-                owner = Handle::of_token(map.u32()?);
+                owner = Handle::of_token(map.u32()?, self.bits);
             }
             if changes & change::NAME != 0 {
                 name = map.unsigned()?;
@@ -155,7 +157,7 @@ impl AotNames {
         const HAS_CODE: u32 = 0x20;
         let (_, map) = sections.bytes(memory, section::INVOKE_MAP).ok()?;
         let fixups = Fixups::read(memory, sections).ok()?;
-        let metadata = Metadata::new(&self.metadata)?;
+        let metadata = Metadata::new(&self.metadata, self.bits)?;
         let methods = &mut self.methods;
         each_entry(&map, |mut entry| {
             let flags = entry.unsigned()?;
@@ -174,19 +176,19 @@ impl AotNames {
     pub(crate) fn method(&self, start: u64) -> Option<AotMethod<'_>> {
         let index = self.methods.binary_search_by_key(&start, |method| method.start).ok()?;
         let method = self.methods.get(index)?;
-        let metadata = Metadata::new(&self.metadata)?;
+        let metadata = Metadata::new(&self.metadata, self.bits)?;
         let signature = metadata.signature(method.signature).unwrap_or_default();
         Some(AotMethod { owner: method.owner, name: metadata.text(method.name)?, signature })
     }
 
     /// Returns the name of the type with this record.
     pub(crate) fn type_name(&self, handle: Handle) -> Option<String> {
-        Metadata::new(&self.metadata)?.type_name(handle)
+        Metadata::new(&self.metadata, self.bits)?.type_name(handle)
     }
 
     /// Returns the address and name of the assembly that defines the type with this record.
     pub(crate) fn assembly_of(&self, handle: Handle) -> Option<(u64, &str)> {
-        let (at, name) = Metadata::new(&self.metadata)?.assembly(handle)?;
+        let (at, name) = Metadata::new(&self.metadata, self.bits)?.assembly(handle)?;
         Some((offset(self.metadata_at, at.into()), name))
     }
 
@@ -202,7 +204,7 @@ impl AotNames {
 
     /// Returns the version of the base library, as `9.0`.
     pub(crate) fn version(&self) -> Option<String> {
-        let metadata = Metadata::new(&self.metadata)?;
+        let metadata = Metadata::new(&self.metadata, self.bits)?;
         metadata.assembly_version(*self.types.get(&self.exception_type?)?)
     }
 

@@ -159,7 +159,7 @@ impl Awaits<'_> {
     /// If the memory lacks the collector's description of its heap.
     pub fn chains_until(self, end: Instant) -> MemoryResult<AwaitChains> {
         let memory = TouchedMemory::new(self.memory()).until(end);
-        Self::read(&Dump::new(&memory, self.runtime()))
+        Self::read(&self.dump.with_memory(&memory))
     }
 
     fn read(dump: &Dump<'_>) -> MemoryResult<AwaitChains> {

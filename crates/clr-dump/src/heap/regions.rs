@@ -72,6 +72,8 @@ pub(crate) struct HeapLayout {
     pub(crate) is_moving: bool,
     /// Bytes committed for the regions, including the memory past their objects.
     pub(crate) committed: u64,
+    /// The ranges of these bytes.
+    pub(crate) committed_ranges: Vec<(u64, u64)>,
     /// The queues of objects with finalizers, one for each heap.
     pub(crate) finalize_queues: Vec<u64>,
     /// The address of the map of handle tables.
@@ -93,12 +95,19 @@ struct Variables<'m> {
 
 impl<'m> Variables<'m> {
     fn of(memory: &'m dyn Memory, runtime: &Runtime) -> MemoryResult<Self> {
-        let address = runtime.variable(memory, runtime.layout.slots.gc_data)?;
+        let address = match runtime.layout.heap {
+            Heap::Stated(_) => 0,
+            _ => runtime.variable(memory, runtime.layout.slots.gc_data)?,
+        };
         Ok(Self { memory, address, heap: runtime.layout.heap })
     }
 
     /// The address in a pointer.
     fn pointer(&self, index: u64) -> MemoryResult<u64> {
+        if let Heap::Stated(collector) = &self.heap {
+            let variable = collector.variables.iter().find(|(place, _)| *place == index);
+            return Ok(variable.map(|(_, address)| *address).unwrap_or_default());
+        }
         // The number of generations precedes the pointers if the heap is described.
         let first = if self.heap == Heap::Described { 24 } else { 16 };
         self.memory.u64(offset(self.address, index.wrapping_mul(8).wrapping_add(first)))
@@ -106,18 +115,20 @@ impl<'m> Variables<'m> {
 
     /// The size of a generation, and the number of generations.
     fn generations(&self) -> MemoryResult<(u64, u64)> {
-        let size = self.memory.u64(offset(self.address, 8))?;
-        let count = match self.heap {
-            Heap::Described => self.memory.u64(offset(self.address, 16))?.min(MAX_GENERATIONS),
-            Heap::Fixed { generations, .. } => generations,
-        };
-        Ok((size, count))
+        let size = || self.memory.u64(offset(self.address, 8));
+        Ok(match self.heap {
+            Heap::Described => (size()?, self.memory.u64(offset(self.address, 16))?.min(MAX_GENERATIONS)),
+            Heap::Stated(of) => (of.generation_size, of.generations.min(MAX_GENERATIONS)),
+            Heap::Fixed { generations, .. } => (size()?, generations),
+        })
     }
 
     /// The offsets of the allocation context and of the first segment in a generation.
     fn generation_fields(&self) -> MemoryResult<[u64; 2]> {
-        if let Heap::Fixed { first_segment, .. } = self.heap {
-            return Ok([0, first_segment]);
+        match self.heap {
+            Heap::Fixed { first_segment, .. } => return Ok([0, first_segment]),
+            Heap::Stated(collector) => return Ok([collector.context, collector.first_segment]),
+            Heap::Described => {}
         }
         let offsets = self.pointer(GENERATION_OFFSETS)?;
         let [context, first] = [0, 4].map(|field| self.memory.u32(offset(offsets, field)));
@@ -219,8 +230,9 @@ impl HeapLayout {
                         false => allocated,
                     };
                     layout.regions.push(Region { start, end, generation: index });
-                    layout.committed =
-                        layout.committed.saturating_add(committed.max(end).saturating_sub(start));
+                    let committed = committed.max(end);
+                    layout.committed = layout.committed.saturating_add(committed.saturating_sub(start));
+                    layout.committed_ranges.push((start, committed));
                     segment = next;
                 }
                 // A young generation without regions of its own shares a segment with the older one.

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use nettrace::ReadAt;
 
 use crate::error::{Error, Machine};
+use crate::memory::address::Address;
 use crate::memory::copy_note::CopyNote;
-use crate::memory::mapping::MappedFile;
+use crate::memory::mapping::{MappedFile, Mapping};
 use crate::memory::paged_file::PagedFile;
 use crate::memory::{Memory, MemoryResult, Missing};
 use crate::runtime::elf_image::ElfImage;
@@ -277,6 +278,27 @@ impl CoreFile {
     /// The mapped files, by address.
     pub fn files(&self) -> &[MappedFile] {
         &self.files
+    }
+
+    /// The memory in the file, with the names of mapped files. A core dump does not state permissions: all of it counts as
+    /// readable and writable.
+    pub fn mappings(&self) -> Vec<Mapping> {
+        let mapping = |segment: &Segment| {
+            let after = self.files.partition_point(|file| file.start.get() <= segment.address);
+            let file = after.checked_sub(1).and_then(|index| self.files.get(index));
+            let file = file.filter(|file| segment.address < file.end.get());
+            Mapping {
+                start: Address::new(segment.address),
+                end: Address::new(segment.address.saturating_add(segment.size)),
+                is_readable: true,
+                is_writable: true,
+                is_executable: false,
+                is_shared: false,
+                file_offset: file.map_or(0, |file| file.file_offset),
+                name: file.map_or_else(|| "".into(), |file| Arc::clone(&file.path)),
+            }
+        };
+        self.segments.iter().map(mapping).collect()
     }
 
     /// The process.

@@ -59,7 +59,7 @@ impl ThreadCache {
             let is_list = match (count, list) {
                 (0, 0) => true,
                 (0, _) | (_, 0) => false,
-                _ => count <= MAX_CACHED && list % STEP == 0 && is_writable(mappings, list),
+                _ => count <= MAX_CACHED && list.is_multiple_of(STEP) && is_writable(mappings, list),
             };
             if !is_list {
                 return 0;
@@ -88,8 +88,9 @@ pub(super) fn fast_chunks(
     let mut bytes = 0_u64;
     for index in 0..FAST_LISTS {
         let of_list = index.saturating_mul(STEP).saturating_add(SMALLEST);
-        let is_chunk =
-            |at: u64| at != 0 && at % STEP == 0 && memory.u64(offset(at, 8)).map(size) == Ok(of_list);
+        let is_chunk = |at: u64| {
+            at != 0 && at.is_multiple_of(STEP) && memory.u64(offset(at, 8)).map(size) == Ok(of_list)
+        };
         let list = offset(library.fast(arena), index.wrapping_mul(8));
         let mut chunk = memory.u64(list).unwrap_or_default();
         while *left > 0 && bytes < system && is_chunk(chunk) {

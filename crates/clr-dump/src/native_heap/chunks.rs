@@ -32,6 +32,8 @@ pub(super) struct ChunkWalk<'m> {
     pages: Option<&'m dyn ResidentPages>,
     until: Option<Instant>,
     mappings: &'m [Mapping],
+    /// The address of the pointer to the chunk at the arena's end.
+    top: u64,
     window: Vec<u8>,
     window_start: u64,
     pub(super) free: u64,
@@ -58,12 +60,14 @@ impl<'m> ChunkWalk<'m> {
         pages: Option<&'m dyn ResidentPages>,
         until: Option<Instant>,
         mappings: &'m [Mapping],
+        top: u64,
     ) -> Self {
         Self {
             memory,
             pages,
             until,
             mappings,
+            top,
             window: Vec::new(),
             window_start: 0,
             free: 0,
@@ -131,7 +135,11 @@ impl<'m> ChunkWalk<'m> {
                 return sums;
             }
             let left = end.saturating_sub(sums.at);
-            if bytes % ALIGNMENT != 0 || bytes > left {
+            if bytes > left && self.has_moved(&mut sums, bytes, left) {
+                sums.at = end;
+                return sums;
+            }
+            if !bytes.is_multiple_of(ALIGNMENT) || bytes > left {
                 return sums;
             }
             last = Some((sums.at, bytes));
@@ -142,6 +150,16 @@ impl<'m> ChunkWalk<'m> {
             self.add(&mut sums, chunk, bytes, word & PREVIOUS_IN_USE == 0);
         }
         sums
+    }
+
+    /// Returns true if the arena's end has moved since it was read: to the chunk at hand, whose rest is free, or beyond
+    /// it, as a block has grown in its place.
+    fn has_moved(&self, sums: &mut Sums, bytes: u64, left: u64) -> bool {
+        let Ok(top) = self.memory.u64(self.top) else { return false };
+        if top == sums.at {
+            sums.free = sums.free.saturating_add(left);
+        }
+        top == sums.at || sums.at.checked_add(bytes).is_some_and(|end| end <= top)
     }
 
     fn add(&mut self, sums: &mut Sums, chunk: u64, bytes: u64, is_free: bool) {

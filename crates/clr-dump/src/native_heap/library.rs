@@ -113,16 +113,8 @@ impl Library {
         self.field(arena, END).wrapping_add(15) & !15
     }
 
-    /// The number of bytes of the description of a heap, by that of the arena's first one.
-    pub(super) fn heap_header(&self, memory: &dyn Memory, arena: u64) -> u64 {
-        let sizes = (16..=MAX_HEADER).step_by(16);
-        let mut of_arena = sizes.filter(|size| memory.u64(arena.wrapping_sub(*size)) == Ok(arena));
-        of_arena.next().unwrap_or(MAX_HEADER)
-    }
-
     /// Bytes in blocks with mappings of their own. They are counted before the beginning of the main heap.
-    pub(super) fn mapped(&self, memory: &dyn Memory, mappings: &[Mapping]) -> Option<u64> {
-        let heap = mappings.iter().find(|mapping| &*mapping.name == "[heap]")?.start.get();
+    pub(super) fn mapped(&self, memory: &dyn Memory, heap: u64) -> Option<u64> {
         let is_counted = |at: &u64| {
             let is_maximum = |before: u64| memory.u32(at.wrapping_sub(before)) == Ok(MAX_MAPPED_BLOCKS);
             MAPPED_BLOCKS.into_iter().any(is_maximum)
@@ -135,6 +127,13 @@ impl Library {
         let [bytes, most] = memory.words(at.wrapping_sub(16)).ok()?;
         (bytes <= most).then_some(bytes)
     }
+}
+
+/// The number of bytes of the description of a heap, by that of the arena's first one.
+pub(super) fn heap_header(memory: &dyn Memory, arena: u64) -> u64 {
+    let sizes = (16..=MAX_HEADER).step_by(16);
+    let mut of_arena = sizes.filter(|size| memory.u64(arena.wrapping_sub(*size)) == Ok(arena));
+    of_arena.next().unwrap_or(MAX_HEADER)
 }
 
 /// Finds the lists of the main arena among glibc's variables: of the places that could be theirs, the one with most.

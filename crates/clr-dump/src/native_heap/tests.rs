@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use super::*;
 use crate::memory::mapping::parse_mappings;
 use crate::memory::tests::TestMemory;
@@ -127,7 +129,7 @@ fn caches_of_threads_and_lists_of_small_chunks_are_free() {
 
 #[test]
 fn wrong_sizes_end_the_arena_alone() {
-    for size in [0x8, 0x18, 0x7fff_ffff_ffff_fff0, u64::MAX & !15, 0x1_0000] {
+    for size in [0x8, 0x18, 0x7fff_ffff_ffff_fff0, !15, 0x1_0000] {
         let mut process = Process::new();
         process.main.put(HEAP + 0x1000 + 8, size | 1);
         let numbers = process.numbers();
@@ -160,7 +162,7 @@ fn sizes_beyond_the_process_overflow_nothing() {
     process.data.put(MAIN + 112 + 2072, u64::MAX);
     process.data.put(MAIN + 96, u64::MAX - 7);
     process.other.put(ARENA + 112 + 2072, u64::MAX);
-    process.other.put(ARENA + 96, u64::MAX & !15);
+    process.other.put(ARENA + 96, !15);
     let heap = process.read().unwrap();
     assert_eq!(heap.arenas.len(), 2);
     assert!(heap.held() <= heap.resident());
@@ -184,7 +186,36 @@ fn pages_are_looked_up_only_in_mappings() {
     process.main.put(HEAP + 0xf000 + 8, u64::MAX);
     let heap = NativeHeap::read(&process.memory(), &parse_mappings(MAPS), Some(&NoPages), None).unwrap();
     // All whole pages of the free chunk, and none of the one at the end, which has less after its links.
-    assert_eq!((heap.arenas[0].top, heap.arenas[0].returned), (0x1000, 0x5000));
+    assert_eq!((heap.arenas[0].top, heap.arenas[0].returned), (HEAP_ALIGNMENT, 0x5000));
+}
+
+/// Memory with an end of the main arena that moves after it was read.
+struct Moving {
+    memory: TestMemory,
+    reads: AtomicU32,
+    to: u64,
+}
+
+impl Memory for Moving {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+        self.memory.read(address, buffer)?;
+        if address == MAIN + 96 && self.reads.fetch_add(1, Ordering::Relaxed) > 1 {
+            buffer.copy_from_slice(&self.to.to_le_bytes());
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn ends_that_move_meanwhile_are_followed() {
+    // The last chunk before it is freed, or grows in its place: it is free, or used.
+    for (to, size, used) in [(HEAP + 0x7000, 0x9000, 0x1000), (HEAP + 0xf800, 0x8800, 0x9000)] {
+        let mut process = Process::new();
+        process.main.put(HEAP + 0x7000 + 8, size);
+        let memory = Moving { memory: process.memory(), reads: AtomicU32::new(0), to };
+        let heap = NativeHeap::read(&memory, &parse_mappings(MAPS), None, None).unwrap();
+        assert_eq!((heap.arenas[0].unread, heap.arenas[0].used()), (0, used), "{to:#x}");
+    }
 }
 
 #[test]

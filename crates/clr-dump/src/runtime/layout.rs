@@ -350,6 +350,8 @@ impl Exception {
 pub(crate) enum Heap {
     /// The description has the offsets of fields.
     Described,
+    /// The contract GC of the runtime's description states variables and offsets.
+    Stated(Collector),
     /// The version determines the offsets of fields.
     Fixed {
         /// The number of generations, including the large object heap.
@@ -360,6 +362,22 @@ pub(crate) enum Heap {
         /// and its queue of objects with finalizers precede them.
         generation_table: u64,
     },
+}
+
+/// Facts of a collector that the runtime's description states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Collector {
+    /// Bytes of a generation.
+    pub(crate) generation_size: u64,
+    /// The number of generations, including the large and pinned object heaps.
+    pub(crate) generations: u64,
+    /// The offset of the allocation context in a generation.
+    pub(crate) context: u64,
+    /// The offset of the first segment in a generation.
+    pub(crate) first_segment: u64,
+    pub(crate) handle_tables: HandleTables,
+    /// The places of variables in `GcDacVars`, and their addresses.
+    pub(crate) variables: [(u64, u64); 6],
 }
 
 /// The runtime's map of ranges of managed code.

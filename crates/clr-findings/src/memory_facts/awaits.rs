@@ -1,11 +1,9 @@
 //! Calls of `async` methods that await.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use clr_dump::{
-    Address, AwaitChains, AwaitKind, AwaitNode, AwaitedOperation, Delay, Dump, Memory, MemoryResult, Missing,
-    Semaphore, TypeHandle, Value,
+    Address, AwaitChains, AwaitKind, AwaitNode, AwaitedOperation, Delay, Dump, Semaphore, TypeHandle, Value,
 };
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
@@ -21,21 +19,6 @@ const SEMAPHORE_TASK: &str = "System.Threading.SemaphoreSlim+TaskNode";
 /// Maximum number of callers of a method that are named.
 const MAX_CALLERS: usize = 4;
 
-/// Memory that is missing from a time on.
-struct MemoryUntil<'m> {
-    memory: &'m dyn Memory,
-    end: Option<Instant>,
-}
-
-impl Memory for MemoryUntil<'_> {
-    fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
-        if self.end.is_some_and(|end| Instant::now() >= end) {
-            return Err(Missing { address });
-        }
-        self.memory.read(address, buffer)
-    }
-}
-
 /// The awaits of a process.
 #[derive(Default)]
 pub(super) struct FoundAwaits {
@@ -44,13 +27,10 @@ pub(super) struct FoundAwaits {
     pub(super) elapsed_delays: ElapsedDelays,
 }
 
-/// Reads the calls of `async` methods of the user's code that await, until `end` at most, and counts the chains in which
-/// they await methods of the framework.
-pub(super) fn awaits(dump: &Dump<'_>, end: Option<Instant>) -> FoundAwaits {
-    let memory = MemoryUntil { memory: dump.memory(), end };
-    let dump = Dump::new(&memory, dump.runtime());
-    let Ok(chains) = dump.awaits().chains() else { return FoundAwaits::default() };
-    let reader = Reader { dump: &dump, chains: &chains, semaphores: semaphores(&dump, &chains) };
+/// Returns the calls of `async` methods of the user's code that await, and the number of chains in which they await
+/// methods of the framework.
+pub(super) fn awaits(dump: &Dump<'_>, chains: &AwaitChains) -> FoundAwaits {
+    let reader = Reader { dump, chains, semaphores: semaphores(dump, chains) };
     let mut groups: BTreeMap<(TypeHandle, Option<i32>, TypeHandle, Address), AwaitFacts> = BTreeMap::new();
     let mut elapsed = ElapsedDelays::default();
     for of in &chains.operations {

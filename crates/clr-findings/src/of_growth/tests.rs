@@ -110,13 +110,14 @@ fn native_memory_grows_beside_the_managed_heap() {
     let heap = |growth: u64| {
         counts(|counts, index| MemoryCounts { heap_committed: Some(50 * MB + growth * index), ..counts })
     };
-    let judge = |anonymous, growth| {
-        let (usage, counts) = (usage(anonymous), heap(growth));
+    let judge_counts = |anonymous, counts: Vec<MemoryCounts>| {
+        let usage = usage(anonymous);
         let findings = diagnose(&Evidence::default().with_usage(&usage).with_counts(&counts));
         let grows =
             |finding: &Finding| matches!(finding.kind, FindingKind::NativeGrowth | FindingKind::MemoryGrowth);
         findings.into_iter().filter(grows).map(|finding| (finding.kind, finding.cause)).collect::<Vec<_>>()
     };
+    let judge = |anonymous, growth| judge_counts(anonymous, heap(growth));
     let cause = "Native memory grows by 20.0 MB per second, the managed heap by 0 B; 180 MB in all; by whom is not known";
     assert_eq!(judge([100 * MB, 140 * MB, 180 * MB], 0), [(FindingKind::NativeGrowth, cause.to_owned())]);
     // A session's own memory, memory that is given back, a program at its start.
@@ -125,6 +126,12 @@ fn native_memory_grows_beside_the_managed_heap() {
     assert_eq!(judge([10 * MB, 110 * MB, 112 * MB], 0), []);
     // Before a collection, objects that are no longer used are in the heap.
     assert_eq!(judge([100 * MB, 140 * MB, 180 * MB], 40 * MB), []);
+    // A program at its start uses memory that the collector committed before.
+    let mut counts = heap(0);
+    for (index, counts) in (0..).zip(&mut counts) {
+        counts.heap_resident = Some(10 * MB + 15 * MB * index);
+    }
+    assert_eq!(judge_counts([10 * MB, 27 * MB, 44 * MB], counts), []);
 }
 
 #[test]

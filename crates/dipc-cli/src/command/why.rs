@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueHint};
-use clr_findings::{Evidence, FindingKind, MemoryFacts, ProcessIdentity};
+use clr_findings::{Evidence, FindingKind, MemoryCounts, MemoryFacts, ProcessIdentity};
 
 pub(crate) use self::print::report_of;
 use self::print::{Answer, Subject};
@@ -109,7 +109,10 @@ fn of_core(path: &Path) -> Result<(Answer, Exit), Failure> {
     let runtime = source.runtime()?;
     let core = source.core().ok_or_else(|| Failure::new(Exit::Failed, "why: not a core dump"))?;
     let dump = source.dump(&runtime);
-    let memory = [MemoryFacts::of_core(core, &dump, stacks(&source, &dump)?)];
+    let stacks = stacks(&source, &dump)?;
+    let memory = [MemoryFacts::of_core(core, &dump, stacks.clone())];
+    // The methods on stacks lead to the modules of the user's code.
+    let counts = [MemoryCounts::of_core(core, &dump, &stacks)];
     let missing = ["processor time and events: a core dump has a single moment".to_owned()];
     let process = ProcessIdentity::default().with_runtime(Some(runtime.version().to_owned()));
     let process = match core.process() {
@@ -119,6 +122,6 @@ fn of_core(path: &Path) -> Result<(Answer, Exit), Failure> {
             .with_command_line(Some(note.arguments.clone()).filter(|line| !line.is_empty())),
         None => process,
     };
-    let evidence = Evidence::default().with_memory(&memory).with_missing(&missing);
+    let evidence = Evidence::default().with_memory(&memory).with_counts(&counts).with_missing(&missing);
     Ok((Answer::new(process, &evidence, Subject::Core(path.to_owned())), source.exit()))
 }

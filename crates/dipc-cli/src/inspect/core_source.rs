@@ -99,12 +99,12 @@ impl Source {
             match error {
                 Error::UnknownRuntime { .. } | Error::WrongLayout { .. } => {
                     failure.with_help(
-                        "dipc has the structures of .NET 8, 9, 10, NativeAOT 8 and 9 and .NET Core 3.1.23 on x86-64: those of the threads, code, \
+                        "dipc has the structures of .NET 8, 9, 10, NativeAOT 8, 9 and 11 and .NET Core 3.1.23 on x86-64: those of the threads, code, \
                          frames, types and heap of others are missing; dotnet-dump analyze reads them",
                     )
                 }
                 Error::UnsupportedMachine(_) => failure.with_help(MACHINE_HELP),
-                Error::NoRuntime => failure.with_help("dipc reads .NET 8, 9, 10, NativeAOT 8 and 9 and .NET Core 3.1.23 on x86-64"),
+                Error::NoRuntime => failure.with_help("dipc reads .NET 8, 9, 10, NativeAOT 8, 9 and 11 and .NET Core 3.1.23 on x86-64"),
                 _ => failure,
             }
         })

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use dipc_client::{Deadline, LiveNames, LiveNamesOptions, Target};
-use dipc_collect::names::{KeptNames, NamesError, NamesRecorder, NamesRequest, UnloadableCode};
+use dipc_collect::names::{
+    KeptNames, NamesError, NamesRecorder, NamesRequest, StackAddresses, UnloadableCode,
+};
 use dipc_wire::Level;
 use nettrace_writer::MergerOptions;
 use tempfile::NamedTempFile;
@@ -48,9 +50,12 @@ pub(crate) fn record_names(
 
 /// Merges the names of methods on the stacks of a recording into it.
 pub(crate) fn add_names(recording: &Path, code: &UnloadableCode) -> Result<(), Failure> {
-    let (events, _) = Recording::open(recording)?.into_parts();
+    let (mut events, origin) = Recording::open(recording)?.into_parts();
+    let mut stacks = StackAddresses::default();
+    events.for_each(|event| stacks.add(&event)).map_err(|error| origin.failed(&error))?;
+    let process = events.info().and_then(|info| info.process_id);
     let failed = |error| Failure::new(Exit::Failed, format_args!("names of methods: {error}"));
-    let names = code.names_for(events).map_err(failed)?;
+    let names = code.names_for(process, stacks).map_err(failed)?;
     let options = MergerOptions::default().with_same_processes(true);
     merge_file(recording, names, "names of methods", options)
 }

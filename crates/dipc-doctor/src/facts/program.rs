@@ -33,7 +33,7 @@ impl LinkedRuntime {
         for symbol in file.dynamic_symbols().filter(object::ObjectSymbol::is_definition) {
             match symbol.name() {
                 Ok(CORECLR_SYMBOL) => return Some(Self::CoreClr),
-                Ok(NATIVE_AOT_SYMBOL) => native = true,
+                Ok(name) if NATIVE_AOT_SYMBOLS.contains(&name) => native = true,
                 _ => {}
             }
         }
@@ -50,7 +50,8 @@ pub(crate) fn machine(mut program: impl Read) -> Option<u16> {
 }
 
 const CORECLR_SYMBOL: &str = "DotNetRuntimeInfo";
-const NATIVE_AOT_SYMBOL: &str = "DotNetRuntimeDebugHeader";
+/// The symbols of NativeAOT: up to .NET 10, and from .NET 11 on. CoreCLR has the latter, too.
+const NATIVE_AOT_SYMBOLS: [&str; 2] = ["DotNetRuntimeDebugHeader", "DotNetRuntimeContractDescriptor"];
 
 /// Returns true if one of the symbols is among the names of dynamic symbols.
 fn may_export_runtime<'a>(data: impl ReadRef<'a>) -> bool {
@@ -60,7 +61,7 @@ fn may_export_runtime<'a>(data: impl ReadRef<'a>) -> bool {
         _ => None,
     };
     let has = |name: &str| names.is_some_and(|names| memmem::find(names, name.as_bytes()).is_some());
-    has(CORECLR_SYMBOL) || has(NATIVE_AOT_SYMBOL)
+    has(CORECLR_SYMBOL) || NATIVE_AOT_SYMBOLS.into_iter().any(has)
 }
 
 /// Returns the string table of the dynamic symbols.
@@ -172,6 +173,9 @@ mod tests {
         assert_eq!(find(&["main", "DotNetRuntimeInfo"]), Some(LinkedRuntime::CoreClr));
         assert_eq!(find(&["DotNetRuntimeDebugHeader", "main"]), Some(LinkedRuntime::NativeAot));
         assert_eq!(find(&["DotNetRuntimeDebugHeader", "DotNetRuntimeInfo"]), Some(LinkedRuntime::CoreClr));
+        assert_eq!(find(&["DotNetRuntimeContractDescriptor"]), Some(LinkedRuntime::NativeAot));
+        let of_core_clr = find(&["DotNetRuntimeContractDescriptor", "DotNetRuntimeInfo"]);
+        assert_eq!(of_core_clr, Some(LinkedRuntime::CoreClr));
         assert_eq!(find(&["main"]), None);
         assert_eq!(LinkedRuntime::find(Cursor::new(b"#!/bin/sh\n")), None);
     }

@@ -1,5 +1,7 @@
 //! Counters of the runtime that are numbers of the moment, over time.
 
+use std::sync::OnceLock;
+
 use clr_counters::{EventCounter, EventCounterValue};
 use nettrace::{Event, Metadata, RelativeTime};
 
@@ -30,7 +32,7 @@ pub struct RuntimeGaugeValues {
 pub struct RuntimeGauges {
     gauges: [Gauge; 4],
     /// The process of the first value.
-    process: Option<Option<u64>>,
+    process: OnceLock<Option<u64>>,
 }
 
 /// A counter.
@@ -47,7 +49,7 @@ impl Default for RuntimeGauges {
     fn default() -> Self {
         let names = ["active-timer-count", "working-set", "gc-committed", "gc-heap-size"];
         let gauge = |name| Gauge { name, values: Vec::new(), step: 0, skipped: 0 };
-        Self { gauges: names.map(gauge), process: None }
+        Self { gauges: names.map(gauge), process: OnceLock::new() }
     }
 }
 
@@ -66,7 +68,7 @@ impl RuntimeGauges {
         let EventCounterValue::Mean { mean, .. } = counter.value else { return };
         let mut gauges = self.gauges.iter_mut();
         let Some(gauge) = gauges.find(|gauge| counter.name.chars().eq(gauge.name.chars())) else { return };
-        if *self.process.get_or_insert(event.process_id()) == event.process_id() {
+        if *self.process.get_or_init(|| event.process_id()) == event.process_id() {
             gauge.add(event.relative_time(), mean);
         }
     }

@@ -150,6 +150,7 @@ const ADVERTISE: &[u8] =
 const EXPORTS: &[&[&str]] = &[
     &["main", "DotNetRuntimeInfo", "@(#)Version 9.0.124.61010 @Commit", "dotnet-diagnostic-"],
     &["DotNetRuntimeDebugHeader", "dotnet-diagnostic-"],
+    &["DotNetRuntimeContractDescriptor", "dotnet-diagnostic-"],
     &[],
 ];
 

@@ -5,8 +5,8 @@
 //! (contracts).
 
 use super::{
-    AllocationContext, CodeRanges, FrameKind, InstanceTable, Layout, MadeMetadata, NibbleMap, Pointers,
-    ReadyToRun, Slots, Thrown,
+    AllocationContext, CodeRanges, Collector, FrameKind, HandleTables, Heap, InstanceTable, Layout,
+    MadeMetadata, NibbleMap, Pointers, ReadyToRun, Slots, Thrown,
 };
 use crate::contracts::Contracts;
 use crate::memory::address::Address;
@@ -109,6 +109,13 @@ const CONSTANTS: &[(&str, &str, u64)] = &[
     ("Frame", "Next", 8),
     ("GCAllocContext", "Limit", 8),
     ("GCAllocContext", "Pointer", 0),
+    ("HandleTableBucket", "Table", 0),
+    ("HandleTableMap", "BucketsPtr", 0),
+    ("HandleTableMap", "Next", 8),
+    ("HeapSegment", "Allocated", 0),
+    ("HeapSegment", "Committed", 8),
+    ("HeapSegment", "Mem", 32),
+    ("HeapSegment", "Next", 48),
     ("InFlightTLSData", "Next", 0),
     ("InFlightTLSData", "TLSData", 16),
     ("InFlightTLSData", "TlsIndex", 8),
@@ -146,6 +153,8 @@ const CONSTANTS: &[(&str, &str, u64)] = &[
     ("String", "m_FirstChar", 12),
     ("String", "m_StringLength", 8),
     ("SyncTableEntry", "SyncBlock", 0),
+    ("TableSegment", "RgUserData", 1680),
+    ("TableSegment", "RgValue", 4096),
     ("ThreadLocalData", "CollectibleTlsArrayData", 16),
     ("ThreadLocalData", "CollectibleTlsDataCount", 4),
     ("ThreadLocalData", "InFlightData", 32),
@@ -174,23 +183,76 @@ const NEWEST: [(&str, u32); 7] = [
     ("Thread", 1),
 ];
 
+/// The variables of a workstation's collector, and their places in `GcDacVars`.
+const COLLECTOR: [(&str, u64); 6] = [
+    ("GCHeapGenerationTable", 3),
+    ("GCHeapEphemeralHeapSegment", 7),
+    ("GCHeapAllocAllocated", 12),
+    ("GCHeapFinalizeQueue", 15),
+    ("StructureInvalidCount", 21),
+    ("HandleTableMap", 26),
+];
+
+/// Returns the facts of the contract GC; `None` if the description does not have it, or if it is of a server's
+/// collector, which has its variables in each heap. An error names what is missing or wrong.
+pub(crate) fn collector(contracts: &Contracts) -> Result<Option<Collector>, String> {
+    check_constants(contracts)?;
+    let is_workstation = contracts
+        .text("GCIdentifiers")
+        .is_some_and(|text| text.split([',', ' ']).any(|word| word == "workstation"));
+    if contracts.version("GC").is_none() || !is_workstation {
+        return Ok(None);
+    }
+    let lacking = |name: &str| format!("its description of its data lacks {name}");
+    let offset =
+        |of: &str, field: &str| contracts.offset(of, field).ok_or_else(|| lacking(&format!("{of}.{field}")));
+    let stated = |name: &str| contracts.number(name).ok_or_else(|| lacking(name));
+    let mut variables = [(0, 0); COLLECTOR.len()];
+    for (variable, (name, place)) in variables.iter_mut().zip(COLLECTOR) {
+        *variable = (place, contracts.pointer(name).ok_or_else(|| lacking(name))?.get());
+    }
+    Ok(Some(Collector {
+        generation_size: contracts.size("Generation").ok_or_else(|| lacking("Generation"))?,
+        generations: stated("TotalGenerationCount")?,
+        context: offset("Generation", "AllocationContext")?,
+        first_segment: offset("Generation", "StartSegment")?,
+        handle_tables: HandleTables {
+            segments: offset("HandleTable", "SegmentList")?,
+            next: offset("TableSegment", "NextSegment")?,
+            // The last kind is of blocks of data.
+            data_block: u8::try_from(stated("HandleMaxInternalTypes")?.saturating_sub(1)).unwrap_or(u8::MAX),
+        },
+        variables,
+    }))
+}
+
+/// Fails if the description has another offset than readers have as a constant, with the name of the field.
+fn check_constants(contracts: &Contracts) -> Result<(), String> {
+    for (of, field, constant) in CONSTANTS {
+        if let Some(at) = contracts.offset(of, field)
+            && at != *constant
+        {
+            return Err(format!("{of}.{field} is at {at}, and not at {constant}"));
+        }
+    }
+    for (of, constant) in SIZES {
+        if let Some(size) = contracts.size(of)
+            && size != constant
+        {
+            return Err(format!("{of} has {size} bytes, and not {constant}"));
+        }
+    }
+    Ok(())
+}
+
 impl Layout {
     /// Takes the facts that a description states. Returns an error that names the field with an offset that
     /// readers have as a constant, if it is another one there.
     pub(crate) fn describe(&mut self, contracts: &Contracts) -> Result<(), String> {
-        for (of, field, constant) in CONSTANTS {
-            if let Some(at) = contracts.offset(of, field)
-                && at != *constant
-            {
-                return Err(format!("{of}.{field} is at {at}, and not at {constant}"));
-            }
-        }
-        for (of, constant) in SIZES {
-            if let Some(size) = contracts.size(of)
-                && size != constant
-            {
-                return Err(format!("{of} has {size} bytes, and not {constant}"));
-            }
+        // Includes the constants.
+        if let Some(collector) = collector(contracts)? {
+            self.heap = Heap::Stated(collector);
+            self.handle_tables = collector.handle_tables;
         }
         for fact in FACTS {
             if let Some(at) = contracts.offset(fact.of, fact.field) {

@@ -122,7 +122,9 @@ impl<'s> Search<'s> {
             for (name, at) in fields {
                 let object = heap.reference_at(Address::new(reached.object.at(*at)));
                 let next = object.and_then(|(object, _)| reached.through(name, object));
-                next.into_iter().for_each(|next| self.frontier.push(next));
+                if let Some(next) = next {
+                    self.frontier.push(next);
+                }
             }
         } else if let (Ok(count), Some(type_name)) =
             (self.counts.count(reached.object, &counting), self.statics.dump.types().name(of))
@@ -170,7 +172,9 @@ mod tests {
         while let Some(reached) = frontier.queue.pop_front() {
             for (field, object) in [("a", 8), ("b", 16), ("c", 24)] {
                 let next = reached.through(field, Address::new(object));
-                next.into_iter().for_each(|next| frontier.push(next));
+                if let Some(next) = next {
+                    frontier.push(next);
+                }
             }
             paths.push(reached.path);
         }

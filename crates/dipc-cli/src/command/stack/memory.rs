@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clr_dump::ThreadWaits;
-use clr_findings::{Evidence, FindingKind, MemoryFacts, diagnose};
+use clr_findings::{AwaitSearch, Evidence, FindingKind, MemoryFacts, diagnose};
 
 use crate::command::dump::awaits;
 use crate::command::dump::locks::{self, DeadlockRow};
@@ -42,8 +42,9 @@ impl MemoryWaits {
         let chains = analysis.dump.awaits().chains_until(Instant::now() + HEAP_TIME).unwrap_or_default();
         let starvation = awaits::starvation(&chains);
         // The chains of awaits were read above.
-        let await_time = Duration::ZERO;
-        let memory = [MemoryFacts::of_snapshots(None, &analysis.dump, &analysis.snapshots(), await_time)];
+        let (threads, awaits) = (analysis.snapshots(), AwaitSearch::Within(Duration::ZERO));
+        let found = (&*threads, waits.clone());
+        let memory = [MemoryFacts::of_snapshots(None, &analysis.dump, found, awaits)];
         let is_shown = |kind| match kind {
             FindingKind::LockConvoy => true,
             // A pool can be busy for a moment; delays that have elapsed show that it was for longer.

@@ -27,10 +27,7 @@ impl Elsewhere<'_> {
                 runtime.provider.keywords = runtime.provider.keywords & !Keywords::EXCEPTION;
             }
         }
-        match self.names {
-            true => session.with_rundown(Rundown::Off),
-            false => session,
-        }
+        if self.names { session.with_rundown(Rundown::Off) } else { session }
     }
 }
 

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::{causes, start, until_found};
+use super::{assert_begins_with, causes, start, until_found};
+use crate::program::run;
 
 #[test]
 fn why_finds_a_native_heap_that_is_free() {
@@ -35,4 +36,18 @@ fn why_finds_no_free_memory_that_was_given_back() {
         let Some(target) = start("fragments", &[incident, "healthy"]) else { return };
         assert_eq!(causes(&target), Vec::<Value>::new(), "{incident}");
     }
+}
+
+#[test]
+fn why_finds_free_memory_in_cores() {
+    let Some(target) = start("fragments", &["native"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let core = folder.path().join("fragments.dmp");
+    let core = core.to_str().unwrap();
+    run(["dump", "-p", &target.pid().to_string(), "-o", core]).with_code(0);
+    let text = run(["why", core]).with_code(0).text();
+    assert_begins_with(
+        &text,
+        &["MB of the native heap are free and not given back to the system", "Codec.open"],
+    );
 }

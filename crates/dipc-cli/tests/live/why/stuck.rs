@@ -20,6 +20,7 @@ fn why_finds_threads_that_wait_for_events() {
         ("barrier", "3 threads wait in Simulation.Step for a Barrier"),
         ("countdown", "1 thread waits in Batch.Close for a CountdownEvent"),
         ("reply", "6 threads wait in Gateway.Call for a TaskCompletionSource"),
+        ("mutex", "5 threads wait in Archive.Store for a Mutex that is not released"),
     ] {
         let Some(target) = start("signals", &[incident]) else { return };
         until_found(&target, &[sentence]);
@@ -76,6 +77,7 @@ fn why_finds_nothing_in_the_twins_that_wait() {
         ("stuck", "tcs"),
         ("finalizer", "slow"),
         ("signals", "lock"),
+        ("signals", "mutex"),
         ("signals", "barrier"),
         ("signals", "idle"),
     ];

@@ -1,20 +1,19 @@
 //! The methods at addresses in the memory of a process, as a recording of events that name them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, Seek as _};
 use std::time::SystemTime;
 
-use clr_dump::{Address, Dump, Machine, Method, Module, ProcessMemory, Runtime};
-use clr_events::code::Code;
+use clr_dump::{Address, Code, Dump, Machine, Method, Module, ProcessMemory, Runtime};
 use clr_events::enums::MethodFlags;
-use clr_events::{CodeMap, Provider, ids};
+use clr_events::{Provider, ids};
 use linux_sampler::Sampler;
-use nettrace::{Events, Source, Ticks, TraceInfo, TypeCode};
+use nettrace::{Ticks, TraceInfo, TypeCode};
 use nettrace_writer::{EventKind, EventKindId, EventWriter, FieldKind, ThreadIndex};
 
-/// Maximum number of addresses on stacks to name.
-const MAX_ADDRESSES: usize = 1 << 17;
+use super::StackAddresses;
+
 /// Maximum number of UTF-16 code units of a name: three are in an event.
 const MAX_TEXT: usize = 8 << 10;
 /// Bytes of events after which they are written.
@@ -40,29 +39,14 @@ impl UnloadableCode {
         (made > DEFAULT_CONTEXTS).then_some(Self { memory, runtime })
     }
 
-    /// Returns a recording with the names of the methods on the stacks of a recording that it does not name itself.
+    /// Returns a recording with the names of the methods on the stacks of the events of a process that they do not name
+    /// themselves.
     ///
     /// # Errors
-    /// If the recording cannot be read, or the other not be written.
-    pub fn names_for(&self, mut recording: Events<impl Source>) -> io::Result<File> {
-        let mut code = CodeMap::default();
-        let mut addresses = HashMap::new();
-        while let Some(event) = recording.next().map_err(io::Error::other)? {
-            code.add(&event);
-            for (depth, address) in event.stack().enumerate() {
-                if addresses.len() < MAX_ADDRESSES {
-                    addresses.entry(address).or_insert((depth > 0, event.process_id(), event.time()));
-                }
-            }
-        }
-        let process = recording.info().and_then(|info| info.process_id).unwrap_or_default();
-        let symbolizer = code.symbolizer();
-        let is_unnamed = |address: &u64, &(_, pid, time): &(bool, Option<u64>, Ticks)| {
-            matches!(symbolizer.resolve(pid, *address, time), Code::Unresolved(_))
-        };
-        addresses.retain(|address, of| is_unnamed(address, of));
-        let mut functions = BTreeMap::<u64, (clr_dump::Code, u64)>::new();
-        for (address, (is_return, ..)) in addresses {
+    /// If it cannot be written.
+    pub fn names_for(&self, process: Option<u64>, stacks: StackAddresses) -> io::Result<File> {
+        let mut functions = BTreeMap::<u64, (Code, u64)>::new();
+        for (address, is_return) in stacks.unnamed() {
             // The code of a return address can end there.
             let inside = Address::new(address.saturating_sub(is_return.into()));
             if let Ok(Some(found)) = self.runtime.code().find(&self.memory, inside) {
@@ -71,7 +55,8 @@ impl UnloadableCode {
             }
         }
         let dump = Dump::new(&self.memory, &self.runtime);
-        let mut names = NamesWriter::new(process, tempfile::tempfile()?).map_err(io::Error::other)?;
+        let file = tempfile::tempfile()?;
+        let mut names = NamesWriter::new(process.unwrap_or_default(), file).map_err(io::Error::other)?;
         for (begin, (found, last)) in functions {
             if let Some(method) = dump.types().method(&found) {
                 // The size is not known: the code goes at least to the last known address.

@@ -8,8 +8,9 @@ use std::time::Duration;
 use clr_events::CodeMap;
 use clr_findings::{Diagnosis, Evidence, Finding, ProcessIdentity, diagnose};
 use dipc_client::nettrace::RelativeTime;
-use dipc_client::{ALL_PROFILE, Profile, RUNTIME_PROVIDER, SAMPLE_PROFILER, SessionConfig};
+use dipc_client::{ALL_PROFILE, Profile, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig};
 use dipc_collect::StopSignal;
+use dipc_collect::names::{StackAddresses, UnloadableCode};
 use dipc_collect::readings::{BackgroundReader, Readings};
 use dipc_collect::thread_times::LiveThreadTimes;
 use nettrace_export::report::{
@@ -100,7 +101,13 @@ fn record(duration: Duration, process: &Watched, stop: &StopSignal) -> Result<Ov
     // The other providers have counters, or filters that belong to all sessions of the process.
     let of_runtime = all.iter().filter(|of| [RUNTIME_PROVIDER, SAMPLE_PROFILER].contains(&of.name));
     let providers = of_runtime.map(|provider| provider.to_config());
-    let config = SessionConfig::new(providers.chain([process.with_sources(http_provider())]));
+    let mut config = SessionConfig::new(providers.chain([process.with_sources(http_provider())]));
+    // A runtime that may be unloading code is not asked to list its methods.
+    let unloadable = process.system_pid().and_then(UnloadableCode::find);
+    let mut stacks = StackAddresses::default();
+    if unloadable.is_some() {
+        config = config.with_rundown(Rundown::Off);
+    }
     let account = LiveThreadTimes::start(process.system_pid(), ACCOUNT_PERIOD);
     let mut profile = ProfileBuilder::new(overview_profile_options(Metric::Wall));
     if account.is_some() {
@@ -117,6 +124,9 @@ fn record(duration: Duration, process: &Watched, stop: &StopSignal) -> Result<Ov
             account.add_to(&[], times);
         }
         profile.add(event);
+        if unloadable.is_some() {
+            stacks.add(event);
+        }
         for of in &mut callers {
             of.add(event);
         }
@@ -127,6 +137,12 @@ fn record(duration: Duration, process: &Watched, stop: &StopSignal) -> Result<Ov
     })?;
     if let (Some(account), Some(times)) = (&account, profile.kernel_times_mut()) {
         account.add_until(last_ticks, &[], times);
+    }
+    if let Some(code) = unloadable {
+        let names = code.names_for(reader.info().and_then(|info| info.process_id), stacks);
+        let names = names.map_err(|error| failed(&error))?;
+        let mut names = nettrace::Reader::new(names).map_err(|error| failed(&error))?;
+        names.for_each(|event| profile.code_mut().add(&event)).map_err(|error| failed(&error))?;
     }
     let callers = callers.map(|of| of.finish_with_code_of(reader.info(), &mut profile));
     let callers: Vec<_> = callers.into_iter().collect::<Result<_, _>>().map_err(|error| failed(&error))?;

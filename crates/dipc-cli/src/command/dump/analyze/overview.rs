@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clr_dump::{AwaitChains, ExceptionState, HeapStatistics, ThreadWaits};
-use clr_findings::{Evidence, Finding, MemoryFacts, diagnose};
+use clr_findings::{AwaitSearch, Evidence, Finding, MemoryFacts, diagnose};
 
 use self::death::Death;
 use super::heap::{self, Holders};
@@ -87,8 +87,10 @@ impl<'a> Facts<'a> {
         let missing = missing(analysis, &monitors, &heap);
         let waits = ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &monitors);
         let chains = heap.as_ref().ok().and_then(|heap| heap::await_chains(analysis, heap));
-        let (core, threads) = (analysis.source.core(), analysis.snapshots());
-        let memory = [MemoryFacts::of_snapshots(core, &analysis.dump, &threads, AWAIT_TIME)];
+        let threads = analysis.snapshots();
+        let awaits = chains.as_ref().map_or(AwaitSearch::Within(AWAIT_TIME), AwaitSearch::Done);
+        let found = (&*threads, waits.clone());
+        let memory = [MemoryFacts::of_snapshots(analysis.source.core(), &analysis.dump, found, awaits)];
         let causes = diagnose(&Evidence::default().with_memory(&memory));
         Self { causes, death: death::of(analysis), waits, heap, holders, chains, missing }
     }

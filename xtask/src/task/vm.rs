@@ -1,0 +1,92 @@
+//! `cargo xtask vm`: programs in small virtual machines with other kernels, made from packages of Debian and
+//! the files of this machine.
+//!
+//! A machine has a kernel, an initramfs (busybox, the kernel's modules for 9p, `xtask/vm/init.sh`) and, as its
+//! root, the root of this machine, read-only. QEMU emulates the processor. Everything is kept in `target/vm`.
+
+mod debian;
+mod initramfs;
+mod kernel;
+mod machine;
+mod modules;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+
+use self::kernel::{Kernel, Source};
+use self::machine::{EMULATOR, Machine};
+use crate::arguments::{MACHINES, VmOptions};
+use crate::task::steps::Steps;
+use crate::task::{runtimes, setup, workspace};
+
+/// Returns the origin of a machine's kernel.
+fn source(machine: &str) -> Source<'_> {
+    match machine.strip_prefix("debian-") {
+        Some(series) => Source::Debian { series },
+        None => Source::Built,
+    }
+}
+
+pub(crate) fn run(options: &VmOptions) -> Result<()> {
+    let folder = workspace::target()?.join("vm");
+    // These folders are empty in a machine.
+    for hidden in ["/tmp", "/run"] {
+        ensure!(!folder.starts_with(hidden), "machines do not see {}, below {hidden}", folder.display());
+    }
+    let command = if options.command.is_empty() { trial()? } else { options.command.clone() };
+    let mut steps = Steps::new(options.require_all);
+    let is_chosen =
+        |name: &str| options.machines.is_empty() || options.machines.iter().any(|chosen| chosen == name);
+    for name in MACHINES.into_iter().filter(|name| is_chosen(name)) {
+        match prepare(name, &folder) {
+            Ok(kernel) => {
+                let machine = Machine { name, kernel, settings: &options.settings };
+                steps.run(name, || machine.run(&folder, &command, options.time));
+            }
+            Err(error) => steps.not_run(name, &format!("{error:#}")),
+        }
+    }
+    steps.finish()
+}
+
+/// Returns a machine's kernel, or an error that says what is missing.
+fn prepare(machine: &str, folder: &Path) -> Result<Kernel> {
+    let missing = missing(&[EMULATOR]);
+    ensure!(missing.is_empty(), "QEMU is not installed (Debian: apt-get install {missing})");
+    source(machine).prepare(folder)
+}
+
+/// Returns the packages of the tools that are not installed.
+fn missing(tools: &[(&str, &'static str)]) -> String {
+    let missing = tools.iter().filter(|(program, _)| !setup::is_present(program));
+    missing.map(|(_, package)| *package).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the programs that machines need, each with its Debian package.
+#[cfg(test)]
+pub(crate) fn tools() -> impl Iterator<Item = (&'static str, &'static str)> {
+    kernel::TOOLS.into_iter().chain([EMULATOR])
+}
+
+/// Returns the command line that tries `dipc` next to a real runtime, after building it.
+fn trial() -> Result<Vec<OsString>> {
+    workspace::execute(&mut workspace::cargo(["build", "-p", "dipc-cli"]))?;
+    let example = ["build", "-p", "dipc-client", "--all-features", "--example", "user_events"];
+    workspace::execute(&mut workspace::cargo(example))?;
+    let programs = ["debug/dipc", "debug/examples/user_events"];
+    let folder = workspace::target()?;
+    let [program, comparison] = programs.map(|program| folder.join(program).into());
+    let folder = runtimes::folder(None)?;
+    let setups = runtimes::set_up_all(&folder, None);
+    for setup in &setups {
+        // The script reports a runtime that is not there.
+        if let Err(error) = &setup.path {
+            println!("not set up: .NET {}: {error:#}", setup.runtime.name);
+        }
+    }
+    let paths = ["xtask/vm/trial.sh", "testdata/workload"].map(|path| workspace::root().join(path));
+    let [script, workloads] = paths.map(OsString::from);
+    Ok(vec!["sh".into(), script, program, folder.into(), workloads, comparison])
+}

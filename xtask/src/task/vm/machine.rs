@@ -1,0 +1,196 @@
+//! One run of a machine.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::initramfs::Initramfs;
+use super::kernel::Kernel;
+use super::{debian, modules};
+use crate::arguments::VmSettings;
+use crate::task::workspace::{self, at_lowest_priority};
+
+/// The emulator, and its Debian package.
+pub(super) const EMULATOR: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
+
+/// The files in the folder that a machine writes to: what the program prints, and its exit code.
+const OUTPUT: &str = "output";
+const STATUS: &str = "status";
+
+/// A kernel with the settings that the first process makes.
+pub(super) struct Machine<'a> {
+    pub(super) name: &'static str,
+    pub(super) kernel: Kernel,
+    pub(super) settings: &'a VmSettings,
+}
+
+impl Machine<'_> {
+    /// Runs a command line to its end, and prints its output meanwhile.
+    pub(super) fn run(&self, folder: &Path, command: &[OsString], limit: Duration) -> Result<()> {
+        let run = folder.join("runs").join(self.name);
+        let output = run.join("output");
+        if run.exists() {
+            fs::remove_dir_all(&run)?;
+        }
+        fs::create_dir_all(&output)?;
+        let initramfs = run.join("initramfs.gz");
+        fs::write(&initramfs, self.initramfs(folder, command)?)?;
+        // It may not be created while the machine is mounting the folder.
+        let printed = output.join(OUTPUT);
+        File::create(&printed)?;
+        let console = run.join("console.log");
+        let mut qemu = Command::new(EMULATOR.0);
+        qemu.args(["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "3000"]);
+        qemu.args(["-nodefaults", "-display", "none", "-no-reboot"]);
+        qemu.arg("-serial").arg(format!("file:{}", console.display()));
+        qemu.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(&initramfs);
+        // On a busy machine a timer of an emulated processor is late, which the kernel takes for a broken one.
+        qemu.args(["-append", "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init"]);
+        // Without `remap` files of different file systems have the same numbers, and mounts end elsewhere.
+        qemu.args(["-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"]);
+        qemu.arg("-virtfs").arg(format!(
+            "local,path={},mount_tag=output,security_model=none,multidevs=remap",
+            output.display()
+        ));
+        let started = at_lowest_priority(&qemu).stdin(Stdio::null()).spawn().context(EMULATOR.0)?;
+        let mut started = Emulator(started);
+        let mut printed = File::open(&printed)?;
+        let ended = wait(&mut started.0, limit, || copy(&mut printed));
+        copy(&mut printed)?;
+        println!("files of the program, and the kernel's messages: {}", run.display());
+        let Some(ended) = ended? else { bail!("stopped after {} s{}", limit.as_secs(), tail(&console)) };
+        let Ok(status) = fs::read_to_string(output.join(STATUS)) else {
+            bail!("the machine ended before the program ({ended}){}", tail(&console));
+        };
+        ensure!(status.trim() == "0", "the program's exit code is {}", status.trim());
+        Ok(())
+    }
+
+    fn initramfs(&self, folder: &Path, command: &[OsString]) -> Result<Vec<u8>> {
+        let mut archive = Initramfs::new();
+        for folder in ["bin", "proc", "machine", "modules"] {
+            archive.folder(folder);
+        }
+        let busybox = debian::unpacked("busybox-static", folder)?;
+        let busybox = ["bin/busybox", "usr/bin/busybox"].map(|path| busybox.join(path));
+        let busybox = busybox.iter().find(|path| path.exists()).context("busybox in its package")?;
+        archive.program("bin/busybox", &fs::read(busybox)?);
+        let init = fs::read(workspace::root().join("xtask/vm/init.sh"))?;
+        archive.program("init", &init);
+        archive.file("settings", settings(self.settings).as_bytes());
+        archive.file("command", script(command)?.as_bytes());
+        let modules = self.kernel.modules.as_deref().map(modules::needed).transpose()?.unwrap_or_default();
+        // Each line ends, as `read` of the shell wants it.
+        let order: String = modules.iter().flat_map(|(name, _)| [name.as_str(), "\n"]).collect();
+        archive.file("modules/order", order.as_bytes());
+        for (name, content) in &modules {
+            archive.file(&format!("modules/{name}"), content);
+        }
+        archive.finish()
+    }
+}
+
+/// A process of QEMU, which is killed if this program returns before its end.
+struct Emulator(Child);
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits until a child ends; `None` if it is still running after `limit`.
+fn wait(
+    child: &mut Child,
+    limit: Duration,
+    mut meanwhile: impl FnMut() -> Result<()>,
+) -> Result<Option<ExitStatus>> {
+    const POLL: Duration = Duration::from_millis(100);
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() >= limit {
+            return Ok(None);
+        }
+        meanwhile()?;
+        thread::sleep(POLL);
+    }
+}
+
+/// Copies the rest of a file to standard output.
+fn copy(file: &mut File) -> Result<()> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let mut out = io::stdout().lock();
+    out.write_all(&bytes)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Returns the last lines of the kernel's messages, for an error.
+fn tail(console: &Path) -> String {
+    const LINES: usize = 12;
+    let text = fs::read(console).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    lines.iter().skip(lines.len().saturating_sub(LINES)).flat_map(|line| ["\n  ", line]).collect()
+}
+
+/// Returns the variables that `init.sh` reads.
+fn settings(settings: &VmSettings) -> String {
+    let paranoid = settings.perf_event_paranoid.map(|level| level.to_string()).unwrap_or_default();
+    format!("CGROUP={}\nPERF_EVENT_PARANOID={paranoid}\n", settings.cgroup)
+}
+
+/// Returns a shell script that runs a command line in the current folder.
+fn script(command: &[OsString]) -> Result<String> {
+    let folder = std::env::current_dir()?.into_os_string();
+    let line = |words: &[OsString]| -> Result<String> {
+        let words = words.iter().map(|word| Ok(quoted(word.to_str().context("arguments are UTF-8")?)));
+        Ok(words.collect::<Result<Vec<_>>>()?.join(" "))
+    };
+    Ok(format!("cd {} && exec {}\n", line(&[folder])?, line(command)?))
+}
+
+/// Returns a word that a shell takes as it is.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_takes_every_word_as_it_is() {
+        let words = ["printf", "%s\n", "two words", "it's", "$HOME `id` \\ \"x\"", ""];
+        let script = script(&words.map(OsString::from)).unwrap();
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), words[2..].join("\n") + "\n");
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_reported() {
+        let mut child = Emulator(Command::new("sleep").arg("1000").spawn().unwrap());
+        assert!(wait(&mut child.0, Duration::ZERO, || Ok(())).unwrap().is_none());
+        let mut child = Emulator(Command::new("true").spawn().unwrap());
+        let ended = wait(&mut child.0, Duration::from_secs(1000), || Ok(())).unwrap();
+        assert!(ended.unwrap().success());
+    }
+
+    #[test]
+    fn settings_are_variables_of_the_shell() {
+        let settings_of = |level| settings(&VmSettings { cgroup: "v1".into(), perf_event_paranoid: level });
+        assert_eq!(settings_of(Some(-1)), "CGROUP=v1\nPERF_EVENT_PARANOID=-1\n");
+        assert_eq!(settings_of(None), "CGROUP=v1\nPERF_EVENT_PARANOID=\n");
+    }
+}
