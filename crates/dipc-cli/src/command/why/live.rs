@@ -23,6 +23,7 @@ use crate::process::target::FoundTarget;
 use crate::processors::no_thread;
 use crate::record::source::{EndStatus, SourceSelector};
 use crate::render::messages::{self, KeptWarnings};
+use crate::render::units;
 
 /// Maximum wait for the end of a program after the end of its recording, and of a process after that of its runtime.
 const END: Duration = Duration::from_secs(10);
@@ -193,7 +194,7 @@ impl Watched {
     /// The exit of the process, if it has ended by itself. `recorded` has the code of a program that was started.
     fn exit(&self, recorded: Option<Exit>) -> Option<ProcessEnd> {
         if let Some(code) = recorded.and_then(Exit::program) {
-            return Some(ProcessEnd::exit(Some(i32::from(code))));
+            return Some(program_end(code.into()));
         }
         let pid = self.pid.filter(|pid| self.end.has_ended && awaits_end(*pid))?;
         Some(match EndStatus::of_zombie(pid) {
@@ -201,6 +202,18 @@ impl Watched {
             _ => ProcessEnd::exit(None),
         })
     }
+}
+
+/// The end of a program that was started, by its exit code, which has the signal that ended it as in a shell. .NET exits
+/// with 128 and the number of other signals itself.
+fn program_end(code: i32) -> ProcessEnd {
+    const FATAL: [i32; 5] = [4, 6, 7, 9, 11];
+    let mut end = ProcessEnd::exit(Some(code));
+    let signal = FATAL.into_iter().find(|signal| code == 128 + signal).and_then(units::signal_name);
+    if let Some(name) = signal {
+        end.cause = format!("the process was ended by {name} (exit code {code})");
+    }
+    end
 }
 
 /// The end of a process before its recording could be read.
