@@ -102,7 +102,7 @@ mod tests {
         let (old, is_known) = read(10, 24, &[301, 0x5000, 0x5010, 313, 0x6000, 0]);
         assert_eq!((old.range(301), old.range(313), is_known), (Some(0x5000..0x5010), None, true));
         assert_eq!(old.kind_bits, KindBits::Eight);
-        let (new, is_known) = read(26, 16, &[0x12d | 16 << 32, 0x5000, 0x139 | 1 << 63, 0x6000]);
+        let (new, is_known) = read(26, 16, &[301 + (16 << 32), 0x5000, 313 + (1 << 63), 0x6000]);
         assert_eq!((new.range(301), new.range(313), is_known), (Some(0x5000..0x5010), None, true));
         assert_eq!(new.kind_bits, KindBits::Seven);
         assert!(!read(27, 16, &[0; 4]).1);
