@@ -6,6 +6,7 @@
 //! them, as that an empty list of free chunks refers to itself.
 
 mod caches;
+mod chunk_size;
 mod chunks;
 mod library;
 

@@ -88,13 +88,12 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut findings = of_memory::findings(evidence.memory, evidence.usage);
     let of_recording = |recording| {
         let mut findings = of_recording::findings(recording, evidence.exceptions_are_partial);
-        // The kernel counts threads, and memory has their locks and events.
-        let is_known = |finding: &Finding| match finding.kind {
-            FindingKind::ThreadGrowth => !evidence.usage.is_empty(),
-            FindingKind::StuckWait => !evidence.memory.is_empty(),
-            _ => false,
-        };
-        findings.retain(|finding| !is_known(finding));
+        if evidence.memory.is_empty() {
+            findings.extend(of_recording::endless_waits(recording));
+        }
+        if evidence.usage.is_empty() {
+            findings.extend(of_recording::thread_growth(recording));
+        }
         findings
     };
     let late_timers = of_timers::starvation(evidence.counts);

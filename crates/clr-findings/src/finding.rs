@@ -127,7 +127,7 @@ impl FindingKind {
             Self::StuckWait => &[Self::Starvation, Self::ThreadGrowth, Self::LockConvoy],
             Self::LockConvoy => &[Self::Starvation],
             Self::SlowOutput => &[Self::LockConvoy, Self::Starvation],
-            Self::StaticConstructor => &[Self::LockConvoy],
+            Self::StaticConstructor | Self::Finalizer => &[Self::LockConvoy],
             Self::FailedRequests | Self::SlowCalls => &[Self::Exceptions, Self::StuckWait],
             Self::JitStorm => &[Self::HotMethod, Self::DynamicMethodGrowth],
             Self::InducedCollections | Self::Exceptions => &[Self::HotMethod],

@@ -46,16 +46,28 @@ pub(crate) fn findings(overview: &Overview, exceptions_are_partial: bool) -> Vec
         recording.failed_requests(),
         recording.slow_output(),
         recording.dynamic_method_growth(),
-        recording.endless_lock_waits(),
-        recording.blocked_finalizer(),
-        recording.waiting_static_constructor(),
-        recording.missed_signals(),
-        recording.thread_growth(),
     ];
     let mut findings: Vec<_> = single.into_iter().flatten().chain(recording.lock_convoys()).collect();
     findings.extend(recording.slow_calls());
     recording.add_slow_requests(&mut findings);
     findings
+}
+
+/// Returns the causes in waits that neither begin nor end in a recording, in any order. Memory has their objects.
+pub(crate) fn endless_waits(overview: &Overview) -> Vec<Finding> {
+    let Some(recording) = OfRecording::new(overview) else { return Vec::new() };
+    let waits = [
+        recording.endless_lock_waits(),
+        recording.blocked_finalizer(),
+        recording.waiting_static_constructor(),
+        recording.missed_signals(),
+    ];
+    waits.into_iter().flatten().collect()
+}
+
+/// Returns the cause in threads that begin all the time and stay. The kernel counts them, too.
+pub(crate) fn thread_growth(overview: &Overview) -> Option<Finding> {
+    OfRecording::new(overview)?.thread_growth()
 }
 
 /// The number of methods that are compiled per second at the end of a recording of a program that starts; `None` of

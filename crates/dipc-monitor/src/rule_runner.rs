@@ -5,6 +5,7 @@
 
 mod actions;
 mod diagnosis;
+mod diagnosis_limits;
 mod event_session;
 mod history;
 mod process_rules;
@@ -27,7 +28,7 @@ use crate::process::Watched;
 use crate::rules::{Rule, RuleStatus};
 use crate::stop::await_end;
 
-use diagnosis::Diagnoses;
+use diagnosis_limits::Diagnoses;
 use history::RuleHistory;
 use process_rules::ProcessRules;
 

@@ -1,6 +1,6 @@
 //! Free chunks that count as used ones for their neighbours: those in lists of small chunks, and in caches of threads.
 
-use super::chunks::size;
+use super::chunk_size::size;
 use super::library::Library;
 use crate::memory::mapping::Mapping;
 use crate::memory::{Memory, offset};

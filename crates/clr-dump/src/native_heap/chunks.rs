@@ -3,12 +3,11 @@
 use std::time::Instant;
 
 use super::caches;
+use super::chunk_size::size;
 use crate::memory::mapping::Mapping;
 use crate::memory::resident::ResidentPages;
 use crate::memory::{Memory, PAGE, offset};
 
-/// The lowest bits of a chunk's size.
-const FLAGS: u64 = 7;
 /// The flag of a chunk with a used one before it.
 const PREVIOUS_IN_USE: u64 = 1;
 /// Alignment of chunks.
@@ -20,11 +19,6 @@ const WINDOW: usize = 1 << 16;
 const SMALL_WINDOW: usize = 4096;
 /// The number of attempts to read a range that changes meanwhile.
 const ATTEMPTS: u32 = 3;
-
-/// The size of a chunk, by the word that has it.
-pub(super) const fn size(word: u64) -> u64 {
-    word & !FLAGS
-}
 
 /// The sums over chunks.
 pub(super) struct ChunkWalk<'m> {

@@ -12,7 +12,7 @@ use dipc_client::nettrace::{Event, TraceInfo};
 use dipc_collect::StopSignal;
 
 use super::actions::ActionList;
-use super::diagnosis::{Diagnoses, LastDiagnosis};
+use super::diagnosis_limits::{Diagnoses, LastDiagnosis};
 use super::{Context, RuleEvent, RuleMessage, RulesConfig};
 use crate::counters::{CounterConsumer, CounterRequest, CounterSubscription};
 use crate::process::Watched;
