@@ -195,7 +195,7 @@ impl Reader<'_> {
         let is_main = address == self.library.main_arena;
         let system = self.memory.u64(self.library.system(address))?;
         let top = self.memory.u64(self.library.top(address))?;
-        let top_size = self.memory.u64(offset(top, 8)).map_or(0, chunks::size);
+        let top_size = self.memory.u64(offset(top, 8)).map_or(0, chunk_size::size);
         // A process makes room meanwhile, of which the mappings are not known.
         let mapped = self.mapped_after(top);
         let top_size = top_size.min(system).min(mapped.max(HEAP_ALIGNMENT));
