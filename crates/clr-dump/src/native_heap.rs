@@ -198,7 +198,8 @@ impl Reader<'_> {
         let top_size = self.memory.u64(offset(top, 8)).map_or(0, chunk_size::size);
         // A process makes room meanwhile, of which the mappings are not known.
         let mapped = self.mapped_after(top);
-        let top_size = top_size.min(system).min(mapped.max(HEAP_ALIGNMENT));
+        let max_top = if is_main { mapped.max(HEAP_ALIGNMENT) } else { HEAP_ALIGNMENT };
+        let top_size = top_size.min(system).min(max_top);
         let mut arena = NativeArena {
             address: Address::new(address),
             is_main,

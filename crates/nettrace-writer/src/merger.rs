@@ -557,7 +557,7 @@ fn header(
         common_pairs(pairs(first), &all, &options)
     };
     if let Some(groups) = options.requested_events {
-        kept.push((REQUESTED_EVENTS.to_owned(), groups));
+        kept.push((REQUESTED_EVENTS.to_string(), groups));
     }
     let mut processes = Vec::new();
     for (info, source) in infos.iter().zip(sources) {

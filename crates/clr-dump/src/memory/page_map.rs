@@ -12,6 +12,8 @@ use crate::memory::resident::ResidentPages;
 pub(crate) const PRESENT_OR_SWAPPED: u64 = 3 << 62;
 /// Maximum number of pages to read at once: 32 MB of memory.
 const MAX_PAGES: u64 = 1 << 13;
+/// Maximum size of a range, in bytes: 64 GB take half a second. A process can reserve more than can be looked at.
+const MAX_RANGE: u64 = 64 << 30;
 
 /// The pages of a live process.
 #[derive(Debug)]
@@ -35,6 +37,9 @@ impl PageMap {
 
 impl ResidentPages for PageMap {
     fn resident_bytes(&self, start: u64, end: u64) -> Option<u64> {
+        if end.saturating_sub(start) > MAX_RANGE {
+            return None;
+        }
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut page, last) = (start / PAGE, end / PAGE);
         let mut pages = 0_u64;
@@ -61,5 +66,21 @@ impl ResidentPages for PageMap {
             page = page.saturating_add(u64::try_from(known.len()).ok()?);
         }
         Some(pages.saturating_mul(PAGE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn touched_pages_are_resident_and_huge_ranges_unknown() {
+        let pages = PageMap::open(std::process::id()).unwrap();
+        let touched = vec![1_u8; 64 << 12];
+        let start = (touched.as_ptr() as u64).next_multiple_of(PAGE);
+        assert_eq!(pages.resident_bytes(start, start + 32 * PAGE), Some(32 * PAGE));
+        assert_eq!(pages.resident_bytes(start, start + MAX_RANGE + PAGE), None);
+        assert_eq!(pages.resident_bytes(start, start - PAGE), Some(0));
+        drop(touched);
     }
 }

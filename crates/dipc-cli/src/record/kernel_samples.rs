@@ -16,7 +16,7 @@ use crate::inspect::merging::Merging;
 use crate::inspect::recording::Recording;
 use crate::inspect::rewrite::warn_of_omissions;
 use crate::record::notes::Messages;
-use crate::record::requested_events::to_header;
+use crate::record::requested_events::{in_header, to_header};
 use crate::render::destination::Destination;
 use crate::render::output_file::{NameOrigin, OutputFile};
 use crate::render::{messages, units};
@@ -178,14 +178,21 @@ fn merge(samples: &KernelRecording, recording: &Path, requested: &[EventGroup]) 
     merge_file(recording, file, NAME, options)
 }
 
-/// Merges a file of the same process, with a name for messages, into a recording, which becomes a V6 recording.
+/// Merges a file of the same process, with a name for messages, into a recording, which becomes a V6 recording. It
+/// states the requested events that it has stated before.
 pub(crate) fn merge_file(
     recording: &Path,
     file: File,
     name: &'static str,
     options: MergerOptions,
 ) -> Result<(), Failure> {
-    let both = vec![Recording::open(recording)?, Recording::of_file(file, name)?];
+    let recorded = Recording::open(recording)?;
+    let requested = recorded.events.info().and_then(in_header);
+    let options = match (requested, &options.requested_events) {
+        (Some(groups), None) => options.with_requested_events(groups),
+        _ => options,
+    };
+    let both = vec![recorded, Recording::of_file(file, name)?];
     let mut merging = Merging::of(both, options)?;
     let mut out = Destination::File(OutputFile::beside(recording, NameOrigin::Derived)?);
     merging.write(&mut out)?;

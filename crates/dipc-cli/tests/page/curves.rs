@@ -177,7 +177,10 @@ fn findings_are_first_and_counters_are_one_line() {
                  hidden: at('counters').hidden, strip: at('counterstrip').textContent }";
     let Some((_folder, page, browser)) = open("traces/net10-sample.nettrace", &[]) else { return };
     let seen = browser.drive(&page, &format!("return {first};"));
-    let finding = seen["findings"][0].as_str().unwrap_or_default();
+    // A cause is before the facts.
+    let cause = seen["findings"][0].as_str().unwrap_or_default();
+    assert!(cause.contains("waits for locks all the time") && cause.contains(" in Parked.Blocked"), "{seen}");
+    let finding = seen["findings"][1].as_str().unwrap_or_default();
     assert!(finding.contains("Thread.PollGC.PollGCWorker (called from Spin.Hot)"), "{seen}");
     let Some((_folder, page, browser)) = open(BOTH, &[]) else { return };
     let seen = browser.drive(&page, &format!("return {first};"));
