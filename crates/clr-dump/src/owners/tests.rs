@@ -106,7 +106,8 @@ fn each_mapping_has_the_owner_that_its_name_and_place_show() {
     assert_eq!(of(MemoryOwner::Unknown), (20, named(" 20")));
     assert_eq!((account.unattributed(), account.running_threads), (20 << 10, 2));
     let unknown = account.owners.iter().find(|owned| owned.owner == MemoryOwner::Unknown).unwrap();
-    assert_eq!((unknown.parts[0].address.get(), unknown.mapped), (0xa_0000, 0x1_0000));
+    // With the pages before stacks that nobody may touch.
+    assert_eq!((unknown.parts[0].address.get(), unknown.mapped), (0xa_0000, 0x1_3000));
 }
 
 /// Pages that take memory: of each range so many bytes.
@@ -171,7 +172,8 @@ fn small_parts_of_many_are_dropped() {
     let smaps = Smaps::parse(text.as_bytes(), None).unwrap();
     let account = account(&smaps, &[], None);
     let [unknown] = &account.owners[..] else { panic!("{:?}", account.owners.len()) };
-    assert_eq!((unknown.owner, unknown.part_count), (MemoryOwner::Unknown, 20_000));
+    // One in a hundred has no memory.
+    assert_eq!((unknown.owner, unknown.part_count), (MemoryOwner::Unknown, 19_800));
     assert!(unknown.parts.len() <= 4096 && unknown.parts[0].sizes.resident == 99 * 4096);
 }
 
