@@ -145,7 +145,7 @@ impl MemoryAccount {
         runtime.claim_loader_heaps(mappings, &files, &mut claims);
         if let Ok(heap) = &native_heap {
             let touched = mappings.iter().zip(sizes).filter(|(_, sizes)| has_memory(sizes));
-            native::claim_blocks(memory, touched.map(|(mapping, _)| mapping), heap, end, &mut claims);
+            native::claim_blocks(memory, touched.map(|(mapping, _)| mapping), heap, &mut claims);
         }
         let mut shares = Shares::default();
         for (mapping, sizes) in mappings.iter().zip(sizes) {

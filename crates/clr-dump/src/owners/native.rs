@@ -1,6 +1,6 @@
 //! Claims of the heap of the C library.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::claims::Claims;
 use super::owner::MemoryOwner;
@@ -10,6 +10,8 @@ use crate::memory::mapping::Mapping;
 use crate::memory::resident::ResidentPages;
 use crate::native_heap::{NativeHeap, NativeHeapError, own_mappings};
 
+/// Maximum time for blocks with mappings of their own, which are found by few pages: also if arenas took all their time.
+const BLOCKS_TIME: Duration = Duration::from_millis(200);
 /// The names of the parts.
 const MAIN: &str = "main arena";
 const ARENAS: &str = "arenas of threads";
@@ -37,7 +39,6 @@ pub(super) fn claim_blocks<'m>(
     memory: &dyn Memory,
     mappings: impl Iterator<Item = &'m Mapping>,
     heap: &NativeHeap,
-    end: Option<Instant>,
     claims: &mut Claims,
 ) {
     let is_candidate = |mapping: &&Mapping| {
@@ -47,6 +48,7 @@ pub(super) fn claim_blocks<'m>(
     let ranges: Vec<_> =
         ranges.flat_map(|mapping| claims.unclaimed(mapping.start.get(), mapping.end.get())).collect();
     let part = claims.part(common_part(BLOCKS));
+    let end = Instant::now().checked_add(BLOCKS_TIME);
     own_mappings::find(memory, ranges, heap.mapped, end, |start, end| {
         claims.add(start, end, MemoryOwner::NativeHeap, Some(part));
     });

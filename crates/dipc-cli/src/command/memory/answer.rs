@@ -94,13 +94,19 @@ fn is_much(free: u64, own: u64) -> bool {
 fn native_heap(account: &MemoryAccount, of: &str, own: u64) -> String {
     let Ok(heap) = &account.native_heap else { return format!("Native heap {of}") };
     let free = heap.held().min(own);
-    if is_much(free, own) {
+    let unread = heap.sum(|arena: &NativeArena| arena.unread);
+    let read = own.saturating_sub(unread);
+    if is_much(free, read) {
+        let of_read = if unread >= MIN_FREE {
+            format!(" of {} that were read", units::bytes(read))
+        } else {
+            String::new()
+        };
         return format!(
-            "Native heap {of}, of which {} are free and not returned: malloc_trim, MALLOC_ARENA_MAX",
+            "Native heap {of}, of which {}{of_read} are free and not returned: malloc_trim, MALLOC_ARENA_MAX",
             units::bytes(free)
         );
     }
-    let unread = heap.sum(|arena: &NativeArena| arena.unread);
     let rest = if unread >= MIN_FREE { " or were not read" } else { "" };
     let used = units::bytes(own.saturating_sub(free));
     format!("Native heap {of}, of which {used} are in use{rest}: native code has not freed them")

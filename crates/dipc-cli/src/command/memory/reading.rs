@@ -10,7 +10,7 @@ use crate::inspect::core_source::Source;
 use crate::render::units;
 
 /// Maximum time for the mappings and the blocks of malloc of a process.
-const PROCESS_TIME: Duration = Duration::from_millis(1500);
+const PROCESS_TIME: Duration = Duration::from_millis(1200);
 /// The same for a core dump.
 const CORE_TIME: Duration = Duration::from_secs(60);
 /// Maximum number of settings to show.
