@@ -136,7 +136,7 @@ impl MemoryAccount {
         let AccountSources { memory, dump, pages, end } = sources;
         let mut claims = Claims::default();
         // The best known first.
-        let runtime = dump.map(|dump| RuntimeMemory::claim(dump, &mut claims)).unwrap_or_default();
+        let runtime = dump.map(|dump| RuntimeMemory::claim(dump, mappings, &mut claims)).unwrap_or_default();
         let native_heap = native::claim_arenas(memory, mappings, pages, end, &mut claims);
         let running_threads = stacks::claim(threads, dump, mappings, &mut claims);
         let files = Files::read(memory, dump.map(Dump::runtime), mappings, &mut claims);

@@ -32,9 +32,11 @@ pub(super) struct RuntimeMemory {
 
 impl RuntimeMemory {
     /// Claims the ranges that the runtime itself describes.
-    pub(super) fn claim(dump: &Dump<'_>, claims: &mut Claims) -> Self {
+    pub(super) fn claim(dump: &Dump<'_>, mappings: &[Mapping], claims: &mut Claims) -> Self {
         let mut own = Self::default();
-        if let Ok(ranges) = CollectorRanges::read(dump.memory(), dump.runtime()) {
+        let starts = mappings.iter().filter(|mapping| is_anonymous(mapping) && mapping.is_writable);
+        let starts: Vec<u64> = starts.map(|mapping| mapping.start.get()).collect();
+        if let Ok(ranges) = CollectorRanges::read(dump.memory(), dump.runtime(), &starts) {
             own.claim_heap(dump, &ranges, claims);
         }
         own.claim_code(dump, claims);

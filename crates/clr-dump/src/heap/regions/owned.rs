@@ -36,6 +36,8 @@ struct HeaderForm {
 }
 const HEADER: HeaderForm = HeaderForm { bounds: 24, size: 8, next: 16 };
 const HEADER_3_1: HeaderForm = HeaderForm { bounds: 8, size: 48, next: 56 };
+/// Maximum number of places at which they are looked for.
+const MAX_STARTS: usize = 1 << 16;
 /// The number of variables before the type of strings among which is the place of the tables.
 const SEARCHED_SLOTS: usize = 16;
 /// The segment's own description precedes its objects by at most so many bytes.
@@ -82,7 +84,9 @@ pub(crate) struct CollectorRanges {
 }
 
 impl CollectorRanges {
-    pub(crate) fn read(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<Self> {
+    /// Reads the collector's description. Where it does not state its tables, they are looked for at `starts`, the
+    /// beginnings of anonymous mappings.
+    pub(crate) fn read(memory: &dyn Memory, runtime: &Runtime, starts: &[u64]) -> MemoryResult<Self> {
         let variables = Variables::of(memory, runtime)?;
         let layout = HeapLayout::read(memory, runtime)?;
         let mut ranges = Self { handle_map: layout.handle_map, ..Self::default() };
@@ -99,7 +103,7 @@ impl CollectorRanges {
         let is_young = |region: &OwnedRegion| region.generation < YOUNG;
         ranges.has_segments = !ranges.regions.iter().any(is_young);
         ranges.add_numbers(&layout);
-        ranges.add_tables(memory, runtime, &variables);
+        ranges.add_tables(memory, runtime, &variables, starts);
         Ok(ranges)
     }
 
@@ -149,7 +153,13 @@ impl CollectorRanges {
     }
 
     /// Adds the tables that describe the addresses of all regions.
-    fn add_tables(&mut self, memory: &dyn Memory, runtime: &Runtime, variables: &Variables<'_>) {
+    fn add_tables(
+        &mut self,
+        memory: &dyn Memory,
+        runtime: &Runtime,
+        variables: &Variables<'_>,
+        starts: &[u64],
+    ) {
         let collected = || self.regions.iter().filter(|region| !region.is_frozen);
         let low = collected().map(|region| region.start).min();
         let high = collected().map(|region| region.end).max();
@@ -157,7 +167,9 @@ impl CollectorRanges {
         // All regions are in one piece of addresses: what lies between two of them is the collector's, too.
         self.reserved = Some(bounds).filter(|_| !self.has_segments);
         let stated = stated_tables(memory, variables).filter(|of| of.describes(memory, bounds));
-        let Some(newest) = stated.or_else(|| searched_tables(memory, runtime, bounds)) else { return };
+        let Some(newest) = stated.or_else(|| searched_tables(memory, runtime, bounds, starts)) else {
+            return;
+        };
         self.reserved = self.reserved.and_then(|_| newest.bounds(memory));
         let Tables { mut at, header, form } = newest;
         while self.tables.len() < MAX_TABLES {
@@ -224,8 +236,13 @@ fn stated_tables(memory: &dyn Memory, variables: &Variables<'_>) -> Option<Table
 }
 
 /// Finds the newest table by the runtime's variables for write barriers: the table as if it began at address zero, and
-/// the bounds of its addresses, which are in its header, too.
-fn searched_tables(memory: &dyn Memory, runtime: &Runtime, bounds: (u64, u64)) -> Option<Tables> {
+/// the bounds of the heap. A table's own bounds are in its header, and are wider if the heap has grown.
+fn searched_tables(
+    memory: &dyn Memory,
+    runtime: &Runtime,
+    bounds: (u64, u64),
+    starts: &[u64],
+) -> Option<Tables> {
     let last = runtime.layout.slots.string_type;
     let variable = |slot: usize| memory.u64(Some(runtime.slot(slot)).filter(|at| *at != 0)?).ok();
     (last.saturating_sub(SEARCHED_SLOTS)..last).find_map(|slot| {
@@ -233,15 +250,73 @@ fn searched_tables(memory: &dyn Memory, runtime: &Runtime, bounds: (u64, u64)) -
         let low =
             variable(slot.saturating_add(1)).filter(|low| *low <= bounds.0 && low.is_multiple_of(PAGE))?;
         let high = variable(slot.saturating_add(2)).filter(|high| *high >= bounds.1)?;
-        // A word of the table has 32 bits, each for 256 bytes.
-        let table = offset(table, (low >> 13).wrapping_mul(4));
+        // A table with the bounds of the heap, or one at the beginning of a mapping.
+        let first = first_entry(table, low);
         let [min, max] = HEADER_SIZES;
-        (min..=max).step_by(8).find_map(|header| {
-            let at = table.wrapping_sub(header);
-            let is_used = memory.u32(at).is_ok_and(|uses| uses > 0);
-            let forms = [HEADER, HEADER_3_1].into_iter().filter(|_| is_used);
-            let mut tables = forms.map(|form| Tables { at, header, form });
-            tables.find(|tables| tables.bounds(memory) == Some((low, high)))
-        })
+        let own = (min..=max).step_by(8).map(|header| first.wrapping_sub(header));
+        let mut places = own.chain(starts.iter().copied().take(MAX_STARTS));
+        places.find_map(|at| table_at(memory, at, table, (low, high)))
     })
+}
+
+/// The address of the first entry of a table for addresses from `low` on, as if it began at address zero at `table`. An
+/// entry has 32 bits, each for 256 bytes.
+const fn first_entry(table: u64, low: u64) -> u64 {
+    offset(table, (low >> 13).wrapping_mul(4))
+}
+
+/// Returns the table with a header at an address, if it is used, describes these addresses, and has its entries at
+/// `table`.
+fn table_at(memory: &dyn Memory, at: u64, table: u64, bounds: (u64, u64)) -> Option<Tables> {
+    if memory.u32(at).ok()? == 0 {
+        return None;
+    }
+    [HEADER, HEADER_3_1].into_iter().find_map(|form| {
+        let tables = Tables { at, header: 0, form };
+        let (low, _) = tables.bounds(memory).filter(|_| tables.describes(memory, bounds))?;
+        let header = first_entry(table, low).checked_sub(at)?;
+        let [min, max] = HEADER_SIZES;
+        (min..=max).contains(&header).then_some(Tables { header, ..tables })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::TestMemory;
+    use crate::runtime::layout::NET_3_1;
+
+    /// The heap of a process has these bounds, and its table wider ones.
+    const LOW: u64 = 0x7f00_1000_0000;
+    const HIGH: u64 = 0x7f00_2000_0000;
+    const WIDE: u64 = 0x7f00_0000_0000;
+    const TABLE: u64 = 0x7e00_0000_0000;
+
+    /// The memory of a process with a table for addresses from `low` on, found by its variables or by its start.
+    fn found(header: &[u64; 8], low: u64, starts: &[u64]) -> Option<(u64, u64)> {
+        let runtime = Runtime::of_slots(&NET_3_1, &[(47, 0x1000), (48, 0x2000), (49, 0x3000)]);
+        let mut memory = TestMemory::default();
+        let entries = (TABLE + 64).wrapping_sub((low >> 13) * 4);
+        memory.put_words(0x1000, &[entries]).put_words(0x2000, &[LOW]).put_words(0x3000, &[HIGH]);
+        memory.put_words(TABLE, header);
+        let tables = searched_tables(&memory, &runtime, (LOW + 0x1000, HIGH - 0x1000), starts)?;
+        Some((tables.at, tables.header))
+    }
+
+    #[test]
+    fn tables_are_found_by_the_variables_of_write_barriers() {
+        let old = [1, LOW, HIGH, 0, 0, 0, 0x1_0000, 0];
+        let new = [1, 0x1_0000, 0, LOW, HIGH, 0, 0, 0];
+        for header in [old, new] {
+            assert_eq!(found(&header, LOW, &[]), Some((TABLE, 64)), "{header:x?}");
+        }
+        // A table that has grown begins at an address of its own.
+        let wide = [1, WIDE, HIGH, 0, 0, 0, 0x1_0000, 0];
+        assert_eq!(found(&wide, WIDE, &[]), None);
+        assert_eq!(found(&wide, WIDE, &[0x5000, TABLE]), Some((TABLE, 64)));
+        // One that is not used, one of other addresses, and one that is elsewhere.
+        assert_eq!(found(&[0, LOW, HIGH, 0, 0, 0, 0x1_0000, 0], LOW, &[TABLE]), None);
+        assert_eq!(found(&[1, LOW + 0x2000, HIGH, 0, 0, 0, 0x1_0000, 0], LOW, &[TABLE]), None);
+        assert_eq!(found(&wide, WIDE + 0x4_0000, &[TABLE]), None);
+    }
 }
