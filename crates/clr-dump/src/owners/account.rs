@@ -19,6 +19,10 @@ use crate::memory::mapping::Mapping;
 use crate::memory::resident::ResidentPages;
 use crate::native_heap::{NativeHeap, NativeHeapError};
 
+/// Maximum time for the kernel's files. Without the last mappings the sum would be too small.
+#[cfg(target_os = "linux")]
+const KERNEL_TIME: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// The sources of an account, apart from the mappings.
 #[derive(Clone, Copy)]
 #[allow(clippy::exhaustive_structs, reason = "the arguments of a function")]
@@ -78,8 +82,8 @@ pub struct MemoryAccount {
 }
 
 impl MemoryAccount {
-    /// Reads the memory of a live process, and divides it. The process is not stopped. `end` bounds the time: what could
-    /// not be read is unknown.
+    /// Reads the memory of a live process, and divides it. The process is not stopped. `end` bounds the time for blocks of
+    /// malloc; mappings and threads take milliseconds, and have five seconds on a machine that is overloaded.
     ///
     /// # Errors
     /// If the process has ended, or the caller may not trace it.
@@ -90,10 +94,11 @@ impl MemoryAccount {
         end: Option<Instant>,
     ) -> std::io::Result<Self> {
         let pid = memory.pid();
-        let threads = ThreadStackPointer::of_process(pid, end)?;
+        let kernel_end = Instant::now().checked_add(KERNEL_TIME);
+        let threads = ThreadStackPointer::of_process(pid, kernel_end)?;
         let pages = crate::memory::page_map::PageMap::open(pid).ok();
         let pages = pages.as_ref().map(|pages| pages as &dyn ResidentPages);
-        let smaps = Smaps::read(pid, end)?;
+        let smaps = Smaps::read(pid, kernel_end)?;
         Ok(Self::of_process(AccountSources { memory, dump, pages, end }, &smaps, &threads))
     }
 

@@ -33,9 +33,11 @@ struct HeaderForm {
     bounds: u64,
     size: u64,
     next: u64,
+    /// The offset of the pointer to the marks, if they end the table.
+    marks: Option<u64>,
 }
-const HEADER: HeaderForm = HeaderForm { bounds: 24, size: 8, next: 16 };
-const HEADER_3_1: HeaderForm = HeaderForm { bounds: 8, size: 48, next: 56 };
+const HEADER: HeaderForm = HeaderForm { bounds: 24, size: 8, next: 16, marks: None };
+const HEADER_3_1: HeaderForm = HeaderForm { bounds: 8, size: 48, next: 56, marks: Some(40) };
 /// Maximum number of places at which they are looked for.
 const MAX_STARTS: usize = 1 << 16;
 /// The number of variables before the type of strings among which is the place of the tables.
@@ -175,6 +177,7 @@ impl CollectorRanges {
         while self.tables.len() < MAX_TABLES {
             let field = |by: u64| memory.u64(offset(at, by));
             let (Ok(size), Ok(next)) = (field(form.size), field(form.next)) else { break };
+            let size = if size == 0 { form.size_by_marks(memory, at).unwrap_or_default() } else { size };
             if size == 0 || size > MAX_TABLE_SIZE || self.tables.iter().any(|(start, _)| *start == at) {
                 break;
             }
@@ -182,6 +185,17 @@ impl CollectorRanges {
             let Some(before) = next.checked_sub(header) else { break };
             at = before;
         }
+    }
+}
+
+impl HeaderForm {
+    /// The size of a table that does not state it, as one of .NET Core 3.1 after the heap has grown: it ends with the marks
+    /// of a concurrent collector, a bit for each 16 bytes.
+    fn size_by_marks(self, memory: &dyn Memory, at: u64) -> Option<u64> {
+        let marks = memory.u64(offset(at, self.marks?)).ok().filter(|marks| *marks != 0)?;
+        let [low, high] = memory.words(offset(at, self.bounds)).ok()?;
+        let end = marks.checked_add(high.checked_sub(low)?.checked_div(128)?)?;
+        end.checked_sub(at)
     }
 }
 
