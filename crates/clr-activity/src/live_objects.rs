@@ -40,6 +40,8 @@ pub struct LiveObjects<T> {
     blocking: Option<Collection<T>>,
     background: Option<Collection<T>>,
     counts: LiveObjectCounts,
+    /// True if a collection has reported survivors: NativeAOT reports generations alone.
+    has_reports: bool,
     /// The numbers of the first and the last collection that began, and how many did.
     begun: Option<(u32, u32, u64)>,
     /// Reused between ranges.
@@ -104,6 +106,7 @@ impl<T> LiveObjects<T> {
                 dead: 0,
                 left_out: 0,
             },
+            has_reports: false,
             begun: None,
             addresses: Vec::new(),
         }
@@ -260,19 +263,16 @@ impl<T> LiveObjects<T> {
 
     fn end(&mut self, count: u32) {
         let ends = |collection: &mut Option<Collection<T>>| collection.take_if(|it| it.count == count);
-        if let Some(collection) = ends(&mut self.blocking) {
-            // Nothing may survive a collection.
-            if collection.has_generations {
-                self.keep_none(&collection);
-            } else {
-                self.keep_all(collection);
-            }
-        } else if let Some(collection) = ends(&mut self.background) {
-            if collection.has_generations && collection.has_survivors {
-                self.keep_none(&collection);
-            } else {
-                self.keep_all(collection);
-            }
+        let Some(collection) = ends(&mut self.blocking).or_else(|| ends(&mut self.background)) else {
+            return;
+        };
+        self.has_reports |= collection.has_survivors;
+        // Nothing may survive a collection of the youngest generations.
+        let may_be_none = self.has_reports && !collection.is_full;
+        if collection.has_generations && (collection.has_survivors || may_be_none) {
+            self.keep_none(&collection);
+        } else {
+            self.keep_all(collection);
         }
     }
 

@@ -207,6 +207,29 @@ fn collections_without_ranges_or_events_are_counted_and_kill_nothing() {
 }
 
 #[test]
+fn nothing_may_survive_a_young_collection_once_survivors_were_reported() {
+    let mut heap = Heap::new();
+    heap.allocate(SMALL, &[(0x3000, 'a')]);
+    // As NativeAOT does, which reports no survivors.
+    heap.begin(1, 0, BLOCKING);
+    heap.generations(&GENERATIONS);
+    heap.end(1, 0);
+    heap.assert_alive("", "a");
+    assert_eq!(heap.0.counts().missing_collections, 1);
+    heap.allocate(SMALL, &[(0x3100, 'b')]);
+    heap.begin(2, 0, BLOCKING);
+    heap.generations(&GENERATIONS);
+    heap.survive(&[(0x3100, 0x18)]);
+    heap.end(2, 0);
+    heap.assert_alive("b", "");
+    heap.begin(3, 0, BLOCKING);
+    heap.generations(&GENERATIONS);
+    heap.end(3, 0);
+    heap.assert_alive("", "");
+    assert_eq!(heap.0.counts().missing_collections, 1);
+}
+
+#[test]
 fn objects_in_the_place_of_others_replace_them() {
     let mut heap = Heap::new();
     heap.allocate(LARGE, &[(0x9000, 'L'), (0x9010, 'M'), (0x9018, 'N')]);

@@ -19,7 +19,7 @@ pub(crate) const ALLOCATIONS: Needs =
     Needs { what: "allocation events", command: "dipc trace -p PID --profile gc-verbose" };
 pub(crate) const LIVE_ALLOCATIONS: Needs = Needs {
     what: "allocations that a collection found alive",
-    command: "dipc trace -p PID --profile live-alloc, for as long as some collections take",
+    command: "dipc trace -p PID --profile live-alloc, until some collections have ended (NativeAOT does not report what survives)",
 };
 pub(crate) const EXCEPTIONS: Needs =
     Needs { what: "exception events", command: "dipc trace -p PID --clrevents exception" };

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::program::{Recorded, Recording, run};
 use crate::runtime::{Runtime, on_runtimes, program_of_10};
-use crate::workload::{Target, await_providers};
+use crate::workload::{Target, Workload, await_providers};
 
 /// Rounds of ticks: 8 GB are allocated and 80 batches of 1 MB kept. Each has ten ticks or nine.
 const ROUNDS: &str = "400";
@@ -62,6 +62,22 @@ fn shares_of_what_is_kept_are_true_and_of_what_is_freed_there_is_nothing(runtime
     check(program, || await_providers(runtime));
 }
 on_runtimes!(shares_of_what_is_kept_are_true_and_of_what_is_freed_there_is_nothing: net_3_1, net_8_0, net_9_0);
+
+/// Its collections report generations and no survivors: nothing is known to live.
+#[test]
+fn native_programs_do_not_report_what_lives() {
+    let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
+    let recording = Recording::start(workload.pid(), &["--profile", "live-alloc"]);
+    for command in ["alloc 100", "gc 2 1"] {
+        workload.run(command);
+    }
+    let recorded = recording.interrupt();
+    let report = run(["report", recorded.file().to_str().unwrap(), "topN", "--by", "live-alloc"]);
+    let report = report.with_code(1);
+    report.assert_error_names(&["no allocations that a collection found alive"]);
+    assert!(report.stderr.contains("(NativeAOT does not report what survives)\n"), "{}", report.stderr);
+    assert!(report.stderr.contains(" without a report of what survived\n"), "{}", report.stderr);
+}
 
 /// .NET 10 samples objects at random.
 #[test]
