@@ -53,7 +53,7 @@ fn check(program: Command, await_session: impl FnOnce()) {
         assert!((seen - truth).abs() < 3.0, "{method}: {seen:.2} %, and {truth:.2} % are kept: {top}");
     }
     assert!((0.9..1.1).contains(&(alive / all_kept)), "{alive} of {all_kept}: {top}");
-    assert_eq!(bytes("Scratch.Fill"), 0.0, "{top}");
+    assert!(!top.to_string().contains("Scratch.Fill"), "{top}");
 }
 
 fn shares_of_what_is_kept_are_true_and_of_what_is_freed_there_is_nothing(runtime: Runtime) {

@@ -1,5 +1,7 @@
 //! Facts about allocations that may still be in use.
 
+use std::fmt::Write as _;
+
 use clr_activity::LiveObjectCounts;
 
 use crate::units;
@@ -65,10 +67,8 @@ impl Liveness {
             );
         }
         if self.not_collected > 0 {
-            text.push_str(&format!(
-                "; {} that no collection has reached yet are left out",
-                units::bytes(self.not_collected)
-            ));
+            let bytes = units::bytes(self.not_collected);
+            let _ = write!(text, "; {bytes} that no collection has reached yet are left out");
         }
         text
     }
