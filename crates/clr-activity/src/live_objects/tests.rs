@@ -52,15 +52,15 @@ impl Heap {
 
     fn survive(&mut self, ranges: &[(u64, u64)]) {
         let rows = ranges.iter().map(|(start, length)| [*start, *length].map(Value::UInt64).to_vec());
-        self.bulk(21, rows.collect());
+        self.bulk(21, &rows.collect::<Vec<_>>());
     }
 
     fn move_to(&mut self, ranges: &[(u64, u64, u64)]) {
         let rows = ranges.iter().map(|(from, to, length)| [*from, *to, *length].map(Value::UInt64).to_vec());
-        self.bulk(22, rows.collect());
+        self.bulk(22, &rows.collect::<Vec<_>>());
     }
 
-    fn bulk(&mut self, id: u32, rows: Vec<Vec<Value>>) {
+    fn bulk(&mut self, id: u32, rows: &[Vec<Value>]) {
         let count = Value::UInt32(u32::try_from(rows.len()).unwrap());
         let values = [vec![Value::UInt32(0), count, Value::UInt16(0)], rows.concat()].concat();
         self.event(id, 0, &values);
