@@ -12,7 +12,8 @@
 //! ([`ProcessMemory`]), or the caller's own. A [`Dump`] is such memory with the [`Runtime`] in it, whose
 //! structures are checked to be where they are expected. Its views have the data by subject: [`Threads`] with
 //! their managed stacks, [`Exceptions`], [`Locks`], [`Types`], [`Statics`], the [`Heap`] and [`Awaits`].
-//! [`ThreadSnapshot`], [`ThreadWaits`] and [`Death`] are conclusions from them. Addresses in their results and
+//! [`ThreadSnapshot`], [`ThreadWaits`] and [`Death`] are conclusions from them, and a [`MemoryAccount`] has the
+//! memory of the process by its owners. Addresses in their results and
 //! parameters are [`Address`], types [`TypeHandle`] and methods [`MethodDesc`]; a [`Memory`] is read by number.
 //!
 //! ```no_run
@@ -101,6 +102,7 @@ mod error;
 mod heap;
 mod memory;
 mod native_heap;
+mod owners;
 mod runtime;
 mod statics;
 mod threads;
@@ -159,6 +161,8 @@ pub use memory::unpack::{CoreUnpacker, UnpackEnd, UnpackedCore};
 pub use memory::{Memory, MemoryResult, Missing, WithCopy};
 pub use native_heap::{NativeArena, NativeHeap, NativeHeapError};
 pub use nettrace::ReadAt;
+pub use owners::account::{AccountSources, MemoryAccount};
+pub use owners::owner::{GenerationUse, MemoryOwner, OwnedMemory, OwnedPart};
 pub use runtime::Runtime;
 pub use runtime::module::Module;
 pub use statics::Statics;

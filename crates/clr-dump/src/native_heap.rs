@@ -9,6 +9,7 @@ mod caches;
 mod chunk_size;
 mod chunks;
 mod library;
+pub(crate) mod own_mappings;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -104,6 +105,8 @@ pub struct NativeHeap {
     pub arenas: Vec<NativeArena>,
     /// Bytes of used blocks with mappings of their own, which are given back when they are freed; `None` if unknown.
     pub mapped: Option<u64>,
+    /// The addresses of the arenas: start, end, and true for those of the main one.
+    pub(crate) ranges: Vec<(u64, u64, bool)>,
 }
 
 impl NativeHeap {
@@ -123,7 +126,9 @@ impl NativeHeap {
         let reader = Reader { memory, mappings, pages, end, library, fast_chunks_left };
         let top = memory.u64(reader.library.top(reader.library.main_arena)).unwrap_or_default();
         let mapped = brk_heap(mappings, top).and_then(|(heap, _)| reader.library.mapped(memory, heap));
-        Ok(Self { arenas: reader.arenas(), mapped })
+        let mut ranges = Vec::new();
+        let arenas = reader.arenas(&mut ranges);
+        Ok(Self { arenas, mapped, ranges })
     }
 
     /// Reads what arenas have taken from the kernel, and no chunks: all of it is unread, apart from their ends.
@@ -178,20 +183,20 @@ struct Chunks {
 }
 
 impl Reader<'_> {
-    /// Follows the ring of arenas. A part that cannot be read ends it.
-    fn arenas(&self) -> Vec<NativeArena> {
+    /// Follows the ring of arenas, and adds their addresses. A part that cannot be read ends it.
+    fn arenas(&self, owned: &mut Vec<(u64, u64, bool)>) -> Vec<NativeArena> {
         let mut arenas = Vec::new();
         let mut seen = HashSet::new();
         let mut address = self.library.main_arena;
         while address != 0 && arenas.len() < MAX_ARENAS && !self.is_late() && seen.insert(address) {
-            let Ok(arena) = self.arena(address) else { break };
+            let Ok(arena) = self.arena(address, owned) else { break };
             arenas.push(arena);
             address = self.memory.u64(self.library.next(address)).unwrap_or_default();
         }
         arenas
     }
 
-    fn arena(&self, address: u64) -> MemoryResult<NativeArena> {
+    fn arena(&self, address: u64, owned: &mut Vec<(u64, u64, bool)>) -> MemoryResult<NativeArena> {
         let is_main = address == self.library.main_arena;
         let system = self.memory.u64(self.library.system(address))?;
         let top = self.memory.u64(self.library.top(address))?;
@@ -208,6 +213,14 @@ impl Reader<'_> {
             ..NativeArena::default()
         };
         let ranges = if is_main { self.main_chunks(top) } else { self.heaps(address, top) };
+        if is_main {
+            owned.extend(brk_heap(self.mappings, top).map(|(start, end)| (start, end, true)));
+        } else {
+            // A heap has all addresses up to the next one's alignment.
+            let heap = |chunks: &Chunks| chunks.start & !HEAP_ALIGNMENT.wrapping_sub(1);
+            let heaps = ranges.iter().map(heap).map(|heap| (heap, offset(heap, HEAP_ALIGNMENT), false));
+            owned.extend(heaps);
+        }
         let mut walk =
             ChunkWalk::new(self.memory, self.pages, self.end, self.mappings, self.library.top(address));
         walk.returned_of_free(top, top_size.min(mapped));

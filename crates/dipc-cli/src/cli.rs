@@ -24,6 +24,7 @@ use crate::command::info::InfoArgs;
 use crate::command::list_profiles::ListProfilesArgs;
 use crate::command::locks::LocksArgs;
 use crate::command::man::ManArgs;
+use crate::command::memory::MemoryArgs;
 use crate::command::merge::MergeArgs;
 use crate::command::monitor::MonitorArgs;
 use crate::command::ports::PortsArgs;
@@ -65,7 +66,7 @@ Usage: dipc COMMAND …        dipc help COMMAND explains it; --version
   Why is it slow, stuck, failing?   dipc why -p PID
   What does it do now?              dipc top -p PID
   What does each thread wait for?   dipc stack -p PID; dipc locks -p PID
-  What fills its memory?            dipc heap -p PID
+  What fills its memory?            dipc memory -p PID; dipc heap -p PID
   How do its numbers change?        dipc counters monitor -p PID
   Why did it crash?                 dipc dump analyze CORE
   What became slower?               dipc diff BASE NEW
@@ -73,8 +74,8 @@ Usage: dipc COMMAND …        dipc help COMMAND explains it; --version
 
 All commands, one per line: dipc help commands
   Process    ps info env doctor resume set-env startup-hook profiler perfmap
-  Live       why top stack locks async heap events counters monitor ports push
-  Record     trace profile dump gcdump list-profiles
+  Live       why top stack locks async heap memory events counters monitor ports
+  Record     trace profile dump gcdump list-profiles push
   Recording  report view convert stat diff edit merge repair rules
   Fleet      export schema sql            Other: demo sim completions help
 By symptom: dipc help slow, leak, crash, hang, starvation, high-cpu, memory
@@ -288,6 +289,12 @@ pub(crate) enum Command {
     /// Linux. Unreferenced objects that no collection has removed yet are included. Needs the rights of a
     /// debugger: the same user, or CAP_SYS_PTRACE.
     Heap(Deferred<HeapArgs>),
+    /// Show the resident memory of a process by owner: heaps, code, files, stacks; or the memory in a core dump
+    ///
+    /// The rows sum to the kernel's figure (RSS, by /proc/PID/smaps); memory without a known owner is a row of its
+    /// own. The first line names the largest owner, and what of it is free. The process is not stopped. Needs the
+    /// rights of a debugger: the same user, or CAP_SYS_PTRACE. Symptoms: dipc help memory.
+    Memory(Deferred<MemoryArgs>),
     /// Show held locks, the threads that wait for one another, and deadlocks, of a process or a core dump
     ///
     /// Distinguishes monitors, System.Threading.Lock, ReaderWriterLockSlim, Thread.Join and Task.Wait. Same

@@ -261,6 +261,7 @@ mod tests {
             "info",
             "stack",
             "heap",
+            "memory",
             "why",
             "locks",
             "async",

@@ -19,6 +19,9 @@
 //!
 //! [`read`] reads any file of `/proc`. The parsers work on all systems, and read nothing.
 //!
+//! [`Smaps`] has the memory of each mapping of a process, and [`ThreadStackPointer`] the stack pointers of its
+//! threads.
+//!
 //! [`ControlGroup`] finds the control groups of a process, and reads their memory and processor time, the
 //! effects of their limits, and pressure.
 //!
@@ -27,7 +30,8 @@
 //! without a processor, throttling, faults, growth, and what other processes used.
 //!
 //! # Source
-//! `proc_pid_stat(5)`, `proc_pid_status(5)`, `cgroups(7)`, and `Documentation/scheduler/sched-stats.rst`,
+//! `proc_pid_stat(5)`, `proc_pid_status(5)`, `proc_pid_smaps(5)`, `proc_pid_syscall(5)`, `cgroups(7)`, and
+//! `Documentation/scheduler/sched-stats.rst`,
 //! `scheduler/sched-bwc.rst`, `accounting/psi.rst`, `networking/proc_net_tcp.rst`,
 //! `admin-guide/cgroup-v2.rst` and `admin-guide/cgroup-v1/memory.rst` of Linux.
 
@@ -50,6 +54,8 @@ mod limits;
 mod mount;
 mod pressure;
 mod schedstat;
+mod smaps;
+mod stack_pointer;
 mod stat;
 mod status;
 #[cfg(test)]
@@ -62,6 +68,8 @@ pub use limits::Limits;
 pub use mount::Mount;
 pub use pressure::{Pressure, ResourcePressure};
 pub use schedstat::SchedStat;
+pub use smaps::{MappingSizes, Smaps, SmapsMapping};
+pub use stack_pointer::{ThreadStackPointer, WaitingThread};
 pub use stat::{Stat, TICK_NS};
 pub use status::Status;
 pub use usage::{

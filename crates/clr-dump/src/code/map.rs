@@ -118,7 +118,31 @@ impl Section {
     }
 }
 
+/// The use of a range of the map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RangeUse {
+    /// JIT-compiled code.
+    Jit,
+    /// Stubs.
+    Stubs,
+    /// An image that was compiled ahead of time, with the address of its Module.
+    Image(Address),
+}
+
 impl CodeMap {
+    /// Reads all ranges: start, end and use.
+    pub(crate) fn all_ranges(&self, memory: &dyn Memory) -> Vec<(u64, u64, RangeUse)> {
+        let range = |section: Section| {
+            let of = match section.flags {
+                flags if flags & CODE_HEAP != 0 => RangeUse::Jit,
+                flags if flags & STUBS != 0 || section.module == 0 => RangeUse::Stubs,
+                _ => RangeUse::Image(Address::new(section.module)),
+            };
+            (section.begin, section.end, of)
+        };
+        self.read_sections(memory).into_iter().map(range).collect()
+    }
+
     /// Uses the map at `root`: the top level of the tree, or the pointer to the list.
     pub(crate) fn new(root: u64, layout: &Layout) -> Self {
         Self {

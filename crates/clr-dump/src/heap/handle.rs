@@ -144,6 +144,16 @@ impl Heap<'_> {
     }
 }
 
+/// Bytes of a segment of handles.
+pub(crate) const SEGMENT_SIZE: u64 = 1 << 16;
+
+/// Returns the addresses of the segments of handles of a map; those before missing memory are listed.
+pub(crate) fn segments(memory: &dyn Memory, tables: HandleTables, map: u64) -> HashSet<u64> {
+    let mut reader = Reader { memory, tables, seen: HashSet::new(), visit: &mut |_| {} };
+    let _ = reader.read_maps(map);
+    reader.seen
+}
+
 struct Reader<'m> {
     memory: &'m dyn Memory,
     tables: HandleTables,

@@ -4,6 +4,8 @@
 //! dotnet/runtime `src/coreclr/gc/gcinterface.dac.h` (`GcDacVars`), `gc/gcinterface.dacvars.def`,
 //! `gc/dac_gcheap_fields.h`, `gc/gcpriv.h` (`generation`, `heap_segment`).
 
+pub(crate) mod owned;
+
 use hashbrown::{HashMap, HashSet};
 
 use crate::memory::{Memory, MemoryResult, offset};

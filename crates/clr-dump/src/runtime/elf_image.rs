@@ -26,6 +26,8 @@ pub(crate) struct ElfImage {
     /// The address and the size of the last part that can be written, without the variables that the file
     /// does not have.
     pub(crate) data: Option<(u64, u64)>,
+    /// The address past its last byte, with the variables that the file does not have.
+    pub(crate) end: u64,
     dynamic: Option<u64>,
 }
 
@@ -45,13 +47,25 @@ impl ElfImage {
         let headers = offset(base, memory.u64(offset(base, 32))?);
         let count = memory.u16(offset(base, 56))?.min(MAX_HEADERS);
         let machine = memory.u16(offset(base, 18)).unwrap_or_default();
-        let mut image =
-            Self { machine, bias: base, build_id: None, unwind_table: None, data: None, dynamic: None };
+        let mut image = Self {
+            machine,
+            bias: base,
+            build_id: None,
+            unwind_table: None,
+            data: None,
+            end: base,
+            dynamic: None,
+        };
         let (mut notes, mut dynamic, mut unwind_table, mut data) = (Vec::new(), None, None, None);
+        let mut end = 0;
         for index in 0..u64::from(count) {
             let at = offset(headers, index.wrapping_mul(56));
             let (file_offset, address) = (memory.u64(offset(at, 8))?, memory.u64(offset(at, 16))?);
-            match memory.u32(at)? {
+            let kind = memory.u32(at)?;
+            if kind == 1 {
+                end = offset(address, memory.u64(offset(at, 40))?).max(end);
+            }
+            match kind {
                 1 if file_offset == 0 => image.bias = base.wrapping_sub(address),
                 1 if memory.u32(offset(at, 4))? & WRITABLE != 0 => {
                     data = Some((address, memory.u64(offset(at, 32))?));
@@ -63,6 +77,7 @@ impl ElfImage {
                 _ => {}
             }
         }
+        image.end = offset(image.bias, end);
         image.data = data.map(|(address, size)| (offset(image.bias, address), size));
         image.dynamic = dynamic.map(|address| offset(image.bias, address));
         image.unwind_table = unwind_table.map(|address| offset(image.bias, address));

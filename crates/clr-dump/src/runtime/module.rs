@@ -112,6 +112,12 @@ impl Module {
     }
 }
 
+/// Reads the path of the file of a Module, and nothing else of it; `None` if the memory lacks it, or it has none.
+pub(crate) fn path_of(memory: &dyn Memory, layout: &layout::Module, address: Address) -> Option<String> {
+    let at = layout.path.follow(memory, address).ok()?;
+    path(memory, at).ok().filter(|path| !path.is_empty())
+}
+
 /// Returns the place of the metadata of a module that was made in memory; `None` if the runtime has not copied any.
 fn made_metadata(
     memory: &dyn Memory,

@@ -219,7 +219,8 @@ mod tests {
     fn each_symptom_has_three_commands_on_one_screen() {
         let cli = Cli::command();
         for name in ["slow", "leak", "crash", "hang", "starvation", "high-cpu", "memory"] {
-            assert!(cli.find_subcommand(name).is_none(), "{name}");
+            // The command of that name has its own help after `--help`.
+            assert_eq!(cli.find_subcommand(name).is_some(), name == "memory", "{name}");
             let text = markdown::text(&format!("## {}", symptom(name).unwrap()), USUAL_WIDTH);
             let commands = text.lines().filter(|line| line.trim_start().starts_with("$ dipc ")).count();
             assert_eq!(commands, 3, "{text}");

@@ -39,6 +39,7 @@ mod loss;
 mod lost_filters;
 mod made_types;
 mod memory;
+mod memory_owners;
 mod monitor;
 mod monitor_faults;
 mod monitor_otlp;

@@ -349,6 +349,10 @@ impl McpServer {
         self.0.pid()
     }
 
+    pub(crate) fn target(&self) -> &Target {
+        &self.0
+    }
+
     /// Ends it as `kill -9` does.
     pub(crate) fn kill(&mut self) {
         self.0.kill();

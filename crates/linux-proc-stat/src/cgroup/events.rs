@@ -62,6 +62,13 @@ impl ControlGroup {
         Some(MemoryEvents { high: count("high"), max: count("max"), oom: count("oom"), oom_kills })
     }
 
+    /// Reads all memory of the group, in bytes, with the pages of files that can be taken back at once.
+    pub fn memory_usage(&self) -> Option<u64> {
+        let group = self.memory.as_ref()?;
+        let file = if group.is_version_2 { "memory.current" } else { "memory.usage_in_bytes" };
+        number(&group.folder, file)
+    }
+
     /// Reads the memory of the group that is swapped out, in bytes; `None` if the kernel does not count it.
     pub fn swap(&self) -> Option<u64> {
         let group = self.memory.as_ref()?;
@@ -100,6 +107,7 @@ mod tests {
                 ("pod/app/cpu.stat", "usage_usec 9\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n"),
                 ("pod/app/memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 1\n"),
                 ("pod/app/memory.swap.current", "4096\n"),
+                ("pod/app/memory.current", "600\n"),
                 ("pod/app/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"),
                 ("pod/app/io.pressure", "broken"),
             ],
@@ -109,6 +117,7 @@ mod tests {
         assert_eq!(group.throttling(), Some(throttling));
         let events = MemoryEvents { high: Some(4), max: Some(7), oom: Some(2), oom_kills: Some(1) };
         assert_eq!((group.memory_events(), group.swap()), (Some(events), Some(4096)));
+        assert_eq!(group.memory_usage(), Some(600));
         let pressure = group.pressure();
         assert_eq!(pressure.cpu.map(|cpu| (cpu.some_ns, cpu.full_ns)), Some((5000, None)));
         assert_eq!((pressure.memory, pressure.io), (None, None));
@@ -126,6 +135,7 @@ mod tests {
                 ("cpu/app/cpu.cfs_period_us", "100000\n"),
                 ("cpu/app/cpu.stat", "nr_periods 4\nnr_throttled 3\nthrottled_time 2500\n"),
                 ("memory/app/memory.failcnt", "11\n"),
+                ("memory/app/memory.usage_in_bytes", "700\n"),
                 ("memory/app/memory.oom_control", "under_oom 0\noom_kill 2\n"),
                 ("memory/app/memory.stat", "swap 1\ntotal_swap 8192\n"),
                 ("unified/app/memory.pressure", "some total=1\nfull total=1\n"),
@@ -141,6 +151,7 @@ mod tests {
         assert_eq!(group.throttling(), Some(throttling));
         let events = MemoryEvents { max: Some(11), oom_kills: Some(2), ..MemoryEvents::default() };
         assert_eq!((group.memory_events(), group.swap()), (Some(events), Some(8192)));
+        assert_eq!(group.memory_usage(), Some(700));
         assert_eq!(group.pressure().memory.and_then(|memory| memory.full_ns), Some(1000));
     }
 
