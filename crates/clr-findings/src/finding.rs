@@ -297,3 +297,8 @@ impl Finding {
 pub(crate) fn in_method(method: Option<&str>) -> String {
     method.map_or_else(String::new, |method| format!(" in {method}"))
 }
+
+/// The sentence about a static constructor that waits: in a method, with more about the wait.
+pub(crate) fn waiting_constructor(type_name: &str, wait: &str) -> String {
+    format!("The static constructor of {type_name} waits in {wait}: the code that uses it waits, too")
+}

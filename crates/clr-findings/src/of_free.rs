@@ -25,9 +25,38 @@ pub(crate) fn findings(
 ) -> Vec<Finding> {
     let dump = counts.last().and_then(|counts| counts.dump_bytes);
     let resident = usage.last().and_then(|usage| usage.memory?.resident);
-    let Some(all) = dump.or(resident) else { return Vec::new() };
+    let of_collections = recording.and_then(after_collections).filter(|_| counts.is_empty());
+    let heap = of_collections.as_ref().map(|of| of.heap);
+    let Some(all) = dump.or(resident).or(heap) else { return Vec::new() };
     let readings = Readings { counts, all, is_dump: dump.is_some(), users: MemoryUsers::of(recording) };
-    readings.native_heap().into_iter().chain(readings.generations()).collect()
+    let of_collections = of_collections.into_iter().flat_map(|of| of.generations);
+    let of_collections = of_collections.filter_map(|of| readings.generation(&of, of.generation.free?));
+    readings.native_heap().into_iter().chain(readings.generations()).chain(of_collections).collect()
+}
+
+/// The heap after the collections of the oldest generation in a recording.
+struct AfterCollections {
+    /// Its size.
+    heap: u64,
+    /// The generations that are collected with the oldest, with the least free memory of all these times.
+    generations: Vec<FragmentedGeneration>,
+}
+
+fn after_collections(recording: &Overview) -> Option<AfterCollections> {
+    const OLDEST: usize = 2;
+    let full = || recording.gc.collections.iter().filter(|of| of.generation as usize >= OLDEST);
+    let sizes =
+        full().filter_map(|of| of.generations_bytes.filter(|_| of.free_bytes.is_some())).next_back()?;
+    let least = |number: usize| full().filter_map(|of| of.free_bytes?.get(number).copied()).min();
+    let fragmented = |(number, bytes): (usize, &u64)| {
+        let mut generation = Generation::default();
+        (generation.number, generation.bytes, generation.free) = (number as u64, *bytes, least(number));
+        FragmentedGeneration { generation, pinned: 0, type_name: None }
+    };
+    Some(AfterCollections {
+        heap: sizes.iter().copied().fold(0, u64::saturating_add),
+        generations: sizes.iter().enumerate().skip(OLDEST).map(fragmented).collect(),
+    })
 }
 
 struct Readings<'r> {
@@ -93,16 +122,20 @@ impl Readings<'_> {
 
     fn generations(&self) -> Vec<Finding> {
         let last = self.counts.last().map_or(&[][..], |counts| &counts.fragmented);
-        last.iter().filter_map(|fragmented| self.generation(fragmented)).collect()
+        last.iter().filter_map(|of| self.generation(of, self.least_free(of.generation.number)?)).collect()
     }
 
-    fn generation(&self, fragmented: &FragmentedGeneration) -> Option<Finding> {
-        let generation = fragmented.generation;
+    /// The least free memory of a generation at all times.
+    fn least_free(&self, number: u64) -> Option<u64> {
         let free_in = |counts: &MemoryCounts| {
             let mut all = counts.fragmented.iter().map(|of| of.generation);
-            all.find(|of| of.number == generation.number).and_then(|of| of.free).unwrap_or_default()
+            all.find(|of| of.number == number).and_then(|of| of.free).unwrap_or_default()
         };
-        let free = self.counts.iter().map(free_in).min()?;
+        self.counts.iter().map(free_in).min()
+    }
+
+    fn generation(&self, fragmented: &FragmentedGeneration, free: u64) -> Option<Finding> {
+        let generation = fragmented.generation;
         if !self.is_much(free, generation.bytes) {
             return None;
         }
@@ -119,7 +152,7 @@ impl Readings<'_> {
         let kept = if are_pinned {
             let pinned = counted(fragmented.pinned, "object", "objects");
             format!("; {pinned}{} between it cannot be moved, as handles pin them", of(" of "))
-        } else if generation.is_large() {
+        } else if generation.is_large() && !types.is_empty() {
             of("; most of what is in use is of ")
         } else {
             String::new()
@@ -129,6 +162,9 @@ impl Readings<'_> {
         let elements = if are_pinned { &HANDLE_TYPES[..] } else { &[] };
         let elements: Vec<_> = types.iter().map(|name| &**name).chain(elements.iter().copied()).collect();
         let holder = self.holder(&elements);
+        let known = [("free_bytes", free), ("generation_bytes", generation.bytes)];
+        let known = known.into_iter().chain((fragmented.pinned > 0).then_some(("pinned", fragmented.pinned)));
+        let numbers: Vec<_> = known.map(|(name, number)| Number::new(name, number as f64)).collect();
         let cause = format!(
             "{} of the {} of {} are free between objects{kept}{allocates}",
             bytes(free),
@@ -140,11 +176,7 @@ impl Readings<'_> {
                 .with_method(method)
                 .with_object(types.into_iter().next())
                 .with_evidence(holder.into_iter().chain(advice(&generation, are_pinned)))
-                .with_numbers([
-                    Number::new("free_bytes", free as f64),
-                    Number::new("generation_bytes", generation.bytes as f64),
-                    Number::new("pinned", fragmented.pinned as f64),
-                ]),
+                .with_numbers(numbers),
         )
     }
 }

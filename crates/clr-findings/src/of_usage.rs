@@ -1,5 +1,8 @@
 //! Causes that the kernel's account of a process and its machine shows.
 
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
+
 use linux_proc_stat::{DescriptorKind, ProcessUsage, UsageChange};
 use nettrace_export::units::{count, counted, share, short_percent};
 
@@ -24,6 +27,17 @@ pub(crate) fn findings(usage: &[ProcessUsage], memory: &[MemoryFacts]) -> Vec<Fi
         readings.descriptors(),
     ];
     single.into_iter().flatten().collect()
+}
+
+/// The name of the runtime's threads that write the events of sessions, since .NET 8.
+const SESSION_THREAD: &str = ".NET EventPipe";
+
+/// Threads that were ready without a processor.
+struct Ready {
+    /// Their mean number.
+    waiting: f64,
+    /// Their share of the time that threads wanted to run, in percent.
+    percent: f64,
 }
 
 struct Readings<'r> {
@@ -57,12 +71,13 @@ impl Readings<'_> {
     }
 
     fn busy_neighbour(&self) -> Option<Finding> {
-        let cpu = &self.change.cpu;
         let machine = &self.change.machine;
         let steal = 100.0 * machine.steal.unwrap_or_default();
-        let waiting = cpu.run_queue.unwrap_or_default();
-        let percent = 100.0 * cpu.run_queue_share.unwrap_or_default();
-        let others = machine.other_cores.unwrap_or_default();
+        let Ready { waiting, percent } = self.ready();
+        let reader = std::process::id();
+        let of_reader = machine.busiest.iter().find(|(other, _)| other.pid == reader);
+        let of_reader = of_reader.map_or(0.0, |(_, cores)| *cores);
+        let others = machine.other_cores.unwrap_or_default() - of_reader;
         let is_waiting = waiting >= thresholds::RUN_QUEUE && percent >= thresholds::WITHOUT_PROCESSOR;
         if is_waiting && steal >= thresholds::STEAL {
             let cause =
@@ -72,11 +87,11 @@ impl Readings<'_> {
                     .with_numbers([Number::new("steal_percent", steal)]),
             );
         }
-        if !is_waiting || others < thresholds::OTHER_PROCESSORS || others < cpu.cores.unwrap_or_default() {
+        let cores = self.change.cpu.cores.unwrap_or_default();
+        if !is_waiting || others < thresholds::OTHER_PROCESSORS || others < cores {
             return None;
         }
-        let own = std::process::id();
-        let (busiest, cores) = machine.busiest.iter().find(|(other, _)| other.pid != own)?;
+        let (busiest, cores) = machine.busiest.iter().find(|(other, _)| other.pid != reader)?;
         let name = clr_events::escape_controls(&busiest.name);
         let cause = format!(
             "Other processes are in the way: {waiting:.1} threads were ready without a processor, {} of the time that they \
@@ -89,6 +104,18 @@ impl Readings<'_> {
                 .with_object(Some(busiest.name.clone()))
                 .with_numbers([Number::new("threads", waiting), Number::new("other_processors", others)]),
         )
+    }
+
+    /// The threads that were ready without a processor, apart from those that serve sessions: this program's is one.
+    fn ready(&self) -> Ready {
+        let threads = self.change.threads.iter().filter(|thread| thread.name != SESSION_THREAD);
+        let of_each =
+            threads.filter_map(|thread| Some((thread.run_queue?, thread.cores.unwrap_or_default())));
+        let sum = |(waiting, cores), (more_waiting, more_cores)| (waiting + more_waiting, cores + more_cores);
+        let (waiting, cores) = of_each.fold((0.0, 0.0), sum);
+        let runnable: f64 = waiting + cores;
+        let percent = if runnable > 0.0 { 100.0 * waiting / runnable } else { 0.0 };
+        Ready { waiting, percent }
     }
 
     fn page_faults(&self) -> Option<Finding> {

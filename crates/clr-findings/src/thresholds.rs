@@ -89,8 +89,8 @@ pub const MIN_BLOCKED_WORKERS: usize = 2;
 pub const BLOCKED_WORKERS: f64 = 90.0;
 /// Maximum share of the time for which a program at rest works, in percent of a processor: it waits for itself.
 pub const AT_REST: f64 = 1.0;
-/// Minimum share of the time for which threads wait at a barrier or for a countdown, of a recording, in percent: they
-/// poll, and wake up in between.
+/// Minimum share of the time for which threads wait at a barrier or for a countdown, of the time for which threads were
+/// recorded, in percent: they poll, and wake up in between.
 pub const ENDLESS: f64 = 90.0;
 /// Minimum share of the time for which a finalizer or a static constructor waits, in percent.
 pub const MOST_OF_THE_TIME: f64 = 50.0;

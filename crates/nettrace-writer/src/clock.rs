@@ -73,9 +73,11 @@ impl Clock {
 }
 
 impl Conversion {
-    pub(crate) fn new(from: Clock, to: Clock) -> Self {
+    /// The conversion between two clocks, which are known to be the same if they tick equally fast and `is_one_machine`.
+    pub(crate) fn new(from: Clock, to: Clock, is_one_machine: bool) -> Self {
+        let is_known = is_one_machine && from.frequency == to.frequency;
         let relation = match (from.start, to.start) {
-            _ if from.is_same(&to) => ClockRelation::Same,
+            _ if is_known || from.is_same(&to) => ClockRelation::Same,
             (Some(_), Some(_)) => ClockRelation::ByStartTimes,
             _ => ClockRelation::Unknown,
         };
@@ -118,7 +120,13 @@ mod tests {
     fn times_of_one_machine_stay_as_they_are() {
         let to = clock(1_000_000, 5_000_000_000, 1_000_000_000);
         // 2 s later, or 2.04 s by the calendar.
-        let conversion = Conversion::new(clock(1_002_040, 7_000_000_000, 1_000_000_000), to);
+        let conversion = Conversion::new(clock(1_002_040, 7_000_000_000, 1_000_000_000), to, false);
+        assert_eq!(conversion.relation, ClockRelation::Same);
+        assert_eq!(conversion.convert(Ticks(7_000_000_123)), Ticks(7_000_000_123));
+        // 300 ms passed between the readings of the clock and of the calendar.
+        let late = clock(1_002_300, 7_000_000_000, 1_000_000_000);
+        assert_eq!(Conversion::new(late, to, false).relation, ClockRelation::ByStartTimes);
+        let conversion = Conversion::new(late, to, true);
         assert_eq!(conversion.relation, ClockRelation::Same);
         assert_eq!(conversion.convert(Ticks(7_000_000_123)), Ticks(7_000_000_123));
     }
@@ -126,11 +134,12 @@ mod tests {
     #[test]
     fn times_of_another_machine_are_shifted_and_scaled() {
         let to = clock(1_000_000, 5_000_000_000, 1_000_000_000);
-        let conversion = Conversion::new(clock(1_002_000, 70, 10_000_000), to);
+        // Another frequency is another clock, of the same machine as well.
+        let conversion = Conversion::new(clock(1_002_000, 70, 10_000_000), to, true);
         assert_eq!(conversion.relation, ClockRelation::ByStartTimes);
         // Half a second after a start that is 2 s later.
         assert_eq!(conversion.convert(Ticks(70 + 5_000_000)), Ticks(7_500_000_000));
-        let conversion = Conversion::new(Clock { start: None, ..clock(0, 70, 10_000_000) }, to);
+        let conversion = Conversion::new(Clock { start: None, ..clock(0, 70, 10_000_000) }, to, false);
         assert_eq!(conversion.relation, ClockRelation::Unknown);
         assert_eq!(conversion.convert(Ticks(70)), Ticks(5_000_000_000));
     }

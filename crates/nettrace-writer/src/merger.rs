@@ -27,6 +27,10 @@ pub struct MergerOptions {
     /// the same ids. Header properties that some recordings lack are taken from the others; if recordings
     /// differ on a property, the first recording that has it counts.
     pub same_processes: bool,
+    /// The recordings were made between two starts of one machine: clocks that tick equally fast are one clock,
+    /// whatever the headers say. A program that starts a recording reads the clock and the calendar one after
+    /// the other, and may be interrupted in between.
+    pub same_clock: bool,
     /// The recording that provides the sampling rate, if [`same_processes`](Self::same_processes) is set. By
     /// default that is a V6 recording, if all V6 recordings agree on the rate: runtimes state one before V6
     /// whether or not they sample.
@@ -45,6 +49,13 @@ impl MergerOptions {
     #[must_use]
     pub const fn with_same_processes(mut self, same_processes: bool) -> Self {
         self.same_processes = same_processes;
+        self
+    }
+
+    /// With the value of [`same_clock`](Self::same_clock).
+    #[must_use]
+    pub const fn with_same_clock(mut self, same_clock: bool) -> Self {
+        self.same_clock = same_clock;
         self
     }
 
@@ -180,7 +191,7 @@ impl Merger {
         for (index, info) in infos.iter().enumerate() {
             let earlier = infos.get(..index).unwrap_or_default();
             let part_of = earlier.iter().position(|other| is_part_of_same(info, other));
-            let conversion = Conversion::new(Clock::of(info), clock);
+            let conversion = Conversion::new(Clock::of(info), clock, options.same_clock);
             let same_clock = |other: &MergedSource| {
                 options.same_processes
                     && conversion.relation == ClockRelation::Same

@@ -20,6 +20,8 @@ use crate::memory::copy_note;
 use crate::memory::core_file::{CoreFile, STRIPPED, STRIPPED_OF_NUMBERS};
 use crate::memory::{Memory, offset};
 use crate::runtime::Runtime;
+use crate::runtime::module::Module;
+use crate::types::Types;
 
 /// Words of registers and stacks below this are kept: they are not addresses, and too small to contain a
 /// string.
@@ -122,7 +124,7 @@ impl<'c> StrippedCore<'c> {
             read_threads(core, &recorder, &names, numbers);
             let contents = read_heap(core, &recorder, &names, numbers);
             for module in names.types().modules() {
-                drop_texts(&recorder, &module);
+                drop_texts(&recorder, names.types(), &module);
             }
             contents
         };
@@ -243,12 +245,12 @@ fn keep_addresses(core: &CoreFile, recorder: &Recorder<'_>, range: Option<Range<
     }
 }
 
-/// Drops the string literals of a module's code (`#US`).
-fn drop_texts(recorder: &Recorder<'_>, module: &crate::runtime::module::Module) {
-    let texts = module.metadata.as_deref().and_then(user_strings);
-    if let Some(texts) = texts {
+/// Keeps the metadata of a module, without the string literals of its code (`#US`).
+fn drop_texts(recorder: &Recorder<'_>, types: Types<'_>, module: &Module) {
+    let texts = types.metadata_bytes(module).and_then(user_strings);
+    if let (Some(texts), Some((at, _))) = (texts, module.metadata_at) {
         let size = texts.end.saturating_sub(texts.start);
-        recorder.leave_out(offset(module.metadata_at, texts.start), size);
+        recorder.leave_out(offset(at, texts.start), size);
     }
 }
 

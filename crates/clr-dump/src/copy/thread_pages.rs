@@ -41,5 +41,7 @@ fn read(dump: &Dump<'_>, registers: &[(u64, Option<Registers>)]) {
         }
     }
     dump.locks().monitors();
-    dump.types().modules();
+    for module in dump.types().modules() {
+        dump.types().metadata_bytes(&module);
+    }
 }

@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use portable_pdb::ProgramMetadata;
-
 use crate::heap::utf16;
 use crate::heap::{Heap, HeapObject};
 use crate::memory::address::{Address, TypeHandle};
@@ -331,7 +329,7 @@ impl Heap<'_> {
             return self.inline_array_length(type_handle).filter(|_| field.kind.size().is_some());
         }
         let module = self.dump.types().module_at(self.dump.types().module_of(type_handle).ok()?);
-        let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
+        let metadata = self.dump.types().metadata(&module)?;
         metadata
             .stated_size(self.dump.types().type_row(type_handle).ok()?)
             .ok()??
@@ -342,7 +340,7 @@ impl Heap<'_> {
     pub(crate) fn inline_array_length(self, type_handle: TypeHandle) -> Option<u32> {
         const ATTRIBUTE: &str = "System.Runtime.CompilerServices.InlineArrayAttribute";
         let module = self.dump.types().module_at(self.dump.types().module_of(type_handle).ok()?);
-        let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
+        let metadata = self.dump.types().metadata(&module)?;
         let value =
             metadata.type_attribute(self.dump.types().type_row(type_handle).ok()?, ATTRIBUTE).ok()??;
         // The length follows a prolog of two bytes.

@@ -3,7 +3,8 @@
 //! # Source
 //! ECMA-335 II.25 for the headers of an image; dotnet/runtime `src/coreclr/vm/ceeload.h` (`Module`).
 
-use std::sync::Arc;
+use std::cell::Cell;
+use std::sync::OnceLock;
 
 use portable_pdb::ProgramMetadata;
 
@@ -34,11 +35,12 @@ pub struct Module {
     pub size: u32,
     /// True if it was made in memory (`System.Reflection.Emit`): it has neither a path nor an image.
     pub is_dynamic: bool,
-    pub(crate) metadata: Option<Arc<[u8]>>,
+    /// The metadata, once it was read: that of a framework has tens of megabytes, and few modules are asked for names.
+    metadata: OnceLock<Vec<u8>>,
+    /// The address and the size of the metadata; `None` if missing.
+    pub(crate) metadata_at: Option<(u64, usize)>,
     /// True if the program has its names, being compiled ahead of time.
     pub(crate) has_aot_names: bool,
-    /// The address of the metadata; zero if missing.
-    pub(crate) metadata_at: u64,
 }
 
 impl Module {
@@ -48,7 +50,7 @@ impl Module {
         let is_dynamic = path.as_deref() == Ok("") && base == Ok(0);
         let base = base.unwrap_or_default();
         let image = PeImage::read(memory, base).ok();
-        let metadata = match image.as_ref() {
+        let metadata_at = match image.as_ref() {
             Some(image) => image.metadata(memory).ok(),
             None if is_dynamic => made_metadata(memory, layout, address).ok().flatten(),
             None => None,
@@ -56,8 +58,8 @@ impl Module {
         // .NET 9 has no path for an assembly in a single file.
         let path = path.unwrap_or_default();
         let own_name = || {
-            let (_, bytes) = metadata.as_ref().filter(|_| !is_dynamic)?;
-            ProgramMetadata::parse(bytes).ok()?.module_name().ok()
+            let (at, size) = metadata_at.filter(|_| !is_dynamic)?;
+            ProgramMetadata::parse(&memory.bytes(at, size).ok()?).ok()?.module_name().ok()
         };
         let path = if path.is_empty() { own_name().unwrap_or_default() } else { path };
         Self {
@@ -67,8 +69,8 @@ impl Module {
             size: image.as_ref().map_or(0, |image| image.size),
             is_dynamic,
             has_aot_names: false,
-            metadata_at: metadata.as_ref().map_or(0, |(at, _)| *at),
-            metadata: metadata.map(|(_, bytes)| Arc::from(bytes)),
+            metadata_at,
+            metadata: OnceLock::new(),
         }
     }
 
@@ -81,8 +83,8 @@ impl Module {
             size: 0,
             is_dynamic: false,
             has_aot_names: true,
-            metadata: None,
-            metadata_at: 0,
+            metadata_at: None,
+            metadata: OnceLock::new(),
         }
     }
 
@@ -93,16 +95,29 @@ impl Module {
 
     /// Returns true if its metadata is in the memory: it names types and methods.
     pub const fn has_metadata(&self) -> bool {
-        self.metadata.is_some() || self.has_aot_names
+        self.metadata_at.is_some() || self.has_aot_names
+    }
+
+    /// Returns the metadata, which is read the first time; `None` if the memory lacks it, or if it has more than
+    /// `left` bytes.
+    pub(crate) fn metadata(&self, memory: &dyn Memory, left: &Cell<usize>) -> Option<&[u8]> {
+        if let Some(known) = self.metadata.get() {
+            return Some(known);
+        }
+        let (at, size) = self.metadata_at?;
+        let rest = left.get().checked_sub(size)?;
+        let bytes = memory.bytes(at, size).ok()?;
+        left.set(rest);
+        Some(self.metadata.get_or_init(|| bytes))
     }
 }
 
-/// Reads the metadata of a module that was made in memory; `None` if the runtime has not copied any.
+/// Returns the place of the metadata of a module that was made in memory; `None` if the runtime has not copied any.
 fn made_metadata(
     memory: &dyn Memory,
     layout: &layout::Module,
     module: Address,
-) -> MemoryResult<Option<(u64, Vec<u8>)>> {
+) -> MemoryResult<Option<(u64, usize)>> {
     let Some(of) = layout.made_metadata else { return Ok(None) };
     let (MadeMetadata::Sized(place) | MadeMetadata::Buffer(place)) = of;
     let header = memory.u64(module.at(place))?;
@@ -114,11 +129,13 @@ fn made_metadata(
         MadeMetadata::Sized(_) => offset(header, 4),
         MadeMetadata::Buffer(_) => memory.u64(offset(header, 16))?,
     };
-    if size > MAX_METADATA_SIZE || memory.array(at)? != METADATA {
-        return Ok(None);
-    }
-    let bytes = memory.bytes(at, usize::try_from(size).unwrap_or_default())?;
-    Ok(Some((at, bytes)))
+    Ok(is_metadata(memory, at, size).then(|| (at, usize::try_from(size).unwrap_or_default())))
+}
+
+/// Returns true if the beginning of metadata is at a place, and its last byte is in the memory.
+fn is_metadata(memory: &dyn Memory, at: u64, size: u32) -> bool {
+    let last = offset(at, u64::from(size.max(1))).wrapping_sub(1);
+    size <= MAX_METADATA_SIZE && memory.array(at) == Ok(METADATA) && memory.u8(last).is_ok()
 }
 
 /// Follows pointers; zero if a pointer is null.
@@ -232,8 +249,8 @@ impl PeImage {
         self.address(relative, form).filter(|_| relative != 0)
     }
 
-    /// Reads the metadata; returns its address with it.
-    fn metadata(&self, memory: &dyn Memory) -> MemoryResult<(u64, Vec<u8>)> {
+    /// Returns the address and the size of the metadata.
+    fn metadata(&self, memory: &dyn Memory) -> MemoryResult<(u64, usize)> {
         let missing = Missing { address: self.base };
         if self.cli == 0 {
             return Err(missing);
@@ -251,11 +268,8 @@ impl PeImage {
         for form in forms {
             let Some((relative, size)) = header(form) else { continue };
             let Some(at) = self.address(relative, form) else { continue };
-            if size > MAX_METADATA_SIZE || memory.array(at) != Ok(METADATA) {
-                continue;
-            }
-            if let Ok(bytes) = memory.bytes(at, usize::try_from(size).unwrap_or_default()) {
-                return Ok((at, bytes));
+            if is_metadata(memory, at, size) {
+                return Ok((at, usize::try_from(size).unwrap_or_default()));
             }
         }
         Err(missing)
@@ -293,9 +307,11 @@ mod tests {
         let mut memory = TestMemory::default();
         memory.put(0x10_0000, &[assembly(0, b"first"), assembly(16, b"second")].concat());
         let image = PeImage::read(&memory, 0x10_0000).unwrap();
-        assert_eq!(image.metadata(&memory).unwrap(), (0x10_0250, b"BSJBfirst".to_vec()));
-        assert_eq!(image.body(&memory, 0x10_0250, 0x2010), Some(0x10_0210));
-        assert_eq!(image.body(&memory, 0x10_0250, 0), None);
+        let (at, size) = image.metadata(&memory).unwrap();
+        let memory: &dyn Memory = &memory;
+        assert_eq!((at, &*memory.bytes(at, size).unwrap()), (0x10_0250, &b"BSJBfirst"[..]));
+        assert_eq!(image.body(memory, 0x10_0250, 0x2010), Some(0x10_0210));
+        assert_eq!(image.body(memory, 0x10_0250, 0), None);
     }
 
     #[test]
@@ -305,7 +321,9 @@ mod tests {
         // The page of the headers can have the beginning of the section, too.
         memory.put(0x10_0000, &file[..0x240]).put(0x10_2000, &file[0x200..]);
         let image = PeImage::read(&memory, 0x10_0000).unwrap();
-        assert_eq!(image.metadata(&memory).unwrap(), (0x10_2050, b"BSJBfirst".to_vec()));
-        assert_eq!(image.body(&memory, 0x10_2050, 0x2010), Some(0x10_2010));
+        let (at, size) = image.metadata(&memory).unwrap();
+        let memory: &dyn Memory = &memory;
+        assert_eq!((at, &*memory.bytes(at, size).unwrap()), (0x10_2050, &b"BSJBfirst"[..]));
+        assert_eq!(image.body(memory, 0x10_2050, 0x2010), Some(0x10_2010));
     }
 }

@@ -1,7 +1,6 @@
 //! The static fields of types.
 
 use hashbrown::HashSet;
-use portable_pdb::ProgramMetadata;
 
 use crate::memory::address::{Address, TypeHandle};
 use crate::memory::offset;
@@ -52,7 +51,7 @@ impl Statics<'_> {
         let types = self.dump.types();
         let modules = types.modules();
         let core = modules.iter().find(|module| module.file_name() == "System.Private.CoreLib.dll")?;
-        let metadata = ProgramMetadata::parse(core.metadata.as_deref()?).ok()?;
+        let metadata = types.metadata(core)?;
         let is_type = |row: &u32| metadata.type_name(*row).is_ok_and(|name| name == type_name);
         let row = (1..=metadata.type_count()).find(is_type)?;
         let fields = self.fields_of(types.defined_type(core.address, row)?, &[]);
@@ -79,9 +78,7 @@ impl Statics<'_> {
                 return types;
             }
             for module in new {
-                let metadata =
-                    module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
-                let count = metadata.map_or(0, |metadata| metadata.type_count());
+                let count = self.dump.types().metadata(module).map_or(0, |metadata| metadata.type_count());
                 let left = MAX_TYPES.saturating_sub(types.len());
                 let defined =
                     (1..=count).filter_map(|row| self.dump.types().defined_type(module.address, row));

@@ -3,8 +3,6 @@
 //! # Source
 //! ECMA-335 II.25.4 for bodies of methods, III.2 to III.4 for instructions.
 
-use portable_pdb::ProgramMetadata;
-
 use crate::memory::address::TypeHandle;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::module::{Module, PeImage};
@@ -39,7 +37,7 @@ impl Types<'_> {
     pub fn method_of_type_calls(self, of: TypeHandle, method: &str, type_name: &str, name: &str) -> bool {
         let calls = || {
             let module = self.module(of)?;
-            let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
+            let metadata = self.metadata(&module)?;
             let mut rows = metadata.methods_of_type(self.type_row(of).ok()?).ok()?;
             let row = rows.find(|row| metadata.method(*row).is_ok_and(|of| of.name == method))?;
             Some(self.row_calls(&module, row, type_name, name))
@@ -49,10 +47,10 @@ impl Types<'_> {
 
     fn row_calls(self, module: &Module, row: u32, type_name: &str, name: &str) -> bool {
         let calls = || {
-            let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
+            let metadata = self.metadata(module)?;
             let body = metadata.method(row).ok()?.body;
             let image = PeImage::read(self.memory(), module.base.get()).ok()?;
-            let at = image.body(self.memory(), module.metadata_at, body)?;
+            let at = image.body(self.memory(), module.metadata_at?.0, body)?;
             let code = instructions(self.memory(), at).ok()?;
             let is_meant = |token: u32| {
                 let referenced = metadata.referenced_method(token).ok().flatten();

@@ -3,7 +3,7 @@
 //! # Source
 //! ECMA-335 II.14.3, II.22.9 for constants; dotnet/runtime `src/coreclr/vm/methodtable.h` for the category.
 
-use portable_pdb::{FieldDefinition, ProgramMetadata};
+use portable_pdb::FieldDefinition;
 
 use crate::dump::Constants;
 use crate::memory::address::TypeHandle;
@@ -31,7 +31,7 @@ impl Types<'_> {
 
     fn read_constants(self, type_handle: TypeHandle) -> Option<Constants> {
         let module = self.module_at(self.module_of(type_handle).ok()?);
-        let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
+        let metadata = self.metadata(&module)?;
         let numbers = metadata.fields_of_type(self.type_row(type_handle).ok()?).ok()?.take(MAX_CONSTANTS);
         let rows = numbers.filter_map(|number| metadata.field_row(number).ok());
         let is_signed =

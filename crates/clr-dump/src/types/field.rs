@@ -151,8 +151,7 @@ impl Types<'_> {
     pub(crate) fn own_fields(self, type_handle: TypeHandle) -> MemoryResult<Vec<Field>> {
         let memory = self.memory();
         let module = self.module_at(self.module_of(type_handle)?);
-        let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
-        let Some(metadata) = metadata else { return Ok(Vec::new()) };
+        let Some(metadata) = self.metadata(&module) else { return Ok(Vec::new()) };
         let row = self.type_row(type_handle)?;
         let numbers = metadata.fields_of_type(row).unwrap_or_default().take(MAX_FIELDS);
         let rows: HashSet<u32> = numbers.filter_map(|number| metadata.field_row(number).ok()).collect();

@@ -83,12 +83,10 @@ impl Types<'_> {
     pub(crate) fn checked_method(self, method_desc: MethodDesc) -> Option<Method> {
         let method = self.method_of(method_desc).ok()?;
         let Some((module, token)) = method.module.as_ref().zip(method.token) else { return Some(method) };
-        if module.size == 0 && module.metadata.is_none() {
+        if module.size == 0 && !module.has_metadata() {
             return None;
         }
-        if let Some(metadata) =
-            module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok())
-        {
+        if let Some(metadata) = self.metadata(module) {
             let method_table = self.memory().type_handle(self.chunk(method_desc).ok()?).ok()?;
             let type_row = self.type_row(method_table).ok()?;
             if metadata.method(token & 0x00ff_ffff).ok()?.type_row != type_row {
@@ -105,7 +103,7 @@ impl Types<'_> {
     }
 
     fn method_name(self, module: &Module, method_table: TypeHandle, row: u32) -> Option<MethodName> {
-        let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
+        let metadata = self.metadata(module)?;
         let method = metadata.method(row).ok()?;
         let type_name = match self.name(method_table) {
             Some(name) => name.to_string(),
@@ -120,15 +118,20 @@ impl Types<'_> {
         if let Some(module) = self.dump.modules.borrow().get(&address) {
             return Arc::clone(module);
         }
-        let mut module = Module::read(self.memory(), &self.runtime().layout.module, address);
-        let size = module.metadata.as_ref().map_or(0, |metadata| metadata.len());
-        match self.dump.metadata_left.get().checked_sub(size) {
-            Some(left) => self.dump.metadata_left.set(left),
-            None => module.metadata = None,
-        }
-        let module = Arc::new(module);
+        let module = Arc::new(Module::read(self.memory(), &self.runtime().layout.module, address));
         self.dump.modules.borrow_mut().insert(address, Arc::clone(&module));
         module
+    }
+
+    /// Returns the metadata of a module; `None` if the memory lacks it, it is damaged, or that of all modules is too
+    /// large.
+    pub(crate) fn metadata(self, module: &Module) -> Option<ProgramMetadata<'_>> {
+        ProgramMetadata::parse(self.metadata_bytes(module)?).ok()
+    }
+
+    /// The same before it is parsed.
+    pub(crate) fn metadata_bytes(self, module: &Module) -> Option<&[u8]> {
+        module.metadata(self.memory(), &self.dump.metadata_left)
     }
 
     /// Returns the modules that have been read so far and all modules with code of their own, by path.
@@ -230,7 +233,7 @@ impl Types<'_> {
             return Some([&*of, "[", &dimensions, "]"].concat());
         }
         let module = self.module_at(self.module_of(handle).ok()?);
-        let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
+        let metadata = self.metadata(&module)?;
         let row = self.type_row(handle).ok()?;
         let name = metadata.type_name(row).ok()?;
         if !is_instance(flags) {

@@ -3,7 +3,7 @@
 use clr_events::escape_controls;
 
 use super::{Readings, is_waiting};
-use crate::finding::{Confidence, Details, Finding, FindingKind, Number};
+use crate::finding::{Confidence, Details, Finding, FindingKind, Number, waiting_constructor};
 use crate::memory_facts::ThreadFacts;
 
 /// Static constructors in which a thread waits in all readings. All threads that use the type wait for them.
@@ -27,9 +27,7 @@ fn static_constructor(readings: &Readings<'_>, thread: &ThreadFacts) -> Option<F
     let initialized = escape_controls(thread.initialized_type.as_deref()?);
     let method = thread.method.as_deref()?;
     let called = thread.called.as_deref().map_or_else(String::new, |called| format!(", in {called}"));
-    let cause = format!(
-        "The static constructor of {initialized} waits in {method}{called}: the code that uses it waits, too"
-    );
+    let cause = waiting_constructor(&initialized, &format!("{method}{called}"));
     let is_observed = !readings.earlier.is_empty();
     Some(
         Finding::new(FindingKind::StaticConstructor, 1.0, cause, Details::Stacks)

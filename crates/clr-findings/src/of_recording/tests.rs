@@ -319,6 +319,33 @@ fn a_program_that_collects_its_whole_heap_again_and_again_has_a_cause() {
 }
 
 #[test]
+fn free_memory_after_collections_of_the_whole_heap_is_fragmentation() {
+    const MB: u64 = 1_000_000;
+    let judge = |collections: &[(u32, u64)]| {
+        let mut recording = recording();
+        for (number, (generation, _)) in (1..).zip(collections) {
+            recording
+                .at(u64::from(number) * SECOND)
+                .gc_start(number, *generation, 0)
+                .gc_end(number, *generation);
+        }
+        let mut overview = overview(&recording, &[]);
+        for (collection, (_, free)) in overview.gc.collections.iter_mut().zip(collections) {
+            collection.generations_bytes = Some([0, 0, 300 * MB, 40 * MB, 0]);
+            collection.free_bytes = Some([0, 0, *free, 30 * MB, 0]);
+        }
+        diagnose(&Evidence::default().with_recording(&overview))
+    };
+    let findings = judge(&[(2, 250 * MB), (0, 0), (2, 240 * MB)]);
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!(finding.kind, FindingKind::HeapFragmentation);
+    assert_eq!(finding.cause, "240 MB of the 300 MB of generation 2 are free between objects");
+    // It is used again from time to time; young collections say nothing of the oldest generation.
+    assert_eq!(judge(&[(2, 250 * MB), (2, 100 * MB)]), []);
+    assert_eq!(judge(&[(1, 250 * MB)]), []);
+}
+
+#[test]
 fn exceptions_are_a_cause_by_their_rate() {
     let thrown = |number: u64| {
         let mut recording = recording();

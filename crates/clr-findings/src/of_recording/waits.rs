@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use clr_events::code::CodeOrigin;
 use clr_events::{ThreadState, escape_controls};
 use nettrace_export::report::{WaitingMethod, blocked_methods, working_methods};
-use nettrace_export::units::{count, counted, short_percent, time};
+use nettrace_export::units::{count, counted, nanoseconds, short_percent, time};
 use nettrace_export::{FrameId, FrameKind};
 
 use super::{OfRecording, name};
-use crate::finding::{Confidence, Details, Finding, FindingKind, Number};
+use crate::finding::{Confidence, Details, Finding, FindingKind, Number, waiting_constructor};
 use crate::names::short_names;
 use crate::thresholds;
 
@@ -115,9 +115,24 @@ impl OfRecording<'_> {
         })
     }
 
-    /// Returns true if the threads of a wait are there almost all the time: those that poll wake up in between.
+    /// Returns true if the threads of a wait are there almost all the time for which threads were recorded: those that
+    /// poll wake up in between.
     fn is_most_of_the_time(&self, wait: &WaitingMethod) -> bool {
-        100.0 * self.average(wait.weight) >= thresholds::ENDLESS * wait.threads as f64
+        let most = self.longest_thread() as f64 * wait.threads as f64;
+        100.0 * wait.weight as f64 >= thresholds::ENDLESS * most
+    }
+
+    /// The longest time for which a thread was recorded, in nanoseconds, but at least half of the recording's: threads
+    /// are recorded for less than events, which begin before and end after.
+    fn longest_thread(&self) -> u64 {
+        let profile = &self.overview.profile;
+        let mut times = vec![0_u64; profile.threads.len()];
+        for total in &profile.stack_totals {
+            if let Some(time) = times.get_mut(total.thread.index()) {
+                *time = time.saturating_add(total.weight);
+            }
+        }
+        times.into_iter().max().unwrap_or_default().max(nanoseconds(self.overview.duration) / 2)
     }
 }
 
@@ -148,12 +163,8 @@ impl OfRecording<'_> {
     /// A static constructor that waits most of the time.
     pub(super) fn waiting_static_constructor(&self) -> Option<Finding> {
         let waits = self.waits_below(STATIC_CONSTRUCTOR)?;
-        let cause = format!(
-            "The static constructor of {} waits in {} {} of the time: the code that uses it waits, too",
-            waits.type_name,
-            waits.method,
-            short_percent(self.percent_of(waits.weight)),
-        );
+        let percent = short_percent(self.percent_of(waits.weight));
+        let cause = waiting_constructor(&waits.type_name, &format!("{} {percent} of the time", waits.method));
         Some(self.waiting_callback(FindingKind::StaticConstructor, cause, waits))
     }
 

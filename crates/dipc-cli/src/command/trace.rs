@@ -28,15 +28,14 @@ use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::interrupt::Interrupts;
 use crate::process::peer::local_process;
 use crate::process::target::TargetSelector;
-use crate::record::exceptions::{ExceptionsRecorder, add_exceptions};
+use crate::record::additions::Additions;
+use crate::record::exceptions::ExceptionsRecorder;
 use crate::record::flight::{
     CrashDump, CrashSources, FileNames, FlightRecorder, FlightSettings, FlightSummary, RotatingRecorder,
     check_output, dump_variables,
 };
-use crate::record::kernel_samples::{
-    KernelRecording, KernelSampler, RUNTIME_SAMPLER, SampleSettings, loss_exit, merge_into,
-};
-use crate::record::names::{add_names, record_names, report_names};
+use crate::record::kernel_samples::{KernelSampler, RUNTIME_SAMPLER, SampleSettings};
+use crate::record::names::{record_names, report_names};
 use crate::record::notes::Messages;
 use crate::record::recorder::{self, Limits, RecordingResult};
 use crate::record::requested_events::{in_words, requested_groups};
@@ -693,7 +692,7 @@ impl RecordingSettings {
         if let Some(account) = account {
             account.finish();
         }
-        let kernel_recording = sampler.map(KernelSampler::finish);
+        let samples = sampler.map(KernelSampler::finish);
         let exceptions = exceptions.and_then(|exceptions| or_warn(exceptions.finish()));
         let some_exceptions = exceptions.as_ref().is_some_and(|exceptions| exceptions.are_partial);
         let crash =
@@ -701,23 +700,15 @@ impl RecordingSettings {
         let is_whole = recorded.as_ref().is_ok_and(RecordingResult::is_whole);
         let output = sink.to_string();
         let path = sink.path().map(Path::to_owned);
-        // A recording that also has the samples replaces this one, so it must be closed first.
+        // The recording with all events replaces this one, so it must be closed first.
         drop(sink);
-        if let (Some(exceptions), Some(path)) = (exceptions, &path) {
-            or_warn(add_exceptions(path, exceptions.file));
-        }
-        let with_samples = match (kernel_recording, &path) {
-            (Some(recorded), Some(path)) => {
-                Some(recorded.map_err(Failure::from).and_then(|samples| self.add_samples(samples, path)))
-            }
-            _ => None,
-        };
-        // Samples have stacks, too.
-        if let (Some(code), Some(path)) = (&code, &path) {
-            or_warn(add_names(path, code));
-        }
+        let additions = Additions { samples, exceptions: exceptions.map(|exceptions| exceptions.file), code };
+        let merged = path.as_ref().filter(|_| !additions.is_empty()).map(|path| {
+            let requested = requested_groups(&self.selection.configs());
+            additions.merge_into(path, &requested, self.fail_on_loss)
+        });
         if let Ok(recorded) = &recorded {
-            let bytes = with_samples.as_ref().and(path.as_ref()).and_then(|path| path.metadata().ok());
+            let bytes = merged.as_ref().and(path.as_ref()).and_then(|path| path.metadata().ok());
             messages::note(recorded.summary(&output, bytes.map(|file| file.len())));
         }
         let absent = match &recorded {
@@ -730,7 +721,7 @@ impl RecordingSettings {
         if let Some(names) = names {
             report_names(names.finish(!is_whole));
         }
-        let samples_exit = with_samples.transpose()?.unwrap_or(Exit::Done);
+        let merged_exit = merged.transpose()?.unwrap_or(Exit::Done);
         let recorded = recorded?;
         let has_ended = recorded.has_ended();
         let exit = match (crash, &path) {
@@ -741,7 +732,7 @@ impl RecordingSettings {
             }
             _ => recorded.report(self.fail_on_loss)?,
         };
-        let exit = exit.join(samples_exit);
+        let exit = exit.join(merged_exit);
         let converted = match (self.format, path) {
             (Some(format), Some(path)) => {
                 let export = || Export::beside(&path, format, self.names).write();
@@ -771,13 +762,6 @@ impl RecordingSettings {
             "Names          : from memory: the program has load contexts, and its runtime could end while it lists methods",
         );
         Some(code)
-    }
-
-    /// Merges the kernel's samples into a finished recording.
-    fn add_samples(&self, samples: KernelRecording, path: &Path) -> Outcome {
-        let summary = samples.summary();
-        merge_into(path, samples, &requested_groups(&self.selection.configs()))?;
-        Ok(loss_exit(summary, self.fail_on_loss))
     }
 
     /// Returns the path of a recording that needs a companion file with names: a file that should end with

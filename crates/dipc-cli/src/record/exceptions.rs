@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
-use std::path::Path;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -14,12 +13,10 @@ use dipc_client::{
 };
 use dipc_collect::StopSignal;
 use dipc_collect::stream::{self, Consumer, Limits};
-use nettrace_writer::MergerOptions;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::processors::no_thread;
-use crate::record::kernel_samples::merge_file;
 use crate::record::session::{start_unless, start_unless_interrupted};
 use crate::record::stream_stats::StreamStats;
 
@@ -74,12 +71,6 @@ impl ExceptionsRecorder {
         let ended = |_| Failure::new(Exit::Failed, "exceptions: the thread of their session has ended early");
         self.thread.join().map_err(ended)?
     }
-}
-
-/// Merges exceptions into the recording of their process.
-pub(crate) fn add_exceptions(recording: &Path, exceptions: File) -> Result<(), Failure> {
-    let options = MergerOptions::default().with_same_processes(true);
-    merge_file(recording, exceptions, "exceptions", options)
 }
 
 /// The configuration of a session of the runtime's own events.

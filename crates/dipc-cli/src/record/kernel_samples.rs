@@ -2,22 +2,14 @@
 //! numbers, and the samples in the recording of the process.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use dipc_collect::kernel_samples::{SampleError, SampleSummary};
-use nettrace_export::report::EventGroup;
-use nettrace_writer::MergerOptions;
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::merging::Merging;
-use crate::inspect::recording::Recording;
-use crate::inspect::rewrite::warn_of_omissions;
 use crate::record::notes::Messages;
-use crate::record::requested_events::{in_header, to_header};
-use crate::render::destination::Destination;
 use crate::render::output_file::{NameOrigin, OutputFile};
 use crate::render::{messages, units};
 
@@ -78,9 +70,9 @@ impl SamplerChoice {
 }
 
 /// The name of the samples in messages.
-const NAME: &str = "kernel's samples";
+pub(crate) const NAME: &str = "kernel's samples";
 
-fn unwritten(path: &Path, error: &io::Error) -> Failure {
+pub(crate) fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Exit::Failed, format_args!("write: {}: {error}", path.display()))
 }
 
@@ -138,7 +130,7 @@ pub(crate) fn loss_exit(summary: SampleSummary, fail_on_loss: bool) -> Exit {
 /// Writes samples into the file `path`, or one with a similar name if that is taken and the user did not
 /// choose it.
 pub(crate) fn save(samples: &KernelRecording, path: &Path, is_chosen: bool) -> Result<PathBuf, Failure> {
-    messages::note(format_args!("CPU samples    : {}", Numbers(samples.summary())));
+    announce(samples.summary());
     let origin = if is_chosen { NameOrigin::User } else { NameOrigin::Chosen };
     let mut out = OutputFile::beside(path, origin)?;
     let copied = samples.file().and_then(|mut file| {
@@ -151,56 +143,9 @@ pub(crate) fn save(samples: &KernelRecording, path: &Path, is_chosen: bool) -> R
     Ok(out.path().to_owned())
 }
 
-/// Merges the samples into the recording of the same process, which becomes a V6 recording, with the groups of events
-/// that its session requested. If that fails, both files stay.
-pub(crate) fn merge_into(
-    recording: &Path,
-    mut samples: KernelRecording,
-    requested: &[EventGroup],
-) -> Result<(), Failure> {
-    messages::note(format_args!("CPU samples    : {}", Numbers(samples.summary())));
-    merge(&samples, recording, requested).or_else(|failure| {
-        let kept = recording.with_extension("kernel.nettrace");
-        samples.name_new(&kept).map_err(|error| unwritten(&kept, &error))?;
-        Err(failure.with_help(format_args!(
-            "the samples are in {}, and dipc merge --same-process puts them into the recording",
-            kept.display()
-        )))
-    })
-}
-
-fn merge(samples: &KernelRecording, recording: &Path, requested: &[EventGroup]) -> Result<(), Failure> {
-    let file = samples.file().map_err(|error| unwritten(Path::new(NAME), &error))?;
-    let options = MergerOptions::default()
-        .with_same_processes(true)
-        .with_sampling_rate_of(1)
-        .with_requested_events(to_header(requested));
-    merge_file(recording, file, NAME, options)
-}
-
-/// Merges a file of the same process, with a name for messages, into a recording, which becomes a V6 recording. It
-/// states the requested events that it has stated before.
-pub(crate) fn merge_file(
-    recording: &Path,
-    file: File,
-    name: &'static str,
-    options: MergerOptions,
-) -> Result<(), Failure> {
-    let recorded = Recording::open(recording)?;
-    let requested = recorded.events.info().and_then(in_header);
-    let options = match (requested, &options.requested_events) {
-        (Some(groups), None) => options.with_requested_events(groups),
-        _ => options,
-    };
-    let both = vec![recorded, Recording::of_file(file, name)?];
-    let mut merging = Merging::of(both, options)?;
-    let mut out = Destination::File(OutputFile::beside(recording, NameOrigin::Derived)?);
-    merging.write(&mut out)?;
-    warn_of_omissions(merging.merger.omissions());
-    match out {
-        Destination::File(mut file) => file.close(),
-        Destination::StandardOutput => Ok(()),
-    }
+/// Prints the numbers of samples.
+pub(crate) fn announce(summary: SampleSummary) {
+    messages::note(format_args!("CPU samples    : {}", Numbers(summary)));
 }
 
 /// The numbers of samples in words.

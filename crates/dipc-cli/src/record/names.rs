@@ -7,17 +7,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use dipc_client::{Deadline, LiveNames, LiveNamesOptions, Target};
-use dipc_collect::names::{
-    KeptNames, NamesError, NamesRecorder, NamesRequest, StackAddresses, UnloadableCode,
-};
+use dipc_collect::names::{KeptNames, NamesError, NamesRecorder, NamesRequest};
 use dipc_wire::Level;
-use nettrace_writer::MergerOptions;
 use tempfile::NamedTempFile;
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::recording::Recording;
 use crate::process::info::timeouts;
-use crate::record::kernel_samples::merge_file;
 use crate::record::selection::Selection;
 use crate::render::messages;
 
@@ -46,18 +41,6 @@ pub(crate) fn record_names(
         NamesError::Session(error) => messages::detail(error),
         error => messages::warning(format_args!("names: {error}")),
     })
-}
-
-/// Merges the names of methods on the stacks of a recording into it.
-pub(crate) fn add_names(recording: &Path, code: &UnloadableCode) -> Result<(), Failure> {
-    let (mut events, origin) = Recording::open(recording)?.into_parts();
-    let mut stacks = StackAddresses::default();
-    events.for_each(|event| stacks.add(&event)).map_err(|error| origin.failed(&error))?;
-    let process = events.info().and_then(|info| info.process_id);
-    let failed = |error| Failure::new(Exit::Failed, format_args!("names of methods: {error}"));
-    let names = code.names_for(process, stacks).map_err(failed)?;
-    let options = MergerOptions::default().with_same_processes(true);
-    merge_file(recording, names, "names of methods", options)
 }
 
 /// Prints what names a recording has.

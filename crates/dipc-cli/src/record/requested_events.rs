@@ -71,14 +71,10 @@ pub(crate) fn to_header(groups: &[EventGroup]) -> String {
     ids.join(" ")
 }
 
-/// Returns the groups of events that a recording is known to have requested, in the form of its header.
-pub(crate) fn in_header(info: &TraceInfo) -> Option<&str> {
-    info.key_values.iter().find(|(key, _)| key == REQUESTED_EVENTS).map(|(_, ids)| &**ids)
-}
-
 /// Returns the groups of events that a recording is known to have requested.
 pub(crate) fn of_header(info: &TraceInfo) -> Vec<EventGroup> {
-    let Some(ids) = in_header(info) else { return Vec::new() };
+    let value = info.key_values.iter().find(|(key, _)| key == REQUESTED_EVENTS);
+    let Some((_, ids)) = value else { return Vec::new() };
     EventGroup::ALL.into_iter().filter(|group| ids.split(' ').any(|id| id == group.id())).collect()
 }
 

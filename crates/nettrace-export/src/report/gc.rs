@@ -52,6 +52,8 @@ pub struct Collection {
     pub after_bytes: Option<u64>,
     /// The generations afterwards: 0, 1, 2, large objects, pinned objects.
     pub generations_bytes: Option<[u64; 5]>,
+    /// Free bytes between the objects of the generations afterwards; `None` if the recording does not say.
+    pub free_bytes: Option<[u64; 5]>,
     /// The bytes that were promoted.
     pub promoted_bytes: Option<u64>,
 }
@@ -213,10 +215,18 @@ impl Collections {
                 });
             }
             ClrEvent::GcPerHeapHistory(history) => {
-                let before: u64 = history.values.map(|row| row.size_before).fold(0, u64::saturating_add);
                 if let Some(collection) = heap.open.last().and_then(|place| self.done.get_mut(*place)) {
-                    let sum = collection.before_bytes.get_or_insert(0);
-                    *sum = sum.saturating_add(before);
+                    let before = collection.before_bytes.get_or_insert(0);
+                    let free = collection.free_bytes.get_or_insert_default();
+                    let mut free = free.iter_mut();
+                    // A row for each generation.
+                    for row in history.values {
+                        *before = before.saturating_add(row.size_before);
+                        if let Some(free) = free.next() {
+                            *free =
+                                free.saturating_add(row.free_list_after.saturating_add(row.free_obj_after));
+                        }
+                    }
                 }
             }
             ClrEvent::GcStop(stop) => {

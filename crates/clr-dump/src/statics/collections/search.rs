@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use portable_pdb::ProgramMetadata;
 
 use crate::memory::address::Address;
 use crate::runtime::module::Module;
@@ -74,8 +73,7 @@ impl<'s> Search<'s> {
 
     pub(super) fn add_module(&mut self, module: &Module, types_left: &mut usize) {
         let types = self.statics.dump.types();
-        let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
-        let count = metadata.map_or(0, |metadata| metadata.type_count());
+        let count = types.metadata(module).map_or(0, |metadata| metadata.type_count());
         for row in 1..=count {
             let Some(left) = types_left.checked_sub(1) else { return };
             *types_left = left;

@@ -48,12 +48,13 @@ fn locks_that_are_waited_for_all_the_time_are_a_cause() {
 
 #[test]
 fn signals_are_missed_if_no_other_thread_is_at_work() {
+    // Threads were recorded for a part of the ten seconds.
     let with_work = |milliseconds| {
         let waits: &[&str] = &[MAIN, STEP, BARRIER];
         let rows: &[Row<'_>] = &[
-            (1, ThreadState::Blocked, 9_000, waits),
-            (2, ThreadState::Blocked, 9_000, waits),
-            (3, ThreadState::Blocked, 9_000, &[MAIN, SLEEP]),
+            (1, ThreadState::Blocked, 7_000, waits),
+            (2, ThreadState::Blocked, 7_000, waits),
+            (3, ThreadState::Blocked, 7_000, &[MAIN, SLEEP]),
             (3, ThreadState::Working, milliseconds, &[MAIN, SELL]),
         ];
         overview(&recording(), rows)

@@ -41,10 +41,9 @@ impl MemoryWaits {
             ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &analysis.dump.locks().monitors());
         let chains = analysis.dump.awaits().chains_until(Instant::now() + HEAP_TIME).unwrap_or_default();
         let starvation = awaits::starvation(&chains);
-        // The chains of awaits were read above.
-        let (threads, awaits) = (analysis.snapshots(), AwaitSearch::Within(Duration::ZERO));
+        let threads = analysis.snapshots();
         let found = (&*threads, waits.clone());
-        let memory = [MemoryFacts::of_snapshots(None, &analysis.dump, found, awaits)];
+        let memory = [MemoryFacts::of_snapshots(None, &analysis.dump, found, AwaitSearch::Done(&chains))];
         let is_shown = |kind| match kind {
             FindingKind::LockConvoy => true,
             // A pool can be busy for a moment; delays that have elapsed show that it was for longer.
