@@ -12,6 +12,8 @@ use crate::memory::address::{Address, TypeHandle};
 
 /// Maximum number of free blocks to list.
 const MAX_BLOCKS: usize = 32;
+/// Minimum size of a free block that is listed, in bytes.
+const MIN_BLOCK_SIZE: u64 = 1024;
 /// Maximum number of objects between a free block and a pinned object that keeps it.
 const MAX_OBJECTS_BETWEEN: usize = 1024;
 
@@ -61,7 +63,7 @@ pub struct FreeBlock {
 pub struct HeapContents {
     /// The generations of each heap, the youngest first.
     pub generations: Vec<GenerationContents>,
-    /// The largest free blocks, the largest first.
+    /// The largest free blocks of 1 KB and more, the largest first.
     pub free_blocks: Vec<FreeBlock>,
     /// The walk through the heap, with its gaps.
     pub walk: HeapWalk,
@@ -241,6 +243,9 @@ impl HeapVisitor for GenerationCounter {
     fn free(&mut self, block: &HeapObject) {
         let Some((part, [_, free])) = self.part(block.address) else { return };
         free.add(block.size);
+        if block.size < MIN_BLOCK_SIZE {
+            return;
+        }
         let generation = part.generation;
         let is_larger = |smallest: &Reverse<(u64, Address, u64)>| smallest.0.0 < block.size;
         if self.blocks.len() < MAX_BLOCKS || self.blocks.peek().is_some_and(is_larger) {

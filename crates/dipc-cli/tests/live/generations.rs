@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::program::{Running, dipc, run};
 use crate::runtime::{Runtime, on_runtimes};
-use crate::workload::{Target, Workload};
+use crate::workload::{McpServer, Target, Workload};
 
 /// The objects of a type in generations 0 to 2, as the runtime counts them.
 struct Counted {
@@ -196,11 +196,24 @@ fn objects_are_in_the_generations_that_the_runtime_says(runtime: Runtime) {
 }
 on_runtimes!(objects_are_in_the_generations_that_the_runtime_says: net_3_1, net_8_0, net_9_0);
 
+/// Generations of the collector with segments, which .NET 9 has as a library.
 #[test]
-fn generations_of_a_servers_collector_are_those_of_all_heaps() {
-    let server = [("DOTNET_gcServer", "1"), ("DOTNET_GCHeapCount", "2")];
-    check_live_and_in_a_core(Runtime::Net9_0, &server);
-    let Some(program) = Program::start(Runtime::Net9_0, &server) else { return };
+fn generations_share_segments_of_another_collector() {
+    let segments = [("DOTNET_GCName", "libclrgc.so")];
+    check_live_and_in_a_core(Runtime::Net9_0, &segments);
+    let Some(program) = Program::start(Runtime::Net9_0, &segments) else { return };
+    check_sizes(&program.target.pid().to_string());
+}
+
+fn generations_of_a_servers_collector_are_those_of_all_heaps(runtime: Runtime) {
+    let server = [
+        ("DOTNET_gcServer", "1"),
+        ("DOTNET_GCHeapCount", "2"),
+        ("COMPlus_gcServer", "1"),
+        ("COMPlus_GCHeapCount", "2"),
+    ];
+    check_live_and_in_a_core(runtime, &server);
+    let Some(program) = Program::start(runtime, &server) else { return };
     let pid = program.target.pid().to_string();
     let whole = Memory { source: &["-p", &pid] }.view(&["generations"]);
     let heaps = whole["heaps"].as_array().unwrap();
@@ -213,6 +226,7 @@ fn generations_of_a_servers_collector_are_those_of_all_heaps() {
         assert_eq!(json!(objects.iter().sum::<u64>()), row(&whole, generation)["objects"], "{whole}");
     }
 }
+on_runtimes!(generations_of_a_servers_collector_are_those_of_all_heaps: net_3_1, net_9_0);
 
 /// The sizes of generations after the last collection, as the runtime states them in its counters. Sessions
 /// allocate new objects in the others.
@@ -286,4 +300,14 @@ fn sizes_of_a_native_program_are_those_that_its_runtime_states() {
     let whole = Memory { source: &["-p", &source] }.view(&["generations"]);
     assert!(row(&whole, "2")["objects"].as_u64() >= Some(2000), "{whole}");
     assert!(row(&whole, "frozen")["objects"].as_u64() > Some(0), "{whole}");
+}
+
+/// A dump of the heap makes the runtime collect, which states sizes from then on.
+#[test]
+fn sizes_of_a_server_of_net_10_are_those_that_its_runtime_states() {
+    let Some(server) = McpServer::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (file, pid) = (folder.path().join("heap.gcdump"), server.pid().to_string());
+    run(["gcdump", "collect", "-p", &pid, "-o", file.to_str().unwrap()]).with_code(0);
+    check_sizes(&pid);
 }

@@ -35,8 +35,8 @@ pub(super) fn print(
     args: &GenerationsArgs,
     format: Format,
 ) -> Result<Exit, Failure> {
-    let failed = |missing: clr_dump::Missing| core_heap::lacks(source, &missing.to_string());
-    let regions = dump.heap().regions().map_err(failed)?;
+    let regions = dump.heap().regions();
+    let regions = regions.map_err(|missing| core_heap::lacks(source, &missing.to_string()))?;
     if let Some(address) = args.address {
         let region = regions.region_of(Address::new(address)).ok_or_else(|| {
             Failure::new(Exit::Failed, format_args!("{address:#x}: not an address of the managed heap"))
