@@ -148,10 +148,11 @@ impl GenerationCounter {
 
     /// The part with an address that is not below the last one, and its amounts.
     fn part(&mut self, address: Address) -> Option<(&RegionPart, &mut [Amount; 2])> {
-        let mut parts = self.ranges.parts().iter().skip(self.current);
-        let passed = parts.position(|part| address.get() < part.end)?;
-        self.current = self.current.saturating_add(passed);
-        let part = self.ranges.parts().get(self.current)?;
+        let mut part = self.ranges.parts().get(self.current)?;
+        while part.end <= address.get() {
+            self.current = self.current.saturating_add(1);
+            part = self.ranges.parts().get(self.current)?;
+        }
         Some((part, self.amounts.get_mut(self.current)?))
     }
 
