@@ -63,6 +63,7 @@ mod of_usage;
 mod process;
 mod recording_findings;
 mod result;
+mod running;
 mod server_collector;
 mod text;
 pub mod thresholds;
@@ -78,4 +79,5 @@ pub use memory_facts::{
 pub use process::{ProcessEnd, ProcessIdentity};
 pub use recording_findings::RecordingFindings;
 pub use result::{Diagnosis, DiagnosisReport, FindingReport};
+pub use running::RunningMethod;
 pub use waiting::WaitingPlace;

@@ -9,6 +9,7 @@ use crate::diagnosis::{Evidence, diagnose};
 use crate::finding::Finding;
 use crate::of_recording::{compiled_at_start, exceptions_time};
 use crate::process::{ProcessEnd, ProcessIdentity};
+use crate::running::RunningMethod;
 use crate::waiting::WaitingPlace;
 
 /// The judgement of a process, with its evidence in words.
@@ -35,6 +36,8 @@ pub struct Diagnosis {
     pub activity: Option<Activity>,
     /// The places in which it waited all the time, those of the most threads and calls first.
     pub waiting: Vec<WaitingPlace>,
+    /// The methods that threads ran at a single moment, those of the most threads first; empty with other evidence.
+    pub running: Vec<RunningMethod>,
     /// The evidence that was judged, in words.
     pub looked_at: Vec<String>,
     /// The evidence that could not be had, with the reasons.
@@ -50,6 +53,7 @@ impl Diagnosis {
             findings: diagnose(evidence),
             activity: evidence.recording.map(|recording| Activity::of(recording, evidence.requested)),
             waiting: WaitingPlace::all(evidence),
+            running: RunningMethod::all(evidence),
             looked_at: looked_at(evidence),
             missing: missing(evidence),
         }
@@ -71,6 +75,7 @@ impl Diagnosis {
             findings: self.findings.iter().map(row).collect(),
             activity: self.activity,
             waiting: &self.waiting,
+            running: &self.running,
             looked_at: &self.looked_at,
             missing: &self.missing,
         }
@@ -93,6 +98,8 @@ pub struct DiagnosisReport<'d> {
     pub activity: Option<Activity>,
     /// The places in which it waited all the time, those of the most threads and calls first.
     pub waiting: &'d [WaitingPlace],
+    /// The methods that threads ran at a single moment, those of the most threads first; empty with other evidence.
+    pub running: &'d [RunningMethod],
     /// The evidence that was judged, in words.
     pub looked_at: &'d [String],
     /// The evidence that could not be had, with the reasons.

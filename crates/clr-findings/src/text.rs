@@ -4,6 +4,7 @@ use clr_events::escape_controls;
 
 use crate::finding::{Confidence, Details, Finding};
 use crate::result::Diagnosis;
+use crate::running::RunningMethod;
 use crate::waiting::WaitingPlace;
 
 /// Maximum number of findings in words.
@@ -66,6 +67,7 @@ impl Diagnosis {
         }
         if self.findings.is_empty() {
             rows.push(self.without_cause());
+            rows.extend(RunningMethod::in_words(&self.running).map(|methods| ("Running", methods)));
             rows.extend(WaitingPlace::in_words(&self.waiting).map(|places| ("Waiting", places)));
         }
         rows.push(("Process", escape_controls(process).into_owned()));

@@ -50,9 +50,12 @@ impl Unwinder {
         }
     }
 
-    /// The unwind information of a process.
-    pub(crate) fn process(&mut self, pid: i32) -> &mut Process {
-        self.processes.entry(pid).or_insert_with(Process::new)
+    /// The unwind information of a process, and the unwinder for code outside images.
+    pub(crate) fn process_and_runtime(
+        &mut self,
+        pid: i32,
+    ) -> (&mut Process, Option<&mut Box<dyn RuntimeUnwinder>>) {
+        (self.processes.entry(pid).or_insert_with(Process::new), self.runtime.as_mut())
     }
 
     /// Puts the frames of a thread's sample into `frames`, leaf first: all but the first are return

@@ -8,6 +8,7 @@ use framehop::FrameAddress;
 use crate::maps::{ProcessMaps, Processes};
 use crate::native_unwind::{Process, frame_pointer, native_registers, read_stack, stack_pointer, word};
 use crate::record::Registers;
+use crate::runtime_code::{FramePosition, SampledFrame};
 use crate::unwind::Unwinder;
 
 /// Maximum number of bytes of a stack to read.
@@ -113,18 +114,28 @@ impl Unwinder {
         frames.clear();
         let stack = read_stack(&File::open(format!("/proc/{pid}/mem"))?, wait.sp, MAX_STACK_SIZE)?;
         let maps = processes.of(pid);
-        let process = self.process(pid);
-        unwind(pid, wait, &stack, maps, process, frames);
+        let (process, mut runtime) = self.process_and_runtime(pid);
+        let runtime = |registers| {
+            let frame = SampledFrame {
+                registers,
+                position: FramePosition::Caller,
+                stack_start: wait.sp,
+                stack: &stack,
+            };
+            runtime.as_mut()?.caller(pid, &frame)
+        };
+        unwind(pid, wait, &stack, maps, (process, runtime), frames);
         Ok(())
     }
 }
 
+/// Unwinds a stack: by the unwind information of images, by a `runtime` in code outside them, and by frame pointers.
 fn unwind(
     pid: i32,
     wait: &ThreadWait,
     stack: &[u8],
     maps: &ProcessMaps,
-    process: &mut Process,
+    (process, mut runtime): (&mut Process, impl FnMut(Registers) -> Option<Registers>),
     frames: &mut Vec<u64>,
 ) {
     let mut read = |at: u64| word(stack, wait.sp, at).ok_or(());
@@ -136,7 +147,20 @@ fn unwind(
         let sp = stack_pointer(&state);
         let has_information =
             maps.at(address.address_for_lookup()).is_some_and(|mapping| process.load(pid, mapping));
-        let unwound = if has_information { process.step(address, &mut state, &mut read) } else { Err(()) };
+        let fp = frame_pointer(&state);
+        let unwound = if has_information {
+            process.step(address, &mut state, &mut read)
+        } else if fp != 0 && frames.len() > 1 {
+            // A small method without a frame pointer hides the method that called it.
+            let ip = frames.last().copied().unwrap_or_default();
+            let caller = runtime(Registers { ip, sp, fp, lr: 0 }).filter(|caller| caller.sp > sp);
+            caller.filter(|caller| is_code(caller.ip)).map_or(Err(()), |caller| {
+                state = native_registers(Registers { lr: caller.ip, ..caller });
+                Ok(Some(caller.ip))
+            })
+        } else {
+            Err(())
+        };
         let caller = match unwound {
             Ok(Some(caller)) if is_code(caller) => caller,
             // The root. Without the frame pointer, code of the runtime looks like one.

@@ -216,3 +216,20 @@ fn why_knows_what_a_recording_was_asked_for() {
     assert_eq!(default["activity"]["exceptions"], 0);
     assert!(default["missing"].to_string().contains("waits for locks"), "{default}");
 }
+
+/// `SemaphoreSlim.Wait()` has no frame pointer, and the kernel has no samples of threads that wait all the time.
+#[test]
+fn a_recording_has_the_callers_of_small_methods_that_wait() {
+    let Some(target) = start("stuck", &["semaphore"]) else { return };
+    until_found(&target, &["a semaphore", "Printer.Print"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("waits.nettrace");
+    let (path, pid) = (path.to_str().unwrap(), target.pid().to_string());
+    let recorded = run(["trace", "--cpu", "--off-cpu", "-p", &pid, "--duration", "2s", "-o", path]);
+    if recorded.stderr.contains("kernel's samples:") {
+        return;
+    }
+    let report = run(["why", path, "--format", "json"]).with_code(0).json();
+    let place = (&report["waiting"][0]["method"], &report["waiting"][0]["threads"]);
+    assert_eq!(place, (&"Printer.Print".into(), &6.into()), "{report}");
+}

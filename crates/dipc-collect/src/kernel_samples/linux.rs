@@ -211,14 +211,16 @@ fn begin_recording(
     let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let start = Sampler::now_ns();
     let recording = RecordingWriter::new(now_ms, start, Some(pid), config, description);
-    let mut recording = recording.map_err(SampleError::Record)?;
-    if runs {
-        recording.existing_process(pid).map_err(SampleError::Record)?;
-    }
+    let recording = recording.map_err(SampleError::Record)?;
     #[cfg(not(target_arch = "x86_64"))]
     observer.note(Note::ManagedCallersMissing);
     #[cfg(target_arch = "x86_64")]
     let recording = recording.with_runtime_unwinder(Box::new(managed_code::ManagedCode::new(pid)));
+    let mut recording = recording;
+    if runs {
+        // The stacks of threads that wait from before on have managed code.
+        recording.existing_process(pid).map_err(SampleError::Record)?;
+    }
     Ok(recording)
 }
 

@@ -80,7 +80,9 @@ pub(super) fn watch(
                 if starts_program && !recorder.is_finished() {
                     messages::note("Waiting for the program to end; Ctrl-C ends it");
                 }
-                join(recorder)?.program()
+                let code = join(recorder)?.program();
+                code.iter().for_each(|code| announce_end((*code).into()));
+                code
             }
             None => code,
         };
@@ -214,6 +216,16 @@ fn program_end(code: i32) -> ProcessEnd {
         end.cause = format!("the process was ended by {name} (exit code {code})");
     }
     end
+}
+
+/// Says how a program has ended that was watched before.
+fn announce_end(code: i32) {
+    if code != 0 {
+        let ProcessEnd { cause, .. } = program_end(code);
+        messages::note(format_args!(
+            "Ended          : {cause}; with a longer --duration it is watched to its end"
+        ));
+    }
 }
 
 /// The end of a process before its recording could be read.
