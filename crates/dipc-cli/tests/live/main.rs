@@ -33,6 +33,7 @@ mod joined;
 mod library;
 mod lines;
 mod listing;
+mod live_alloc;
 mod live_events;
 mod long_command_line;
 mod loss;
