@@ -26,6 +26,7 @@ mod exporters;
 mod flight;
 mod foreign_sessions;
 mod gcdump;
+mod generations;
 mod incidents;
 mod interruption;
 mod joined;
