@@ -233,8 +233,8 @@ impl Readings<'_> {
             values.push(now);
         }
         let average = of(&self.change)? as f64 / self.change.elapsed.as_secs_f64();
-        let least = (average * thresholds::EVEN_COUNTS / 100.0).max(thresholds::GROWTH_PER_SECOND);
-        let growth = steady(&values, least)?.count();
+        let minimum = (average * thresholds::EVEN_COUNTS / 100.0).max(thresholds::GROWTH_PER_SECOND);
+        let growth = steady(&values, minimum)?.count();
         (share(growth, last) >= thresholds::GROWTH).then_some(growth)
     }
 }

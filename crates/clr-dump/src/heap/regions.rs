@@ -3,9 +3,8 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/gc/gcinterface.dac.h`, `gc/gcpriv.h` (`generation`, `heap_segment`).
 
-pub(crate) mod variables;
-
 pub(crate) mod owned;
+pub(crate) mod variables;
 
 use hashbrown::{HashMap, HashSet};
 
