@@ -118,6 +118,7 @@ fn read_objects(core: &CoreFile, dump: &Dump<'_>) {
         dump.statics().value(&field);
     }
     let _ = (dump.heap().handles(), dump.heap().finalizable());
+    let _ = (dump.heap().contents(), dump.heap().finalizer_queue());
     for thread in threads {
         let registers = core.registers(thread.os_id);
         let stack = dump.threads().stack(&thread, registers);

@@ -11,6 +11,7 @@
 //!
 //! - [`Pauses`] returns the garbage collection pauses of each process; [`Suspensions`] returns the same with
 //!   data of the caller for each.
+//! - [`LiveObjects`] follows allocated objects through collections: which of them live.
 //! - [`Spans`] pairs the events that start and stop spans, and follows the threads that work for them. A
 //!   [`Span`] that is not part of another one is a [request](Span::is_request).
 //! - [`SpanEvent`] decodes single events of known libraries' spans, [`DiagnosticEvent`] the events passed on
@@ -72,6 +73,7 @@ mod event_kind;
 mod fields;
 #[cfg(feature = "spans")]
 mod live;
+mod live_objects;
 mod pause;
 #[cfg(feature = "spans")]
 mod queue;
@@ -102,6 +104,7 @@ pub use async_profiler::{
 pub use causes::{Cause, CauseId, Causes};
 #[cfg(feature = "spans")]
 pub use diagnostic::{DiagnosticEvent, DiagnosticPhase};
+pub use live_objects::{LiveObjectCounts, LiveObjects};
 pub use pause::{Pause, Pauses};
 pub use request_witness::RequestWitness;
 #[cfg(feature = "spans")]
@@ -133,6 +136,6 @@ mod send {
 
     const _: () = {
         is_send::<(ActivityFinder, AsyncStacks, AsyncStacksBuilder, Causes, MeasuredParts, Pauses)>();
-        is_send::<(RequestWitness, Spans, Steps, Suspensions<u8>, Tasks)>();
+        is_send::<(LiveObjects<u8>, RequestWitness, Spans, Steps, Suspensions<u8>, Tasks)>();
     };
 }

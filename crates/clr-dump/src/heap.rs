@@ -3,7 +3,9 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/object.h`, `vm/methodtable.h`.
 
+pub(crate) mod contents;
 pub(crate) mod delegate;
+pub(crate) mod finalizers;
 pub(crate) mod gc_root;
 pub(crate) mod generations;
 #[cfg(feature = "heap-graph")]
@@ -25,13 +27,10 @@ use crate::heap::pointers::Pointers;
 use crate::heap::regions::HeapLayout;
 use crate::heap::window::HeapWindow;
 use crate::memory::address::{Address, TypeHandle};
-use crate::memory::resident::ResidentPages;
-use crate::memory::{Memory, MemoryResult, PAGE};
+use crate::memory::{Memory, MemoryResult};
 use crate::threads::lock::thin_lock;
 use crate::types::names::HAS_COMPONENT_SIZE;
 
-/// Maximum size of a heap with pages that are looked at, in bytes.
-const MAX_RESIDENT: u64 = 64 << 30;
 /// Maximum number of types.
 const MAX_TYPES: usize = 1 << 20;
 /// Maximum number of gaps and held thin locks to list.
@@ -226,8 +225,16 @@ impl Heap<'_> {
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
     pub fn walk(self, visitor: &mut dyn HeapVisitor) -> MemoryResult<HeapWalk> {
+        self.walk_layout(&HeapLayout::read(self.memory(), self.runtime())?, visitor)
+    }
+
+    /// Passes every object of the regions of a layout to a visitor, as [`walk`](Self::walk).
+    pub(crate) fn walk_layout(
+        self,
+        layout: &HeapLayout,
+        visitor: &mut dyn HeapVisitor,
+    ) -> MemoryResult<HeapWalk> {
         let (memory, runtime) = (self.memory(), self.runtime());
-        let layout = HeapLayout::read(memory, runtime)?;
         let free = TypeHandle::new(runtime.variable(memory, runtime.layout.slots.free_type)?);
         let mut result = HeapWalk {
             regions: layout.regions.len(),
@@ -278,39 +285,6 @@ impl Heap<'_> {
             }
         }
         Ok(result)
-    }
-
-    /// Returns the bytes that are committed for the regions or segments of the heap, as
-    /// [`HeapWalk::committed_bytes`], without reading their objects.
-    ///
-    /// # Errors
-    /// If the memory lacks the collector's description of its heap.
-    pub fn committed_bytes(self) -> MemoryResult<u64> {
-        Ok(HeapLayout::read(self.memory(), self.runtime())?.committed)
-    }
-
-    /// Returns the part of the [committed bytes](Self::committed_bytes) that takes memory: the collector commits memory
-    /// before objects are in it. `None` for more than 64 GB, which take half a second, and for unknown pages.
-    ///
-    /// # Errors
-    /// If the memory lacks the collector's description of its heap.
-    pub fn resident_bytes(self, pages: &dyn ResidentPages) -> MemoryResult<Option<u64>> {
-        let mut layout = HeapLayout::read(self.memory(), self.runtime())?;
-        if layout.committed > MAX_RESIDENT {
-            return Ok(None);
-        }
-        layout.committed_ranges.sort_unstable();
-        let mut sum = Some(0_u64);
-        let mut last = 0;
-        for (start, end) in layout.committed_ranges {
-            // Regions lie apart; others are not counted twice.
-            let (start, end) = (start.max(last), end.next_multiple_of(PAGE));
-            if start < end {
-                last = end;
-                sum = sum.and_then(|sum| sum.checked_add(pages.resident_bytes(start, end)?));
-            }
-        }
-        Ok(sum)
     }
 
     /// Counts the objects of the heap by type.
@@ -544,7 +518,7 @@ impl<'m> Walk<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::heap::regions::moving_mark;
+    use crate::heap::regions::variables::moving_mark;
     use crate::memory::core_file::CoreFile;
     use crate::runtime::Runtime;
 

@@ -13,8 +13,8 @@
 //! structures are checked to be where they are expected. Its views have the data by subject: [`Threads`] with
 //! their managed stacks, [`Exceptions`], [`Locks`], [`Types`], [`Statics`], the [`Heap`] and [`Awaits`].
 //! [`ThreadSnapshot`], [`ThreadWaits`] and [`Death`] are conclusions from them, and a [`MemoryAccount`] has the
-//! memory of the process by its owners. Addresses in their results and
-//! parameters are [`Address`], types [`TypeHandle`] and methods [`MethodDesc`]; a [`Memory`] is read by number.
+//! memory of the process by its owners. Addresses in their results and parameters are [`Address`], types
+//! [`TypeHandle`] and methods [`MethodDesc`]; a [`Memory`] is read by number.
 //!
 //! ```no_run
 //! use clr_dump::{CoreFile, Dump};
@@ -63,13 +63,13 @@
 //! (`layout`); other builds of .NET 8, 9 and 10 are read with the same offsets if they pass the checks. Other
 //! builds of .NET Core 3.1 export nothing that leads to their data. What a runtime states of its data itself
 //! ([`contracts`], .NET 9 and later) is taken from it, and other versions are read by their description alone
-//! ([`Runtime::is_described`]): without the heap and waits for monitors, which it does not state. Static fields of types that can be
-//! unloaded are not read there and in .NET 8.
+//! ([`Runtime::is_described`]): without the heap and waits for monitors, which it does not state. Static
+//! fields of types that can be unloaded are not read there and in .NET 8.
 //!
 //! The runtime of NativeAOT describes itself, and its programs have the names of types and methods, also
 //! where symbols were removed: threads, stacks, exceptions and the heap are read. Names were measured with
-//! .NET 8, 9 and 11 and are not read for other versions ([`Runtime::is_measured`]). .NET 11 describes itself by
-//! data contracts. Neither describes fields, static fields and monitors.
+//! .NET 8, 9 and 11 and are not read for other versions ([`Runtime::is_measured`]). .NET 11 describes itself
+//! by data contracts. Neither describes fields, static fields and monitors.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 // Code that is never used is found with all features.
@@ -138,7 +138,9 @@ pub use copy::{
 };
 pub use dump::Dump;
 pub use error::{Error, Machine};
-pub use heap::generations::{Generation, Generations};
+pub use heap::contents::{FreeBlock, GenerationContents, HeapContents};
+pub use heap::finalizers::{FinalizableType, FinalizerQueue};
+pub use heap::generations::{Generation, HeapRegion, HeapRegions, generation_name};
 #[cfg(feature = "heap-graph")]
 pub use heap::graph::HeapGraphReader;
 pub use heap::handle::{Handle, HandleKind, Handles};

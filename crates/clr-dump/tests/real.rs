@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clr_dump::{
-    Address, CoreFile, Death, DeathCause, Dump, Error, ExceptionState, HeapObject, HeapVisitor, NamedFrame,
-    NativeImages, ObjectContent, ReadAt, Runtime, StrippedCore, ThreadSnapshot, ThreadWaits, TypeHandle,
-    TypeStatistics, Value, WaitedFor, deadlocks, held_locks,
+    Address, CoreFile, Death, DeathCause, Dump, Error, ExceptionState, GenerationContents, HeapObject,
+    HeapVisitor, NamedFrame, NativeImages, ObjectContent, ReadAt, Runtime, StrippedCore, ThreadSnapshot,
+    ThreadWaits, TypeHandle, TypeStatistics, Value, WaitedFor, deadlocks, held_locks,
 };
 
 /// A mini dump of .NET 9.0.1, cut down to the memory that its analysis reads.
@@ -87,6 +87,12 @@ fn read_objects(core: &CoreFile, dump: &Dump<'_>) -> u64 {
         dump.statics().value(&field);
     }
     let _ = (dump.heap().handles(), dump.statics().objects(), dump.heap().awaited_semaphores());
+    if let (Ok(contents), Ok(regions)) = (dump.heap().contents(), dump.heap().regions()) {
+        let sum = |amount: fn(&GenerationContents) -> u64| contents.sums().iter().map(amount).sum::<u64>();
+        assert!(sum(|of| of.objects.objects) <= contents.walk.objects.objects);
+        let _ = (regions.generations(), regions.large_objects(16));
+    }
+    let _ = dump.heap().finalizer_queue();
     if let (Ok(objects), Ok(count)) = (dump.heap().finalizable(), dump.heap().finalizable_count()) {
         assert!(objects.len() as u64 <= count, "the queue has null entries, too");
     }
@@ -241,6 +247,55 @@ fn the_heap_has_the_objects_of_its_program() {
     assert!(fields.len() > 5 && fields.iter().all(|field| field.value != Value::Missing), "{fields:?}");
 }
 
+/// The parts of a heap have all its objects, and the runtime's regions their bytes.
+#[test]
+fn objects_are_counted_by_generation() {
+    let cores = [
+        ("shop-heap", CoreFile::open(heap_core()).unwrap()),
+        ("deadlock-3.1", CoreFile::open(old_core()).unwrap()),
+        ("native-aot", with_program(native_core(), &native_program()).unwrap()),
+    ];
+    for (name, core) in &cores {
+        let dump = Dump::open(core).unwrap();
+        let contents = dump.heap().contents().unwrap();
+        let regions = dump.heap().regions().unwrap();
+        let sums = contents.sums();
+        let sum = |amount: fn(&GenerationContents) -> u64| sums.iter().map(amount).sum::<u64>();
+        let walk = &contents.walk;
+        assert_eq!(sum(|of| of.objects.objects), walk.objects.objects, "{name}");
+        assert_eq!(sum(|of| of.objects.bytes), walk.objects.bytes, "{name}");
+        assert_eq!(sum(|of| of.free.bytes), walk.free.bytes, "{name}");
+        assert_eq!(sum(|of| of.committed_bytes), regions.committed_bytes(), "{name}");
+        let generations: Vec<_> = regions.generations().iter().map(|of| (of.number, of.bytes)).collect();
+        let expected: Vec<_> = sums.iter().map(|of| (of.generation, of.bytes)).collect();
+        assert_eq!(generations, expected, "{name}");
+        for region in regions.regions() {
+            let of = |address| (regions.generation_of(address), contents.generation_of(address));
+            let is_empty = region.start == region.end;
+            let expected = (!is_empty).then_some(region.generation);
+            assert_eq!(of(region.start), (expected, expected), "{name}: {region:?}");
+            assert_eq!(regions.region_of(region.start), Some(region), "{name}");
+        }
+        assert_eq!(regions.generation_of(Address::new(8)), None);
+        assert!(contents.free_blocks.is_sorted_by_key(|block| std::cmp::Reverse(block.bytes)), "{name}");
+    }
+}
+
+/// `heap.cs` leaves two objects that wait for their finalizers. The other cores lack the queue's parts.
+#[test]
+fn objects_with_finalizers_are_counted_by_type() {
+    let core = CoreFile::open(heap_core()).unwrap();
+    let dump = Dump::open(&core).unwrap();
+    let queue = dump.heap().finalizer_queue().unwrap();
+    let first = queue.types.first().unwrap();
+    assert_eq!(dump.types().name(first.type_handle).as_deref(), Some("Shop.Finalized"));
+    assert_eq!((queue.ready, first.ready, first.registered), (2, 2, 0));
+    assert_eq!(queue.ready, dump.heap().finalizable_count().unwrap());
+    let old = CoreFile::open(old_core()).unwrap();
+    let queue = Dump::open(&old).unwrap().heap().finalizer_queue().unwrap();
+    assert!(queue.is_incomplete && queue.registered_count() == 0, "{queue:?}");
+}
+
 /// `heap.cs` declares the objects. The core dump has lost the characters of its strings.
 #[test]
 fn finds_the_objects_of_a_type_and_equal_strings() {
@@ -251,7 +306,7 @@ fn finds_the_objects_of_a_type_and_equal_strings() {
         heap.types.iter().find(|of| of.name.as_deref() == Some(name)).map(|of| (of.type_handle, of.amount))
     };
     let (rows, amount) = named("Shop.Row").unwrap();
-    let found = dump.heap().objects_of([rows], 3).unwrap();
+    let found = dump.heap().objects_of([rows], None, 3).unwrap();
     assert_eq!((found.objects.len(), found.amount), (3, amount));
     assert_eq!(found.walk.objects.objects, heap.types.iter().map(|of| of.amount.objects).sum::<u64>());
     let strings = heap.types.iter().find(|of| dump.types().is_string(of.type_handle)).unwrap().amount;
@@ -330,8 +385,8 @@ fn a_core_of_net_core_3_1_has_the_deadlock_and_the_objects_of_its_program() {
     assert!(dump.statics().fields(heap.types.iter().map(|of| of.type_handle), &threads).is_empty());
 }
 
-/// createdump pads the names of the files with zeros. Names must not be taken for further addresses: numbers can lie
-/// between those.
+/// createdump pads the names of the files with zeros. Names must not be taken for further addresses: numbers
+/// can lie between those.
 #[test]
 fn mapped_files_are_those_of_the_list_alone() {
     for bytes in [core(), heap_core(), old_core(), native_core()] {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use clr_dump::{
-    Address, CoreFile, Dump, Generation, Generations, HandleKind, HeldCollection, LateTimers, Module,
+    Address, CoreFile, Dump, Generation, HandleKind, HeapRegions, HeldCollection, LateTimers, Module,
     NativeHeap, NativeHeapError, ResidentPages, ThreadStacks,
 };
 use clr_events::code::is_user_assembly;
@@ -30,12 +30,13 @@ const MAX_LARGE: usize = 4000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CollectionCount {
-    /// The static field with its type, or the type of the object on a stack, and the fields that lead from the object to
-    /// the collection.
+    /// The static field with its type, or the type of the object on a stack, and the fields that lead from
+    /// the object to the collection.
     pub holder: String,
     /// The type of the collection in C#.
     pub type_name: String,
-    /// The number of its elements; for an event, of its handlers. Collections of one holder are counted together.
+    /// The number of its elements; for an event, of its handlers. Collections of one holder are counted
+    /// together.
     pub count: u64,
 }
 
@@ -59,7 +60,8 @@ pub struct FragmentedGeneration {
     pub generation: Generation,
     /// The number of the first pinned objects that are in it.
     pub pinned: u64,
-    /// The most frequent type of these objects in C#; for large objects, the type with the most bytes of all.
+    /// The most frequent type of these objects in C#; for large objects, the type with the most bytes of all
+    /// at the first reading that finds them.
     pub type_name: Option<String>,
 }
 
@@ -89,7 +91,8 @@ pub struct MemoryCounts {
     pub timer_methods: Vec<String>,
     /// Timers that should have fired long before, if the time is known.
     pub late_timers: Option<LateTimerCount>,
-    /// The number of heaps of a server's collector, each with a thread for collections; `None` of a workstation's.
+    /// The number of heaps of a server's collector, each with a thread for collections; `None` of a
+    /// workstation's.
     pub server_heaps: Option<u32>,
     /// Generations with much free memory between objects.
     pub fragmented: Vec<FragmentedGeneration>,
@@ -100,12 +103,18 @@ pub struct MemoryCounts {
 }
 
 impl MemoryCounts {
-    /// Counts what the memory of a process holds, while it runs. It reads descriptions of the heap, tables of handles,
-    /// static fields and `stacks`, but no objects one after another: its time does not depend on the size of the heap.
+    /// Counts what the memory of a process holds, while it runs. It reads descriptions of the heap, tables of
+    /// handles, static fields and `stacks`, but no objects one after another: its time does not depend on the
+    /// size of the heap. `pages` tell how much of the heap takes memory.
     ///
-    /// The modules of the user's code are those that `dump` has found before, as of methods on stacks, and those of
-    /// the `earlier` reading.
-    pub fn read(dump: &Dump<'_>, stacks: &ThreadStacks, earlier: Option<&Self>) -> Self {
+    /// The modules of the user's code are those that `dump` has found before, as of methods on stacks, and
+    /// those of the `earlier` reading.
+    pub fn read(
+        dump: &Dump<'_>,
+        stacks: &ThreadStacks,
+        pages: Option<&dyn ResidentPages>,
+        earlier: Option<&Self>,
+    ) -> Self {
         let mut counts = Self::at(Instant::now());
         counts.modules = if let Some(earlier) = earlier {
             earlier.modules.clone()
@@ -116,11 +125,9 @@ impl MemoryCounts {
         for module in &counts.modules {
             dump.types().module_at(*module);
         }
-        let heap = dump.heap();
-        counts.heap_committed = heap.committed_bytes().ok();
         let mut pinned = Vec::new();
         // A part of the handles grows as well.
-        let _ = heap.each_handle(|handle| {
+        let _ = dump.heap().each_handle(|handle| {
             let count = counts.handles.entry(handle.kind).or_default();
             *count = count.saturating_add(1);
             if handle.kind == HandleKind::PINNED && pinned.len() < MAX_PINNED {
@@ -128,9 +135,12 @@ impl MemoryCounts {
             }
         });
         counts.pinned_types = types_of(dump, &pinned);
-        if let Ok(generations) = heap.generations() {
-            counts.fragmented = fragmented(dump, &generations, &pinned);
-            counts.server_heaps = generations.server_heaps;
+        if let Ok(regions) = dump.heap().regions() {
+            counts.heap_committed = Some(regions.committed_bytes());
+            counts.heap_resident = pages.and_then(|pages| regions.resident_bytes(pages));
+            let earlier = earlier.map_or(&[][..], |earlier| &earlier.fragmented);
+            counts.fragmented = fragmented(dump, &regions, &pinned, earlier);
+            counts.server_heaps = regions.server_heaps();
         }
         counts.load_contexts = dump.statics().load_contexts();
         counts.collections = by_holder(dump.statics().collections(stacks, is_of_user));
@@ -144,7 +154,7 @@ impl MemoryCounts {
     pub fn of_core(core: &CoreFile, dump: &Dump<'_>, stacks: &ThreadStacks) -> Self {
         let end = Instant::now().checked_add(CORE_TIME);
         let native_heap = NativeHeap::read(core, &core.mappings(), None, end);
-        let counts = Self::read(dump, stacks, None).with_native_heap(native_heap);
+        let counts = Self::read(dump, stacks, None, None).with_native_heap(native_heap);
         Self { dump_bytes: Some(core.memory_bytes()), ..counts }
     }
 
@@ -181,12 +191,6 @@ impl MemoryCounts {
         Self { late_timers: late.map(count), ..self }
     }
 
-    /// With the part of the managed heap that takes memory.
-    #[must_use]
-    pub fn with_resident_heap(self, dump: &Dump<'_>, pages: &dyn ResidentPages) -> Self {
-        Self { heap_resident: dump.heap().resident_bytes(pages).ok().flatten(), ..self }
-    }
-
     /// With the heap of the C library, or the reason why it cannot be read.
     #[must_use]
     pub fn with_native_heap(self, native_heap: Result<NativeHeap, NativeHeapError>) -> Self {
@@ -201,27 +205,34 @@ fn methods_of(dump: &Dump<'_>, delegates: Vec<Address>) -> Vec<String> {
     methods.filter_map(|method| method_in_words(&method)).collect()
 }
 
-/// The generations with much free memory; young ones have it from one collection to the next.
-fn fragmented(dump: &Dump<'_>, of: &Generations, pinned: &[Address]) -> Vec<FragmentedGeneration> {
-    let is_fragmented = |generation: &&Generation| {
+/// The generations with much free memory; young ones have it from one collection to the next. The type of
+/// most large objects is read once, for the first reading with their generation.
+fn fragmented(
+    dump: &Dump<'_>,
+    regions: &HeapRegions<'_>,
+    pinned: &[Address],
+    earlier: &[FragmentedGeneration],
+) -> Vec<FragmentedGeneration> {
+    let is_fragmented = |generation: &Generation| {
         let free = generation.free.unwrap_or_default();
         generation.number >= 2 && free >= thresholds::MIN_FREE_BYTES
     };
-    let facts = |generation: &Generation| {
-        let is_in = |object: &&Address| of.of(**object) == Some(generation.number);
+    let facts = |generation: Generation| {
+        let is_in = |object: &&Address| regions.generation_of(**object) == Some(generation.number);
         let pinned: Vec<_> = pinned.iter().filter(is_in).copied().collect();
-        let most = types_of(dump, &pinned).into_iter().max_by_key(|(_, count)| *count).map(|(name, _)| name);
-        let of_large = || {
-            let (most, _) = dump.heap().large_objects(MAX_LARGE).ok()?.into_iter().next()?;
-            dump.types().name(most).map(|name| in_words(&name))
+        let before = earlier.iter().find(|of| of.generation.number == generation.number);
+        let type_name = match before.and_then(|of| of.type_name.clone()) {
+            Some(name) if generation.is_large() => Some(name),
+            _ if generation.is_large() => {
+                let objects = regions.large_objects(MAX_LARGE).unwrap_or_default();
+                let name = objects.first().and_then(|(most, _)| dump.types().name(*most));
+                name.map(|name| in_words(&name))
+            }
+            _ => types_of(dump, &pinned).into_iter().max_by_key(|(_, count)| *count).map(|(name, _)| name),
         };
-        FragmentedGeneration {
-            generation: *generation,
-            pinned: pinned.len() as u64,
-            type_name: if generation.is_large() { of_large() } else { most },
-        }
+        FragmentedGeneration { generation, pinned: pinned.len() as u64, type_name }
     };
-    of.generations.iter().filter(is_fragmented).map(facts).collect()
+    regions.generations().into_iter().filter(is_fragmented).map(facts).collect()
 }
 
 fn by_holder(collections: Vec<HeldCollection>) -> Vec<CollectionCount> {

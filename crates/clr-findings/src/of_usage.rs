@@ -7,6 +7,7 @@ use linux_proc_stat::{DescriptorKind, ProcessUsage, UsageChange};
 use nettrace_export::units::{count, counted, share, short_percent};
 
 use crate::finding::{Confidence, Details, Finding, FindingKind, Number};
+use crate::growth::steady;
 use crate::memory_facts::{MemoryFacts, ThreadFacts};
 use crate::of_memory::most_frequent;
 use crate::thresholds;
@@ -222,15 +223,19 @@ impl Readings<'_> {
         )
     }
 
-    /// The growth of a number, if it has grown in each part of the time and by enough.
+    /// The growth of a number that is `last` now, if it has grown evenly and by enough: a program that starts opens
+    /// files and threads in bursts.
     fn steady_growth(&self, last: u64, of: impl Fn(&UsageChange) -> Option<i64>) -> Option<u64> {
-        let growth = u64::try_from(of(&self.change)?).ok()?;
-        let per_second = |change: &UsageChange| {
-            of(change).map_or(0.0, |growth| growth as f64) / change.elapsed.as_secs_f64()
-        };
-        let is_steady = self.halves.len() >= 2
-            && self.halves.iter().all(|half| per_second(half) >= thresholds::GROWTH_PER_SECOND);
-        (is_steady && share(growth, last) >= thresholds::GROWTH).then_some(growth)
+        let mut now = (0.0, last as f64 - of(&self.change)? as f64);
+        let mut values = vec![now];
+        for half in &self.halves {
+            now = (now.0 + half.elapsed.as_secs_f64(), now.1 + of(half)? as f64);
+            values.push(now);
+        }
+        let average = of(&self.change)? as f64 / self.change.elapsed.as_secs_f64();
+        let minimum = (average * thresholds::EVEN_COUNTS / 100.0).max(thresholds::GROWTH_PER_SECOND);
+        let growth = steady(&values, minimum)?.count();
+        (share(growth, last) >= thresholds::GROWTH).then_some(growth)
     }
 }
 

@@ -96,7 +96,7 @@ mod tests {
             Diagnosis::new(ProcessIdentity::default(), &evidence).rows("shop", |_| None)
         };
         let running = "2 threads in Signup.IsValid (Regex.IsMatch), 1 thread in Orders.Sell";
-        let moment = rows(&[memory.clone()]);
+        let moment = rows(std::slice::from_ref(&memory));
         assert_eq!(
             moment[1..3],
             [

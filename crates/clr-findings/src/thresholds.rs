@@ -110,6 +110,8 @@ pub const MAJOR_FAULTS: f64 = 50.0;
 pub const MEMORY_LIMIT: f64 = 95.0;
 /// Minimum growth of threads or descriptors per second, in each half of the time.
 pub const GROWTH_PER_SECOND: f64 = 1.0;
+/// Minimum rate of this growth in each half of the time, in percent of the rate in all: a start has bursts.
+pub const EVEN_COUNTS: f64 = 50.0;
 /// Minimum growth of threads or descriptors over the time, in percent of their number.
 pub const GROWTH: f64 = 5.0;
 /// Minimum growth of descriptors over the time: a session, for which the runtime loads assemblies, opens about 10.

@@ -60,6 +60,7 @@ impl Profile {
     /// | `cpu` | both of these; `dipc trace` has the kernel sample the threads instead where it may |
     /// | `gc-verbose` | collections, and samples of allocations |
     /// | `gc-collect` | collections alone |
+    /// | `live-alloc` | samples of allocations, and what survives each collection |
     /// | `database` | commands of ADO.NET and of Entity Framework |
     /// | `aspnet` | requests of ASP.NET with route and status, calls over HTTP, tasks, stacks |
     /// | `tasks` | tasks, awaits and items of the thread pool, with activity ids |
@@ -94,7 +95,7 @@ pub const ALL_PROFILE: &str = "all";
 ///
 /// # Source
 /// `dotnet-trace list-profiles` and the requests of dotnet-trace 10.0.750501; `database` is documented in
-/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics. `aspnet`, `tasks`,
+/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics. `live-alloc`, `aspnet`, `tasks`,
 /// `async` and `all` are our own.
 pub const PROFILES: &[Profile] = &[
     Profile {
@@ -145,6 +146,14 @@ pub const PROFILES: &[Profile] = &[
             },
         ],
         rundown_keyword: Some(Keywords::GC),
+    },
+    Profile {
+        name: "live-alloc",
+        description: "Samples object allocations, and follows these objects through collections, for 'dipc report FILE topN --by live-alloc': what\n\
+            is still in use, by the stack that allocated it. Collections take longer: each reports all that survives it.",
+        // Ticks of allocations are verbose; from .NET 10 on objects are sampled at random.
+        providers: &[runtime(LIVE_ALLOCATION_KEYWORDS, Level::VERBOSE)],
+        rundown_keyword: None,
     },
     Profile {
         name: "database",
@@ -269,6 +278,10 @@ pub const PROFILES: &[Profile] = &[
 
 /// The keywords of `dotnet-common`, with locks, waits for handles (.NET 9) and sampled allocations (.NET 10).
 const ALL_RUNTIME_KEYWORDS: Keywords = Keywords(0x10_0003_801D | 0x4000 | 0x400_0000_0000 | 0x800_0000_0000);
+
+/// Collections and allocations, surviving and moved objects (`GCHeapSurvivalAndMovement`), sampled allocations
+/// (.NET 10).
+const LIVE_ALLOCATION_KEYWORDS: Keywords = Keywords(0x1 | 0x40_0000 | 0x800_0000_0000);
 
 /// Counters are sent once a second.
 const EVERY_SECOND: &str = "EventCounterIntervalSec=1";

@@ -1,8 +1,9 @@
-//! Readings of a process while something else records it: the threads in its memory at the beginning and at the end, and
-//! the kernel's account of it in the middle, too.
+//! Readings of a process while something else records it: the threads in its memory at the beginning and at
+//! the end, and the kernel's account of it in the middle, too.
 //!
-//! They are evidence of `clr-findings`: what lasts is in both readings of memory, and what grows, grows from each account
-//! to the next. The process is not stopped. Memory takes Linux on x86-64, and the permission to trace the process.
+//! They are evidence of `clr-findings`: what lasts is in both readings of memory, and what grows, grows from
+//! each account to the next. The process is not stopped. Memory takes Linux on x86-64, and the permission to
+//! trace the process.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,8 @@ const MARGIN: u32 = 10;
 const RETRY: Duration = Duration::from_millis(250);
 /// Minimum time between two readings of memory: what both have is not of a moment.
 const MIN_APART: Duration = Duration::from_millis(250);
-/// Maximum number of threads with stacks that are also read in the middle, for the collections to which they lead.
+/// Maximum number of threads with stacks that are also read in the middle, for the collections to which they
+/// lead.
 const MAX_THREADS: usize = 1000;
 /// Maximum wait for the last readings: a process of 10,000 threads takes seconds.
 const LAST: Duration = Duration::from_secs(8);
@@ -91,8 +93,8 @@ impl BackgroundReader {
         Ok(Self { stop, readings, end })
     }
 
-    /// Returns the readings. The last ones are taken now if the time is not over, and waited for at most eight seconds:
-    /// what was not read until then is missing.
+    /// Returns the readings. The last ones are taken now if the time is not over, and waited for at most
+    /// eight seconds: what was not read until then is missing.
     pub fn finish(self) -> Readings {
         drop(self.stop);
         // Nothing is sent.
@@ -190,8 +192,8 @@ mod memory {
             open().map_err(|error: clr_dump::Error| error.to_string())
         }
 
-        /// Reads the threads, if wanted, and counts. Collections on stacks are counted if stacks are read, for their
-        /// threads or because there are few.
+        /// Reads the threads, if wanted, and counts. Collections on stacks are counted if stacks are read,
+        /// for their threads or because there are few.
         pub(super) fn read(
             &self,
             reads_threads: bool,
@@ -206,14 +208,11 @@ mod memory {
             }
             // The methods on stacks lead to the modules of the user's code, which have the static fields.
             let threads = reads_threads.then(|| MemoryFacts::of_process(&dump, stacks.clone()));
-            let mut counts = MemoryCounts::read(&dump, &stacks, before);
-            if let Some(now) = monotonic() {
-                counts = counts.with_late_timers(&dump, Duration::from_nanos(now));
-            }
             let pages = PageMap::open(self.memory.pid()).ok();
             let pages = pages.as_ref().map(|pages| pages as &dyn ResidentPages);
-            if let Some(pages) = pages {
-                counts = counts.with_resident_heap(&dump, pages);
+            let mut counts = MemoryCounts::read(&dump, &stacks, pages, before);
+            if let Some(now) = monotonic() {
+                counts = counts.with_late_timers(&dump, Duration::from_nanos(now));
             }
             if reads_threads {
                 counts = counts.with_native_heap(self.native_heap(pages));

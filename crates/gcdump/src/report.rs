@@ -113,10 +113,53 @@ pub struct ReportRow {
 impl HeapReport {
     /// Builds a report; with retained sizes if `dominators` are given.
     pub fn new(graph: &HeapGraph, grouping: Grouping, dominators: Option<&Dominators<'_>>) -> Self {
+        let references = u64::from(graph.reference_count()).saturating_add(graph.root_count() as u64);
+        Self {
+            bytes: graph.total_bytes(),
+            objects: graph.object_count().into(),
+            references,
+            ..Self::of_objects(graph, grouping, dominators, |_| true)
+        }
+    }
+
+    /// Builds a report of some of the objects, and of references from these. They retain what would be free
+    /// without them, which is of any part of the heap.
+    ///
+    /// ```
+    /// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+    /// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+    /// # builder.add_module(1, "/app/shop.dll");
+    /// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+    /// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+    /// # }
+    /// # builder.add_object(0x1000, 3, 32);
+    /// # builder.add_reference(0x1020);
+    /// # builder.add_object(0x1020, 2, 24);
+    /// # builder.add_root(RootKind::StrongHandle, 0x1000);
+    /// # let graph = builder.finish()?;
+    /// use gcdump::{Dominators, Grouping, HeapReport};
+    ///
+    /// let dominators = Dominators::new(&graph);
+    /// let is_first = |object: gcdump::Object<'_>| object.address() == Some(0x1000);
+    /// let report = HeapReport::of_objects(&graph, Grouping::Type, Some(&dominators), is_first);
+    /// assert_eq!((report.objects, report.bytes, report.references), (1, 32, 1));
+    /// assert_eq!(report.rows[0].retained_bytes, Some(56));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_objects(
+        graph: &HeapGraph,
+        grouping: Grouping,
+        dominators: Option<&Dominators<'_>>,
+        is_included: impl Fn(Object<'_>) -> bool,
+    ) -> Self {
         let (classes, mut rows) = classes(graph, grouping);
         let class = |object: Object<'_>| classes.get(object.type_id().index()).copied().unwrap_or_default();
         let mut unreachable = Unreachable::default();
-        for object in graph.objects() {
+        let (mut bytes, mut objects, mut references) = (0_u64, 0_u64, 0_u64);
+        for object in graph.objects().filter(|object| is_included(*object)) {
+            bytes = bytes.saturating_add(object.size());
+            objects = objects.saturating_add(1);
+            references = references.saturating_add(object.references().len() as u64);
             let Some(row) = rows.get_mut(class(object)) else { continue };
             if row.objects == 0 {
                 row.first_bytes = object.size();
@@ -130,7 +173,7 @@ impl HeapReport {
         }
         if let Some(dominators) = dominators {
             let sets = RetainedSets::new(dominators);
-            let retained = sets.sizes(rows.len(), |object| Some(class(object)));
+            let retained = sets.sizes(rows.len(), |object| is_included(object).then(|| class(object)));
             for (row, retained) in rows.iter_mut().zip(retained) {
                 row.retained_bytes = Some(retained.bytes);
                 row.retains_more = !retained.is_exact;
@@ -138,14 +181,7 @@ impl HeapReport {
         }
         rows.retain(|row| row.objects > 0);
         rows.sort_by(|a, b| (b.bytes, b.objects, &a.name).cmp(&(a.bytes, a.objects, &b.name)));
-        let references = u64::from(graph.reference_count()).saturating_add(graph.root_count() as u64);
-        Self {
-            bytes: graph.total_bytes(),
-            objects: graph.object_count().into(),
-            references,
-            unreachable: dominators.map(|_| unreachable),
-            rows,
-        }
+        Self { bytes, objects, references, unreachable: dominators.map(|_| unreachable), rows }
     }
 }
 

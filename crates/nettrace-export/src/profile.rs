@@ -11,6 +11,7 @@ pub(crate) mod index;
 pub(crate) mod kernel_times;
 pub(crate) mod kernel_wait;
 pub(crate) mod lines;
+pub(crate) mod liveness;
 pub(crate) mod measure;
 pub(crate) mod metric;
 pub(crate) mod metrics;

@@ -1,7 +1,4 @@
 //! Roots, which keep objects alive.
-//!
-//! # Source
-//! dotnet/runtime `src/coreclr/gc/gcpriv.h` (`CFinalize`).
 
 use std::ops::Range;
 
@@ -10,14 +7,12 @@ use hashbrown::HashSet;
 use crate::aot::sections::section;
 use crate::heap::Heap;
 use crate::heap::regions::HeapLayout;
+use crate::memory::MemoryResult;
 use crate::memory::address::Address;
-use crate::memory::{MemoryResult, offset};
 use crate::threads::stack::Stack;
 use crate::threads::thread::Thread;
 use crate::unwind::registers::{Register, Registers};
 
-/// Maximum number of objects that wait for their finalizers.
-const MAX_FINALIZABLE: u64 = 1 << 24;
 /// Maximum number of bytes of a stack to search.
 const MAX_STACK_SIZE: u64 = 64 << 20;
 /// The bytes above the stack pointer of the outermost frame that can be of it.
@@ -29,41 +24,6 @@ const MAX_TEXT_BYTES: u64 = 1 << 16;
 const MIN_ADDRESS: u64 = 1 << 16;
 
 impl Heap<'_> {
-    /// Returns the objects that wait for their finalizers to be run, which keeps them alive.
-    ///
-    /// # Errors
-    /// If the memory lacks the queue.
-    pub fn finalizable(self) -> MemoryResult<Vec<Address>> {
-        let memory = self.memory();
-        let layout = HeapLayout::read(memory, self.runtime())?;
-        let mut objects = Vec::new();
-        for queue in &layout.finalize_queues {
-            let [start, _, end] = memory.words(last_part(&layout, *queue))?;
-            for index in 0..(end.saturating_sub(start) / 8).min(MAX_FINALIZABLE) {
-                let object = memory.pointer(offset(start, index.wrapping_mul(8)))?;
-                if !object.is_null() {
-                    objects.push(object);
-                }
-            }
-        }
-        Ok(objects)
-    }
-
-    /// Returns the number of objects that wait for their finalizers to be run.
-    ///
-    /// # Errors
-    /// If the memory lacks the queue.
-    pub fn finalizable_count(self) -> MemoryResult<u64> {
-        let memory = self.memory();
-        let layout = HeapLayout::read(memory, self.runtime())?;
-        let mut count = 0_u64;
-        for queue in &layout.finalize_queues {
-            let [start, _, end] = memory.words(last_part(&layout, *queue))?;
-            count = count.saturating_add((end.saturating_sub(start) / 8).min(MAX_FINALIZABLE));
-        }
-        Ok(count)
-    }
-
     /// Returns the address range of a NativeAOT program's frozen objects, which never move.
     pub fn frozen_objects(self) -> Option<Range<Address>> {
         let range = self.runtime().native_aot()?.sections.range(section::FROZEN_OBJECTS)?;
@@ -84,9 +44,21 @@ impl Heap<'_> {
         stack: &Stack,
         registers: Option<&Registers>,
     ) -> MemoryResult<Vec<Address>> {
-        let Some(range) = stack_range(thread, stack, registers) else { return Ok(Vec::new()) };
+        let layout = HeapLayout::read(self.memory(), self.runtime())?;
+        Ok(self.stack_words_in(&layout, thread, stack, registers))
+    }
+
+    /// Returns the words of a thread's stack and registers that are addresses in a layout, as
+    /// [`stack_words`](Self::stack_words).
+    pub(crate) fn stack_words_in(
+        self,
+        layout: &HeapLayout,
+        thread: &Thread,
+        stack: &Stack,
+        registers: Option<&Registers>,
+    ) -> Vec<Address> {
+        let Some(range) = stack_range(thread, stack, registers) else { return Vec::new() };
         let memory = self.memory();
-        let layout = HeapLayout::read(memory, self.runtime())?;
         let mut words = HashSet::new();
         let mut add = |word: u64| {
             if layout.contains(word) {
@@ -105,14 +77,8 @@ impl Heap<'_> {
         }
         let mut words: Vec<_> = words.into_iter().map(Address::new).collect();
         words.sort_unstable();
-        Ok(words)
+        words
     }
-}
-
-/// The address of the end of the last part of a queue that does not wait. The ends of a queue's parts are one for each
-/// generation, then two that wait.
-fn last_part(layout: &HeapLayout, queue: u64) -> u64 {
-    offset(queue, layout.generations.saturating_sub(1).saturating_mul(8))
 }
 
 /// The offset of a string's characters.
@@ -137,8 +103,8 @@ impl Heap<'_> {
         self.string_objects_between(start, end).into_iter().map(|(_, text)| text).collect()
     }
 
-    /// Returns those of the [strings](Self::strings_between) that a native function was called with: other words
-    /// there are the addresses of their characters.
+    /// Returns those of the [strings](Self::strings_between) that a native function was called with: other
+    /// words there are the addresses of their characters.
     pub fn native_arguments_between(self, start: Address, end: Address) -> Vec<String> {
         let words: HashSet<Address> = self.words_between(start, end).collect();
         let mut strings = self.string_objects_between(start, end);

@@ -8,7 +8,9 @@ use std::vec::IntoIter;
 use gcdump::{MemoryCompleteness, MemoryGraphBuilder, MemoryType, RootKind};
 
 use crate::dump::Dump;
+use crate::heap::contents::{GenerationCounter, HeapContents};
 use crate::heap::handle::{Handle, HandleKind, Handles};
+use crate::heap::regions::HeapLayout;
 use crate::heap::{Heap, HeapObject, HeapVisitor, HeapWalk};
 use crate::memory::MemoryResult;
 use crate::memory::address::{Address, TypeHandle};
@@ -34,7 +36,7 @@ pub struct HeapGraphReader<'d> {
     /// The objects that a NativeAOT program begins with.
     in_frozen: Vec<Address>,
     missing: MemoryCompleteness,
-    walk: HeapWalk,
+    contents: HeapContents,
 }
 
 impl<'d> Heap<'d> {
@@ -62,7 +64,9 @@ impl<'d> Heap<'d> {
     ) -> MemoryResult<HeapGraphReader<'d>> {
         let (words, stacks_without_roots) = self.words_of(stacks);
         let handles = self.handles();
+        let layout = HeapLayout::read(self.memory(), self.runtime())?;
         let mut objects = Objects {
+            generations: GenerationCounter::new(&layout),
             builder: MemoryGraphBuilder::new(POINTER_SIZE, process_id),
             dependents: handles.as_ref().map(dependents).unwrap_or_default(),
             types: BTreeSet::new(),
@@ -74,26 +78,32 @@ impl<'d> Heap<'d> {
             count: 0,
             progress,
         };
-        let walk = self.walk(&mut objects)?;
-        let Objects { builder, types, on_stacks, in_frozen, .. } = objects;
+        let walk = self.walk_layout(&layout, &mut objects)?;
+        let Objects { builder, types, on_stacks, in_frozen, generations, .. } = objects;
         let mut missing = MemoryCompleteness::default();
         missing.stacks_without_roots = stacks_without_roots;
         missing.missing_bytes = walk.missing_bytes();
         missing.is_moving = walk.is_moving;
         missing.objects_without_references = walk.objects_without_references;
         missing.conservative_roots = u64::try_from(on_stacks.len()).unwrap_or(u64::MAX);
+        let no_handles = Handles::default();
+        let contents = generations.finish(self, handles.as_ref().unwrap_or(&no_handles), walk);
         let dump = self.dump;
-        Ok(HeapGraphReader { dump, stacks, builder, handles, types, on_stacks, in_frozen, missing, walk })
+        Ok(HeapGraphReader { dump, stacks, builder, handles, types, on_stacks, in_frozen, missing, contents })
     }
 
     /// Returns the words of all stacks that can be addresses of objects, in rising order, and the number of
     /// threads with stacks that could not be searched.
     fn words_of(self, stacks: &ThreadStacks) -> (Vec<Address>, u64) {
         let (mut words, mut without) = (Vec::new(), 0_u64);
+        let layout = HeapLayout::read(self.memory(), self.runtime()).ok();
         for of in &stacks.managed {
-            match self.stack_words(&of.thread, &of.stack, of.registers.as_ref()) {
-                Ok(found) => words.extend(found),
-                Err(_) => without = without.saturating_add(1),
+            match &layout {
+                Some(layout) => {
+                    let found = self.stack_words_in(layout, &of.thread, &of.stack, of.registers.as_ref());
+                    words.extend(found);
+                }
+                None => without = without.saturating_add(1),
             }
             // The thread runs managed code, in which only registers locate its frames.
             if of.registers.is_none() && of.thread.is_cooperative {
@@ -109,7 +119,12 @@ impl<'d> Heap<'d> {
 impl HeapGraphReader<'_> {
     /// Returns the walk through the heap, with its gaps.
     pub const fn walk(&self) -> &HeapWalk {
-        &self.walk
+        &self.contents.walk
+    }
+
+    /// Returns the objects by generation.
+    pub const fn contents(&self) -> &HeapContents {
+        &self.contents
     }
 
     /// Reads the roots, and the names of types and modules. Nothing is read from memory after that.
@@ -214,6 +229,7 @@ impl HeapGraphReader<'_> {
 
 /// The objects of a heap during a walk.
 struct Objects<'p> {
+    generations: GenerationCounter,
     builder: MemoryGraphBuilder,
     /// The objects that dependent handles keep alive, by the object that they depend on.
     dependents: BTreeMap<Address, Vec<Address>>,
@@ -232,6 +248,7 @@ struct Objects<'p> {
 
 impl HeapVisitor for Objects<'_> {
     fn object(&mut self, object: &HeapObject) {
+        self.generations.object(object);
         self.count = self.count.saturating_add(1);
         if self.count.is_multiple_of(OBJECTS_PER_CALL) {
             (self.progress)();
@@ -253,6 +270,10 @@ impl HeapVisitor for Objects<'_> {
         for dependent in self.dependents.get(&object.address).into_iter().flatten() {
             self.builder.add_reference(dependent.get());
         }
+    }
+
+    fn free(&mut self, block: &HeapObject) {
+        self.generations.free(block);
     }
 
     fn reference(&mut self, target: Address) {

@@ -7,7 +7,7 @@
 use hashbrown::HashSet;
 
 use crate::heap::Heap;
-use crate::heap::regions::HeapLayout;
+use crate::heap::regions::variables::handle_map;
 use crate::memory::address::Address;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::runtime::layout::HandleTables;
@@ -127,20 +127,20 @@ impl Heap<'_> {
         Ok(Handles { handles, is_incomplete })
     }
 
-    /// Passes the handles to `visit`, so that they can be counted without being kept. Returns false if memory of a
-    /// table was missing, or there are more segments than are read.
+    /// Passes the handles to `visit`, so that they can be counted without being kept. Returns false if memory
+    /// of a table was missing, or there are more segments than are read.
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
     pub fn each_handle(self, mut visit: impl FnMut(Handle)) -> MemoryResult<bool> {
-        let layout = HeapLayout::read(self.memory(), self.runtime())?;
+        let map = handle_map(self.memory(), self.runtime())?;
         let mut reader = Reader {
             memory: self.memory(),
             tables: self.runtime().layout.handle_tables,
             seen: HashSet::new(),
             visit: &mut visit,
         };
-        Ok(reader.read_maps(layout.handle_map).is_ok())
+        Ok(reader.read_maps(map).is_ok())
     }
 }
 

@@ -1,19 +1,21 @@
 //! The regions or segments of the garbage collector's heap.
 //!
 //! # Source
-//! dotnet/runtime `src/coreclr/gc/gcinterface.dac.h` (`GcDacVars`), `gc/gcinterface.dacvars.def`,
-//! `gc/dac_gcheap_fields.h`, `gc/gcpriv.h` (`generation`, `heap_segment`).
+//! dotnet/runtime `src/coreclr/gc/gcinterface.dac.h`, `gc/gcpriv.h` (`generation`, `heap_segment`).
 
 pub(crate) mod owned;
+pub(crate) mod variables;
 
 use hashbrown::{HashMap, HashSet};
 
+use self::variables::{
+    ALLOC_ALLOCATED, EPHEMERAL_SEGMENT, FINALIZE_QUEUE, GENERATION_TABLE, HEAP_COUNT, HEAPS, Variables,
+    is_moving, is_server,
+};
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::Runtime;
-use crate::runtime::layout::{AllocationContext, Heap};
+use crate::runtime::layout::AllocationContext;
 
-/// Maximum number of generations: 0 to 2, large objects, pinned objects.
-const MAX_GENERATIONS: u64 = 8;
 /// Maximum number of heaps of a server's collector.
 const MAX_HEAPS: u32 = 1024;
 /// Maximum number of regions.
@@ -21,44 +23,37 @@ const MAX_REGIONS: usize = 1 << 20;
 
 /// The number of generations that can share segments.
 const YOUNG: u64 = 2;
-/// The kind of a server's heap.
-const SERVER: u32 = 2;
-
-/// Indexes of the pointers in `GcDacVars`.
-const GENERATION_TABLE: u64 = 3;
-const EPHEMERAL_SEGMENT: u64 = 7;
-const ALLOC_ALLOCATED: u64 = 12;
-const FINALIZE_QUEUE: u64 = 15;
-const HEAP_COUNT: u64 = 19;
-const HEAPS: u64 = 20;
-const STRUCTURES_INVALID: u64 = 21;
-const HANDLE_MAP: u64 = 26;
-const HEAP_OFFSETS: u64 = 27;
-const GENERATION_OFFSETS: u64 = 28;
-
-/// Indexes of the offsets of fields of `gc_heap`.
-const OF_ALLOC_ALLOCATED: u64 = 0;
-const OF_EPHEMERAL_SEGMENT: u64 = 1;
-const OF_FINALIZE_QUEUE: u64 = 2;
-const OF_GENERATION_TABLE: u64 = 18;
-
-/// The last fields of a generation, from its end: the bytes of its list of free memory, those of other free memory, and
-/// its number. .NET Core 3.1 has one more between them, and none after the number.
-const FREE_FIELDS: [u64; 3] = [56, 48, 16];
-const FREE_FIELDS_3_1: [u64; 3] = [72, 64, 8];
+/// The flag of a segment of frozen objects, which no collection frees.
+const READ_ONLY: u64 = 1;
+/// The number of frozen objects, which are in a list of the oldest generation.
+pub(crate) const FROZEN: u64 = 5;
 
 /// A part of the heap with consecutive objects.
 pub(crate) struct Region {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// The oldest of the generations that it belongs to.
+    /// The end of its committed memory.
+    pub(crate) committed: u64,
+    /// The oldest of the generations that it belongs to; [`FROZEN`] of frozen objects.
     pub(crate) generation: u64,
+    /// The number of the heap of a server's collector; 0 of a workstation's.
+    pub(crate) heap: u32,
+}
+
+/// A region, or the part of a segment that belongs to one of the generations that share it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RegionPart {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) committed: u64,
+    pub(crate) generation: u64,
+    pub(crate) heap: u32,
 }
 
 /// Free memory between the objects of a generation of a heap.
 #[derive(Clone, Copy)]
 pub(crate) struct FreeMemory {
-    /// The generation of its regions: the oldest one, if generations share segments.
+    /// The generation of its parts: the oldest one, if the parts of others are not known.
     pub(crate) generation: u64,
     /// The bytes; `None` if the layout is another one.
     pub(crate) bytes: Option<u64>,
@@ -69,17 +64,16 @@ pub(crate) struct FreeMemory {
 pub(crate) struct HeapLayout {
     /// In the order of their addresses; no two overlap.
     pub(crate) regions: Vec<Region>,
+    /// The first address of each young generation that shares a segment with an older one, with its number,
+    /// in ascending order.
+    pub(crate) young: Vec<(u64, u64)>,
     /// The end of each unused part, keyed by start.
     pub(crate) holes: HashMap<u64, u64>,
     pub(crate) is_moving: bool,
     /// Bytes committed for the regions, including the memory past their objects.
     pub(crate) committed: u64,
-    /// The ranges of these bytes.
-    pub(crate) committed_ranges: Vec<(u64, u64)>,
     /// The queues of objects with finalizers, one for each heap.
     pub(crate) finalize_queues: Vec<u64>,
-    /// The address of the map of handle tables.
-    pub(crate) handle_map: u64,
     /// The number of generations, including the large and pinned object heaps.
     pub(crate) generations: u64,
     /// The number of heaps of a server's collector.
@@ -88,163 +82,40 @@ pub(crate) struct HeapLayout {
     pub(crate) free: Vec<FreeMemory>,
 }
 
-/// `GcDacVars`: versions, the size of a generation, pointers to variables.
-struct Variables<'m> {
-    memory: &'m dyn Memory,
-    address: u64,
-    heap: Heap,
-}
-
-impl<'m> Variables<'m> {
-    fn of(memory: &'m dyn Memory, runtime: &Runtime) -> MemoryResult<Self> {
-        let address = match runtime.layout.heap {
-            Heap::Stated(_) => 0,
-            _ => runtime.variable(memory, runtime.layout.slots.gc_data)?,
-        };
-        Ok(Self { memory, address, heap: runtime.layout.heap })
-    }
-
-    /// The address in a pointer.
-    fn pointer(&self, index: u64) -> MemoryResult<u64> {
-        if let Heap::Stated(collector) = &self.heap {
-            let variable = collector.variables.iter().find(|(place, _)| *place == index);
-            return Ok(variable.map(|(_, address)| *address).unwrap_or_default());
-        }
-        // The number of generations precedes the pointers if the heap is described.
-        let first = if self.heap == Heap::Described { 24 } else { 16 };
-        self.memory.u64(offset(self.address, index.wrapping_mul(8).wrapping_add(first)))
-    }
-
-    /// The size of a generation, and the number of generations.
-    fn generations(&self) -> MemoryResult<(u64, u64)> {
-        let size = || self.memory.u64(offset(self.address, 8));
-        Ok(match self.heap {
-            Heap::Described => (size()?, self.memory.u64(offset(self.address, 16))?.min(MAX_GENERATIONS)),
-            Heap::Stated(of) => (of.generation_size, of.generations.min(MAX_GENERATIONS)),
-            Heap::Fixed { generations, .. } => (size()?, generations),
-        })
-    }
-
-    /// The offsets of the allocation context and of the first segment in a generation.
-    fn generation_fields(&self) -> MemoryResult<[u64; 2]> {
-        match self.heap {
-            Heap::Fixed { first_segment, .. } => return Ok([0, first_segment]),
-            Heap::Stated(collector) => return Ok([collector.context, collector.first_segment]),
-            Heap::Described => {}
-        }
-        let offsets = self.pointer(GENERATION_OFFSETS)?;
-        let [context, first] = [0, 4].map(|field| self.memory.u32(offset(offsets, field)));
-        Ok([context?.into(), first?.into()])
-    }
-
-    /// The offsets of the fields of a heap of a server's collector: of its end, its ephemeral segment, its
-    /// queue of objects with finalizers, and its generations.
-    fn heap_fields(&self) -> MemoryResult<[u64; 4]> {
-        if let Heap::Fixed { generation_table, .. } = self.heap {
-            return Ok([0, 8, 16, generation_table]);
-        }
-        let fields = self.pointer(HEAP_OFFSETS)?;
-        let field = |index: u64| self.memory.u32(offset(fields, index.wrapping_mul(4))).map(u64::from);
-        Ok([
-            field(OF_ALLOC_ALLOCATED)?,
-            field(OF_EPHEMERAL_SEGMENT)?,
-            field(OF_FINALIZE_QUEUE)?,
-            field(OF_GENERATION_TABLE)?,
-        ])
-    }
-
-    /// Bytes of free memory between the objects of a generation; `None` if its number is not where it is expected.
-    fn free_bytes(&self, generation: u64, size: u64, number: u64) -> Option<u64> {
-        let fields = if self.heap == Heap::Described { FREE_FIELDS } else { FREE_FIELDS_3_1 };
-        let [listed, other, own_number] =
-            fields.map(|from_end| offset(generation, size.wrapping_sub(from_end)));
-        if u64::from(self.memory.u32(own_number).ok()?) != number {
-            return None;
-        }
-        Some(self.memory.u64(listed).ok()?.saturating_add(self.memory.u64(other).ok()?))
-    }
-}
-
-/// Returns true if the heap belongs to the server collector.
-fn is_server(memory: &dyn Memory, runtime: &Runtime, variables: &Variables<'_>) -> MemoryResult<bool> {
-    match runtime.slot(runtime.layout.slots.heap_type) {
-        // NativeAOT does not say: only a server's collector has the variable of its heaps.
-        0 => Ok(variables.pointer(HEAPS)? != 0),
-        kind => Ok(memory.u32(kind)? == SERVER),
-    }
-}
-
-/// Returns true if a collection is moving objects.
-pub(crate) fn is_moving(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<bool> {
-    Ok(memory.u32(moving_mark(memory, runtime)?)? != 0)
-}
-
-/// The address of the variable that says so.
-pub(crate) fn moving_mark(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<u64> {
-    Variables::of(memory, runtime)?.pointer(STRUCTURES_INVALID)
+/// The generations of a heap, with the end of its ephemeral segment.
+struct HeapTable {
+    end: u64,
+    ephemeral: u64,
+    table: u64,
 }
 
 impl HeapLayout {
     pub(crate) fn read(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<Self> {
         let variables = Variables::of(memory, runtime)?;
-        let pointer = |index: u64| variables.pointer(index);
         let (generation_size, generations) = variables.generations()?;
-        let mut layout = Self {
-            is_moving: is_moving(memory, runtime)?,
-            handle_map: pointer(HANDLE_MAP)?,
-            generations,
-            ..Self::default()
-        };
+        let mut layout = Self { is_moving: is_moving(memory, runtime)?, generations, ..Self::default() };
         let [context, first] = variables.generation_fields()?;
-        let mut heaps = Vec::new();
-        if is_server(memory, runtime, &variables)? {
-            let table = memory.u64(pointer(HEAPS)?)?;
-            let [end, ephemeral, queue, generations] = variables.heap_fields()?;
-            let count = memory.u32(pointer(HEAP_COUNT)?)?.min(MAX_HEAPS);
-            layout.server_heaps = Some(count);
-            for index in 0..count {
-                let heap = memory.u64(offset(table, u64::from(index).wrapping_mul(8)))?;
-                let [end, ephemeral] = [end, ephemeral].map(|at| memory.u64(offset(heap, at)));
-                heaps.push((end?, ephemeral?, offset(heap, generations)));
-                layout.finalize_queues.extend(memory.u64(offset(heap, queue)));
-            }
-        } else {
-            let end = memory.u64(pointer(ALLOC_ALLOCATED)?)?;
-            let ephemeral = memory.u64(pointer(EPHEMERAL_SEGMENT)?)?;
-            heaps.push((end, ephemeral, pointer(GENERATION_TABLE)?));
-            layout.finalize_queues.extend(memory.u64(pointer(FINALIZE_QUEUE)?));
-        }
+        let start = variables.allocation_start_field();
+        let heaps = layout.read_heaps(memory, runtime, &variables)?;
         let mut seen = HashSet::new();
-        for (end, ephemeral, table) in heaps {
+        for (number, heap) in (0..).zip(heaps) {
             // Generations share segments. Their list begins with the oldest generation.
             let mut shared = None;
             for index in (0..generations).rev() {
-                let generation = offset(table, generation_size.wrapping_mul(index));
-                let regions = layout.regions.len();
+                let generation = offset(heap.table, generation_size.wrapping_mul(index));
                 layout.add_hole(memory, offset(generation, context))?;
-                let mut segment = memory.u64(offset(generation, first))?;
-                while segment != 0 && seen.len() < MAX_REGIONS && seen.insert(segment) {
-                    let [allocated, committed, _, _, start, _, next] = memory.words(segment)?;
-                    let end = match segment == ephemeral {
-                        // A collection sets the two at different times.
-                        true if layout.is_moving => end.max(allocated),
-                        true => end,
-                        false => allocated,
-                    };
-                    layout.regions.push(Region { start, end, generation: index });
-                    let committed = committed.max(end);
-                    layout.committed = layout.committed.saturating_add(committed.saturating_sub(start));
-                    layout.committed_ranges.push((start, committed));
-                    segment = next;
-                }
+                let first = memory.u64(offset(generation, first))?;
+                let has_regions = layout.add_regions(memory, first, &heap, (number, index), &mut seen)?;
                 // A young generation without regions of its own shares a segment with the older one.
-                if index >= YOUNG || layout.regions.len() > regions {
+                let start = start.map(|field| offset(generation, field));
+                if index >= YOUNG || has_regions || layout.add_young(memory, start, index) {
                     shared = Some(index);
                 }
                 let bytes = variables.free_bytes(generation, generation_size, index);
                 layout.free.push(FreeMemory { generation: shared.unwrap_or(index), bytes });
             }
         }
+        layout.young.sort_unstable();
         // Regions lie apart: others are not read twice.
         layout.regions.sort_by_key(|region| region.start);
         let mut last = 0;
@@ -253,6 +124,78 @@ impl HeapLayout {
             last = last.max(region.end);
             is_apart
         });
+        layout.add_contexts(memory, runtime)?;
+        Ok(layout)
+    }
+
+    /// Reads the places of the generations of each heap, and of its queue of objects with finalizers.
+    fn read_heaps(
+        &mut self,
+        memory: &dyn Memory,
+        runtime: &Runtime,
+        variables: &Variables<'_>,
+    ) -> MemoryResult<Vec<HeapTable>> {
+        let pointer = |index: u64| variables.pointer(index);
+        if !is_server(memory, runtime, variables)? {
+            let end = memory.u64(pointer(ALLOC_ALLOCATED)?)?;
+            let ephemeral = memory.u64(pointer(EPHEMERAL_SEGMENT)?)?;
+            let table = pointer(GENERATION_TABLE)?;
+            self.finalize_queues.extend(memory.u64(pointer(FINALIZE_QUEUE)?));
+            return Ok(vec![HeapTable { end, ephemeral, table }]);
+        }
+        let mut heaps = Vec::new();
+        let table = memory.u64(pointer(HEAPS)?)?;
+        let [end, ephemeral, queue, generations] = variables.heap_fields()?;
+        let count = memory.u32(pointer(HEAP_COUNT)?)?.min(MAX_HEAPS);
+        self.server_heaps = Some(count);
+        for index in 0..count {
+            let heap = memory.u64(offset(table, u64::from(index).wrapping_mul(8)))?;
+            let [end, ephemeral] = [end, ephemeral].map(|at| memory.u64(offset(heap, at)));
+            let (end, ephemeral) = (end?, ephemeral?);
+            heaps.push(HeapTable { end, ephemeral, table: offset(heap, generations) });
+            self.finalize_queues.extend(memory.u64(offset(heap, queue)));
+        }
+        Ok(heaps)
+    }
+
+    /// Adds the regions of a list that are not `seen` yet, of the generation with these numbers of its heap
+    /// and of itself. Returns true if there are any.
+    fn add_regions(
+        &mut self,
+        memory: &dyn Memory,
+        mut segment: u64,
+        of: &HeapTable,
+        (heap, index): (u32, u64),
+        seen: &mut HashSet<u64>,
+    ) -> MemoryResult<bool> {
+        let before = self.regions.len();
+        while segment != 0 && seen.len() < MAX_REGIONS && seen.insert(segment) {
+            let [allocated, committed, _, _, start, flags, next] = memory.words(segment)?;
+            let end = match segment == of.ephemeral {
+                // A collection sets the two at different times.
+                true if self.is_moving => of.end.max(allocated),
+                true => of.end,
+                false => allocated,
+            };
+            let committed = committed.max(end);
+            let generation = if flags & READ_ONLY == 0 { index } else { FROZEN };
+            self.regions.push(Region { start, end, committed, generation, heap });
+            self.committed = self.committed.saturating_add(committed.saturating_sub(start));
+            segment = next;
+        }
+        Ok(self.regions.len() > before)
+    }
+
+    /// Adds a young generation that shares a segment, with the place of the address of its first object.
+    /// Returns true if the address is known.
+    fn add_young(&mut self, memory: &dyn Memory, start: Option<u64>, index: u64) -> bool {
+        let start = start.and_then(|field| memory.u64(field).ok()).filter(|start| *start != 0);
+        self.young.extend(start.map(|start| (start, index)));
+        start.is_some()
+    }
+
+    /// Adds the unused parts where threads allocate.
+    fn add_contexts(&mut self, memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<()> {
         for thread in runtime.threads(memory)? {
             let context = match runtime.layout.thread.allocation_context {
                 AllocationContext::Thread(at) => thread.address.at(at),
@@ -263,9 +206,9 @@ impl HeapLayout {
                     }
                 }
             };
-            layout.add_hole(memory, context)?;
+            self.add_hole(memory, context)?;
         }
-        Ok(layout)
+        Ok(())
     }
 
     /// Adds the unused part of an allocation context.
@@ -282,5 +225,53 @@ impl HeapLayout {
         let after = self.regions.partition_point(|region| region.start <= address);
         let region = after.checked_sub(1).and_then(|index| self.regions.get(index));
         region.is_some_and(|region| address < region.end)
+    }
+
+    /// Returns the regions in the order of their addresses, segments that generations share in parts. The
+    /// memory past the objects of a segment belongs to its last part.
+    pub(crate) fn parts(&self) -> Vec<RegionPart> {
+        let mut parts = Vec::with_capacity(self.regions.len().saturating_add(self.young.len()));
+        for &Region { start, end, committed, generation, heap } in &self.regions {
+            let mut part = RegionPart { start, end, committed, generation, heap };
+            let first = self.young.partition_point(|(young, _)| *young < start);
+            let young = self.young.iter().skip(first).take_while(|(young, _)| *young < end);
+            for &(young, generation) in young {
+                if part.start < young {
+                    parts.push(RegionPart { end: young, committed: young, ..part });
+                }
+                part = RegionPart { start: young, generation, ..part };
+            }
+            parts.push(part);
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_segments_are_divided_at_the_starts_of_young_generations() {
+        let region = |start, end, generation| Region { start, end, committed: end + 8, generation, heap: 0 };
+        let layout = HeapLayout {
+            regions: vec![region(100, 200, 2), region(300, 400, 2), region(500, 600, FROZEN)],
+            // The last one is outside all regions.
+            young: vec![(320, 1), (380, 0), (450, 0)],
+            ..HeapLayout::default()
+        };
+        let parts = layout.parts();
+        let facts = parts.iter().map(|part| (part.start, part.end, part.committed, part.generation));
+        let expected = [
+            (100, 200, 208, 2),
+            (300, 320, 320, 2),
+            (320, 380, 380, 1),
+            (380, 400, 408, 0),
+            (500, 600, 608, FROZEN),
+        ];
+        assert_eq!(facts.collect::<Vec<_>>(), expected);
+        // An older generation without objects has no part.
+        let layout = HeapLayout { regions: vec![region(320, 400, 2)], young: vec![(320, 1)], ..layout };
+        assert_eq!(layout.parts().iter().map(|part| part.generation).collect::<Vec<_>>(), [1]);
     }
 }

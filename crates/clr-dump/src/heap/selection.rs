@@ -2,6 +2,8 @@
 
 use hashbrown::HashSet;
 
+use crate::heap::generations::GenerationRanges;
+use crate::heap::regions::HeapLayout;
 use crate::heap::{Amount, Heap, HeapObject, HeapVisitor, HeapWalk};
 use crate::memory::MemoryResult;
 use crate::memory::address::TypeHandle;
@@ -19,14 +21,15 @@ pub struct ObjectSelection {
 }
 
 impl Heap<'_> {
-    /// Finds the objects of some types, and returns at most `max_objects` of them.
+    /// Finds the objects of some types, and returns at most `max_objects` of them. With a number as in
+    /// [`Generation`](crate::Generation), only those of the generation are found.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
     /// # let dump = clr_dump::Dump::open(&core)?;
     /// let types = dump.heap().statistics()?.types;
     /// let rows = types.iter().filter(|of| of.name.as_deref() == Some("Shop.Row")).map(|of| of.type_handle);
-    /// let rows = dump.heap().objects_of(rows, 10)?;
+    /// let rows = dump.heap().objects_of(rows, None, 10)?;
     /// println!("{} rows, such as {:?}", rows.amount.objects, rows.objects.first());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -36,24 +39,35 @@ impl Heap<'_> {
     pub fn objects_of(
         self,
         types: impl IntoIterator<Item = TypeHandle>,
+        generation: Option<u64>,
         max_objects: usize,
     ) -> MemoryResult<ObjectSelection> {
-        let selection = ObjectSelection::default();
-        let mut selector = Selector { types: types.into_iter().collect(), max_objects, selection };
-        let walk = self.walk(&mut selector)?;
+        let layout = HeapLayout::read(self.memory(), self.runtime())?;
+        let mut selector = Selector {
+            types: types.into_iter().collect(),
+            generation: generation.map(|number| (number, GenerationRanges::new(&layout))),
+            max_objects,
+            selection: ObjectSelection::default(),
+        };
+        let walk = self.walk_layout(&layout, &mut selector)?;
         Ok(ObjectSelection { walk, ..selector.selection })
     }
 }
 
 struct Selector {
     types: HashSet<TypeHandle>,
+    /// The only generation to find objects in.
+    generation: Option<(u64, GenerationRanges)>,
     max_objects: usize,
     selection: ObjectSelection,
 }
 
 impl HeapVisitor for Selector {
     fn object(&mut self, object: &HeapObject) {
-        if self.types.contains(&object.type_handle) {
+        let is_in_generation = |(number, ranges): &(u64, GenerationRanges)| {
+            ranges.part(object.address).is_some_and(|part| part.generation == *number)
+        };
+        if self.types.contains(&object.type_handle) && self.generation.as_ref().is_none_or(is_in_generation) {
             self.selection.amount.add(object.size);
             if self.selection.objects.len() < self.max_objects {
                 self.selection.objects.push(*object);

@@ -6,14 +6,12 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::Error;
 use crate::memory::PAGE;
-use crate::memory::resident::ResidentPages;
+use crate::memory::resident::{MAX_RESIDENT_RANGE, ResidentPages};
 
 /// The bits of a page that is resident, or swapped out.
 pub(crate) const PRESENT_OR_SWAPPED: u64 = 3 << 62;
 /// Maximum number of pages to read at once: 32 MB of memory.
 const MAX_PAGES: u64 = 1 << 13;
-/// Maximum size of a range, in bytes: 64 GB take half a second. A process can reserve more than can be looked at.
-const MAX_RANGE: u64 = 64 << 30;
 
 /// The pages of a live process.
 #[derive(Debug)]
@@ -37,7 +35,7 @@ impl PageMap {
 
 impl ResidentPages for PageMap {
     fn resident_bytes(&self, start: u64, end: u64) -> Option<u64> {
-        if end.saturating_sub(start) > MAX_RANGE {
+        if end.saturating_sub(start) > MAX_RESIDENT_RANGE {
             return None;
         }
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +77,7 @@ mod tests {
         let touched = vec![1_u8; 64 << 12];
         let start = (touched.as_ptr() as u64).next_multiple_of(PAGE);
         assert_eq!(pages.resident_bytes(start, start + 32 * PAGE), Some(32 * PAGE));
-        assert_eq!(pages.resident_bytes(start, start + MAX_RANGE + PAGE), None);
+        assert_eq!(pages.resident_bytes(start, start + MAX_RESIDENT_RANGE + PAGE), None);
         assert_eq!(pages.resident_bytes(start, start - PAGE), Some(0));
         drop(touched);
     }

@@ -5,6 +5,7 @@ use linux_proc_stat::{Smaps, ThreadStackPointer};
 use super::account::{AccountSources, MemoryAccount};
 use super::owner::MemoryOwner;
 use crate::dump::Dump;
+use crate::heap::regions::FROZEN;
 use crate::memory::core_file::CoreFile;
 use crate::memory::resident::ResidentPages;
 use crate::memory::tests::TestMemory;
@@ -189,18 +190,17 @@ fn the_memory_of_core_dumps_has_owners() {
         let account = MemoryAccount::of_core(&core, dump.as_ref(), end);
         assert_sums(&account);
         assert_eq!(account.total.resident, core.memory_bytes(), "{name}");
-        let Some(Ok(generations)) = dump.as_ref().map(|dump| dump.heap().generations()) else {
+        let Some(Ok(regions)) = dump.as_ref().map(|dump| dump.heap().regions()) else {
             assert!(!account.has_heap, "{name}");
             continue;
         };
         // As the view of the heap counts them.
         let number = |owner: MemoryOwner| match owner {
             MemoryOwner::Generation(number) => Some(number),
-            // Frozen segments are in the list of generation 2.
-            MemoryOwner::FrozenObjects => Some(2),
+            MemoryOwner::FrozenObjects => Some(FROZEN),
             _ => None,
         };
-        for generation in &generations.generations {
+        for generation in regions.generations() {
             let of = account.generations.iter().filter(|of| number(of.owner) == Some(generation.number));
             let bytes = of.map(|of| of.used + of.free.unwrap_or_default()).sum::<u64>();
             assert_eq!(bytes, generation.bytes, "{name}: {generation:?}");

@@ -9,7 +9,7 @@ use hashbrown::HashSet;
 
 use crate::code::map::{Code, CodeOrigin};
 use crate::dump::view;
-use crate::heap::regions::is_moving;
+use crate::heap::regions::variables::is_moving;
 use crate::memory::address::{Address, MethodDesc};
 use crate::memory::{MemoryResult, Missing, offset};
 use crate::runtime::layout::Thrown;

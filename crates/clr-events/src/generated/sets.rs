@@ -74,6 +74,17 @@ pub static IL_MAPS: EventSet = EventSet::new(&[
     (Provider::Rundown, ids::rundown::METHOD_IL_TO_NATIVE_MAP_DC_STOP),
 ]);
 
+/// Allocated objects, and the collections that they are followed through.
+pub static LIVE_ALLOCATIONS: EventSet = EventSet::new(&[
+    (Provider::Runtime, ids::runtime::ALLOCATION_TICK),
+    (Provider::Runtime, ids::runtime::ALLOCATION_SAMPLED),
+    (Provider::Runtime, ids::runtime::GC_START),
+    (Provider::Runtime, ids::runtime::GC_STOP),
+    (Provider::Runtime, ids::runtime::GC_GENERATION_RANGE),
+    (Provider::Runtime, ids::runtime::GC_BULK_SURVIVING_OBJECT_RANGES),
+    (Provider::Runtime, ids::runtime::GC_BULK_MOVED_OBJECT_RANGES),
+]);
+
 /// Methods that are loaded and unloaded while the session lasts.
 pub static METHODS: EventSet = EventSet::new(&[
     (Provider::Runtime, ids::runtime::METHOD_LOAD),

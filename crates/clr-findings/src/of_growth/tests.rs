@@ -137,18 +137,22 @@ fn native_memory_grows_beside_the_managed_heap() {
 #[test]
 fn descriptors_that_a_session_opens_are_no_growth() {
     let now = ProcessUsage::read(std::process::id()).unwrap();
-    let judge = |per_reading: u64| {
-        let readings: Vec<_> = (0..3)
-            .map(|index| {
+    let judge_counts = |counts: [u64; 3]| {
+        let readings: Vec<_> = (0..)
+            .zip(counts)
+            .map(|(index, count)| {
                 let mut usage = now.clone();
                 usage.at += Duration::from_secs(2 * index);
-                usage.descriptors.as_mut().unwrap().count = 25 + per_reading * index;
+                usage.descriptors.as_mut().unwrap().count = count;
                 usage
             })
             .collect();
         let findings = diagnose(&Evidence::default().with_usage(&readings));
         findings.iter().any(|finding| finding.kind == FindingKind::DescriptorGrowth)
     };
+    let judge = |per_reading: u64| judge_counts([25, 25 + per_reading, 25 + 2 * per_reading]);
     assert!(!judge(7));
     assert!(judge(8));
+    // A program that starts.
+    assert!(!judge_counts([85, 260, 281]));
 }

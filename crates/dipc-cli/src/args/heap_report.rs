@@ -1,15 +1,20 @@
 //! The report of a heap: its arguments and its forms.
 
+mod json;
+
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
-use gcdump::{Completeness, Dominators, Grouping, HeapGraph, HeapReport, ReportRow, dotnet_gcdump};
+use clr_dump::{Address, HeapContents};
+use gcdump::{Dominators, Grouping, HeapGraph, HeapReport, ReportRow, dotnet_gcdump};
 use nettrace_export::NameForm;
-use serde::Serialize;
 
+use self::json::JsonReport;
+use crate::args::generation::GenerationArg;
 use crate::args::names::NameArgs;
 use crate::exit::Failure;
-use crate::inspect::memory_use::MemoryUse;
+use crate::inspect::heap::Heap;
+use crate::inspect::heap_generations;
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns};
 use crate::render::{messages, output, units};
@@ -29,6 +34,9 @@ pub(crate) struct HeapReportArgs {
     /// Number of groups to show [default: 30 in a table, else all]
     #[arg(long = "rows", alias = "head", value_name = "N")]
     pub(crate) head: Option<usize>,
+    /// Only the objects of this generation, of a heap in memory: 0, 1, 2, loh, poh or frozen
+    #[arg(long, value_name = "GENERATION", value_enum, hide_possible_values = true)]
+    generation: Option<GenerationArg>,
     /// Leave out retained sizes, which take 36 bytes of memory per object and 4 per reference to compute
     #[arg(long)]
     pub(crate) no_retained: bool,
@@ -64,18 +72,18 @@ pub(crate) enum ReportFormat {
 }
 
 impl HeapReportArgs {
-    /// Prints the report of a heap. `is_live` is whether a process was dumped for it; `memory` is around it.
-    pub(crate) fn show(
-        &self,
-        graph: &HeapGraph,
-        memory: Option<MemoryUse>,
-        format: ReportFormat,
-        is_live: bool,
-    ) -> Result<(), Failure> {
+    /// Prints the report of a heap. `is_live` is whether a process was dumped for it.
+    pub(crate) fn show(&self, heap: &Heap, format: ReportFormat, is_live: bool) -> Result<(), Failure> {
+        let Heap { graph, contents, .. } = heap;
         if format == ReportFormat::DotnetGcdump {
+            self.check_whole("--format dotnet-gcdump has the whole heap")?;
             return output::print(dotnet_gcdump::report(graph, is_live, escape_controls));
         }
-        let mut report = self.report(graph);
+        let number = self.check_generation(contents.as_ref())?;
+        let mut report = match (number, contents) {
+            (Some(number), Some(contents)) => self.report_of(graph, contents, number),
+            _ => self.report(graph),
+        };
         match self.sort {
             SortArg::Bytes => {}
             SortArg::Objects => report.rows.sort_by_key(|row| std::cmp::Reverse(row.objects)),
@@ -83,12 +91,44 @@ impl HeapReportArgs {
         }
         let rows = self.head.unwrap_or(if format == ReportFormat::Table { ROWS } else { usize::MAX });
         match format {
-            ReportFormat::Json => {
-                output::print_json(&JsonReport::new(&report, memory, graph.completeness(), self.by, rows))
-            }
+            ReportFormat::Json => output::print_json(&JsonReport::new(&report, heap, self.by, number, rows)),
             ReportFormat::Csv => output::print(csv(&report, self.by, rows)),
-            ReportFormat::Table | ReportFormat::DotnetGcdump => output::print(self.table(&report, rows)),
+            ReportFormat::Table | ReportFormat::DotnetGcdump => {
+                output::print(self.table(&report, contents.as_ref(), rows))
+            }
         }
+    }
+
+    /// Fails if a generation is chosen. `why` is the reason why it cannot be.
+    pub(crate) fn check_whole(&self, why: &str) -> Result<(), Failure> {
+        match self.generation {
+            Some(_) => Err(Failure::usage(format_args!("--generation: {why}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the number of the chosen generation; a failure if the generations of the objects are not
+    /// known.
+    pub(crate) fn check_generation(&self, contents: Option<&HeapContents>) -> Result<Option<u64>, Failure> {
+        if contents.is_none() {
+            let unknown = "the generations of objects are only known in memory";
+            self.check_whole(unknown).map_err(|failure| {
+                failure.with_help("dipc heap -p PID and dipc dump analyze CORE heap read memory")
+            })?;
+        }
+        Ok(self.generation.map(GenerationArg::number))
+    }
+
+    /// Summarizes a generation of a heap with the options of the user.
+    fn report_of(&self, graph: &HeapGraph, contents: &HeapContents, number: u64) -> HeapReport {
+        let dominators = (!self.no_retained).then(|| Dominators::new(graph));
+        let is_in = |object: gcdump::Object<'_>| {
+            let address = object.address().map(Address::new);
+            address.and_then(|address| contents.generation_of(address)) == Some(number)
+        };
+        let report = HeapReport::of_objects(graph, self.by.grouping(), dominators.as_ref(), is_in);
+        warn_of_inexact(&report);
+        report
     }
 
     /// Summarizes a heap with the options of the user.
@@ -99,13 +139,16 @@ impl HeapReportArgs {
         report
     }
 
-    fn table(&self, report: &HeapReport, most: usize) -> String {
+    fn table(&self, report: &HeapReport, contents: Option<&HeapContents>, most: usize) -> String {
         let mut text = format!(
             "{} objects, {}, {} references",
             units::count(report.objects),
             units::bytes(report.bytes),
             units::count(report.references)
         );
+        if let Some(generation) = self.generation {
+            let _ = write!(text, ", of {}", clr_dump::generation_name(generation.number()));
+        }
         if let Some(unreachable) = report.unreachable.filter(|unreachable| unreachable.objects > 0) {
             let _ = write!(
                 text,
@@ -115,6 +158,10 @@ impl HeapReportArgs {
             );
         }
         text.push_str("\n\n");
+        if let Some(contents) = contents.filter(|_| self.generation.is_none()) {
+            text.push_str(&heap_generations::table(&contents.sums(), false));
+            text.push('\n');
+        }
         let rows = report.rows.iter().take(most);
         let retained = |row: &ReportRow| {
             let bytes = row.retained_bytes.map_or_else(|| "-".to_owned(), units::bytes);
@@ -205,92 +252,6 @@ fn csv(report: &HeapReport, by: GroupingArg, rows: usize) -> String {
         );
     }
     text
-}
-
-/// A report as JSON.
-#[derive(Serialize)]
-struct JsonReport<'a> {
-    by: &'static str,
-    /// The memory of the process or the core dump; null if the heap is not of its memory.
-    memory: Option<MemoryUse>,
-    objects: u64,
-    bytes: u64,
-    references: u64,
-    unreachable_objects: Option<u64>,
-    unreachable_bytes: Option<u64>,
-    complete: bool,
-    missing: JsonMissing,
-    rows: Vec<JsonRow<'a>>,
-}
-
-/// The missing parts of a heap, as JSON.
-#[derive(Serialize)]
-struct JsonMissing {
-    cut: bool,
-    lost_events: u64,
-    object_events: u64,
-    reference_events: u64,
-    root_events: u64,
-    objects_without_references: u64,
-    unused_references: u64,
-    dangling_references: u64,
-    objects_of_unknown_types: u64,
-}
-
-#[derive(Serialize)]
-struct JsonRow<'a> {
-    name: &'a str,
-    csharp: &'a str,
-    module: &'a str,
-    objects: u64,
-    bytes: u64,
-    first_object_bytes: u64,
-    retained_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    retains_more: bool,
-}
-
-impl<'a> JsonReport<'a> {
-    fn new(
-        report: &'a HeapReport,
-        memory: Option<MemoryUse>,
-        missing: &Completeness,
-        by: GroupingArg,
-        rows: usize,
-    ) -> Self {
-        let row = |row: &'a ReportRow| JsonRow {
-            name: &row.name,
-            csharp: &row.csharp,
-            module: &row.module,
-            objects: row.objects,
-            bytes: row.bytes,
-            first_object_bytes: row.first_bytes,
-            retained_bytes: row.retained_bytes,
-            retains_more: row.retains_more,
-        };
-        Self {
-            by: by.key(),
-            memory,
-            objects: report.objects,
-            bytes: report.bytes,
-            references: report.references,
-            unreachable_objects: report.unreachable.map(|unreachable| unreachable.objects),
-            unreachable_bytes: report.unreachable.map(|unreachable| unreachable.bytes),
-            complete: missing.is_complete(),
-            missing: JsonMissing {
-                cut: missing.is_cut,
-                lost_events: missing.lost_events,
-                object_events: missing.object_gaps,
-                reference_events: missing.reference_gaps,
-                root_events: missing.root_gaps,
-                objects_without_references: missing.objects_without_references,
-                unused_references: missing.unused_references,
-                dangling_references: missing.dangling_references,
-                objects_of_unknown_types: missing.objects_of_unknown_types,
-            },
-            rows: report.rows.iter().take(rows).map(row).collect(),
-        }
-    }
 }
 
 /// The property by which objects are grouped.

@@ -74,6 +74,7 @@ impl HeapViewArgs {
             MemoryFormat::Json => ReportFormat::Json,
             MemoryFormat::Csv => ReportFormat::Csv,
             MemoryFormat::Html => {
+                self.report.check_whole("--format html is a page of the whole heap")?;
                 let page =
                     HeapPage::new(graph, title).with_full_names(self.report.names.form() == NameForm::Full);
                 let mut out = Destination::create(self.output.as_deref(), NameOrigin::User)?;
@@ -92,6 +93,6 @@ impl HeapViewArgs {
         if let Some(memory) = mostly_other.filter(|_| format == MemoryFormat::Table) {
             output::print(format!("Memory: {memory}\n"))?;
         }
-        self.report.show(graph, heap.memory, report, false)
+        self.report.show(heap, report, false)
     }
 }

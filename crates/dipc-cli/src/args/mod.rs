@@ -5,6 +5,7 @@ pub(crate) mod candidates;
 pub(crate) mod deferred;
 pub(crate) mod flight;
 pub(crate) mod format;
+pub(crate) mod generation;
 pub(crate) mod heap_paths;
 pub(crate) mod heap_report;
 pub(crate) mod heap_view;

@@ -78,6 +78,8 @@ pub(crate) enum MetricArg {
     Wall,
     /// Allocated bytes
     Alloc,
+    /// Allocated bytes that are still in use, by the collections of the recording (trace --profile live-alloc)
+    LiveAlloc,
     /// Time spent waiting for locks
     Contention,
     /// Exceptions thrown
@@ -96,6 +98,7 @@ impl MetricArg {
             Self::OffCpu => Metric::OffCpu,
             Self::Wall => Metric::Wall,
             Self::Alloc => Metric::Alloc,
+            Self::LiveAlloc => Metric::LiveAlloc,
             Self::Contention => Metric::Contention,
             Self::Exception => Metric::Exception,
             Self::Wait => Metric::Wait,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clr_dump::{Dump, HeapStatistics, HeapWalk, Runtime};
+use clr_dump::{Dump, HeapContents, HeapStatistics, HeapWalk, Runtime};
 use gcdump::HeapGraph;
 
 use crate::exit::{Exit, Failure};
@@ -11,16 +11,16 @@ use crate::inspect::pause::Pause;
 use crate::inspect::{core_advice, core_dump};
 use crate::render::units;
 
-/// The number of times that the heap of a running process is read, if a collection changes it meanwhile, and the
-/// time between.
+/// The number of times that the heap of a running process is read, if a collection changes it meanwhile, and
+/// the time between.
 const ATTEMPTS: usize = 8;
 const WAIT: Duration = Duration::from_millis(20);
 
 /// The heap of a core dump or a process.
 pub(crate) struct MemoryHeap {
     pub(crate) graph: HeapGraph,
-    /// The bytes that are committed for it.
-    pub(crate) committed_bytes: u64,
+    /// Its objects by generation.
+    pub(crate) contents: HeapContents,
 }
 
 /// Reads the heap; a failure if the dump does not have it. A process is stopped meanwhile, for `stop` at
@@ -61,13 +61,35 @@ fn read_once(source: &Source, runtime: &Runtime, mut pause: Option<Pause>) -> Re
     let heap = dump.heap().graph(process_id, &stacks, &mut progress);
     let heap = heap.map_err(|missing| lacks(source, &missing.to_string()))?;
     check(source, heap.walk())?;
-    let committed_bytes = heap.walk().committed_bytes;
+    let contents = heap.contents().clone();
     let builder = heap.into_builder();
     if let Some(pause) = pause {
         pause.end();
     }
     let failed = |error| Failure::new(Exit::Failed, format_args!("read the heap: {error}"));
-    Ok(MemoryHeap { graph: builder.finish().map_err(failed)?, committed_bytes })
+    Ok(MemoryHeap { graph: builder.finish().map_err(failed)?, contents })
+}
+
+/// Counts the objects of the heap by generation; a failure if the dump does not have it. The heap of a
+/// running process is read until no collection has changed it meanwhile.
+pub(crate) fn contents(source: &Source, dump: &Dump<'_>) -> Result<HeapContents, Failure> {
+    let mut attempts = if source.pid().is_some() { ATTEMPTS } else { 1 };
+    loop {
+        attempts -= 1;
+        match dump.heap().contents() {
+            Ok(contents) if attempts == 0 || is_whole(&contents.walk) => {
+                check(source, &contents.walk)?;
+                return Ok(contents);
+            }
+            Err(missing) if attempts == 0 => return Err(lacks(source, &missing.to_string())),
+            _ => std::thread::sleep(WAIT),
+        }
+    }
+}
+
+/// Returns true if all objects of a heap were read, and none of them moved.
+pub(crate) fn is_whole(walk: &HeapWalk) -> bool {
+    walk.gaps.is_empty() && !walk.is_moving
 }
 
 /// Counts the objects of the heap by type; a failure if the dump does not have it.

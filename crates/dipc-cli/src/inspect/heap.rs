@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
+use clr_dump::HeapContents;
 use dipc_collect::ModuleTypes;
 use gcdump::{Completeness, HeapGraph, HeapGraphBuilder, PathStep, file};
 use nettrace_export::NameForm;
@@ -20,6 +21,8 @@ pub(crate) struct Heap {
     pub(crate) graph: HeapGraph,
     /// The memory around it; `None` if the source does not have it.
     pub(crate) memory: Option<MemoryUse>,
+    /// Its objects by generation; `None` of events, which do not have their generations.
+    pub(crate) contents: Option<HeapContents>,
     pub(crate) exit: Exit,
 }
 
@@ -40,8 +43,8 @@ impl GraphOfEvents {
 }
 
 impl Heap {
-    /// Reads a `.gcdump` file, the heap of a core dump, or the heap dump of a recording; `-` is a recording from
-    /// standard input.
+    /// Reads a `.gcdump` file, the heap of a core dump, or the heap dump of a recording; `-` is a recording
+    /// from standard input.
     pub(crate) fn open(path: &Path, graph: GraphOfEvents) -> Result<Self, Failure> {
         if path.as_os_str() != "-" && is_core(path) {
             return Self::of_memory(&Source::open(path)?, None);
@@ -69,16 +72,16 @@ impl Heap {
         let mut modules = ModuleTypes::of_recording();
         graph.find_declaring_types(|path| modules.read(path));
         let exit = warn_of_missing(graph.completeness(), GraphSource::Events);
-        Ok(Self { graph, memory: None, exit })
+        Ok(Self { graph, memory: None, contents: None, exit })
     }
 
     /// Reads the heap of a core dump or of a process's memory. The process is stopped meanwhile, for `stop`
     /// at most; it runs on if that is `None`.
     pub(crate) fn of_memory(source: &Source, stop: Option<Duration>) -> Result<Self, Failure> {
-        let MemoryHeap { graph, committed_bytes } = core_heap::read(source, stop)?;
+        let MemoryHeap { graph, contents } = core_heap::read(source, stop)?;
         let missing = warn_of_missing(graph.completeness(), GraphSource::Memory);
-        let memory = MemoryUse::of_source(source, committed_bytes);
-        Ok(Self { graph, memory, exit: missing.join(source.exit()) })
+        let memory = MemoryUse::of_source(source, contents.walk.committed_bytes);
+        Ok(Self { graph, memory, contents: Some(contents), exit: missing.join(source.exit()) })
     }
 
     fn from_recording(path: &Path, graph: GraphOfEvents) -> Result<Self, Failure> {
@@ -112,7 +115,7 @@ impl Heap {
             messages::help("--pid PID reads the dump of another process");
         }
         let missing = warn_of_missing(graph.completeness(), GraphSource::Events);
-        Ok(Self { graph, memory: None, exit: exit.join(missing) })
+        Ok(Self { graph, memory: None, contents: None, exit: exit.join(missing) })
     }
 }
 

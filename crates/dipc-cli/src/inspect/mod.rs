@@ -12,11 +12,12 @@
 //! - `crash_note`: the description of a crash next to a recording.
 //! - `run`: recordings as the sides of a comparison.
 //! - `counters`: samples as files and tables. `heap`, `heap_profile`: heaps from files.
-//!   `memory_use`: memory that is not managed.
+//!   `heap_generations`: the parts of a heap in memory. `memory_use`: memory that is not managed.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced strings.
 //!   `merging`: many recordings merged into one.
-//! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`: what
-//!   they lack. `core_dump`, `core_text`: their threads. `core_heap`, `core_value`, `core_known_value`: their objects.
+//! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`:
+//!   what they lack. `core_dump`, `core_text`: their threads. `core_heap`, `core_value`, `core_known_value`:
+//!   their objects.
 
 pub(crate) mod core_advice;
 pub(crate) mod core_dump;
@@ -31,6 +32,7 @@ pub(crate) mod event_list;
 pub(crate) mod export;
 pub(crate) mod filter;
 pub(crate) mod heap;
+pub(crate) mod heap_generations;
 pub(crate) mod heap_profile;
 pub(crate) mod lines;
 pub(crate) mod memory_use;

@@ -17,5 +17,9 @@ pub(crate) const OFF_CPU: Needs = Needs {
 };
 pub(crate) const ALLOCATIONS: Needs =
     Needs { what: "allocation events", command: "dipc trace -p PID --profile gc-verbose" };
+pub(crate) const LIVE_ALLOCATIONS: Needs = Needs {
+    what: "allocations that a collection found alive",
+    command: "dipc trace -p PID --profile live-alloc, until some collections have ended (NativeAOT does not report what survives)",
+};
 pub(crate) const EXCEPTIONS: Needs =
     Needs { what: "exception events", command: "dipc trace -p PID --clrevents exception" };

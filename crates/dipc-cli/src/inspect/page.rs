@@ -13,7 +13,8 @@ use crate::inspect::filter::warn_of_misses;
 use crate::inspect::names::code_beside;
 use crate::inspect::needs::Needs;
 use crate::inspect::profile::diagnostics::{
-    needs, no_causality, no_samples, note_of_unknown_callers, warn_of_omissions, warn_of_unmatched_waits,
+    describe_liveness, needs, no_causality, no_samples, note_of_unknown_callers, warn_of_omissions,
+    warn_of_unmatched_waits,
 };
 use crate::inspect::profile::{ProfileOptions, ProfileRequest, is_regular};
 use crate::inspect::recording::{Input, Origin, Recording};
@@ -123,6 +124,7 @@ impl Reading {
         warn_of_misses(&criteria.misses(read.events.metadata()));
         let exit = origin.report_damage(&read.events);
         warn_of_omissions(&read.omissions);
+        describe_liveness(&read.omissions, read.events.loss().total());
         if let Some(failure) = no_causality(file, read.omissions.grouping, exit.or_failed()) {
             return Err(failure);
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nettrace::{Interest, RelativeTime, TraceInfo};
 use nettrace_edit::{Criteria, TrackedCriteria};
-use nettrace_export::report::{MIN_UNVERIFIED, RUNNING_OR_WAITING};
+use nettrace_export::report::{LiveFacts, MIN_UNVERIFIED, RUNNING_OR_WAITING};
 use nettrace_export::{
     CausalGrouping, Metric, NameForm, NeedsTimeOrder, Options, Pattern, Profile, ProfileBuilder,
     ProfileReader, ProfiledRecording, Selection, StackFilter,
@@ -22,8 +22,8 @@ use crate::inspect::recording::{Input, Origin, Recording};
 use crate::inspect::thread_times::kernel_times_beside;
 use crate::render::units;
 use diagnostics::{
-    Share, no_causality, no_managed_samples, no_samples, note_of_unknown_callers, warn_of_omissions,
-    warn_of_unmatched_waits,
+    Share, describe_liveness, no_causality, no_managed_samples, no_samples, note_of_unknown_callers,
+    warn_of_omissions, warn_of_unmatched_waits,
 };
 
 /// The part of a recording that becomes a profile, and the changes to its stacks.
@@ -115,6 +115,8 @@ pub(crate) struct RecordingProfile {
     pub(crate) blocked: Option<u64>,
     /// The time off the processors that a profile of CPU time leaves out, if no metric was requested.
     pub(crate) off_cpu: u64,
+    /// The facts about a profile of live bytes.
+    pub(crate) live: Option<LiveFacts>,
     pub(crate) exit: Exit,
 }
 
@@ -218,6 +220,8 @@ pub(crate) fn read(
     let exit = origin.map_or(Exit::Done, |origin| origin.report_damage(&read.events));
     let (profile, omissions) = (read.profile, read.omissions);
     warn_of_omissions(&omissions);
+    let lost = read.events.loss().total();
+    describe_liveness(&omissions, lost);
     if let Some(failure) = no_causality(file, omissions.grouping, exit.or_failed()) {
         return Err(failure);
     }
@@ -256,6 +260,7 @@ pub(crate) fn read(
         without_processor: omissions.without_processor,
         blocked,
         off_cpu: omissions.off_cpu,
+        live: omissions.live.map(|liveness| LiveFacts::new(&liveness, lost)),
         exit,
     })
 }

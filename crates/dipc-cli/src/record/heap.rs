@@ -35,7 +35,7 @@ impl HeapRequest {
         let exit = limits.end(collected.end).report(&format!("{objects} objects came"), "used")?;
         let graph = collected.graph.map_err(|error| no_dump(&error))?;
         let missing = warn_of_missing(graph.completeness(), GraphSource::Events);
-        Ok(Heap { graph, memory: None, exit: exit.join(missing) })
+        Ok(Heap { graph, memory: None, contents: None, exit: exit.join(missing) })
     }
 
     /// Resumes a process that was started for the dump. A process that waits at its start for another tool

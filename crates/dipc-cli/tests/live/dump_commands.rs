@@ -37,6 +37,11 @@ fn commands_of_dotnet_dump_match_the_views() {
         (&["syncblk"], &["locks"]),
         (&["dumpasync", "--coalesce"], &["async"]),
         (&["gchandles", "-stat"], &["handles"]),
+        (&["dumpheap", "-stat", "-gen", "1"], &["heap", "--generation", "1"]),
+        (&["DumpGen", "gen1", "-type", "Shop.Row"], &["objects", "--type", "Shop.Row", "--generation", "1"]),
+        (&["eeheap", "-gc"], &["generations"]),
+        (&["gcheapstat"], &["generations"]),
+        (&["FinalizeQueue", "-stat"], &["finalizers"]),
         (&["lm"], &["modules"]),
     ] {
         let (one, other) = (analyze(&core, command), analyze(&core, view));
@@ -47,12 +52,16 @@ fn commands_of_dotnet_dump_match_the_views() {
     for (command, help) in [
         (&["name2ee", "x"][..], "help: dump analyze CORE objects --type TYPE finds a type by its name"),
         (&["threads", "-special"], "help: of dotnet-dump's flags, 'threads' takes -live"),
-        (&["dumpheap", "-gen", "2"], "error: dumpheap -gen: dipc does not have this flag"),
+        (&["dumpheap", "-gen", "7"], "invalid value '7' for '--generation <GENERATION>'"),
+        (&["dumpheap", "-heap", "1"], "error: dumpheap -heap: dipc does not have this flag"),
+        (&["eeheap", "-loader"], "help: dipc memory CORE"),
         (&["dumpheap", "-mt", "1"], "help: dump analyze CORE objects --type TYPE"),
     ] {
         let failed = analyze(&core, command).with_code(2);
         assert!(failed.stderr.contains(help), "{command:?}: {}", failed.stderr);
     }
+    let nowhere = analyze(&core, &["gcwhere", "10"]).with_code(1);
+    assert!(nowhere.stderr.contains("0x10: not an address of the managed heap"), "{}", nowhere.stderr);
     let help = analyze(&core, &["stacks", "--help"]).with_code(0).text();
     assert!(!help.contains("treemap") && !help.contains("possible values"), "{help}");
 }

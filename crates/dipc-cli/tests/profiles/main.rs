@@ -170,6 +170,7 @@ fn missing_data_is_reported_with_the_command_that_records_it() {
     for (arguments, help) in [
         (&["report", file, "topN"][..], "--profile dotnet-sampled-thread-time"),
         (&["report", file, "stacks", "--by", "alloc"], "--profile gc-verbose"),
+        (&["report", file, "topN", "--by", "live-alloc"], "--profile live-alloc"),
         (&["report", file, "gc"], "--profile gc-collect"),
         (&["report", file, "alloc"], "--profile gc-verbose"),
         (&["report", file, "exceptions"], "--clrevents exception"),

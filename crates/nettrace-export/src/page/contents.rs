@@ -164,6 +164,10 @@ impl<R: Read> PageContents<R> {
                 notes.push(format!("{} {what}.", units::count(count)));
             }
         }
+        if let Some(liveness) = &omissions.live {
+            let sentences = liveness.doubt(lost).into_iter().chain([liveness.basis()]);
+            notes.extend(sentences.map(|sentence| format!("Live bytes: {sentence}.")));
+        }
         if omissions.unverified > 0 {
             let time = units::time(Duration::from_nanos(omissions.unverified));
             notes.push(format!("Time of threads: {time} {RUNNING_OR_WAITING}."));

@@ -19,6 +19,7 @@ use crate::profile::causality::{ContextId, Contexts};
 use crate::profile::kernel_times::KernelTimes;
 use crate::profile::kernel_times::correction::Correction;
 use crate::profile::lines::{LineCounts, SourceLines};
+use crate::profile::liveness::Liveness;
 use crate::profile::measure::Measure;
 use crate::profile::metric::Metric;
 use crate::profile::metrics::{BY_KERNEL, Sample, SampleEvent, Sampler, Samples};
@@ -123,6 +124,8 @@ pub struct Omissions {
     pub unmatched_waits: Vec<usize>,
     /// Counts of frames with and without a line, if [wanted](Options::lines).
     pub lines: LineCounts,
+    /// Facts about the allocations of [`Metric::LiveAlloc`]; `None` for other metrics.
+    pub live: Option<Liveness>,
 }
 
 impl ProfileBuilder {
@@ -289,6 +292,10 @@ impl ProfileBuilder {
     ) {
         if kernel_sample.is_some() && self.metric == Metric::Cpu {
             self.measure = Measure::CPU_TIME;
+        }
+        // The threads of a collection allocate nothing.
+        if self.sampler.add_collection(event, view) {
+            return;
         }
         let is_sample = kernel_sample.is_some() || matches!(view, Some(ClrEvent::ThreadSample(_)));
         let thread = if is_sample || !self.sampler.is_thread_time() {
@@ -494,6 +501,7 @@ impl ProfileBuilder {
                 awaits: wanted.awaits && !self.contexts.links_awaits(),
             },
             samples: self.sampler.samples(),
+            live: self.sampler.liveness(),
             ..Omissions::default()
         };
         let named = symbolize(
@@ -510,6 +518,7 @@ impl ProfileBuilder {
             && (wanted.tasks
                 || wanted.requests
                 || wanted.awaits && found.awaits
+                || self.metric == Metric::LiveAlloc
                 || self.goes_back
                 || is_late
                 || named.is_ambiguous);

@@ -27,6 +27,10 @@ pub enum Metric {
     OffCpu,
     /// Allocated bytes, from the allocator's periodic events, or from the events of sampled objects.
     Alloc,
+    /// Allocated bytes that are still in use: sampled objects that the last collection of their generation
+    /// found alive. Needs the collector's events of surviving and moved objects (keyword
+    /// `GCHeapSurvivalAndMovement`). [`Omissions::live`](crate::Omissions::live) has what is not known.
+    LiveAlloc,
     /// Time in which threads waited for a lock that another one had.
     Contention,
     /// Exceptions thrown.
@@ -67,6 +71,7 @@ impl Metric {
             Self::Cpu => "cpu",
             Self::OffCpu => "off-cpu",
             Self::Alloc => "alloc",
+            Self::LiveAlloc => "live-alloc",
             Self::Contention => "contention",
             Self::Exception => "exception",
             Self::Wait => "wait",
@@ -84,6 +89,7 @@ impl Metric {
             Self::Cpu => ("managed code time", "samples", Unit::Nanoseconds),
             Self::OffCpu => ("off-CPU time", "switches", Unit::Nanoseconds),
             Self::Alloc => ("allocated bytes", "allocations", Unit::Bytes),
+            Self::LiveAlloc => ("live bytes", "live allocations", Unit::Bytes),
             Self::Contention => ("lock waits", "waits", Unit::Nanoseconds),
             Self::Exception => ("exceptions", "exceptions", Unit::Count),
             Self::Wait => ("waits", "waits", Unit::Nanoseconds),

@@ -4,6 +4,7 @@ mod allocation;
 #[cfg(feature = "report")]
 pub(in crate::profile) mod call;
 mod exception;
+mod live_allocation;
 mod pause;
 mod rounds;
 mod thread_time;
@@ -18,12 +19,14 @@ use crate::bounds::MAX_NAME_LENGTH;
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::causality::ContextId;
 use crate::profile::frame::{FrameId, Frames};
+use crate::profile::liveness::Liveness;
 use crate::profile::metric::Metric;
 use crate::profile::pseudo_frames;
 use allocation::Allocations;
 #[cfg(feature = "report")]
 use call::Calls;
 use exception::Exceptions;
+use live_allocation::LiveAllocations;
 use pause::Pauses;
 pub(in crate::profile) use thread_time::BY_KERNEL;
 pub use thread_time::Samples;
@@ -237,6 +240,7 @@ pub(crate) struct Sampler {
 enum MetricState {
     ThreadTime(ThreadTime),
     Allocations(Allocations),
+    LiveAllocations(LiveAllocations),
     Exceptions(Exceptions),
     #[cfg(feature = "report")]
     Calls(Calls),
@@ -255,6 +259,7 @@ impl Sampler {
             Metric::Wall | Metric::OffCpu => time(TimeKind::All),
             Metric::Cpu => time(TimeKind::Managed),
             Metric::Alloc => MetricState::Allocations(Allocations::default()),
+            Metric::LiveAlloc => MetricState::LiveAllocations(LiveAllocations::default()),
             Metric::Contention | Metric::Wait => MetricState::Waits(Waits::default()),
             Metric::Exception => MetricState::Exceptions(Exceptions),
             #[cfg(feature = "report")]
@@ -311,6 +316,15 @@ impl Sampler {
         }
     }
 
+    /// Adds an event of a collection that decides which allocations are in use; false for other events.
+    #[inline]
+    pub(crate) fn add_collection(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>) -> bool {
+        match (&mut self.state, view) {
+            (MetricState::LiveAllocations(live), Some(view)) => live.add_collection(event, view),
+            _ => false,
+        }
+    }
+
     /// Adds an event of any thread, wanted or not, to the metrics that need all threads.
     #[inline]
     pub(crate) fn add_of_any_thread(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>, thread: u32) {
@@ -344,6 +358,7 @@ impl Sampler {
             MetricState::Allocations(allocations) => {
                 allocations.add(&mut sample_context).into_iter().for_each(emit);
             }
+            MetricState::LiveAllocations(live) => live.add(&mut sample_context),
             MetricState::Exceptions(exceptions) => {
                 exceptions.add(&mut sample_context).into_iter().for_each(emit);
             }
@@ -369,9 +384,16 @@ impl Sampler {
 
     /// Passes samples that the end of the recording completes to `emit`.
     pub(crate) fn finish(&mut self, end: RelativeTime, emit: impl FnMut(Sample)) {
-        if let MetricState::Waits(waits) = &mut self.state {
-            waits.finish(end).for_each(emit);
+        match &mut self.state {
+            MetricState::Waits(waits) => waits.finish(end).for_each(emit),
+            MetricState::LiveAllocations(live) => live.finish().for_each(emit),
+            _ => {}
         }
+    }
+
+    /// Returns facts about allocations that may be in use.
+    pub(crate) fn liveness(&self) -> Option<Liveness> {
+        if let MetricState::LiveAllocations(live) = &self.state { Some(live.liveness()) } else { None }
     }
 
     /// Returns the counts of thread samples.

@@ -12,6 +12,7 @@ use crate::profile::async_callers::AsyncCallers;
 use crate::profile::builder::{Omissions, ProfileBuilder};
 use crate::profile::kernel_times::KernelTimes;
 use crate::profile::lines::SourceLines;
+use crate::profile::metric::Metric;
 use crate::profile::options::{NeedsTimeOrder, Options, Order};
 
 /// Reads a recording and builds its profile.
@@ -189,9 +190,14 @@ impl<'l> ProfileReader<'l> {
         Ok(self.read(open()?, each)?)
     }
 
-    /// Returns true if file order may be enough: causes are known only in time order. Awaits may lack causes.
-    const fn may_use_file_order(&self) -> bool {
-        !self.options.grouping.tasks && !self.options.grouping.requests
+    /// Returns true if file order may be enough: causes and the objects in use are known only in time order.
+    /// Awaits may lack causes.
+    fn may_use_file_order(&self) -> bool {
+        let needs_time_order = |options: &Options| options.metric == Some(Metric::LiveAlloc);
+        !self.options.grouping.tasks
+            && !self.options.grouping.requests
+            && !needs_time_order(&self.options)
+            && !self.others.iter().any(needs_time_order)
     }
 
     /// Reads a recording once, in that order.

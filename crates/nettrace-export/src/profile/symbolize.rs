@@ -464,7 +464,7 @@ impl StackSymbolizer<'_, '_, '_> {
 
     /// Returns true if the leaves of stacks are types.
     const fn has_types(&self) -> bool {
-        matches!(self.options.metric, Some(Metric::Alloc | Metric::Exception))
+        matches!(self.options.metric, Some(Metric::Alloc | Metric::LiveAlloc | Metric::Exception))
     }
 
     /// Returns the meaning of a stack's methods for waits, shown or not.

@@ -266,7 +266,8 @@ fn waiting_method(profile: &Profile, stack: StackId) -> Option<FrameId> {
     };
     let is_kernel = |frame: FrameId| frames.kind(frame) == FrameKind::Code(CodeOrigin::Kernel);
     // The type of an allocation is at the leaf.
-    let is_type = |frame: FrameId| profile.metric == Metric::Alloc && frames.kind(frame) == FrameKind::Pseudo;
+    let has_types = matches!(profile.metric, Metric::Alloc | Metric::LiveAlloc);
+    let is_type = |frame: FrameId| has_types && frames.kind(frame) == FrameKind::Pseudo;
     let all = || profile.path(stack).map(|(_, frame)| frame).filter(|frame| !is_type(*frame));
     let found = all().find(|frame| is_own(*frame)).or_else(|| all().find(|frame| !is_library(*frame)));
     found.or_else(|| all().find(|frame| !is_kernel(*frame))).or_else(|| all().next())

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::top::{TopRow, top};
 use super::user_caller::UserCallerName;
 use crate::profile::Profile;
+use crate::profile::liveness::Liveness;
 use crate::units::share;
 
 /// The methods of a profile by weight, in the form that JSON has.
@@ -43,8 +44,42 @@ pub struct TopReport {
     /// The part of `total` in which the recording does not tell whether threads ran or waited.
     #[serde(skip_serializing_if = "is_zero")]
     pub unverified: u64,
+    /// The facts about a profile of [live bytes](crate::Metric::LiveAlloc).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveFacts>,
     /// The methods, in the order of the rows that this was made of.
     pub rows: Vec<TopMethod>,
+}
+
+/// The facts about a profile of live bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LiveFacts {
+    /// Collections that objects were followed through.
+    pub collections: u64,
+    /// The collections among them that collected all generations.
+    pub full_collections: u64,
+    /// Sampled objects that died in them.
+    pub dead_objects: u64,
+    /// Allocated bytes that no collection of their generation has reached, which are left out.
+    pub not_collected_bytes: u64,
+    /// The reasons for which the objects in use are uncertain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
+}
+
+impl LiveFacts {
+    /// Returns the facts of a recording that has lost this many events.
+    pub fn new(liveness: &Liveness, lost: u64) -> Self {
+        let Liveness { counts, not_collected } = *liveness;
+        Self {
+            collections: counts.collections,
+            full_collections: counts.full_collections,
+            dead_objects: counts.dead,
+            not_collected_bytes: not_collected,
+            doubt: liveness.doubt(lost),
+        }
+    }
 }
 
 /// A method of a [`TopReport`].
@@ -171,6 +206,7 @@ impl TopReport {
             idle: profile.idle(),
             blocked,
             unverified: 0,
+            live: None,
             rows: rows.collect(),
         }
     }

@@ -12,10 +12,11 @@ use crate::joined::BOTH;
 use crate::timelines::{chromium, speedscope, written};
 use crate::{bytes_of, profile_of, testdata};
 
-const WEIGHTS: [Metric; 7] = [
+const WEIGHTS: [Metric; 8] = [
     Metric::Wall,
     Metric::Cpu,
     Metric::Alloc,
+    Metric::LiveAlloc,
     Metric::Contention,
     Metric::Exception,
     Metric::Wait,

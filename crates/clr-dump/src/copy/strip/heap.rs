@@ -33,6 +33,7 @@ pub(super) fn read_heap(
 ) -> Contents {
     // Small core dumps have parts of these.
     let _ = (names.heap().handles(), names.heap().finalizable(), names.statics().objects());
+    let _ = names.heap().finalizer_queue();
     let mut reader = HeapReader {
         core,
         recorder,
@@ -88,7 +89,8 @@ enum Shape {
     Buffer(u64),
 }
 
-/// Parts of an object that are kept or left out other than the rest of it: ranges from the first field or element.
+/// Parts of an object that are kept or left out other than the rest of it: ranges from the first field or
+/// element.
 #[derive(Default)]
 struct Parts {
     /// Fields of C# that are `fixed`, and `[InlineArray]`s.
@@ -198,8 +200,8 @@ impl HeapReader<'_, '_> {
             && self.names.heap().inline_array_length(type_handle).is_some()
     }
 
-    /// Compilers make a structure for each `fixed` field, with its first element alone: `<Name>e__FixedBuffer`, and
-    /// Mono's `<Name>__FixedBuffer0`.
+    /// Compilers make a structure for each `fixed` field, with its first element alone:
+    /// `<Name>e__FixedBuffer`, and Mono's `<Name>__FixedBuffer0`.
     fn is_fixed_buffer(&self, field: &Field) -> bool {
         let is_of = |name: &str| name.contains("__FixedBuffer");
         field.kind == ValueKind::STRUCTURE

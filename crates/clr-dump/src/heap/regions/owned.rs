@@ -6,6 +6,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
+use super::variables::handle_map;
 use super::{
     GENERATION_TABLE, HEAP_COUNT, HEAPS, HeapLayout, MAX_HEAPS, MAX_REGIONS, Variables, YOUNG, is_server,
 };
@@ -91,7 +92,7 @@ impl CollectorRanges {
     pub(crate) fn read(memory: &dyn Memory, runtime: &Runtime, starts: &[u64]) -> MemoryResult<Self> {
         let variables = Variables::of(memory, runtime)?;
         let layout = HeapLayout::read(memory, runtime)?;
-        let mut ranges = Self { handle_map: layout.handle_map, ..Self::default() };
+        let mut ranges = Self { handle_map: handle_map(memory, runtime)?, ..Self::default() };
         let (size, generations) = variables.generations()?;
         let [_, first] = variables.generation_fields()?;
         let mut seen = HashSet::new();

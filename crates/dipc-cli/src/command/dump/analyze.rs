@@ -3,6 +3,8 @@
 pub(crate) mod awaits;
 pub(crate) mod dotnet_dump;
 mod exceptions;
+mod finalizers;
+mod generations;
 mod heap;
 pub(crate) mod locks;
 mod modules;
@@ -22,6 +24,8 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
 use clr_dump::{Address, CoreFile, Runtime};
 
 use self::awaits::AsyncArgs;
+use self::finalizers::FinalizersArgs;
+use self::generations::GenerationsArgs;
 use self::object::ObjectArgs;
 use self::objects::ObjectsArgs;
 use self::roots::{HandlesArgs, StaticsArgs};
@@ -86,6 +90,10 @@ enum View {
     Exceptions(ExceptionsArgs),
     /// Show the objects of the heap by type, module or namespace, with retained sizes
     Heap(HeapArgs),
+    /// Show objects and free memory by generation, and the largest free blocks with what pins them
+    Generations(GenerationsArgs),
+    /// Show the objects with finalizers by type: those that wait to be finalized, and all others
+    Finalizers(FinalizersArgs),
     /// Show what keeps the objects of a type alive: the shortest paths from roots
     Paths(HeapPathsArgs),
     /// List the objects of a type
@@ -281,6 +289,8 @@ impl View {
             Self::Strings(args) => strings::print(source, &dump, args, format)?,
             Self::Statics(args) => roots::print_statics(source, &dump, args, format)?,
             Self::Handles(args) => roots::print_handles(source, &dump, args, format)?,
+            Self::Generations(args) => generations::print(source, &dump, args, format)?,
+            Self::Finalizers(args) => finalizers::print(source, &dump, args, format)?,
             Self::Object(args) if args.no_path => {
                 object::print(&dump, args, None, format)?;
                 Exit::Done

@@ -23,6 +23,7 @@ pub(super) fn run(args: &ReportArgs, interval: Duration) -> Outcome {
     if args.format == ReportFormat::DotnetGcdump {
         return Err(Failure::usage("--watch shows a table, json or csv: dotnet-gcdump has no such report"));
     }
+    args.report.check_generation(None)?;
     let mut process = DumpedProcess::open(dump)?;
     let mut reports: Vec<HeapReport> = Vec::new();
     let mut exit = Exit::Done;

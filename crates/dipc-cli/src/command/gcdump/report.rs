@@ -34,5 +34,5 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(args: &ReportArgs) -> Outcome {
     let format = if args.report_type.is_some() { ReportFormat::DotnetGcdump } else { args.format };
     let is_live = args.heap.file.is_none();
-    args.heap.with_heap(|heap| args.report.show(&heap.graph, heap.memory, format, is_live))
+    args.heap.with_heap(|heap| args.report.show(heap, format, is_live))
 }

@@ -102,6 +102,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
             rows.truncate(args.number.unwrap_or(usize::MAX));
             let mut report = TopReport::of_rows(&read.profile, rows, total, blocked);
             report.unverified = read.unverified;
+            report.live = read.live;
             output::print_json(&report)?;
         }
         Format::Table => {

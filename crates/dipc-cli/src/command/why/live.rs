@@ -81,7 +81,9 @@ pub(super) fn watch(
                     messages::note("Waiting for the program to end; Ctrl-C ends it");
                 }
                 let code = join(recorder)?.program();
-                code.iter().for_each(|code| announce_end((*code).into()));
+                if let Some(code) = code {
+                    announce_end(code.into());
+                }
                 code
             }
             None => code,

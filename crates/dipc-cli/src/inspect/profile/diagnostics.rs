@@ -29,6 +29,7 @@ pub(in crate::inspect) const fn needs(metric: Metric) -> Needs {
         Metric::Cpu | Metric::Wall => needs::THREAD_SAMPLES,
         Metric::OffCpu => needs::OFF_CPU,
         Metric::Alloc => needs::ALLOCATIONS,
+        Metric::LiveAlloc => needs::LIVE_ALLOCATIONS,
         Metric::Contention => {
             Needs { what: "events of lock contention", command: "dipc trace -p PID --clrevents contention" }
         }
@@ -140,6 +141,16 @@ pub(in crate::inspect) fn warn_of_unmatched_waits(waits: &[Pattern], omissions: 
             "--wait {wait}: no thread waited in a method with this text in its name; dipc report FILE stacks shows the names"
         ));
     }
+}
+
+/// States the collections that a profile of live bytes is based on, and warns if it is uncertain. `lost` is the
+/// number of lost events.
+pub(in crate::inspect) fn describe_liveness(omissions: &Omissions, lost: u64) {
+    let Some(liveness) = &omissions.live else { return };
+    if let Some(doubt) = liveness.doubt(lost) {
+        messages::warning(doubt);
+    }
+    messages::note(format_args!("Live bytes     : {}", liveness.basis()));
 }
 
 /// Warns of the omissions of a profile.

@@ -148,6 +148,7 @@ fn is_weighed(metric: Metric, metadata: &Metadata, options: &Options) -> bool {
         Metric::Wall | Metric::Cpu if !options.idle && sets::CONTENTION.contains(metadata) => return true,
         Metric::Wall | Metric::Cpu => &sets::THREAD_SAMPLES,
         Metric::Alloc => &sets::ALLOCATIONS,
+        Metric::LiveAlloc => &sets::LIVE_ALLOCATIONS,
         Metric::Contention => &sets::CONTENTION,
         Metric::Exception => &sets::EXCEPTIONS,
         Metric::Wait => &sets::WAITS,

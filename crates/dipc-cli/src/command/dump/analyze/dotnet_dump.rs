@@ -9,7 +9,7 @@ use crate::exit::Failure;
 pub(super) const SEPARATOR: char = '\u{1f}';
 
 /// Commands that lead to a view.
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 24] = [
     "clrmodules",
     "clrstack",
     "clrthreads",
@@ -17,10 +17,15 @@ const COMMANDS: [&str; 19] = [
     "do",
     "dumparray",
     "dumpasync",
+    "dumpgen",
     "dumpheap",
     "dumpobj",
+    "eeheap",
+    "finalizequeue",
     "gchandles",
+    "gcheapstat",
     "gcroot",
+    "gcwhere",
     "lm",
     "parallelstacks",
     "pe",
@@ -70,11 +75,13 @@ pub(crate) fn join_command(mut words: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Views that have the same name here; their own flags begin with two dashes.
-const OWN: [&str; 14] = [
+const OWN: [&str; 16] = [
     "threads",
     "stacks",
     "exceptions",
     "heap",
+    "generations",
+    "finalizers",
     "paths",
     "objects",
     "object",
@@ -95,10 +102,12 @@ pub(super) fn translate(words: &[String]) -> Result<Vec<String>, Failure> {
     if OWN.contains(&&*name) && line.flags.is_empty() {
         return Ok([&[name], rest].concat());
     }
-    match of_threads(&line)? {
-        Some(words) => Ok(words),
-        None => of_objects(&line)?.ok_or_else(|| names::unknown(&name)),
+    for view in [of_threads, of_objects, of_generations] {
+        if let Some(words) = view(&line)? {
+            return Ok(words);
+        }
     }
+    Err(names::unknown(&name))
 }
 
 /// Commands about threads and modules; `None` for others.
@@ -212,25 +221,91 @@ fn of_objects(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
     }))
 }
 
+/// Commands about the generations of the heap and its finalizers; `None` for others.
+fn of_generations(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
+    Ok(Some(match line.name {
+        "eeheap" | "generations" => {
+            let loader = "dipc memory CORE shows the memory outside the managed heap";
+            line.check(&[("-gc", AS_EVER), ("-loader", loader)])?;
+            line.check_values(0)?;
+            line.view("generations", None)
+        }
+        "gcheapstat" => {
+            line.check(&[("-unreachable", UNREACHED), ("-inclunrooted", UNREACHED), ("-iu", UNREACHED)])?;
+            line.check_values(0)?;
+            line.view("generations", None)
+        }
+        "gcwhere" => {
+            line.check(&[])?;
+            line.check_values(1)?;
+            let address = line.address().ok_or_else(|| {
+                Failure::usage("gcwhere: no address").with_help("generations shows the whole heap")
+            })?;
+            line.view("generations", [address])
+        }
+        "dumpgen" => {
+            line.check(&[("-type", AS_EVER), ("-mt", OF_TYPE)])?;
+            line.check_values(1)?;
+            let generation = line.address().ok_or_else(|| {
+                Failure::usage("dumpgen: no generation").with_help("dumpgen 2 shows generation 2")
+            })?;
+            of_generation(line, &generation)
+        }
+        "finalizequeue" | "finalizers" => {
+            line.check(&[
+                ("-stat", AS_EVER),
+                ("-summary", AS_EVER),
+                ("-detail", "wrappers of COM objects do not exist on Linux"),
+                ("-allready", UNREACHED),
+                (
+                    "-short",
+                    "dump analyze CORE objects --type TYPE --format json has the address of each object",
+                ),
+                ("-mt", OF_TYPE),
+            ])?;
+            line.check_values(0)?;
+            line.view("finalizers", None)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// The objects of a generation: by type, or those of the type after -type.
+fn of_generation(line: &Line<'_>, generation: &str) -> Vec<String> {
+    let generation = format!("--generation={}", generation.to_lowercase());
+    match line.value("-type") {
+        Some(of) => {
+            let head = line.has("-stat").then(|| "--head=10".to_owned());
+            line.view("objects", [format!("--type={of}"), generation].into_iter().chain(head))
+        }
+        None => line.view("heap", [generation]),
+    }
+}
+
 /// A flag that changes nothing, because the view is always so, or that the view has too.
 const AS_EVER: &str = "";
 /// The help for flags that show variables.
 const LOCALS: &str = "arguments and local variables are not shown; paths shows the objects that they hold";
 
 /// The flags of `dumpheap`.
-const OF_HEAP: [(&str, &str); 11] = [
+const OF_HEAP: [(&str, &str); 13] = [
     ("-stat", AS_EVER),
     ("-type", AS_EVER),
     ("-strings", AS_EVER),
-    ("-mt", "dump analyze CORE objects --type TYPE lists the objects of a type, by its name"),
+    ("-gen", AS_EVER),
+    ("-mt", OF_TYPE),
     ("-min", SIZES),
     ("-max", SIZES),
-    ("-gen", "generations are not shown; dipc report FILE gc shows their sizes in a recording"),
+    ("-heap", HEAPS),
+    ("-segment", HEAPS),
     ("-live", UNREACHED),
     ("-dead", UNREACHED),
     ("-thinlock", "dump analyze CORE locks shows the monitors that are held"),
     ("-short", "dump analyze CORE objects --type TYPE --format json has the address of each object"),
 ];
+const OF_TYPE: &str = "dump analyze CORE objects --type TYPE lists the objects of a type, by its name";
+const HEAPS: &str =
+    "dump analyze CORE generations shows the generations of each heap of a server's collector";
 const SIZES: &str = "dump analyze CORE objects --type TYPE has the bytes of each object";
 const UNREACHED: &str = "dump analyze CORE heap says how many objects no root reaches";
 
@@ -240,10 +315,14 @@ fn heap(line: &Line<'_>) -> Result<Vec<String>, Failure> {
     line.check_values(0)?;
     let of = line.value("-type");
     if line.has("-strings") {
-        return match of {
+        let other = ["-type", "-gen"].into_iter().find(|flag| line.has(flag));
+        return match other {
             None => Ok(line.view("strings", None)),
-            Some(_) => Err(line.refuse("-type", "-strings shows the strings of the whole heap")),
+            Some(flag) => Err(line.refuse(flag, "-strings shows the strings of the whole heap")),
         };
+    }
+    if let Some(generation) = line.value("-gen") {
+        return Ok(of_generation(line, generation));
     }
     Ok(match of {
         Some(of) => {
@@ -266,10 +345,12 @@ struct Line<'w> {
 }
 
 /// Flags of dotnet-dump that may begin with two dashes, except flags of views.
-const WITH_TWO_DASHES: [&str; 9] = [
+const WITH_TWO_DASHES: [&str; 11] = [
     "--all",
     "--coalesce",
     "--completed",
+    "--gc",
+    "--loader",
     "--roots",
     "--stacks",
     "--stat",
@@ -279,8 +360,8 @@ const WITH_TWO_DASHES: [&str; 9] = [
 ];
 
 /// Flags that have a value.
-const WITH_VALUE: [&str; 10] =
-    ["-type", "-mt", "-min", "-max", "-length", "-start", "-gen", "-name", "-segment", "-os"];
+const WITH_VALUE: [&str; 11] =
+    ["-type", "-mt", "-min", "-max", "-length", "-start", "-gen", "-heap", "-name", "-segment", "-os"];
 
 impl<'w> Line<'w> {
     fn new(name: &'w str, words: &'w [String]) -> Self {
@@ -318,10 +399,14 @@ impl<'w> Line<'w> {
         self.values.first().map(|value| (*value).to_owned())
     }
 
-    /// Fails for a flag that is not among these, or that has a help with an alternative.
+    /// Fails for a flag that is not among these, that has a help with an alternative, or that lacks its
+    /// value.
     fn check(&self, flags: &[(&str, &str)]) -> Result<(), Failure> {
-        for (flag, _) in &self.flags {
+        for (flag, value) in &self.flags {
             match flags.iter().find(|(known, _)| known == flag) {
+                Some((_, "")) if value.is_none() && WITH_VALUE.contains(&&**flag) => {
+                    return Err(Failure::usage(format_args!("{} {flag}: a value is missing", self.name)));
+                }
                 Some((_, "")) => {}
                 Some((_, help)) => return Err(self.refuse(flag, help)),
                 None => {
@@ -391,6 +476,17 @@ mod tests {
             ("DumpHeap -type Shop.Row", "objects --type=Shop.Row"),
             ("dumpheap -stat -type Row", "objects --type=Row --head=10"),
             ("dumpheap -strings", "strings"),
+            ("dumpheap -stat -gen 2", "heap --generation=2"),
+            ("dumpheap -gen LOH --rows 5", "heap --generation=loh --rows 5"),
+            ("dumpheap -gen gen0 -type Row", "objects --type=Row --generation=gen0"),
+            ("dumpgen poh", "heap --generation=poh"),
+            ("dumpgen gen2 -type Row", "objects --type=Row --generation=gen2"),
+            ("eeheap -gc", "generations"),
+            ("eeheap --gc", "generations"),
+            ("GCHeapStat", "generations"),
+            ("gcwhere 7f00", "generations 7f00"),
+            ("generations 7f00", "generations 7f00"),
+            ("finalizequeue -stat", "finalizers"),
             ("do 7f00", "object 7f00"),
             ("dumparray -length 5 7f00", "object 7f00 --head=5"),
             ("gcroot -all 7f00", "paths --object=7f00 --head=1000"),
@@ -433,9 +529,13 @@ mod tests {
             ("pstacks", "-l -p -r"),
             ("clrthreads", "-managedexception"),
             ("pe", "-lines -ccw"),
-            ("dumpheap", "-mt -min -max -gen -live -dead -thinlock -short"),
-            ("dumpheap -type T", "-min -gen -short"),
+            ("dumpheap", "-mt -min -max -heap -segment -live -dead -thinlock -short"),
+            ("dumpheap -type T", "-min -heap -short"),
             ("dumpheap -strings", "-gen -type"),
+            ("dumpgen 2", "-mt"),
+            ("eeheap", "-loader --loader"),
+            ("gcheapstat", "-unreachable -inclUnrooted -iu"),
+            ("finalizequeue", "-detail -allReady -short -mt"),
             ("do", "-nofields -refs"),
             ("da", "-start -details -nofields"),
             ("gcroot", "-nostacks"),
@@ -446,9 +546,71 @@ mod tests {
         ] {
             for flag in flags.split(' ') {
                 let said = translated(&format!("{command} {flag} 2"));
-                let (name, flag) = (command.split(' ').next().unwrap(), flag.trim_start_matches('-'));
+                let flag = flag.trim_start_matches('-').to_lowercase();
+                let name = command.split(' ').next().unwrap();
                 let expected = format!("{name} -{flag}: dipc does not have this flag of dotnet-dump; ");
                 assert!(said.starts_with(&expected) && said.len() > expected.len() + 10, "{said}");
+            }
+        }
+    }
+
+    /// Every flag of the commands that lead to views, by the help texts of dotnet-dump 9 and 10.
+    const FLAGS: [(&str, &str); 17] = [
+        ("clrstack", "-a -all -f -gc -l -n -p -r"),
+        ("pstacks", "-a -all"),
+        ("clrthreads", "-live -special -managedexception"),
+        ("pe", "-ccw -lines -nested"),
+        ("syncblk", "-all"),
+        ("clrmodules", "-name -segment -verbose"),
+        (
+            "dumpheap",
+            "-dead -gen -heap -ignoreGCState -live -max -min -mt -segment -short -stat -strings -thinlock -type",
+        ),
+        ("dumpheap -type T", "-dead -gen -heap -live -max -min -mt -segment -short -stat -strings -thinlock"),
+        ("dumpgen 2", "-mt -type"),
+        ("eeheap", "-gc -loader --gc --loader"),
+        ("gcheapstat", "-inclUnrooted -iu -unreachable"),
+        ("finalizequeue", "-allReady -detail -mt -short -stat -summary"),
+        ("dumpobj 7f00", "-nofields -refs"),
+        ("dumparray 7f00", "-details -length -nofields -start"),
+        ("gcroot 7f00", "-all -gcgen -nostacks"),
+        (
+            "dumpasync",
+            "-addr -coalesce -completed -fields -mt -roots -stacks -stats -tasks -type -waiting --coalesce --stacks",
+        ),
+        ("gchandles", "-perdomain -stat -type"),
+    ];
+    /// Flags that say what the views are in any case.
+    const ALWAYS: [(&str, &str); 8] = [
+        ("clrstack", "-all"),
+        ("pstacks", "-a -all"),
+        ("pe", "-nested"),
+        ("dumpheap", "-stat"),
+        ("eeheap", "-gc --gc"),
+        ("finalizequeue", "-stat -summary"),
+        ("dumpasync", "-coalesce -stacks -waiting --coalesce --stacks"),
+        ("gchandles", "-stat"),
+    ];
+
+    #[test]
+    fn no_flag_of_a_command_is_ignored() {
+        for (command, flags) in FLAGS {
+            let plain = translated(command);
+            let always = ALWAYS.iter().filter(|(of, _)| *of == command);
+            let always: Vec<_> = always.flat_map(|(_, flags)| flags.split(' ')).collect();
+            for flag in flags.split(' ') {
+                let value = if WITH_VALUE.contains(&flag) { " 2" } else { "" };
+                let said = translated(&format!("{command} {flag}{value}"));
+                let lower = flag.trim_start_matches('-').to_lowercase();
+                let is_refused = said.contains(&format!(" -{lower}: ")) && said.contains("; ");
+                assert!(
+                    is_refused || (said != plain) != always.contains(&flag),
+                    "{command} {flag}: {said}; without it: {plain}"
+                );
+                if !value.is_empty() {
+                    let without = translated(&format!("{command} {flag}"));
+                    assert!(without.contains(&format!(" -{lower}: ")), "{command} {flag}: {without}");
+                }
             }
         }
     }
@@ -456,6 +618,10 @@ mod tests {
     #[test]
     fn commands_and_flags_without_a_view_are_explained() {
         for (line, expected) in [
+            ("gcwhere", "gcwhere: no address; generations shows the whole heap"),
+            ("dumpheap -gen", "dumpheap -gen: a value is missing"),
+            ("dumpgen", "dumpgen: no generation; dumpgen 2 shows generation 2"),
+            ("maddress", "no view is called 'maddress'; dipc memory CORE"),
             (
                 "threads -special",
                 "threads -special: not a flag that dipc knows; of dotnet-dump's flags, 'threads' takes -live",

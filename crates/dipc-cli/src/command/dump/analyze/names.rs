@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 
 /// Commands of dotnet-dump, with their equivalents. Commands that only have another name are aliases.
-const COMMANDS: [(&str, &str); 38] = [
+const COMMANDS: [(&str, &str); 35] = [
     ("analyzeoom", "the view 'heap' has the objects, and 'exceptions' the exception"),
     ("assemblies", "dump analyze CORE modules lists the assemblies"),
     (
@@ -26,13 +26,10 @@ const COMMANDS: [(&str, &str); 38] = [
     ("dumpstack", "dump analyze CORE stacks --native shows managed and native frames"),
     ("dumpstackobjects", "dump analyze CORE paths shows the objects that local variables hold"),
     ("dumpvc", "dump analyze CORE object ADDRESS shows the structures in an object"),
-    ("eeheap", "dump analyze CORE heap shows the objects of the heap"),
     ("eestack", "dump analyze CORE stacks shows the stacks of all threads"),
     ("eeversion", "dump analyze CORE without a view shows the version of the runtime"),
-    ("finalizequeue", "dump analyze CORE paths --type TYPE shows the objects that wait for their finalizers"),
-    ("gcheapstat", "dump analyze CORE heap shows the objects of the heap"),
-    ("gcwhere", "dump analyze CORE object ADDRESS shows an object"),
     ("ip2md", "dump analyze CORE stacks --format json has the method of each address on a stack"),
+    ("maddress", "dipc memory CORE shows the memory of the process by owner"),
     ("name2ee", "dump analyze CORE objects --type TYPE finds a type by its name"),
     ("objsize", "dump analyze CORE heap has the bytes that types retain"),
     ("pathto", "dump analyze CORE paths --object ADDRESS shows what keeps an object alive"),

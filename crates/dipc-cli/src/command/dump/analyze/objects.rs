@@ -9,6 +9,7 @@ use nettrace_export::Pattern;
 use serde::Serialize;
 
 use crate::args::format::Format;
+use crate::args::generation::GenerationArg;
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_heap;
 use crate::inspect::core_source::Source;
@@ -27,6 +28,9 @@ pub(super) struct ObjectsArgs {
     /// name; '*' matches any text
     #[arg(long = "type", value_name = "TYPE")]
     of: String,
+    /// Only the objects of this generation: 0, 1, 2, loh, poh or frozen
+    #[arg(long, value_name = "GENERATION", value_enum, hide_possible_values = true)]
+    generation: Option<GenerationArg>,
     /// Number of objects to show
     #[arg(short = 'n', long = "rows", alias = "head", value_name = "N", default_value_t = OBJECTS)]
     head: usize,
@@ -47,7 +51,8 @@ pub(super) fn print(
         )
         .with_help("the view 'heap' lists the types"));
     }
-    let objects = dump.heap().objects_of(chosen.keys().copied(), args.head);
+    let generation = args.generation.map(GenerationArg::number);
+    let objects = dump.heap().objects_of(chosen.keys().copied(), generation, args.head);
     let objects = objects.map_err(|missing| core_heap::lacks(source, &missing.to_string()))?;
     core_heap::check(source, &objects.walk)?;
     let is_whole = objects.walk.gaps.is_empty();
