@@ -4,6 +4,7 @@ use clr_dump::{GenerationUse, MemoryAccount, MemoryOwner, NativeArena};
 
 use super::names::owner_name;
 use super::reading::Reading;
+use crate::render::escape::escape_controls;
 use crate::render::units;
 
 /// Minimum share of free memory in a heap that the line is about, in parts of it.
@@ -167,5 +168,5 @@ fn largest(account: &MemoryAccount, of: MemoryOwner) -> String {
     let owned = account.owners.iter().find(|owned| owned.owner == of);
     let Some(part) = owned.and_then(|owned| owned.parts.first()) else { return String::new() };
     let name = if part.name.is_empty() { part.address.to_string() } else { part.name.to_string() };
-    format!(", the largest {} ({name})", units::bytes(part.sizes.resident))
+    format!(", the largest {} ({})", units::bytes(part.sizes.resident), escape_controls(&name))
 }
