@@ -157,7 +157,7 @@ impl Watched {
         if let (Some(path), Some(_)) = (&self.recording, &args.output) {
             let additions = Additions { readings: Some(readings.clone()), ..Additions::default() };
             let merged = additions.merge_into(path, &EventGroup::ALL, false);
-            merged.err().iter().for_each(|failure| messages::warning(failure));
+            merged.err().iter().for_each(messages::warning);
         }
         let evidence = Evidence::default().with_readings(&readings);
         let subject = Subject::Process { pid: self.pid, recording: args.output.clone() };
