@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use self::recorded::RecordedReadings;
 use crate::memory_counts::MemoryCounts;
 use crate::memory_facts::MemoryFacts;
+use crate::process::ProcessEnd;
 
 /// Maximum size of the readings in a recording, as text.
 const MAX_TEXT: usize = 16 << 20;
@@ -32,6 +33,8 @@ pub struct Readings {
     pub counts: Vec<MemoryCounts>,
     /// The reason why memory was not read.
     pub memory_missing: Option<String>,
+    /// The code with which the process exited of itself; `None` if it runs, or if the code is unknown.
+    pub exit_code: Option<i32>,
 }
 
 /// Readings of more than 16 MB, which no recording takes.
@@ -54,6 +57,7 @@ struct ReadingsText<U, M, C> {
     memory: Vec<M>,
     counts: Vec<Timed<C>>,
     memory_missing: Option<String>,
+    exit_code: Option<i32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,9 +79,9 @@ impl Readings {
         self.memory_missing = Some(reason.into());
     }
 
-    /// Returns true if there is no reading.
-    pub const fn is_empty(&self) -> bool {
-        self.usage.is_empty() && self.memory.is_empty() && self.counts.is_empty()
+    /// The end of the process, by its exit code.
+    pub fn end(&self) -> Option<ProcessEnd> {
+        self.exit_code.map(|code| ProcessEnd::exit(Some(code)))
     }
 
     /// Returns the readings as JSON, in parts of at most `units` UTF-16 code units. Of the other processes of the
@@ -97,6 +101,7 @@ impl Readings {
             memory: self.memory.iter().collect(),
             counts: self.counts.iter().map(|of| Timed { time: since(of.at), reading: of }).collect(),
             memory_missing: self.memory_missing.clone(),
+            exit_code: self.exit_code,
         };
         // Numbers, names and lists have a form in JSON.
         let text = serde_json::to_string(&text).map_err(|_| ReadingsTooLarge)?;
@@ -124,6 +129,7 @@ impl Readings {
                 .map(|Timed { time, reading }| MemoryCounts { at: at(time), ..reading })
                 .collect(),
             memory_missing: text.memory_missing,
+            exit_code: text.exit_code,
         })
     }
 }

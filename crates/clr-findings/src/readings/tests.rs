@@ -69,6 +69,7 @@ fn readings() -> Readings {
         memory: vec![memory.clone(), memory],
         counts: [0, 2, 4].map(counts).into(),
         memory_missing: None,
+        exit_code: Some(3),
     }
 }
 
@@ -96,7 +97,7 @@ fn recorded_readings_show_the_same_causes() {
         let parts = readings.to_parts(units).unwrap();
         assert!(parts.iter().all(|part| part.encode_utf16().count() <= units), "{units}");
         let read = recorded(&parts).finish().unwrap();
-        assert_eq!(read.memory, readings.memory);
+        assert_eq!((&read.memory, read.end().unwrap().exit_code), (&readings.memory, Some(3)));
         assert_eq!(read.counts[2].at - read.counts[0].at, 4 * SECOND);
         assert_eq!(read.usage[1].at - read.usage[0].at, 2 * SECOND);
         assert_eq!(read.usage[2].threads, readings.usage[2].threads);
