@@ -10,6 +10,7 @@ mod unloading;
 
 use std::time::{Duration, Instant};
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::program::run;
@@ -154,7 +155,11 @@ fn why_judges_recordings_of_profile() {
     ] {
         let Some(target) = start(program, &[incident]) else { return };
         let recording = folder.path().join(format!("{incident}.nettrace"));
-        until_recorded(&target, &["profile"], recording.to_str().unwrap(), &parts);
+        let recording = recording.to_str().unwrap();
+        until_recorded(&target, &["profile"], recording, &parts);
+        let report = run(["report", recording, "--format", "json"]).with_code(0).json();
+        let start: Timestamp = report["start"].as_str().unwrap().parse().unwrap();
+        assert!(Timestamp::now().duration_since(start) < SignedDuration::from_hours(1), "{start}");
     }
 }
 
