@@ -163,6 +163,25 @@ fn why_judges_recordings_of_profile() {
     }
 }
 
+/// They are one text with names and paths.
+#[test]
+fn redacted_recordings_have_no_readings() {
+    let Some(target) = start("stuck", &["semaphore"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (whole, redacted, named) =
+        (path("whole.nettrace"), path("redacted.nettrace"), path("named.nettrace"));
+    until_recorded(&target, &["profile"], &whole, &["for a semaphore"]);
+    run(["edit", &whole, "-o", &redacted, "--redact", "urls"]).with_code(0);
+    let text = run(["why", &redacted]).with_code(0).text();
+    assert!(!text.contains("for a semaphore"), "{text}");
+    assert!(text.contains("it is redacted or damaged in the recording"), "{text}");
+    // Fields that the user names are replaced alone.
+    run(["edit", &whole, "-o", &named, "--redact", "Shop/Order.customer"]).with_code(0);
+    let text = run(["why", &named]).with_code(0).text();
+    assert_begins_with(&text, &["for a semaphore"]);
+}
+
 /// Their waits have no events: they begin before the recording, and do not end.
 #[test]
 fn why_finds_endless_waits_in_recordings() {
