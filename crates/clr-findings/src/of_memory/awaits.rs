@@ -1,5 +1,7 @@
 //! Calls of `async` methods that await what no code completes.
 
+use std::collections::HashSet;
+
 use clr_dump::Address;
 use nettrace_export::units::{count, counted};
 
@@ -15,9 +17,11 @@ pub(super) fn stuck_calls(readings: &Readings<'_>) -> Vec<Finding> {
 }
 
 fn stuck_call(readings: &Readings<'_>, facts: &AwaitFacts) -> Option<Finding> {
-    let before: Vec<_> = readings.earlier.iter().map(|earlier| calls_before(earlier, facts)).collect();
+    // A service has many calls.
+    let before: Vec<HashSet<_>> =
+        readings.earlier.iter().map(|earlier| calls_before(earlier, facts).into_iter().collect()).collect();
     let lasting = facts.calls.iter().filter(|call| before.iter().all(|calls| calls.contains(call))).count();
-    let first = before.first().map(Vec::len);
+    let first = before.first().map(HashSet::len);
     let grown = first.map_or(0, |first| facts.calls.len().saturating_sub(first));
     let awaited = match facts.awaited {
         AwaitedFor::Promise => {
