@@ -17,9 +17,7 @@ pub(super) fn stuck_calls(readings: &Readings<'_>) -> Vec<Finding> {
 }
 
 fn stuck_call(readings: &Readings<'_>, facts: &AwaitFacts) -> Option<Finding> {
-    // A service has many calls.
-    let before: Vec<HashSet<_>> =
-        readings.earlier.iter().map(|earlier| calls_before(earlier, facts).into_iter().collect()).collect();
+    let before: Vec<_> = readings.earlier.iter().map(|earlier| calls_before(earlier, facts)).collect();
     let lasting = facts.calls.iter().filter(|call| before.iter().all(|calls| calls.contains(call))).count();
     let first = before.first().map(HashSet::len);
     let grown = first.map_or(0, |first| facts.calls.len().saturating_sub(first));
@@ -62,7 +60,7 @@ fn stuck_call(readings: &Readings<'_>, facts: &AwaitFacts) -> Option<Finding> {
 }
 
 /// The calls that await the same in another reading.
-fn calls_before(earlier: &MemoryFacts, facts: &AwaitFacts) -> Vec<Address> {
+fn calls_before(earlier: &MemoryFacts, facts: &AwaitFacts) -> HashSet<Address> {
     let is_same = |other: &&AwaitFacts| {
         other.method == facts.method
             && other.state == facts.state
