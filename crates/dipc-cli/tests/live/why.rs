@@ -219,6 +219,25 @@ fn why_judges_cores() {
     assert_begins_with(&text, &["Cause      Deadlock: teller-1 (", "Bank.Transfer"]);
 }
 
+/// A moment shows who calls, and not how long it takes.
+#[test]
+fn cores_have_the_methods_that_call_others() {
+    let Some(target) = start("calls", &["slow"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let core = folder.path().join("calls.dmp");
+    let (core, pid) = (core.to_str().unwrap(), target.pid().to_string());
+    let deadline = Instant::now() + Duration::from_secs(120);
+    loop {
+        run(["dump", "-p", &pid, "-o", core, "--force"]).with_code(0);
+        let text = run(["why", core]).with_code(0).text();
+        // Some of the callers are between two calls.
+        if text.contains(" calls of Billing.ChargeAsync (HttpClient.GetStringAsync") {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{text}");
+    }
+}
+
 /// The twins wait for locks, or compute, as the programs with a cause do.
 #[test]
 fn why_finds_nothing_in_healthy_programs() {
