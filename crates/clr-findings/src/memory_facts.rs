@@ -231,7 +231,7 @@ impl MemoryFacts {
             awaits: found.awaits,
             framework_chains: found.framework_chains,
             elapsed_delays: found.elapsed_delays,
-            finalizable: dump.heap().finalizable_count().ok(),
+            finalizable: dump.heap().regions().and_then(|regions| regions.finalizable_count()).ok(),
             death: None,
         }
     }
