@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::claims::Claims;
 use super::owner::MemoryOwner;
@@ -24,8 +24,8 @@ const MAX_BLOCKS: u64 = 1 << 18;
 /// The offset of the first heap in an allocator, which all versions have. The pointers to the heaps, of which the first
 /// is to it, follow the heaps.
 const FIRST_HEAP: u64 = 16;
-/// Maximum offset of the pointers in an allocator.
-const MAX_POINTERS: u64 = 4096;
+/// The number of words of an allocator in which the pointers are looked for.
+const WORDS: usize = 512;
 /// The number of the pointers, with one that is not to a loader heap.
 const POINTERS: usize = 9;
 /// Maximum distance of a heap from its allocator.
@@ -34,8 +34,10 @@ const MAX_DISTANCE: u64 = 8192;
 const FIRST_BLOCK: u64 = 8;
 /// Maximum size of a block.
 const MAX_BLOCK: u64 = 1 << 32;
-/// Offsets in the description of a heap of code, of which one has the pointer to the allocator.
-const OF_CODE_HEAP: [u64; 4] = [48, 56, 64, 72];
+/// The offset in the description of a heap of code of four words, of which one is the pointer to the allocator.
+const OF_CODE_HEAP: u64 = 48;
+/// Minimum value of an address.
+const MIN_ADDRESS: u64 = 1 << 16;
 /// The contexts of an allocator that no known module leads to.
 const UNLOADABLE: &str = "load contexts that can be unloaded";
 /// The module of which the allocator is the one of contexts that are never unloaded.
@@ -86,11 +88,17 @@ pub(super) fn claim(dump: &Dump<'_>, code_heaps: &[Address], claims: &mut Claims
         }
     }
     let unloadable: Arc<str> = UNLOADABLE.into();
+    let mut rejected = HashSet::new();
     for heap in code_heaps {
-        let candidates = OF_CODE_HEAP.into_iter().filter_map(|by| memory.u64(heap.at(by)).ok());
-        for allocator in candidates.filter(|allocator| *allocator != 0) {
-            let is_new = !allocators.contains_key(&allocator) && allocators.len() < MAX_ALLOCATORS;
-            if is_new && !heaps(memory, allocator).is_empty() {
+        let words = memory.words::<4>(heap.at(OF_CODE_HEAP)).unwrap_or_default();
+        for allocator in words.into_iter().filter(|word| *word >= MIN_ADDRESS && word.is_multiple_of(8)) {
+            let is_known = allocators.contains_key(&allocator) || rejected.contains(&allocator);
+            if is_known || allocators.len() >= MAX_ALLOCATORS {
+                continue;
+            }
+            if heaps(memory, allocator).is_empty() {
+                rejected.insert(allocator);
+            } else {
                 allocators.insert(allocator, Arc::clone(&unloadable));
             }
         }
@@ -122,13 +130,17 @@ fn part_name(kind: Kind, module: &str) -> String {
 /// The heaps of an allocator, with their kinds.
 fn heaps(memory: &dyn Memory, allocator: u64) -> Vec<(Kind, u64)> {
     let first_heap = offset(allocator, FIRST_HEAP);
-    let places = (FIRST_HEAP..MAX_POINTERS).step_by(8).map(|by| offset(allocator, by));
-    let Some(place) =
-        places.take_while(|at| memory.u64(*at).is_ok()).find(|at| memory.u64(*at) == Ok(first_heap))
-    else {
-        return Vec::new();
-    };
-    let pointers: [u64; POINTERS] = memory.words(place).unwrap_or_default();
+    let mut words: Vec<u64> = Vec::with_capacity(WORDS);
+    // The memory after an allocator need not be there.
+    while words.len() < WORDS {
+        let at = u64::try_from(words.len()).unwrap_or_default().wrapping_mul(8);
+        let Ok(bytes) = memory.array::<512>(offset(allocator, at)) else { break };
+        words.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
+    }
+    let Some(first) = words.iter().position(|word| *word == first_heap) else { return Vec::new() };
+    let place = offset(allocator, u64::try_from(first).unwrap_or_default().wrapping_mul(8));
+    let pointers = words.get(first..).and_then(|words| words.first_chunk::<POINTERS>());
+    let pointers = pointers.copied().unwrap_or_default();
     let [low, high, third, fourth, ..] = pointers;
     // Heaps lie in this order in all versions: stubs, precode, statics. Their pointers do not.
     let has_statics = third > fourth;
