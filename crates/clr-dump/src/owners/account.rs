@@ -22,6 +22,9 @@ use crate::native_heap::{NativeHeap, NativeHeapError};
 #[cfg(target_os = "linux")]
 const KERNEL_TIME: std::time::Duration = std::time::Duration::from_secs(5);
 
+/// Minimum time for the blocks of malloc: without any of them their memory has no known owner.
+const MIN_BLOCKS_TIME: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// The sources of an account, apart from the mappings.
 #[derive(Clone, Copy)]
 #[allow(clippy::exhaustive_structs, reason = "the arguments of a function")]
@@ -156,6 +159,8 @@ impl MemoryAccount {
         let mut claims = Claims::default();
         // The best known first.
         let runtime = dump.map(|dump| RuntimeMemory::claim(dump, mappings, &mut claims)).unwrap_or_default();
+        // On an overloaded machine the time can be over by now.
+        let end = end.zip(Instant::now().checked_add(MIN_BLOCKS_TIME)).map(|(end, least)| end.max(least));
         let native_heap = native::claim_arenas(memory, mappings, pages, end, &mut claims);
         let running_threads = stacks::claim(threads, dump, mappings, &mut claims);
         let files = Files::read(memory, dump.map(Dump::runtime), mappings, &mut claims);

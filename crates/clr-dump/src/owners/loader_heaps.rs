@@ -24,6 +24,9 @@ const MAX_BLOCKS: u64 = 1 << 18;
 /// The offset of the first heap in an allocator, which all versions have. The pointers to the heaps, of which the first
 /// is to it, follow the heaps.
 const FIRST_HEAP: u64 = 16;
+/// Bounds of the size of a heap.
+const MIN_HEAP: u64 = 96;
+const MAX_HEAP: u64 = 192;
 /// The number of words of an allocator in which the pointers are looked for.
 const WORDS: usize = 512;
 /// The number of the pointers, with one that is not to a loader heap.
@@ -129,7 +132,6 @@ fn part_name(kind: Kind, module: &str) -> String {
 
 /// The heaps of an allocator, with their kinds.
 fn heaps(memory: &dyn Memory, allocator: u64) -> Vec<(Kind, u64)> {
-    let first_heap = offset(allocator, FIRST_HEAP);
     let mut words: Vec<u64> = Vec::with_capacity(WORDS);
     // The memory after an allocator need not be there.
     while words.len() < WORDS {
@@ -137,14 +139,17 @@ fn heaps(memory: &dyn Memory, allocator: u64) -> Vec<(Kind, u64)> {
         let Ok(bytes) = memory.array::<512>(offset(allocator, at)) else { break };
         words.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
     }
-    let Some(first) = words.iter().position(|word| *word == first_heap) else { return Vec::new() };
+    let Some(first) = first_pointer(allocator, &words) else { return Vec::new() };
     let place = offset(allocator, u64::try_from(first).unwrap_or_default().wrapping_mul(8));
     let pointers = words.get(first..).and_then(|words| words.first_chunk::<POINTERS>());
     let pointers = pointers.copied().unwrap_or_default();
     let [low, high, third, fourth, ..] = pointers;
     // Heaps lie in this order in all versions: stubs, precode, statics. Their pointers do not.
     let has_statics = third > fourth;
-    let mut heaps = vec![(Kind::LowFrequency, low), (Kind::HighFrequency, high)];
+    let mut heaps = vec![(Kind::HighFrequency, high)];
+    if low != high {
+        heaps.push((Kind::LowFrequency, low));
+    }
     if has_statics {
         heaps.push((Kind::Statics, third));
     }
@@ -157,6 +162,15 @@ fn heaps(memory: &dyn Memory, allocator: u64) -> Vec<(Kind, u64)> {
     let is_own = |heap: u64| heap > allocator && heap.saturating_sub(allocator) < MAX_DISTANCE;
     heaps.retain(|(_, heap)| is_own(*heap));
     heaps
+}
+
+/// The index of the first pointer to a heap in the words of an allocator. Contexts that can be unloaded have one heap for
+/// both frequencies, which is the second one, and two equal pointers to it.
+fn first_pointer(allocator: u64, words: &[u64]) -> Option<usize> {
+    let first = offset(allocator, FIRST_HEAP);
+    let second = offset(first, MIN_HEAP)..=offset(first, MAX_HEAP);
+    let is_pair = |pair: &[u64]| matches!(pair, [one, other] if one == other && second.contains(one));
+    words.iter().position(|word| *word == first).or_else(|| words.windows(2).position(is_pair))
 }
 
 /// Passes the blocks of a heap, start and end, to `found`. A word that is not a block ends the list.
@@ -214,8 +228,8 @@ mod tests {
         assert_eq!(
             blocks(&allocator([low, high, statics, stubs, executable, 0, fixups, precode, 0])),
             [
-                (Kind::LowFrequency, low),
                 (Kind::HighFrequency, high),
+                (Kind::LowFrequency, low),
                 (Kind::Statics, statics),
                 (Kind::Stubs, stubs),
                 (Kind::Executable, executable),
@@ -226,12 +240,21 @@ mod tests {
         assert_eq!(
             blocks(&allocator([low, high, stubs, fixups, executable, 0, 0, 0, 0])),
             [
-                (Kind::LowFrequency, low),
                 (Kind::HighFrequency, high),
+                (Kind::LowFrequency, low),
                 (Kind::Stubs, stubs),
                 (Kind::Precode, fixups),
                 (Kind::Executable, executable)
             ]
+        );
+    }
+
+    #[test]
+    fn contexts_that_can_be_unloaded_have_one_heap_for_both_frequencies() {
+        let [high, stubs, precode] = [0x10 + 144, 0x130, 0x170];
+        assert_eq!(
+            blocks(&allocator([high, high, stubs, precode, 0, 0, 0, 0, 0])),
+            [(Kind::HighFrequency, high), (Kind::Stubs, stubs), (Kind::Precode, precode)]
         );
     }
 

@@ -58,7 +58,7 @@ impl Subject {
 /// Returns the answer in a line.
 pub(super) fn line(reading: &Reading) -> String {
     let account = &reading.account;
-    let mut line = of_subject(main_subject(account), reading);
+    let mut line = of_subject(main_subject(reading), reading);
     let images = account.resident_of(is_image);
     if images > account.total.resident / 2 && !line.starts_with(FILES) {
         line.push_str("; assemblies and libraries ");
@@ -80,15 +80,21 @@ const fn weight(owned: &OwnedMemory) -> u64 {
 }
 
 /// Returns the subject with the most memory that the process is the reason for. Each thread has memory of malloc and of
-/// the runtime besides its stack: stacks of many threads are the reason for these, too.
-fn main_subject(account: &MemoryAccount) -> Subject {
+/// the runtime besides its stack: stacks of many threads are the reason for these, too. Core dumps have stacks with all
+/// pages that were never touched, so those of few threads are not the answer there.
+fn main_subject(reading: &Reading) -> Subject {
+    let account = &reading.account;
+    let has_many_threads = thread_count(account) >= MANY_THREADS;
     let weight_of = |subject: Subject| {
         let owned = account.owners.iter().filter(|owned| Subject::of(owned.owner) == subject);
         owned.map(weight).fold(0, u64::saturating_add)
     };
-    let most = SUBJECTS.into_iter().max_by_key(|subject| weight_of(*subject)).unwrap_or(Subject::Unknown);
+    let is_candidate =
+        |subject: &Subject| *subject != Subject::Stacks || has_many_threads || !reading.is_dump();
+    let most = SUBJECTS.into_iter().filter(is_candidate).max_by_key(|subject| weight_of(*subject));
+    let most = most.unwrap_or(Subject::Unknown);
     let is_half = weight_of(Subject::Stacks) >= weight_of(most) / 2;
-    if is_half && thread_count(account) >= MANY_THREADS { Subject::Stacks } else { most }
+    if is_half && has_many_threads { Subject::Stacks } else { most }
 }
 
 fn of_subject(subject: Subject, reading: &Reading) -> String {
