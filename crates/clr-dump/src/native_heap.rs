@@ -39,6 +39,7 @@ const HEADERS: u64 = 4096;
 
 /// The reason why the heap of the C library cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum NativeHeapError {
     /// The process has neither glibc nor musl.
@@ -55,6 +56,7 @@ pub enum NativeHeapError {
 
 /// An arena of malloc: threads share it, and its lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct NativeArena {
     /// The address of its description.
@@ -104,6 +106,7 @@ impl NativeArena {
 /// # fn main() {}
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct NativeHeap {
     /// The arenas, the main one first.
