@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn hostile_areas_end() {
         let mut ring = memory(56);
-        ring.put_words(0x11_0000, &area(SECRET, 0x10_0000, &[group(u64::MAX & !0xfff, u64::MAX)]));
+        ring.put_words(0x11_0000, &area(SECRET, 0x10_0000, &[group(!0xfff, u64::MAX)]));
         let found = ranges(&ring, &parse_mappings(MAPS)).unwrap();
         assert!(found.len() <= 4 * MAX_ARENAS && found.iter().all(|(start, end)| start < end));
         // An area without the secret, and one that is not there.
