@@ -15,6 +15,10 @@ use crate::process::ProcessEnd;
 
 /// Maximum size of the readings in a recording, as text.
 const MAX_TEXT: usize = 16 << 20;
+/// Maximum number of threads in each reading of a recording, as of the kernel's account.
+const MAX_THREADS: usize = 20_000;
+/// Maximum number of readings of a kind in a recording.
+const MAX_READINGS: usize = 4;
 /// Maximum number of other processes in each reading of a recording, the busiest first: their names are not of the
 /// recorded program.
 const MAX_OTHERS: usize = 8;
@@ -111,16 +115,26 @@ impl Readings {
         Ok(parts(&text, units))
     }
 
-    /// Takes the text of all parts.
-    fn from_text(text: &str) -> Result<Self, serde_json::Error> {
-        let text: ReadingsText<ProcessUsage, MemoryFacts, MemoryCounts> = serde_json::from_str(text)?;
+    /// Takes the text of all parts; `None` if it has another form, or more than any process.
+    fn from_text(text: &str) -> Option<Self> {
+        let text: ReadingsText<ProcessUsage, MemoryFacts, MemoryCounts> = serde_json::from_str(text).ok()?;
+        let are_few =
+            [text.usage.len(), text.memory.len(), text.counts.len()].iter().all(|n| *n <= MAX_READINGS)
+                && text.usage.iter().all(|usage| usage.reading.threads.len() <= MAX_THREADS)
+                && text.memory.iter().all(|memory| {
+                    let in_deadlocks: usize = memory.deadlocks.iter().map(Vec::len).sum();
+                    memory.threads.len() <= MAX_THREADS && in_deadlocks <= memory.threads.len()
+                });
+        if !are_few {
+            return None;
+        }
         let begin = Instant::now();
         let at = |time: Duration| begin.checked_add(time).unwrap_or(begin);
         let usage = |Timed { time, mut reading }: Timed<ProcessUsage>| {
             reading.at = at(time);
             reading
         };
-        Ok(Self {
+        Some(Self {
             usage: text.usage.into_iter().map(usage).collect(),
             memory: text.memory,
             counts: text
