@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::native_allocations::AllocationObstacle;
 use crate::obstacle::Obstacle;
 
 /// An error of sampling.
@@ -53,6 +54,9 @@ pub enum Error {
     /// The kernel's user_events cannot be used, for this reason.
     #[error("user_events: {0}")]
     UserEvents(&'static str),
+    /// The native allocations of a process cannot be recorded, for this reason.
+    #[error("native allocations: {0}")]
+    NativeAllocations(AllocationObstacle),
     /// No kernel supports the settings.
     #[error("{0}")]
     Settings(&'static str),

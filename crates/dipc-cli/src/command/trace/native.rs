@@ -22,7 +22,11 @@ use crate::render::messages;
 
 /// Returns the report of a recording without the events of a runtime.
 const fn report_of(samples: SampleSettings) -> &'static str {
-    if samples.frequency > 0 { " topN --by cpu" } else { " topN --by off-cpu" }
+    match samples {
+        SampleSettings { native_allocations: Some(_), .. } => " topN --by native-alloc",
+        SampleSettings { frequency: 0, .. } => " topN --by off-cpu",
+        _ => " topN --by cpu",
+    }
 }
 
 /// A process without a runtime to connect to.
