@@ -2,8 +2,7 @@
 
 use std::io;
 
-use crate::native_allocations::AllocationObstacle;
-use crate::obstacle::Obstacle;
+use crate::obstacle::{AllocationObstacle, Obstacle};
 
 /// An error of sampling.
 #[derive(Debug, thiserror::Error)]

@@ -63,6 +63,7 @@
 )]
 
 mod access;
+mod allocation_function;
 mod attributes;
 mod config;
 mod crash;
@@ -98,8 +99,8 @@ pub use error::Error;
 pub use image::{Image, Symbol, SymbolTable};
 pub use kernel::{kernel_symbols, kernel_symbols_at};
 pub use maps::{Mapping, ProcessMaps, Processes};
-pub use native_allocations::{AllocationCounts, AllocationObstacle, NativeAllocations};
-pub use obstacle::{Obstacle, paranoid_level};
+pub use native_allocations::{AllocationCounts, NativeAllocations};
+pub use obstacle::{AllocationObstacle, Obstacle, paranoid_level};
 pub use off_cpu::{OffCpuInterval, OffCpuTracker};
 pub use record::{
     AllocationChange, AllocationRecord, MapRecord, Record, RecordKind, Registers, Sample, SampleEvent,

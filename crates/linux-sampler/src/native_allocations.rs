@@ -17,13 +17,10 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::thread;
 
 use crate::error::Error;
+use crate::obstacle::AllocationObstacle;
 use crate::sys;
 use crate::sys::bpf::{self, MapKind, ProbePlace};
 use crate::threads::possible_processors;
-
-pub(crate) use functions::function_name;
-pub(crate) use program::{ALLOCATED, FREED};
-pub use refusal::AllocationObstacle;
 
 use cost::HitCosts;
 use functions::{FoundFunctions, Function};
@@ -102,12 +99,6 @@ impl AllocationCounts {
     pub fn hits_per_second(&self) -> u64 {
         let hits = u128::from(self.hits).saturating_mul(1_000_000_000);
         u64::try_from(hits / u128::from(self.duration_ns.max(1))).unwrap_or(u64::MAX)
-    }
-
-    /// The part of the process's processor time that the probes took, in thousandths.
-    pub fn permille(&self) -> u64 {
-        let cost = u128::from(self.cost_ns).saturating_mul(1000);
-        u64::try_from(cost / u128::from(self.cpu_ns.max(1))).unwrap_or(u64::MAX).min(1000)
     }
 }
 

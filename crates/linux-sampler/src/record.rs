@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::allocation_function::{self, ALLOCATED, FREED};
 use crate::attributes::{REGISTERS, SAMPLE_TYPE, sample};
-use crate::native_allocations;
 
 /// The bytes of a record's header: kind, bits, size.
 pub(crate) const HEADER: usize = 8;
@@ -472,10 +472,10 @@ fn allocation<'a>(mut cursor: Cursor<'a>, sample: Sample<'a>) -> Option<Allocati
     // The kind in the lower half of the first four bytes, the function in the upper one.
     let (kind, function) = (u32::try_from(words & 0xffff).ok()?, u32::try_from(words >> 16).ok()?);
     let change = match kind {
-        native_allocations::ALLOCATED => {
-            AllocationChange::Allocated { size, function: native_allocations::function_name(function) }
+        ALLOCATED => {
+            AllocationChange::Allocated { size, function: allocation_function::function_name(function) }
         }
-        native_allocations::FREED => AllocationChange::Freed,
+        FREED => AllocationChange::Freed,
         _ => return None,
     };
     Some(AllocationRecord { address, change, sample })

@@ -474,7 +474,7 @@ impl RecordingSettings {
                 .and_then(|pid| Ok(KernelSampler::start(pid, settings, folder, &mut Messages)?))
             {
                 Ok(sampler) => {
-                    messages::note(format_args!("Samples        : {}", sampler.description()));
+                    describe_samples(&sampler);
                     Some(sampler)
                 }
                 Err(failure) if settings.native_allocations.is_some() => return Err(failure),
@@ -807,6 +807,14 @@ impl RecordingSettings {
                 Sink::create_new(&file_name(name, source.pid, &Zoned::now()))
             }
         }
+    }
+}
+
+/// Prints the kind of samples, and the cost of probes.
+fn describe_samples(sampler: &KernelSampler) {
+    messages::note(format_args!("Samples        : {}", sampler.description()));
+    if let Some(probes) = sampler.probes() {
+        messages::note(format_args!("Probes         : {probes}"));
     }
 }
 

@@ -44,6 +44,8 @@ pub struct KernelSampler {
     stop: Arc<AtomicBool>,
     /// The kind of samples and the right to take them, in words.
     description: String,
+    /// The probes of native allocations and their cost, in words.
+    probes: Option<String>,
     thread: JoinHandle<Result<KernelRecording, SampleError>>,
 }
 
@@ -82,11 +84,11 @@ impl KernelSampler {
     fn of(pid: u32, opened: OpenSampler, folder: &Path) -> Result<Self, SampleError> {
         let (file, staged) = StagedFile::create(folder)
             .map_err(|error| SampleError::Create { folder: folder.to_owned(), error })?;
-        let description = opened.description.clone();
+        let (description, probes) = (opened.description.clone(), opened.probes.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
         let thread = thread::spawn(move || record(opened, (file, staged), &until));
-        Ok(Self { pid, stop, description, thread })
+        Ok(Self { pid, stop, description, probes, thread })
     }
 
     /// The sampled process.
@@ -97,6 +99,12 @@ impl KernelSampler {
     /// The kind of samples and the right to take them, in words.
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    /// The probes of native allocations, if there are any, with their cost as it was measured beforehand and in the
+    /// first second, in words.
+    pub fn probes(&self) -> Option<&str> {
+        self.probes.as_deref()
     }
 
     /// Returns true if the process has ended.
@@ -131,7 +139,12 @@ struct OpenSampler {
     sampler: Sampler,
     recording: RecordingWriter,
     description: String,
+    /// The probes of native allocations and their cost, in words.
+    probes: Option<String>,
 }
+
+/// The pages of each processor's buffer for records of allocations: 16 MiB, for 3,900 of them.
+const PAGES_FOR_BURSTS: usize = 4096;
 
 /// The time in which the cost of probes is measured before a recording begins.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
@@ -161,7 +174,10 @@ impl OpenSampler {
         let native = settings.native_allocations.map(|of| {
             NativeAllocations::default().with_interval(of.interval).with_limit_percent(of.limit_percent)
         });
-        config = config.with_native_allocations(native);
+        if native.is_some() {
+            // Allocations come in bursts, each record has a stack, and what is lost looks like a leak.
+            config = config.with_native_allocations(native).with_buffer_pages(PAGES_FOR_BURSTS);
+        }
         let by_processor = settings.may_sample_processors().then(|| {
             let config = config.clone().with_scope(Scope::ProcessesByProcessor(vec![pid]));
             Sampler::open(&config).map(|sampler| (sampler, config))
@@ -183,7 +199,7 @@ impl OpenSampler {
         let description = describe(settings, access, sees_short_threads);
         let recording =
             begin_recording(pid, &config, &description, !matches!(begin, Begin::Starting), observer)?;
-        let mut opened = Self { pid, sampler, recording, description };
+        let mut opened = Self { pid, sampler, recording, description, probes: None };
         if native.is_some() {
             opened.look_at_allocations()?;
         }
@@ -205,16 +221,18 @@ impl OpenSampler {
         else {
             return Ok(());
         };
-        let _ = write!(self.description, "; probes on {probes}");
+        let mut text = probes;
         if is_running {
-            let (calls, permille) = (counts.hits_per_second(), counts.permille());
+            let milliseconds = |nanoseconds: u64| nanoseconds / 1_000_000;
             let _ = write!(
-                self.description,
-                ": {calls} calls in the first second, {}.{} % of the process's time",
-                permille / 10,
-                permille % 10
+                text,
+                "; {} calls in the first second cost {} ms, and the process ran {} ms",
+                counts.hits_per_second(),
+                milliseconds(counts.cost_ns),
+                milliseconds(counts.cpu_ns),
             );
         }
+        self.probes = Some(text);
         Ok(())
     }
 
@@ -275,10 +293,12 @@ fn begin_recording(
 
 /// Returns the kind of samples and the right to take them, in words.
 fn describe(settings: SampleSettings, access: Access, sees_short_threads: bool) -> String {
+    if !settings.samples_threads() {
+        return "by the kernel, native allocations".to_owned();
+    }
     let SampleSettings { frequency, off_cpu, .. } = settings;
     let samples = match (frequency, off_cpu) {
-        (0, false) => "native allocations".to_owned(),
-        (0, true) => "waits".to_owned(),
+        (0, _) => "waits".to_owned(),
         (_, false) => format!("{frequency} samples a second of each running thread"),
         (_, true) => format!("{frequency} samples a second of each running thread, and waits"),
     };

@@ -4,9 +4,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Instant;
 
 use super::close_all;
-use super::functions::{AllocatingFunction, FreeingFunction};
 use super::program::{self, Tables};
 use super::refusal::refused;
+use crate::allocation_function::{AllocatingFunction, FreeingFunction};
 use crate::error::Error;
 use crate::maps::ProcessMaps;
 use crate::sys::bpf::{

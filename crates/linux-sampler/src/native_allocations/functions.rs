@@ -3,99 +3,15 @@
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use super::AllocationObstacle;
+use crate::allocation_function::{AllocatingFunction, FreeingFunction};
 use crate::error::Error;
 use crate::image::Image;
 use crate::maps::ProcessMaps;
+use crate::obstacle::AllocationObstacle;
 
 /// Maximum number of libraries with such functions. A program has its C library, and perhaps another
 /// allocator.
 const MAX_LIBRARIES: usize = 4;
-
-/// The functions that allocate. Numbers are those in records.
-///
-/// Others lead to these: `reallocarray` and C++'s `new` call one of them, and `mmap64` is `mmap`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AllocatingFunction {
-    Malloc = 0,
-    Calloc = 1,
-    Realloc = 2,
-    AlignedAlloc = 3,
-    Memalign = 4,
-    PosixMemalign = 5,
-    Mmap = 6,
-}
-
-/// The arguments of a function that allocates, by number.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Arguments {
-    pub(super) size: u8,
-    /// The number of items of that size.
-    pub(super) count: Option<u8>,
-    /// Memory that it frees.
-    pub(super) old: Option<u8>,
-    /// The place for the address, if that is not its result.
-    pub(super) result: Option<u8>,
-}
-
-impl AllocatingFunction {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Malloc,
-        Self::Calloc,
-        Self::Realloc,
-        Self::AlignedAlloc,
-        Self::Memalign,
-        Self::PosixMemalign,
-        Self::Mmap,
-    ];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Malloc => "malloc",
-            Self::Calloc => "calloc",
-            Self::Realloc => "realloc",
-            Self::AlignedAlloc => "aligned_alloc",
-            Self::Memalign => "memalign",
-            Self::PosixMemalign => "posix_memalign",
-            Self::Mmap => "mmap",
-        }
-    }
-
-    pub(super) const fn arguments(self) -> Arguments {
-        let none = Arguments { size: 0, count: None, old: None, result: None };
-        match self {
-            Self::Malloc => none,
-            Self::Calloc => Arguments { count: Some(1), ..none },
-            Self::Realloc => Arguments { size: 1, old: Some(0), ..none },
-            Self::AlignedAlloc | Self::Memalign | Self::Mmap => Arguments { size: 1, ..none },
-            Self::PosixMemalign => Arguments { size: 2, result: Some(0), ..none },
-        }
-    }
-}
-
-/// Returns the name of the function with a number.
-pub(crate) fn function_name(number: u32) -> &'static str {
-    let is_it = |function: &&AllocatingFunction| **function as u32 == number;
-    AllocatingFunction::ALL.iter().find(is_it).map_or("", |function| function.name())
-}
-
-/// The functions that free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FreeingFunction {
-    Free = 16,
-    Munmap = 17,
-}
-
-impl FreeingFunction {
-    const ALL: [Self; 2] = [Self::Free, Self::Munmap];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::Munmap => "munmap",
-        }
-    }
-}
 
 /// A function of either kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

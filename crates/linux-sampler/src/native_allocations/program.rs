@@ -11,7 +11,7 @@
 
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-use super::functions::{AllocatingFunction, FreeingFunction};
+use crate::allocation_function::{ALLOCATED, AllocatingFunction, FREED, FreeingFunction};
 
 /// The first rows of the table of counts; hits of each probe follow.
 pub(super) mod count {
@@ -27,9 +27,6 @@ pub(super) mod count {
     pub(in crate::native_allocations) const HITS: u32 = 4;
 }
 
-/// The kinds of records.
-pub(crate) const ALLOCATED: u32 = 1;
-pub(crate) const FREED: u32 = 2;
 /// The bytes of a record: kind and function, size, address.
 const RECORD_BYTES: i32 = 24;
 

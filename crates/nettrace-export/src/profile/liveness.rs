@@ -124,6 +124,9 @@ impl NativeLiveness {
     /// ```
     pub fn doubt(&self, lost: u64) -> Option<String> {
         let end = self.end.unwrap_or_default();
+        // The records among them are named below.
+        let records = end.lost_allocations.saturating_add(end.lost_frees);
+        let lost = lost.saturating_sub(records);
         let left_out = self.left_out.saturating_add(end.left_out);
         let counted =
             |count: u64, one: &str, many: &str| (count > 0).then(|| units::counted(count, one, many));

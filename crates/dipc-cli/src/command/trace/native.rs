@@ -12,7 +12,7 @@ use dipc_client::ProcessView;
 use dipc_collect::staged::folder_of;
 use jiff::Zoned;
 
-use super::{Opened, RecordingEnd, RecordingSettings, TICK, file_name, with_pid};
+use super::{Opened, RecordingEnd, RecordingSettings, TICK, describe_samples, file_name, with_pid};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::record::kernel_samples::{KernelSampler, SampleSettings, loss_exit, save};
@@ -109,7 +109,7 @@ impl RecordingSettings {
         };
         let sampler = KernelSampler::start(*pid, *samples, folder_of(&path), &mut Messages)?;
         messages::warning(format_args!("{reason}; sampling it without the events of a runtime"));
-        messages::note(format_args!("Samples        : {}", sampler.description()));
+        describe_samples(&sampler);
         messages::note(format_args!("Process        : {name} ({pid})"));
         let start = Instant::now();
         let is_over = || self.duration.is_some_and(|duration| start.elapsed() >= duration);
