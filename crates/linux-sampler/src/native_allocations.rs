@@ -116,7 +116,7 @@ impl OwnedTables {
     fn create(processors: u32) -> Result<Self, Error> {
         let create = |kind, key, value, entries| bpf::create_map(kind, key, value, entries).map_err(refused);
         Ok(Self {
-            counts: create(MapKind::ProcessorArray, 4, 8, 64)?,
+            counts: create(MapKind::ProcessorArray, 4, 8, count::ROWS)?,
             calls: create(MapKind::Hash, 8, program::CALL_BYTES, MAX_CALLS)?,
             followed: create(MapKind::Hash, 8, 8, MAX_FOLLOWED)?,
             stacks: create(MapKind::Events, 4, 4, processors)?,
@@ -234,8 +234,8 @@ impl Probes {
 
     /// The probes, in words.
     pub(crate) fn description(&self) -> String {
-        let HitCosts { allocating_ns, freeing_ns, .. } = self.costs;
-        let cost = allocating_ns.saturating_add(freeing_ns);
+        let HitCosts { allocating, freeing, .. } = self.costs;
+        let cost = allocating.saturating_add(freeing);
         format!(
             "malloc, mmap, free and others of {}; one allocation and its release take {}.{} µs longer",
             self.libraries,
@@ -267,7 +267,7 @@ impl Probes {
 
     fn update(&mut self, now: u64) {
         let row = |index| bpf::sum(self.tables.counts.as_fd(), index, self.processors).unwrap_or(0);
-        let (mut hits, mut cost_ns) = (0_u64, row(count::RECORDS).saturating_mul(self.costs.record_ns));
+        let (mut hits, mut cost_ns) = (0_u64, row(count::RECORDS).saturating_mul(self.costs.record));
         for (probe, cost) in (count::HITS..).zip(&self.hit_costs) {
             let of_probe = row(probe);
             hits = hits.saturating_add(of_probe);

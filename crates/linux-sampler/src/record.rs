@@ -513,7 +513,8 @@ mod tests {
         let mut body = Vec::new();
         let mut add = |words: &[u64]| body.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
         // Identifier, address, process and thread, time, processor, period, a chain of three.
-        add(&[id, 0x1000, 4711 | 4712 << 32, 99, 1, 1, 3, CONTEXT_USER, 0x1000, 0x2000]);
+        let thread = 4711 + (4712 << 32);
+        add(&[id, 0x1000, thread, 99, 1, 1, 3, CONTEXT_USER, 0x1000, 0x2000]);
         body.extend(28_u32.to_ne_bytes());
         body.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
         body.extend([0; 4]);

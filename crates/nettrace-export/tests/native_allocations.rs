@@ -147,7 +147,7 @@ fn what_is_uncertain_is_said() {
     for part in [
         "1 event was lost",
         "2 records of freed memory were lost, which looks as if it were in use",
-        "the probes were removed after 3 s because of their cost",
+        "the probes were removed after 3.00 s because of their cost",
     ] {
         assert!(text.contains(part), "{text}");
     }

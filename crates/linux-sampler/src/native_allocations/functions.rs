@@ -173,8 +173,8 @@ mod tests {
         let malloc = found.functions.iter().find(|of| of.function.name() == "malloc").unwrap();
         let image = &found.libraries[malloc.library].image;
         let symbols = image.symbols().unwrap();
-        let named = symbols.at(image.address_of(malloc.offset).unwrap()).unwrap();
-        assert!(String::from_utf8_lossy(named.name).contains("malloc"), "{named:?}");
+        let symbol = symbols.at(image.address_of(malloc.offset).unwrap()).unwrap();
+        assert!(String::from_utf8_lossy(symbol.name).contains("malloc"), "{symbol:?}");
     }
 
     #[cfg(target_arch = "x86_64")]

@@ -23,6 +23,8 @@ pub(super) mod count {
     pub(in crate::native_allocations) const LEFT_OUT: u32 = 2;
     /// Records, lost ones included.
     pub(in crate::native_allocations) const RECORDS: u32 = 3;
+    /// The rows of the table.
+    pub(in crate::native_allocations) const ROWS: u32 = 64;
     /// The hits of the first probe.
     pub(in crate::native_allocations) const HITS: u32 = 4;
 }
