@@ -2,14 +2,20 @@
 //! (`testdata/workload/incidents/native.cs` and `native.c`).
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::program::{Recording, run};
+use crate::executable;
+use crate::program::{Recording, Running, run};
 use crate::runtime::{Runtime, on_runtimes, say_not_run};
 use crate::workload::{Target, Workload, await_providers};
+
+/// A user without rights.
+const NOBODY: u32 = 65_534;
 
 /// Builds the library into a folder.
 fn build_library(folder: &Path) {
@@ -101,19 +107,27 @@ fn small_blocks_are_estimated(runtime: Runtime) {
 }
 on_runtimes!(small_blocks_are_estimated: net_9_0);
 
-/// Probes need rights that a user does not have.
+/// Probes need rights that a user lacks, for processes of their own, too. Nothing takes their place.
 #[test]
 fn without_rights_the_reason_and_the_way_are_said() {
-    let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
-    let pid = workload.pid().to_string();
-    let file = workload.folder().join("refused.nettrace");
-    let trace = ["trace", "-p", &pid, "--native-alloc", "--duration", "1s", "-o", file.to_str().unwrap()];
-    if is_permitted() {
-        return;
+    if !rustix::process::geteuid().is_root() {
+        return say_not_run("only root can be another user");
     }
-    let refused = run(trace);
-    assert!(refused.stderr.contains("native allocations: "), "{}", refused.stderr);
-    assert_ne!(refused.code, Some(0), "{}", refused.stderr);
+    let folder = tempfile::tempdir().unwrap();
+    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let program = folder.path().join("dipc");
+    executable::copy(env!("CARGO_BIN_EXE_dipc"), &program);
+    let Some(mut command) = Runtime::Net9_0.workload() else { return };
+    command.env("TMPDIR", folder.path()).current_dir("/").uid(NOBODY).gid(NOBODY);
+    let workload = Workload::from_command(Runtime::Net9_0, command);
+    let file = folder.path().join("refused.nettrace");
+    let mut command = Command::new(&program);
+    command.args(["trace", "-p", &workload.pid().to_string(), "--native-alloc", "-o"]);
+    command.arg(&file).env("TMPDIR", folder.path()).current_dir("/").uid(NOBODY).gid(NOBODY);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let refused = Running::start(command).finish().with_code(3);
+    refused.assert_error_names(&["native allocations: "]);
+    assert!(refused.stderr.contains("\nhelp: run dipc "), "{}", refused.stderr);
     assert!(!file.exists(), "nothing was recorded");
 }
 

@@ -36,9 +36,8 @@ impl NativeAllocations {
         let Some(kind) = NativeAllocationKind::of(event.metadata()) else { return false };
         match kind.read(event) {
             Some(NativeAllocation::Freed { address }) => {
-                if self.in_use.remove(&(event.process_id(), address)).is_some() {
-                    self.liveness.freed = self.liveness.freed.saturating_add(1);
-                }
+                let known = self.in_use.remove(&(event.process_id(), address));
+                self.liveness.freed = self.liveness.freed.saturating_add(known.is_some().into());
             }
             Some(NativeAllocation::End(end)) => self.liveness.add_end(&end),
             Some(NativeAllocation::Allocated { .. }) => return false,
