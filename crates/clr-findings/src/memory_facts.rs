@@ -11,6 +11,7 @@ use clr_dump::{
     ThreadWaits, WaitedFor,
 };
 use clr_events::escape_controls;
+use serde::{Deserialize, Serialize};
 
 use self::memory_until::MemoryUntil;
 pub(crate) use self::threads::method_in_words;
@@ -24,7 +25,7 @@ const SEMAPHORE: &str = "System.Threading.SemaphoreSlim";
 const RELEASE: &str = "Release";
 
 /// A `SemaphoreSlim`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SemaphoreFacts {
     /// The number of times that it can be entered now.
@@ -55,7 +56,7 @@ impl SemaphoreFacts {
 }
 
 /// The wait of a thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WaitFacts {
     /// The kind of object.
@@ -73,7 +74,7 @@ pub struct WaitFacts {
 }
 
 /// A thread.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ThreadFacts {
     /// Thread id in the system; zero if it has not started or has ended.
@@ -101,7 +102,7 @@ pub struct ThreadFacts {
 }
 
 /// The kind of operation that an `async` method awaits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AwaitedFor {
     /// A task that no code of its own ends: that of a `TaskCompletionSource`.
@@ -123,7 +124,7 @@ pub enum AwaitSearch<'c> {
 }
 
 /// Calls of an `async` method of the user's code that await the same kind of operation at the same `await`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AwaitFacts {
     /// The method, without parameters.
@@ -142,8 +143,20 @@ pub struct AwaitFacts {
     pub callers: Vec<String>,
 }
 
+/// Calls of an `async` method of the user's code that await a method of the framework, which awaits an operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FrameworkAwaits {
+    /// The method, without parameters.
+    pub method: String,
+    /// The method of the framework.
+    pub awaited: String,
+    /// The number of calls.
+    pub calls: u64,
+}
+
 /// Calls that await delays which have elapsed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ElapsedDelays {
     /// The number of calls.
@@ -153,7 +166,7 @@ pub struct ElapsedDelays {
 }
 
 /// The threads of a process at a moment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MemoryFacts {
     /// The threads.
@@ -162,13 +175,14 @@ pub struct MemoryFacts {
     pub deadlocks: Vec<Vec<usize>>,
     /// Calls of `async` methods that await.
     pub awaits: Vec<AwaitFacts>,
-    /// The number of chains in which such calls await methods of the framework, which await an operation.
-    pub framework_chains: u64,
+    /// Calls of such methods that await methods of the framework, those of the most calls first.
+    pub framework_awaits: Vec<FrameworkAwaits>,
     /// Calls of `async` methods of the user's code that await a delay which has elapsed: no thread has run them since.
     pub elapsed_delays: ElapsedDelays,
     /// The number of objects that wait for their finalizers; `None` if unknown.
     pub finalizable: Option<u64>,
     /// The end of the process, of a core dump.
+    #[serde(skip)]
     pub death: Option<Death>,
 }
 
@@ -229,7 +243,7 @@ impl MemoryFacts {
             threads: facts.collect(),
             deadlocks: waits.deadlocks().into_iter().map(cycle).collect(),
             awaits: found.awaits,
-            framework_chains: found.framework_chains,
+            framework_awaits: found.framework,
             elapsed_delays: found.elapsed_delays,
             finalizable: dump.heap().finalizable_count().ok(),
             death: None,
@@ -240,7 +254,8 @@ impl MemoryFacts {
     /// socket.
     pub(crate) fn pending_operations(&self) -> u64 {
         let others = self.awaits.iter().filter(|facts| facts.awaited == AwaitedFor::Other);
-        others.map(|facts| facts.calls.len() as u64).fold(self.framework_chains, u64::saturating_add)
+        let of_framework = self.framework_awaits.iter().map(|awaits| awaits.calls);
+        others.map(|facts| facts.calls.len() as u64).chain(of_framework).fold(0, u64::saturating_add)
     }
 
     /// The same thread in this reading.

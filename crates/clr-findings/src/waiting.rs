@@ -1,6 +1,5 @@
 //! The places in which a program waits: a program without a cause spends its time there.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use nettrace_export::report::{Overview, WaitingMethod, blocked_methods};
@@ -11,12 +10,11 @@ use crate::diagnosis::Evidence;
 use crate::memory_facts::{AwaitFacts, AwaitedFor, MemoryFacts, ThreadFacts};
 use crate::of_memory::is_waiting;
 use crate::of_recording::name;
+use crate::places::{self, first_in_words};
 use crate::thresholds;
 
 /// Maximum number of places that are kept.
 const MAX_PLACES: usize = 16;
-/// Maximum number of places in a sentence.
-const MAX_IN_WORDS: usize = 3;
 
 /// A place of the user's code in which threads, or calls of an `async` method, wait all the time: for work, or for each
 /// other. Formatted, it is a part of a sentence; control characters of names are escaped.
@@ -52,29 +50,23 @@ impl WaitingPlace {
 
     /// The first places in a sentence, with the number of others; `None` without places.
     pub(crate) fn in_words(places: &[Self]) -> Option<String> {
-        let shown: Vec<_> = places.iter().take(MAX_IN_WORDS).map(ToString::to_string).collect();
-        let left = places.len().saturating_sub(MAX_IN_WORDS);
-        let more = (left > 0).then(|| counted(left as u64, "more place", "more places"));
-        (!shown.is_empty()).then(|| shown.into_iter().chain(more).collect::<Vec<_>>().join(", "))
+        first_in_words(places, ["more place", "more places"])
     }
 
     fn of_memory(last: &MemoryFacts, earlier: &[MemoryFacts]) -> Vec<Self> {
-        let mut threads: BTreeMap<(&str, Option<&str>), u64> = BTreeMap::new();
-        for thread in last.threads.iter().filter(|thread| is_waiting(thread)) {
-            let Some(method) = &thread.method else { continue };
+        let waits_always = |thread: &&ThreadFacts| {
             let waits = |before: &ThreadFacts| is_waiting(before) && before.method == thread.method;
-            if earlier.iter().all(|earlier| earlier.same_thread(thread).is_some_and(waits)) {
-                let number = threads.entry((method, thread.called.as_deref())).or_default();
-                *number = number.saturating_add(1);
-            }
-        }
-        let threads = threads.into_iter().map(|((method, called), threads)| Self {
-            threads,
-            calls: 0,
-            method: method.to_owned(),
-            waits_in: called.map(str::to_owned),
+            is_waiting(thread) && earlier.iter().all(|earlier| earlier.same_thread(thread).is_some_and(waits))
+        };
+        let threads = places::threads_by_method(last.threads.iter().filter(waits_always));
+        let threads = threads.map(|(threads, method, waits_in)| Self { threads, calls: 0, method, waits_in });
+        let of_framework = last.framework_awaits.iter().map(|awaits| Self {
+            threads: 0,
+            calls: awaits.calls,
+            method: awaits.method.clone(),
+            waits_in: Some(awaits.awaited.clone()),
         });
-        threads.chain(last.awaits.iter().map(Self::of_calls)).collect()
+        threads.chain(last.awaits.iter().map(Self::of_calls)).chain(of_framework).collect()
     }
 
     fn of_calls(facts: &AwaitFacts) -> Self {
@@ -130,6 +122,7 @@ impl fmt::Display for WaitingPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory_facts::FrameworkAwaits;
 
     fn thread(tid: u64, method: &str, called: &str) -> ThreadFacts {
         ThreadFacts {
@@ -161,6 +154,11 @@ mod tests {
                 thread(5, "Orders.Sell", "List<int>.Sort"),
             ],
             awaits: vec![calls],
+            framework_awaits: vec![FrameworkAwaits {
+                method: "Billing.ChargeAsync".to_owned(),
+                awaited: "HttpClient.GetStringAsyncCore".to_owned(),
+                calls: 20,
+            }],
             ..MemoryFacts::default()
         };
         let before = MemoryFacts {
@@ -177,8 +175,8 @@ mod tests {
         };
         assert_eq!(
             in_words(&[before, last]).unwrap(),
-            "3 calls of Bank.ConfirmAsync (TaskCompletionSource<Boolean>), 2 threads in Printer.Print \
-             (SemaphoreSlim.Wait), 1 thread in Program.Main (Thread.Sleep)"
+            "20 calls of Billing.ChargeAsync (HttpClient.GetStringAsyncCore), 3 calls of Bank.ConfirmAsync \
+             (TaskCompletionSource<Boolean>), 2 threads in Printer.Print (SemaphoreSlim.Wait), 1 more place"
         );
         assert_eq!(in_words(&[]), None);
         let methods = ["A.A", "B.B", "C.C", "D.D", "E.E"];

@@ -15,6 +15,7 @@ use clr_conditions::Condition;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
 use dipc_collect::Retention;
 use dipc_collect::names::UnloadableCode;
+use dipc_collect::readings::BackgroundReader;
 use dipc_collect::staged::folder_of;
 use dipc_wire::{Keywords, Level};
 use jiff::Zoned;
@@ -44,7 +45,7 @@ use crate::record::session::{
     is_native_aot, resume, resume_other, start_unless_interrupted, warn_without_sampler,
 };
 use crate::record::sink::Sink;
-use crate::record::source::{Child, ChildEnd, PortWatcher, Source, SourceSelector};
+use crate::record::source::{Child, ChildEnd, EndStatus, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::thread_times::AccountStart;
 use crate::render::{messages, shell, units};
@@ -55,6 +56,8 @@ pub(crate) use args::{Buffering, DEFAULT_LIMIT_PERCENT, TraceArgs};
 
 /// Maximum wait between checks for recordings that have ended.
 const TICK: Duration = Duration::from_millis(50);
+/// Maximum wait for the exit of a program after the end of its runtime.
+const EXIT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let interrupts = Interrupts::watch()?;
@@ -131,6 +134,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         without_sampler,
         some_exceptions: args.some_exceptions,
         spares_unloading: args.spares_unloading,
+        reads_process: args.reads_process,
         written: written.clone(),
     };
     let [selector] = &sources[..] else { return run_all(&sources, settings) };
@@ -281,6 +285,8 @@ struct RecordingSettings {
     some_exceptions: bool,
     /// True to take the names of methods from memory if the runtime could end while it lists them.
     spares_unloading: bool,
+    /// True to read the process beside its events.
+    reads_process: bool,
     written: WrittenFiles,
 }
 
@@ -291,6 +297,7 @@ struct BesideSession {
     exceptions: Option<ExceptionsRecorder>,
     /// The code to take names from, in place of the runtime's list.
     code: Option<UnloadableCode>,
+    reader: Option<BackgroundReader>,
 }
 
 /// The finished recordings, for a command that presents them.
@@ -445,7 +452,8 @@ impl RecordingSettings {
             Ok((session, sink, sampler)) => {
                 let account = account.filter(|_| has_sampler || sampler.is_none());
                 let exceptions = self.start_exceptions(source);
-                let beside = BesideSession { account, sampler, exceptions, code };
+                let reader = self.start_reader(source);
+                let beside = BesideSession { account, sampler, exceptions, code, reader };
                 self.record(source, session, sink, beside, beside_others)
             }
             Err(failure) => {
@@ -680,7 +688,7 @@ impl RecordingSettings {
         source: &Source,
         session: Session,
         mut sink: Sink,
-        BesideSession { account, sampler, exceptions, code }: BesideSession,
+        BesideSession { account, sampler, exceptions, code, reader }: BesideSession,
         beside_others: bool,
     ) -> Outcome {
         let limits = self.limits(source);
@@ -711,6 +719,11 @@ impl RecordingSettings {
             account.finish();
         }
         let samples = sampler.map(KernelSampler::finish);
+        let mut readings = reader.map(BackgroundReader::finish);
+        if let Some(readings) = &mut readings {
+            let has_ended = recorded.as_ref().is_ok_and(RecordingResult::has_ended);
+            readings.exit_code = self.exit_code(has_ended && !beside_others);
+        }
         let exceptions = exceptions.and_then(|exceptions| or_warn(exceptions.finish()));
         let some_exceptions = exceptions.as_ref().is_some_and(|exceptions| exceptions.are_partial);
         let crash =
@@ -720,7 +733,8 @@ impl RecordingSettings {
         let path = sink.path().map(Path::to_owned);
         // The recording with all events replaces this one, so it must be closed first.
         drop(sink);
-        let additions = Additions { samples, exceptions: exceptions.map(|exceptions| exceptions.file), code };
+        let exceptions = exceptions.map(|exceptions| exceptions.file);
+        let additions = Additions { samples, exceptions, code, readings };
         let merged = path.as_ref().filter(|_| !additions.is_empty()).map(|path| {
             let requested = requested_groups(&self.selection.configs());
             additions.merge_into(path, &requested, self.fail_on_loss)
@@ -770,6 +784,19 @@ impl RecordingSettings {
     fn start_exceptions(&self, source: &Source) -> Option<ExceptionsRecorder> {
         let start = || ExceptionsRecorder::start(&source.target, source.pid, self.timeout, &self.interrupts);
         self.some_exceptions.then(start).and_then(or_warn)
+    }
+
+    /// The exit code of the program that was started, if its recording has ended with it.
+    fn exit_code(&self, has_ended: bool) -> Option<i32> {
+        match self.child.as_ref().filter(|_| has_ended)?.wait(EXIT)? {
+            EndStatus::Code(code) => Some(code),
+            EndStatus::Signal(_) | EndStatus::Unknown => None,
+        }
+    }
+
+    /// Starts to read the process, if it is wanted. Without a thread, nothing is read.
+    fn start_reader(&self, source: &Source) -> Option<BackgroundReader> {
+        BackgroundReader::start(source.pid.filter(|_| self.reads_process)?, self.duration).ok()
     }
 
     /// The code of a process whose runtime is not asked to list its methods, because it could end meanwhile.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{assert_begins_with, start};
 use crate::program::{Running, dipc, run};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, on_runtimes};
 
 #[test]
 fn why_says_that_a_process_has_ended() {
@@ -35,21 +35,39 @@ fn why_says_that_a_process_has_ended() {
     }
 }
 
-#[test]
-fn why_says_how_a_program_that_it_started_has_ended() {
+/// The runtime of .NET Core 3.1 does not connect to a port: the program is found by its own.
+fn why_says_how_a_program_that_it_started_has_ended(runtime: Runtime) {
     for (incident, code, parts) in [
         ("exit", 3, &["Cause      The process exited with code 3"][..]),
         ("kill", 137, &["Cause      The process was killed by SIGKILL"]),
         ("unhandled", 134, &["System.InvalidOperationException: cannot charge 4711, in Billing.Charge"]),
         ("failfast", 134, &["ledger inconsistent: 42 != 43, in Ledger.Check"]),
     ] {
-        let Some(program) = Runtime::Net9_0.program("incidents/die.dll") else { return };
+        let Some(program) = runtime.program("incidents/die.dll") else { return };
         let mut command = dipc(["why", "--duration", "10m", "--"]);
         command.arg(program.get_program()).args(program.get_args()).args([incident, "3000"]);
         command.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
         let text = Running::start(command).finish().with_code(code).text();
         assert_begins_with(&text, parts);
     }
+}
+on_runtimes!(why_says_how_a_program_that_it_started_has_ended: net_3_1, net_9_0);
+
+#[test]
+fn a_profile_has_the_exit_code_of_its_program() {
+    let Some(program) = Runtime::Net9_0.program("incidents/die.dll") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("exit.nettrace");
+    let mut command = dipc(["profile", "-o"]);
+    command.arg(&recording).arg("--");
+    command.arg(program.get_program()).args(program.get_args()).args(["exit", "1000"]);
+    command.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+    Running::start(command).finish().with_code(3);
+    let recording = recording.to_str().unwrap();
+    let text = run(["why", recording]).with_code(0).text();
+    assert_begins_with(&text, &["Cause      The process exited with code 3"]);
+    let report = run(["report", recording, "--format", "json"]).with_code(0).json();
+    assert_eq!(report["findings"][0]["id"], "death", "{report}");
 }
 
 #[test]
