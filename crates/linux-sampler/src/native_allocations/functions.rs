@@ -1,7 +1,9 @@
 //! The functions that allocate and free memory, in the libraries of a process.
 
+use std::collections::HashSet;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::allocation_function::{AllocatingFunction, FreeingFunction};
 use crate::error::Error;
@@ -12,6 +14,10 @@ use crate::obstacle::AllocationObstacle;
 /// Maximum number of libraries with such functions. A program has its C library, and perhaps another
 /// allocator.
 const MAX_LIBRARIES: usize = 4;
+
+/// Maximum number of files to look into, and time for it: a process maps what it likes.
+const MAX_FILES: usize = 4096;
+const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// A function of either kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,12 +58,16 @@ impl FoundFunctions {
     pub(super) fn of_process(pid: i32) -> Result<Self, Error> {
         let maps = ProcessMaps::read(pid)?;
         let mut found = Self::default();
-        let mut seen: Vec<Arc<str>> = Vec::new();
+        let mut seen: HashSet<Arc<str>> = HashSet::new();
+        let start = Instant::now();
         for mapping in maps.iter().filter(|mapping| mapping.is_file()) {
-            if found.libraries.len() >= MAX_LIBRARIES || seen.contains(&mapping.name) {
+            if found.libraries.len() >= MAX_LIBRARIES || seen.len() >= MAX_FILES || start.elapsed() > MAX_TIME
+            {
+                break;
+            }
+            if !seen.insert(Arc::clone(&mapping.name)) {
                 continue;
             }
-            seen.push(Arc::clone(&mapping.name));
             // The loader of older glibc has an allocator for itself, which the C library replaces.
             let is_loader = mapping.name.rsplit('/').next().is_some_and(|name| {
                 name.starts_with("ld-linux") || name.starts_with("ld-2.") || name.starts_with("ld64")
