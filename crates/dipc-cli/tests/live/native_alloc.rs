@@ -29,7 +29,7 @@ fn build_library(folder: &Path) {
 }
 
 /// Returns true if this kernel permits probes; says so if not.
-fn is_permitted() -> bool {
+pub(crate) fn is_permitted() -> bool {
     let has_probes = Path::new("/sys/bus/event_source/devices/uprobe/type").exists();
     let is_permitted = has_probes && rustix::process::geteuid().is_root();
     if !is_permitted {
