@@ -48,7 +48,7 @@ impl OwnerSizes {
         Self {
             subjects: Subject::ALL.map(|subject| account.resident_of(|owner| Subject::of(owner) == subject)),
             unattributed: account.unattributed(),
-            native_free: account.native_heap.as_ref().ok().map(|heap| heap.held()),
+            native_free: reading.native_free(),
         }
     }
 

@@ -71,10 +71,12 @@ impl MemoryPage {
         let largest = growth.owners.iter().map(size).max().unwrap_or_default();
         for of in growth.owners.iter().filter(|of| of.change() != 0) {
             let color = if of.change() > 0 { "--error" } else { "--framework" };
-            let cells = [Some(of.change()), growth.per_minute(of.change())].into_iter().flatten();
-            let cells: String = cells.map(|change| format!("<td>{}</td>", signed(change))).collect();
+            body.push_str("<tr>");
+            for change in [Some(of.change()), growth.per_minute(of.change())].into_iter().flatten() {
+                let _ = write!(body, "<td>{}</td>", signed(change));
+            }
             let (before, after) = (units::bytes(of.before), units::bytes(of.after));
-            let _ = write!(body, "<tr>{cells}<td>{before}</td><td>{after}</td><td>{}", text(&of.name));
+            let _ = write!(body, "<td>{before}</td><td>{after}</td><td>{}", text(&of.name));
             body.push_str("<div class=\"bar\">");
             segment(&mut body, size(of), largest, color, &signed(of.change()));
             body.push_str("</div></td></tr>\n");
@@ -141,9 +143,7 @@ fn free(owner: MemoryOwner, reading: &Reading) -> Option<(u64, &'static str)> {
         Some((of.free.unwrap_or_default().saturating_add(of.unused), "free between and past objects"))
     };
     match owner {
-        MemoryOwner::NativeHeap => {
-            reading.account.native_heap.as_ref().ok().map(|heap| (heap.held(), "free and not returned"))
-        }
+        MemoryOwner::NativeHeap => reading.native_free().map(|free| (free, "free and not returned")),
         _ => reading.account.generations.iter().find(|of| of.owner == owner).and_then(of_generation),
     }
 }

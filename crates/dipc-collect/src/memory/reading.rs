@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use clr_dump::{CoreFile, Dump, MemoryAccount, MemoryOwner, NativeHeapError, Runtime};
+use clr_dump::{CoreFile, Dump, MemoryAccount, MemoryOwner, NativeHeap, NativeHeapError, Runtime};
 use linux_proc_stat::{MemoryEvents, Pressure};
 use nettrace_export::units;
 
@@ -115,6 +115,11 @@ impl Reading {
     pub fn shares_generations(&self) -> bool {
         let is_young = |owner| matches!(owner, MemoryOwner::Generation(0 | 1));
         !self.account.generations.iter().any(|of| is_young(of.owner))
+    }
+
+    /// Returns the resident bytes that malloc has given to no one; `None` without glibc.
+    pub fn native_free(&self) -> Option<u64> {
+        self.account.native_heap.as_ref().ok().map(NativeHeap::held)
     }
 
     /// Returns the limit of the heap; `None` without a setting, and without a limit of the group.

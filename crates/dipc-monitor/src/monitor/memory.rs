@@ -41,13 +41,11 @@ impl Shared {
         if due.is_some_and(|due| due > now) {
             return None;
         }
-        match process.system_pid() {
-            Some(pid) => Some((process, pid)),
+        let pid = process.system_pid();
+        if pid.is_none() {
             // Of another machine, or ended.
-            None => {
-                process.owner_memory.skip();
-                None
-            }
+            process.owner_memory.skip();
         }
+        pid.map(|pid| (process, pid))
     }
 }

@@ -366,6 +366,16 @@ fn causes_are_those_of_dipc_why() {
     assert_eq!(get("image/png").status, 406);
 }
 
+/// Memory is read by the system's id of a process, which a runtime elsewhere has not.
+#[test]
+fn memory_takes_a_process_of_this_machine() {
+    let fixture = Fixture::start();
+    let _runtime = fixture.add(Runtime::builder());
+    let answer = fixture.get("/memory");
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    assert!(answer.text().contains("the process has no id in this system"), "{}", answer.text());
+}
+
 #[test]
 fn exceptions_have_their_stacks() {
     let fixture = Fixture::start();

@@ -125,7 +125,9 @@ fn table(args: &DiffArgs, growth: &MemoryGrowth) -> String {
     };
     let is_shown = |of: &&OwnerGrowth| args.all || of.change() != 0;
     let shown: Vec<_> = growth.owners.iter().filter(is_shown).take(args.rows()).collect();
-    shown.iter().for_each(|of| row(of));
+    for of in &shown {
+        row(of);
+    }
     row(&growth.total);
     text.push_str(&columns.fitted_to(width, &["BEFORE"]));
     let more = growth.owners.len() - shown.len();
