@@ -6,7 +6,7 @@
 //!
 //! Features: `analysis` (conclusions), `awaits`, `copy` (core dumps that are written), all by default;
 //! `heap-graph` (the heap as a graph of `gcdump`), `linux-sampler` (unwinding of its samples, and names of
-//! native functions). Rust 1.89 or later.
+//! native functions), `serde` (some facts as its data). Rust 1.89 or later.
 //!
 //! Everything is read from a [`Memory`], "bytes at an address": a [`CoreFile`], a live process
 //! ([`ProcessMemory`]), or the caller's own. A [`Dump`] is such memory with the [`Runtime`] in it, whose

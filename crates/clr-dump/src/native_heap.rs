@@ -38,6 +38,7 @@ const HEADERS: u64 = 4096;
 
 /// The reason why the heap of the C library cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum NativeHeapError {
     /// The process has no glibc: that of Alpine Linux is musl.
@@ -50,6 +51,7 @@ pub enum NativeHeapError {
 
 /// An arena of malloc: threads share it, and its lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct NativeArena {
     /// The address of its description.
@@ -99,6 +101,7 @@ impl NativeArena {
 /// # fn main() {}
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct NativeHeap {
     /// The arenas, the main one first.

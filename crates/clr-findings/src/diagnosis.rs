@@ -7,6 +7,7 @@ use crate::finding::{Finding, FindingKind};
 use crate::memory_counts::MemoryCounts;
 use crate::memory_facts::MemoryFacts;
 use crate::process::ProcessEnd;
+use crate::readings::Readings;
 use crate::{of_end, of_free, of_growth, of_memory, of_recording, of_timers, of_usage, server_collector};
 
 /// The evidence of a process. Each part may be missing.
@@ -73,6 +74,12 @@ impl<'e> Evidence<'e> {
     #[must_use]
     pub const fn with_missing(self, missing: &'e [String]) -> Self {
         Self { missing, ..self }
+    }
+
+    /// With all that was read of the process beside the recording.
+    #[must_use]
+    pub fn with_readings(self, readings: &'e Readings) -> Self {
+        self.with_memory(&readings.memory).with_usage(&readings.usage).with_counts(&readings.counts)
     }
 
     /// With counts of what memory holds at three or more moments, the oldest first.

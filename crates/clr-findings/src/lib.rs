@@ -11,7 +11,8 @@
 //! [`Finding`] has its kind, its cause as a sentence in the user's own code, numbers, and the place that shows more.
 //! Findings are ordered by what they cost, and effects are evidence of their causes. [`Activity`] has what a program
 //! without findings does. A [`Diagnosis`] has all of it, with what was looked at and what was missing, also for JSON.
-//! [`RecordingFindings`] has the causes of a recording with its other facts, for reports.
+//! [`RecordingFindings`] has the causes of a recording with its other facts, for reports. [`Readings`] have what was read
+//! of a process beside its events, and [`RecordedReadings`] takes them from its recording.
 //!
 //! ```no_run
 //! use clr_dump::{CoreFile, Dump};
@@ -60,7 +61,9 @@ mod of_memory;
 mod of_recording;
 mod of_timers;
 mod of_usage;
+mod places;
 mod process;
+mod readings;
 mod recording_findings;
 mod result;
 mod running;
@@ -77,6 +80,7 @@ pub use memory_facts::{
     AwaitFacts, AwaitSearch, AwaitedFor, ElapsedDelays, MemoryFacts, SemaphoreFacts, ThreadFacts, WaitFacts,
 };
 pub use process::{ProcessEnd, ProcessIdentity};
+pub use readings::{Readings, ReadingsTooLarge, RecordedReadings};
 pub use recording_findings::RecordingFindings;
 pub use result::{Diagnosis, DiagnosisReport, FindingReport};
 pub use running::RunningMethod;

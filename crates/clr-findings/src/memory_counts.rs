@@ -10,6 +10,7 @@ use clr_dump::{
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
 use clr_events::escape_controls;
+use serde::{Deserialize, Serialize};
 
 use crate::memory_facts::method_in_words;
 use crate::names::short_names;
@@ -27,7 +28,7 @@ const CORE_TIME: Duration = Duration::from_secs(60);
 const MAX_LARGE: usize = 4000;
 
 /// A collection that a static field of the user's code holds, or an object of its types on a stack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CollectionCount {
     /// The static field with its type, or the type of the object on a stack, and the fields that lead from
@@ -41,7 +42,7 @@ pub struct CollectionCount {
 }
 
 /// Timers that should have fired.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LateTimerCount {
     /// The number of timers.
@@ -53,23 +54,24 @@ pub struct LateTimerCount {
 }
 
 /// A generation of the managed heap with much free memory between its objects.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FragmentedGeneration {
     /// The generation, with its size and what is free.
     pub generation: Generation,
-    /// The number of the first pinned objects that are in it.
-    pub pinned: u64,
+    /// The number of the first pinned objects that are in it; `None` if memory was not read.
+    pub pinned: Option<u64>,
     /// The most frequent type of these objects in C#; for large objects, the type with the most bytes of all
     /// at the first reading that finds them.
     pub type_name: Option<String>,
 }
 
 /// Counts at a moment, each of which is `None` or empty if the memory lacks it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MemoryCounts {
-    /// The time of the reading.
+    /// The time of the reading. It has no meaning in another process: serde leaves it out.
+    #[serde(skip, default = "Instant::now")]
     pub at: Instant,
     /// Bytes of memory in a core dump; `None` of a process.
     pub dump_bytes: Option<u64>,
@@ -99,6 +101,7 @@ pub struct MemoryCounts {
     /// The heap of the C library, if it was read.
     pub native_heap: Option<Result<NativeHeap, NativeHeapError>>,
     /// The modules of the user's code with which the search for static fields begins.
+    #[serde(skip)]
     pub(crate) modules: Vec<Address>,
 }
 
@@ -205,21 +208,23 @@ fn methods_of(dump: &Dump<'_>, delegates: Vec<Address>) -> Vec<String> {
     methods.filter_map(|method| method_in_words(&method)).collect()
 }
 
-/// The generations with much free memory; young ones have it from one collection to the next. The type of
-/// most large objects is read once, for the first reading with their generation.
+/// The generations with much free memory. Young ones have it from one collection to the next, and .NET 10 keeps pinned
+/// objects in them: they count with many of these. The type of most large objects is read once, for the first reading
+/// with their generation.
 fn fragmented(
     dump: &Dump<'_>,
     regions: &HeapRegions<'_>,
     pinned: &[Address],
     earlier: &[FragmentedGeneration],
 ) -> Vec<FragmentedGeneration> {
-    let is_fragmented = |generation: &Generation| {
-        let free = generation.free.unwrap_or_default();
-        generation.number >= 2 && free >= thresholds::MIN_FREE_BYTES
-    };
+    let is_fragmented =
+        |generation: &Generation| generation.free.unwrap_or_default() >= thresholds::MIN_FREE_BYTES;
     let facts = |generation: Generation| {
         let is_in = |object: &&Address| regions.generation_of(**object) == Some(generation.number);
         let pinned: Vec<_> = pinned.iter().filter(is_in).copied().collect();
+        if generation.number < 2 && (pinned.len() as u64) < thresholds::MIN_PINNED {
+            return None;
+        }
         let before = earlier.iter().find(|of| of.generation.number == generation.number);
         let type_name = match before.and_then(|of| of.type_name.clone()) {
             Some(name) if generation.is_large() => Some(name),
@@ -230,9 +235,9 @@ fn fragmented(
             }
             _ => types_of(dump, &pinned).into_iter().max_by_key(|(_, count)| *count).map(|(name, _)| name),
         };
-        FragmentedGeneration { generation, pinned: pinned.len() as u64, type_name }
+        Some(FragmentedGeneration { generation, pinned: Some(pinned.len() as u64), type_name })
     };
-    regions.generations().into_iter().filter(is_fragmented).map(facts).collect()
+    regions.generations().into_iter().filter(is_fragmented).filter_map(facts).collect()
 }
 
 fn by_holder(collections: Vec<HeldCollection>) -> Vec<CollectionCount> {

@@ -11,6 +11,7 @@ use clr_dump::{
     ThreadWaits, WaitedFor,
 };
 use clr_events::escape_controls;
+use serde::{Deserialize, Serialize};
 
 use self::memory_until::MemoryUntil;
 pub(crate) use self::threads::method_in_words;
@@ -24,7 +25,7 @@ const SEMAPHORE: &str = "System.Threading.SemaphoreSlim";
 const RELEASE: &str = "Release";
 
 /// A `SemaphoreSlim`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SemaphoreFacts {
     /// The number of times that it can be entered now.
@@ -55,7 +56,7 @@ impl SemaphoreFacts {
 }
 
 /// The wait of a thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WaitFacts {
     /// The kind of object.
@@ -73,7 +74,7 @@ pub struct WaitFacts {
 }
 
 /// A thread.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ThreadFacts {
     /// Thread id in the system; zero if it has not started or has ended.
@@ -101,7 +102,7 @@ pub struct ThreadFacts {
 }
 
 /// The kind of operation that an `async` method awaits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AwaitedFor {
     /// A task that no code of its own ends: that of a `TaskCompletionSource`.
@@ -123,7 +124,7 @@ pub enum AwaitSearch<'c> {
 }
 
 /// Calls of an `async` method of the user's code that await the same kind of operation at the same `await`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AwaitFacts {
     /// The method, without parameters.
@@ -143,7 +144,7 @@ pub struct AwaitFacts {
 }
 
 /// Calls that await delays which have elapsed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ElapsedDelays {
     /// The number of calls.
@@ -153,7 +154,7 @@ pub struct ElapsedDelays {
 }
 
 /// The threads of a process at a moment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MemoryFacts {
     /// The threads.
@@ -169,6 +170,7 @@ pub struct MemoryFacts {
     /// The number of objects that wait for their finalizers; `None` if unknown.
     pub finalizable: Option<u64>,
     /// The end of the process, of a core dump.
+    #[serde(skip)]
     pub death: Option<Death>,
 }
 

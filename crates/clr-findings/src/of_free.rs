@@ -51,7 +51,7 @@ fn after_collections(recording: &Overview) -> Option<AfterCollections> {
     let fragmented = |(number, bytes): (usize, &u64)| {
         let mut generation = Generation::default();
         (generation.number, generation.bytes, generation.free) = (number as u64, *bytes, least(number));
-        FragmentedGeneration { generation, pinned: 0, type_name: None }
+        FragmentedGeneration { generation, pinned: None, type_name: None }
     };
     Some(AfterCollections {
         heap: sizes.iter().copied().fold(0, u64::saturating_add),
@@ -139,7 +139,8 @@ impl Readings<'_> {
         if !self.is_much(free, generation.bytes) {
             return None;
         }
-        let are_pinned = !generation.is_large() && fragmented.pinned >= thresholds::MIN_PINNED;
+        let pinned = fragmented.pinned.unwrap_or_default();
+        let are_pinned = !generation.is_large() && pinned >= thresholds::MIN_PINNED;
         let types: Vec<_> = fragmented.type_name.iter().cloned().collect();
         let method = if generation.is_large() {
             self.users.large_allocator()
@@ -150,7 +151,7 @@ impl Readings<'_> {
         };
         let of = |verb: &str| types.first().map_or_else(String::new, |name| format!("{verb}{name}"));
         let kept = if are_pinned {
-            let pinned = counted(fragmented.pinned, "object", "objects");
+            let pinned = counted(pinned, "object", "objects");
             format!("; {pinned}{} between it cannot be moved, as handles pin them", of(" of "))
         } else if generation.is_large() && !types.is_empty() {
             of("; most of what is in use is of ")
@@ -163,7 +164,7 @@ impl Readings<'_> {
         let elements: Vec<_> = types.iter().map(|name| &**name).chain(elements.iter().copied()).collect();
         let holder = self.holder(&elements);
         let known = [("free_bytes", free), ("generation_bytes", generation.bytes)];
-        let known = known.into_iter().chain((fragmented.pinned > 0).then_some(("pinned", fragmented.pinned)));
+        let known = known.into_iter().chain((pinned > 0).then_some(("pinned", pinned)));
         let numbers: Vec<_> = known.map(|(name, number)| Number::new(name, number as f64)).collect();
         let cause = format!(
             "{} of the {} of {} are free between objects{kept}{allocates}",

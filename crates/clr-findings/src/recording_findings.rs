@@ -5,6 +5,7 @@ use nettrace_export::report::{Note, Overview};
 use crate::diagnosis::{Evidence, diagnose};
 use crate::finding::Finding;
 use crate::process::ProcessEnd;
+use crate::readings::Readings;
 
 /// The causes that a recording shows, and its other facts.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,9 +18,10 @@ pub struct RecordingFindings {
 }
 
 impl RecordingFindings {
-    /// Judges an overview, with the end of the process if it ended.
-    pub fn of(overview: &Overview, end: Option<&ProcessEnd>) -> Self {
-        let causes = diagnose(&Evidence::default().with_recording(overview).with_end(end));
+    /// Judges an overview with the readings that the recording has, and with the end of the process if it ended.
+    pub fn of(overview: &Overview, readings: &Readings, end: Option<&ProcessEnd>) -> Self {
+        let evidence = Evidence::default().with_recording(overview).with_readings(readings).with_end(end);
+        let causes = diagnose(&evidence);
         let mut notes = overview.notes();
         notes.retain(|note| causes.iter().all(|cause| cause.kind.id() != note.id()));
         Self { causes, notes }

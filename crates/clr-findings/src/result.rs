@@ -47,6 +47,7 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// Judges the evidence about a process.
     pub fn new(process: ProcessIdentity, evidence: &Evidence<'_>) -> Self {
+        let missing = missing(evidence, process.runtime.as_deref());
         Self {
             process,
             end: evidence.end.cloned(),
@@ -55,7 +56,7 @@ impl Diagnosis {
             waiting: WaitingPlace::all(evidence),
             running: RunningMethod::all(evidence),
             looked_at: looked_at(evidence),
-            missing: missing(evidence),
+            missing,
         }
     }
 
@@ -144,14 +145,22 @@ fn looked_at(evidence: &Evidence<'_>) -> Vec<String> {
     looked_at
 }
 
-fn missing(evidence: &Evidence<'_>) -> Vec<String> {
+fn missing(evidence: &Evidence<'_>, runtime: Option<&str>) -> Vec<String> {
     let missing_in = |recording| missing_in_recording(recording, evidence.requested);
     let of_recording = evidence.recording.map(missing_in).unwrap_or_default();
     let compiled = evidence.recording.and_then(compiled_at_start);
     let starts = compiled.map(|rate| {
         format!("what grows: the program compiles {} methods per second, as at its start", count(rate))
     });
-    evidence.missing.iter().cloned().chain(of_recording).chain(starts).collect()
+    let calls = runtime.filter(|runtime| evidence.recording.is_some() && !has_events_of_calls(runtime));
+    let calls = calls.map(|runtime| format!("outgoing calls: .NET Core {runtime} has no events of them"));
+    evidence.missing.iter().cloned().chain(of_recording).chain(calls).chain(starts).collect()
+}
+
+/// Returns true for versions with events of calls by `HttpClient`, which are .NET 5 and later.
+fn has_events_of_calls(runtime: &str) -> bool {
+    let major = runtime.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    major.is_none_or(|major| major >= 5)
 }
 
 /// The groups of events that causes are judged by. Allocations are details of other causes.

@@ -1,6 +1,5 @@
 //! The methods that threads run at the moment of a core dump: it has no processor time.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use nettrace_export::units::counted;
@@ -8,11 +7,10 @@ use serde::Serialize;
 
 use crate::diagnosis::Evidence;
 use crate::of_memory::is_waiting;
+use crate::places::{self, first_in_words};
 
 /// Maximum number of methods that are kept.
 const MAX_METHODS: usize = 16;
-/// Maximum number of methods in a sentence.
-const MAX_IN_WORDS: usize = 3;
 
 /// A method of the user's code that threads run. Formatted, it is a part of a sentence; control characters of names are
 /// escaped.
@@ -31,19 +29,9 @@ impl RunningMethod {
     /// The methods that a single moment in memory shows, those of the most threads first. Processor time says more.
     pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Self> {
         let ([memory], None) = (evidence.memory, evidence.recording) else { return Vec::new() };
-        let mut methods: BTreeMap<(&str, Option<&str>), u64> = BTreeMap::new();
-        for thread in memory.threads.iter().filter(|thread| !is_waiting(thread)) {
-            if let Some(method) = &thread.method {
-                let threads = methods.entry((method, thread.called.as_deref())).or_default();
-                *threads = threads.saturating_add(1);
-            }
-        }
-        let running = |((method, called), threads): ((&str, Option<&str>), u64)| Self {
-            threads,
-            method: method.to_owned(),
-            called: called.map(str::to_owned),
-        };
-        let mut running: Vec<_> = methods.into_iter().map(running).collect();
+        let running = places::threads_by_method(memory.threads.iter().filter(|thread| !is_waiting(thread)));
+        let running = running.map(|(threads, method, called)| Self { threads, method, called });
+        let mut running: Vec<_> = running.collect();
         running.sort_by(|a, b| b.threads.cmp(&a.threads).then_with(|| a.cmp(b)));
         running.truncate(MAX_METHODS);
         running
@@ -51,10 +39,7 @@ impl RunningMethod {
 
     /// The first methods in a sentence, with the number of others; `None` without any.
     pub(crate) fn in_words(methods: &[Self]) -> Option<String> {
-        let shown = methods.iter().take(MAX_IN_WORDS).map(ToString::to_string);
-        let left = methods.len().saturating_sub(MAX_IN_WORDS);
-        let more = (left > 0).then(|| counted(left as u64, "more method", "more methods"));
-        (!methods.is_empty()).then(|| shown.chain(more).collect::<Vec<_>>().join(", "))
+        first_in_words(methods, ["more method", "more methods"])
     }
 }
 

@@ -1,6 +1,5 @@
 //! The places in which a program waits: a program without a cause spends its time there.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use nettrace_export::report::{Overview, WaitingMethod, blocked_methods};
@@ -11,12 +10,11 @@ use crate::diagnosis::Evidence;
 use crate::memory_facts::{AwaitFacts, AwaitedFor, MemoryFacts, ThreadFacts};
 use crate::of_memory::is_waiting;
 use crate::of_recording::name;
+use crate::places::{self, first_in_words};
 use crate::thresholds;
 
 /// Maximum number of places that are kept.
 const MAX_PLACES: usize = 16;
-/// Maximum number of places in a sentence.
-const MAX_IN_WORDS: usize = 3;
 
 /// A place of the user's code in which threads, or calls of an `async` method, wait all the time: for work, or for each
 /// other. Formatted, it is a part of a sentence; control characters of names are escaped.
@@ -52,28 +50,16 @@ impl WaitingPlace {
 
     /// The first places in a sentence, with the number of others; `None` without places.
     pub(crate) fn in_words(places: &[Self]) -> Option<String> {
-        let shown: Vec<_> = places.iter().take(MAX_IN_WORDS).map(ToString::to_string).collect();
-        let left = places.len().saturating_sub(MAX_IN_WORDS);
-        let more = (left > 0).then(|| counted(left as u64, "more place", "more places"));
-        (!shown.is_empty()).then(|| shown.into_iter().chain(more).collect::<Vec<_>>().join(", "))
+        first_in_words(places, ["more place", "more places"])
     }
 
     fn of_memory(last: &MemoryFacts, earlier: &[MemoryFacts]) -> Vec<Self> {
-        let mut threads: BTreeMap<(&str, Option<&str>), u64> = BTreeMap::new();
-        for thread in last.threads.iter().filter(|thread| is_waiting(thread)) {
-            let Some(method) = &thread.method else { continue };
+        let waits_always = |thread: &&ThreadFacts| {
             let waits = |before: &ThreadFacts| is_waiting(before) && before.method == thread.method;
-            if earlier.iter().all(|earlier| earlier.same_thread(thread).is_some_and(waits)) {
-                let number = threads.entry((method, thread.called.as_deref())).or_default();
-                *number = number.saturating_add(1);
-            }
-        }
-        let threads = threads.into_iter().map(|((method, called), threads)| Self {
-            threads,
-            calls: 0,
-            method: method.to_owned(),
-            waits_in: called.map(str::to_owned),
-        });
+            is_waiting(thread) && earlier.iter().all(|earlier| earlier.same_thread(thread).is_some_and(waits))
+        };
+        let threads = places::threads_by_method(last.threads.iter().filter(waits_always));
+        let threads = threads.map(|(threads, method, waits_in)| Self { threads, calls: 0, method, waits_in });
         threads.chain(last.awaits.iter().map(Self::of_calls)).collect()
     }
 

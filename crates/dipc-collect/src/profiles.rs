@@ -7,7 +7,10 @@ use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use clr_events::CodeMap;
-use dipc_client::{Error, LiveReader, Session, SessionConfig, Target};
+use dipc_client::{
+    Error, Keywords, Level, LiveReader, Profile as EventProfile, ProviderConfig, RUNTIME_PROVIDER, Session,
+    SessionConfig, Target,
+};
 use nettrace_export::{Measure, Metric, NeedsTimeOrder, Omissions, Options, Profile, ProfileBuilder};
 
 use crate::kernel_samples::LiveSamples;
@@ -88,9 +91,31 @@ pub enum SamplesEnd {
     Cancelled,
 }
 
-/// Returns the configuration of a session for [`from_session`]. NativeAOT programs lack its sampler.
-pub fn session_config() -> SessionConfig {
-    SessionConfig::new([sampler()])
+/// Returns the configuration of a session for [`from_session`] with the events of a metric; `None` for metrics that
+/// take other sources, or more than a session. NativeAOT programs lack the sampler of [`Metric::Cpu`] and
+/// [`Metric::Wall`].
+pub fn session_config(metric: Metric) -> Option<SessionConfig> {
+    let of_profile = |name| {
+        let profile = EventProfile::find(name)?;
+        Some(profile.providers.iter().map(|provider| provider.to_config()).collect())
+    };
+    let of_runtime = |keywords| {
+        Some(vec![ProviderConfig {
+            name: RUNTIME_PROVIDER.to_owned(),
+            keywords,
+            level: Level::INFORMATIONAL,
+            arguments: String::new(),
+        }])
+    };
+    let providers: Option<Vec<_>> = match metric {
+        Metric::Cpu | Metric::Wall => Some(vec![sampler()]),
+        Metric::Alloc => of_profile("gc-verbose"),
+        Metric::LiveAlloc => of_profile("live-alloc"),
+        Metric::Exception => of_runtime(Keywords::EXCEPTION),
+        Metric::Contention => of_runtime(Keywords::CONTENTION),
+        _ => None,
+    };
+    providers.map(SessionConfig::new)
 }
 
 /// Makes a profile of the samples of a [session](session_config). Blocks until a limit ends the session.

@@ -1,5 +1,6 @@
 //! Readings of a process while something else records it: the threads in its memory at the beginning and at
-//! the end, and the kernel's account of it in the middle, too.
+//! the end, and the kernel's account of it in the middle, too. Without a duration, the first two of them are
+//! replaced by later ones as the time passes.
 //!
 //! They are evidence of `clr-findings`: what lasts is in both readings of memory, and what grows, grows from
 //! each account to the next. The process is not stopped. Memory takes Linux on x86-64, and the permission to
@@ -10,11 +11,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, mem, thread};
 
-use clr_findings::{MemoryCounts, MemoryFacts};
+use clr_findings::Readings;
 use linux_proc_stat::ProcessUsage;
 
 /// The part of the time before the first reading, and after the last.
 const MARGIN: u32 = 10;
+/// The same time of a recording without a duration.
+const OPEN_MARGIN: Duration = Duration::from_millis(500);
+/// The time before the second reading of a recording without a duration. Each later one takes twice as long.
+const SECOND: Duration = Duration::from_secs(2);
+/// Maximum time in which a program has to load its runtime.
+const MAX_START: Duration = Duration::from_secs(10);
 /// The time between attempts to find the runtime in a program that starts.
 const RETRY: Duration = Duration::from_millis(250);
 /// Minimum time between two readings of memory: what both have is not of a moment.
@@ -25,33 +32,6 @@ const MAX_THREADS: usize = 1000;
 /// Maximum wait for the last readings: a process of 10,000 threads takes seconds.
 const LAST: Duration = Duration::from_secs(8);
 
-/// The readings of a process.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Readings {
-    /// The kernel's account at the beginning, in the middle and at the end.
-    pub usage: Vec<ProcessUsage>,
-    /// The threads in memory at the beginning and at the end; empty if one of the two readings failed.
-    pub memory: Vec<MemoryFacts>,
-    /// Counts of what its memory holds, at the times of the kernel's account; empty if memory was not read.
-    pub counts: Vec<MemoryCounts>,
-    /// The reason why memory was not read.
-    pub memory_missing: Option<String>,
-}
-
-impl Readings {
-    /// The readings of a process of which nothing can be read, for a reason.
-    pub fn missing(reason: impl Into<String>) -> Self {
-        Self { memory_missing: Some(reason.into()), ..Self::default() }
-    }
-
-    fn set_missing(&mut self, reason: String) {
-        self.memory.clear();
-        self.counts.clear();
-        self.memory_missing = Some(reason);
-    }
-}
-
 /// A reader of a process, with a thread of its own.
 ///
 /// ```no_run
@@ -59,7 +39,7 @@ impl Readings {
 ///
 /// use dipc_collect::readings::BackgroundReader;
 ///
-/// let reader = BackgroundReader::start(4711, Duration::from_secs(5))?;
+/// let reader = BackgroundReader::start(4711, Some(Duration::from_secs(5)))?;
 /// // Record the process for five seconds.
 /// let readings = reader.finish();
 /// println!("{} readings of memory", readings.memory.len());
@@ -76,11 +56,11 @@ pub struct BackgroundReader {
 }
 
 impl BackgroundReader {
-    /// Starts to read a process that is recorded for `duration`.
+    /// Starts to read a process that is recorded for `duration`, or until the reader is finished.
     ///
     /// # Errors
     /// If the system has no thread for it.
-    pub fn start(pid: u32, duration: Duration) -> io::Result<Self> {
+    pub fn start(pid: u32, duration: Option<Duration>) -> io::Result<Self> {
         let readings = Arc::<Mutex<Readings>>::default();
         let (stop, stopped) = mpsc::sync_channel(0);
         let (reader_end, end) = mpsc::sync_channel(0);
@@ -112,14 +92,15 @@ fn lock(readings: &Mutex<Readings>) -> MutexGuard<'_, Readings> {
 }
 
 /// Reads a process at three moments of `duration`, or sooner once `stopped` is.
-fn read(pid: u32, duration: Duration, stopped: &Receiver<()>, readings: &Mutex<Readings>) {
-    let margin = duration / MARGIN;
+fn read(pid: u32, duration: Option<Duration>, stopped: &Receiver<()>, readings: &Mutex<Readings>) {
+    let margin = duration.map_or(OPEN_MARGIN, |duration| duration / MARGIN);
     let begin = Instant::now();
     let until = |part: Duration| is_stopped(stopped, part.saturating_sub(begin.elapsed()));
     until(margin);
     let mut memory = memory::Source::attach(pid);
     // A program that has just started has no runtime yet.
-    while memory.is_err() && begin.elapsed() < duration / 2 && !is_stopped(stopped, RETRY) {
+    let start = duration.map_or(MAX_START, |duration| duration / 2);
+    while memory.is_err() && begin.elapsed() < start && !is_stopped(stopped, RETRY) {
         memory = memory::Source::attach(pid);
     }
     let mut read = |reads_threads| {
@@ -135,6 +116,9 @@ fn read(pid: u32, duration: Duration, stopped: &Receiver<()>, readings: &Mutex<R
         match source.read(reads_threads, has_few, before.as_ref()) {
             Ok((threads, counts)) => {
                 let mut readings = lock(readings);
+                if let (Some(_), [_, _]) = (&threads, &readings.memory[..]) {
+                    readings.memory.remove(0);
+                }
                 readings.memory.extend(threads);
                 readings.counts.push(counts);
             }
@@ -142,14 +126,49 @@ fn read(pid: u32, duration: Duration, stopped: &Receiver<()>, readings: &Mutex<R
         }
     };
     read(true);
-    let first = Instant::now();
-    until(duration / 2);
-    read(false);
-    until(duration.saturating_sub(margin));
-    thread::sleep(MIN_APART.saturating_sub(first.elapsed()));
+    let mut last = Instant::now();
+    if let Some(duration) = duration {
+        until(duration / 2);
+        read(false);
+        until(duration.saturating_sub(margin));
+    } else {
+        let mut wait = SECOND;
+        while !is_stopped(stopped, wait) {
+            wait = wait.saturating_mul(2);
+            last = Instant::now();
+            read(true);
+            let mut readings = lock(readings);
+            keep_last_two(&mut readings.usage);
+            keep_last_two(&mut readings.counts);
+        }
+        if lock(readings).usage.len() < 2 {
+            read(false);
+        }
+    }
+    thread::sleep(MIN_APART.saturating_sub(last.elapsed()));
     read(true);
+    let mut readings = lock(readings);
+    keep_middle(&mut readings.usage, |usage| usage.at);
+    keep_middle(&mut readings.counts, |counts| counts.at);
     if let Err(reason) = memory {
-        lock(readings).set_missing(reason);
+        readings.set_missing(reason);
+    }
+}
+
+/// Keeps the first reading, and the two of which one is in the middle of the time so far: each takes twice as long as
+/// the one before.
+fn keep_last_two<T>(readings: &mut Vec<T>) {
+    if readings.len() > 3 {
+        readings.remove(1);
+    }
+}
+
+/// Keeps the first reading, the last, and of two between them the one that is nearer to the middle of their time.
+fn keep_middle<T>(readings: &mut Vec<T>, at: impl Fn(&T) -> Instant) {
+    if let [first, second, third, last] = &readings[..] {
+        let [second, third, all] = [second, third, last].map(|reading| at(reading) - at(first));
+        let from_middle = |time: Duration| (time * 2).abs_diff(all);
+        readings.remove(if from_middle(second) < from_middle(third) { 2 } else { 1 });
     }
 }
 
@@ -263,7 +282,7 @@ mod tests {
     /// The reader of an hour, which ends with the recording.
     #[test]
     fn readings_end_with_the_recording() {
-        let reader = BackgroundReader::start(std::process::id(), Duration::from_secs(3600)).unwrap();
+        let reader = BackgroundReader::start(std::process::id(), Some(Duration::from_secs(3600))).unwrap();
         let readings = reader.finish();
         assert_eq!(readings.usage.len(), 3);
         // This program has no runtime.
@@ -272,10 +291,31 @@ mod tests {
     }
 
     #[test]
+    fn the_reading_in_the_middle_is_the_nearest_to_it() {
+        let begin = Instant::now();
+        // The times of readings of a recording that ends after `end` seconds.
+        let kept = |end: u64| {
+            let mut readings = vec![0];
+            for time in [2_u64, 6, 14, 30, 62, 126].into_iter().take_while(|time| *time < end) {
+                readings.push(time);
+                keep_last_two(&mut readings);
+            }
+            readings.push(end);
+            keep_middle(&mut readings, |time| begin + Duration::from_secs(*time));
+            readings
+        };
+        for (end, middle) in
+            [(3, 2), (7, 2), (13, 6), (15, 6), (29, 14), (60, 30), (61, 30), (100, 62), (125, 62)]
+        {
+            assert_eq!(kept(end), [0, middle, end]);
+        }
+    }
+
+    #[test]
     fn ended_processes_have_no_readings() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
-        let readings = BackgroundReader::start(child.id(), Duration::from_secs(3600)).unwrap().finish();
+        let readings = BackgroundReader::start(child.id(), None).unwrap().finish();
         assert!(readings.usage.is_empty() && readings.memory.is_empty() && readings.memory_missing.is_some());
     }
 }

@@ -270,7 +270,8 @@ fn a_profile_has_the_samples_and_methods_of_its_session() {
         Runtime::builder().replay(recording.clone()).speed(Speed::Max).end_with_recording(),
     );
     let collect = |request: ProfileRequest| {
-        let session = simulation.target().start_session(&profiles::session_config()).unwrap();
+        let session =
+            simulation.target().start_session(&profiles::session_config(Metric::Wall).unwrap()).unwrap();
         profiles::from_session(session, request, &unlimited(), &mut ()).unwrap()
     };
     let has_worker = |profile: &Profile| {

@@ -38,6 +38,8 @@ impl Keywords {
     pub const NGEN: Self = Self(0x20);
     /// All compiled methods.
     pub const METHODS: Self = Self::JIT.union(Self::NGEN);
+    /// Waits for locks.
+    pub const CONTENTION: Self = Self(0x4000);
     /// Exceptions.
     pub const EXCEPTION: Self = Self(0x8000);
     /// Samples of stacks, of the provider `Microsoft-DotNETCore-SampleProfiler`.

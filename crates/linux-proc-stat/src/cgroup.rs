@@ -62,6 +62,7 @@ struct CpuLimit<'g> {
 
 /// The memory of a control group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GroupMemory {
     /// The memory that cannot be taken back at once, in bytes: without inactive pages of files, as
@@ -73,6 +74,7 @@ pub struct GroupMemory {
 
 /// The processor time of a control group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GroupCpu {
     /// The time used since the group was created, in nanoseconds.

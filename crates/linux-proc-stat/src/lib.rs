@@ -4,7 +4,7 @@
 //! names are. **Not for** lists of processes with names, users and sockets (`procfs` and `sysinfo` have
 //! those), and other systems.
 //!
-//! Features: none. Rust 1.89 or later.
+//! Features: `serde` (readings as its data). Rust 1.89 or later.
 //!
 //! [`Stat`], [`SchedStat`] and [`Status`] parse the files of these names. A process chooses its own name,
 //! which may have parentheses, spaces, line feeds and bytes that are not UTF-8: none of them moves or hides

@@ -11,6 +11,7 @@
 /// # Ok::<(), &str>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Pressure {
     /// Nanoseconds, to 1 µs, in which at least one task was stalled.
@@ -36,6 +37,7 @@ impl Pressure {
 /// The pressure on the resources of a control group or of a system. `None` where the kernel does not count
 /// it: before Linux 4.20, without `CONFIG_PSI`, with `psi=0`, and in control groups of version 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ResourcePressure {
     /// Tasks were runnable and had no processor.

@@ -55,11 +55,13 @@ const MAX_TIME: Duration = Duration::from_secs(2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ProcessUsage {
     /// The process, in the reader's pid namespace.
     pub pid: u32,
-    /// The time of the reading, before the first file.
+    /// The time of the reading, before the first file. It has no meaning in another process: serde leaves it out.
+    #[cfg_attr(feature = "serde", serde(skip, default = "Instant::now"))]
     pub at: Instant,
     /// The name of the first thread, with replacements for bytes that are not UTF-8.
     pub name: String,
@@ -102,11 +104,13 @@ pub struct ProcessUsage {
     /// The machine.
     pub machine: MachineUsage,
     /// Files and folders that could not be read. Those of single threads and other processes are not here.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub unread: Vec<UnreadFile>,
 }
 
 /// The control group of a process and its limits, some of which may be those of a group above.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GroupUsage {
     /// Memory and its limit.

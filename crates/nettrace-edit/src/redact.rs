@@ -7,6 +7,9 @@ use std::str::FromStr;
 use clr_events::{Glob, event_fields, event_name};
 use nettrace::{Event, Fields, TypeCode, Value};
 
+/// The event of `dipc profile` with what it read of the process, a part of one text with strings of all classes.
+const READINGS: &str = "Dipc-Readings/Part";
+
 /// A class of strings, identified by the names of fields.
 ///
 /// ```
@@ -74,7 +77,7 @@ impl FromStr for Redaction {
 impl Redaction {
     fn admits(&self, event: &str, field: &str) -> bool {
         match self {
-            Self::Class(class) => class.has(event, &field.to_ascii_lowercase()),
+            Self::Class(class) => event == READINGS || class.has(event, &field.to_ascii_lowercase()),
             Self::Fields(glob) => glob.matches(&format!("{event}.{field}")),
         }
     }

@@ -28,6 +28,7 @@ pub struct ThreadWait {
 
 /// A kind of object that a thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum WaitedFor {
     /// A monitor (`lock`).

@@ -16,6 +16,7 @@ const PINNED: u64 = 4;
 
 /// A generation, or one of the heaps that are collected with the oldest one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Generation {
     /// Its number: 3 is the large object heap, 4 that of pinned objects, 5 that of frozen objects. Without

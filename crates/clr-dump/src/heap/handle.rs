@@ -52,6 +52,7 @@ pub struct Handle {
 /// assert_eq!(HandleKind(200).name(), None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HandleKind(pub u8);
 
 impl HandleKind {

@@ -35,7 +35,8 @@ fn arenas(arenas: &[[u64; 2]]) -> MemoryCounts {
 fn generation(number: u64, bytes: u64, free: u64, pinned: u64) -> MemoryCounts {
     let mut generation = Generation::default();
     (generation.number, generation.bytes, generation.free) = (number, bytes, Some(free));
-    let fragmented = FragmentedGeneration { generation, pinned, type_name: Some("byte[]".to_owned()) };
+    let fragmented =
+        FragmentedGeneration { generation, pinned: Some(pinned), type_name: Some("byte[]".to_owned()) };
     MemoryCounts { fragmented: vec![fragmented], ..MemoryCounts::at(Instant::now()) }
 }
 

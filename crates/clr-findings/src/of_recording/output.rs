@@ -8,6 +8,8 @@ use super::OfRecording;
 use crate::finding::{Confidence, Details, Finding, FindingKind, Number, in_method};
 use crate::thresholds;
 
+/// The assembly of the console.
+const CONSOLE_MODULE: &str = "System.Console";
 /// The framework's methods that write to the console.
 const CONSOLE: &str = "System.ConsolePal.Write";
 const CONSOLE_STREAM: &str = "System.ConsolePal+UnixConsoleStream.Write";
@@ -32,7 +34,10 @@ impl OfRecording<'_> {
         if waiters < thresholds::OUTPUT_WAITERS {
             return None;
         }
-        let of_console = self.average(self.part(is_console).weight(ThreadState::Blocked));
+        let is_of_console = |frame: FrameId| frames.full_parts(frame).0 == CONSOLE_MODULE;
+        let of_console =
+            self.part_called_by(|frame| is_write(frame) || is_console(frame), Some(&is_of_console));
+        let of_console = self.average(of_console.weight(ThreadState::Blocked));
         let output = if of_console >= waiters / 2.0 { "standard output" } else { "a pipe" };
         let method = part.method(|state| state == ThreadState::Blocked);
         let percent = 100.0 * waiters;

@@ -16,6 +16,15 @@ pub(super) struct Part<'r> {
 impl OfRecording<'_> {
     /// The time of threads in the frames for which `is_part` is true.
     pub(super) fn part(&self, is_part: impl Fn(FrameId) -> bool) -> Part<'_> {
+        self.part_called_by(is_part, None)
+    }
+
+    /// The time of threads in such frames with a caller for which `is_caller` is true.
+    pub(super) fn part_called_by(
+        &self,
+        is_part: impl Fn(FrameId) -> bool,
+        is_caller: Option<&dyn Fn(FrameId) -> bool>,
+    ) -> Part<'_> {
         let profile = &self.overview.profile;
         let mut weights: HashMap<_, u64> = HashMap::new();
         for total in &profile.stack_totals {
@@ -23,6 +32,13 @@ impl OfRecording<'_> {
             let mut frames = profile.path(stack).map(|(_, frame)| frame);
             if !frames.any(&is_part) {
                 continue;
+            }
+            if let Some(is_caller) = is_caller {
+                let mut callers = profile.path(stack).map(|(_, frame)| frame);
+                callers.any(&is_part);
+                if !callers.any(is_caller) {
+                    continue;
+                }
             }
             let method = frames.find(|frame| profile.frames.is_user_code(*frame));
             let sum = weights.entry((total.state, method)).or_default();

@@ -247,6 +247,7 @@ impl Presenter<'_> {
             frequency: args.frequency,
             show_child_io: args.show_child_io,
             names: args.names,
+            reads_process: true,
             fail_on_loss: args.fail_on_loss,
             timeout: args.timeout,
             ..trace
@@ -281,6 +282,7 @@ pub(crate) fn everything(source: SourceArgs<ManyProcesses>) -> TraceArgs {
         names: NameArgs::default(),
         some_exceptions: false,
         spares_unloading: true,
+        reads_process: false,
         fail_on_loss: false,
         timeout: TIMEOUT,
     }

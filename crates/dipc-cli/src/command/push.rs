@@ -78,7 +78,10 @@ pub(crate) struct PushArgs {
     /// working or blocked, as with --by wall.
     #[arg(long, value_enum, default_value_t, conflicts_with = "files")]
     sampler: SamplerChoice,
-    /// Metric of the profiles; cpu or wall for a process
+    /// Metric of the profiles; for a process cpu, wall, alloc, live-alloc, contention or exception
+    ///
+    /// The last four are of the runtime's events. What is still in use at the end of a profile was allocated during
+    /// it: give it the time of several collections (--duration).
     #[arg(long = "by", value_name = "METRIC", value_enum)]
     metric: Option<MetricArg>,
     /// Time from the start of one profile of a process to the start of the next
@@ -259,9 +262,11 @@ fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
 /// Samples processes repeatedly, all at the same time, and sends a profile of each every time.
 fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
     let metric = args.metric.map(MetricArg::metric);
-    if !matches!(metric, None | Some(Metric::Wall | Metric::Cpu)) {
-        return Err(Failure::usage("push: for a process, the metrics are wall and cpu")
-            .with_help("dipc trace records the data for other metrics, and dipc push FILE --by sends it"));
+    if metric.is_some_and(|metric| profiles::session_config(metric).is_none()) {
+        return Err(no_such_metric());
+    }
+    if metric.is_some_and(is_of_events) && args.sampler != SamplerChoice::Auto {
+        return Err(Failure::usage("push: --sampler is for --by cpu and wall: other metrics have events"));
     }
     if let Some(duration) = args.duration.filter(|duration| *duration > args.every) {
         return Err(Failure::usage(format_args!(
@@ -271,7 +276,7 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
         ))
         .with_help("a profile ends before the next one begins: give a longer --every"));
     }
-    let may_be_native = metric != Some(Metric::Wall) && args.sampler != SamplerChoice::Runtime;
+    let may_be_native = matches!(metric, None | Some(Metric::Cpu)) && args.sampler != SamplerChoice::Runtime;
     let processes = args.processes.find(args.timeout, may_be_native)?;
     if let [process] = &*processes {
         let mut pusher = Pusher::new(args, interrupts)?;
@@ -316,6 +321,19 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
     }
 }
 
+/// The failure for a metric of which a session has no events.
+fn no_such_metric() -> Failure {
+    Failure::usage(
+        "push: for a process, the metrics are cpu, wall, alloc, live-alloc, contention and exception",
+    )
+    .with_help("dipc trace records the data for other metrics, and dipc push FILE --by sends it")
+}
+
+/// Returns true for metrics of a runtime's events, whichever sampler there is.
+const fn is_of_events(metric: Metric) -> bool {
+    !matches!(metric, Metric::Cpu | Metric::Wall)
+}
+
 /// Samples a process repeatedly, and sends a profile each time.
 fn push_process(
     args: &PushArgs,
@@ -328,6 +346,10 @@ fn push_process(
     pusher.is_dotnet = runtime.is_some();
     let managed = runtime.filter(|runtime| !runtime.is_native_aot().unwrap_or(false));
     let mut choice = args.sampler;
+    let of_events = metric.filter(|metric| is_of_events(*metric));
+    if of_events.is_some() {
+        choice = SamplerChoice::Runtime;
+    }
     if metric == Some(Metric::Wall) && choice == SamplerChoice::Auto {
         messages::note(
             "Samples        : by the runtime: the kernel's samples lack the time of waiting threads (--by wall)",
@@ -337,7 +359,7 @@ fn push_process(
     if choice == SamplerChoice::Runtime && managed.is_none() {
         return Err(Failure::new(
             Exit::Refused,
-            "push: the process is a NativeAOT program: its runtime has no sampler",
+            "push: the process is a NativeAOT program: its runtime has no sampler, and no names of methods",
         )
         .with_help("--by cpu has the kernel sample it"));
     }
@@ -362,7 +384,11 @@ fn push_process(
         if profile.samples() > 0 {
             pusher.push(&profile, process.name.as_deref())?;
         } else {
-            messages::warning("no working thread was sampled: there is no profile to send");
+            messages::warning(if of_events.is_some() {
+                "nothing of this kind was recorded: there is no profile to send"
+            } else {
+                "no working thread was sampled: there is no profile to send"
+            });
         }
         if end.is_unasked {
             messages::note("Process ended.");
@@ -411,7 +437,8 @@ fn sample(
     runtime: &Target,
     interrupts: &Interrupts,
 ) -> Result<(Profile, SessionEnd), Failure> {
-    let session = start_unless_interrupted(runtime, &profiles::session_config(), interrupts)?;
+    let config = profiles::session_config(metric).ok_or_else(no_such_metric)?;
+    let session = start_unless_interrupted(runtime, &config, interrupts)?;
     let request = ProfileRequest::new(args.profile_options(metric).with_kinds(true));
     let limits = Limits::new(runtime, None, args.timeout, interrupts).with_duration(Some(args.duration()));
     let taken = profiles::from_session(session, request, &limits.stream, &mut Messages)?;

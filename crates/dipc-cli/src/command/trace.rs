@@ -15,6 +15,7 @@ use clr_conditions::Condition;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
 use dipc_collect::Retention;
 use dipc_collect::names::UnloadableCode;
+use dipc_collect::readings::BackgroundReader;
 use dipc_collect::staged::folder_of;
 use dipc_wire::{Keywords, Level};
 use jiff::Zoned;
@@ -131,6 +132,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         without_sampler,
         some_exceptions: args.some_exceptions,
         spares_unloading: args.spares_unloading,
+        reads_process: args.reads_process,
         written: written.clone(),
     };
     let [selector] = &sources[..] else { return run_all(&sources, settings) };
@@ -281,6 +283,8 @@ struct RecordingSettings {
     some_exceptions: bool,
     /// True to take the names of methods from memory if the runtime could end while it lists them.
     spares_unloading: bool,
+    /// True to read the process beside its events.
+    reads_process: bool,
     written: WrittenFiles,
 }
 
@@ -291,6 +295,7 @@ struct BesideSession {
     exceptions: Option<ExceptionsRecorder>,
     /// The code to take names from, in place of the runtime's list.
     code: Option<UnloadableCode>,
+    reader: Option<BackgroundReader>,
 }
 
 /// The finished recordings, for a command that presents them.
@@ -445,7 +450,8 @@ impl RecordingSettings {
             Ok((session, sink, sampler)) => {
                 let account = account.filter(|_| has_sampler || sampler.is_none());
                 let exceptions = self.start_exceptions(source);
-                let beside = BesideSession { account, sampler, exceptions, code };
+                let reader = self.start_reader(source);
+                let beside = BesideSession { account, sampler, exceptions, code, reader };
                 self.record(source, session, sink, beside, beside_others)
             }
             Err(failure) => {
@@ -662,7 +668,7 @@ impl RecordingSettings {
         source: &Source,
         session: Session,
         mut sink: Sink,
-        BesideSession { account, sampler, exceptions, code }: BesideSession,
+        BesideSession { account, sampler, exceptions, code, reader }: BesideSession,
         beside_others: bool,
     ) -> Outcome {
         let limits = self.limits(source);
@@ -693,6 +699,7 @@ impl RecordingSettings {
             account.finish();
         }
         let samples = sampler.map(KernelSampler::finish);
+        let readings = reader.map(BackgroundReader::finish);
         let exceptions = exceptions.and_then(|exceptions| or_warn(exceptions.finish()));
         let some_exceptions = exceptions.as_ref().is_some_and(|exceptions| exceptions.are_partial);
         let crash =
@@ -702,7 +709,8 @@ impl RecordingSettings {
         let path = sink.path().map(Path::to_owned);
         // The recording with all events replaces this one, so it must be closed first.
         drop(sink);
-        let additions = Additions { samples, exceptions: exceptions.map(|exceptions| exceptions.file), code };
+        let exceptions = exceptions.map(|exceptions| exceptions.file);
+        let additions = Additions { samples, exceptions, code, readings };
         let merged = path.as_ref().filter(|_| !additions.is_empty()).map(|path| {
             let requested = requested_groups(&self.selection.configs());
             additions.merge_into(path, &requested, self.fail_on_loss)
@@ -752,6 +760,11 @@ impl RecordingSettings {
     fn start_exceptions(&self, source: &Source) -> Option<ExceptionsRecorder> {
         let start = || ExceptionsRecorder::start(&source.target, source.pid, self.timeout, &self.interrupts);
         self.some_exceptions.then(start).and_then(or_warn)
+    }
+
+    /// Starts to read the process, if it is wanted. Without a thread, nothing is read.
+    fn start_reader(&self, source: &Source) -> Option<BackgroundReader> {
+        BackgroundReader::start(source.pid.filter(|_| self.reads_process)?, self.duration).ok()
     }
 
     /// The code of a process whose runtime is not asked to list its methods, because it could end meanwhile.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueHint};
-use clr_findings::{Evidence, FindingKind, MemoryCounts, MemoryFacts, ProcessIdentity};
+use clr_findings::{Evidence, FindingKind, MemoryCounts, MemoryFacts, ProcessEnd, ProcessIdentity, Readings};
 
 pub(crate) use self::print::report_of;
 use self::print::{Answer, Subject};
@@ -90,13 +90,21 @@ pub(crate) fn run(args: &WhyArgs) -> Outcome {
 
 fn of_recording(path: &Path, args: &WhyArgs) -> Result<(Answer, Exit), Failure> {
     let (data, exit) = OverviewData::read(path, &args.user_code.patterns())?;
-    let (end, missing) = (data.end(), missing_end(&data));
+    let end = data.end();
+    let missing: Vec<_> = missing_memory(&data.readings, end.as_ref()).chain(missing_end(&data)).collect();
     let evidence = Evidence::default()
         .with_recording(&data.reports)
         .with_requested(&data.requested)
+        .with_readings(&data.readings)
         .with_end(end.as_ref())
-        .with_missing(missing.as_slice());
+        .with_missing(&missing);
     Ok((Answer::new(data.process(), &evidence, Subject::Recording(path.to_owned())), exit))
+}
+
+/// Memory that could not be read, as missing evidence. The end of the process says why.
+fn missing_memory(readings: &Readings, end: Option<&ProcessEnd>) -> impl Iterator<Item = String> {
+    let reason = readings.memory_missing.as_ref().filter(|_| end.is_none());
+    reason.map(|reason| format!("locks and tasks in memory: {reason}")).into_iter()
 }
 
 /// The end of a recording, if it is missing, as missing evidence.

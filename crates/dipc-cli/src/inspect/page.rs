@@ -1,8 +1,9 @@
 //! The contents of a page, gathered from a recording in one pass.
 
+use std::cell::RefCell;
 use std::path::Path;
 
-use clr_findings::RecordingFindings;
+use clr_findings::{RecordedReadings, RecordingFindings};
 use nettrace_edit::TrackedCriteria;
 use nettrace_export::page::{OTHER_METRICS, PageContents, PageFinding, PageOptions, PageReports};
 use nettrace_export::{Metric, Profile, ProfileReader};
@@ -96,12 +97,19 @@ impl Reading {
             .with_spans(has_spans)
             .with_findings(has_findings);
         let end = CrashNote::beside(file).map(|note| note.end());
+        let readings = RefCell::new(RecordedReadings::default());
         let contents = PageContents::read(
             reader,
             events,
             &page,
-            |event| criteria.add(event),
-            |overview| RecordingFindings::of(overview, end.as_ref()).into_page(),
+            |event| {
+                criteria.add(event);
+                readings.borrow_mut().add(event);
+            },
+            |overview| {
+                let readings = readings.take().finish().unwrap_or_default();
+                RecordingFindings::of(overview, &readings, end.as_ref()).into_page()
+            },
         );
         let contents = contents.map_err(|error| origin.failed(&error))?;
         Ok(Self { contents, criteria, origin })

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use clr_findings::Readings;
 use dipc_collect::kernel_samples::{KernelRecording, SampleError};
 use dipc_collect::names::{StackAddresses, UnloadableCode};
 use nettrace_export::report::EventGroup;
@@ -13,6 +14,7 @@ use crate::inspect::merging::Merging;
 use crate::inspect::recording::Recording;
 use crate::inspect::rewrite::warn_of_omissions;
 use crate::record::kernel_samples::{self, announce, loss_exit, unwritten};
+use crate::record::readings::{self, recording_of};
 use crate::record::requested_events::to_header;
 use crate::render::destination::Destination;
 use crate::render::messages;
@@ -32,11 +34,13 @@ pub(crate) struct Additions {
     pub(crate) exceptions: Option<File>,
     /// The code with the names of the methods that the recording lacks.
     pub(crate) code: Option<UnloadableCode>,
+    /// The readings of the process.
+    pub(crate) readings: Option<Readings>,
 }
 
 impl Additions {
     pub(crate) const fn is_empty(&self) -> bool {
-        matches!(self, Self { samples: None, exceptions: None, code: None })
+        matches!(self, Self { samples: None, exceptions: None, code: None, readings: None })
     }
 
     /// Merges the events into the recording, which becomes a V6 recording and states the groups of events that its
@@ -48,7 +52,7 @@ impl Additions {
         requested: &[EventGroup],
         fail_on_loss: bool,
     ) -> Outcome {
-        let Self { samples, exceptions, code } = self;
+        let Self { samples, exceptions, code, readings } = self;
         let samples = samples.transpose().map_err(Failure::from);
         let (mut samples, failure) = match samples {
             Ok(samples) => (samples, None),
@@ -56,7 +60,8 @@ impl Additions {
         };
         let summary = samples.as_ref().map(KernelRecording::summary);
         summary.into_iter().for_each(announce);
-        let merged = merge(recording, samples.as_ref(), exceptions, code.as_ref(), requested);
+        let others = Others { exceptions, code, readings };
+        let merged = merge(recording, samples.as_ref(), others, requested);
         match (merged, &mut samples) {
             (Ok(()), _) => {}
             (Err(failure), None) => messages::warning(failure),
@@ -76,11 +81,17 @@ impl Additions {
     }
 }
 
+/// The additions but the kernel's samples.
+struct Others {
+    exceptions: Option<File>,
+    code: Option<UnloadableCode>,
+    readings: Option<Readings>,
+}
+
 fn merge(
     recording: &Path,
     samples: Option<&KernelRecording>,
-    exceptions: Option<File>,
-    code: Option<&UnloadableCode>,
+    Others { exceptions, code, readings }: Others,
     requested: &[EventGroup],
 ) -> Result<(), Failure> {
     let mut options = MergerOptions::default()
@@ -97,7 +108,14 @@ fn merge(
     if let Some(exceptions) = exceptions {
         parts.push(Recording::of_file(exceptions, EXCEPTIONS)?);
     }
-    if let Some(code) = code {
+    let header = parts.first().and_then(|recording| recording.events.info());
+    let readings = readings.zip(header).map(|(readings, header)| recording_of(&readings, header));
+    match readings {
+        Some(Ok(readings)) => parts.push(Recording::of_file(readings, readings::NAME)?),
+        Some(Err(failure)) => messages::warning(failure),
+        None => {}
+    }
+    if let Some(code) = &code {
         match names(&parts, code) {
             Ok(names) => parts.push(Recording::of_file(names, NAMES)?),
             Err(failure) => messages::warning(failure),

@@ -26,6 +26,7 @@ pub(crate) mod names;
 pub(crate) mod notes;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) mod process_core;
+mod readings;
 pub(crate) mod recorder;
 pub(crate) mod requested_events;
 pub(crate) mod selection;

@@ -8,7 +8,7 @@ mod port_watcher;
 use std::ffi::OsString;
 use std::io;
 use std::process::{self, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dipc_client::{Address, Deadline, PortEvent, PortRuntime, PortServer, Target};
 use dipc_transport::Endpoint;
@@ -26,6 +26,9 @@ pub(crate) use port_watcher::PortWatcher;
 
 /// Maximum wait between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(100);
+/// The time for which a program may listen without connecting: the runtime of .NET Core 3 never connects, and later
+/// ones do so at the same time.
+const CONNECTS_WITHIN: Duration = Duration::from_millis(500);
 
 /// The source that the user named.
 #[derive(Debug, Clone)]
@@ -145,7 +148,7 @@ impl Source {
         Self { target: found.target, name, pid, port: None, child: None }
     }
 
-    /// Waits for the first runtime at the port.
+    /// Waits for the first runtime at the port, or for the program to listen by itself, as .NET Core 3 does.
     fn wait_for_runtime(
         port: PortServer,
         mut child: Option<Child>,
@@ -153,6 +156,7 @@ impl Source {
         interrupts: &Interrupts,
         is_over: impl Fn() -> bool,
     ) -> Result<Start, Failure> {
+        let mut listens_since = None;
         loop {
             match port.next(Deadline::after(TICK)) {
                 Ok(PortEvent::Connected(runtime)) => {
@@ -169,6 +173,12 @@ impl Source {
             {
                 let failure = child.ended_without_runtime(code);
                 return Ok(Start::NoRuntime(NoRuntime::Ended { code, failure }));
+            }
+            if let Some(endpoint) = child.as_ref().and_then(|child| dipc_transport::find(child.pid()).ok())
+                && listens_since.get_or_insert_with(Instant::now).elapsed() > CONNECTS_WITHIN
+            {
+                let source = Self::from_endpoint(&endpoint, timeout);
+                return Ok(Start::Connected(Box::new(Self { port: Some(port), child, ..source })));
             }
             if interrupts.count() > 0 {
                 if let Some(mut child) = child {

@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -358,3 +359,55 @@ fn several_processes_are_profiled_at_the_same_time(runtime: Runtime) {
 }
 
 on_runtimes!(several_processes_are_profiled_at_the_same_time: net_9_0);
+
+/// The collections of its own find what a program keeps.
+#[test]
+fn profiles_of_events_have_their_stacks() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let pid = workload.pid().to_string();
+    for (metric, command, name, unit) in [
+        ("alloc", "alloc 200", "memory", "bytes"),
+        ("live-alloc", "alloc 200", "memory", "bytes"),
+        ("exception", "throw 50", "exceptions", "count"),
+    ] {
+        let (address, requests) = server();
+        let url = format!("http://{address}");
+        let deadline = Instant::now() + Duration::from_secs(120);
+        // The program works while it is profiled.
+        let body = loop {
+            let pushing = thread::spawn({
+                let (pid, url) = (pid.clone(), url.clone());
+                move || {
+                    let times = ["--every", "3s", "--duration", "3s", "--count", "1"];
+                    run(["push", "-p", &pid, "--by", metric, "--pyroscope", &url].into_iter().chain(times))
+                        .with_code(0)
+                }
+            });
+            while !pushing.is_finished() {
+                workload.run(command);
+                workload.run("gc 2 1");
+            }
+            pushing.join().unwrap();
+            if let Ok((_, body)) = requests.try_recv() {
+                break body;
+            }
+            assert!(Instant::now() < deadline, "{metric}");
+        };
+        let (labels, pprof) = of_pyroscope(&body);
+        assert!(labels.contains(&("__name__".to_owned(), name.to_owned())), "{labels:?}");
+        let texts = texts(&pprof);
+        assert!(texts.iter().any(|text| text == unit), "{metric}: {texts:?}");
+        assert!(texts.iter().any(|text| text.contains("Program.Run(")), "{metric}: {texts:?}");
+    }
+}
+
+#[test]
+fn metrics_without_a_session_are_refused() {
+    let pid = std::process::id().to_string();
+    let arguments = ["push", "-p", &pid, "--pyroscope", "http://127.0.0.1:9"];
+    let refused = |more: &[&str], names: &[&str]| {
+        run(arguments.into_iter().chain(more.iter().copied())).with_code(2).assert_error_names(names);
+    };
+    refused(&["--by", "gc"], &["live-alloc"]);
+    refused(&["--by", "alloc", "--sampler", "kernel"], &["--sampler", "--by cpu"]);
+}

@@ -125,16 +125,37 @@ fn why_finds_failed_calls() {
     until_found(&target, &[" of the calls ", " fail"]);
 }
 
+/// Records a program until the cause is in the recording: the incident takes a moment.
+#[track_caller]
+fn until_recorded(target: &Target, command: &[&str], recording: &str, parts: &[&str]) {
+    let pid = target.pid().to_string();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    loop {
+        let recorded = run(command.iter().copied().chain(["-p", &pid, "--duration", "3s", "-o", recording]));
+        recorded.with_code(0);
+        let text = run(["why", recording]).with_code(0).text();
+        if parts.iter().all(|part| first_lines(&text).contains(part)) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{parts:?}: {text}");
+    }
+}
+
+/// They have what was read of the process: objects that threads wait for, files that are open, memory that is free.
 #[test]
 fn why_judges_recordings_of_profile() {
-    let Some(target) = start("busy", &["regex"]) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let recording = folder.path().join("profile.nettrace");
-    let recording = recording.to_str().unwrap();
-    let pid = target.pid().to_string();
-    run(["profile", "-p", &pid, "--duration", "3s", "-o", recording]).with_code(0);
-    let text = run(["why", recording]).with_code(0).text();
-    assert_begins_with(&text, &["Cause      Regular expressions take ", "Signup.IsValid"]);
+    for (program, incident, parts) in [
+        ("busy", "regex", ["Cause      Regular expressions take ", "Signup.IsValid"]),
+        ("stuck", "semaphore", ["threads wait in Printer.Print for a semaphore", "Printer.Print"]),
+        ("stuck", "join", ["Cause      Deadlock: ", "Month.Close"]),
+        ("grow", "fds", ["Open files are not closed: ", "Journal.Append"]),
+        ("fragments", "native", ["of the native heap are free and not given back", "Codec.open"]),
+    ] {
+        let Some(target) = start(program, &[incident]) else { return };
+        let recording = folder.path().join(format!("{incident}.nettrace"));
+        until_recorded(&target, &["profile"], recording.to_str().unwrap(), &parts);
+    }
 }
 
 /// Their waits have no events: they begin before the recording, and do not end.
@@ -155,18 +176,8 @@ fn why_finds_endless_waits_in_recordings() {
     ] {
         let Some(target) = start(program, &[incident]) else { return };
         let recording = folder.path().join(format!("{incident}.nettrace"));
-        let recording = recording.to_str().unwrap();
-        let pid = target.pid().to_string();
-        let deadline = Instant::now() + Duration::from_secs(120);
-        loop {
-            run(["profile", "-p", &pid, "--duration", "2s", "-o", recording]).with_code(0);
-            let text = run(["why", recording]).with_code(0).text();
-            // The incident takes a moment.
-            if parts.iter().all(|part| first_lines(&text).contains(part)) {
-                break;
-            }
-            assert!(Instant::now() < deadline, "{parts:?}: {text}");
-        }
+        let everything = ["trace", "--cpu", "--off-cpu", "--profile", "all"];
+        until_recorded(&target, &everything, recording.to_str().unwrap(), &parts);
     }
 }
 

@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use clr_events::CodeMap;
-use clr_findings::RecordingFindings;
+use clr_findings::{Readings, RecordingFindings};
 use dipc_client::nettrace::{Event, RelativeTime};
 use dipc_client::{Keywords, Level, LiveReader, OptionalFeature, Rundown};
 use dipc_client::{RUNTIME_PROVIDER, SAMPLE_PROFILER, SessionConfig};
@@ -168,7 +168,7 @@ pub(crate) fn page_of_recording(recording: impl Read, title: &str) -> io::Result
 }
 
 fn page_findings(overview: &Overview) -> Vec<PageFinding> {
-    RecordingFindings::of(overview, None).into_page()
+    RecordingFindings::of(overview, &Readings::default(), None).into_page()
 }
 
 /// The options of the profile of a page.

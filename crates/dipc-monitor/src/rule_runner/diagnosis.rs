@@ -32,7 +32,7 @@ impl ProcessRules {
 
     /// The first cause that some readings show; `None` without a cause, and if the rules are stopped meanwhile.
     fn cause(&self, pid: u32) -> Option<String> {
-        let reader = BackgroundReader::start(pid, READING_TIME).ok()?;
+        let reader = BackgroundReader::start(pid, Some(READING_TIME)).ok()?;
         let end = Instant::now() + READING_TIME;
         while !self.stop.is_stopped() && !self.process_has_ended() {
             let left = end.saturating_duration_since(Instant::now());
@@ -45,10 +45,7 @@ impl ProcessRules {
             return None;
         }
         let readings = reader.finish();
-        let evidence = Evidence::default()
-            .with_memory(&readings.memory)
-            .with_usage(&readings.usage)
-            .with_counts(&readings.counts);
+        let evidence = Evidence::default().with_readings(&readings);
         let diagnosis = Diagnosis::new(ProcessIdentity::default(), &evidence);
         (!diagnosis.findings.is_empty()).then(|| diagnosis.first_line())
     }

@@ -6,6 +6,7 @@ use crate::pressure::ResourcePressure;
 
 /// The account of the smallest limit of processor time, since its group was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Throttling {
     /// Periods in which a task of the group was runnable.
@@ -18,6 +19,7 @@ pub struct Throttling {
 
 /// The events of the memory of a control group since it was created. Version 1 counts fewer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct MemoryEvents {
     /// The times that the group was above `memory.high`, and its tasks were slowed down to free memory.

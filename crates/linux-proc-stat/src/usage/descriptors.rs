@@ -17,6 +17,7 @@ const MAX_MOST_OPEN: usize = 5;
 
 /// The open files of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Descriptors {
     /// The number of descriptors.
@@ -36,6 +37,7 @@ pub struct Descriptors {
 
 /// The kind of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum DescriptorKind {
     /// A file or folder.

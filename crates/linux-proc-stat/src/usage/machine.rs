@@ -14,6 +14,7 @@ const MAX_PROCESSES: usize = 20_000;
 /// The kernel's counts for the machine. In a container they are the host's unless the container has files of
 /// its own for that (LXCFS); on a virtual machine it is the guest's.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct MachineUsage {
     /// Processor time.
@@ -45,6 +46,7 @@ pub struct MachineUsage {
 
 /// The processor time of a machine since it started, in nanoseconds, to 10 ms, summed over processors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct MachineCpu {
     /// In user mode, with the time of virtual machines that run on it.
@@ -79,6 +81,7 @@ impl MachineCpu {
 
 /// The memory of a machine, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct MachineMemory {
     /// All of it.
@@ -93,6 +96,7 @@ pub struct MachineMemory {
 
 /// Another process of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct OtherProcess {
     /// The process, in the reader's pid namespace.

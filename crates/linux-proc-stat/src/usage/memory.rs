@@ -7,6 +7,7 @@ use crate::status::{Status, parse_size};
 
 /// Memory in bytes by `/proc/PID/status`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ProcessMemory {
     /// Memory that is resident, the sum of the following three.
@@ -45,6 +46,7 @@ impl ProcessMemory {
 
 /// Memory in bytes by `/proc/PID/smaps_rollup`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct MappedMemory {
     /// Resident memory in which each page is divided by the number of processes that map it (PSS).
@@ -86,6 +88,7 @@ fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 
 /// The bytes that a process has read and written since it began, by `/proc/PID/io`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ProcessIo {
     /// Bytes that system calls have read, also from sockets, pipes and the page cache.

@@ -18,6 +18,7 @@ const MAX_MOST_CONNECTED: usize = 10;
 
 /// The sockets of a process by state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Sockets {
     /// The TCP sockets by state.
@@ -40,6 +41,7 @@ pub struct Sockets {
 
 /// The connections of a process to one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Peer {
     /// The address of the peer. Addresses of version 4 in sockets of version 6 are of version 4.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The state of a TCP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum TcpState {
     /// Connected.

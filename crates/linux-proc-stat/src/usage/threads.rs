@@ -10,6 +10,7 @@ use crate::status::Status;
 
 /// The kernel's counts for a thread since it began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ThreadUsage {
     /// The thread, in the reader's pid namespace.

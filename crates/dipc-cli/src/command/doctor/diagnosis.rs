@@ -40,13 +40,10 @@ fn is_silent(process: &Examination) -> bool {
 }
 
 fn cause(pid: u32) -> Option<String> {
-    let reader = BackgroundReader::start(pid, READING_TIME).ok()?;
+    let reader = BackgroundReader::start(pid, Some(READING_TIME)).ok()?;
     thread::sleep(READING_TIME);
     let readings = reader.finish();
-    let evidence = Evidence::default()
-        .with_memory(&readings.memory)
-        .with_usage(&readings.usage)
-        .with_counts(&readings.counts);
+    let evidence = Evidence::default().with_readings(&readings);
     let diagnosis = Diagnosis::new(ProcessIdentity::default().with_process_id(Some(pid.into())), &evidence);
     (!diagnosis.findings.is_empty()).then(|| diagnosis.first_line())
 }

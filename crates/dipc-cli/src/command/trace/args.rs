@@ -126,6 +126,9 @@ pub(crate) struct TraceArgs {
     /// True to take the names of methods from memory if the runtime could end while it lists them.
     #[arg(skip)]
     pub(crate) spares_unloading: bool,
+    /// True to read the process beside its events, for its causes.
+    #[arg(skip)]
+    pub(crate) reads_process: bool,
     /// Exit with 7 if the runtime lost events
     #[arg(long)]
     pub(crate) fail_on_loss: bool,

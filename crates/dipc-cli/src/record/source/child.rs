@@ -148,6 +148,11 @@ impl Child {
         Ok(status.map(code))
     }
 
+    /// The process id.
+    pub(crate) fn pid(&self) -> u32 {
+        lock(&self.process).child.id()
+    }
+
     /// Returns access to its end.
     pub(crate) fn end(&self) -> ChildEnd {
         ChildEnd { process: Arc::clone(&self.process), errors: Arc::clone(&self.errors) }
@@ -162,7 +167,7 @@ impl Child {
                 self.name
             ),
         )
-        .with_help("is it a .NET program, of .NET 5 or later, and are its diagnostics enabled?")
+        .with_help("is it a .NET program, of .NET Core 3 or later, and are its diagnostics enabled?")
     }
 
     /// Ends the program, and the programs that it has started, except those in other process groups.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{assert_begins_with, start};
 use crate::program::{Running, dipc, run};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, on_runtimes};
 
 #[test]
 fn why_says_that_a_process_has_ended() {
@@ -35,15 +35,15 @@ fn why_says_that_a_process_has_ended() {
     }
 }
 
-#[test]
-fn why_says_how_a_program_that_it_started_has_ended() {
+/// The runtime of .NET Core 3.1 does not connect to a port: the program is found by its own.
+fn why_says_how_a_program_that_it_started_has_ended(runtime: Runtime) {
     for (incident, code, parts) in [
         ("exit", 3, &["Cause      The process exited with code 3"][..]),
         ("kill", 137, &["Cause      The process was killed by SIGKILL"]),
         ("unhandled", 134, &["System.InvalidOperationException: cannot charge 4711, in Billing.Charge"]),
         ("failfast", 134, &["ledger inconsistent: 42 != 43, in Ledger.Check"]),
     ] {
-        let Some(program) = Runtime::Net9_0.program("incidents/die.dll") else { return };
+        let Some(program) = runtime.program("incidents/die.dll") else { return };
         let mut command = dipc(["why", "--duration", "10m", "--"]);
         command.arg(program.get_program()).args(program.get_args()).args([incident, "3000"]);
         command.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
@@ -51,6 +51,7 @@ fn why_says_how_a_program_that_it_started_has_ended() {
         assert_begins_with(&text, parts);
     }
 }
+on_runtimes!(why_says_how_a_program_that_it_started_has_ended: net_3_1, net_9_0);
 
 #[test]
 fn why_judges_all_processes_and_fails_on_causes() {

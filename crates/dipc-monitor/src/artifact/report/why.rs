@@ -6,12 +6,12 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use clr_events::CodeMap;
-use clr_findings::{Diagnosis, Evidence, Finding, ProcessIdentity, diagnose};
+use clr_findings::{Diagnosis, Evidence, Finding, ProcessIdentity, Readings, diagnose};
 use dipc_client::nettrace::RelativeTime;
 use dipc_client::{ALL_PROFILE, Profile, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig};
 use dipc_collect::StopSignal;
 use dipc_collect::names::{StackAddresses, UnloadableCode};
-use dipc_collect::readings::{BackgroundReader, Readings};
+use dipc_collect::readings::BackgroundReader;
 use dipc_collect::thread_times::LiveThreadTimes;
 use nettrace_export::report::{
     EventGroup, Overview, OverviewBuilder, OverviewCallers, StreamFacts, callers_options,
@@ -49,7 +49,7 @@ pub(in crate::artifact) fn causes(
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
     let duration = duration.map_or(MAX_TIME, |duration| duration.min(MAX_TIME));
-    let reader = process.system_pid().map(|pid| BackgroundReader::start(pid, duration));
+    let reader = process.system_pid().map(|pid| BackgroundReader::start(pid, Some(duration)));
     let reader = reader.transpose().map_err(|error| failed(&error))?;
     let recorded = record(duration, process, stop);
     let readings =
@@ -66,11 +66,7 @@ pub(in crate::artifact) fn causes(
         }
         Err(error) => return Err(error),
     };
-    let evidence = Evidence::default()
-        .with_memory(&readings.memory)
-        .with_usage(&readings.usage)
-        .with_counts(&readings.counts)
-        .with_missing(&missing);
+    let evidence = Evidence::default().with_readings(&readings).with_missing(&missing);
     let evidence = overview
         .as_ref()
         .map_or(evidence, |overview| evidence.with_recording(overview).with_requested(&REQUESTED));

@@ -7,7 +7,7 @@ use std::thread;
 
 use clr_counters::{Counters, MemoryCounters};
 use clr_events::KernelSample;
-use clr_findings::{ProcessEnd, ProcessIdentity};
+use clr_findings::{ProcessEnd, ProcessIdentity, Readings, RecordedReadings};
 use nettrace::{Event, Interest, Metadata, MetadataMap, ReadSource, Reader, RelativeTime, Thread, TimeOrder};
 use nettrace_export::report::{
     self, EventGroup, OverviewBuilder, OverviewCallers, OverviewReports, Requests, RequestsOptions,
@@ -70,6 +70,8 @@ pub(crate) struct OverviewData {
     pub(crate) reports: report::Overview,
     /// The groups of events that the session is known to have requested.
     pub(crate) requested: Vec<EventGroup>,
+    /// What was read of the process beside its events.
+    pub(crate) readings: Readings,
 }
 
 /// The report of requests under construction, which takes as long as all others together.
@@ -116,23 +118,25 @@ struct KindReports {
     selection: Selection,
     reports: OverviewReports,
     memory: MemoryCounters,
+    readings: RecordedReadings,
 }
 
 impl KindReports {
     fn new(selection: Selection) -> Self {
         let reports = OverviewReports::new(selection.clone());
-        Self { selection, reports, memory: MemoryCounters::default() }
+        Self { selection, reports, memory: MemoryCounters::default(), readings: RecordedReadings::default() }
     }
 
     /// Returns true if any of these reports needs events of a kind.
     fn needs(kind: &Metadata) -> bool {
-        OverviewReports::needs(kind) || Counters::needs(kind)
+        OverviewReports::needs(kind) || Counters::needs(kind) || RecordedReadings::needs(kind)
     }
 
     fn add(&mut self, event: &Event<'_>) {
         self.reports.add(event);
         if self.selection.contains(event) {
             self.memory.add(event);
+            self.readings.add(event);
         }
     }
 }
@@ -296,7 +300,7 @@ impl OverviewData {
         let requested = events.info().filter(|_| is_whole).map(of_header).unwrap_or_default();
         let exit = origin.report_damage(&events);
         let OfSomeKinds { mut profile, callers, reports: kinds, .. } = some;
-        let KindReports { mut reports, memory, .. } = kinds;
+        let KindReports { mut reports, memory, readings, .. } = kinds;
         let callers = callers.map(|callers| {
             // Neither times nor process names matter, so the recording's header is not needed.
             let built = callers.finish_with_code_of(None, &mut profile);
@@ -321,7 +325,8 @@ impl OverviewData {
             memory: if summary.processes > 1 { None } else { memory.last().map(MemoryUse::from) },
             ..summary
         };
-        Ok((Self { summary, crash: CrashNote::beside(file), reports: overview, requested }, exit))
+        let readings = readings.finish().unwrap_or_default();
+        Ok((Self { summary, crash: CrashNote::beside(file), reports: overview, requested, readings }, exit))
     }
 }
 

@@ -53,7 +53,8 @@ const CRASH: &str = "crash";
 /// Returns the causes, then the other facts, faults of the recording first. `command` is the overview's.
 pub(super) fn rows(gathered: &OverviewData, command: &str) -> Vec<FindingRow> {
     let end = gathered.end();
-    let RecordingFindings { causes, notes, .. } = RecordingFindings::of(&gathered.reports, end.as_ref());
+    let RecordingFindings { causes, notes, .. } =
+        RecordingFindings::of(&gathered.reports, &gathered.readings, end.as_ref());
     let crash = gathered.crash.as_ref();
     let causes = causes.into_iter().map(|cause| {
         if let Some(note) = crash.filter(|_| cause.kind == FindingKind::Death) {
