@@ -94,11 +94,12 @@ impl OwnerMemory {
         self.state().attempt?.checked_add(interval)
     }
 
-    /// Reads the process, and keeps its sizes.
-    pub(crate) fn update(self: &Arc<Self>, pid: u32) {
+    /// Reads the process, and keeps its sizes. Returns false if it could not be read.
+    pub(crate) fn update(self: &Arc<Self>, pid: u32) -> bool {
         let sizes = self.read(pid).ok().as_ref().map(OwnerSizes::of);
         let mut state = self.state();
         (state.attempt, state.sizes) = (Some(Instant::now()), sizes);
+        sizes.is_some()
     }
 
     /// Records that the process cannot be read.
@@ -183,7 +184,7 @@ mod tests {
         let memory = Arc::<OwnerMemory>::default();
         let interval = Duration::from_secs(60);
         assert_eq!((memory.is_attempted(), memory.due(interval)), (false, None));
-        memory.update(u32::MAX);
+        assert!(!memory.update(u32::MAX));
         assert_eq!((memory.is_attempted(), memory.sizes()), (true, None));
         assert!(memory.due(interval) > Some(Instant::now()));
     }

@@ -69,7 +69,7 @@ pub struct OwnerSnapshot {
 pub enum SnapshotError {
     /// The text is not JSON, or not that of a report.
     #[error("it is not the JSON of dipc memory: {0}")]
-    Json(#[from] serde_json::Error),
+    Json(String),
     /// There are too many owners.
     #[error("it has {0} owners: {MAX_OWNERS} is the limit")]
     TooManyOwners(usize),
@@ -106,7 +106,8 @@ impl MemorySnapshot {
     /// # Errors
     /// If it is not such JSON, with the line and the column; if it has too many owners, or one twice.
     pub fn parse(json: &[u8]) -> Result<Self, SnapshotError> {
-        let snapshot: Self = serde_json::from_slice(json)?;
+        let parsed = serde_json::from_slice(json);
+        let snapshot: Self = parsed.map_err(|error| SnapshotError::Json(error.to_string()))?;
         if snapshot.owners.len() > MAX_OWNERS {
             return Err(SnapshotError::TooManyOwners(snapshot.owners.len()));
         }
@@ -168,7 +169,7 @@ mod tests {
                 "{\"unattributed_bytes\": -1, \"owners\": []}",
                 "invalid value: integer `-1`, expected u64 at line 1 column 25",
             ),
-            ("{\"unattributed_bytes\": 1e999}", "number out of range at line 1 column 29"),
+            ("{\"unattributed_bytes\": 1e999}", "number out of range at line 1 column 28"),
         ] {
             assert_eq!(error(text), format!("{json}{message}"), "{text}");
         }

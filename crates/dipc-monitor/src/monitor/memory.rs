@@ -24,9 +24,10 @@ impl Shared {
                 drop(self.changed.wait_timeout(self.state(), wait));
                 continue;
             };
-            process.owner_memory.update(pid);
-            let taken = now.elapsed();
-            rest = now.checked_add(taken.saturating_mul(PART)).unwrap_or(now);
+            // One that the kernel holds up takes no processor, and the others do not wait for it.
+            if process.owner_memory.update(pid) {
+                rest = now.checked_add(now.elapsed().saturating_mul(PART)).unwrap_or(now);
+            }
         }
     }
 
