@@ -77,7 +77,8 @@ pub use diagnosis::{Evidence, diagnose};
 pub use finding::{Confidence, Details, Finding, FindingKind, Number};
 pub use memory_counts::{CollectionCount, FragmentedGeneration, LateTimerCount, MemoryCounts};
 pub use memory_facts::{
-    AwaitFacts, AwaitSearch, AwaitedFor, ElapsedDelays, MemoryFacts, SemaphoreFacts, ThreadFacts, WaitFacts,
+    AwaitFacts, AwaitSearch, AwaitedFor, ElapsedDelays, FrameworkAwaits, MemoryFacts, SemaphoreFacts,
+    ThreadFacts, WaitFacts,
 };
 pub use process::{ProcessEnd, ProcessIdentity};
 pub use readings::{Readings, ReadingsTooLarge, RecordedReadings};

@@ -143,6 +143,18 @@ pub struct AwaitFacts {
     pub callers: Vec<String>,
 }
 
+/// Calls of an `async` method of the user's code that await a method of the framework, which awaits an operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FrameworkAwaits {
+    /// The method, without parameters.
+    pub method: String,
+    /// The method of the framework.
+    pub awaited: String,
+    /// The number of calls.
+    pub calls: u64,
+}
+
 /// Calls that await delays which have elapsed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -163,8 +175,8 @@ pub struct MemoryFacts {
     pub deadlocks: Vec<Vec<usize>>,
     /// Calls of `async` methods that await.
     pub awaits: Vec<AwaitFacts>,
-    /// The number of chains in which such calls await methods of the framework, which await an operation.
-    pub framework_chains: u64,
+    /// Calls of such methods that await methods of the framework, those of the most calls first.
+    pub framework_awaits: Vec<FrameworkAwaits>,
     /// Calls of `async` methods of the user's code that await a delay which has elapsed: no thread has run them since.
     pub elapsed_delays: ElapsedDelays,
     /// The number of objects that wait for their finalizers; `None` if unknown.
@@ -231,7 +243,7 @@ impl MemoryFacts {
             threads: facts.collect(),
             deadlocks: waits.deadlocks().into_iter().map(cycle).collect(),
             awaits: found.awaits,
-            framework_chains: found.framework_chains,
+            framework_awaits: found.framework,
             elapsed_delays: found.elapsed_delays,
             finalizable: dump.heap().finalizable_count().ok(),
             death: None,
@@ -242,7 +254,8 @@ impl MemoryFacts {
     /// socket.
     pub(crate) fn pending_operations(&self) -> u64 {
         let others = self.awaits.iter().filter(|facts| facts.awaited == AwaitedFor::Other);
-        others.map(|facts| facts.calls.len() as u64).fold(self.framework_chains, u64::saturating_add)
+        let of_framework = self.framework_awaits.iter().map(|awaits| awaits.calls);
+        others.map(|facts| facts.calls.len() as u64).chain(of_framework).fold(0, u64::saturating_add)
     }
 
     /// The same thread in this reading.

@@ -11,9 +11,14 @@ use serde::{Deserialize, Serialize};
 pub use self::recorded::RecordedReadings;
 use crate::memory_counts::MemoryCounts;
 use crate::memory_facts::MemoryFacts;
+use crate::process::ProcessEnd;
 
 /// Maximum size of the readings in a recording, as text.
 const MAX_TEXT: usize = 16 << 20;
+/// Maximum number of threads in each reading of a recording, as of the kernel's account.
+const MAX_THREADS: usize = 20_000;
+/// Maximum number of readings of a kind in a recording.
+const MAX_READINGS: usize = 4;
 /// Maximum number of other processes in each reading of a recording, the busiest first: their names are not of the
 /// recorded program.
 const MAX_OTHERS: usize = 8;
@@ -32,6 +37,8 @@ pub struct Readings {
     pub counts: Vec<MemoryCounts>,
     /// The reason why memory was not read.
     pub memory_missing: Option<String>,
+    /// The code with which the process exited of itself; `None` if it runs, or if the code is unknown.
+    pub exit_code: Option<i32>,
 }
 
 /// Readings of more than 16 MB, which no recording takes.
@@ -54,6 +61,7 @@ struct ReadingsText<U, M, C> {
     memory: Vec<M>,
     counts: Vec<Timed<C>>,
     memory_missing: Option<String>,
+    exit_code: Option<i32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,9 +83,9 @@ impl Readings {
         self.memory_missing = Some(reason.into());
     }
 
-    /// Returns true if there is no reading.
-    pub const fn is_empty(&self) -> bool {
-        self.usage.is_empty() && self.memory.is_empty() && self.counts.is_empty()
+    /// The end of the process, by its exit code.
+    pub fn end(&self) -> Option<ProcessEnd> {
+        self.exit_code.map(|code| ProcessEnd::exit(Some(code)))
     }
 
     /// Returns the readings as JSON, in parts of at most `units` UTF-16 code units. Of the other processes of the
@@ -97,6 +105,7 @@ impl Readings {
             memory: self.memory.iter().collect(),
             counts: self.counts.iter().map(|of| Timed { time: since(of.at), reading: of }).collect(),
             memory_missing: self.memory_missing.clone(),
+            exit_code: self.exit_code,
         };
         // Numbers, names and lists have a form in JSON.
         let text = serde_json::to_string(&text).map_err(|_| ReadingsTooLarge)?;
@@ -106,16 +115,26 @@ impl Readings {
         Ok(parts(&text, units))
     }
 
-    /// Takes the text of all parts.
-    fn from_text(text: &str) -> Result<Self, serde_json::Error> {
-        let text: ReadingsText<ProcessUsage, MemoryFacts, MemoryCounts> = serde_json::from_str(text)?;
+    /// Takes the text of all parts; `None` if it has another form, or more than any process.
+    fn from_text(text: &str) -> Option<Self> {
+        let text: ReadingsText<ProcessUsage, MemoryFacts, MemoryCounts> = serde_json::from_str(text).ok()?;
+        let are_few =
+            [text.usage.len(), text.memory.len(), text.counts.len()].iter().all(|n| *n <= MAX_READINGS)
+                && text.usage.iter().all(|usage| usage.reading.threads.len() <= MAX_THREADS)
+                && text.memory.iter().all(|memory| {
+                    let in_deadlocks: usize = memory.deadlocks.iter().map(Vec::len).sum();
+                    memory.threads.len() <= MAX_THREADS && in_deadlocks <= memory.threads.len()
+                });
+        if !are_few {
+            return None;
+        }
         let begin = Instant::now();
         let at = |time: Duration| begin.checked_add(time).unwrap_or(begin);
         let usage = |Timed { time, mut reading }: Timed<ProcessUsage>| {
             reading.at = at(time);
             reading
         };
-        Ok(Self {
+        Some(Self {
             usage: text.usage.into_iter().map(usage).collect(),
             memory: text.memory,
             counts: text
@@ -124,6 +143,7 @@ impl Readings {
                 .map(|Timed { time, reading }| MemoryCounts { at: at(time), ..reading })
                 .collect(),
             memory_missing: text.memory_missing,
+            exit_code: text.exit_code,
         })
     }
 }

@@ -60,7 +60,13 @@ impl WaitingPlace {
         };
         let threads = places::threads_by_method(last.threads.iter().filter(waits_always));
         let threads = threads.map(|(threads, method, waits_in)| Self { threads, calls: 0, method, waits_in });
-        threads.chain(last.awaits.iter().map(Self::of_calls)).collect()
+        let of_framework = last.framework_awaits.iter().map(|awaits| Self {
+            threads: 0,
+            calls: awaits.calls,
+            method: awaits.method.clone(),
+            waits_in: Some(awaits.awaited.clone()),
+        });
+        threads.chain(last.awaits.iter().map(Self::of_calls)).chain(of_framework).collect()
     }
 
     fn of_calls(facts: &AwaitFacts) -> Self {
@@ -116,6 +122,7 @@ impl fmt::Display for WaitingPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory_facts::FrameworkAwaits;
 
     fn thread(tid: u64, method: &str, called: &str) -> ThreadFacts {
         ThreadFacts {
@@ -147,6 +154,11 @@ mod tests {
                 thread(5, "Orders.Sell", "List<int>.Sort"),
             ],
             awaits: vec![calls],
+            framework_awaits: vec![FrameworkAwaits {
+                method: "Billing.ChargeAsync".to_owned(),
+                awaited: "HttpClient.GetStringAsyncCore".to_owned(),
+                calls: 20,
+            }],
             ..MemoryFacts::default()
         };
         let before = MemoryFacts {
@@ -163,8 +175,8 @@ mod tests {
         };
         assert_eq!(
             in_words(&[before, last]).unwrap(),
-            "3 calls of Bank.ConfirmAsync (TaskCompletionSource<Boolean>), 2 threads in Printer.Print \
-             (SemaphoreSlim.Wait), 1 thread in Program.Main (Thread.Sleep)"
+            "20 calls of Billing.ChargeAsync (HttpClient.GetStringAsyncCore), 3 calls of Bank.ConfirmAsync \
+             (TaskCompletionSource<Boolean>), 2 threads in Printer.Print (SemaphoreSlim.Wait), 1 more place"
         );
         assert_eq!(in_words(&[]), None);
         let methods = ["A.A", "B.B", "C.C", "D.D", "E.E"];

@@ -8,8 +8,8 @@ use clr_dump::{
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
 
-use super::{AwaitFacts, AwaitedFor, ElapsedDelays, RELEASE, SEMAPHORE, SemaphoreFacts};
-use crate::names::short_name;
+use super::{AwaitFacts, AwaitedFor, ElapsedDelays, FrameworkAwaits, RELEASE, SEMAPHORE, SemaphoreFacts};
+use crate::names::{short_name, short_names};
 
 /// The method of a state machine.
 const MOVE_NEXT: &str = "MoveNext";
@@ -23,12 +23,11 @@ const MAX_CALLERS: usize = 4;
 #[derive(Default)]
 pub(super) struct FoundAwaits {
     pub(super) awaits: Vec<AwaitFacts>,
-    pub(super) framework_chains: u64,
+    pub(super) framework: Vec<FrameworkAwaits>,
     pub(super) elapsed_delays: ElapsedDelays,
 }
 
-/// Returns the calls of `async` methods of the user's code that await, and the number of chains in which they await
-/// methods of the framework.
+/// Returns the calls of `async` methods of the user's code that await.
 pub(super) fn awaits(dump: &Dump<'_>, chains: &AwaitChains) -> FoundAwaits {
     let reader = Reader { dump, chains, semaphores: semaphores(dump, chains) };
     let mut groups: BTreeMap<(TypeHandle, Option<i32>, TypeHandle, Address), AwaitFacts> = BTreeMap::new();
@@ -54,7 +53,7 @@ pub(super) fn awaits(dump: &Dump<'_>, chains: &AwaitChains) -> FoundAwaits {
         }
     }
     FoundAwaits {
-        framework_chains: reader.framework_chains(),
+        framework: reader.framework(),
         awaits: groups.into_values().collect(),
         elapsed_delays: elapsed,
     }
@@ -102,16 +101,42 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// The number of chains in which a method of the framework awaits an operation, and a method of the user's awaits it.
-    fn framework_chains(&self) -> u64 {
-        let is_of_user = |node: &AwaitNode| match node.kind {
-            AwaitKind::Method { state_machine: Some(of), .. } => self.user_method(of).is_some(),
-            _ => false,
+    /// The calls of methods of the user's code that await a method of the framework, which awaits an operation.
+    fn framework(&self) -> Vec<FrameworkAwaits> {
+        let method = |node: &AwaitNode| match node.kind {
+            AwaitKind::Method { state_machine: Some(of), .. } => self.user_method(of),
+            _ => None,
         };
-        let is_counted = |nodes: &[AwaitNode]| {
-            nodes.get(1).is_some_and(|first| !is_of_user(first)) && nodes.iter().skip(2).any(is_of_user)
-        };
-        self.chains.groups.iter().filter(|group| is_counted(&group.nodes)).map(|group| group.count).sum()
+        let mut calls: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for group in &self.chains.groups {
+            let Some([_, first, callers @ ..]) = group.nodes.get(..) else { continue };
+            if method(first).is_some() {
+                continue;
+            }
+            let user = callers.iter().enumerate().find_map(|(at, node)| Some((at, method(node)?)));
+            let Some((at, user)) = user else { continue };
+            let awaited = at.checked_sub(1).and_then(|at| callers.get(at)).unwrap_or(first);
+            let sum = calls.entry((user, self.framework_method(awaited))).or_default();
+            *sum = sum.saturating_add(group.count);
+        }
+        let mut calls: Vec<_> = calls
+            .into_iter()
+            .map(|((method, awaited), calls)| FrameworkAwaits { method, awaited, calls })
+            .collect();
+        calls.sort_by(|a, b| b.calls.cmp(&a.calls));
+        calls
+    }
+
+    /// The method of the framework, or the type of what has none.
+    fn framework_method(&self, node: &AwaitNode) -> String {
+        let name = self.dump.types().name(node.type_handle);
+        match node.kind {
+            AwaitKind::Method { state_machine: Some(of), .. } => {
+                self.dump.types().name(of).map(|name| short_name(&name, MOVE_NEXT, ""))
+            }
+            _ => name.map(|name| short_names(&type_display_name(&name))),
+        }
+        .unwrap_or_else(|| "the framework".to_owned())
     }
 
     /// Returns true if a method releases a semaphore.

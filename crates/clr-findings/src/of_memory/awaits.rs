@@ -1,5 +1,7 @@
 //! Calls of `async` methods that await what no code completes.
 
+use std::collections::HashSet;
+
 use clr_dump::Address;
 use nettrace_export::units::{count, counted};
 
@@ -17,7 +19,7 @@ pub(super) fn stuck_calls(readings: &Readings<'_>) -> Vec<Finding> {
 fn stuck_call(readings: &Readings<'_>, facts: &AwaitFacts) -> Option<Finding> {
     let before: Vec<_> = readings.earlier.iter().map(|earlier| calls_before(earlier, facts)).collect();
     let lasting = facts.calls.iter().filter(|call| before.iter().all(|calls| calls.contains(call))).count();
-    let first = before.first().map(Vec::len);
+    let first = before.first().map(HashSet::len);
     let grown = first.map_or(0, |first| facts.calls.len().saturating_sub(first));
     let awaited = match facts.awaited {
         AwaitedFor::Promise => {
@@ -58,7 +60,7 @@ fn stuck_call(readings: &Readings<'_>, facts: &AwaitFacts) -> Option<Finding> {
 }
 
 /// The calls that await the same in another reading.
-fn calls_before(earlier: &MemoryFacts, facts: &AwaitFacts) -> Vec<Address> {
+fn calls_before(earlier: &MemoryFacts, facts: &AwaitFacts) -> HashSet<Address> {
     let is_same = |other: &&AwaitFacts| {
         other.method == facts.method
             && other.state == facts.state

@@ -87,10 +87,8 @@ impl RecordedReadings {
             None => {
                 let text: Option<Vec<_>> = self.parts.into_iter().collect();
                 match text.map(|parts| Readings::from_text(&parts.concat())) {
-                    Some(Ok(readings)) => return Some(readings),
-                    Some(Err(_)) => {
-                        "it is redacted or damaged in the recording, or of another version of dipc"
-                    }
+                    Some(Some(readings)) => return Some(readings),
+                    Some(None) => "it is redacted or damaged in the recording, or of another version of dipc",
                     None => "a part of it is not in the recording",
                 }
             }

@@ -69,6 +69,7 @@ fn readings() -> Readings {
         memory: vec![memory.clone(), memory],
         counts: [0, 2, 4].map(counts).into(),
         memory_missing: None,
+        exit_code: Some(3),
     }
 }
 
@@ -96,7 +97,7 @@ fn recorded_readings_show_the_same_causes() {
         let parts = readings.to_parts(units).unwrap();
         assert!(parts.iter().all(|part| part.encode_utf16().count() <= units), "{units}");
         let read = recorded(&parts).finish().unwrap();
-        assert_eq!(read.memory, readings.memory);
+        assert_eq!((&read.memory, read.end().unwrap().exit_code), (&readings.memory, Some(3)));
         assert_eq!(read.counts[2].at - read.counts[0].at, 4 * SECOND);
         assert_eq!(read.usage[1].at - read.usage[0].at, 2 * SECOND);
         assert_eq!(read.usage[2].threads, readings.usage[2].threads);
@@ -172,11 +173,49 @@ fn hostile_readings_are_judged() {
         let end = at + text[at..].find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len() - at);
         for number in ["0", "1", "4294967295", "9223372036854775807", "18446744073709551615"] {
             let hostile = format!("{}{number}{}", &text[..at], &text[end..]);
-            if let Ok(readings) = Readings::from_text(&hostile) {
+            if let Some(readings) = Readings::from_text(&hostile) {
                 causes(&readings);
                 judged += 1;
             }
         }
     }
     assert!(judged > 1000, "{judged}");
+}
+
+/// The largest readings that are taken: all threads wait for each other, or for one lock.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_largest_readings_are_judged() {
+    let mut readings = readings();
+    for is_ring in [false, true] {
+        for memory in &mut readings.memory {
+            let thread = memory.threads[0].clone();
+            memory.threads = (0..MAX_THREADS)
+                .map(|index| {
+                    let mut thread = ThreadFacts { tid: index as u64, ..thread.clone() };
+                    let wait = thread.wait.as_mut().unwrap();
+                    let owner = if is_ring { (index + 1) % MAX_THREADS } else { 0 };
+                    (wait.kind, wait.owners) = (WaitedFor::Monitor, vec![owner]);
+                    thread
+                })
+                .collect();
+            memory.deadlocks = if is_ring { vec![(0..MAX_THREADS).collect()] } else { Vec::new() };
+        }
+        causes(&readings);
+    }
+    readings.memory[0].threads.push(ThreadFacts::default());
+    let threads = |readings: &Readings| {
+        let text = ReadingsText::<ProcessUsage, _, MemoryCounts> {
+            usage: Vec::new(),
+            memory: readings.memory.iter().collect(),
+            counts: Vec::new(),
+            memory_missing: None,
+            exit_code: None,
+        };
+        Readings::from_text(&serde_json::to_string(&text).unwrap())
+            .map(|readings| readings.memory[0].threads.len())
+    };
+    assert_eq!(threads(&readings), None);
+    readings.memory[0].threads.truncate(MAX_THREADS);
+    assert_eq!(threads(&readings), Some(MAX_THREADS));
 }

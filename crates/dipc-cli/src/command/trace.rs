@@ -45,7 +45,7 @@ use crate::record::session::{
     is_native_aot, resume, resume_other, start_unless_interrupted, warn_without_sampler,
 };
 use crate::record::sink::Sink;
-use crate::record::source::{Child, ChildEnd, PortWatcher, Source, SourceSelector};
+use crate::record::source::{Child, ChildEnd, EndStatus, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::thread_times::AccountStart;
 use crate::render::{messages, shell, units};
@@ -56,6 +56,8 @@ pub(crate) use args::{Buffering, TraceArgs};
 
 /// Maximum wait between checks for recordings that have ended.
 const TICK: Duration = Duration::from_millis(50);
+/// Maximum wait for the exit of a program after the end of its runtime.
+const EXIT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let interrupts = Interrupts::watch()?;
@@ -699,7 +701,11 @@ impl RecordingSettings {
             account.finish();
         }
         let samples = sampler.map(KernelSampler::finish);
-        let readings = reader.map(BackgroundReader::finish);
+        let mut readings = reader.map(BackgroundReader::finish);
+        if let Some(readings) = &mut readings {
+            let has_ended = recorded.as_ref().is_ok_and(RecordingResult::has_ended);
+            readings.exit_code = self.exit_code(has_ended && !beside_others);
+        }
         let exceptions = exceptions.and_then(|exceptions| or_warn(exceptions.finish()));
         let some_exceptions = exceptions.as_ref().is_some_and(|exceptions| exceptions.are_partial);
         let crash =
@@ -760,6 +766,14 @@ impl RecordingSettings {
     fn start_exceptions(&self, source: &Source) -> Option<ExceptionsRecorder> {
         let start = || ExceptionsRecorder::start(&source.target, source.pid, self.timeout, &self.interrupts);
         self.some_exceptions.then(start).and_then(or_warn)
+    }
+
+    /// The exit code of the program that was started, if its recording has ended with it.
+    fn exit_code(&self, has_ended: bool) -> Option<i32> {
+        match self.child.as_ref().filter(|_| has_ended)?.wait(EXIT)? {
+            EndStatus::Code(code) => Some(code),
+            EndStatus::Signal(_) | EndStatus::Unknown => None,
+        }
     }
 
     /// Starts to read the process, if it is wanted. Without a thread, nothing is read.

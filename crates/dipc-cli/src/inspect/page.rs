@@ -108,6 +108,7 @@ impl Reading {
             },
             |overview| {
                 let readings = readings.take().finish().unwrap_or_default();
+                let end = end.or_else(|| readings.end());
                 RecordingFindings::of(overview, &readings, end.as_ref()).into_page()
             },
         );

@@ -6,7 +6,7 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use clr_findings::{Readings, ReadingsTooLarge, RecordedReadings};
 use nettrace::TraceInfo;
 use nettrace_synth::v6::{ThreadRow, Trace};
-use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload};
+use nettrace_synth::{Event, EventBlock, Field, Metadata, SystemTime, TraceHeader, Type, Value, payload};
 
 use crate::exit::{Exit, Failure};
 
@@ -20,6 +20,7 @@ pub(super) fn recording_of(readings: &Readings, recording: &TraceInfo) -> Result
     let parts = readings.to_parts(PART).map_err(|error: ReadingsTooLarge| failed(&error))?;
     let process = recording.process_id.unwrap_or_default();
     let header = TraceHeader {
+        start: start_of(recording),
         sync_ticks: recording.start_ticks.0.cast_signed(),
         frequency: recording.frequency.cast_signed(),
         key_values: recording
@@ -59,6 +60,13 @@ pub(super) fn recording_of(readings: &Readings, recording: &TraceInfo) -> Result
         trace.event_block(&block);
     }
     file_of(&trace.finish()).map_err(|error| failed(&error))
+}
+
+/// The calendar time of the start.
+const fn start_of(recording: &TraceInfo) -> SystemTime {
+    let nettrace::SystemTime { year, month, day_of_week, day, hour, minute, second, millisecond } =
+        recording.start;
+    SystemTime { year, month, day_of_week, day, hour, minute, second, millisecond }
 }
 
 fn file_of(bytes: &[u8]) -> io::Result<File> {

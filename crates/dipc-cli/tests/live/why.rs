@@ -10,6 +10,7 @@ mod unloading;
 
 use std::time::{Duration, Instant};
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::program::run;
@@ -154,8 +155,31 @@ fn why_judges_recordings_of_profile() {
     ] {
         let Some(target) = start(program, &[incident]) else { return };
         let recording = folder.path().join(format!("{incident}.nettrace"));
-        until_recorded(&target, &["profile"], recording.to_str().unwrap(), &parts);
+        let recording = recording.to_str().unwrap();
+        until_recorded(&target, &["profile"], recording, &parts);
+        let report = run(["report", recording, "--format", "json"]).with_code(0).json();
+        let start: Timestamp = report["start"].as_str().unwrap().parse().unwrap();
+        assert!(Timestamp::now().duration_since(start) < SignedDuration::from_hours(1), "{start}");
     }
+}
+
+/// They are one text with names and paths.
+#[test]
+fn redacted_recordings_have_no_readings() {
+    let Some(target) = start("stuck", &["semaphore"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (whole, redacted, named) =
+        (path("whole.nettrace"), path("redacted.nettrace"), path("named.nettrace"));
+    until_recorded(&target, &["profile"], &whole, &["for a semaphore"]);
+    run(["edit", &whole, "-o", &redacted, "--redact", "urls"]).with_code(0);
+    let text = run(["why", &redacted]).with_code(0).text();
+    assert!(!text.contains("for a semaphore"), "{text}");
+    assert!(text.contains("it is redacted or damaged in the recording"), "{text}");
+    // Fields that the user names are replaced alone.
+    run(["edit", &whole, "-o", &named, "--redact", "Shop/Order.customer"]).with_code(0);
+    let text = run(["why", &named]).with_code(0).text();
+    assert_begins_with(&text, &["for a semaphore"]);
 }
 
 /// Their waits have no events: they begin before the recording, and do not end.
@@ -193,6 +217,25 @@ fn why_judges_cores() {
     run(["dump", "-p", &pid, "-o", core]).with_code(0);
     let text = run(["why", core]).with_code(0).text();
     assert_begins_with(&text, &["Cause      Deadlock: teller-1 (", "Bank.Transfer"]);
+}
+
+/// A moment shows who calls, and not how long it takes.
+#[test]
+fn cores_have_the_methods_that_call_others() {
+    let Some(target) = start("calls", &["slow"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let core = folder.path().join("calls.dmp");
+    let (core, pid) = (core.to_str().unwrap(), target.pid().to_string());
+    let deadline = Instant::now() + Duration::from_secs(120);
+    loop {
+        run(["dump", "-p", &pid, "-o", core, "--force"]).with_code(0);
+        let text = run(["why", core]).with_code(0).text();
+        // Some of the callers are between two calls.
+        if text.contains(" calls of Billing.ChargeAsync (HttpClient.GetStringAsync") {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{text}");
+    }
 }
 
 /// The twins wait for locks, or compute, as the programs with a cause do.

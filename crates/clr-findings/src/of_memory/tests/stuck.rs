@@ -1,7 +1,7 @@
 //! Waits for what does not happen.
 
 use super::*;
-use crate::memory_facts::{AwaitFacts, AwaitedFor, SemaphoreFacts};
+use crate::memory_facts::{AwaitFacts, AwaitedFor, FrameworkAwaits, SemaphoreFacts};
 use crate::of_memory::{Readings, finalizer, semaphores};
 
 /// A thread of a method that waits for a semaphore.
@@ -93,7 +93,10 @@ fn a_countdown_is_stuck_if_no_operation_can_signal_it() {
     let finding = cause(&[stuck.clone(), stuck.clone()]);
     let sentence = "1 thread waits in Batch.Close for a CountdownEvent that is not signaled often enough";
     assert_eq!(finding.cause, sentence);
-    let calling = MemoryFacts { framework_chains: 1, ..stuck };
+    let calling = MemoryFacts {
+        framework_awaits: vec![FrameworkAwaits { calls: 1, ..FrameworkAwaits::default() }],
+        ..stuck
+    };
     assert_eq!(causes(&[calling.clone(), calling]), []);
 }
 

@@ -54,6 +54,23 @@ fn why_says_how_a_program_that_it_started_has_ended(runtime: Runtime) {
 on_runtimes!(why_says_how_a_program_that_it_started_has_ended: net_3_1, net_9_0);
 
 #[test]
+fn a_profile_has_the_exit_code_of_its_program() {
+    let Some(program) = Runtime::Net9_0.program("incidents/die.dll") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("exit.nettrace");
+    let mut command = dipc(["profile", "-o"]);
+    command.arg(&recording).arg("--");
+    command.arg(program.get_program()).args(program.get_args()).args(["exit", "1000"]);
+    command.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+    Running::start(command).finish().with_code(3);
+    let recording = recording.to_str().unwrap();
+    let text = run(["why", recording]).with_code(0).text();
+    assert_begins_with(&text, &["Cause      The process exited with code 3"]);
+    let report = run(["report", recording, "--format", "json"]).with_code(0).json();
+    assert_eq!(report["findings"][0]["id"], "death", "{report}");
+}
+
+#[test]
 fn why_judges_all_processes_and_fails_on_causes() {
     let Some(stuck) = start("stuck", &["rwlock"]) else { return };
     let Some(healthy) = start("stuck", &["rwlock", "healthy"]) else { return };

@@ -261,9 +261,9 @@ impl OverviewData {
             .with_runtime(runtime.clone())
     }
 
-    /// The end of the process, from the crash note.
+    /// The end of the process, from the crash note, or by its exit code.
     pub(crate) fn end(&self) -> Option<ProcessEnd> {
-        self.crash.as_ref().map(CrashNote::end)
+        self.crash.as_ref().map(CrashNote::end).or_else(|| self.readings.end())
     }
 
     /// Returns true if the end of the recording is missing.
