@@ -10,6 +10,7 @@ use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use clr_dump::Runtime;
 use dipc_collect::memory::{MemoryPage, MemoryReading, MemoryReport};
 
+use crate::args::format::Format;
 use crate::args::target::{TARGETS, TargetArgs};
 use crate::duration;
 #[cfg(target_os = "linux")]
@@ -28,12 +29,8 @@ pub(crate) struct MemoryArgs {
     core: Option<PathBuf>,
     #[command(flatten)]
     target: TargetArgs,
-    /// List the parts of each owner below the table: threads, files, mappings
-    #[arg(long)]
-    parts: bool,
-    /// Number of parts to list for each owner, the largest first; with --watch, of owners that changed
-    #[arg(long = "rows", value_name = "N", default_value_t = 10)]
-    rows: usize,
+    #[command(flatten)]
+    parts: PartsArgs,
     /// Read the process again at this interval, at least 1s, until Ctrl+C or its end: which owners grow, in bytes
     /// a minute
     #[arg(long, value_name = "TIME", value_parser = parse_interval, conflicts_with_all = ["core", "parts"])]
@@ -47,6 +44,17 @@ pub(crate) struct MemoryArgs {
     /// Path of the page for --format html [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
+}
+
+/// The parts of owners in the output.
+#[derive(Debug, Args)]
+pub(crate) struct PartsArgs {
+    /// List the parts of each owner below the table: threads, files, mappings
+    #[arg(long)]
+    parts: bool,
+    /// Number of parts to list for each owner, the largest first; with --watch, of owners that changed
+    #[arg(long = "rows", value_name = "N", default_value_t = 10)]
+    rows: usize,
 }
 
 /// The format of an account of memory.
@@ -82,20 +90,29 @@ pub(crate) fn run(args: &MemoryArgs) -> Outcome {
     if let Some(interval) = args.watch {
         return watch::run(args, &source, interval);
     }
-    let reading = read(&source, source.runtime().as_ref())?;
     match args.format {
-        MemoryFormat::Json => output::print_json(&MemoryReport::new(&reading))?,
+        MemoryFormat::Table => print(&source, &args.parts, Format::Table)?,
+        MemoryFormat::Json => print(&source, &args.parts, Format::Json)?,
         MemoryFormat::Html => {
+            let reading = read(&source, source.runtime().as_ref())?;
             let page = MemoryPage::of_reading(&reading, &title(args, &source));
             let out = Destination::create(args.output.as_deref(), NameOrigin::User)?;
             out.write_with(|out| page.write(out))?;
         }
-        MemoryFormat::Table => {
-            let rows = args.parts.then_some(args.rows);
-            output::print(table::text(&reading, rows, width::of_output()))?;
-        }
     }
     Ok(source.exit())
+}
+
+/// Prints the memory of a process or a core dump by its owners.
+pub(crate) fn print(source: &Source, parts: &PartsArgs, format: Format) -> Result<(), Failure> {
+    let reading = read(source, source.runtime().as_ref())?;
+    match format {
+        Format::Json => output::print_json(&MemoryReport::new(&reading)),
+        Format::Table => {
+            let rows = parts.parts.then_some(parts.rows);
+            output::print(table::text(&reading, rows, width::of_output()))
+        }
+    }
 }
 
 /// The title of a page: the file, or the process.

@@ -1,17 +1,16 @@
 //! The reading of a live process.
 
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clr_dump::{Dump, Machine, MemoryAccount, ProcessMemory, Runtime};
 use linux_proc_stat::{ControlGroup, Status, process_folder, read};
 
-use super::reading::{MemoryGroup, ProcessNumbers, Reading};
+use super::reading::{MAX_SETTINGS, MemoryGroup, ProcessNumbers, Reading};
 
 /// Maximum time for the blocks of malloc.
 const BLOCKS_TIME: Duration = Duration::from_millis(1200);
-/// Maximum number of settings to show.
-const MAX_SETTINGS: usize = 32;
 
 impl Reading {
     /// Reads a live process, with the runtime that was found in it, or the reason why none was. The process is not
@@ -23,8 +22,8 @@ impl Reading {
     pub fn of_process(memory: &ProcessMemory, runtime: Result<&Runtime, &str>) -> io::Result<Self> {
         let pid = memory.pid();
         let end = Instant::now().checked_add(BLOCKS_TIME);
-        let dump = runtime.ok().map(|runtime| Dump::new(memory, runtime));
-        let account = MemoryAccount::read(memory, dump.as_ref(), end)?;
+        let dump = runtime.map(|runtime| Dump::new(memory, runtime));
+        let account = MemoryAccount::read(memory, dump.as_ref().ok(), end)?;
         let status = read(&process_folder(pid).join("status")).ok();
         let status = status.as_deref().map(Status::new);
         let size = |name: &str| status.and_then(|status| status.size(name));
@@ -34,8 +33,14 @@ impl Reading {
             page_tables: size("VmPTE"),
             threads: status.and_then(|status| status.thread_count()),
         };
-        let (group, settings) = (group(pid), settings(pid));
-        Ok(Self { pid: Some(pid), process, group, settings, ..Self::of_account(account, runtime) })
+        let mut reading = Self::of_account(account, dump);
+        reading.pid = Some(pid);
+        reading.process = process;
+        reading.group = group(pid);
+        reading.machine_memory = machine_memory();
+        let properties = std::mem::replace(&mut reading.settings, settings(pid));
+        reading.settings.extend(properties);
+        Ok(reading)
     }
 
     /// Finds the runtime of a live process, and reads the process as [`of_process`](Self::of_process).
@@ -63,6 +68,12 @@ fn group(pid: u32) -> Option<MemoryGroup> {
         events: group.memory_events(),
         pressure: group.pressure().memory,
     })
+}
+
+/// The memory of this machine.
+fn machine_memory() -> Option<u64> {
+    let text = read(Path::new("/proc/meminfo")).ok()?;
+    Status::new(&text).size("MemTotal")
 }
 
 /// The settings of the collector and of malloc that a process was started with.

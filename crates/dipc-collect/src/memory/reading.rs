@@ -1,4 +1,4 @@
-//! The reading of a process or a core dump.
+//! The readings of a process or a core dump.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -8,8 +8,14 @@ use nettrace_export::units;
 
 /// Maximum time for the blocks of malloc in a core dump.
 const CORE_TIME: Duration = Duration::from_secs(60);
-/// The share of a control group's limit that the runtime allows its heap, unless a setting says otherwise.
+/// Maximum number of settings to show.
+pub(super) const MAX_SETTINGS: usize = 32;
+/// The share of a control group's limit that the runtime allows its heap, and the bytes that it allows in any case,
+/// unless a setting says otherwise.
 const DEFAULT_PERCENT: u64 = 75;
+const MIN_DEFAULT: u64 = 20 << 20;
+/// The beginning of the names of the collector's properties in `runtimeconfig.json`.
+const PROPERTIES: &str = "System.GC.";
 
 /// The memory of a process or a core dump by its owners, with its limits.
 #[derive(Debug)]
@@ -27,9 +33,12 @@ pub struct Reading {
     pub process: ProcessNumbers,
     /// The control group of the process.
     pub group: Option<MemoryGroup>,
-    /// The settings of the collector and of malloc in the environment of the process, by name.
+    /// Bytes of the machine's memory; `None` for a core dump.
+    pub machine_memory: Option<u64>,
+    /// The settings of the collector and of malloc in the environment of the process, and the collector's properties in
+    /// its `runtimeconfig.json`, by name.
     pub settings: Vec<(String, String)>,
-    /// The parts that are not known, with the reasons.
+    /// Unknown parts, each with the reason.
     pub missing: Vec<String>,
 }
 
@@ -69,16 +78,29 @@ pub struct MemoryGroup {
 pub struct HeapLimit {
     /// The limit.
     pub bytes: u64,
-    /// The setting that it follows from.
+    /// The setting, or the rule.
     pub source: &'static str,
 }
+
+/// A setting of the collector that is a number: its name in the environment, after the prefix, where numbers are
+/// hexadecimal, and its property.
+#[derive(Clone, Copy)]
+struct NumberSetting {
+    variable: &'static str,
+    property: &'static str,
+}
+
+const HARD_LIMIT: NumberSetting =
+    NumberSetting { variable: "GCHeapHardLimit", property: "System.GC.HeapHardLimit" };
+const HARD_LIMIT_PERCENT: NumberSetting =
+    NumberSetting { variable: "GCHeapHardLimitPercent", property: "System.GC.HeapHardLimitPercent" };
 
 impl Reading {
     /// Reads a core dump.
     pub fn of_core(core: &CoreFile, runtime: Result<&Runtime, &str>) -> Self {
-        let dump = runtime.ok().map(|runtime| Dump::new(core, runtime));
-        let account = MemoryAccount::of_core(core, dump.as_ref(), Instant::now().checked_add(CORE_TIME));
-        Self::of_account(account, runtime)
+        let dump = runtime.map(|runtime| Dump::new(core, runtime));
+        let end = Instant::now().checked_add(CORE_TIME);
+        Self::of_account(MemoryAccount::of_core(core, dump.as_ref().ok(), end), dump)
     }
 
     /// Finds the runtime of a live process, and reads the process.
@@ -90,18 +112,19 @@ impl Reading {
         Err("it is read only on Linux".to_owned())
     }
 
-    pub(super) fn of_account(account: MemoryAccount, runtime: Result<&Runtime, &str>) -> Self {
-        let mut missing: Vec<_> =
-            runtime.err().map(|reason| format!("the managed heap and code: {reason}")).into_iter().collect();
-        missing.extend(missing_parts(&account, runtime.is_ok()));
+    pub(super) fn of_account(account: MemoryAccount, dump: Result<Dump<'_>, &str>) -> Self {
+        let reason = dump.as_ref().err().map(|reason| format!("the managed heap and code: {reason}"));
+        let mut missing: Vec<_> = reason.into_iter().collect();
+        missing.extend(missing_parts(&account, dump.is_ok()));
         Self {
             time: SystemTime::now(),
             account,
-            runtime: runtime.ok().map(|runtime| runtime.version().to_owned()),
+            runtime: dump.as_ref().ok().map(|dump| dump.runtime().version().to_owned()),
             pid: None,
             process: ProcessNumbers::default(),
             group: None,
-            settings: Vec::new(),
+            machine_memory: None,
+            settings: dump.as_ref().map(properties).unwrap_or_default(),
             missing,
         }
     }
@@ -124,22 +147,54 @@ impl Reading {
 
     /// Returns the limit of the heap; `None` without a setting, and without a limit of the group.
     pub fn heap_limit(&self) -> Option<HeapLimit> {
-        let number = |setting: &str| {
-            let is_named = |(name, _): &&(String, String)| name.ends_with(&format!("_{setting}"));
-            let (_, value) = self.settings.iter().find(is_named)?;
-            let digits = value.trim_start_matches("0x").trim_start_matches("0X");
-            u64::from_str_radix(digits, 16).ok().filter(|number| *number > 0)
-        };
-        if let Some(bytes) = number("GCHeapHardLimit") {
-            return Some(HeapLimit { bytes, source: "GCHeapHardLimit" });
+        if let Some((bytes, source)) = self.number(HARD_LIMIT) {
+            return Some(HeapLimit { bytes, source });
         }
-        let (_, limit) = self.group.as_ref()?.limited?;
-        let (percent, source) = match number("GCHeapHardLimitPercent") {
-            Some(percent) => (percent.min(100), "GCHeapHardLimitPercent"),
-            None => (DEFAULT_PERCENT, "the runtime's default in a control group with a limit"),
-        };
-        Some(HeapLimit { bytes: (limit / 100).saturating_mul(percent), source })
+        let limit = self.group.as_ref().and_then(|group| group.limited).map(|(_, limit)| limit);
+        let of = |memory: u64, percent: u64| (memory / 100).saturating_mul(percent.min(100));
+        if let Some((percent, source)) = self.number(HARD_LIMIT_PERCENT) {
+            // Without a group's limit it is a share of the machine's memory.
+            let bytes = of(limit.or(self.machine_memory)?, percent);
+            return Some(HeapLimit { bytes, source });
+        }
+        let bytes = of(limit?, DEFAULT_PERCENT).max(MIN_DEFAULT);
+        Some(HeapLimit { bytes, source: "the runtime's default in a control group with a limit" })
     }
+
+    /// Returns the value of a setting, and the name by which it is set. The environment precedes `runtimeconfig.json`.
+    fn number(&self, setting: NumberSetting) -> Option<(u64, &'static str)> {
+        let NumberSetting { variable, property } = setting;
+        let find = |is_named: &dyn Fn(&str) -> bool| self.settings.iter().find(|(name, _)| is_named(name));
+        let of_variable = || {
+            let (_, value) = find(&|name| {
+                name.strip_prefix("DOTNET_").or(name.strip_prefix("COMPlus_")) == Some(variable)
+            })?;
+            Some((hexadecimal(value)?, variable))
+        };
+        let of_property = || {
+            let (_, value) = find(&|name| name == property)?;
+            let number = if value.starts_with("0x") || value.starts_with("0X") {
+                hexadecimal(value)
+            } else {
+                value.parse().ok()
+            };
+            Some((number?, property))
+        };
+        of_variable().filter(|(number, _)| *number > 0).or_else(of_property).filter(|(number, _)| *number > 0)
+    }
+}
+
+/// Parses a number with or without `0x`.
+fn hexadecimal(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix("0x").or(text.strip_prefix("0X")).unwrap_or(text);
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// The collector's properties.
+fn properties(dump: &Dump<'_>) -> Vec<(String, String)> {
+    let mut properties = dump.statics().properties(|name| name.starts_with(PROPERTIES)).unwrap_or_default();
+    properties.truncate(MAX_SETTINGS);
+    properties
 }
 
 /// The parts of an account that are not known.
@@ -161,6 +216,9 @@ fn missing_parts(account: &MemoryAccount, has_runtime: bool) -> Vec<String> {
             "the heap of the C library, apart from [heap]: it is not glibc, so its blocks are in 'Not known'"
                 .to_owned(),
         ),
+        Err(NativeHeapError::Musl) => {
+            missing.push("what is free in the native heap: the C library is musl".to_owned());
+        }
         Err(error) => missing.push(format!("the heap of the C library, apart from [heap]: {error}")),
     }
     if account.running_threads > 0 {

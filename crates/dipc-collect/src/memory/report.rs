@@ -39,7 +39,7 @@ pub struct MemoryReport<'r> {
     native_heap: Option<Native>,
     control_group: Option<ControlGroup>,
     gc_limit: Option<GcLimit>,
-    /// Variables of the environment.
+    /// Variables of the environment, and properties of `runtimeconfig.json`.
     settings: BTreeMap<&'r str, &'r str>,
     missing: &'r [String],
 }

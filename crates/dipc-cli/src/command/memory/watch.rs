@@ -130,7 +130,7 @@ impl Rounds<'_> {
                 let mut text =
                     width::wrapped(&format!("{time}  {}\n", escape_controls(&answer)), width::of_output());
                 if let (Some(all), Some(step)) = (&all, &step) {
-                    text.push_str(&table(all, step, self.args.rows));
+                    text.push_str(&table(all, step, self.args.parts.rows));
                 }
                 output::print(text)?;
             }
