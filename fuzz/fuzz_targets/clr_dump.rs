@@ -117,8 +117,10 @@ fn read_objects(core: &CoreFile, dump: &Dump<'_>) {
     for field in dump.statics().fields(examples.types.iter().copied(), &threads) {
         dump.statics().value(&field);
     }
-    let _ = (dump.heap().handles(), dump.heap().finalizable());
-    let _ = (dump.heap().contents(), dump.heap().finalizer_queue());
+    let _ = (dump.heap().handles(), dump.heap().contents());
+    if let Ok(regions) = dump.heap().regions() {
+        let _ = (regions.finalizable(), regions.finalizer_queue());
+    }
     for thread in threads {
         let registers = core.registers(thread.os_id);
         let stack = dump.threads().stack(&thread, registers);

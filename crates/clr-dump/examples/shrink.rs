@@ -72,8 +72,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for field in dump.statics().fields(examples.0.keys().copied(), &threads) {
         dump.statics().value(&field);
     }
-    let _ =
-        (dump.heap().handles(), dump.heap().finalizable(), dump.statics().objects(), dump.awaits().chains());
+    let _ = (dump.heap().handles(), dump.statics().objects(), dump.awaits().chains());
+    let _ = dump.heap().regions().and_then(|regions| regions.finalizable());
     for thread in dump.threads().list()? {
         let registers = recorded.core.registers(thread.os_id);
         let stack = dump.threads().stack(&thread, registers);

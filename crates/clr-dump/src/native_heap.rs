@@ -9,6 +9,7 @@ mod caches;
 mod chunk_size;
 mod chunks;
 mod library;
+pub(crate) mod musl;
 pub(crate) mod own_mappings;
 
 use std::cell::Cell;
@@ -41,9 +42,13 @@ const HEADERS: u64 = 4096;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum NativeHeapError {
-    /// The process has no glibc: that of Alpine Linux is musl.
+    /// The process has neither glibc nor musl.
     #[error("the C library is not glibc")]
     NotGlibc,
+    /// The C library is musl, as that of Alpine Linux: an account of memory has what it has taken from the kernel, and what
+    /// of that is free is unknown.
+    #[error("what is free in the heap of musl is not known")]
+    Musl,
     /// The data of malloc was not found, as in a version with another layout.
     #[error("the data of glibc's malloc was not found")]
     UnknownLayout,

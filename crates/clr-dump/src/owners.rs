@@ -8,6 +8,7 @@
 pub(crate) mod account;
 mod claims;
 mod files;
+mod loader_heaps;
 mod native;
 pub(crate) mod owner;
 mod parts;

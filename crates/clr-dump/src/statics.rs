@@ -6,6 +6,7 @@ pub(crate) mod instances;
 pub(crate) mod load_contexts;
 pub(crate) mod objects;
 pub(crate) mod places;
+pub(crate) mod properties;
 pub(crate) mod thread;
 pub(crate) mod timers;
 

@@ -90,11 +90,10 @@ fn read_objects(core: &CoreFile, dump: &Dump<'_>) -> u64 {
     if let (Ok(contents), Ok(regions)) = (dump.heap().contents(), dump.heap().regions()) {
         let sum = |amount: fn(&GenerationContents) -> u64| contents.sums().iter().map(amount).sum::<u64>();
         assert!(sum(|of| of.objects.objects) <= contents.walk.objects.objects);
-        let _ = (regions.generations(), regions.large_objects(16));
-    }
-    let _ = dump.heap().finalizer_queue();
-    if let (Ok(objects), Ok(count)) = (dump.heap().finalizable(), dump.heap().finalizable_count()) {
-        assert!(objects.len() as u64 <= count, "the queue has null entries, too");
+        let _ = (regions.generations(), regions.large_objects(16), regions.finalizer_queue());
+        if let (Ok(objects), Ok(count)) = (regions.finalizable(), regions.finalizable_count()) {
+            assert!(objects.len() as u64 <= count, "the queue has null entries, too");
+        }
     }
     for thread in &threads {
         let registers = core.registers(thread.os_id);
@@ -286,13 +285,14 @@ fn objects_are_counted_by_generation() {
 fn objects_with_finalizers_are_counted_by_type() {
     let core = CoreFile::open(heap_core()).unwrap();
     let dump = Dump::open(&core).unwrap();
-    let queue = dump.heap().finalizer_queue().unwrap();
+    let regions = dump.heap().regions().unwrap();
+    let queue = regions.finalizer_queue().unwrap();
     let first = queue.types.first().unwrap();
     assert_eq!(dump.types().name(first.type_handle).as_deref(), Some("Shop.Finalized"));
     assert_eq!((queue.ready, first.ready, first.registered), (2, 2, 0));
-    assert_eq!(queue.ready, dump.heap().finalizable_count().unwrap());
+    assert_eq!(queue.ready, regions.finalizable_count().unwrap());
     let old = CoreFile::open(old_core()).unwrap();
-    let queue = Dump::open(&old).unwrap().heap().finalizer_queue().unwrap();
+    let queue = Dump::open(&old).unwrap().heap().regions().unwrap().finalizer_queue().unwrap();
     assert!(queue.is_incomplete && queue.registered_count() == 0, "{queue:?}");
 }
 

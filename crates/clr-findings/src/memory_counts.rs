@@ -138,15 +138,16 @@ impl MemoryCounts {
             }
         });
         counts.pinned_types = types_of(dump, &pinned);
-        if let Ok(regions) = dump.heap().regions() {
+        let regions = dump.heap().regions();
+        if let Ok(regions) = &regions {
             counts.heap_committed = Some(regions.committed_bytes());
             counts.heap_resident = pages.and_then(|pages| regions.resident_bytes(pages));
             let earlier = earlier.map_or(&[][..], |earlier| &earlier.fragmented);
-            counts.fragmented = fragmented(dump, &regions, &pinned, earlier);
+            counts.fragmented = fragmented(dump, regions, &pinned, earlier);
             counts.server_heaps = regions.server_heaps();
         }
         counts.load_contexts = dump.statics().load_contexts();
-        counts.collections = by_holder(dump.statics().collections(stacks, is_of_user));
+        counts.collections = by_holder(dump.statics().collections(stacks, regions.as_ref().ok(), is_of_user));
         let timers = dump.statics().timers(MAX_TIMERS);
         counts.timers = timers.as_ref().map(|timers| timers.count);
         counts.timer_methods = methods_of(dump, timers.unwrap_or_default().callbacks);

@@ -245,7 +245,7 @@ impl MemoryFacts {
             awaits: found.awaits,
             framework_awaits: found.framework,
             elapsed_delays: found.elapsed_delays,
-            finalizable: dump.heap().finalizable_count().ok(),
+            finalizable: dump.heap().regions().and_then(|regions| regions.finalizable_count()).ok(),
             death: None,
         }
     }

@@ -19,8 +19,8 @@
 //!
 //! [`read`] reads any file of `/proc`. The parsers work on all systems, and read nothing.
 //!
-//! [`Smaps`] has the memory of each mapping of a process, and [`ThreadStackPointer`] the stack pointers of its
-//! threads.
+//! [`Mapping`] parses a line of `maps`, [`Smaps`] has the memory of each mapping of a process, and
+//! [`ThreadStackPointer`] the stack pointers of its threads.
 //!
 //! [`ControlGroup`] finds the control groups of a process, and reads their memory and processor time, the
 //! effects of their limits, and pressure.
@@ -30,7 +30,7 @@
 //! without a processor, throttling, faults, growth, and what other processes used.
 //!
 //! # Source
-//! `proc_pid_stat(5)`, `proc_pid_status(5)`, `proc_pid_smaps(5)`, `proc_pid_syscall(5)`, `cgroups(7)`, and
+//! `proc_pid_stat(5)`, `proc_pid_status(5)`, `proc_pid_maps(5)`, `proc_pid_smaps(5)`, `proc_pid_syscall(5)`, `cgroups(7)`, and
 //! `Documentation/scheduler/sched-stats.rst`,
 //! `scheduler/sched-bwc.rst`, `accounting/psi.rst`, `networking/proc_net_tcp.rst`,
 //! `admin-guide/cgroup-v2.rst` and `admin-guide/cgroup-v1/memory.rst` of Linux.
@@ -51,6 +51,7 @@
 mod cgroup;
 mod file;
 mod limits;
+mod mapping;
 mod mount;
 mod pressure;
 mod schedstat;
@@ -65,6 +66,7 @@ mod usage;
 pub use cgroup::{ControlGroup, GroupCpu, GroupMemory, MemoryEvents, Throttling};
 pub use file::{process_folder, process_ids, read, thread_folder};
 pub use limits::Limits;
+pub use mapping::Mapping;
 pub use mount::Mount;
 pub use pressure::{Pressure, ResourcePressure};
 pub use schedstat::SchedStat;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::file::process_folder;
+use crate::mapping::Mapping;
 
 /// Maximum number of mappings to list. The kernel permits 65,530 unless `vm.max_map_count` is raised.
 const MAX_MAPPINGS: usize = 1 << 18;
@@ -74,22 +75,8 @@ impl MappingSizes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SmapsMapping {
-    /// The first address.
-    pub start: u64,
-    /// The address past the last byte.
-    pub end: u64,
-    /// True if the process may read it.
-    pub is_readable: bool,
-    /// True if the process may write it.
-    pub is_writable: bool,
-    /// True if the process may execute it.
-    pub is_executable: bool,
-    /// True if writes are seen by others that map the same.
-    pub is_shared: bool,
-    /// The offset of `start` in the file.
-    pub file_offset: u64,
-    /// The path as the process sees it, `[stack]` or similar, or empty. Characters that are not UTF-8 are replaced.
-    pub name: Arc<str>,
+    /// The mapping.
+    pub mapping: Mapping,
     /// Its memory.
     pub sizes: MappingSizes,
 }
@@ -103,7 +90,7 @@ pub struct SmapsMapping {
 ///     7f0000004000-7f0000005000 r-xp 00001000 08:01 42 /lib/libc.so.6\nRss: 4 kB\nPss: 1 kB\n";
 /// let smaps = Smaps::parse(&text[..], None)?;
 /// assert_eq!((smaps.total().resident, smaps.total().swap), (12 << 10, 4 << 10));
-/// assert_eq!(&*smaps.mappings[1].name, "/lib/libc.so.6");
+/// assert_eq!(&*smaps.mappings[1].mapping.name, "/lib/libc.so.6");
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -154,9 +141,10 @@ impl Smaps {
                 }
                 continue;
             }
-            let name = current.as_ref().map(|mapping| Arc::clone(&mapping.name));
+            let name = current.as_ref().map(|of| Arc::clone(&of.mapping.name));
             smaps.keep(current.take());
-            current = parse_mapping(&line, name);
+            let mapping = Mapping::parse_after(&line, name);
+            current = mapping.map(|mapping| SmapsMapping { mapping, sizes: MappingSizes::default() });
             if end.is_some_and(|end| Instant::now() >= end) {
                 smaps.is_complete = false;
                 // Its sizes have not been read.
@@ -196,33 +184,6 @@ fn parse_size(line: &[u8]) -> Option<(&[u8], u64)> {
     Some((name, crate::status::parse_size(value.trim())?))
 }
 
-/// Parses `start-end perms offset dev inode path`. Neighbouring mappings often have the same name, which they share
-/// with `previous`.
-fn parse_mapping(line: &[u8], previous: Option<Arc<str>>) -> Option<SmapsMapping> {
-    let mut parts = line.splitn(6, |byte| *byte == b' ');
-    let mut text = || std::str::from_utf8(parts.next()?).ok();
-    let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok();
-    let (start, end) = text()?.split_once('-')?;
-    let (start, end) = (hexadecimal(start)?, hexadecimal(end)?);
-    let permissions = text()?.as_bytes();
-    let file_offset = hexadecimal(text()?)?;
-    let (_, _) = (text()?, text()?);
-    let name = String::from_utf8_lossy(parts.next().unwrap_or_default().trim_ascii_start());
-    let name = previous.filter(|previous| **previous == *name).unwrap_or_else(|| name.into());
-    let has = |permission: u8| permissions.contains(&permission);
-    Some(SmapsMapping {
-        start,
-        end,
-        is_readable: has(b'r'),
-        is_writable: has(b'w'),
-        is_executable: has(b'x'),
-        is_shared: has(b's'),
-        file_offset,
-        name,
-        sizes: MappingSizes::default(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,15 +209,8 @@ mod tests {
             lazily_freed: 5 << 10,
         };
         let [file, shared] = &smaps.mappings[..] else { panic!("{smaps:?}") };
-        assert_eq!(
-            (file.start, file.end, file.file_offset, &*file.name),
-            (0x1000, 0x3000, 0x2000, "/lib/a b.so")
-        );
-        assert_eq!(
-            (file.is_readable, file.is_writable, file.is_shared, file.sizes),
-            (true, false, false, sizes)
-        );
-        assert_eq!((shared.is_writable, shared.is_shared, &*shared.name), (true, true, ""));
+        assert_eq!((file.mapping.start, &*file.mapping.name, file.sizes), (0x1000, "/lib/a b.so", sizes));
+        assert_eq!((shared.mapping.start, shared.mapping.is_shared), (0x3000, true));
         assert_eq!((smaps.total().resident, smaps.is_complete, smaps.unlisted), (8192, true, 0));
     }
 
@@ -301,7 +255,7 @@ mod tests {
             format!("1000-2000 rw-p 0 00:00 0 /{name}\nRss: 4 kB\n3000-4000 rw-p 0 00:00 0 \nRss: 8 kB\n");
         let smaps = parse(text.as_bytes());
         assert_eq!((smaps.mappings.len(), smaps.total().resident), (2, 12 << 10));
-        assert!(u64::try_from(smaps.mappings[0].name.len()).unwrap() < MAX_LINE);
+        assert!(u64::try_from(smaps.mappings[0].mapping.name.len()).unwrap() < MAX_LINE);
     }
 
     /// Mappings without an end: the sum is right, and the list has a limit.
@@ -328,7 +282,8 @@ mod tests {
         assert_eq!((smaps.mappings.len(), smaps.unlisted), (MAX_MAPPINGS, COUNT - MAX_MAPPINGS as u64));
         assert_eq!(smaps.total().resident, COUNT * 4096);
         // One name for all.
-        assert!(Arc::ptr_eq(&smaps.mappings[0].name, &smaps.mappings[MAX_MAPPINGS - 1].name));
+        let name = |index: usize| &smaps.mappings[index].mapping.name;
+        assert!(Arc::ptr_eq(name(0), name(MAX_MAPPINGS - 1)));
     }
 
     #[test]
@@ -344,10 +299,10 @@ mod tests {
         let touched = vec![1_u8; 8 << 20];
         let address = touched.as_ptr().addr() as u64;
         let smaps = Smaps::read(std::process::id(), None).unwrap();
-        let holds = |mapping: &&SmapsMapping| (mapping.start..mapping.end).contains(&address);
-        let mapping = smaps.mappings.iter().find(holds).unwrap();
-        assert!(mapping.is_writable && mapping.sizes.resident >= 8 << 20, "{mapping:?}");
-        assert!(smaps.total().resident > mapping.sizes.resident && smaps.is_complete);
+        let holds = |of: &&SmapsMapping| (of.mapping.start..of.mapping.end).contains(&address);
+        let own = smaps.mappings.iter().find(holds).unwrap();
+        assert!(own.mapping.is_writable && own.sizes.resident >= 8 << 20, "{own:?}");
+        assert!(smaps.total().resident > own.sizes.resident && smaps.is_complete);
         drop(touched);
     }
 }

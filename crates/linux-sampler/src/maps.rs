@@ -112,8 +112,9 @@ impl ProcessMaps {
     /// Reads the text of `/proc/PID/maps`.
     pub fn parse(text: &[u8]) -> Self {
         let mut maps = Self::default();
-        for mapping in text.split(|&byte| byte == b'\n').filter_map(parse_line) {
-            maps.insert(mapping);
+        let executable = linux_proc_stat::Mapping::parse_all(text).filter(|mapping| mapping.is_executable);
+        for mapping in executable {
+            maps.insert(Mapping::new(mapping.start, mapping.end, mapping.file_offset, mapping.name));
         }
         maps
     }
@@ -168,22 +169,6 @@ impl ProcessMaps {
         self.by_start.insert(mapping.start, mapping);
         self.changes = self.changes.saturating_add(1);
     }
-}
-
-/// Reads `start-end perms offset dev inode path`; `None` for memory that cannot be executed.
-fn parse_line(line: &[u8]) -> Option<Mapping> {
-    let mut parts = line.splitn(6, |&byte| byte == b' ');
-    let mut text = || std::str::from_utf8(parts.next()?).ok();
-    let (start, end) = text()?.split_once('-')?;
-    let permissions = text()?;
-    let file_offset = u64::from_str_radix(text()?, 16).ok()?;
-    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-    if permissions.as_bytes().get(2) != Some(&b'x') {
-        return None;
-    }
-    let (_, _) = (text()?, text()?);
-    let name = String::from_utf8_lossy(parts.next().unwrap_or_default().trim_ascii_start());
-    Some(Mapping::new(start, end, file_offset, name))
 }
 
 /// The mappings of all processes of a sampler, at the time of the last handled record.

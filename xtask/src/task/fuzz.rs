@@ -29,7 +29,7 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str, 
     Target { name, input, testdata, brief_runs }
 }
 
-const TARGETS: [Target; 34] = [
+const TARGETS: [Target; 35] = [
     target("async_profiler", InputFormat::Random, "wire", 50_000),
     target("client", InputFormat::Answer, "wire/replies", 15_000),
     target("clr_counters", InputFormat::Recording(&[]), "counters", 3_000),
@@ -51,6 +51,7 @@ const TARGETS: [Target; 34] = [
     target("nettrace_v4", InputFormat::Recording(header::NETTRACE_V4), "traces", 1_750),
     target("nettrace_v6", InputFormat::Recording(header::NETTRACE_V6), "traces", 1_000),
     target("nettrace_writer", InputFormat::Recording(&[]), "traces", 5_000),
+    target("owners", InputFormat::Random, "wire", 300),
     target("page", InputFormat::Recording(&[]), "traces", 1_000),
     target("port", InputFormat::Advertised, "wire/replies", 6_000),
     target("portable_pdb", InputFormat::Symbols, "workload/lines", 30_000),

@@ -136,7 +136,7 @@ fn generations_at_the_end_of_a_collection_condemn_nothing() {
     heap.assert_alive("a", "");
 }
 
-/// What is dead in younger generations is free afterwards, and others are allocated or move there.
+/// Dead objects of younger generations are free afterwards, and others are allocated or move there.
 #[test]
 fn background_collections_collect_all_objects_that_there_are_as_they_begin() {
     let mut heap = Heap::new();

@@ -91,6 +91,8 @@ pub(crate) struct Section {
     heap: u64,
 }
 
+/// The code of the range can be freed: dynamic methods, and load contexts that can be unloaded.
+const COLLECTIBLE: u32 = 1;
 /// The range is a heap of JIT-compiled code.
 const CODE_HEAP: u32 = 2;
 /// The range has stubs, which are not methods.
@@ -113,7 +115,8 @@ impl Section {
         let [begin, end, _, next, _, flags, of, _] = memory.words(at)?;
         // The flags have four bytes.
         let is_heap = flags & u64::from(CODE_HEAP) != 0;
-        let (flags, module, heap) = if is_heap { (CODE_HEAP, 0, of) } else { (0, of, 0) };
+        let collectible = u32::from(flags & u64::from(COLLECTIBLE) != 0);
+        let (flags, module, heap) = if is_heap { (CODE_HEAP | collectible, 0, of) } else { (0, of, 0) };
         Ok((Self { begin, end, flags, module, heap }, next))
     }
 }
@@ -122,7 +125,12 @@ impl Section {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RangeUse {
     /// JIT-compiled code.
-    Jit,
+    Jit {
+        /// True if it can be freed, as that of dynamic methods.
+        is_collectible: bool,
+        /// The address of the description of its heap (`HeapList`).
+        heap: Address,
+    },
     /// Stubs.
     Stubs,
     /// An image that was compiled ahead of time, with the address of its Module.
@@ -134,7 +142,10 @@ impl CodeMap {
     pub(crate) fn all_ranges(&self, memory: &dyn Memory) -> Vec<(u64, u64, RangeUse)> {
         let range = |section: Section| {
             let of = match section.flags {
-                flags if flags & CODE_HEAP != 0 => RangeUse::Jit,
+                flags if flags & CODE_HEAP != 0 => RangeUse::Jit {
+                    is_collectible: flags & COLLECTIBLE != 0,
+                    heap: Address::new(section.heap),
+                },
                 flags if flags & STUBS != 0 || section.module == 0 => RangeUse::Stubs,
                 _ => RangeUse::Image(Address::new(section.module)),
             };

@@ -61,6 +61,9 @@ pub(crate) struct Segment {
     pub(crate) file_bytes: u64,
     /// `PF_R`, `PF_W` and `PF_X`.
     pub(crate) flags: u32,
+    /// The start of its mapping, which can have several segments. Readers of other programs ignore it: it is in the
+    /// place of the physical address, which processes do not have.
+    pub(crate) mapping: u64,
 }
 
 /// Returns the notes: the process, the first thread, the files, and the other threads, as the kernel orders
@@ -202,8 +205,8 @@ pub(crate) fn beginning(machine: u16, notes: &[u8], places: u64, segments: &[Seg
     let mut program = |kind: u32, segment: &Segment, align: u64| {
         word(&mut out, kind);
         word(&mut out, segment.flags);
-        let Segment { address, memory_bytes, file_offset, file_bytes, .. } = *segment;
-        for value in [file_offset, address, 0, file_bytes, memory_bytes, align] {
+        let Segment { address, memory_bytes, file_offset, file_bytes, mapping, .. } = *segment;
+        for value in [file_offset, address, mapping, file_bytes, memory_bytes, align] {
             long(&mut out, value);
         }
     };
@@ -269,8 +272,14 @@ mod tests {
         first.signal_info = Some(info);
         let notes = notes(&process, &[first, thread(4, 0x2222)], &COPY);
         let at = memory_offset(notes.len(), places);
-        let segment =
-            Segment { address: 0x10_0000, memory_bytes: PAGE, file_offset: at, file_bytes: PAGE, flags: 6 };
+        let segment = Segment {
+            address: 0x10_0000,
+            memory_bytes: PAGE,
+            file_offset: at,
+            file_bytes: PAGE,
+            flags: 6,
+            mapping: 0x10_0000,
+        };
         let mut bytes = beginning(62, &notes, places, &[segment]);
         bytes.resize(usize::try_from(at).unwrap(), 0);
         bytes.extend([3; 4096]);

@@ -48,6 +48,8 @@ pub(crate) struct Piece {
     pub(crate) address: u64,
     pub(crate) bytes: u64,
     pub(crate) flags: u32,
+    /// The start of its mapping.
+    pub(crate) mapping: u64,
     /// Priority: pieces with a lower number are copied first, and smaller ones before larger ones.
     order: u8,
     pub(crate) is_untouched: bool,
@@ -144,6 +146,7 @@ fn unordered(
             address: start,
             bytes: mapping.size(),
             flags,
+            mapping: start,
             order: order(mapping, stack.is_some(), &images),
             is_untouched: false,
         };
@@ -309,8 +312,14 @@ fn touched_runs(pagemap: &File, mapping: &Mapping) -> Option<Vec<(u64, u64)>> {
 mod tests {
     use super::*;
 
-    const WHOLE: Piece =
-        Piece { address: 0x10_0000, bytes: 64 << 20, flags: 6, order: order::MEMORY, is_untouched: false };
+    const WHOLE: Piece = Piece {
+        address: 0x10_0000,
+        bytes: 64 << 20,
+        flags: 6,
+        mapping: 0x10_0000,
+        order: order::MEMORY,
+        is_untouched: false,
+    };
 
     #[test]
     fn gaps_share_parts_and_are_bounded() {

@@ -158,7 +158,7 @@ impl CoreCopy<'_> {
                 self.end = self.end.saturating_add(GAP_PART);
             }
             let offset = self.gap.unwrap_or_default();
-            self.push(piece.address, piece.bytes, offset, piece.flags);
+            self.push(piece.address, piece.bytes, offset, piece);
             return Ok(());
         }
         // The segment begins again after pages that cannot be read.
@@ -169,8 +169,8 @@ impl CoreCopy<'_> {
             let address = piece.address.saturating_add(done);
             if self.is_over() || self.segments.len() >= self.places {
                 self.result.omitted_bytes = self.result.omitted_bytes.saturating_add(left);
-                self.push(start, address.saturating_sub(start), offset, piece.flags);
-                self.omit(address, left, piece.flags);
+                self.push(start, address.saturating_sub(start), offset, piece);
+                self.omit(address, left, piece);
                 return Ok(());
             }
             let size = left.min(self.step());
@@ -187,30 +187,33 @@ impl CoreCopy<'_> {
                 continue;
             }
             self.result.unreadable_bytes = self.result.unreadable_bytes.saturating_add(size);
-            self.push(start, address.saturating_sub(start), offset, piece.flags);
+            self.push(start, address.saturating_sub(start), offset, piece);
             done = done.saturating_add(size);
             (start, offset) = (piece.address.saturating_add(done), self.end);
         }
         let end = piece.address.saturating_add(done);
-        self.push(start, end.saturating_sub(start), offset, piece.flags);
+        self.push(start, end.saturating_sub(start), offset, piece);
         Ok(())
     }
 
-    /// Adds a segment with its memory in the file.
-    fn push(&mut self, address: u64, bytes: u64, file_offset: u64, flags: u32) {
+    /// Adds a segment of a piece, with its memory in the file.
+    fn push(&mut self, address: u64, bytes: u64, file_offset: u64, of: &Piece) {
         if bytes == 0 || self.segments.len() >= self.places {
             return;
         }
-        self.segments.push(Segment { address, memory_bytes: bytes, file_offset, file_bytes: bytes, flags });
+        let &Piece { flags, mapping, .. } = of;
+        let (memory_bytes, file_bytes) = (bytes, bytes);
+        self.segments.push(Segment { address, memory_bytes, file_offset, file_bytes, flags, mapping });
         let end = file_offset.saturating_add(bytes).checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
         self.end = self.end.max(end);
     }
 
-    /// Adds a segment without its memory in the file.
-    fn omit(&mut self, address: u64, bytes: u64, flags: u32) {
+    /// Adds a segment of a piece, without its memory in the file.
+    fn omit(&mut self, address: u64, memory_bytes: u64, of: &Piece) {
         if self.segments.len() < self.places {
+            let &Piece { flags, mapping, .. } = of;
             let (file_offset, file_bytes) = (self.end, 0);
-            self.segments.push(Segment { address, memory_bytes: bytes, file_offset, file_bytes, flags });
+            self.segments.push(Segment { address, memory_bytes, file_offset, file_bytes, flags, mapping });
         }
     }
 

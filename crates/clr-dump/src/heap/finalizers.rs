@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
+use crate::heap::MAX_TYPES;
+use crate::heap::generations::HeapRegions;
 use crate::heap::regions::HeapLayout;
-use crate::heap::{Heap, MAX_TYPES};
 use crate::memory::address::{Address, TypeHandle};
 use crate::memory::{Memory, MemoryResult, PAGE, offset};
 
@@ -55,17 +56,16 @@ impl FinalizerQueue {
     }
 }
 
-impl Heap<'_> {
+impl HeapRegions<'_> {
     /// Returns the objects that wait for their finalizers to be run, which keeps them alive.
     ///
     /// # Errors
     /// If the memory lacks the queue.
-    pub fn finalizable(self) -> MemoryResult<Vec<Address>> {
-        let memory = self.memory();
-        let layout = HeapLayout::read(memory, self.runtime())?;
+    pub fn finalizable(&self) -> MemoryResult<Vec<Address>> {
+        let (memory, layout) = (self.dump.memory(), &self.layout);
         let mut objects = Vec::new();
         for queue in &layout.finalize_queues {
-            let ready = ready(memory, &layout, *queue)?;
+            let ready = ready(memory, layout, *queue)?;
             for index in 0..entries(&ready) {
                 let object = memory.pointer(offset(ready.start, index.wrapping_mul(8)))?;
                 if !object.is_null() {
@@ -80,12 +80,11 @@ impl Heap<'_> {
     ///
     /// # Errors
     /// If the memory lacks the queue.
-    pub fn finalizable_count(self) -> MemoryResult<u64> {
-        let memory = self.memory();
-        let layout = HeapLayout::read(memory, self.runtime())?;
+    pub fn finalizable_count(&self) -> MemoryResult<u64> {
+        let (memory, layout) = (self.dump.memory(), &self.layout);
         let mut count = 0_u64;
         for queue in &layout.finalize_queues {
-            count = count.saturating_add(entries(&ready(memory, &layout, *queue)?));
+            count = count.saturating_add(entries(&ready(memory, layout, *queue)?));
         }
         Ok(count)
     }
@@ -95,7 +94,7 @@ impl Heap<'_> {
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
     /// # let dump = clr_dump::Dump::open(&core)?;
-    /// let queue = dump.heap().finalizer_queue()?;
+    /// let queue = dump.heap().regions()?.finalizer_queue()?;
     /// println!("{} objects are registered, and {} wait", queue.registered_count(), queue.ready);
     /// for of in queue.types.iter().filter(|of| of.ready > 0) {
     ///     println!("{:?}: {} objects wait", dump.types().name(of.type_handle), of.ready);
@@ -105,9 +104,8 @@ impl Heap<'_> {
     ///
     /// # Errors
     /// If the memory lacks the queue.
-    pub fn finalizer_queue(self) -> MemoryResult<FinalizerQueue> {
-        let memory = self.memory();
-        let layout = HeapLayout::read(memory, self.runtime())?;
+    pub fn finalizer_queue(&self) -> MemoryResult<FinalizerQueue> {
+        let (memory, layout) = (self.dump.memory(), &self.layout);
         let generations = usize::try_from(layout.generations).unwrap_or_default();
         let mut counter = Counter {
             memory,
@@ -116,7 +114,7 @@ impl Heap<'_> {
             queue: FinalizerQueue { registered: vec![0; generations], ..FinalizerQueue::default() },
         };
         for queue in &layout.finalize_queues {
-            match registered(memory, &layout, *queue) {
+            match registered(memory, layout, *queue) {
                 Some(parts) => {
                     // The parts begin with the generation of the highest number.
                     for (part, count) in parts.iter().rev().zip(&mut counter.queue.registered) {
@@ -128,7 +126,7 @@ impl Heap<'_> {
                 }
                 None => counter.queue.is_incomplete = true,
             }
-            let ready = ready(memory, &layout, *queue)?;
+            let ready = ready(memory, layout, *queue)?;
             counter.queue.ready = counter.queue.ready.saturating_add(entries(&ready));
             counter.count(&ready, |of| &mut of.ready);
         }

@@ -27,6 +27,8 @@ pub struct Generation {
     /// Bytes of them between objects, by the collector's own count, which changes with a collection; `None`
     /// if the layout of the runtime is another one.
     pub free: Option<u64>,
+    /// Bytes that are committed past the last objects of its regions.
+    pub unused: u64,
 }
 
 impl Generation {
@@ -76,9 +78,13 @@ impl GenerationRanges {
 
     /// Returns the part with an address.
     pub(crate) fn part(&self, address: Address) -> Option<&RegionPart> {
+        self.part_before(address).filter(|part| address.get() < part.end)
+    }
+
+    /// Returns the last part that begins at an address or before it.
+    fn part_before(&self, address: Address) -> Option<&RegionPart> {
         let next = self.parts.partition_point(|part| part.start <= address.get());
-        let part = self.parts.get(next.checked_sub(1)?)?;
-        (address.get() < part.end).then_some(part)
+        self.parts.get(next.checked_sub(1)?)
     }
 }
 
@@ -99,7 +105,7 @@ pub struct HeapRegion {
 }
 
 impl From<&RegionPart> for HeapRegion {
-    fn from(&RegionPart { start, end, committed, generation, heap }: &RegionPart) -> Self {
+    fn from(&RegionPart { start, end, committed, generation, heap, .. }: &RegionPart) -> Self {
         let [start, end, committed] = [start, end, committed].map(Address::new);
         Self { start, end, committed, generation, heap }
     }
@@ -107,8 +113,8 @@ impl From<&RegionPart> for HeapRegion {
 
 /// The regions or segments of a heap, as the collector describes them at one moment: no object is read.
 pub struct HeapRegions<'d> {
-    dump: &'d Dump<'d>,
-    layout: HeapLayout,
+    pub(crate) dump: &'d Dump<'d>,
+    pub(crate) layout: HeapLayout,
     ranges: GenerationRanges,
 }
 
@@ -142,6 +148,11 @@ impl<'d> Heap<'d> {
 }
 
 impl HeapRegions<'_> {
+    /// The parts of the heap, by address.
+    pub(crate) fn parts(&self) -> &[RegionPart] {
+        self.ranges.parts()
+    }
+
     /// Returns the bytes that are committed for the regions or segments of the heap, as
     /// [`HeapWalk::committed_bytes`](crate::HeapWalk::committed_bytes).
     pub const fn committed_bytes(&self) -> u64 {
@@ -174,12 +185,15 @@ impl HeapRegions<'_> {
         let generation = |number: u64| {
             let mut parts = self.ranges.parts().iter().filter(|part| part.generation == number).peekable();
             parts.peek()?;
-            let bytes = parts.map(|part| part.end.saturating_sub(part.start));
-            let bytes = bytes.fold(0, u64::saturating_add);
+            let (mut bytes, mut unused) = (0_u64, 0_u64);
+            for part in parts {
+                bytes = bytes.saturating_add(part.end.saturating_sub(part.start));
+                unused = unused.saturating_add(part.committed.saturating_sub(part.end));
+            }
             let free = self.layout.free.iter().filter(|free| free.generation == number);
             let free =
                 free.map(|free| free.bytes).try_fold(0, |sum: u64, part| Some(sum.saturating_add(part?)));
-            Some(Generation { number, bytes, free: free.map(|free| free.min(bytes)) })
+            Some(Generation { number, bytes, free: free.map(|free| free.min(bytes)), unused })
         };
         (0..=self.layout.generations.max(FROZEN)).filter_map(generation).collect()
     }
@@ -196,7 +210,8 @@ impl HeapRegions<'_> {
 
     /// Returns the region with an address, up to the end of its committed memory.
     pub fn region_of(&self, address: Address) -> Option<HeapRegion> {
-        self.regions().find(|region| region.start <= address && address < region.committed.max(region.end))
+        let region = HeapRegion::from(self.ranges.part_before(address)?);
+        (address < region.committed.max(region.end)).then_some(region)
     }
 
     /// Returns the number of heaps of a server's collector, each with a thread for collections; `None` of a

@@ -9,6 +9,7 @@ use gcdump::{MemoryCompleteness, MemoryGraphBuilder, MemoryType, RootKind};
 
 use crate::dump::Dump;
 use crate::heap::contents::{GenerationCounter, HeapContents};
+use crate::heap::generations::HeapRegions;
 use crate::heap::handle::{Handle, HandleKind, Handles};
 use crate::heap::regions::HeapLayout;
 use crate::heap::{Heap, HeapObject, HeapVisitor, HeapWalk};
@@ -27,6 +28,7 @@ const POINTER_SIZE: u8 = 8;
 #[derive(Debug)]
 pub struct HeapGraphReader<'d> {
     dump: &'d Dump<'d>,
+    regions: HeapRegions<'d>,
     stacks: &'d ThreadStacks,
     builder: MemoryGraphBuilder,
     handles: MemoryResult<Handles>,
@@ -62,11 +64,11 @@ impl<'d> Heap<'d> {
         stacks: &'d ThreadStacks,
         progress: &mut dyn FnMut(),
     ) -> MemoryResult<HeapGraphReader<'d>> {
-        let (words, stacks_without_roots) = self.words_of(stacks);
+        let regions = self.regions()?;
+        let (words, stacks_without_roots) = self.words_of(stacks, &regions.layout);
         let handles = self.handles();
-        let layout = HeapLayout::read(self.memory(), self.runtime())?;
         let mut objects = Objects {
-            generations: GenerationCounter::new(&layout),
+            generations: GenerationCounter::new(&regions.layout),
             builder: MemoryGraphBuilder::new(POINTER_SIZE, process_id),
             dependents: handles.as_ref().map(dependents).unwrap_or_default(),
             types: BTreeSet::new(),
@@ -78,7 +80,7 @@ impl<'d> Heap<'d> {
             count: 0,
             progress,
         };
-        let walk = self.walk_layout(&layout, &mut objects)?;
+        let walk = self.walk_layout(&regions.layout, &mut objects)?;
         let Objects { builder, types, on_stacks, in_frozen, generations, .. } = objects;
         let mut missing = MemoryCompleteness::default();
         missing.stacks_without_roots = stacks_without_roots;
@@ -89,22 +91,26 @@ impl<'d> Heap<'d> {
         let no_handles = Handles::default();
         let contents = generations.finish(self, handles.as_ref().unwrap_or(&no_handles), walk);
         let dump = self.dump;
-        Ok(HeapGraphReader { dump, stacks, builder, handles, types, on_stacks, in_frozen, missing, contents })
+        Ok(HeapGraphReader {
+            dump,
+            regions,
+            stacks,
+            builder,
+            handles,
+            types,
+            on_stacks,
+            in_frozen,
+            missing,
+            contents,
+        })
     }
 
     /// Returns the words of all stacks that can be addresses of objects, in rising order, and the number of
     /// threads with stacks that could not be searched.
-    fn words_of(self, stacks: &ThreadStacks) -> (Vec<Address>, u64) {
+    fn words_of(self, stacks: &ThreadStacks, layout: &HeapLayout) -> (Vec<Address>, u64) {
         let (mut words, mut without) = (Vec::new(), 0_u64);
-        let layout = HeapLayout::read(self.memory(), self.runtime()).ok();
         for of in &stacks.managed {
-            match &layout {
-                Some(layout) => {
-                    let found = self.stack_words_in(layout, &of.thread, &of.stack, of.registers.as_ref());
-                    words.extend(found);
-                }
-                None => without = without.saturating_add(1),
-            }
+            words.extend(self.stack_words_in(layout, &of.thread, &of.stack, of.registers.as_ref()));
             // The thread runs managed code, in which only registers locate its frames.
             if of.registers.is_none() && of.thread.is_cooperative {
                 without = without.saturating_add(1);
@@ -176,7 +182,7 @@ impl HeapGraphReader<'_> {
 
     /// Adds the objects that wait for their finalizers.
     fn add_finalizable(&mut self) {
-        let Ok(objects) = self.dump.heap().finalizable() else { return self.add_missing_roots() };
+        let Ok(objects) = self.regions.finalizable() else { return self.add_missing_roots() };
         for object in objects {
             self.builder.add_root(RootKind::Finalizer, object.get());
         }

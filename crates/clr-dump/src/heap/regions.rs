@@ -3,7 +3,7 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/gc/gcinterface.dac.h`, `gc/gcpriv.h` (`generation`, `heap_segment`).
 
-pub(crate) mod owned;
+pub(crate) mod tables;
 pub(crate) mod variables;
 
 use hashbrown::{HashMap, HashSet};
@@ -28,12 +28,21 @@ const READ_ONLY: u64 = 1;
 /// The number of frozen objects, which are in a list of the oldest generation.
 pub(crate) const FROZEN: u64 = 5;
 
+/// Maximum number of bytes by which a segment's description precedes its objects.
+const MAX_DESCRIPTION: u64 = 1 << 16;
+
 /// A part of the heap with consecutive objects.
 pub(crate) struct Region {
+    /// The first address that belongs to it: of its description, if that precedes the objects, as in a segment.
+    pub(crate) first: u64,
+    /// The address of the first object.
     pub(crate) start: u64,
+    /// The end of the last object.
     pub(crate) end: u64,
     /// The end of its committed memory.
     pub(crate) committed: u64,
+    /// The end of the addresses that are reserved for it.
+    pub(crate) reserved: u64,
     /// The oldest of the generations that it belongs to; [`FROZEN`] of frozen objects.
     pub(crate) generation: u64,
     /// The number of the heap of a server's collector; 0 of a workstation's.
@@ -43,9 +52,11 @@ pub(crate) struct Region {
 /// A region, or the part of a segment that belongs to one of the generations that share it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RegionPart {
+    pub(crate) first: u64,
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) committed: u64,
+    pub(crate) reserved: u64,
     pub(crate) generation: u64,
     pub(crate) heap: u32,
 }
@@ -170,7 +181,7 @@ impl HeapLayout {
     ) -> MemoryResult<bool> {
         let before = self.regions.len();
         while segment != 0 && seen.len() < MAX_REGIONS && seen.insert(segment) {
-            let [allocated, committed, _, _, start, flags, next] = memory.words(segment)?;
+            let [allocated, committed, reserved, _, start, flags, next] = memory.words(segment)?;
             let end = match segment == of.ephemeral {
                 // A collection sets the two at different times.
                 true if self.is_moving => of.end.max(allocated),
@@ -179,7 +190,10 @@ impl HeapLayout {
             };
             let committed = committed.max(end);
             let generation = if flags & READ_ONLY == 0 { index } else { FROZEN };
-            self.regions.push(Region { start, end, committed, generation, heap });
+            let is_before = start.checked_sub(segment).is_some_and(|before| before <= MAX_DESCRIPTION);
+            let first = if is_before { segment } else { start };
+            let reserved = reserved.max(committed);
+            self.regions.push(Region { first, start, end, committed, reserved, generation, heap });
             self.committed = self.committed.saturating_add(committed.saturating_sub(start));
             segment = next;
         }
@@ -231,13 +245,14 @@ impl HeapLayout {
     /// memory past the objects of a segment belongs to its last part.
     pub(crate) fn parts(&self) -> Vec<RegionPart> {
         let mut parts = Vec::with_capacity(self.regions.len().saturating_add(self.young.len()));
-        for &Region { start, end, committed, generation, heap } in &self.regions {
-            let mut part = RegionPart { start, end, committed, generation, heap };
-            let first = self.young.partition_point(|(young, _)| *young < start);
-            let young = self.young.iter().skip(first).take_while(|(young, _)| *young < end);
+        for &Region { first, start, end, committed, reserved, generation, heap } in &self.regions {
+            let mut part = RegionPart { first, start, end, committed, reserved, generation, heap };
+            let next = self.young.partition_point(|(young, _)| *young < start);
+            let young = self.young.iter().skip(next).take_while(|(young, _)| *young < end);
             for &(young, generation) in young {
                 if part.start < young {
-                    parts.push(RegionPart { end: young, committed: young, ..part });
+                    parts.push(RegionPart { end: young, committed: young, reserved: young, ..part });
+                    part.first = young;
                 }
                 part = RegionPart { start: young, generation, ..part };
             }
@@ -253,7 +268,15 @@ mod tests {
 
     #[test]
     fn shared_segments_are_divided_at_the_starts_of_young_generations() {
-        let region = |start, end, generation| Region { start, end, committed: end + 8, generation, heap: 0 };
+        let region = |start, end, generation| Region {
+            first: start - 2,
+            start,
+            end,
+            committed: end + 8,
+            reserved: end + 16,
+            generation,
+            heap: 0,
+        };
         let layout = HeapLayout {
             regions: vec![region(100, 200, 2), region(300, 400, 2), region(500, 600, FROZEN)],
             // The last one is outside all regions.
@@ -261,6 +284,10 @@ mod tests {
             ..HeapLayout::default()
         };
         let parts = layout.parts();
+        // A part has all addresses up to the next one's.
+        let owned = parts.iter().map(|part| (part.first, part.reserved));
+        let expected = [(98, 216), (298, 320), (320, 380), (380, 416), (498, 616)];
+        assert_eq!(owned.collect::<Vec<_>>(), expected);
         let facts = parts.iter().map(|part| (part.start, part.end, part.committed, part.generation));
         let expected = [
             (100, 200, 208, 2),
@@ -272,6 +299,7 @@ mod tests {
         assert_eq!(facts.collect::<Vec<_>>(), expected);
         // An older generation without objects has no part.
         let layout = HeapLayout { regions: vec![region(320, 400, 2)], young: vec![(320, 1)], ..layout };
-        assert_eq!(layout.parts().iter().map(|part| part.generation).collect::<Vec<_>>(), [1]);
+        let facts = layout.parts().iter().map(|part| (part.first, part.generation)).collect::<Vec<_>>();
+        assert_eq!(facts, [(318, 1)]);
     }
 }

@@ -4,6 +4,7 @@
 //! System V ABI, *Program Header* and *Note Section*; Linux `include/uapi/linux/elf.h`, `fs/binfmt_elf.c`;
 //! dotnet/runtime `src/coreclr/debug/createdump/dumpwriterelf.cpp`.
 
+mod mappings;
 mod notes;
 
 use std::collections::BTreeMap;
@@ -14,9 +15,8 @@ use std::sync::Arc;
 use nettrace::ReadAt;
 
 use crate::error::{Error, Machine};
-use crate::memory::address::Address;
 use crate::memory::copy_note::CopyNote;
-use crate::memory::mapping::{MappedFile, Mapping};
+use crate::memory::mapping::MappedFile;
 use crate::memory::paged_file::PagedFile;
 use crate::memory::{Memory, MemoryResult, Missing};
 use crate::runtime::elf_image::ElfImage;
@@ -77,6 +77,10 @@ struct Segment {
     /// Bytes that the file has.
     size: u64,
     file_offset: u64,
+    /// Permissions.
+    flags: u32,
+    /// The start of the mapping of which it is a part; zero if the writer does not state it.
+    mapping: u64,
 }
 
 /// A mapping of a file that is read where the core dump does not have the memory.
@@ -162,7 +166,8 @@ impl CoreFile {
             core.promised_bytes = core.promised_bytes.max(offset.saturating_add(bytes));
             match field(0).u32() {
                 1 => {
-                    core.add_segment(offset, address, bytes);
+                    let (flags, mapping) = (field(4).u32(), field(24).u64());
+                    core.add_segment(Segment { address, size: bytes, file_offset: offset, flags, mapping });
                     let (start, end) =
                         (address.saturating_add(bytes), address.saturating_add(field(40).u64()));
                     if start < end {
@@ -245,13 +250,15 @@ impl CoreFile {
         Ok(count)
     }
 
-    fn add_segment(&mut self, file_offset: u64, address: u64, bytes: u64) {
-        let there = self.file.size().saturating_sub(file_offset).min(bytes);
+    /// Adds a segment with the size that the file promises.
+    fn add_segment(&mut self, promised: Segment) {
+        let bytes = promised.size;
+        let there = self.file.size().saturating_sub(promised.file_offset).min(bytes);
         self.missing_bytes = self.missing_bytes.saturating_add(bytes.saturating_sub(there));
         // A segment ends with the address space.
-        let size = there.min(u64::MAX.saturating_sub(address));
+        let size = there.min(u64::MAX.saturating_sub(promised.address));
         if size > 0 {
-            self.segments.push(Segment { address, size, file_offset });
+            self.segments.push(Segment { size, ..promised });
         }
     }
 
@@ -278,27 +285,6 @@ impl CoreFile {
     /// The mapped files, by address.
     pub fn files(&self) -> &[MappedFile] {
         &self.files
-    }
-
-    /// The memory in the file, with the names of mapped files. A core dump does not state permissions: all of it counts as
-    /// readable and writable.
-    pub fn mappings(&self) -> Vec<Mapping> {
-        let mapping = |segment: &Segment| {
-            let after = self.files.partition_point(|file| file.start.get() <= segment.address);
-            let file = after.checked_sub(1).and_then(|index| self.files.get(index));
-            let file = file.filter(|file| segment.address < file.end.get());
-            Mapping {
-                start: Address::new(segment.address),
-                end: Address::new(segment.address.saturating_add(segment.size)),
-                is_readable: true,
-                is_writable: true,
-                is_executable: false,
-                is_shared: false,
-                file_offset: file.map_or(0, |file| file.file_offset),
-                name: file.map_or_else(|| "".into(), |file| Arc::clone(&file.path)),
-            }
-        };
-        self.segments.iter().map(mapping).collect()
     }
 
     /// The process.

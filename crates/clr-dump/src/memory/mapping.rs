@@ -56,6 +56,21 @@ impl Mapping {
     }
 }
 
+impl From<linux_proc_stat::Mapping> for Mapping {
+    fn from(mapping: linux_proc_stat::Mapping) -> Self {
+        Self {
+            start: Address::new(mapping.start),
+            end: Address::new(mapping.end),
+            is_readable: mapping.is_readable,
+            is_writable: mapping.is_writable,
+            is_executable: mapping.is_executable,
+            is_shared: mapping.is_shared,
+            file_offset: mapping.file_offset,
+            name: mapping.name,
+        }
+    }
+}
+
 impl From<Mapping> for MappedFile {
     fn from(mapping: Mapping) -> Self {
         let Mapping { start, end, file_offset, name, .. } = mapping;
@@ -73,7 +88,7 @@ impl From<Mapping> for MappedFile {
 /// assert_eq!((files[0].start, &*files[0].path), (Address::new(0x7f00_0000_0000), "/usr/share/dotnet/libcoreclr.so"));
 /// ```
 pub fn parse_maps(text: &[u8]) -> Vec<MappedFile> {
-    let mappings = text.split(|byte| *byte == b'\n').filter_map(parse_line);
+    let mappings = linux_proc_stat::Mapping::parse_all(text).map(Mapping::from);
     mappings.filter(Mapping::is_file).map(MappedFile::from).take(MAX_MAPPINGS).collect()
 }
 
@@ -85,33 +100,7 @@ pub fn parse_maps(text: &[u8]) -> Vec<MappedFile> {
 /// assert_eq!((&*mappings[0].name, mappings[0].size(), mappings[0].is_file()), ("[stack]", 0x21000, false));
 /// ```
 pub fn parse_mappings(text: &[u8]) -> Vec<Mapping> {
-    text.split(|byte| *byte == b'\n').filter_map(parse_line).take(MAX_MAPPINGS).collect()
-}
-
-/// Reads `start-end perms offset dev inode path`.
-fn parse_line(line: &[u8]) -> Option<Mapping> {
-    let mut parts = line.splitn(6, |byte| *byte == b' ');
-    let mut text = || std::str::from_utf8(parts.next()?).ok();
-    let (start, end) = text()?.split_once('-')?;
-    let has = {
-        let permissions = text()?;
-        move |permission: char| permissions.contains(permission)
-    };
-    let file_offset = u64::from_str_radix(text()?, 16).ok()?;
-    let address = |text: &str| u64::from_str_radix(text, 16).ok().map(Address::new);
-    let (start, end) = (address(start)?, address(end)?);
-    let (_, _) = (text()?, text()?);
-    let name = String::from_utf8_lossy(parts.next()?.trim_ascii_start()).into();
-    Some(Mapping {
-        start,
-        end,
-        is_readable: has('r'),
-        is_writable: has('w'),
-        is_executable: has('x'),
-        is_shared: has('s'),
-        file_offset,
-        name,
-    })
+    linux_proc_stat::Mapping::parse_all(text).map(Mapping::from).take(MAX_MAPPINGS).collect()
 }
 
 #[cfg(test)]
@@ -130,25 +119,5 @@ mod tests {
             path: "/lib/a b.so".into(),
         };
         assert_eq!(maps, [expected]);
-    }
-
-    #[test]
-    fn all_mappings_are_read_with_their_permissions() {
-        let maps = parse_mappings(
-            b"5000-6000 rw-p 00000000 00:00 0  [stack]\n3000-4000 r-xs 00001000 00:00 0 /lib/a (deleted)\n8000-9000 ---p 00000000 00:00 0 \n",
-        );
-        let row = |mapping: &Mapping| {
-            let bits = [mapping.is_readable, mapping.is_writable, mapping.is_executable, mapping.is_shared];
-            (mapping.start.get(), mapping.size(), bits, mapping.file_offset, mapping.name.to_string())
-        };
-        let rows: Vec<_> = maps.iter().map(row).collect();
-        assert_eq!(
-            rows,
-            [
-                (0x5000, 0x1000, [true, true, false, false], 0, "[stack]".into()),
-                (0x3000, 0x1000, [true, false, true, true], 0x1000, "/lib/a (deleted)".into()),
-                (0x8000, 0x1000, [false; 4], 0, String::new()),
-            ]
-        );
     }
 }

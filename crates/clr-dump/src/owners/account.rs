@@ -1,19 +1,18 @@
 //! The account: each mapping's memory goes to the owners of its pages.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use linux_proc_stat::{MappingSizes, Smaps, SmapsMapping, ThreadStackPointer};
+use linux_proc_stat::{MappingSizes, Smaps, ThreadStackPointer};
 
 use super::claims::{Claims, Piece};
 use super::files::Files;
 use super::owner::{GenerationUse, MemoryOwner, OwnedMemory};
 use super::parts::Shares;
 use super::runtime::RuntimeMemory;
+use super::stacks::Guards;
 use super::{native, stacks};
 use crate::dump::Dump;
 use crate::memory::Memory;
-use crate::memory::address::Address;
 use crate::memory::core_file::CoreFile;
 use crate::memory::mapping::Mapping;
 use crate::memory::resident::ResidentPages;
@@ -22,6 +21,9 @@ use crate::native_heap::{NativeHeap, NativeHeapError};
 /// Maximum time for the kernel's files. Without the last mappings the sum would be too small.
 #[cfg(target_os = "linux")]
 const KERNEL_TIME: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Minimum time for the blocks of malloc: without any of them their memory has no known owner.
+const MIN_BLOCKS_TIME: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// The sources of an account, apart from the mappings.
 #[derive(Clone, Copy)]
@@ -41,6 +43,16 @@ impl std::fmt::Debug for AccountSources<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AccountSources").field("end", &self.end).finish_non_exhaustive()
     }
+}
+
+/// Mappings with their memory.
+#[derive(Clone, Copy)]
+struct Measured<'m> {
+    mappings: &'m [Mapping],
+    /// The memory of each of them.
+    sizes: &'m [MappingSizes],
+    /// The memory of mappings that are not listed.
+    unlisted: MappingSizes,
 }
 
 /// The memory of a process by its owners. The shares of the owners sum to the total, to the byte.
@@ -65,7 +77,8 @@ impl std::fmt::Debug for AccountSources<'_> {
 pub struct MemoryAccount {
     /// The owners, the largest first.
     pub owners: Vec<OwnedMemory>,
-    /// The sum: the kernel's numbers of a process, or the bytes in a core dump as `resident`.
+    /// The sum: the kernel's numbers of a process, or the bytes in a core dump as `resident`, and as `private_dirty`
+    /// without those of files that the process could not write.
     pub total: MappingSizes,
     /// The use of the managed heap.
     pub generations: Vec<GenerationUse>,
@@ -105,9 +118,10 @@ impl MemoryAccount {
     /// Divides the memory of a live process. It runs meanwhile: memory that changes between the kernel's count and the
     /// reading of its owner can go to another one, and the sum is the kernel's.
     pub fn of_process(sources: AccountSources<'_>, smaps: &Smaps, threads: &[ThreadStackPointer]) -> Self {
-        let mappings: Vec<Mapping> = smaps.mappings.iter().map(Mapping::from).collect();
+        let mappings: Vec<_> = smaps.mappings.iter().map(|of| Mapping::from(of.mapping.clone())).collect();
         let sizes: Vec<MappingSizes> = smaps.mappings.iter().map(|mapping| mapping.sizes).collect();
-        let mut account = Self::new(sources, &mappings, &sizes, threads, &smaps.unlisted_sizes);
+        let measured = Measured { mappings: &mappings, sizes: &sizes, unlisted: smaps.unlisted_sizes };
+        let mut account = Self::new(sources, measured, threads, Guards::Mapped);
         account.is_complete = smaps.is_complete;
         account
     }
@@ -118,6 +132,8 @@ impl MemoryAccount {
         let size = |mapping: &Mapping| {
             let mut sizes = MappingSizes::default();
             sizes.resident = mapping.size();
+            let is_in_file = mapping.is_file() && !mapping.is_writable;
+            sizes.private_dirty = if is_in_file { 0 } else { mapping.size() };
             sizes
         };
         let sizes: Vec<MappingSizes> = mappings.iter().map(size).collect();
@@ -128,25 +144,28 @@ impl MemoryAccount {
         };
         let threads: Vec<_> = core.threads().iter().map(thread).collect();
         let sources = AccountSources { memory: core, dump, pages: None, end };
-        Self::new(sources, &mappings, &sizes, &threads, &MappingSizes::default())
+        let measured = Measured { mappings: &mappings, sizes: &sizes, unlisted: MappingSizes::default() };
+        Self::new(sources, measured, &threads, Guards::LeftOut)
     }
 
     fn new(
         sources: AccountSources<'_>,
-        mappings: &[Mapping],
-        sizes: &[MappingSizes],
+        measured: Measured<'_>,
         threads: &[ThreadStackPointer],
-        unlisted: &MappingSizes,
+        guards: Guards,
     ) -> Self {
         let AccountSources { memory, dump, pages, end } = sources;
+        let Measured { mappings, sizes, unlisted } = measured;
         let mut claims = Claims::default();
         // The best known first.
         let runtime = dump.map(|dump| RuntimeMemory::claim(dump, mappings, &mut claims)).unwrap_or_default();
+        // On an overloaded machine the time can be over by now.
+        let end = end.zip(Instant::now().checked_add(MIN_BLOCKS_TIME)).map(|(end, least)| end.max(least));
         let native_heap = native::claim_arenas(memory, mappings, pages, end, &mut claims);
         let running_threads = stacks::claim(threads, dump, mappings, &mut claims);
         let files = Files::read(memory, dump.map(Dump::runtime), mappings, &mut claims);
         runtime.claim_reserved(mappings, &mut claims);
-        stacks::claim_by_form(threads, mappings, &mut claims);
+        stacks::claim_by_form(threads, mappings, guards, &mut claims);
         runtime.claim_loader_heaps(mappings, &files, &mut claims);
         if let Ok(heap) = &native_heap {
             let touched = mappings.iter().zip(sizes).filter(|(_, sizes)| has_memory(sizes));
@@ -156,10 +175,10 @@ impl MemoryAccount {
         for (mapping, sizes) in mappings.iter().zip(sizes) {
             divide(mapping, sizes, &claims, &files, pages, &mut shares);
         }
-        if *unlisted != MappingSizes::default() {
-            shares.add(MemoryOwner::Unknown, None, 0, 0, unlisted);
+        if unlisted != MappingSizes::default() {
+            shares.add(MemoryOwner::Unknown, None, 0, 0, &unlisted);
         }
-        let mut total = *unlisted;
+        let mut total = unlisted;
         for sizes in sizes {
             total.add(sizes);
         }
@@ -244,19 +263,4 @@ fn weights(pieces: &[Piece], sizes: &MappingSizes, pages: Option<&dyn ResidentPa
         }
     }
     pieces.iter().map(size).collect()
-}
-
-impl From<&SmapsMapping> for Mapping {
-    fn from(mapping: &SmapsMapping) -> Self {
-        Self {
-            start: Address::new(mapping.start),
-            end: Address::new(mapping.end),
-            is_readable: mapping.is_readable,
-            is_writable: mapping.is_writable,
-            is_executable: mapping.is_executable,
-            is_shared: mapping.is_shared,
-            file_offset: mapping.file_offset,
-            name: Arc::clone(&mapping.name),
-        }
-    }
 }

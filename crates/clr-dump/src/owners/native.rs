@@ -8,7 +8,7 @@ use super::runtime::{common_part, is_anonymous};
 use crate::memory::Memory;
 use crate::memory::mapping::Mapping;
 use crate::memory::resident::ResidentPages;
-use crate::native_heap::{NativeHeap, NativeHeapError, own_mappings};
+use crate::native_heap::{NativeHeap, NativeHeapError, musl, own_mappings};
 
 /// Maximum time for blocks with mappings of their own, which are found by few pages: also if arenas took all their time.
 const BLOCKS_TIME: Duration = Duration::from_millis(200);
@@ -16,6 +16,7 @@ const BLOCKS_TIME: Duration = Duration::from_millis(200);
 const MAIN: &str = "main arena";
 const ARENAS: &str = "arenas of threads";
 const BLOCKS: &str = "blocks with mappings of their own";
+const MUSL: &str = "groups of musl";
 
 /// Claims the arenas.
 pub(super) fn claim_arenas(
@@ -25,13 +26,26 @@ pub(super) fn claim_arenas(
     end: Option<Instant>,
     claims: &mut Claims,
 ) -> Result<NativeHeap, NativeHeapError> {
-    let heap = NativeHeap::read(memory, mappings, pages, end)?;
+    let heap = match NativeHeap::read(memory, mappings, pages, end) {
+        Err(NativeHeapError::NotGlibc) => return Err(claim_musl(memory, mappings, claims)),
+        heap => heap?,
+    };
     let [main, others] = [MAIN, ARENAS].map(|name| claims.part(common_part(name)));
     for (start, end, is_main) in &heap.ranges {
         let part = if *is_main { main } else { others };
         claims.add(*start, *end, MemoryOwner::NativeHeap, Some(part));
     }
     Ok(heap)
+}
+
+/// Claims the heap of musl. Returns the reason why blocks are not counted.
+fn claim_musl(memory: &dyn Memory, mappings: &[Mapping], claims: &mut Claims) -> NativeHeapError {
+    let Some(ranges) = musl::ranges(memory, mappings) else { return NativeHeapError::NotGlibc };
+    let part = claims.part(common_part(MUSL));
+    for (start, end) in ranges {
+        claims.add(start, end, MemoryOwner::NativeHeap, Some(part));
+    }
+    NativeHeapError::Musl
 }
 
 /// Claims the blocks with mappings of their own, in anonymous memory that nothing else has claimed.

@@ -10,11 +10,12 @@ use crate::memory::address::Address;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum MemoryOwner {
-    /// A generation of the managed heap: 3 is the large object heap, 4 that of pinned objects. Generations that share
-    /// segments, as in .NET Core 3.1, are generation 2.
+    /// A generation of the managed heap, up to its last objects: 3 is the large object heap, 4 that of pinned objects.
     Generation(u64),
     /// Objects that are never collected or moved, such as literals.
     FrozenObjects,
+    /// Memory of the managed heap past the last objects of regions or segments, which the collector keeps committed.
+    UnusedCommitted,
     /// Memory of the managed heap that is in no generation: regions that the collector keeps for later.
     FreeRegions,
     /// The collector's card tables, mark arrays and the like.
@@ -55,6 +56,7 @@ impl MemoryOwner {
             Self::Generation(4) => "gc-pinned-objects",
             Self::Generation(_) => "gc-other-generation",
             Self::FrozenObjects => "gc-frozen-objects",
+            Self::UnusedCommitted => "gc-unused-committed",
             Self::FreeRegions => "gc-free-regions",
             Self::CollectorTables => "gc-tables",
             Self::HandleTables => "gc-handles",
@@ -77,6 +79,7 @@ impl MemoryOwner {
             self,
             Self::Generation(_)
                 | Self::FrozenObjects
+                | Self::UnusedCommitted
                 | Self::FreeRegions
                 | Self::CollectorTables
                 | Self::HandleTables
@@ -90,11 +93,12 @@ impl MemoryOwner {
 pub struct OwnedMemory {
     /// The owner.
     pub owner: MemoryOwner,
-    /// Its memory. Of a core dump, `resident` is what the dump has.
+    /// Its memory. Of a core dump, `resident` is what the dump has, and `private_dirty` that without unwritable parts of
+    /// files.
     pub sizes: MappingSizes,
     /// Bytes of addresses, resident or not.
     pub mapped: u64,
-    /// What it consists of, the largest first: files, threads, mappings without an owner. At most 4,096.
+    /// Its parts, the largest first: files, threads, mappings without an owner. At most 4,096.
     pub parts: Vec<OwnedPart>,
     /// The number of all parts.
     pub part_count: u64,

@@ -6,15 +6,22 @@ use hashbrown::HashMap;
 
 use super::claims::Claims;
 use super::files::Files;
+use super::loader_heaps;
 use super::owner::{GenerationUse, MemoryOwner};
 use super::parts::PartName;
 use crate::code::map::RangeUse;
 use crate::dump::Dump;
+use crate::heap::generations::{Generation, HeapRegions};
 use crate::heap::handle;
-use crate::heap::regions::owned::CollectorRanges;
+use crate::heap::regions::FROZEN;
+use crate::heap::regions::tables::{CollectorTables, SearchPlaces};
+use crate::heap::regions::variables::handle_map;
 use crate::memory::address::Address;
 use crate::memory::mapping::Mapping;
 use crate::runtime::module;
+
+/// The names of the parts of JIT-compiled code.
+const CODE_PARTS: [&str; 2] = ["methods", "dynamic methods, and load contexts that can be unloaded"];
 
 /// The memory of the runtime.
 #[derive(Debug, Default)]
@@ -34,55 +41,70 @@ impl RuntimeMemory {
     /// Claims the ranges that the runtime itself describes.
     pub(super) fn claim(dump: &Dump<'_>, mappings: &[Mapping], claims: &mut Claims) -> Self {
         let mut own = Self::default();
-        let starts = mappings.iter().filter(|mapping| is_anonymous(mapping) && mapping.is_writable);
-        let starts: Vec<u64> = starts.map(|mapping| mapping.start.get()).collect();
-        if let Ok(ranges) = CollectorRanges::read(dump.memory(), dump.runtime(), &starts) {
-            own.claim_heap(dump, &ranges, claims);
+        let writable = mappings.iter().filter(|mapping| is_anonymous(mapping) && mapping.is_writable);
+        let starts: Vec<u64> = writable.map(|mapping| mapping.start.get()).collect();
+        let data = dump.runtime().is_native_aot().then(|| data_of(dump.runtime().path(), mappings));
+        let places = SearchPlaces { starts: &starts, data: &data.unwrap_or_default() };
+        if let Ok(regions) = dump.heap().regions() {
+            own.claim_heap(dump, &regions, places, claims);
         }
-        own.claim_code(dump, claims);
+        let code_heaps = own.claim_code(dump, claims);
+        loader_heaps::claim(dump, &code_heaps, claims);
         own.marks.sort_unstable();
         own
     }
 
-    fn claim_heap(&mut self, dump: &Dump<'_>, ranges: &CollectorRanges, claims: &mut Claims) {
+    /// Claims the regions, the collector's tables, which are looked for at `places`, and those of handles.
+    fn claim_heap(
+        &mut self,
+        dump: &Dump<'_>,
+        regions: &HeapRegions<'_>,
+        places: SearchPlaces<'_>,
+        claims: &mut Claims,
+    ) {
+        let (memory, runtime) = (dump.memory(), dump.runtime());
         self.has_heap = true;
-        self.has_tables = !ranges.tables.is_empty();
-        self.reserved = ranges.reserved;
-        for region in &ranges.regions {
-            let owner = match region.generation {
-                _ if region.is_frozen => MemoryOwner::FrozenObjects,
-                number => MemoryOwner::Generation(number),
-            };
-            claims.add(region.start, region.end, owner, None);
+        for part in regions.parts() {
+            claims.add(part.first, part.end, of_generation(part.generation), None);
+            claims.add(part.end, part.reserved, MemoryOwner::UnusedCommitted, None);
         }
-        for (start, end) in &ranges.tables {
-            claims.add(*start, *end, MemoryOwner::CollectorTables, None);
-        }
-        let tables = dump.runtime().layout.handle_tables;
-        for segment in handle::segments(dump.memory(), tables, ranges.handle_map) {
-            let end = segment.saturating_add(handle::SEGMENT_SIZE);
-            claims.add(segment, end, MemoryOwner::HandleTables, None);
-        }
-        let of = |(generation, numbers): (&Option<u64>, &_)| {
-            let crate::heap::regions::owned::GenerationNumbers { bytes, free, unused } = *numbers;
-            GenerationUse {
-                owner: generation.map_or(MemoryOwner::FrozenObjects, MemoryOwner::Generation),
-                used: bytes.saturating_sub(free.unwrap_or_default()),
-                free,
-                unused,
+        if let Ok(CollectorTables { tables, reserved }) =
+            CollectorTables::read(memory, runtime, &regions.layout, places)
+        {
+            self.has_tables = !tables.is_empty();
+            self.reserved = reserved;
+            for (start, end) in tables {
+                claims.add(start, end, MemoryOwner::CollectorTables, None);
             }
+        }
+        if let Ok(map) = handle_map(memory, runtime) {
+            for segment in handle::segments(memory, runtime.layout.handle_tables, map) {
+                let end = segment.saturating_add(handle::SEGMENT_SIZE);
+                claims.add(segment, end, MemoryOwner::HandleTables, None);
+            }
+        }
+        let of = |generation: &Generation| GenerationUse {
+            owner: of_generation(generation.number),
+            used: generation.bytes.saturating_sub(generation.free.unwrap_or_default()),
+            free: generation.free,
+            unused: generation.unused,
         };
-        self.generations = ranges.numbers.iter().map(of).collect();
-        self.generations.sort_by_key(|of| of.owner);
+        self.generations = regions.generations().iter().map(of).collect();
     }
 
-    fn claim_code(&mut self, dump: &Dump<'_>, claims: &mut Claims) {
+    /// Claims JIT-compiled code, and images of assemblies. Returns the descriptions of the heaps of code.
+    fn claim_code(&mut self, dump: &Dump<'_>, claims: &mut Claims) -> Vec<Address> {
         let (memory, runtime) = (dump.memory(), dump.runtime());
         let mut parts: HashMap<Address, usize> = HashMap::new();
+        let mut code_heaps = Vec::new();
+        let methods = CODE_PARTS.map(|name| claims.part(common_part(name)));
         for (start, end, of) in runtime.code().all_ranges(memory) {
             match of {
-                RangeUse::Jit => {
-                    claims.add(start, end, MemoryOwner::JitCode, None);
+                RangeUse::Jit { is_collectible, heap } => {
+                    code_heaps.push(heap);
+                    let [others, collectible] = methods;
+                    let part = if is_collectible { collectible } else { others };
+                    claims.add(start, end, MemoryOwner::JitCode, Some(part));
                     self.marks.push(start);
                 }
                 RangeUse::Stubs => self.marks.push(start),
@@ -96,6 +118,7 @@ impl RuntimeMemory {
                 }
             }
         }
+        code_heaps
     }
 
     /// Claims the other memory that is reserved for the managed heap.
@@ -129,6 +152,27 @@ impl RuntimeMemory {
                 claims.add(mapping.start.get(), mapping.end.get(), MemoryOwner::LoaderHeaps, None);
             }
         }
+    }
+}
+
+/// The variables of a program: its file's writable mappings, and the anonymous ones that follow them.
+fn data_of(path: &str, mappings: &[Mapping]) -> Vec<(u64, u64)> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for mapping in mappings.iter().filter(|mapping| mapping.is_writable) {
+        let (start, end) = (mapping.start.get(), mapping.end.get());
+        let follows = || ranges.last().is_some_and(|(_, last)| *last == start);
+        if &*mapping.name == path || (is_anonymous(mapping) && follows()) {
+            ranges.push((start, end));
+        }
+    }
+    ranges
+}
+
+/// The owner of the objects of a generation.
+const fn of_generation(number: u64) -> MemoryOwner {
+    match number {
+        FROZEN => MemoryOwner::FrozenObjects,
+        number => MemoryOwner::Generation(number),
     }
 }
 

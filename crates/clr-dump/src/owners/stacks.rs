@@ -47,26 +47,50 @@ pub(super) fn claim(
     unknown
 }
 
+/// The form of the memory before a stack that nobody may touch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guards {
+    /// A mapping without permissions.
+    Mapped,
+    /// No mapping: a core dump leaves out memory that nobody can read.
+    LeftOut,
+}
+
+impl Guards {
+    /// The size of the guard between two mappings, or that the first one is; `None` if there is none.
+    fn size(self, before: &Mapping, mapping: &Mapping) -> Option<u64> {
+        let size = match self {
+            Self::Mapped => {
+                let is_guard = is_anonymous(before) && !before.is_readable && !before.is_writable;
+                (is_guard && before.end == mapping.start).then(|| before.size())?
+            }
+            Self::LeftOut => mapping.start.get().checked_sub(before.end.get())?,
+        };
+        (PAGE..=MAX_GUARD).contains(&size).then_some(size)
+    }
+}
+
 /// Claims mappings that have the form of stacks: the size of one that is known, or a small one, after memory that nobody
 /// may touch.
-pub(super) fn claim_by_form(threads: &[ThreadStackPointer], mappings: &[Mapping], claims: &mut Claims) {
+pub(super) fn claim_by_form(
+    threads: &[ThreadStackPointer],
+    mappings: &[Mapping],
+    guards: Guards,
+    claims: &mut Claims,
+) {
     let known = threads.iter().filter_map(|thread| mapping_at(mappings, thread.stack_pointer?));
     let sizes: HashSet<u64> = known.filter(|mapping| is_anonymous(mapping)).map(Mapping::size).collect();
     let (mut others, mut signals) = (None, None);
     for pair in mappings.windows(2) {
-        let [guard, mapping] = pair else { continue };
-        let is_guard = is_anonymous(guard)
-            && !guard.is_readable
-            && !guard.is_writable
-            && guard.end == mapping.start
-            && guard.size() <= MAX_GUARD;
+        let [before, mapping] = pair else { continue };
+        let Some(guard) = guards.size(before, mapping) else { continue };
         let (start, end) = (mapping.start.get(), mapping.end.get());
-        if !is_guard || !is_anonymous(mapping) || !is_stack(mapping) || claims.overlaps(start, end) {
+        if !is_anonymous(mapping) || !is_stack(mapping) || claims.overlaps(start, end) {
             continue;
         }
         let (part, name) = if sizes.contains(&mapping.size()) {
             (&mut others, OTHERS)
-        } else if mapping.size() <= MAX_SIGNAL_STACK && guard.size() == PAGE {
+        } else if mapping.size() <= MAX_SIGNAL_STACK && guard == PAGE {
             (&mut signals, SIGNALS)
         } else {
             continue;

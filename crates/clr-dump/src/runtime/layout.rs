@@ -246,6 +246,9 @@ pub(crate) struct Module {
     /// The offsets of the pointers that lead to the managed LoaderAllocator of a module that can be unloaded; none
     /// where nothing is read of it.
     pub(crate) loader_allocator: &'static [u64],
+    /// The offsets of the pointers that lead to the runtime's own LoaderAllocator of a module; none where that is
+    /// unknown.
+    pub(crate) native_loader_allocator: &'static [u64],
 }
 
 /// The offsets of pointers that lead from a structure to another.

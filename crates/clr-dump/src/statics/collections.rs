@@ -13,7 +13,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use crate::heap::gc_root::stack_range;
-use crate::heap::regions::HeapLayout;
+use crate::heap::generations::HeapRegions;
 use crate::memory::address::Address;
 use crate::runtime::module::Module;
 use crate::statics::Statics;
@@ -53,13 +53,14 @@ impl Statics<'_> {
     ///
     /// The modules are those of [`Types::modules`](crate::Types::modules), and those of objects found; of several with
     /// one path, the first one found. Words of `stacks` that are addresses of objects of such types lead further; other
-    /// words of the first 1,000 stacks are ignored.
+    /// words of the first 1,000 stacks, and all of them without `regions`, are ignored.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
     /// # let dump = clr_dump::Dump::open(&core)?;
     /// let stacks = dump.threads().stacks(&core.thread_registers())?;
-    /// for held in dump.statics().collections(&stacks, |module| module.file_name() == "Shop.dll") {
+    /// let regions = dump.heap().regions()?;
+    /// for held in dump.statics().collections(&stacks, Some(&regions), |module| module.file_name() == "Shop.dll") {
     ///     println!("{}.{}: {} elements", held.holder, held.path, held.count);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -67,6 +68,7 @@ impl Statics<'_> {
     pub fn collections(
         self,
         stacks: &ThreadStacks,
+        regions: Option<&HeapRegions<'_>>,
         is_holder: impl Fn(&Module) -> bool,
     ) -> Vec<HeldCollection> {
         let mut search = Search::new(self, &is_holder);
@@ -89,16 +91,15 @@ impl Statics<'_> {
             }
         }
         // Static fields come first, with better names.
-        for object in self.objects_on_stacks(stacks) {
+        for object in regions.map(|regions| self.objects_on_stacks(stacks, regions)).unwrap_or_default() {
             search.add_object(object);
         }
         search.found
     }
 
     /// The words on stacks that can be addresses of objects.
-    fn objects_on_stacks(self, stacks: &ThreadStacks) -> Vec<Address> {
-        let memory = self.memory();
-        let Ok(layout) = HeapLayout::read(memory, self.runtime()) else { return Vec::new() };
+    fn objects_on_stacks(self, stacks: &ThreadStacks, regions: &HeapRegions<'_>) -> Vec<Address> {
+        let (memory, layout) = (self.memory(), &regions.layout);
         let mut words = HashSet::new();
         for of in stacks.managed.iter().take(MAX_STACKS) {
             let Some(range) = stack_range(&of.thread, &of.stack, of.registers.as_ref()) else { continue };

@@ -40,6 +40,8 @@ fn commands_of_dotnet_dump_match_the_views() {
         (&["dumpheap", "-stat", "-gen", "1"], &["heap", "--generation", "1"]),
         (&["DumpGen", "gen1", "-type", "Shop.Row"], &["objects", "--type", "Shop.Row", "--generation", "1"]),
         (&["eeheap", "-gc"], &["generations"]),
+        (&["eeheap", "-loader"], &["memory", "--parts"]),
+        (&["maddress", "-summary"], &["memory"]),
         (&["gcheapstat"], &["generations"]),
         (&["FinalizeQueue", "-stat"], &["finalizers"]),
         (&["lm"], &["modules"]),
@@ -54,7 +56,7 @@ fn commands_of_dotnet_dump_match_the_views() {
         (&["threads", "-special"], "help: of dotnet-dump's flags, 'threads' takes -live"),
         (&["dumpheap", "-gen", "7"], "invalid value '7' for '--generation <GENERATION>'"),
         (&["dumpheap", "-heap", "1"], "error: dumpheap -heap: dipc does not have this flag"),
-        (&["eeheap", "-loader"], "help: dipc memory CORE"),
+        (&["maddress", "-list", "7"], "help: dump analyze CORE memory --format json"),
         (&["dumpheap", "-mt", "1"], "help: dump analyze CORE objects --type TYPE"),
     ] {
         let failed = analyze(&core, command).with_code(2);

@@ -1,12 +1,14 @@
 //! `dipc memory`: programs with memory that is known (`testdata/workload/incidents`), and the sums of all owners.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::program::run;
-use crate::runtime::{Runtime, on_each_runtime};
+use crate::runtime::{Runtime, installation, not_run, on_each_runtime, testdata};
 use crate::workload::{McpServer, Target, Workload};
 
 /// Maximum share of memory without a known owner.
@@ -34,6 +36,19 @@ fn owner(report: &Value, owner: &str) -> u64 {
     owners.iter().find(|of| of["owner"] == owner).map_or(0, |of| bytes(&of["bytes"]))
 }
 
+/// The resident bytes of the named parts of an owner.
+fn parts(report: &Value, owner: &str) -> BTreeMap<String, u64> {
+    let owners = report["owners"].as_array().unwrap();
+    let of = owners.iter().find(|of| of["owner"] == owner);
+    let parts = of.map(|of| of["parts"].as_array().unwrap().clone()).unwrap_or_default();
+    let part = |part: &Value| Some((part["name"].as_str()?.to_owned(), bytes(&part["bytes"])));
+    parts.iter().filter_map(part).collect()
+}
+
+fn is_native(runtime: Runtime) -> bool {
+    matches!(runtime, Runtime::NativeAot8 | Runtime::NativeAot9)
+}
+
 /// The kernel's own sum.
 fn resident(pid: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
@@ -59,15 +74,19 @@ on_each_runtime!(owners_sum_to_the_resident_memory);
 fn owners_sum_to_the_resident_memory(runtime: Runtime) {
     let Some(workload) = Workload::start(runtime) else { return };
     let report = check_stopped(&workload);
-    for name in ["gc-handles", "thread-stacks", "native-heap", "native-libraries"] {
+    for name in ["gc-handles", "gc-tables", "thread-stacks", "native-heap", "native-libraries"] {
         assert!(owner(&report, name) > 0, "{name}: {report:#}");
     }
-    // Programs that were compiled ahead of time have no code of others, and do not say where the collector's tables are.
-    let is_jitted = !matches!(runtime, Runtime::NativeAot8 | Runtime::NativeAot9);
-    for name in ["jit-code", "loader-heaps", "assemblies", "gc-tables"] {
+    // Programs that were compiled ahead of time have no code of others.
+    let is_jitted = !is_native(runtime);
+    for name in ["jit-code", "loader-heaps", "assemblies"] {
         assert_eq!(owner(&report, name) > 0, is_jitted, "{name}: {report:#}");
     }
-    assert_eq!(report["missing"].as_array().unwrap().is_empty(), is_jitted, "{report:#}");
+    let heaps = parts(&report, "loader-heaps");
+    for name in ["low-frequency heap", "high-frequency heap", "stub heap"] {
+        assert_eq!(heaps.get(name).is_some_and(|bytes| *bytes > 0), is_jitted, "{name}: {report:#}");
+    }
+    assert_eq!(report["missing"].as_array().unwrap().len(), 0, "{report:#}");
     // Each thread has a stack, by its stack pointer.
     let threads = std::fs::read_dir(format!("/proc/{}/task", workload.pid())).unwrap().count();
     let stacks =
@@ -106,19 +125,27 @@ fn done_incident(runtime: Runtime, program: &str, arguments: &[&str]) -> Option<
     Some(target)
 }
 
-/// Asks until the first line has these parts: programs need a moment for their incident.
+/// Asks until an answer is as wanted: programs need a moment for their incident.
 #[track_caller]
-fn until_answered(target: &Target, parts: &[&str]) -> Value {
+fn until(target: &Target, is_wanted: impl Fn(&Value) -> bool) -> Value {
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {
         let report = account(target.pid());
-        let answer = report["answer"].as_str().unwrap();
-        if parts.iter().all(|part| answer.contains(part)) {
+        if is_wanted(&report) {
             return report;
         }
-        assert!(Instant::now() < deadline, "{parts:?}: {report:#}");
+        assert!(Instant::now() < deadline, "{report:#}");
         std::thread::sleep(Duration::from_millis(100));
     }
+}
+
+/// Asks until the first line has these parts.
+#[track_caller]
+fn until_answered(target: &Target, parts: &[&str]) -> Value {
+    until(target, |report| {
+        let answer = report["answer"].as_str().unwrap();
+        parts.iter().all(|part| answer.contains(part))
+    })
 }
 
 fn on_runtimes_of_incidents(check: impl Fn(Runtime)) {
@@ -132,9 +159,11 @@ fn on_runtimes_of_incidents(check: impl Fn(Runtime)) {
 fn a_native_leak_is_in_use_by_native_code() {
     on_runtimes_of_incidents(|runtime| {
         let Some(target) = incident(runtime, "leak", &["native"]) else { return };
-        let report =
-            until_answered(&target, &["Native heap ", " are in use: native code has not freed them"]);
-        assert!(owner(&report, "native-heap") * 2 > bytes(&report["rss_bytes"]) / 2, "{report:#}");
+        let is_most = |report: &Value| owner(report, "native-heap") * 2 > bytes(&report["rss_bytes"]);
+        let report = until(&target, is_most);
+        let answer = report["answer"].as_str().unwrap();
+        assert!(answer.starts_with("Native heap "), "{answer}");
+        assert!(answer.ends_with(" are in use: native code has not freed them"), "{answer}");
     });
 }
 
@@ -195,9 +224,10 @@ fn stacks_have_the_names_of_their_threads() {
     }
 }
 
-#[test]
-fn a_core_dump_has_the_same_owners_without_residency() {
-    let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
+on_each_runtime!(a_core_dump_has_the_same_owners_without_residency);
+
+fn a_core_dump_has_the_same_owners_without_residency(runtime: Runtime) {
+    let Some(workload) = Workload::start(runtime) else { return };
     let folder = tempfile::tempdir().unwrap();
     let core = folder.path().join("core").into_os_string().into_string().unwrap();
     run(["dump", "-p", &workload.pid().to_string(), "--type", "full", "--stream", "-o", &core]).with_code(0);
@@ -205,12 +235,137 @@ fn a_core_dump_has_the_same_owners_without_residency() {
     assert_eq!((&report["rss_bytes"], &report["pss_bytes"]), (&Value::Null, &Value::Null));
     let owners = report["owners"].as_array().unwrap();
     let sum = owners.iter().map(|owner| bytes(&owner["bytes"])).sum::<u64>();
-    assert_eq!(sum, bytes(&report["dump_bytes"]), "{report:#}");
-    for name in ["gc-tables", "loader-heaps", "thread-stacks", "native-heap", "jit-code"] {
+    let all = bytes(&report["dump_bytes"]);
+    assert_eq!(sum, all, "{report:#}");
+    for name in ["gc-tables", "thread-stacks", "native-heap", "native-libraries"] {
         assert!(owner(&report, name) > 0, "{name}: {report:#}");
     }
+    // A program that was compiled ahead of time has stubs only, in pages that it did not touch.
+    for name in ["loader-heaps", "jit-code"] {
+        assert!(owner(&report, name) > 0 || is_native(runtime), "{name}: {report:#}");
+    }
+    // As small as that of the process: mappings that were copied in parts are whole.
+    let unknown = bytes(&report["unattributed_bytes"]);
+    assert!(unknown * 100 <= all * MAX_UNKNOWN_PERCENT, "{unknown} of {all}: {report:#}");
     let text = run(["memory", &core]).with_code(0).text();
     assert!(text.contains("which are not the memory that was resident"), "{text}");
+    let view = run(["dump", "analyze", &core, "memory"]).with_code(0).text();
+    assert_eq!(view, text);
+}
+
+/// Nearly all of a small program's memory is that of files, which the kernel can take back.
+#[test]
+fn files_of_a_small_program_are_not_the_answer() {
+    let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
+    let report = account(workload.pid());
+    let images = owner(&report, "assemblies") + owner(&report, "native-libraries");
+    assert!(images * 2 > bytes(&report["rss_bytes"]), "{report:#}");
+    let answer = report["answer"].as_str().unwrap();
+    assert!(!answer.starts_with("Assemblies") && answer.contains("; assemblies and libraries "), "{answer}");
+}
+
+#[test]
+fn many_threads_are_the_answer() {
+    let Some(target) = incident(Runtime::Net9_0, "grow", &["threads"]) else { return };
+    let report = until_answered(&target, &["Stacks of ", " threads "]);
+    assert!(parts(&report, "thread-stacks").len() > 200, "{report:#}");
+}
+
+#[test]
+fn code_of_dynamic_methods_and_heaps_of_load_contexts_are_parts() {
+    on_runtimes_of_incidents(|runtime| {
+        let check = |name: &str, of: &str, part: &str| {
+            let Some(target) = incident(runtime, "grow", &[name]) else { return };
+            let is_wanted = |(name, bytes): (String, u64)| name.contains(part) && bytes > 0;
+            until(&target, |report| parts(report, of).into_iter().any(is_wanted));
+        };
+        check("dynamic", "jit-code", "dynamic methods");
+        // .NET Core 3.1 has no pointer from code to the heaps of a context.
+        if runtime != Runtime::Net3_1 {
+            check("contexts", "loader-heaps", "high-frequency heap of ");
+        }
+    });
+}
+
+/// Properties of `runtimeconfig.json` count as the environment's variables do, which precede them.
+#[test]
+fn limits_of_runtimeconfig_are_the_heaps() {
+    let Some(folder) = installation(Runtime::Net9_0) else { return };
+    let own = tempfile::tempdir().unwrap();
+    let config = own.path().join("own.runtimeconfig.json");
+    let text = r#"{"runtimeOptions": {"tfm": "net9.0",
+        "framework": {"name": "Microsoft.NETCore.App", "version": "9.0.0"},
+        "configProperties": {"System.GC.HeapHardLimit": 419430400, "System.GC.ConserveMemory": 5}}}"#;
+    std::fs::write(&config, text).unwrap();
+    let program = || {
+        let mut command = Command::new(folder.join("dotnet"));
+        command.arg("exec").arg("--runtimeconfig").arg(&config);
+        command.arg(testdata().join("workload/incidents/leak.dll")).arg("native");
+        command
+    };
+    let target = Target::start_waiting(program());
+    let report = account(target.pid());
+    let limit = serde_json::json!({"bytes": 419_430_400, "source": "System.GC.HeapHardLimit"});
+    assert_eq!(report["gc_limit"], limit, "{report:#}");
+    assert_eq!(report["settings"]["System.GC.ConserveMemory"], "5", "{report:#}");
+    let mut command = program();
+    command.env("DOTNET_GCHeapHardLimit", "10000000");
+    let target = Target::start_waiting(command);
+    let report = account(target.pid());
+    assert_eq!(report["gc_limit"], serde_json::json!({"bytes": 0x1000_0000, "source": "GCHeapHardLimit"}));
+}
+
+/// A group of the first version's memory controller with a limit, where this user can make one.
+struct LimitedGroup(PathBuf);
+
+impl LimitedGroup {
+    fn create(limit: u64) -> Option<Self> {
+        let folder = Path::new("/sys/fs/cgroup/memory").join(format!("dipc-test-{}", std::process::id()));
+        if !folder.parent()?.join("memory.limit_in_bytes").exists() || std::fs::create_dir(&folder).is_err() {
+            not_run("no group with a limit of memory can be made here");
+            return None;
+        }
+        let group = Self(folder);
+        std::fs::write(group.0.join("memory.limit_in_bytes"), limit.to_string()).unwrap();
+        Some(group)
+    }
+}
+
+impl Drop for LimitedGroup {
+    fn drop(&mut self) {
+        // The last process may still be on its way out.
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while std::fs::remove_dir(&self.0).is_err() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_control_group_with_a_limit_is_shown_with_the_heaps_part_of_it() {
+    const LIMIT: u64 = 512 << 20;
+    let Some(dotnet) = Runtime::Net9_0.program("incidents/leak.dll") else { return };
+    let Some(group) = LimitedGroup::create(LIMIT) else { return };
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "echo $$ > \"$GROUP\"; exec \"$@\"", "sh"])
+        .env("GROUP", group.0.join("cgroup.procs"));
+    command.arg(dotnet.get_program()).args(dotnet.get_args()).arg("native");
+    let target = Target::start_waiting(command);
+    // 1 MB after the other, so the group's memory grows.
+    let report = until_answered(&target, &["Native heap "]);
+    let of = &report["control_group"];
+    assert_eq!((&of["limit_bytes"], &of["oom_kills"]), (&LIMIT.into(), &0.into()), "{report:#}");
+    let (usage, working_set) = (bytes(&of["usage_bytes"]), bytes(&of["working_set_bytes"]));
+    assert!(working_set > 0 && working_set <= usage && usage <= LIMIT, "{report:#}");
+    assert!(bytes(&of["limited_bytes"]) <= LIMIT, "{report:#}");
+    let default = "the runtime's default in a control group with a limit";
+    assert_eq!(report["gc_limit"]["source"], default, "{report:#}");
+    // In whole hundredths.
+    assert_eq!(report["gc_limit"]["bytes"], LIMIT / 100 * 75);
+    let text = run(["memory", "-p", &target.pid().to_string()]).with_code(0).text();
+    assert!(text.contains(" of 537 MB (limit), working set "), "{text}");
+    drop(target);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use clr_events::NativeAllocationEnd;
 
 use crate::units;
 
-/// What is known and unknown of the allocations of a profile of
+/// Known and unknown facts about the allocations of a profile of
 /// [`Metric::LiveAlloc`](crate::Metric::LiveAlloc).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -32,8 +32,10 @@ pub(super) fn read_heap(
     numbers: Numbers,
 ) -> Contents {
     // Small core dumps have parts of these.
-    let _ = (names.heap().handles(), names.heap().finalizable(), names.statics().objects());
-    let _ = names.heap().finalizer_queue();
+    let _ = (names.heap().handles(), names.statics().objects());
+    if let Ok(regions) = names.heap().regions() {
+        let _ = (regions.finalizable(), regions.finalizer_queue());
+    }
     let mut reader = HeapReader {
         core,
         recorder,

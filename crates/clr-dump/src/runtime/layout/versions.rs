@@ -56,6 +56,7 @@ pub(crate) const NET_3_1: Layout = Layout {
         ready_to_run: Some(ReadyToRun { info: 1216, entry_points: 352 }),
         // Assembly, LoaderAllocator, its handle, the object.
         loader_allocator: &[48, 64, 680, 0],
+        native_loader_allocator: &[48, 64],
     },
     types: Types {
         form: TypeForm::ShortRow,
@@ -131,6 +132,7 @@ pub(crate) const NET_8: Layout = Layout {
         ready_to_run: Some(ReadyToRun { info: 1152, entry_points: 448 }),
         // LoaderAllocator, its handle, the object.
         loader_allocator: &[248, 976, 0],
+        native_loader_allocator: &[248],
     },
     types: Types {
         form: TypeForm::ShortRow,
@@ -212,6 +214,7 @@ pub(crate) const NET_9: Layout = Layout {
         made_metadata: Some(MadeMetadata::Sized(1120)),
         ready_to_run: Some(ReadyToRun { info: 984, entry_points: 448 }),
         loader_allocator: &[],
+        native_loader_allocator: &[248],
     },
     types: TYPES_9,
     method_row_bits: 12,
@@ -276,6 +279,7 @@ pub(crate) const NET_10: Layout = Layout {
         made_metadata: Some(MadeMetadata::Sized(840)),
         ready_to_run: Some(ReadyToRun { info: 704, entry_points: 376 }),
         loader_allocator: &[],
+        native_loader_allocator: &[176],
     },
     types: TYPES_9,
     method_row_bits: 12,
@@ -368,6 +372,7 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
         made_metadata: None,
         ready_to_run: None,
         loader_allocator: &[],
+        native_loader_allocator: &[],
     },
     types: Types {
         form: TypeForm::NativeAot,

@@ -35,6 +35,7 @@ use crate::args::format::Format;
 use crate::args::heap_paths::{HeapPathsArgs, parse_address};
 use crate::args::heap_view::{HeapViewArgs, MemoryFormat};
 use crate::args::target::{TARGETS, TargetArgs};
+use crate::command::memory::{self, PartsArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::core_advice;
 use crate::inspect::core_dump::Analysis;
@@ -106,6 +107,8 @@ enum View {
     Statics(StaticsArgs),
     /// Show the handles that keep objects alive for code outside the heap
     Handles(HandlesArgs),
+    /// Show the memory of the process by its owners: heaps, stacks, code, files, as dipc memory
+    Memory(PartsArgs),
     /// Show held monitors, the threads that wait for them, and deadlocks
     Locks,
     /// Show the async methods that have not ended, what each waits for, and what waits for it
@@ -230,6 +233,10 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, source: &Sou
         return Ok(read.exit);
     }
     let format = table_or_json(view_format)?;
+    if let View::Memory(parts) = view {
+        memory::print(source, parts, format)?;
+        return Ok(source.exit());
+    }
     if let Some(paths) = view.paths() {
         let read = Heap::of_memory(source, None)?;
         paths.show(&read.graph, format)?;

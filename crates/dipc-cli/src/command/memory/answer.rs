@@ -1,6 +1,10 @@
 //! The first line: the owner of most memory, and what can be done.
+//!
+//! Pages of assemblies and libraries that the process has not written count for nothing: nearly all of a small program
+//! consists of them, but other processes share them, and the kernel can take them back at any time. They are named
+//! besides if they are the larger part.
 
-use clr_dump::{GenerationUse, MemoryAccount, MemoryOwner, NativeArena};
+use clr_dump::{GenerationUse, MemoryAccount, MemoryOwner, NativeArena, OwnedMemory};
 
 use super::names::owner_name;
 use super::reading::Reading;
@@ -11,6 +15,9 @@ use crate::render::units;
 const FREE_PART: u64 = 4;
 /// Minimum number of free bytes that the line is about.
 const MIN_FREE: u64 = 16 << 20;
+
+/// Minimum number of threads that can be the reason for memory: more than the runtime and its pool have of themselves.
+const MANY_THREADS: usize = 200;
 
 /// Owners that are one subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +58,49 @@ impl Subject {
 /// Returns the answer in a line.
 pub(super) fn line(reading: &Reading) -> String {
     let account = &reading.account;
+    let mut line = of_subject(main_subject(reading), reading);
+    let images = account.resident_of(is_image);
+    if images > account.total.resident / 2 && !line.starts_with(FILES) {
+        line.push_str("; assemblies and libraries ");
+        line.push_str(&units::bytes(images));
+    }
+    line
+}
+
+/// The beginning of a line about files.
+const FILES: &str = "Assemblies, libraries and files";
+
+const fn is_image(owner: MemoryOwner) -> bool {
+    matches!(owner, MemoryOwner::Assemblies | MemoryOwner::NativeLibraries)
+}
+
+/// The memory of an owner that the process itself is the reason for.
+const fn weight(owned: &OwnedMemory) -> u64 {
+    if is_image(owned.owner) { owned.sizes.private_dirty } else { owned.sizes.resident }
+}
+
+/// Returns the subject with the most memory that the process is the reason for. Each thread has memory of malloc and of
+/// the runtime besides its stack: stacks of many threads are the reason for these, too. Core dumps have stacks with all
+/// pages that were never touched, so those of few threads are not the answer there.
+fn main_subject(reading: &Reading) -> Subject {
+    let account = &reading.account;
+    let has_many_threads = thread_count(account) >= MANY_THREADS;
+    let weight_of = |subject: Subject| {
+        let owned = account.owners.iter().filter(|owned| Subject::of(owned.owner) == subject);
+        owned.map(weight).fold(0, u64::saturating_add)
+    };
+    let is_candidate =
+        |subject: &Subject| *subject != Subject::Stacks || has_many_threads || !reading.is_dump();
+    let most = SUBJECTS.into_iter().filter(is_candidate).max_by_key(|subject| weight_of(*subject));
+    let most = most.unwrap_or(Subject::Unknown);
+    let is_half = weight_of(Subject::Stacks) >= weight_of(most) / 2;
+    if is_half && has_many_threads { Subject::Stacks } else { most }
+}
+
+fn of_subject(subject: Subject, reading: &Reading) -> String {
+    let account = &reading.account;
     let all = account.total.resident;
     let resident = |subject: Subject| account.resident_of(|owner| Subject::of(owner) == subject);
-    let Some(subject) = SUBJECTS.into_iter().max_by_key(|subject| resident(*subject)) else {
-        return String::new();
-    };
     let own = resident(subject);
     let of = format!(
         "{} of {}{}",
@@ -79,7 +124,7 @@ pub(super) fn line(reading: &Reading) -> String {
             } else {
                 format!(", all but {} of which the kernel can read again", units::bytes(dirty))
             };
-            format!("Assemblies, libraries and files {of}{rest}")
+            format!("{FILES} {of}{rest}")
         }
         Subject::Shared => format!("Shared memory {of}{}", largest(account, MemoryOwner::SharedMemory)),
         Subject::Unknown => {
@@ -157,10 +202,15 @@ fn heap(reading: &Reading, of: &str, own: u64) -> String {
 }
 
 fn stacks(account: &MemoryAccount, of: &str) -> String {
-    let owned = account.owners.iter().find(|owned| owned.owner == MemoryOwner::ThreadStacks);
-    let threads = owned.map_or(0, |owned| owned.parts.iter().filter(|part| part.tid.is_some()).count());
-    let threads = units::counted(u64::try_from(threads).unwrap_or(u64::MAX), "thread", "threads");
+    let threads = u64::try_from(thread_count(account)).unwrap_or(u64::MAX);
+    let threads = units::counted(threads, "thread", "threads");
     format!("Stacks of {threads} {of}{}", largest(account, MemoryOwner::ThreadStacks))
+}
+
+/// The number of threads with stacks that are known.
+fn thread_count(account: &MemoryAccount) -> usize {
+    let owned = account.owners.iter().find(|owned| owned.owner == MemoryOwner::ThreadStacks);
+    owned.map_or(0, |owned| owned.parts.iter().filter(|part| part.tid.is_some()).count())
 }
 
 /// The largest part of an owner.

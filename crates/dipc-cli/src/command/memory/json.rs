@@ -35,7 +35,7 @@ pub(super) struct Report<'r> {
     native_heap: Option<Native>,
     control_group: Option<ControlGroup>,
     gc_limit: Option<GcLimit>,
-    /// Variables of the environment.
+    /// Variables of the environment, and properties of `runtimeconfig.json`.
     settings: BTreeMap<&'r str, &'r str>,
     missing: &'r [String],
 }

@@ -12,6 +12,7 @@ pub(super) fn owner_name(owner: MemoryOwner, reading: &Reading) -> String {
         MemoryOwner::Generation(4) => "GC heap: pinned objects",
         MemoryOwner::Generation(number) => return format!("GC heap: generation {number}"),
         MemoryOwner::FrozenObjects => "GC heap: frozen objects",
+        MemoryOwner::UnusedCommitted => "GC heap: committed, unused",
         MemoryOwner::FreeRegions => "GC heap: free regions",
         MemoryOwner::CollectorTables => "GC tables: cards, marks",
         MemoryOwner::HandleTables => "GC handles",

@@ -1,8 +1,9 @@
-//! What is read of a process or a core dump.
+//! The readings of a process or a core dump.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use clr_dump::{MemoryAccount, MemoryOwner, NativeHeapError, Runtime};
+use clr_dump::{Dump, MemoryAccount, MemoryOwner, NativeHeapError};
 use linux_proc_stat::{ControlGroup, MemoryEvents, Pressure, Status, process_folder, read};
 
 use crate::exit::{Exit, Failure};
@@ -15,8 +16,12 @@ const PROCESS_TIME: Duration = Duration::from_millis(1200);
 const CORE_TIME: Duration = Duration::from_secs(60);
 /// Maximum number of settings to show.
 const MAX_SETTINGS: usize = 32;
-/// The share of a control group's limit that the runtime allows its heap, unless a setting says otherwise.
+/// The share of a control group's limit that the runtime allows its heap, and the bytes that it allows in any case,
+/// unless a setting says otherwise.
 const DEFAULT_PERCENT: u64 = 75;
+const MIN_DEFAULT: u64 = 20 << 20;
+/// The beginning of the names of the collector's properties in `runtimeconfig.json`.
+const PROPERTIES: &str = "System.GC.";
 
 /// The memory of a process or a core dump, with its limits.
 pub(super) struct Reading {
@@ -26,9 +31,12 @@ pub(super) struct Reading {
     pub(super) pid: Option<u32>,
     pub(super) process: ProcessNumbers,
     pub(super) group: Option<Group>,
-    /// The settings of the collector and of malloc in the environment of the process, by name.
+    /// Bytes of the machine's memory; `None` for a core dump.
+    pub(super) machine_memory: Option<u64>,
+    /// The settings of the collector and of malloc in the environment of the process, and the collector's properties in
+    /// its `runtimeconfig.json`, by name.
     pub(super) settings: Vec<(String, String)>,
-    /// What is not known, and the reason.
+    /// Unknown parts, each with the reason.
     pub(super) missing: Vec<String>,
 }
 
@@ -56,17 +64,35 @@ pub(super) struct Group {
 /// The limit that the collector keeps, by settings that can be seen.
 pub(super) struct HeapLimit {
     pub(super) bytes: u64,
+    /// The setting, or the rule.
     pub(super) source: &'static str,
 }
+
+/// A setting of the collector that is a number: its name in the environment, after the prefix, where numbers are
+/// hexadecimal, and its property.
+#[derive(Clone, Copy)]
+struct NumberSetting {
+    variable: &'static str,
+    property: &'static str,
+}
+
+const HARD_LIMIT: NumberSetting =
+    NumberSetting { variable: "GCHeapHardLimit", property: "System.GC.HeapHardLimit" };
+const HARD_LIMIT_PERCENT: NumberSetting =
+    NumberSetting { variable: "GCHeapHardLimitPercent", property: "System.GC.HeapHardLimitPercent" };
 
 impl Reading {
     pub(super) fn new(source: &Source) -> Result<Self, Failure> {
         let runtime = source.runtime();
-        let (account, runtime, mut missing) = match &runtime {
-            Ok(runtime) => (account(source, Some(runtime))?, Some(runtime.version().to_owned()), Vec::new()),
+        let (account, runtime, mut missing, properties) = match &runtime {
+            Ok(runtime) => {
+                let dump = source.dump(runtime);
+                let version = Some(runtime.version().to_owned());
+                (account(source, Some(&dump))?, version, Vec::new(), properties(&dump))
+            }
             Err(failure) => {
                 let reason = format!("the managed heap and code: {}", failure.message);
-                (account(source, None)?, None, vec![reason])
+                (account(source, None)?, None, vec![reason], Vec::new())
             }
         };
         missing.extend(missing_parts(&account, runtime.is_some()));
@@ -80,8 +106,11 @@ impl Reading {
             page_tables: size("VmPTE"),
             threads: status.and_then(|status| status.thread_count()),
         };
-        let settings = pid.map(settings).unwrap_or_default();
-        Ok(Self { account, runtime, pid, process, group: pid.and_then(group), settings, missing })
+        let mut settings = pid.map(settings).unwrap_or_default();
+        settings.extend(properties);
+        let machine_memory = pid.and_then(|_| machine_memory());
+        let group = pid.and_then(group);
+        Ok(Self { account, runtime, pid, process, group, machine_memory, settings, missing })
     }
 
     /// Returns true for a core dump.
@@ -97,34 +126,63 @@ impl Reading {
 
     /// Returns the limit of the heap; `None` without a setting, and without a limit of the group.
     pub(super) fn heap_limit(&self) -> Option<HeapLimit> {
-        let number = |setting: &str| {
-            let is_named = |(name, _): &&(String, String)| name.ends_with(&format!("_{setting}"));
-            let (_, value) = self.settings.iter().find(is_named)?;
-            let digits = value.trim_start_matches("0x").trim_start_matches("0X");
-            u64::from_str_radix(digits, 16).ok().filter(|number| *number > 0)
-        };
-        if let Some(bytes) = number("GCHeapHardLimit") {
-            return Some(HeapLimit { bytes, source: "GCHeapHardLimit" });
+        if let Some((bytes, source)) = self.number(HARD_LIMIT) {
+            return Some(HeapLimit { bytes, source });
         }
-        let (_, limit) = self.group.as_ref()?.limited?;
-        let (percent, source) = match number("GCHeapHardLimitPercent") {
-            Some(percent) => (percent.min(100), "GCHeapHardLimitPercent"),
-            None => (DEFAULT_PERCENT, "the runtime's default in a control group with a limit"),
+        let limit = self.group.as_ref().and_then(|group| group.limited).map(|(_, limit)| limit);
+        let of = |memory: u64, percent: u64| (memory / 100).saturating_mul(percent.min(100));
+        if let Some((percent, source)) = self.number(HARD_LIMIT_PERCENT) {
+            // Without a group's limit it is a share of the machine's memory.
+            let bytes = of(limit.or(self.machine_memory)?, percent);
+            return Some(HeapLimit { bytes, source });
+        }
+        let bytes = of(limit?, DEFAULT_PERCENT).max(MIN_DEFAULT);
+        Some(HeapLimit { bytes, source: "the runtime's default in a control group with a limit" })
+    }
+
+    /// Returns the value of a setting, and the name by which it is set. The environment precedes `runtimeconfig.json`.
+    fn number(&self, setting: NumberSetting) -> Option<(u64, &'static str)> {
+        let NumberSetting { variable, property } = setting;
+        let find = |is_named: &dyn Fn(&str) -> bool| self.settings.iter().find(|(name, _)| is_named(name));
+        let of_variable = || {
+            let (_, value) = find(&|name| {
+                name.strip_prefix("DOTNET_").or(name.strip_prefix("COMPlus_")) == Some(variable)
+            })?;
+            Some((hexadecimal(value)?, variable))
         };
-        Some(HeapLimit { bytes: (limit / 100).saturating_mul(percent), source })
+        let of_property = || {
+            let (_, value) = find(&|name| name == property)?;
+            let number = if value.starts_with("0x") || value.starts_with("0X") {
+                hexadecimal(value)
+            } else {
+                value.parse().ok()
+            };
+            Some((number?, property))
+        };
+        of_variable().filter(|(number, _)| *number > 0).or_else(of_property).filter(|(number, _)| *number > 0)
     }
 }
 
-fn account(source: &Source, runtime: Option<&Runtime>) -> Result<MemoryAccount, Failure> {
-    let dump = runtime.map(|runtime| source.dump(runtime));
+/// Parses a number with or without `0x`.
+fn hexadecimal(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix("0x").or(text.strip_prefix("0X")).unwrap_or(text);
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// The collector's properties.
+fn properties(dump: &Dump<'_>) -> Vec<(String, String)> {
+    let mut properties = dump.statics().properties(|name| name.starts_with(PROPERTIES)).unwrap_or_default();
+    properties.truncate(MAX_SETTINGS);
+    properties
+}
+
+fn account(source: &Source, dump: Option<&Dump<'_>>) -> Result<MemoryAccount, Failure> {
     match source {
-        Source::Core(core) => {
-            Ok(MemoryAccount::of_core(core, dump.as_ref(), Instant::now().checked_add(CORE_TIME)))
-        }
+        Source::Core(core) => Ok(MemoryAccount::of_core(core, dump, Instant::now().checked_add(CORE_TIME))),
         #[cfg(target_os = "linux")]
         Source::Process(memory) => {
             let end = Instant::now().checked_add(PROCESS_TIME);
-            MemoryAccount::read(memory, dump.as_ref(), end).map_err(|error| {
+            MemoryAccount::read(memory, dump, end).map_err(|error| {
                 let what = format_args!("read the mappings of process {}: {error}", memory.pid()).to_string();
                 Failure::new(Exit::NotReachable, what)
             })
@@ -151,6 +209,9 @@ fn missing_parts(account: &MemoryAccount, has_runtime: bool) -> Vec<String> {
             "the heap of the C library, apart from [heap]: it is not glibc, so its blocks are in 'Not known'"
                 .to_owned(),
         ),
+        Err(NativeHeapError::Musl) => {
+            missing.push("what is free in the native heap: the C library is musl".to_owned());
+        }
         Err(error) => missing.push(format!("the heap of the C library, apart from [heap]: {error}")),
     }
     if account.running_threads > 0 {
@@ -174,6 +235,12 @@ fn group(pid: u32) -> Option<Group> {
         events: group.memory_events(),
         pressure: group.pressure().memory,
     })
+}
+
+/// The memory of this machine.
+fn machine_memory() -> Option<u64> {
+    let text = read(Path::new("/proc/meminfo")).ok()?;
+    Status::new(&text).size("MemTotal")
 }
 
 /// The settings of the collector and of malloc that a process was started with.

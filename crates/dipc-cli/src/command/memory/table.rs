@@ -60,7 +60,7 @@ fn table(reading: &Reading) -> Columns {
     columns
 }
 
-/// What an owner's memory consists of, in a few words.
+/// The contents of an owner's memory, in a few words.
 fn details(owned: &OwnedMemory, reading: &Reading) -> String {
     let account = &reading.account;
     let counted = |one: &str, many: &str| units::counted(owned.part_count, one, many);

@@ -9,7 +9,7 @@ use crate::exit::Failure;
 pub(super) const SEPARATOR: char = '\u{1f}';
 
 /// Commands that lead to a view.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "clrmodules",
     "clrstack",
     "clrthreads",
@@ -27,6 +27,7 @@ const COMMANDS: [&str; 24] = [
     "gcroot",
     "gcwhere",
     "lm",
+    "maddress",
     "parallelstacks",
     "pe",
     "printexception",
@@ -75,7 +76,7 @@ pub(crate) fn join_command(mut words: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Views that have the same name here; their own flags begin with two dashes.
-const OWN: [&str; 16] = [
+const OWN: [&str; 17] = [
     "threads",
     "stacks",
     "exceptions",
@@ -88,6 +89,7 @@ const OWN: [&str; 16] = [
     "strings",
     "statics",
     "handles",
+    "memory",
     "locks",
     "async",
     "modules",
@@ -102,7 +104,7 @@ pub(super) fn translate(words: &[String]) -> Result<Vec<String>, Failure> {
     if OWN.contains(&&*name) && line.flags.is_empty() {
         return Ok([&[name], rest].concat());
     }
-    for view in [of_threads, of_objects, of_generations] {
+    for view in [of_threads, of_objects, of_generations, of_memory] {
         if let Some(words) = view(&line)? {
             return Ok(words);
         }
@@ -225,10 +227,9 @@ fn of_objects(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
 fn of_generations(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
     Ok(Some(match line.name {
         "eeheap" | "generations" => {
-            let loader = "dipc memory CORE shows the memory outside the managed heap";
-            line.check(&[("-gc", AS_EVER), ("-loader", loader)])?;
+            line.check(&[("-gc", AS_EVER), ("-loader", AS_EVER)])?;
             line.check_values(0)?;
-            line.view("generations", None)
+            if line.has("-loader") { with_parts(line) } else { line.view("generations", None) }
         }
         "gcheapstat" => {
             line.check(&[("-unreachable", UNREACHED), ("-inclunrooted", UNREACHED), ("-iu", UNREACHED)])?;
@@ -268,6 +269,34 @@ fn of_generations(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
         }
         _ => return Ok(None),
     }))
+}
+
+/// Commands about all memory of the process; `None` for others.
+fn of_memory(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
+    const RESERVED: &str = "dump analyze CORE memory --parts has the addresses of each part, reserved or not";
+    Ok(Some(match line.name {
+        "maddress" | "memory" => {
+            line.check(&[
+                ("-summary", AS_EVER),
+                ("-stat", AS_EVER),
+                ("-images", AS_EVER),
+                ("-orderbysize", AS_EVER),
+                ("-forcehandletable", AS_EVER),
+                ("-reserve", RESERVED),
+                ("-reserveheuristic", RESERVED),
+                ("-list", "dump analyze CORE memory --format json has the parts of each owner"),
+            ])?;
+            line.check_values(0)?;
+            let is_summary = line.has("-summary") || line.has("-stat");
+            if is_summary { line.view("memory", None) } else { with_parts(line) }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// The memory by its owners, with their parts.
+fn with_parts(line: &Line<'_>) -> Vec<String> {
+    line.view("memory", ["--parts".to_owned()])
 }
 
 /// The objects of a generation: by type, or those of the type after -type.
@@ -483,6 +512,11 @@ mod tests {
             ("dumpgen gen2 -type Row", "objects --type=Row --generation=gen2"),
             ("eeheap -gc", "generations"),
             ("eeheap --gc", "generations"),
+            ("eeheap -loader", "memory --parts"),
+            ("eeheap -gc --loader --rows 5", "memory --parts --rows 5"),
+            ("maddress", "memory --parts"),
+            ("MAddress -summary", "memory"),
+            ("memory --rows 5", "memory --rows 5"),
             ("GCHeapStat", "generations"),
             ("gcwhere 7f00", "generations 7f00"),
             ("generations 7f00", "generations 7f00"),
@@ -533,7 +567,7 @@ mod tests {
             ("dumpheap -type T", "-min -heap -short"),
             ("dumpheap -strings", "-gen -type"),
             ("dumpgen 2", "-mt"),
-            ("eeheap", "-loader --loader"),
+            ("maddress", "-list -reserve -reserveHeuristic"),
             ("gcheapstat", "-unreachable -inclUnrooted -iu"),
             ("finalizequeue", "-detail -allReady -short -mt"),
             ("do", "-nofields -refs"),
@@ -555,7 +589,7 @@ mod tests {
     }
 
     /// Every flag of the commands that lead to views, by the help texts of dotnet-dump 9 and 10.
-    const FLAGS: [(&str, &str); 17] = [
+    const FLAGS: [(&str, &str); 18] = [
         ("clrstack", "-a -all -f -gc -l -n -p -r"),
         ("pstacks", "-a -all"),
         ("clrthreads", "-live -special -managedexception"),
@@ -579,9 +613,13 @@ mod tests {
             "-addr -coalesce -completed -fields -mt -roots -stacks -stats -tasks -type -waiting --coalesce --stacks",
         ),
         ("gchandles", "-perdomain -stat -type"),
+        (
+            "maddress",
+            "-forceHandleTable -images -list -orderBySize -reserve -reserveHeuristic -stat -summary",
+        ),
     ];
     /// Flags that say what the views are in any case.
-    const ALWAYS: [(&str, &str); 8] = [
+    const ALWAYS: [(&str, &str); 9] = [
         ("clrstack", "-all"),
         ("pstacks", "-a -all"),
         ("pe", "-nested"),
@@ -590,6 +628,7 @@ mod tests {
         ("finalizequeue", "-stat -summary"),
         ("dumpasync", "-coalesce -stacks -waiting --coalesce --stacks"),
         ("gchandles", "-stat"),
+        ("maddress", "-forceHandleTable -images -orderBySize"),
     ];
 
     #[test]
@@ -621,7 +660,6 @@ mod tests {
             ("gcwhere", "gcwhere: no address; generations shows the whole heap"),
             ("dumpheap -gen", "dumpheap -gen: a value is missing"),
             ("dumpgen", "dumpgen: no generation; dumpgen 2 shows generation 2"),
-            ("maddress", "no view is called 'maddress'; dipc memory CORE"),
             (
                 "threads -special",
                 "threads -special: not a flag that dipc knows; of dotnet-dump's flags, 'threads' takes -live",

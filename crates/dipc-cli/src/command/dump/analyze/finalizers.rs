@@ -31,7 +31,7 @@ pub(super) fn print(
     args: &FinalizersArgs,
     format: Format,
 ) -> Result<Exit, Failure> {
-    let queue = dump.heap().finalizer_queue();
+    let queue = dump.heap().regions().and_then(|regions| regions.finalizer_queue());
     let queue = queue.map_err(|missing| core_heap::lacks(source, &missing.to_string()))?;
     match format {
         Format::Table => output::print(text(dump, &queue, args.head.unwrap_or(ROWS)))?,

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 
 /// Commands of dotnet-dump, with their equivalents. Commands that only have another name are aliases.
-const COMMANDS: [(&str, &str); 35] = [
+const COMMANDS: [(&str, &str); 34] = [
     ("analyzeoom", "the view 'heap' has the objects, and 'exceptions' the exception"),
     ("assemblies", "dump analyze CORE modules lists the assemblies"),
     (
@@ -29,7 +29,6 @@ const COMMANDS: [(&str, &str); 35] = [
     ("eestack", "dump analyze CORE stacks shows the stacks of all threads"),
     ("eeversion", "dump analyze CORE without a view shows the version of the runtime"),
     ("ip2md", "dump analyze CORE stacks --format json has the method of each address on a stack"),
-    ("maddress", "dipc memory CORE shows the memory of the process by owner"),
     ("name2ee", "dump analyze CORE objects --type TYPE finds a type by its name"),
     ("objsize", "dump analyze CORE heap has the bytes that types retain"),
     ("pathto", "dump analyze CORE paths --object ADDRESS shows what keeps an object alive"),

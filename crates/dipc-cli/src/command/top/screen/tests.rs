@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dipc_collect::live::{Counter, Interval, Omissions, ThreadRow};
+use dipc_collect::live::{Counter, InUse, Interval, Omissions, ThreadRow, TypeInUse};
 use jiff::civil;
 use jiff::tz::TimeZone;
 use nettrace_export::report::{AllocationsReport, Collection, GcReport, TypeRow};
@@ -51,11 +51,15 @@ fn interval(profile: Profile) -> Interval {
     let time = civil::date(2026, 11, 21).at(9, 18, 46, 0).to_zoned(TimeZone::system()).unwrap();
     interval.time = time.timestamp().into();
     (interval.threads, interval.allocations, interval.collections) = (vec![thread], allocations, collections);
+    let (mut order, mut in_use) = (TypeInUse::default(), InUse::default());
+    (order.csharp, order.bytes, order.samples) = ("Order".to_owned(), 1_500_000, 15);
+    in_use.types.push(order);
+    interval.in_use = Some(in_use);
     interval.counters = vec![(Counter::Cpu, 98.76), (Counter::Heap, 62.5)];
     interval
 }
 
-const ALL: Features = Features { samples: true, allocations: true, thread_uses: false };
+const ALL: Features = Features { samples: true, allocations: true, objects: true, thread_uses: false };
 
 fn process(number: usize) -> WatchedProcess {
     WatchedProcess {
@@ -106,7 +110,7 @@ fn eighty_columns_are_enough() {
     assert_eq!(lines[0], r" we\u001b[31mb (100) · every 1 s · 09:18:46");
     assert_eq!(lines[1], " cpu 98.8 % of all processors  heap 62.5 MB");
     assert_eq!(lines[2], " 1 threads: 0.9 work, 0 blocked · 1 collections, paused 0.42% · 0 exceptions");
-    assert_eq!(lines[3], " [methods]  threads   allocations   collections   exceptions");
+    assert_eq!(lines[3], " [methods]  threads   allocations   collections   exceptions   in use");
     assert_eq!(
         rows(&lines),
         [
@@ -128,13 +132,14 @@ fn each_view_has_its_rows() {
         ('2', "4711 90.0% 0.0% 10.0% finalizer Spin.Hot"),
         ('3', "100.0% 2.00 MB 2.00 MB/s 20 byte[]"),
         ('4', "7 2 4.20 ms 62.5 MB Induced"),
+        ('6', "100.0% 1.50 MB 15 Order"),
     ] {
         press(&mut model, &[KeyCode::Char(key)]);
         assert_eq!(rows(&drawn(&mut model, 200, 50))[1], expected);
     }
-    press(&mut model, &[KeyCode::Tab]);
+    press(&mut model, &[KeyCode::Char('5')]);
     assert_eq!(rows(&drawn(&mut model, 200, 50)), ["none in this time"]);
-    press(&mut model, &[KeyCode::Tab]);
+    press(&mut model, &[KeyCode::Tab, KeyCode::Tab]);
     assert!(drawn(&mut model, 200, 50)[3].starts_with(" [methods]"));
 }
 
@@ -192,7 +197,10 @@ fn keys_sort_filter_pause_and_quit() {
 #[test]
 fn processes_come_one_after_the_other() {
     let mut model = model();
-    model.begin(&process(1), Features { samples: false, allocations: false, thread_uses: false });
+    model.begin(
+        &process(1),
+        Features { samples: false, allocations: false, objects: false, thread_uses: false },
+    );
     model.end(1);
     press(&mut model, &[KeyCode::Right]);
     let lines = drawn(&mut model, 80, 24);
@@ -255,7 +263,10 @@ fn a_few_samples_give_no_shares() {
 #[test]
 fn threads_by_the_kernels_account_run_are_runnable_or_wait() {
     let mut model = Model::new(Duration::from_secs(1), MethodOrder::Exclusive);
-    model.begin(&process(0), Features { samples: true, allocations: false, thread_uses: true });
+    model.begin(
+        &process(0),
+        Features { samples: true, allocations: false, objects: false, thread_uses: true },
+    );
     let mut interval = interval(profile(&STACKS));
     interval.threads[0] =
         ThreadRow { runnable: 40_000_000, waited: 60_000_000, idle: 0, ..interval.threads[0].clone() };
