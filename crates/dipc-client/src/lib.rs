@@ -141,8 +141,8 @@ pub use port_error::PortError;
 pub use process_info::{ProcessInfo, entry_assembly};
 pub use process_view::{KernelThread, ProcessView, Startup, ThreadTime, ThreadTimes, ThreadTimesReader};
 pub use profile::{
-    ALL_PROFILE, CLR_KEYWORDS, CPU_PROFILE, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider,
-    RUNTIME_PROVIDER, SAMPLE_PROFILER, clr_keyword,
+    ALL_PROFILE, CLR_KEYWORDS, CPU_PROFILE, DEFAULT_PROFILES, LIVE_ALLOCATION_KEYWORDS, PROFILES, Profile,
+    ProfileProvider, RUNTIME_PROVIDER, SAMPLE_PROFILER, clr_keyword,
 };
 pub use providers::{
     ConflictingArguments, DEFAULT_KEYWORDS, DEFAULT_LEVEL, ParseProvidersError, Providers, level_names,

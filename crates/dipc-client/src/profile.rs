@@ -281,7 +281,7 @@ const ALL_RUNTIME_KEYWORDS: Keywords = Keywords(0x10_0003_801D | 0x4000 | 0x400_
 
 /// Collections and allocations, surviving and moved objects (`GCHeapSurvivalAndMovement`), sampled allocations
 /// (.NET 10).
-const LIVE_ALLOCATION_KEYWORDS: Keywords = Keywords(0x1 | 0x40_0000 | 0x800_0000_0000);
+pub const LIVE_ALLOCATION_KEYWORDS: Keywords = Keywords(0x1 | 0x40_0000 | 0x800_0000_0000);
 
 /// Counters are sent once a second.
 const EVERY_SECOND: &str = "EventCounterIntervalSec=1";

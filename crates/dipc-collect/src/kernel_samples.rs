@@ -117,18 +117,41 @@ pub struct SampleSettings {
     pub off_cpu: bool,
     /// True to sample whole processors if that is permitted, which sees threads that live for milliseconds.
     pub short_threads: bool,
+    /// The native allocations to follow; `None` for none.
+    pub native_allocations: Option<NativeAllocationSettings>,
+}
+
+/// The native allocations that are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "the settings of linux-sampler")]
+pub struct NativeAllocationSettings {
+    /// The bytes that a smaller allocation represents, if it is followed; 1 follows all.
+    pub interval: u32,
+    /// The percentage of the process's processor time beyond which the probes are removed.
+    pub limit_percent: u32,
 }
 
 impl SampleSettings {
     /// Samples of whole processors where that is permitted, of running threads elsewhere. The frequency is
     /// lowered a little if it is in step with the kernel's ticks.
     pub const fn of_processors(frequency: u32, off_cpu: bool) -> Self {
-        Self { frequency: out_of_step(frequency), off_cpu, short_threads: true }
+        Self { frequency: out_of_step(frequency), off_cpu, short_threads: true, native_allocations: None }
     }
 
     /// Samples of running threads that live for more than moments.
     pub const fn of_threads(frequency: u32) -> Self {
-        Self { frequency, off_cpu: false, short_threads: false }
+        Self { frequency, off_cpu: false, short_threads: false, native_allocations: None }
+    }
+
+    /// With these native allocations.
+    #[must_use]
+    pub const fn with_native_allocations(self, native_allocations: Option<NativeAllocationSettings>) -> Self {
+        Self { native_allocations, ..self }
+    }
+
+    /// Returns true if threads are sampled, on the processors or off them.
+    pub const fn samples_threads(&self) -> bool {
+        self.frequency > 0 || self.off_cpu
     }
 }
 
@@ -170,6 +193,26 @@ pub struct SampleSummary {
     pub throttled: u64,
     /// The stacks that were cut at the kernel's limit of frames.
     pub cut_stacks: u64,
+    /// The native allocations, if they were followed.
+    pub native: Option<NativeSummary>,
+}
+
+/// The numbers of native allocations, and the cost of following them.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct NativeSummary {
+    /// Allocations that were followed.
+    pub allocations: u64,
+    /// Calls of the probed functions.
+    pub calls: u64,
+    /// The time that these took longer.
+    pub cost: Duration,
+    /// The processor time of the process meanwhile.
+    pub cpu: Duration,
+    /// Lost records of allocations and of freed memory.
+    pub lost: u64,
+    /// The time after which the probes were removed because of their cost.
+    pub stopped_after: Option<Duration>,
 }
 
 impl KernelRecording {

@@ -1,6 +1,7 @@
 //! The activity of a process while it runs, interval by interval.
 
 mod counter;
+mod in_use;
 mod interval;
 mod sum;
 mod threads;
@@ -8,7 +9,8 @@ mod threads;
 use std::time::{Duration, Instant};
 
 use dipc_client::{
-    Keywords, Level, LiveNames, LiveReader, ProviderConfig, RUNTIME_PROVIDER, Rundown, SessionConfig,
+    Keywords, LIVE_ALLOCATION_KEYWORDS, Level, LiveNames, LiveReader, ProviderConfig, RUNTIME_PROVIDER,
+    Rundown, SessionConfig,
 };
 use nettrace::Event;
 use nettrace_export::{CausalGrouping, NameForm};
@@ -17,6 +19,7 @@ use crate::stacks::sampler;
 use crate::thread_times::LiveThreadTimes;
 
 pub use counter::Counter;
+pub use in_use::{InUse, TypeInUse};
 pub use interval::{Interval, Omissions};
 pub use sum::{ExceptionSum, IntervalSum, TypeSum};
 pub use threads::ThreadRow;
@@ -35,6 +38,7 @@ pub struct IntervalSettings {
     grouping: CausalGrouping,
     by_kernel: bool,
     has_allocations: bool,
+    follows_objects: bool,
 }
 
 impl IntervalSettings {
@@ -46,6 +50,7 @@ impl IntervalSettings {
             grouping: CausalGrouping::default(),
             by_kernel: false,
             has_allocations: false,
+            follows_objects: false,
         }
     }
 
@@ -73,12 +78,20 @@ impl IntervalSettings {
         Self { has_allocations, ..self }
     }
 
+    /// Sets whether sampled allocations are followed through collections, which take longer: each reports all that
+    /// survives it. Allocations are reported, too.
+    #[must_use]
+    pub const fn with_objects_in_use(self, follows_objects: bool) -> Self {
+        Self { follows_objects, has_allocations: self.has_allocations || follows_objects, ..self }
+    }
+
     /// Returns the configuration of a session with the events of the intervals.
     pub fn session_config(&self) -> SessionConfig {
         let level = if self.has_allocations { Level::VERBOSE } else { Level::INFORMATIONAL };
+        let of_objects = if self.follows_objects { LIVE_ALLOCATION_KEYWORDS } else { Keywords::NONE };
         let runtime = ProviderConfig {
             name: RUNTIME_PROVIDER.to_owned(),
-            keywords: Keywords::GC | Keywords::LOADER | Keywords::METHODS | Keywords::EXCEPTION,
+            keywords: Keywords::GC | Keywords::LOADER | Keywords::METHODS | Keywords::EXCEPTION | of_objects,
             level,
             arguments: String::new(),
         };

@@ -19,6 +19,8 @@ pub(crate) enum Counter {
     Dummy,
     /// A tracepoint by its number, with its data.
     Tracepoint(u32),
+    /// Records that programs in the kernel write.
+    ProgramOutput,
 }
 
 impl Counter {
@@ -31,6 +33,7 @@ impl Counter {
             Self::CpuClock => 0,
             Self::ContextSwitches => 3,
             Self::Dummy => 9,
+            Self::ProgramOutput => 10,
             Self::Tracepoint(id) => id as u64,
         }
     }
@@ -70,6 +73,9 @@ pub(crate) const SAMPLE_TYPE: u64 = sample::IDENTIFIER
     | sample::CALLCHAIN
     | sample::REGS_USER
     | sample::STACK_USER;
+
+/// The parts of a record of a program in the kernel.
+pub(crate) const OUTPUT_TYPE: u64 = SAMPLE_TYPE | sample::RAW;
 
 /// The registers for the start of unwinding: bp, sp, ip.
 #[cfg(target_arch = "x86_64")]
@@ -150,8 +156,11 @@ impl EventAttributes {
         if settings.counter == Counter::CpuClock {
             flags |= flag::FREQUENCY;
         }
-        let is_tracepoint = matches!(settings.counter, Counter::Tracepoint(_));
-        let (parts, registers) = if is_tracepoint { (TRACEPOINT_TYPE, 0) } else { (SAMPLE_TYPE, REGISTERS) };
+        let (parts, registers) = match settings.counter {
+            Counter::Tracepoint(_) => (TRACEPOINT_TYPE, 0),
+            Counter::ProgramOutput => (OUTPUT_TYPE, REGISTERS),
+            _ => (SAMPLE_TYPE, REGISTERS),
+        };
         if !settings.kernel {
             flags |= flag::EXCLUDE_KERNEL;
         } else if !settings.kernel_stacks {
@@ -182,6 +191,18 @@ impl EventAttributes {
         ])
     }
 
+    /// A probe in the memory of a process: `kind` is the number of the kernel's `uprobe` events, and `path`
+    /// the address of the file's path. It makes no records of its own.
+    pub(crate) fn of_probe(kind: u32, at_return: bool, path: u64, offset: u64) -> Self {
+        let mut words = [0; SIZE as usize / 8];
+        words[0] = halves(kind, u32::from(SIZE));
+        words[1] = u64::from(at_return);
+        words[2] = 1; // A period, which the kernel wants.
+        words[7] = path; // config1
+        words[8] = offset; // config2
+        Self(words)
+    }
+
     /// The structure, aligned as the kernel's.
     pub(crate) const fn as_words(&self) -> &[u64] {
         &self.0
@@ -189,7 +210,7 @@ impl EventAttributes {
 }
 
 /// Two fields of 4 bytes in the order of memory.
-const fn halves(first: u32, second: u32) -> u64 {
+pub(crate) const fn halves(first: u32, second: u32) -> u64 {
     let (low, high) = if cfg!(target_endian = "little") { (first, second) } else { (second, first) };
     low as u64 | (high as u64) << 32
 }

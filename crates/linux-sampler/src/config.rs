@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::native_allocations::NativeAllocations;
 use crate::tracepoint::Tracepoint;
 
 /// The tasks that are sampled.
@@ -87,6 +88,9 @@ pub struct SamplerConfig {
     /// Tracepoints with events to record, for the processes of the scope. Needs permission to sample all
     /// processes, and to read tracefs: root has both.
     pub tracepoints: Vec<Tracepoint>,
+    /// Native allocations to follow, of the only process of the scope: what `malloc` and others return, until
+    /// it is freed. Needs `CAP_PERFMON` and `CAP_BPF`, or root.
+    pub native_allocations: Option<NativeAllocations>,
     /// Pages of each processor's buffer, a power of two. 512 by default, which have space for the samples of a
     /// third of a second. Halved down to 128, which are allowed for unprivileged users, where more is not
     /// permitted, or would be more than 64 MiB for all processors.
@@ -108,6 +112,7 @@ impl SamplerConfig {
             max_frames: 127,
             children: false,
             tracepoints: Vec::new(),
+            native_allocations: None,
             buffer_pages: 512,
         }
     }
@@ -181,6 +186,12 @@ impl SamplerConfig {
     #[must_use]
     pub fn with_tracepoints(self, tracepoints: Vec<Tracepoint>) -> Self {
         Self { tracepoints, ..self }
+    }
+
+    /// With or without [`native_allocations`](Self::native_allocations).
+    #[must_use]
+    pub fn with_native_allocations(self, native_allocations: Option<NativeAllocations>) -> Self {
+        Self { native_allocations, ..self }
     }
 
     /// With these [`buffer_pages`](Self::buffer_pages).

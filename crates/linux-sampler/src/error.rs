@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::obstacle::Obstacle;
+use crate::obstacle::{AllocationObstacle, Obstacle};
 
 /// An error of sampling.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +53,9 @@ pub enum Error {
     /// The kernel's user_events cannot be used, for this reason.
     #[error("user_events: {0}")]
     UserEvents(&'static str),
+    /// The native allocations of a process cannot be recorded, for this reason.
+    #[error("native allocations: {0}")]
+    NativeAllocations(AllocationObstacle),
     /// No kernel supports the settings.
     #[error("{0}")]
     Settings(&'static str),

@@ -97,6 +97,40 @@ impl Image {
         Some(segment.address.wrapping_add(file_offset.wrapping_sub(segment.file_offset)))
     }
 
+    /// The offset in the file of the image's own address.
+    pub(crate) fn offset_of(&self, address: u64) -> Option<u64> {
+        let offset = |segment: &Segment| {
+            let inside = address.checked_sub(segment.address).filter(|inside| *inside < segment.file_size)?;
+            segment.file_offset.checked_add(inside)
+        };
+        self.segments.iter().find_map(offset)
+    }
+
+    /// The opened file.
+    pub(crate) const fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Returns the addresses of the functions with these names, as far as the file has them: among exported
+    /// symbols, or among all if it exports none, as a program that is linked statically.
+    pub(crate) fn functions_named(&self, names: &[&str]) -> io::Result<Vec<Option<u64>>> {
+        with_object(&self.file, |object| {
+            let mut addresses = vec![None; names.len()];
+            let exports_none = object.dynamic_symbols().next().is_none();
+            for symbol in object.dynamic_symbols().chain(object.symbols().filter(|_| exports_none)) {
+                if symbol.kind() != SymbolKind::Text || symbol.is_undefined() {
+                    continue;
+                }
+                let Ok(name) = symbol.name_bytes() else { continue };
+                let of_name = names.iter().zip(&mut addresses).find(|(wanted, _)| wanted.as_bytes() == name);
+                if let Some((_, address)) = of_name {
+                    address.get_or_insert(symbol.address());
+                }
+            }
+            addresses
+        })
+    }
+
     /// Reads the unwind information.
     pub(crate) fn unwind_sections(&self) -> io::Result<UnwindSections> {
         with_object(&self.file, |object| {

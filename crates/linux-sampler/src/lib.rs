@@ -19,7 +19,9 @@
 //!    names.
 //! 4. [`SamplerConfig::tracepoints`] adds the events of tracepoints, among them those that programs write to the
 //!    kernel's user_events: [`open_user_events_data`], [`Tracepoint`].
-//! 5. [`RecordingWriter`] (feature `nettrace`) does all of that, and writes the events of `Universal.System`
+//! 5. [`SamplerConfig::native_allocations`] has probes follow what `malloc` and others return until it is
+//!    freed.
+//! 6. [`RecordingWriter`] (feature `nettrace`) does all of that, and writes the events of `Universal.System`
 //!    and `Universal.Events` that PerfView, TraceEvent and `dipc` read.
 //!
 //! ```no_run
@@ -61,6 +63,7 @@
 )]
 
 mod access;
+mod allocation_function;
 mod attributes;
 mod config;
 mod crash;
@@ -68,6 +71,7 @@ mod error;
 mod image;
 mod kernel;
 mod maps;
+mod native_allocations;
 mod native_unwind;
 mod obstacle;
 mod off_cpu;
@@ -95,9 +99,13 @@ pub use error::Error;
 pub use image::{Image, Symbol, SymbolTable};
 pub use kernel::{kernel_symbols, kernel_symbols_at};
 pub use maps::{Mapping, ProcessMaps, Processes};
-pub use obstacle::{Obstacle, paranoid_level};
+pub use native_allocations::{AllocationCounts, NativeAllocations};
+pub use obstacle::{AllocationObstacle, Obstacle, paranoid_level};
 pub use off_cpu::{OffCpuInterval, OffCpuTracker};
-pub use record::{MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, ThreadKey, TracepointEvent};
+pub use record::{
+    AllocationChange, AllocationRecord, MapRecord, Record, RecordKind, Registers, Sample, SampleEvent,
+    ThreadKey, TracepointEvent,
+};
 #[cfg(feature = "nettrace")]
 pub use recording::{RecordingCounts, RecordingWriter, SAMPLING_KEY};
 pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::allocation_function::{self, ALLOCATED, FREED};
 use crate::attributes::{REGISTERS, SAMPLE_TYPE, sample};
 
 /// The bytes of a record's header: kind, bits, size.
@@ -49,6 +50,9 @@ pub struct Record<'a> {
 pub enum RecordKind<'a> {
     /// The stack of a thread.
     Sample(Sample<'a>),
+    /// An allocation that is followed, or its end: see
+    /// [`native_allocations`](crate::SamplerConfig::native_allocations).
+    NativeAllocation(AllocationRecord<'a>),
     /// An event of one of the [`tracepoints`](crate::SamplerConfig::tracepoints).
     Tracepoint(TracepointEvent<'a>),
     /// A thread was switched onto the processor.
@@ -134,6 +138,33 @@ pub struct Sample<'a> {
     pub(crate) stack: &'a [u8],
 }
 
+/// An allocation that is followed, or its end.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct AllocationRecord<'a> {
+    /// The address of the memory.
+    pub address: u64,
+    /// The allocation, or its end.
+    pub change: AllocationChange,
+    /// The stack that the allocating function returned to; of little use at an end.
+    pub sample: Sample<'a>,
+}
+
+/// An allocation, or its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "memory is allocated or freed")]
+pub enum AllocationChange {
+    /// A function has returned the memory.
+    Allocated {
+        /// The requested bytes.
+        size: u64,
+        /// The name of the function.
+        function: &'static str,
+    },
+    /// The memory is about to be freed.
+    Freed,
+}
+
 /// An event of a tracepoint.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -164,6 +195,8 @@ pub enum SampleEvent {
     Switch,
     /// A tracepoint, by its index in the settings.
     Tracepoint(usize),
+    /// A followed allocation.
+    NativeAllocation,
     /// An event that this sampler did not open.
     Unknown,
 }
@@ -407,6 +440,12 @@ fn sample<'a>(mut cursor: Cursor<'a>, ids: &EventIds) -> Option<(Record<'a>, Eve
     }
     let period = cursor.u64()?;
     let chain = cursor.chain()?;
+    let data = if source.event == SampleEvent::NativeAllocation {
+        let size = usize::try_from(cursor.u32()?).ok()?;
+        Some(cursor.bytes(size)?)
+    } else {
+        None
+    };
     let abi = cursor.u64()?;
     let registers = if abi == 0 { None } else { Some(registers(&mut cursor)?) };
     let size = usize::try_from(cursor.u64()?).ok()?;
@@ -419,8 +458,27 @@ fn sample<'a>(mut cursor: Cursor<'a>, ids: &EventIds) -> Option<(Record<'a>, Eve
     };
     // 32-bit programs have other frames; their registers cannot be used here.
     let registers = registers.filter(|_| abi == 2);
-    let kind = RecordKind::Sample(Sample { event: source.event, ip, period, chain, registers, stack });
+    let sample = Sample { event: source.event, ip, period, chain, registers, stack };
+    let kind = match data {
+        Some(data) => RecordKind::NativeAllocation(allocation(Cursor(data), sample)?),
+        None => RecordKind::Sample(sample),
+    };
     Some((Record { thread, time_ns, cpu, kind }, source))
+}
+
+/// Reads what a program at a probe has written.
+fn allocation<'a>(mut cursor: Cursor<'a>, sample: Sample<'a>) -> Option<AllocationRecord<'a>> {
+    let (words, size, address) = (cursor.u64()?, cursor.u64()?, cursor.u64()?);
+    // The kind in the lower half of the first four bytes, the function in the upper one.
+    let (kind, function) = (u32::try_from(words & 0xffff).ok()?, u32::try_from(words >> 16).ok()?);
+    let change = match kind {
+        ALLOCATED => {
+            AllocationChange::Allocated { size, function: allocation_function::function_name(function) }
+        }
+        FREED => AllocationChange::Freed,
+        _ => return None,
+    };
+    Some(AllocationRecord { address, change, sample })
 }
 
 /// The registers in the order of their numbers.
@@ -449,6 +507,48 @@ pub(crate) fn time_of(record: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A record of an allocation as the kernel writes it, with the stack's first bytes.
+    fn allocation_sample(id: u64, words: [u64; 3]) -> Vec<u8> {
+        let mut body = Vec::new();
+        let mut add = |words: &[u64]| body.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        // Identifier, address, process and thread, time, processor, period, a chain of three.
+        let thread = 4711 + (4712 << 32);
+        add(&[id, 0x1000, thread, 99, 1, 1, 3, CONTEXT_USER, 0x1000, 0x2000]);
+        body.extend(28_u32.to_ne_bytes());
+        body.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        body.extend([0; 4]);
+        let mut add = |words: &[u64]| body.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        add(&[2]);
+        add(&[0x10, 0x20, 0x1000, 0][..REGISTERS.count_ones() as usize]);
+        add(&[16, 0x55, 0x66, 16]);
+        let mut record = kind::SAMPLE.to_ne_bytes().to_vec();
+        record.extend(0_u16.to_ne_bytes());
+        record.extend(u16::try_from(body.len() + HEADER).unwrap().to_ne_bytes());
+        record.extend(body);
+        record
+    }
+
+    #[test]
+    fn records_of_allocations_have_their_size_and_their_stack() {
+        let mut ids = EventIds::default();
+        ids.insert(7, EventSource { event: SampleEvent::NativeAllocation, thread: None });
+        let read = |bytes: &[u8]| {
+            let (record, _) = parse(bytes, &ids)?;
+            let RecordKind::NativeAllocation(of) = record.kind else { panic!("{record:?}") };
+            Some((record.thread.tid, of.address, of.change, of.sample.stack.len(), of.sample.chain_len()))
+        };
+        let bytes = allocation_sample(7, [1 | 6 << 16, 4096, 0xabc0]);
+        let change = AllocationChange::Allocated { size: 4096, function: "mmap" };
+        assert_eq!(read(&bytes), Some((4712, 0xabc0, change, 16, 3)));
+        assert_eq!(time_of(&bytes), 99);
+        let freed = allocation_sample(7, [2 | 16 << 16, 0, 0xabc0]);
+        assert_eq!(read(&freed), Some((4712, 0xabc0, AllocationChange::Freed, 16, 3)));
+        assert_eq!(read(&allocation_sample(7, [3, 0, 0])), None, "of another version");
+        for length in 0..bytes.len() - 8 {
+            assert_eq!(read(&bytes[..length]), None, "{length}");
+        }
+    }
 
     /// A sample of a tracepoint as the kernel writes it: two frames of the program, and `data`.
     fn tracepoint_sample(id: u64, data: &[u8]) -> Vec<u8> {

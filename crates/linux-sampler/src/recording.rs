@@ -11,6 +11,10 @@
 //! | `Universal.Events/cpu` | Value: the milliseconds that the sample represents |
 //! | `Universal.Events/cswitch` | Value: the nanoseconds that the thread was off the processors, at the time of coming back; Preempted: 1 if it could have run, and 0 if it waited for something; StackValue: the nanoseconds that the stack represents |
 //!
+//! | `Universal.Events/native_alloc` | Value: the bytes that the allocation represents; Size: the requested bytes; Address; Function: the name of the function that has returned it |
+//! | `Universal.Events/native_free` | Address: of an allocation that is freed now |
+//! | `Universal.Events/native_alloc_end` | Interval: the least Value; Hits, CostNs: the calls of probed functions, and their cost; CpuNs, DurationNs: the processor time of the process meanwhile, and the time; LostAllocations, LostFrees: records that did not fit; LeftOut: allocations beyond the limit of what is followed; IsBeyondLimit: 1 if the probes were removed early because of their cost |
+//!
 //! Numbers are unsigned integers of variable length, strings are UTF-8 after their length in two bytes.
 //!
 //! `Preempted` and `StackValue` are fields of this crate, after the field that other writers have.
@@ -25,6 +29,7 @@
 
 mod events;
 mod existing_waits;
+mod native_allocations;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -81,6 +86,8 @@ pub struct RecordingCounts {
     pub lost_stacks: u64,
     /// The number of times that the kernel took fewer samples than requested.
     pub throttled: u64,
+    /// Allocations that were followed.
+    pub native_allocations: u64,
     /// Stacks cut at the limit of frames.
     pub cut_stacks: u64,
 }
@@ -137,6 +144,8 @@ pub struct RecordingWriter {
     carry_ns: u64,
     start_ns: u64,
     last_ns: u64,
+    /// The least bytes that a native allocation represents.
+    allocation_interval: u64,
     stack: Vec<u64>,
     payload: Vec<u8>,
 }
@@ -230,6 +239,7 @@ impl RecordingWriter {
             carry_ns: 0,
             start_ns,
             last_ns: start_ns,
+            allocation_interval: config.native_allocations.map_or(1, |of| of.interval.into()),
             stack: Vec::new(),
             payload: Vec::new(),
         })
@@ -276,6 +286,7 @@ impl RecordingWriter {
             }
             RecordKind::Throttled => self.counts.throttled = self.counts.throttled.saturating_add(1),
             RecordKind::Sample(sample) => return self.sample(record, &sample),
+            RecordKind::NativeAllocation(allocation) => return self.native_allocation(record, &allocation),
             _ => {}
         }
         if let Some(interval) = self.off_cpu.handle(record) {

@@ -15,6 +15,7 @@ use crate::access::Access;
 use crate::attributes::{Counter, EventAttributes, EventSettings, Inherit};
 use crate::config::{OffCpu, SamplerConfig, Scope};
 use crate::error::Error;
+use crate::native_allocations::{AllocationCounts, Probes};
 use crate::obstacle::Obstacle;
 use crate::record::{self, EventIds, EventSource, Record, RecordKind, SampleEvent};
 use crate::sys::{self, Ring, Tasks};
@@ -76,6 +77,8 @@ pub struct Sampler {
     returned: usize,
     /// The time of the last read of the buffers.
     last_read_ns: u64,
+    /// The probes of native allocations, which write into the buffers.
+    probes: Option<Probes>,
 }
 
 /// A buffer of a processor.
@@ -95,8 +98,9 @@ struct Buffer {
 struct Filter {
     /// The processes, if running threads are sampled per processor.
     processes: Option<HashSet<i32>>,
-    /// The processes with events of tracepoints, which are opened for all tasks; `None` for all.
-    of_tracepoints: Option<HashSet<i32>>,
+    /// The processes with events of tracepoints and allocations, which are opened for all tasks; `None` for
+    /// all.
+    of_all_tasks: Option<HashSet<i32>>,
     children: bool,
     /// Threads that events were opened for. A thread that began meanwhile may have inherited other events as
     /// well.
@@ -132,8 +136,8 @@ impl Filter {
 
     /// Returns true if a record is in the scope, and is not a duplicate.
     fn takes(&mut self, record: &Record<'_>, source: EventSource) -> bool {
-        if let RecordKind::Tracepoint(_) = record.kind {
-            return self.of_tracepoints.as_ref().is_none_or(|pids| pids.contains(&record.thread.pid));
+        if let RecordKind::Tracepoint(_) | RecordKind::NativeAllocation(_) = record.kind {
+            return self.of_all_tasks.as_ref().is_none_or(|pids| pids.contains(&record.thread.pid));
         }
         if let Some(processes) = &mut self.processes {
             match record.kind {
@@ -170,9 +174,10 @@ impl Sampler {
     /// If the process does not exist, nothing is permitted, or descriptors or memory for buffers do not
     /// suffice.
     pub fn open(config: &SamplerConfig) -> Result<Self, Error> {
-        if config.frequency == 0 && config.off_cpu == OffCpu::No && config.tracepoints.is_empty() {
+        let has_events = !config.tracepoints.is_empty() || config.native_allocations.is_some();
+        if config.frequency == 0 && config.off_cpu == OffCpu::No && !has_events {
             return Err(Error::Settings(
-                "a sampler needs a frequency, the switches of threads, or tracepoints",
+                "a sampler needs a frequency, the switches of threads, tracepoints or native allocations",
             ));
         }
         if !config.stack_bytes.is_multiple_of(8) || !config.off_cpu_stack_bytes.is_multiple_of(8) {
@@ -200,7 +205,7 @@ impl Sampler {
         let mut opening = Opening::new(config, processors);
         let mut filter = Filter {
             processes: None,
-            of_tracepoints: None,
+            of_all_tasks: None,
             children: config.children,
             opened: HashSet::new(),
             thinning: None,
@@ -225,7 +230,8 @@ impl Sampler {
             Scope::Machine => opening.tasks(Tasks::All, None)?,
         }
         opening.tracepoints()?;
-        filter.of_tracepoints = (!pids.is_empty()).then(|| pids.iter().copied().collect());
+        let probes = opening.native_allocations(pids)?;
+        filter.of_all_tasks = (!pids.is_empty()).then(|| pids.iter().copied().collect());
         let Opening { events, buffers, ids, access, .. } = opening;
         filter.thinning = access.off_cpu_stacks.then(|| {
             let limit = config.switch_stacks_per_second;
@@ -263,7 +269,18 @@ impl Sampler {
             order: Vec::new(),
             returned: 0,
             last_read_ns: sys::monotonic_ns(),
+            probes,
         })
+    }
+
+    /// The counts of native allocations, if they are followed.
+    pub fn allocation_counts(&mut self) -> Option<AllocationCounts> {
+        Some(self.probes.as_mut()?.counts())
+    }
+
+    /// The probes of native allocations and their cost, in words.
+    pub fn allocation_probes(&self) -> Option<String> {
+        Some(self.probes.as_ref()?.description())
     }
 
     /// The permissions that the kernel granted.
@@ -295,6 +312,9 @@ impl Sampler {
             _ => {}
         }
         self.remove_ended();
+        if let Some(probes) = &mut self.probes {
+            probes.check();
+        }
         let horizon = self.last_read_ns;
         self.take();
         if let Some(thinning) = &mut self.filter.thinning {
@@ -305,6 +325,10 @@ impl Sampler {
 
     /// Ends the sampling, and returns all remaining records.
     pub fn finish(&mut self) -> Records<'_> {
+        if let Some(probes) = &mut self.probes {
+            probes.counts();
+            probes.remove();
+        }
         for event in &self.events {
             // Disabling fails if the thread has ended.
             let _ = sys::disable(event.as_fd());
@@ -522,6 +546,37 @@ impl<'c> Opening<'c> {
             }
         }
         Ok(())
+    }
+
+    /// Sets the probes of native allocations, with an event for their records on every processor.
+    fn native_allocations(&mut self, pids: &[i32]) -> Result<Option<Probes>, Error> {
+        let Some(settings) = self.config.native_allocations else { return Ok(None) };
+        let &[pid] = pids else {
+            return Err(Error::Settings("native allocations are those of one process"));
+        };
+        let mut probes = Probes::new(pid, settings)?;
+        for processor in self.processors.clone() {
+            for with_stack in [true, false] {
+                let of = |opening: &Self| opening.allocation_event(with_stack);
+                self.event(Tasks::All, Some(pid), processor, of)?;
+                let Some(event) = self.events.last() else { continue };
+                probes.add_output(processor, event.as_fd(), with_stack)?;
+            }
+        }
+        probes.set()?;
+        Ok(Some(probes))
+    }
+
+    /// The event of records about native allocations.
+    fn allocation_event(&self, with_stack: bool) -> (EventSettings, SampleEvent) {
+        let settings = EventSettings {
+            counter: Counter::ProgramOutput,
+            stack_bytes: if with_stack { self.config.stack_bytes } else { 0 },
+            kernel_stacks: false,
+            inherit: Inherit::No,
+            ..self.common()
+        };
+        (settings, SampleEvent::NativeAllocation)
     }
 
     /// The event of a tracepoint. The kernel writes it while the thread is in the kernel, but the chain is of the

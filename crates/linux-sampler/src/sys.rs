@@ -3,6 +3,8 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod bpf;
+
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt as _;

@@ -67,6 +67,14 @@ pub fn processors() -> Result<Vec<i32>, Error> {
     processors.ok_or(Error::Settings("the list of processors could not be read"))
 }
 
+/// Returns the number of processors that the machine can have, online or not.
+pub(crate) fn possible_processors() -> Result<usize, Error> {
+    let path = Path::new("/sys/devices/system/cpu/possible");
+    let text = fs::read_to_string(path).map_err(Error::io(path.display().to_string()))?;
+    let last = parse_list(text.trim()).and_then(|all| usize::try_from(*all.last()?).ok()?.checked_add(1));
+    last.ok_or(Error::Settings("the list of processors could not be read"))
+}
+
 /// Reads `0-3,8`.
 fn parse_list(text: &str) -> Option<Vec<i32>> {
     let mut all = Vec::new();

@@ -131,7 +131,7 @@ pub use profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
 pub use profile::kernel_times::{KernelTimes, ThreadUse};
 pub use profile::kernel_wait::KernelWait;
 pub use profile::lines::{LineCounts, SourceLine, SourceLines};
-pub use profile::liveness::Liveness;
+pub use profile::liveness::{Liveness, NativeLiveness};
 pub use profile::measure::{Measure, Unit};
 pub use profile::metric::Metric;
 pub use profile::metrics::Samples;

@@ -88,5 +88,5 @@ pub use startup::{Startup, StartupReport, Step};
 pub use thread_pool::{ReasonRow, ThreadPool, ThreadPoolReport};
 pub use timeline::Timeline;
 pub use top::{TopRow, top};
-pub use top_report::{LiveFacts, TopMethod, TopOptions, TopReport, sort_top};
+pub use top_report::{LiveFacts, NativeFacts, TopMethod, TopOptions, TopReport, sort_top};
 pub use user_caller::{UserCaller, UserCallerName, user_callers};

@@ -123,7 +123,7 @@ impl Reader<'_, '_> {
             .into_iter()
             .map(|((method, awaited), calls)| FrameworkAwaits { method, awaited, calls })
             .collect();
-        calls.sort_by(|a, b| b.calls.cmp(&a.calls));
+        calls.sort_by_key(|of| std::cmp::Reverse(of.calls));
         calls
     }
 

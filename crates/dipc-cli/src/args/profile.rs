@@ -80,6 +80,8 @@ pub(crate) enum MetricArg {
     Alloc,
     /// Allocated bytes that are still in use, by the collections of the recording (trace --profile live-alloc)
     LiveAlloc,
+    /// Native memory that is still in use, from malloc and mmap (trace --native-alloc)
+    NativeAlloc,
     /// Time spent waiting for locks
     Contention,
     /// Exceptions thrown
@@ -99,6 +101,7 @@ impl MetricArg {
             Self::Wall => Metric::Wall,
             Self::Alloc => Metric::Alloc,
             Self::LiveAlloc => Metric::LiveAlloc,
+            Self::NativeAlloc => Metric::NativeAlloc,
             Self::Contention => Metric::Contention,
             Self::Exception => Metric::Exception,
             Self::Wait => Metric::Wait,

@@ -97,6 +97,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("deadlock", "hang"),
     ("gc", "memory"),
     ("lock", "hang"),
+    ("malloc", "native-alloc"),
     ("native", "memory"),
     ("oom", "memory"),
     ("regression", "compare"),
@@ -218,7 +219,7 @@ mod tests {
     #[test]
     fn each_symptom_has_three_commands_on_one_screen() {
         let cli = Cli::command();
-        for name in ["slow", "leak", "crash", "hang", "starvation", "high-cpu", "memory"] {
+        for name in ["slow", "leak", "native-alloc", "crash", "hang", "starvation", "high-cpu", "memory"] {
             // The command of that name has its own help after `--help`.
             assert_eq!(cli.find_subcommand(name).is_some(), name == "memory", "{name}");
             let text = markdown::text(&format!("## {}", symptom(name).unwrap()), USUAL_WIDTH);

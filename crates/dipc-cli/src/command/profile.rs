@@ -18,7 +18,9 @@ use crate::args::selection::SelectionArgs;
 use crate::args::source::{ManyProcesses, SOURCES, SourceArgs};
 use crate::args::stopping::StoppingArgs;
 use crate::command::report;
-use crate::command::trace::{self, Buffering, TraceArgs, WrittenFile, WrittenFiles, snapshot_name};
+use crate::command::trace::{
+    self, Buffering, DEFAULT_LIMIT_PERCENT, TraceArgs, WrittenFile, WrittenFiles, snapshot_name,
+};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::export::{Export, ExportFormat, sibling_path};
@@ -273,6 +275,8 @@ pub(crate) fn everything(source: SourceArgs<ManyProcesses>) -> TraceArgs {
         resume_runtime: true,
         cpu: true,
         off_cpu: true,
+        native_alloc: None,
+        native_alloc_limit: DEFAULT_LIMIT_PERCENT,
         frequency: None,
         stopping: StoppingArgs::default(),
         flight: FlightArgs::default(),

@@ -552,7 +552,7 @@ impl<'a> Pusher<'a> {
             Metric::Cpu => "process_cpu",
             Metric::Wall => "wall",
             Metric::OffCpu => "off_cpu",
-            Metric::Alloc | Metric::LiveAlloc => "memory",
+            Metric::Alloc | Metric::LiveAlloc | Metric::NativeAlloc => "memory",
             Metric::Contention => "mutex",
             Metric::Exception => "exceptions",
             _ => "dotnet",

@@ -37,6 +37,12 @@ pub(crate) struct TopArgs {
     /// Show allocated types, too; costs one event per 100 KB or so that the program allocates
     #[arg(long)]
     alloc: bool,
+    /// Show the types of allocations that collections found in use, too; collections take longer
+    ///
+    /// Of what is allocated since dipc top began: sampled objects are followed through collections, each of
+    /// which reports all that survives it.
+    #[arg(long)]
+    live_alloc: bool,
     /// The sampler of running methods and threads
     ///
     /// The kernel takes 99 samples for each second that a thread runs, of managed, native and kernel code,

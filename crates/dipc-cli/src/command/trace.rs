@@ -52,7 +52,7 @@ use crate::render::{messages, shell, units};
 use native::NativeProcess;
 use request::Elsewhere;
 
-pub(crate) use args::{Buffering, TraceArgs};
+pub(crate) use args::{Buffering, DEFAULT_LIMIT_PERCENT, TraceArgs};
 
 /// Maximum wait between checks for recordings that have ended.
 const TICK: Duration = Duration::from_millis(50);
@@ -77,7 +77,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         refuse_standard_output("several processes", args)?;
     }
     if kernel_samples.is_some() {
-        refuse_standard_output("--cpu and --off-cpu", args)?;
+        refuse_standard_output("--cpu, --off-cpu and --native-alloc", args)?;
     }
     let mut selection = Selection::new(&args.selection.request())?;
     // The kernel's samples replace the runtime's, unless the latter are requested or the only ones available.
@@ -465,34 +465,46 @@ impl RecordingSettings {
 
     /// Starts the kernel's sampling of a process. If sampling is not available, a warning gives the reason
     /// and names the replacement.
-    fn sample(&self, source: &Source, sink: &Sink, has_sampler: bool) -> Option<KernelSampler> {
-        let settings = self.kernel_samples?;
-        let folder = sink.path().map(folder_of)?;
-        match local_process(source.pid, &source.target)
-            .and_then(|pid| Ok(KernelSampler::start(pid, settings, folder, &mut Messages)?))
-        {
-            Ok(sampler) => {
-                messages::note(format_args!("Samples        : {}", sampler.description()));
-                Some(sampler)
-            }
-            Err(failure) => {
-                messages::warning(failure);
-                if has_sampler {
-                    messages::effect(format_args!(
-                        "recording with the runtime's own sampler: {RUNTIME_SAMPLER}"
-                    ));
-                    messages::note("Samples        : by the runtime");
-                } else if self.keeps_thread_times {
-                    messages::warning(
-                        "this program has no sampler of its own: recording the processor time of each thread once a second, from /proc, without stacks",
-                    );
-                    messages::note("Samples        : none; times of threads");
-                } else {
-                    messages::note("Samples        : none");
+    ///
+    /// # Errors
+    /// If native allocations were requested and cannot be followed: nothing replaces them.
+    fn sample(
+        &self,
+        source: &Source,
+        sink: &Sink,
+        has_sampler: bool,
+    ) -> Result<Option<KernelSampler>, Failure> {
+        let (Some(settings), Some(folder)) = (self.kernel_samples, sink.path().map(folder_of)) else {
+            return Ok(None);
+        };
+        Ok(
+            match local_process(source.pid, &source.target)
+                .and_then(|pid| Ok(KernelSampler::start(pid, settings, folder, &mut Messages)?))
+            {
+                Ok(sampler) => {
+                    describe_samples(&sampler);
+                    Some(sampler)
                 }
-                None
-            }
-        }
+                Err(failure) if settings.native_allocations.is_some() => return Err(failure),
+                Err(failure) => {
+                    messages::warning(failure);
+                    if has_sampler {
+                        messages::effect(format_args!(
+                            "recording with the runtime's own sampler: {RUNTIME_SAMPLER}"
+                        ));
+                        messages::note("Samples        : by the runtime");
+                    } else if self.keeps_thread_times {
+                        messages::warning(
+                            "this program has no sampler of its own: recording the processor time of each thread once a second, from /proc, without stacks",
+                        );
+                        messages::note("Samples        : none; times of threads");
+                    } else {
+                        messages::note("Samples        : none");
+                    }
+                    None
+                }
+            },
+        )
     }
 
     /// Finds the source. If it is a process that cannot be reached, and the kernel's samples are requested,
@@ -638,7 +650,13 @@ impl RecordingSettings {
             }
             early => {
                 drop(early.map(KernelSampler::finish));
-                self.sample(source, &sink, has_sampler)
+                match self.sample(source, &sink, has_sampler) {
+                    Ok(sampler) => sampler,
+                    Err(failure) => {
+                        sink.discard();
+                        return Err(failure);
+                    }
+                }
             }
         };
         let without_sampler = self.without_sampler.as_ref().filter(|_| sampler.is_some());
@@ -816,6 +834,14 @@ impl RecordingSettings {
                 Sink::create_new(&file_name(name, source.pid, &Zoned::now()))
             }
         }
+    }
+}
+
+/// Prints the kind of samples, and the cost of probes.
+fn describe_samples(sampler: &KernelSampler) {
+    messages::note(format_args!("Samples        : {}", sampler.description()));
+    if let Some(probes) = sampler.probes() {
+        messages::note(format_args!("Probes         : {probes}"));
     }
 }
 

@@ -21,5 +21,9 @@ pub(crate) const LIVE_ALLOCATIONS: Needs = Needs {
     what: "allocations that a collection found alive",
     command: "dipc trace -p PID --profile live-alloc, until some collections have ended (NativeAOT does not report what survives)",
 };
+pub(crate) const NATIVE_ALLOCATIONS: Needs = Needs {
+    what: "native allocations that were not freed",
+    command: "dipc trace -p PID --native-alloc, on Linux as root or with CAP_PERFMON and CAP_BPF",
+};
 pub(crate) const EXCEPTIONS: Needs =
     Needs { what: "exception events", command: "dipc trace -p PID --clrevents exception" };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nettrace::{Interest, RelativeTime, TraceInfo};
 use nettrace_edit::{Criteria, TrackedCriteria};
-use nettrace_export::report::{LiveFacts, MIN_UNVERIFIED, RUNNING_OR_WAITING};
+use nettrace_export::report::{LiveFacts, MIN_UNVERIFIED, NativeFacts, RUNNING_OR_WAITING};
 use nettrace_export::{
     CausalGrouping, Metric, NameForm, NeedsTimeOrder, Options, Pattern, Profile, ProfileBuilder,
     ProfileReader, ProfiledRecording, Selection, StackFilter,
@@ -117,6 +117,8 @@ pub(crate) struct RecordingProfile {
     pub(crate) off_cpu: u64,
     /// The facts about a profile of live bytes.
     pub(crate) live: Option<LiveFacts>,
+    /// The facts about native bytes in use, for a profile of these.
+    pub(crate) native: Option<NativeFacts>,
     pub(crate) exit: Exit,
 }
 
@@ -261,6 +263,7 @@ pub(crate) fn read(
         blocked,
         off_cpu: omissions.off_cpu,
         live: omissions.live.map(|liveness| LiveFacts::new(&liveness, lost)),
+        native: omissions.native.map(|liveness| NativeFacts::new(&liveness, lost)),
         exit,
     })
 }

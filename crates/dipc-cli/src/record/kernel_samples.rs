@@ -6,7 +6,7 @@ use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use dipc_collect::kernel_samples::{SampleError, SampleSummary};
+use dipc_collect::kernel_samples::{NativeSummary, SampleError, SampleSummary};
 
 use crate::exit::{Exit, Failure};
 use crate::record::notes::Messages;
@@ -14,8 +14,8 @@ use crate::render::output_file::{NameOrigin, OutputFile};
 use crate::render::{messages, units};
 
 pub(crate) use dipc_collect::kernel_samples::{
-    Activity, KernelRecording, KernelSampler, LIVE_FREQUENCY, LiveSamples, SampleSettings, ThreadSnapshot,
-    snapshot,
+    Activity, KernelRecording, KernelSampler, LIVE_FREQUENCY, LiveSamples, NativeAllocationSettings,
+    SampleSettings, ThreadSnapshot, snapshot,
 };
 
 /// The weaknesses of the runtime's own sampler, in words.
@@ -95,11 +95,23 @@ impl From<SampleError> for Failure {
 /// Returns the failure to open the kernel's events, with the least that would permit it.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn not_opened(error: &linux_sampler::Error) -> Failure {
-    use linux_sampler::Obstacle;
+    use linux_sampler::{AllocationObstacle, Obstacle};
 
     let failure = Failure::new(Exit::Failed, format_args!("{NAME}: {error}"));
     let help = match error {
         linux_sampler::Error::NoProcess { .. } => return Failure { exit: Exit::NotReachable, ..failure },
+        linux_sampler::Error::NativeAllocations(reason) => {
+            let help = match reason {
+                AllocationObstacle::NotPermitted => {
+                    "run dipc as root, or setcap cap_perfmon,cap_bpf+ep on the file of dipc; in a container also --cap-add PERFMON --cap-add BPF"
+                }
+                AllocationObstacle::Seccomp => {
+                    "run dipc on the host, or its container with --cap-add PERFMON --cap-add BPF, or another seccomp profile"
+                }
+                _ => return Failure { exit: Exit::NotReachable, ..failure },
+            };
+            return Failure { exit: Exit::NotReachable, ..failure }.with_help(help);
+        }
         linux_sampler::Error::NotPermitted { reason, .. } => match reason {
             Obstacle::Paranoid(_) => {
                 "setcap cap_perfmon+ep on the file of dipc, or sysctl kernel.perf_event_paranoid=2 (1 for the time in the kernel), or run dipc as root"
@@ -145,7 +157,32 @@ pub(crate) fn save(samples: &KernelRecording, path: &Path, is_chosen: bool) -> R
 
 /// Prints the numbers of samples.
 pub(crate) fn announce(summary: SampleSummary) {
-    messages::note(format_args!("CPU samples    : {}", Numbers(summary)));
+    if let Some(native) = summary.native {
+        announce_allocations(native);
+    }
+    if summary.native.is_none() || summary.samples > 0 || summary.waits > 0 {
+        messages::note(format_args!("CPU samples    : {}", Numbers(summary)));
+    }
+}
+
+/// Prints the numbers of native allocations, and what following them has cost.
+fn announce_allocations(native: NativeSummary) {
+    let NativeSummary { allocations, calls, cost, cpu, lost, stopped_after, .. } = native;
+    let share =
+        units::percent(100.0 * cost.as_secs_f64() / cpu.as_secs_f64().max(cost.as_secs_f64()).max(1e-9));
+    messages::note(format_args!(
+        "Native allocs  : {} followed, {lost} records lost; {} cost {}, {share} of the process's time",
+        units::count(allocations),
+        units::counted(calls, "call", "calls"),
+        units::time(cost),
+    ));
+    if let Some(time) = stopped_after {
+        messages::warning(format_args!(
+            "the probes of native allocations were removed after {}: they cost more than the limit; what was recorded until then is kept",
+            units::time(time)
+        ));
+        messages::help("--native-alloc-limit PERCENT sets another limit");
+    }
 }
 
 /// The numbers of samples in words.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::native_alloc;
 use crate::program::{Finished, Running, run};
 use crate::runtime::Runtime;
 use crate::workload::{Target, WebServer};
@@ -159,6 +160,20 @@ fn the_recipes_for_memory_find_the_types_and_their_holder() {
     assert_finds(&recipe.run(1).text(), &["  OrderView\n", "  Session\n", "PriceFeed.Tick: +", next]);
     let paths = recipe.start_with(2, "TYPE", "OrderView").finish().with_code(0).text();
     assert_finds(&paths, &["static var PriceFeed.Tick: System.EventHandler"]);
+}
+
+/// The memory of the first second is enough: 20 blocks of 1 MB.
+#[test]
+fn the_recipe_for_native_allocations_finds_the_method_that_keeps_them() {
+    let Some(target) = start("grow", &["native"]) else { return };
+    if !native_alloc::is_permitted() {
+        return;
+    }
+    assert_eq!(target.line(), "started");
+    let recipe = Recipe::new("native-alloc", target.pid());
+    recipe.run(0);
+    recipe.record(1, 1);
+    assert_finds(&recipe.run(2).text(), &["Codec.Open(int)"]);
 }
 
 /// The heap is small while the program allocates memory of its own: the first line says so.

@@ -45,6 +45,7 @@ mod monitor;
 mod monitor_faults;
 mod monitor_otlp;
 mod names;
+mod native_alloc;
 mod outputs;
 mod overview;
 #[path = "../page/data.rs"]

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::program::{dipc, run};
-use crate::runtime::{Runtime, on_each_runtime, say_not_run};
+use crate::runtime::{Runtime, on_each_runtime, on_runtimes, say_not_run};
 use crate::workload::{McpServer, Workload};
 
 on_each_runtime!(
@@ -115,6 +115,30 @@ fn collections_exceptions_and_types_are_shown(runtime: Runtime) {
     assert!(bytes < 100_000_000, "{bytes}");
     top.end();
 }
+
+/// The program keeps one array of 16.
+fn types_in_use_are_shown(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    let mut top = Top::start(workload.pid(), &["--live-alloc"]);
+    top.interval();
+    let (mut allocated, mut last) = (0, Value::Null);
+    let in_use = |interval: &Value| -> u64 {
+        let rows = rows(interval, "in_use").iter().filter(|row| row["csharp"] == "byte[]");
+        rows.map(|row| row["bytes"].as_u64().unwrap()).sum()
+    };
+    workload.run("alloc 200");
+    workload.run("gc 2 1");
+    // Names of methods, which the first interval waits for, may come later than the collection.
+    while allocated < 180_000_000 || in_use(&last) == 0 {
+        last = top.interval();
+        let types = rows(&last, "allocations").iter();
+        allocated += types.map(|row| row["bytes"].as_u64().unwrap()).sum::<u64>();
+    }
+    let kept = in_use(&last);
+    assert!((4_000_000..30_000_000).contains(&kept), "{kept}: {last}");
+    top.end();
+}
+on_runtimes!(types_in_use_are_shown: net_3_1, net_8_0, net_9_0);
 
 fn people_get_tables_and_a_flame_graph(runtime: Runtime) {
     if runtime == Runtime::NativeAot9 {

@@ -38,6 +38,10 @@ impl KernelSampler {
         match self.0 {}
     }
 
+    pub fn probes(&self) -> Option<&str> {
+        match self.0 {}
+    }
+
     pub fn is_over(&self) -> bool {
         match self.0 {}
     }

@@ -4,6 +4,7 @@
 mod managed_code;
 
 use std::fmt;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -16,12 +17,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use dipc_client::LiveReader;
 use linux_sampler::{
-    Access, OffCpu, RecordingCounts, RecordingWriter, Rights, Sampler, SamplerConfig, Scope, ThreadActivity,
-    ThreadKey, ThreadWait, thread_activity,
+    Access, AllocationCounts, NativeAllocations, OffCpu, RecordingCounts, RecordingWriter, Rights, Sampler,
+    SamplerConfig, Scope, ThreadActivity, ThreadKey, ThreadWait, thread_activity,
 };
 use nettrace::Event;
 
-use super::{Activity, KernelRecording, SampleError, SampleSettings, SampleSummary, ThreadSnapshot};
+use super::{
+    Activity, KernelRecording, NativeSummary, SampleError, SampleSettings, SampleSummary, ThreadSnapshot,
+};
 use crate::observer::{Note, Observer};
 use crate::staged::StagedFile;
 
@@ -41,6 +44,8 @@ pub struct KernelSampler {
     stop: Arc<AtomicBool>,
     /// The kind of samples and the right to take them, in words.
     description: String,
+    /// The probes of native allocations and their cost, in words.
+    probes: Option<String>,
     thread: JoinHandle<Result<KernelRecording, SampleError>>,
 }
 
@@ -79,11 +84,11 @@ impl KernelSampler {
     fn of(pid: u32, opened: OpenSampler, folder: &Path) -> Result<Self, SampleError> {
         let (file, staged) = StagedFile::create(folder)
             .map_err(|error| SampleError::Create { folder: folder.to_owned(), error })?;
-        let description = opened.description.clone();
+        let (description, probes) = (opened.description.clone(), opened.probes.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
         let thread = thread::spawn(move || record(opened, (file, staged), &until));
-        Ok(Self { pid, stop, description, thread })
+        Ok(Self { pid, stop, description, probes, thread })
     }
 
     /// The sampled process.
@@ -94,6 +99,12 @@ impl KernelSampler {
     /// The kind of samples and the right to take them, in words.
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    /// The probes of native allocations, if there are any, with their cost as it was measured beforehand and in the
+    /// first second, in words.
+    pub fn probes(&self) -> Option<&str> {
+        self.probes.as_deref()
     }
 
     /// Returns true if the process has ended.
@@ -124,10 +135,19 @@ enum Begin {
 
 /// A sampler, and the writer of its records.
 struct OpenSampler {
+    pid: i32,
     sampler: Sampler,
     recording: RecordingWriter,
     description: String,
+    /// The probes of native allocations and their cost, in words.
+    probes: Option<String>,
 }
+
+/// The pages of each processor's buffer for records of allocations: 16 MiB, for 3,900 of them.
+const PAGES_FOR_BURSTS: usize = 4096;
+
+/// The time in which the cost of probes is measured before a recording begins.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
 
 /// Maximum sample rate with the default stack size: with a higher one, the buffers fill up before a busy
 /// machine reads them.
@@ -151,6 +171,13 @@ impl OpenSampler {
         if settings.off_cpu {
             config = config.with_off_cpu(OffCpu::Stacks { every: 1 });
         }
+        let native = settings.native_allocations.map(|of| {
+            NativeAllocations::default().with_interval(of.interval).with_limit_percent(of.limit_percent)
+        });
+        if native.is_some() {
+            // Allocations come in bursts, each record has a stack, and what is lost looks like a leak.
+            config = config.with_native_allocations(native).with_buffer_pages(PAGES_FOR_BURSTS);
+        }
         let by_processor = settings.may_sample_processors().then(|| {
             let config = config.clone().with_scope(Scope::ProcessesByProcessor(vec![pid]));
             Sampler::open(&config).map(|sampler| (sampler, config))
@@ -172,7 +199,41 @@ impl OpenSampler {
         let description = describe(settings, access, sees_short_threads);
         let recording =
             begin_recording(pid, &config, &description, !matches!(begin, Begin::Starting), observer)?;
-        Ok(Self { sampler, recording, description })
+        let mut opened = Self { pid, sampler, recording, description, probes: None };
+        if native.is_some() {
+            opened.look_at_allocations()?;
+        }
+        Ok(opened)
+    }
+
+    /// Reads the records of a moment, to describe the cost of probes by it.
+    fn look_at_allocations(&mut self) -> Result<(), SampleError> {
+        let end = Instant::now() + FIRST_LOOK;
+        let is_running = loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let is_running = self.read(left.min(INTERVAL))?;
+            if !is_running || left.is_zero() {
+                break is_running;
+            }
+        };
+        let (Some(counts), Some(probes)) =
+            (self.sampler.allocation_counts(), self.sampler.allocation_probes())
+        else {
+            return Ok(());
+        };
+        let mut text = probes;
+        if is_running {
+            let milliseconds = |nanoseconds: u64| nanoseconds / 1_000_000;
+            let _ = write!(
+                text,
+                "; {} calls in the first second cost {} ms, and the process ran {} ms",
+                counts.hits_per_second(),
+                milliseconds(counts.cost_ns),
+                milliseconds(counts.cpu_ns),
+            );
+        }
+        self.probes = Some(text);
+        Ok(())
     }
 
     /// Turns the records of the next moment into events. Returns false once the process has ended.
@@ -188,13 +249,19 @@ impl OpenSampler {
         for record in self.sampler.finish() {
             self.recording.record(&record).map_err(SampleError::Record)?;
         }
+        if let Some(counts) = self.sampler.allocation_counts() {
+            let ended = self.recording.native_allocations_end(self.pid, &counts);
+            ended.map_err(SampleError::Record)?;
+        }
         Ok(())
     }
 
     /// Ends the sampling, and the recording.
-    fn finish(&mut self) -> Result<RecordingCounts, SampleError> {
+    fn finish(&mut self) -> Result<SampleSummary, SampleError> {
         self.stop()?;
-        self.recording.finish(Sampler::now_ns()).map_err(SampleError::Record)
+        let counts = self.recording.finish(Sampler::now_ns()).map_err(SampleError::Record)?;
+        let native = self.sampler.allocation_counts().map(|of| native_summary(counts, &of));
+        Ok(SampleSummary { native, ..counts.into() })
     }
 }
 
@@ -226,6 +293,9 @@ fn begin_recording(
 
 /// Returns the kind of samples and the right to take them, in words.
 fn describe(settings: SampleSettings, access: Access, sees_short_threads: bool) -> String {
+    if !settings.samples_threads() {
+        return "by the kernel, native allocations".to_owned();
+    }
     let SampleSettings { frequency, off_cpu, .. } = settings;
     let samples = match (frequency, off_cpu) {
         (0, _) => "waits".to_owned(),
@@ -259,9 +329,9 @@ fn record(
     while opened.read(INTERVAL)? && !stop.load(Ordering::Acquire) {
         write(&mut opened.recording)?;
     }
-    let counts = opened.finish()?;
+    let summary = opened.finish()?;
     write(&mut opened.recording)?;
-    Ok(KernelRecording { file, staged, summary: counts.into() })
+    Ok(KernelRecording { file, staged, summary })
 }
 
 /// Samples of a process that are read while they are taken. They end when it is dropped.
@@ -472,6 +542,17 @@ impl SampleSettings {
     }
 }
 
+fn native_summary(counts: RecordingCounts, of: &AllocationCounts) -> NativeSummary {
+    NativeSummary {
+        allocations: counts.native_allocations,
+        calls: of.hits,
+        cost: Duration::from_nanos(of.cost_ns),
+        cpu: Duration::from_nanos(of.cpu_ns),
+        lost: of.lost_allocations.saturating_add(of.lost_frees),
+        stopped_after: of.stopped_ns.map(|_| Duration::from_nanos(of.duration_ns)),
+    }
+}
+
 impl From<RecordingCounts> for SampleSummary {
     fn from(counts: RecordingCounts) -> Self {
         Self {
@@ -483,6 +564,7 @@ impl From<RecordingCounts> for SampleSummary {
             lost_stacks: counts.lost_stacks,
             throttled: counts.throttled,
             cut_stacks: counts.cut_stacks,
+            native: None,
         }
     }
 }

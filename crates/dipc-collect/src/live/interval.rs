@@ -16,6 +16,7 @@ use nettrace_export::{
 
 use super::IntervalSettings;
 use super::counter::Counter;
+use super::in_use::{FollowedObjects, InUse};
 use super::threads::{self, ThreadRow};
 use crate::thread_times::LiveThreadTimes;
 
@@ -42,6 +43,8 @@ pub struct Interval {
     pub threads: Vec<ThreadRow>,
     /// The sampled allocations, if they were asked for.
     pub allocations: AllocationsReport,
+    /// Objects allocated since the session began that are in use, if they were asked for.
+    pub in_use: Option<InUse>,
     /// The collections.
     pub collections: GcReport,
     /// The thrown exceptions.
@@ -66,6 +69,7 @@ impl Interval {
             profile,
             threads: Vec::new(),
             allocations: AllocationsReport::default(),
+            in_use: None,
             collections: GcReport::default(),
             exceptions: ExceptionsReport::default(),
             counters: Vec::new(),
@@ -130,6 +134,7 @@ pub(super) struct IntervalBuilder {
     profile: ProfileBuilder,
     by_kernel: bool,
     allocations: Allocations,
+    objects: Option<FollowedObjects>,
     collections: Collections,
     exceptions: Exceptions,
     counters: Counters,
@@ -151,7 +156,7 @@ impl IntervalBuilder {
     /// Creates a builder; its first interval begins with the first event. `account` is the kernel's
     /// accounting of the process's threads.
     pub(super) fn new(settings: &IntervalSettings, account: Option<LiveThreadTimes>) -> Self {
-        let IntervalSettings { length, names, grouping, by_kernel, .. } = *settings;
+        let IntervalSettings { length, names, grouping, by_kernel, follows_objects, .. } = *settings;
         let metric = if by_kernel { Metric::Cpu } else { Metric::Wall };
         let options = Options::new(metric)
             .with_tracks(false)
@@ -172,6 +177,7 @@ impl IntervalBuilder {
             profile,
             by_kernel,
             allocations: Allocations::default(),
+            objects: follows_objects.then(FollowedObjects::default),
             collections: Collections::default(),
             exceptions: Exceptions::default(),
             counters: Counters::new(selection()),
@@ -244,6 +250,9 @@ impl IntervalBuilder {
         self.collections.add(event);
         self.exceptions.add(event);
         self.allocations.add(event);
+        if let Some(objects) = &mut self.objects {
+            objects.add(event);
+        }
         self.memory.add(event);
         let Self { values, has_cpu, .. } = self;
         self.counters.add(event, |sample| {
@@ -297,6 +306,7 @@ impl IntervalBuilder {
             threads: threads::rows(&profile, &uses),
             profile,
             allocations: std::mem::take(&mut self.allocations).finish(),
+            in_use: self.objects.as_ref().map(FollowedObjects::in_use),
             collections: self.collections.take(length),
             exceptions: std::mem::take(&mut self.exceptions).finish(),
             counters: self.values.iter().map(|(counter, value)| (*counter, *value)).collect(),

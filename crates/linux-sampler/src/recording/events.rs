@@ -22,6 +22,9 @@ pub(super) struct Kinds {
     pub(super) symbol: EventKindId,
     pub(super) cpu: EventKindId,
     pub(super) switch: EventKindId,
+    pub(super) allocated: EventKindId,
+    pub(super) freed: EventKindId,
+    pub(super) probes_end: EventKindId,
 }
 
 /// Appends an unsigned integer of variable length.
@@ -88,6 +91,33 @@ impl Kinds {
         // Readers of other programs take the first field.
         let switch =
             events(2, "cswitch", &[("Value", NUMBER), ("Preempted", NUMBER), ("StackValue", NUMBER)])?;
-        Ok(Self { existing, created, ended, metadata, mapping, symbol, cpu, switch })
+        let allocated = [("Value", NUMBER), ("Size", NUMBER), ("Address", NUMBER), ("Function", TEXT)];
+        let allocated = events(3, "native_alloc", &allocated)?;
+        let freed = events(4, "native_free", &[("Address", NUMBER)])?;
+        let numbers = [
+            "Interval",
+            "Hits",
+            "CostNs",
+            "CpuNs",
+            "DurationNs",
+            "LostAllocations",
+            "LostFrees",
+            "LeftOut",
+            "IsBeyondLimit",
+        ];
+        let probes_end = events(5, "native_alloc_end", &numbers.map(|name| (name, NUMBER)))?;
+        Ok(Self {
+            existing,
+            created,
+            ended,
+            metadata,
+            mapping,
+            symbol,
+            cpu,
+            switch,
+            allocated,
+            freed,
+            probes_end,
+        })
     }
 }

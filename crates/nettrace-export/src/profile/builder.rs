@@ -19,7 +19,7 @@ use crate::profile::causality::{ContextId, Contexts};
 use crate::profile::kernel_times::KernelTimes;
 use crate::profile::kernel_times::correction::Correction;
 use crate::profile::lines::{LineCounts, SourceLines};
-use crate::profile::liveness::Liveness;
+use crate::profile::liveness::{Liveness, NativeLiveness};
 use crate::profile::measure::Measure;
 use crate::profile::metric::Metric;
 use crate::profile::metrics::{BY_KERNEL, Sample, SampleEvent, Sampler, Samples};
@@ -126,6 +126,8 @@ pub struct Omissions {
     pub lines: LineCounts,
     /// Facts about the allocations of [`Metric::LiveAlloc`]; `None` for other metrics.
     pub live: Option<Liveness>,
+    /// Facts about the allocations of [`Metric::NativeAlloc`]; `None` for other metrics.
+    pub native: Option<NativeLiveness>,
 }
 
 impl ProfileBuilder {
@@ -294,7 +296,7 @@ impl ProfileBuilder {
             self.measure = Measure::CPU_TIME;
         }
         // The threads of a collection allocate nothing.
-        if self.sampler.add_collection(event, view) {
+        if self.sampler.add_to_liveness(event, view) {
             return;
         }
         let is_sample = kernel_sample.is_some() || matches!(view, Some(ClrEvent::ThreadSample(_)));
@@ -502,6 +504,7 @@ impl ProfileBuilder {
             },
             samples: self.sampler.samples(),
             live: self.sampler.liveness(),
+            native: self.sampler.native_liveness(),
             ..Omissions::default()
         };
         let named = symbolize(
@@ -518,7 +521,7 @@ impl ProfileBuilder {
             && (wanted.tasks
                 || wanted.requests
                 || wanted.awaits && found.awaits
-                || self.metric == Metric::LiveAlloc
+                || self.metric.needs_time_order()
                 || self.goes_back
                 || is_late
                 || named.is_ambiguous);

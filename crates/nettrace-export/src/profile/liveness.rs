@@ -1,8 +1,10 @@
 //! Facts about allocations that may still be in use.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use clr_activity::LiveObjectCounts;
+use clr_events::NativeAllocationEnd;
 
 use crate::units;
 
@@ -70,6 +72,105 @@ impl Liveness {
             let bytes = units::bytes(self.not_collected);
             let _ = write!(text, "; {bytes} that no collection has reached yet are left out");
         }
+        text
+    }
+}
+
+/// What is known and unknown of the allocations of a profile of
+/// [`Metric::NativeAlloc`](crate::Metric::NativeAlloc).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NativeLiveness {
+    /// Allocations that were followed.
+    pub allocations: u64,
+    /// The allocations among them that were freed.
+    pub freed: u64,
+    /// Allocations beyond the limit of this reader.
+    pub left_out: u64,
+    /// The counts of the probes at their end; `None` if the recording ends before.
+    pub end: Option<NativeAllocationEnd>,
+}
+
+impl NativeLiveness {
+    /// Adds the end of the probes of a process.
+    pub(crate) fn add_end(&mut self, end: &NativeAllocationEnd) {
+        let Some(sum) = &mut self.end else {
+            self.end = Some(*end);
+            return;
+        };
+        for (sum, count) in [
+            (&mut sum.hits, end.hits),
+            (&mut sum.cost_ns, end.cost_ns),
+            (&mut sum.cpu_ns, end.cpu_ns),
+            (&mut sum.lost_allocations, end.lost_allocations),
+            (&mut sum.lost_frees, end.lost_frees),
+            (&mut sum.left_out, end.left_out),
+        ] {
+            *sum = sum.saturating_add(count);
+        }
+        sum.interval = sum.interval.max(end.interval);
+        sum.duration_ns = sum.duration_ns.max(end.duration_ns);
+        sum.is_beyond_limit |= end.is_beyond_limit;
+    }
+
+    /// Returns the reasons for which the profile is uncertain, as a sentence; `None` without any. `lost` is the
+    /// number of events that the recording has lost.
+    ///
+    /// ```
+    /// let liveness = nettrace_export::NativeLiveness::default();
+    /// let doubt = liveness.doubt(7).ok_or("a doubt")?;
+    /// assert!(doubt.starts_with("the native allocations in use are uncertain: 7 events were lost"));
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn doubt(&self, lost: u64) -> Option<String> {
+        let end = self.end.unwrap_or_default();
+        // The records among them are named below.
+        let records = end.lost_allocations.saturating_add(end.lost_frees);
+        let lost = lost.saturating_sub(records);
+        let left_out = self.left_out.saturating_add(end.left_out);
+        let counted =
+            |count: u64, one: &str, many: &str| (count > 0).then(|| units::counted(count, one, many));
+        let frees =
+            counted(end.lost_frees, "record of freed memory was lost", "records of freed memory were lost");
+        let reasons = [
+            counted(lost, "event was lost", "events were lost"),
+            frees.map(|frees| format!("{frees}, which looks as if it were in use")),
+            counted(
+                end.lost_allocations,
+                "record of an allocation was lost",
+                "records of allocations were lost",
+            ),
+            counted(
+                left_out,
+                "allocation beyond the limit was not followed",
+                "allocations beyond the limit were not followed",
+            ),
+            end.is_beyond_limit.then(|| {
+                let time = units::time(Duration::from_nanos(end.duration_ns));
+                format!("the probes were removed after {time} because of their cost: what was freed later is not known")
+            }),
+            self.end.is_none().then(|| "the recording ends before its probes".to_owned()),
+        ];
+        let reasons: Vec<_> = reasons.into_iter().flatten().collect();
+        (!reasons.is_empty())
+            .then(|| format!("the native allocations in use are uncertain: {}", reasons.join("; ")))
+    }
+
+    /// Returns what the profile is based on, as a sentence.
+    pub fn basis(&self) -> String {
+        let followed = units::counted(self.allocations, "allocation", "allocations");
+        let mut text = format!("of {followed} that were followed, {} were freed", units::count(self.freed));
+        let Some(end) = self.end else { return text };
+        if end.interval > 1 {
+            let bytes = units::bytes(end.interval);
+            let _ = write!(text, "; one of less than {bytes} represents {bytes}");
+        }
+        let _ = write!(
+            text,
+            "; {} of probed functions cost {}",
+            units::counted(end.hits, "call", "calls"),
+            units::time(Duration::from_nanos(end.cost_ns))
+        );
         text
     }
 }

@@ -31,6 +31,9 @@ pub enum Metric {
     /// found alive. Needs the collector's events of surviving and moved objects (keyword
     /// `GCHeapSurvivalAndMovement`). [`Omissions::live`](crate::Omissions::live) has what is not known.
     LiveAlloc,
+    /// Bytes of native memory that are still in use: what `malloc` and others have returned while probes were
+    /// set, and what was not freed. [`Omissions::native`](crate::Omissions::native) has what is not known.
+    NativeAlloc,
     /// Time in which threads waited for a lock that another one had.
     Contention,
     /// Exceptions thrown.
@@ -64,6 +67,11 @@ impl Metric {
         if is_machine { Self::Cpu } else { Self::Wall }
     }
 
+    /// Returns true if the order of events decides: what is freed was allocated before.
+    pub(crate) const fn needs_time_order(self) -> bool {
+        matches!(self, Self::LiveAlloc | Self::NativeAlloc)
+    }
+
     /// Returns its name, such as `wall`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,6 +80,7 @@ impl Metric {
             Self::OffCpu => "off-cpu",
             Self::Alloc => "alloc",
             Self::LiveAlloc => "live-alloc",
+            Self::NativeAlloc => "native-alloc",
             Self::Contention => "contention",
             Self::Exception => "exception",
             Self::Wait => "wait",
@@ -90,6 +99,7 @@ impl Metric {
             Self::OffCpu => ("off-CPU time", "switches", Unit::Nanoseconds),
             Self::Alloc => ("allocated bytes", "allocations", Unit::Bytes),
             Self::LiveAlloc => ("live bytes", "live allocations", Unit::Bytes),
+            Self::NativeAlloc => ("native bytes in use", "native allocations", Unit::Bytes),
             Self::Contention => ("lock waits", "waits", Unit::Nanoseconds),
             Self::Exception => ("exceptions", "exceptions", Unit::Count),
             Self::Wait => ("waits", "waits", Unit::Nanoseconds),

@@ -5,6 +5,7 @@ mod allocation;
 pub(in crate::profile) mod call;
 mod exception;
 mod live_allocation;
+mod native_allocation;
 mod pause;
 mod rounds;
 mod thread_time;
@@ -19,7 +20,7 @@ use crate::bounds::MAX_NAME_LENGTH;
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::causality::ContextId;
 use crate::profile::frame::{FrameId, Frames};
-use crate::profile::liveness::Liveness;
+use crate::profile::liveness::{Liveness, NativeLiveness};
 use crate::profile::metric::Metric;
 use crate::profile::pseudo_frames;
 use allocation::Allocations;
@@ -27,6 +28,7 @@ use allocation::Allocations;
 use call::Calls;
 use exception::Exceptions;
 use live_allocation::LiveAllocations;
+use native_allocation::NativeAllocations;
 use pause::Pauses;
 pub(in crate::profile) use thread_time::BY_KERNEL;
 pub use thread_time::Samples;
@@ -241,6 +243,7 @@ enum MetricState {
     ThreadTime(ThreadTime),
     Allocations(Allocations),
     LiveAllocations(LiveAllocations),
+    NativeAllocations(NativeAllocations),
     Exceptions(Exceptions),
     #[cfg(feature = "report")]
     Calls(Calls),
@@ -260,6 +263,7 @@ impl Sampler {
             Metric::Cpu => time(TimeKind::Managed),
             Metric::Alloc => MetricState::Allocations(Allocations::default()),
             Metric::LiveAlloc => MetricState::LiveAllocations(LiveAllocations::default()),
+            Metric::NativeAlloc => MetricState::NativeAllocations(NativeAllocations::default()),
             Metric::Contention | Metric::Wait => MetricState::Waits(Waits::default()),
             Metric::Exception => MetricState::Exceptions(Exceptions),
             #[cfg(feature = "report")]
@@ -316,11 +320,12 @@ impl Sampler {
         }
     }
 
-    /// Adds an event of a collection that decides which allocations are in use; false for other events.
+    /// Adds an event of any thread that decides which allocations are in use; false for other events.
     #[inline]
-    pub(crate) fn add_collection(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>) -> bool {
+    pub(crate) fn add_to_liveness(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>) -> bool {
         match (&mut self.state, view) {
             (MetricState::LiveAllocations(live), Some(view)) => live.add_collection(event, view),
+            (MetricState::NativeAllocations(native), _) => native.add_end(event),
             _ => false,
         }
     }
@@ -359,6 +364,7 @@ impl Sampler {
                 allocations.add(&mut sample_context).into_iter().for_each(emit);
             }
             MetricState::LiveAllocations(live) => live.add(&mut sample_context),
+            MetricState::NativeAllocations(native) => native.add(&mut sample_context),
             MetricState::Exceptions(exceptions) => {
                 exceptions.add(&mut sample_context).into_iter().for_each(emit);
             }
@@ -387,6 +393,7 @@ impl Sampler {
         match &mut self.state {
             MetricState::Waits(waits) => waits.finish(end).for_each(emit),
             MetricState::LiveAllocations(live) => live.finish().for_each(emit),
+            MetricState::NativeAllocations(native) => native.finish().for_each(emit),
             _ => {}
         }
     }
@@ -394,6 +401,11 @@ impl Sampler {
     /// Returns facts about allocations that may be in use.
     pub(crate) fn liveness(&self) -> Option<Liveness> {
         if let MetricState::LiveAllocations(live) = &self.state { Some(live.liveness()) } else { None }
+    }
+
+    /// Returns facts about native allocations that are in use.
+    pub(crate) fn native_liveness(&self) -> Option<NativeLiveness> {
+        if let MetricState::NativeAllocations(native) = &self.state { Some(native.liveness()) } else { None }
     }
 
     /// Returns the counts of thread samples.

@@ -193,7 +193,7 @@ impl<'l> ProfileReader<'l> {
     /// Returns true if file order may be enough: causes and the objects in use are known only in time order.
     /// Awaits may lack causes.
     fn may_use_file_order(&self) -> bool {
-        let needs_time_order = |options: &Options| options.metric == Some(Metric::LiveAlloc);
+        let needs_time_order = |options: &Options| options.metric.is_some_and(Metric::needs_time_order);
         !self.options.grouping.tasks
             && !self.options.grouping.requests
             && !needs_time_order(&self.options)

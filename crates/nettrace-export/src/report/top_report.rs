@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::top::{TopRow, top};
 use super::user_caller::UserCallerName;
 use crate::profile::Profile;
-use crate::profile::liveness::Liveness;
+use crate::profile::liveness::{Liveness, NativeLiveness};
 use crate::units::share;
 
 /// The methods of a profile by weight, in the form that JSON has.
@@ -47,6 +47,9 @@ pub struct TopReport {
     /// The facts about a profile of [live bytes](crate::Metric::LiveAlloc).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveFacts>,
+    /// The facts about a profile of [native bytes in use](crate::Metric::NativeAlloc).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native: Option<NativeFacts>,
     /// The methods, in the order of the rows that this was made of.
     pub rows: Vec<TopMethod>,
 }
@@ -77,6 +80,52 @@ impl LiveFacts {
             full_collections: counts.full_collections,
             dead_objects: counts.dead,
             not_collected_bytes: not_collected,
+            doubt: liveness.doubt(lost),
+        }
+    }
+}
+
+/// The facts about a profile of native bytes in use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NativeFacts {
+    /// Allocations that were followed.
+    pub allocations: u64,
+    /// The allocations among them that were freed.
+    pub freed: u64,
+    /// The least bytes that an allocation represents: 1 if all were followed.
+    pub interval_bytes: u64,
+    /// Calls of the probed functions.
+    pub calls: u64,
+    /// The time that these calls took longer.
+    pub cost_ns: u64,
+    /// The processor time of the process meanwhile.
+    pub cpu_ns: u64,
+    /// Records of allocations that were lost: they are in no row.
+    pub lost_allocations: u64,
+    /// Records of freed memory that were lost: it looks like memory in use.
+    pub lost_frees: u64,
+    /// True if the probes were removed early because of their cost.
+    pub stopped_by_limit: bool,
+    /// The reasons for which the bytes in use are uncertain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
+}
+
+impl NativeFacts {
+    /// Returns the facts of a recording that has lost this many events.
+    pub fn new(liveness: &NativeLiveness, lost: u64) -> Self {
+        let end = liveness.end.unwrap_or_default();
+        Self {
+            allocations: liveness.allocations,
+            freed: liveness.freed,
+            interval_bytes: end.interval,
+            calls: end.hits,
+            cost_ns: end.cost_ns,
+            cpu_ns: end.cpu_ns,
+            lost_allocations: end.lost_allocations,
+            lost_frees: end.lost_frees,
+            stopped_by_limit: end.is_beyond_limit,
             doubt: liveness.doubt(lost),
         }
     }
@@ -207,6 +256,7 @@ impl TopReport {
             blocked,
             unverified: 0,
             live: None,
+            native: None,
             rows: rows.collect(),
         }
     }

@@ -103,6 +103,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
             let mut report = TopReport::of_rows(&read.profile, rows, total, blocked);
             report.unverified = read.unverified;
             report.live = read.live;
+            report.native = read.native;
             output::print_json(&report)?;
         }
         Format::Table => {

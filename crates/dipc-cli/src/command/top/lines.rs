@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use dipc_collect::live::Interval;
+use dipc_collect::live::{InUse, Interval, TypeInUse};
 use nettrace_export::Profile;
 use serde::Serialize;
 
@@ -146,6 +146,9 @@ struct IntervalLine<'i> {
     threads: Vec<ThreadRow<'i>>,
     /// `null` if they were not requested.
     allocations: Option<Vec<TypeRow<'i>>>,
+    /// Those that the last collection found in use, of all since the session's start; `null` if they were not
+    /// requested.
+    in_use: Option<Vec<TypeInUseRow<'i>>>,
     collections: Collections,
     exceptions: Vec<ExceptionRow<'i>>,
     counters: BTreeMap<&'static str, f64>,
@@ -193,6 +196,13 @@ struct TypeRow<'i> {
 }
 
 #[derive(Debug, Serialize)]
+struct TypeInUseRow<'i> {
+    csharp: &'i str,
+    bytes: u64,
+    samples: u64,
+}
+
+#[derive(Debug, Serialize)]
 struct Collections {
     count: u64,
     /// The counts by generation.
@@ -228,6 +238,7 @@ fn json(args: &TopArgs, history: &History) -> String {
         methods: methods(args, profile, rows),
         threads: threads(interval, rows),
         allocations: history.features.allocations.then(|| types(interval, rows)),
+        in_use: interval.in_use.as_ref().map(|in_use| types_in_use(in_use, rows)),
         collections: collections(interval),
         exceptions: exceptions(interval, rows),
         counters: interval
@@ -242,6 +253,17 @@ fn json(args: &TopArgs, history: &History) -> String {
     };
     // Names and numbers always serialize.
     serde_json::to_string(&line).unwrap_or_default() + "\n"
+}
+
+fn types_in_use(in_use: &InUse, rows: usize) -> Vec<TypeInUseRow<'_>> {
+    let types = in_use.types.iter().take(rows);
+    types
+        .map(|TypeInUse { csharp, bytes, samples, .. }| TypeInUseRow {
+            csharp,
+            bytes: *bytes,
+            samples: *samples,
+        })
+        .collect()
 }
 
 fn methods<'i>(args: &TopArgs, profile: &'i Profile, rows: usize) -> Vec<MethodRow<'i>> {

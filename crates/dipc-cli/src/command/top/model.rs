@@ -157,10 +157,14 @@ impl Model {
             {
                 "NativeAOT has no sampler, and dipc doctor says why the kernel may not sample it"
             }
+            (Some(history), View::InUse) if !history.features.objects => {
+                "types in use are shown with dipc top --live-alloc"
+            }
             (Some(history), View::Types) if !history.features.allocations => {
                 "allocated types are shown with dipc top --alloc"
             }
             (Some(_), _) if !self.list.filter.is_empty() => "nothing matches the filter: esc shows all",
+            (Some(_), View::InUse) => "no collection has found an object that was allocated since the start",
             (Some(history), View::Methods) if history.latest.is_some() => {
                 "no thread worked, except those that wait for work"
             }
@@ -225,7 +229,7 @@ impl ListScreen for Model {
             Some(KeyCode::Char('a')) => self.since_start = !self.since_start,
             Some(KeyCode::Char('w')) => self.wants_flame_graph = true,
             Some(KeyCode::Tab) => self.show(self.view.next()),
-            Some(KeyCode::Char(digit @ '1'..='5')) => {
+            Some(KeyCode::Char(digit @ '1'..='6')) => {
                 let place = digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok()).unwrap_or(1);
                 self.show(View::ALL.get(place - 1).copied().unwrap_or(View::Methods));
             }

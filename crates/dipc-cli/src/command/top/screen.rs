@@ -19,7 +19,7 @@ use crate::render::screen::{Screen, draw_box};
 
 /// The keys and their actions.
 const HELP: &str = "\
- tab, 1 to 5  methods, threads, allocations, collections, exceptions
+ tab, 1 to 6  methods, threads, allocations, collections, exceptions, in use
  up, down     choose a row          page up, page down, home, end too
  enter        the callers of the method; again, of the caller; esc goes back
  s            methods and callers by self time or by total time

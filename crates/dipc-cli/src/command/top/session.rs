@@ -39,6 +39,8 @@ pub(super) struct Features {
     /// True if there are samples of threads. NativeAOT yields them only if the kernel permits sampling.
     pub(super) samples: bool,
     pub(super) allocations: bool,
+    /// True if allocations are followed through collections.
+    pub(super) objects: bool,
     /// True if the kernel's account has the times of threads on a processor, runnable and waiting: then the
     /// samples omit waiting threads.
     pub(super) thread_uses: bool,
@@ -91,15 +93,18 @@ impl WatchSession for TopSession<'_> {
             .with_names(args.names.form())
             .with_grouping(args.awaits.grouping(CausalGrouping::default()))
             .with_samples_of_kernel(!has_sampler)
-            .with_allocations(args.alloc);
+            .with_allocations(args.alloc)
+            .with_objects_in_use(args.live_alloc);
         let session = start_unless(&source.target, &settings.session_config(), || limits.is_over())?;
         let features = Features {
             samples: has_sampler || samples.is_some(),
-            allocations: args.alloc,
+            allocations: args.alloc || args.live_alloc,
+            objects: args.live_alloc,
             thread_uses: !has_sampler && account.is_some(),
         };
         events.send(SessionEvent::Begun(process.clone(), features));
-        let names = is_managed.then(|| live_names(&source.target, !args.alloc, is_starting));
+        let names =
+            is_managed.then(|| live_names(&source.target, !(args.alloc || args.live_alloc), is_starting));
         resume(&source.target);
         let limits = limits.of_session(source);
         let intervals = Intervals {

@@ -31,11 +31,12 @@ pub(super) enum View {
     Types,
     Collections,
     Exceptions,
+    InUse,
 }
 
 impl View {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Methods, Self::Threads, Self::Types, Self::Collections, Self::Exceptions];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Methods, Self::Threads, Self::Types, Self::Collections, Self::Exceptions, Self::InUse];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -44,6 +45,7 @@ impl View {
             Self::Types => "allocations",
             Self::Collections => "collections",
             Self::Exceptions => "exceptions",
+            Self::InUse => "in use",
         }
     }
 
@@ -141,6 +143,7 @@ pub(super) fn table(history: &History, view: View, path: &[String], choice: Choi
         View::Types => type_table(history, length, choice),
         View::Collections => collection_table(history, choice),
         View::Exceptions => exception_table(history, length, choice),
+        View::InUse => in_use_table(history, choice),
     }
 }
 
@@ -246,6 +249,18 @@ fn type_table(history: &History, length: Duration, choice: Choice<'_>) -> ViewTa
         name: "TYPE",
         rows: rows.take(MAX_ROWS).collect(),
     }
+}
+
+/// The types of which objects are in use. All are of the time since the session began.
+fn in_use_table(history: &History, choice: Choice<'_>) -> ViewTable {
+    let in_use = history.latest.as_ref().and_then(|interval| interval.in_use.as_ref());
+    let types = in_use.map_or(&[][..], |in_use| &in_use.types);
+    let total = types.iter().map(|row| row.bytes).fold(0, u64::saturating_add);
+    let rows = types.iter().filter(|row| choice.matches(&row.csharp)).map(|row| {
+        let cells = vec![percent(row.bytes, total), units::bytes(row.bytes), units::count(row.samples)];
+        ViewRow::of_text(cells, &row.csharp)
+    });
+    ViewTable { head: vec!["SHARE", "IN USE", "SAMPLES"], name: "TYPE", rows: rows.take(MAX_ROWS).collect() }
 }
 
 fn collection_table(history: &History, choice: Choice<'_>) -> ViewTable {

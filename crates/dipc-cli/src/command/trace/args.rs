@@ -15,9 +15,13 @@ use crate::args::source::{ManyProcesses, SOURCES, SourceArgs};
 use crate::args::stopping::StoppingArgs;
 use crate::duration;
 use crate::exit::Failure;
-use crate::record::kernel_samples::{RUNTIME_SAMPLER, SampleSettings};
+use crate::record::kernel_samples::{NativeAllocationSettings, RUNTIME_SAMPLER, SampleSettings};
 use crate::record::source::SourceSelector;
 use crate::render::messages;
+use crate::size;
+
+/// The part of a process's processor time that probes may take, in percent.
+pub(crate) const DEFAULT_LIMIT_PERCENT: u32 = 20;
 
 /// The samples of a thread for each second that it runs.
 const DEFAULT_FREQUENCY: u32 = 997;
@@ -104,6 +108,20 @@ pub(crate) struct TraceArgs {
     /// machine they would always sample the same moment of each thread's time slice.
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) frequency: Option<u32>,
+    /// Follow the memory that malloc and mmap return until it is freed: what is in use, by stack (Linux, as root
+    /// or with CAP_PERFMON and CAP_BPF)
+    ///
+    /// dipc report FILE topN --by native-alloc, stacks and convert show it. Allocations of SIZE and more are
+    /// all followed, and of smaller ones a random part, each of which represents SIZE; 1B follows all. Each
+    /// call of malloc, free and their like takes longer, whatever SIZE is: the cost is measured and stated
+    /// beforehand, and --native-alloc-limit ends it. Other processes are not affected. See dipc help
+    /// native-alloc.
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, num_args = 0..=1, require_equals = true, default_missing_value = "16KiB")]
+    pub(crate) native_alloc: Option<u64>,
+    /// Remove the probes of --native-alloc if they take more than this part of the process's processor time in
+    /// two seconds one after the other
+    #[arg(long, value_name = "PERCENT", default_value_t = DEFAULT_LIMIT_PERCENT, requires = "native_alloc", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) native_alloc_limit: u32,
     #[command(flatten)]
     pub(crate) stopping: StoppingArgs,
     #[command(flatten)]
@@ -145,9 +163,9 @@ impl TraceArgs {
             return Err(Failure::usage("--frequency applies to the kernel's samples: add --cpu"));
         }
         if self.flight.settings().is_some() || self.flight.rotate.is_some() {
-            if self.cpu || self.off_cpu {
+            if self.cpu || self.off_cpu || self.native_alloc.is_some() {
                 return Err(Failure::usage(
-                    "--cpu and --off-cpu: the kernel's samples become part of a whole recording, and --keep and --rotate write parts of one",
+                    "--cpu, --off-cpu and --native-alloc: the kernel's samples become part of a whole recording, and --keep and --rotate write parts of one",
                 )
                 .with_help(
                     "--profile cpu with --keep or --rotate has the runtime sample itself; dipc push sends profiles of the kernel's samples time after time",
@@ -162,8 +180,18 @@ impl TraceArgs {
         }
         let is_on = self.cpu || is_in_profile;
         let frequency = if is_on { self.frequency.unwrap_or(DEFAULT_FREQUENCY) } else { 0 };
-        let settings = SampleSettings::of_processors(frequency, self.off_cpu);
-        Ok((is_on || self.off_cpu).then_some(settings))
+        let native = self.native_alloc.map(|interval| NativeAllocationSettings {
+            interval: u32::try_from(interval).unwrap_or(u32::MAX),
+            limit_percent: self.native_alloc_limit,
+        });
+        if native.is_some() && !self.source.command.is_empty() {
+            return Err(Failure::usage(
+                "--native-alloc probes the libraries of a process, which a program that is about to start has not loaded",
+            )
+            .with_help("start it first, and name it with -p"));
+        }
+        let settings = SampleSettings::of_processors(frequency, self.off_cpu).with_native_allocations(native);
+        Ok((is_on || self.off_cpu || native.is_some()).then_some(settings))
     }
 
     /// The sources that are recorded: at least one, and several only if all are processes that run.

@@ -12,7 +12,7 @@ use dipc_client::ProcessView;
 use dipc_collect::staged::folder_of;
 use jiff::Zoned;
 
-use super::{Opened, RecordingEnd, RecordingSettings, TICK, file_name, with_pid};
+use super::{Opened, RecordingEnd, RecordingSettings, TICK, describe_samples, file_name, with_pid};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::record::kernel_samples::{KernelSampler, SampleSettings, loss_exit, save};
@@ -22,7 +22,11 @@ use crate::render::messages;
 
 /// Returns the report of a recording without the events of a runtime.
 const fn report_of(samples: SampleSettings) -> &'static str {
-    if samples.frequency > 0 { " topN --by cpu" } else { " topN --by off-cpu" }
+    match samples {
+        SampleSettings { native_allocations: Some(_), .. } => " topN --by native-alloc",
+        SampleSettings { frequency: 0, .. } => " topN --by off-cpu",
+        _ => " topN --by cpu",
+    }
 }
 
 /// A process without a runtime to connect to.
@@ -105,7 +109,7 @@ impl RecordingSettings {
         };
         let sampler = KernelSampler::start(*pid, *samples, folder_of(&path), &mut Messages)?;
         messages::warning(format_args!("{reason}; sampling it without the events of a runtime"));
-        messages::note(format_args!("Samples        : {}", sampler.description()));
+        describe_samples(&sampler);
         messages::note(format_args!("Process        : {name} ({pid})"));
         let start = Instant::now();
         let is_over = || self.duration.is_some_and(|duration| start.elapsed() >= duration);

@@ -30,6 +30,7 @@ pub(in crate::inspect) const fn needs(metric: Metric) -> Needs {
         Metric::OffCpu => needs::OFF_CPU,
         Metric::Alloc => needs::ALLOCATIONS,
         Metric::LiveAlloc => needs::LIVE_ALLOCATIONS,
+        Metric::NativeAlloc => needs::NATIVE_ALLOCATIONS,
         Metric::Contention => {
             Needs { what: "events of lock contention", command: "dipc trace -p PID --clrevents contention" }
         }
@@ -143,9 +144,15 @@ pub(in crate::inspect) fn warn_of_unmatched_waits(waits: &[Pattern], omissions: 
     }
 }
 
-/// States the collections that a profile of live bytes is based on, and warns if it is uncertain. `lost` is the
-/// number of lost events.
+/// States what a profile of bytes in use is based on, and warns if it is uncertain. `lost` is the number of lost
+/// events.
 pub(in crate::inspect) fn describe_liveness(omissions: &Omissions, lost: u64) {
+    if let Some(native) = &omissions.native {
+        if let Some(doubt) = native.doubt(lost) {
+            messages::warning(doubt);
+        }
+        messages::note(format_args!("Native bytes   : {}", native.basis()));
+    }
     let Some(liveness) = &omissions.live else { return };
     if let Some(doubt) = liveness.doubt(lost) {
         messages::warning(doubt);

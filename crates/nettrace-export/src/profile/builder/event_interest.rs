@@ -2,7 +2,7 @@
 
 use clr_activity::has_async_buffer;
 use clr_events::ids::event_pipe;
-use clr_events::{ClrEvent, KernelSampleKind, Provider, sets};
+use clr_events::{ClrEvent, KernelSampleKind, NativeAllocationKind, Provider, sets};
 use nettrace::{Event, Metadata, MetadataMap};
 
 use crate::profile::causality::states_context;
@@ -155,6 +155,7 @@ fn is_weighed(metric: Metric, metadata: &Metadata, options: &Options) -> bool {
         Metric::Gc => &sets::PAUSES,
         #[cfg(feature = "report")]
         Metric::Call => return begins_call(metadata),
+        Metric::NativeAlloc => return NativeAllocationKind::of(metadata).is_some(),
         Metric::OffCpu | Metric::Other => return false,
     };
     set.contains(metadata)

@@ -55,7 +55,7 @@ fn interval(profile: Profile) -> Interval {
     interval
 }
 
-const ALL: Features = Features { samples: true, allocations: true, thread_uses: false };
+const ALL: Features = Features { samples: true, allocations: true, objects: false, thread_uses: false };
 
 fn process(number: usize) -> WatchedProcess {
     WatchedProcess {
@@ -106,7 +106,7 @@ fn eighty_columns_are_enough() {
     assert_eq!(lines[0], r" we\u001b[31mb (100) · every 1 s · 09:18:46");
     assert_eq!(lines[1], " cpu 98.8 % of all processors  heap 62.5 MB");
     assert_eq!(lines[2], " 1 threads: 0.9 work, 0 blocked · 1 collections, paused 0.42% · 0 exceptions");
-    assert_eq!(lines[3], " [methods]  threads   allocations   collections   exceptions");
+    assert_eq!(lines[3], " [methods]  threads   allocations   collections   exceptions   in use");
     assert_eq!(
         rows(&lines),
         [
@@ -192,7 +192,10 @@ fn keys_sort_filter_pause_and_quit() {
 #[test]
 fn processes_come_one_after_the_other() {
     let mut model = model();
-    model.begin(&process(1), Features { samples: false, allocations: false, thread_uses: false });
+    model.begin(
+        &process(1),
+        Features { samples: false, allocations: false, objects: false, thread_uses: false },
+    );
     model.end(1);
     press(&mut model, &[KeyCode::Right]);
     let lines = drawn(&mut model, 80, 24);
@@ -255,7 +258,10 @@ fn a_few_samples_give_no_shares() {
 #[test]
 fn threads_by_the_kernels_account_run_are_runnable_or_wait() {
     let mut model = Model::new(Duration::from_secs(1), MethodOrder::Exclusive);
-    model.begin(&process(0), Features { samples: true, allocations: false, thread_uses: true });
+    model.begin(
+        &process(0),
+        Features { samples: true, allocations: false, objects: false, thread_uses: true },
+    );
     let mut interval = interval(profile(&STACKS));
     interval.threads[0] =
         ThreadRow { runnable: 40_000_000, waited: 60_000_000, idle: 0, ..interval.threads[0].clone() };

@@ -1,0 +1,139 @@
+//! `--native-alloc` on a program whose C library keeps known bytes for two methods, and frees all for a third
+//! (`testdata/workload/incidents/native.cs` and `native.c`).
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::executable;
+use crate::program::{Recording, Running, run};
+use crate::runtime::{Runtime, on_runtimes, say_not_run};
+use crate::workload::{Target, Workload, await_providers};
+
+/// A user without rights.
+const NOBODY: u32 = 65_534;
+
+/// Builds the library into a folder.
+fn build_library(folder: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/workload/incidents/native.c");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-fno-builtin", "-o"])
+        .arg(folder.join("libkeeping.so"))
+        .arg(source)
+        .status();
+    assert!(built.unwrap().success());
+}
+
+/// Returns true if this kernel permits probes; says so if not.
+pub(crate) fn is_permitted() -> bool {
+    let has_probes = Path::new("/sys/bus/event_source/devices/uprobe/type").exists();
+    let is_permitted = has_probes && rustix::process::geteuid().is_root();
+    if !is_permitted {
+        say_not_run("probes in programs need root, and a kernel with them");
+    }
+    is_permitted
+}
+
+/// Returns the bytes below a method.
+fn bytes(top: &Value, method: &str) -> u64 {
+    let rows = top["rows"].as_array().unwrap().iter();
+    let rows = rows.filter(|row| row["csharp"].as_str().unwrap().contains(&format!("Shop.{method}(")));
+    rows.map(|row| row["inclusive"].as_u64().unwrap()).sum()
+}
+
+/// Records the program from before its first allocation to after its last one. Returns the report, and the
+/// bytes that each method has kept.
+fn record(runtime: Runtime, program: &[&str], arguments: &[&str]) -> Option<(Value, BTreeMap<String, u64>)> {
+    let folder = tempfile::tempdir().unwrap();
+    build_library(folder.path());
+    let mut command = runtime.program("incidents/native.dll")?;
+    command.args(program).env("LD_LIBRARY_PATH", folder.path());
+    let mut target = Target::start(command);
+    assert_eq!(target.line(), "ready");
+    let mut recording = Recording::start(target.pid(), arguments);
+    recording.until(1);
+    await_providers(runtime);
+    target.send("");
+    let kept = (0..2).map(|_| (target.line(), target.line().parse().unwrap())).collect();
+    assert_eq!(target.line(), "done");
+    let recorded = recording.interrupt();
+    let file = recorded.file();
+    let report = ["report", file.to_str().unwrap(), "topN", "--by", "native-alloc", "--inclusive"];
+    let report = run(report.into_iter().chain(["--format", "json"])).with_code(0);
+    let top = report.json();
+    assert_eq!((&top["metric"], &top["unit"]), (&"native-alloc".into(), &"bytes".into()));
+    assert_eq!(top["native"]["stopped_by_limit"], false, "{top}");
+    assert!(
+        top["native"]["calls"].as_u64() > Some(0) && top["native"]["cost_ns"].as_u64() > Some(0),
+        "{top}"
+    );
+    Some((top, kept))
+}
+
+/// All blocks are larger than the interval, so that each is followed, and all records fit into the buffers.
+fn bytes_that_are_kept_are_exact_and_of_what_is_freed_there_is_nothing(runtime: Runtime) {
+    if !is_permitted() {
+        return;
+    }
+    let arguments = ["--native-alloc=4KiB", "--native-alloc-limit", "100"];
+    let Some((top, kept)) = record(runtime, &[], &arguments) else { return };
+    assert!(top["native"]["doubt"].is_null(), "{top}");
+    assert_eq!(top["native"]["interval_bytes"], 4096, "{top}");
+    for (method, kept) in &kept {
+        assert_eq!(bytes(&top, method), *kept, "{method}: {top}");
+    }
+    assert_eq!(bytes(&top, "Scratch.Fill"), 0, "{top}");
+    // 60 blocks, and the first half of those that are made larger.
+    assert!(top["native"]["freed"].as_u64() >= Some(70), "{top}");
+}
+on_runtimes!(bytes_that_are_kept_are_exact_and_of_what_is_freed_there_is_nothing: net_3_1, net_8_0, net_9_0);
+
+/// Of 20,000 blocks of 1,000 bytes about 1,220 are drawn, each for 16 KiB.
+fn small_blocks_are_estimated(runtime: Runtime) {
+    if !is_permitted() {
+        return;
+    }
+    let arguments = ["--native-alloc", "--native-alloc-limit", "100"];
+    let Some((top, kept)) = record(runtime, &["many"], &arguments) else { return };
+    // Those that were drawn, but did not fit into a buffer, would have been there.
+    let lost = top["native"]["lost_allocations"].as_u64().unwrap() * 16_384;
+    let (seen, kept) = (bytes(&top, "Codec.Open"), kept["Codec.Open"]);
+    assert!(seen <= kept * 115 / 100, "{seen} of {kept}: {top}");
+    assert!(seen + lost >= kept * 85 / 100, "{seen} of {kept}: {top}");
+}
+on_runtimes!(small_blocks_are_estimated: net_9_0);
+
+/// Probes need rights that a user lacks, for processes of their own, too. Nothing takes their place.
+#[test]
+fn without_rights_the_reason_and_the_way_are_said() {
+    if !rustix::process::geteuid().is_root() {
+        return say_not_run("only root can be another user");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let program = folder.path().join("dipc");
+    executable::copy(env!("CARGO_BIN_EXE_dipc"), &program);
+    let Some(mut command) = Runtime::Net9_0.workload() else { return };
+    command.env("TMPDIR", folder.path()).current_dir("/").uid(NOBODY).gid(NOBODY);
+    let workload = Workload::from_command(Runtime::Net9_0, command);
+    let file = folder.path().join("refused.nettrace");
+    let mut command = Command::new(&program);
+    command.args(["trace", "-p", &workload.pid().to_string(), "--native-alloc", "-o"]);
+    command.arg(&file).env("TMPDIR", folder.path()).current_dir("/").uid(NOBODY).gid(NOBODY);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let refused = Running::start(command).finish().with_code(3);
+    refused.assert_error_names(&["native allocations: "]);
+    assert!(refused.stderr.contains("\nhelp: run dipc "), "{}", refused.stderr);
+    assert!(!file.exists(), "nothing was recorded");
+}
+
+/// A program that is about to start has no libraries yet.
+#[test]
+fn a_program_is_not_probed_from_its_start() {
+    let refused = run(["trace", "--native-alloc", "--", "true"]).with_code(2);
+    refused.assert_error_names(&["--native-alloc probes the libraries of a process"]);
+}
