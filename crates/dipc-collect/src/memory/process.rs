@@ -33,7 +33,7 @@ impl Reading {
             page_tables: size("VmPTE"),
             threads: status.and_then(|status| status.thread_count()),
         };
-        let mut reading = Self::of_account(account, dump);
+        let mut reading = Self::of_account(account, dump.as_ref().map_err(|reason| *reason));
         reading.pid = Some(pid);
         reading.process = process;
         reading.group = group(pid);

@@ -100,7 +100,8 @@ impl Reading {
     pub fn of_core(core: &CoreFile, runtime: Result<&Runtime, &str>) -> Self {
         let dump = runtime.map(|runtime| Dump::new(core, runtime));
         let end = Instant::now().checked_add(CORE_TIME);
-        Self::of_account(MemoryAccount::of_core(core, dump.as_ref().ok(), end), dump)
+        let account = MemoryAccount::of_core(core, dump.as_ref().ok(), end);
+        Self::of_account(account, dump.as_ref().map_err(|reason| *reason))
     }
 
     /// Finds the runtime of a live process, and reads the process.
@@ -112,19 +113,19 @@ impl Reading {
         Err("it is read only on Linux".to_owned())
     }
 
-    pub(super) fn of_account(account: MemoryAccount, dump: Result<Dump<'_>, &str>) -> Self {
-        let reason = dump.as_ref().err().map(|reason| format!("the managed heap and code: {reason}"));
+    pub(super) fn of_account(account: MemoryAccount, dump: Result<&Dump<'_>, &str>) -> Self {
+        let reason = dump.err().map(|reason| format!("the managed heap and code: {reason}"));
         let mut missing: Vec<_> = reason.into_iter().collect();
         missing.extend(missing_parts(&account, dump.is_ok()));
         Self {
             time: SystemTime::now(),
             account,
-            runtime: dump.as_ref().ok().map(|dump| dump.runtime().version().to_owned()),
+            runtime: dump.ok().map(|dump| dump.runtime().version().to_owned()),
             pid: None,
             process: ProcessNumbers::default(),
             group: None,
             machine_memory: None,
-            settings: dump.as_ref().map(properties).unwrap_or_default(),
+            settings: dump.map(properties).unwrap_or_default(),
             missing,
         }
     }
