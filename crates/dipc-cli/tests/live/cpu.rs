@@ -222,7 +222,10 @@ fn a_copy_in_the_c_library_is_under_the_method_that_called_it() {
     // Two points for the call into the C library, and the two or four standard errors of the split above.
     let error = 100.0 * (expected / 100.0 * (1.0 - expected / 100.0) / samples).sqrt();
     assert!((share - expected).abs() < 2.0 + 2.0_f64.max(4.0 * error), "{share} {expected}: {report}");
-    assert!(run > percent(&report, "Program.Seven(", "inclusive_percent") + copied * 0.9, "{report}");
+    // The runtime's own threads call the C library, too: a tenth of the time, or two of few samples.
+    let others = (copied * 0.1).max(200.0 / report["samples"].as_f64().unwrap());
+    let below = percent(&report, "Program.Seven(", "inclusive_percent") + copied - others;
+    assert!(run >= below, "{run} {below}: {report}");
 }
 
 #[test]
