@@ -139,10 +139,9 @@ fn owner_row(body: &mut String, owned: &OwnedMemory, reading: &Reading, largest:
 
 /// The memory of an owner that nobody uses, with words for it.
 fn free(owner: MemoryOwner, reading: &Reading) -> Option<(u64, &'static str)> {
-    let of_generation = |of: &GenerationUse| {
-        Some((of.free.unwrap_or_default().saturating_add(of.unused), "free between and past objects"))
-    };
+    let of_generation = |of: &GenerationUse| Some((of.free?, "free between objects"));
     match owner {
+        MemoryOwner::UnusedCommitted | MemoryOwner::FreeRegions => Some((u64::MAX, "kept by the collector")),
         MemoryOwner::NativeHeap => reading.native_free().map(|free| (free, "free and not returned")),
         _ => reading.account.generations.iter().find(|of| of.owner == owner).and_then(of_generation),
     }
