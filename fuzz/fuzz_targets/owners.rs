@@ -15,7 +15,7 @@ use linux_proc_stat::{MappingSizes, Smaps, ThreadStackPointer};
 
 /// Bytes that claims on addresses may hold, whatever the input.
 const CLAIMS: usize = 64 << 20;
-/// The time for the blocks of malloc.
+/// The time for the blocks of malloc; an account takes at least half a second for endless ones.
 const TIME: Duration = Duration::from_millis(20);
 /// Names that lead to readers of their own.
 const NAMES: [&str; 8] = [
