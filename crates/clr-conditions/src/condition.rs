@@ -47,7 +47,13 @@ pub(crate) enum Atom {
         /// `None` for any counter of the session: its provider is not known.
         selection: Option<Selection>,
     },
-    System(SystemValue, Comparison, f64),
+    System {
+        value: SystemValue,
+        comparison: Comparison,
+        bound: f64,
+        /// The time for which the value has to be beyond its bound.
+        lasting: Duration,
+    },
     Exit,
     Crash,
     Disconnect,
@@ -153,7 +159,7 @@ impl Condition {
                     .map(|request| request.name)
                     .collect(),
                 Atom::Counter { selection: None, .. }
-                | Atom::System(..)
+                | Atom::System { .. }
                 | Atom::Exit
                 | Atom::Crash
                 | Atom::Disconnect => continue,
@@ -180,7 +186,7 @@ impl Condition {
     /// ```
     pub fn system_values(&self) -> impl Iterator<Item = SystemValue> + '_ {
         self.atoms.iter().filter_map(|atom| match atom {
-            Atom::System(value, ..) => Some(*value),
+            Atom::System { value, .. } => Some(*value),
             _ => None,
         })
     }
@@ -230,7 +236,9 @@ fn of_events(atom: &Atom) -> Vec<ProviderRequest> {
             source(TASKS, ACTIVITY_IDS, INFORMATIONAL, ""),
             source(LOGGING_PROVIDER, JSON_MESSAGES, INFORMATIONAL, LOGGING_ARGUMENTS),
         ],
-        Atom::Counter { .. } | Atom::System(..) | Atom::Exit | Atom::Crash | Atom::Disconnect => Vec::new(),
+        Atom::Counter { .. } | Atom::System { .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => {
+            Vec::new()
+        }
     }
 }
 

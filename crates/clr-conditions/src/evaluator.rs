@@ -108,6 +108,10 @@ struct AtomState {
     lasts: bool,
     /// The series of counters that meet it.
     series: Vec<SeriesId>,
+    /// The time for which a value of the system has been beyond its bound; `None` if it is not.
+    beyond: Option<Duration>,
+    /// The time of the last value of the system.
+    last_value: Option<RelativeTime>,
 }
 
 impl Evaluator {
@@ -214,7 +218,7 @@ impl Evaluator {
                     provider.matches(metadata.provider()) && name.as_ref().is_none_or(is_named)
                 }
                 // Requests are spans, which consist of other events, too.
-                Atom::Request { .. } | Atom::System(..) | Atom::Exit | Atom::Crash | Atom::Disconnect => {
+                Atom::Request { .. } | Atom::System { .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => {
                     false
                 }
             };
@@ -279,7 +283,9 @@ impl Evaluator {
                     has_counters = true;
                     None
                 }
-                Atom::Request { .. } | Atom::System(..) | Atom::Exit | Atom::Crash | Atom::Disconnect => None,
+                Atom::Request { .. } | Atom::System { .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => {
+                    None
+                }
             };
             if let Some(what) = what {
                 self.atoms.meet(number, time, what);

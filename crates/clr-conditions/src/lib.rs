@@ -28,7 +28,8 @@
 //!           | "gc" [ "pause" ] comparison time
 //!           | "request" [ [ "duration" ] comparison time ] [ "status" comparison number ] [ "path" text ]
 //!           | [ "counter" ] [ provider "/" ] counter [ ":" number-of-it ] comparison number
-//!           | ( "process" | "container" ) ( "cpu" | "memory" ) comparison amount
+//!           | ( ( "process" | "container" ) ( "cpu" | "memory" ) | "native" "memory" ) comparison amount
+//!             [ "for" time ]
 //!           | "exit" | "crash" | "disconnect"
 //! field     = name comparison value | name ":" value
 //! comparison = ">" | ">=" | "<" | "<=" | "=" | "==" | "!="
@@ -51,7 +52,7 @@
 //! The system's values of a process and its container, in `parse_for_rules` alone, are not events: pass them
 //! to [`Evaluator::usage`]. An amount is in percent (`150%`): of a core for a process, of its limit for a
 //! container; or, for memory, in bytes with a unit (`500MB`, `2GiB`). They meet their condition as counters
-//! do.
+//! do; with `for`, once they have been beyond the bound for that time, at each reading.
 //!
 //! # Out of scope
 //!

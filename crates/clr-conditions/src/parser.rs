@@ -10,7 +10,7 @@ use crate::duration::parse_duration;
 use crate::error::ParseError;
 use crate::exception::ExceptionTypes;
 use crate::field::{Bound, FieldCondition};
-use crate::system::parse_bound;
+use crate::system::SystemSubject;
 use crate::token::{Token, TokenKind, tokens};
 
 /// Maximum number of parts: each has a bit of a word.
@@ -23,7 +23,7 @@ const WITHIN: Duration = Duration::from_secs(10);
 const KINDS: &str = "exception, event, gc, request, counter, exit, crash or disconnect";
 /// The same for rules of a monitor.
 const KINDS_OF_RULES: &str =
-    "exception, event, gc, request, counter, process, container, exit, crash or disconnect";
+    "exception, event, gc, request, counter, process, container, native, exit, crash or disconnect";
 
 impl Condition {
     /// Parses a condition.
@@ -218,8 +218,8 @@ impl<'t> Parser<'t> {
         if name.as_ref().is_some_and(|name| name.contains(' ') && clr_counters::is_counter_of_dotnet(name)) {
             return self.counter();
         }
-        if let Some((is_container, is_memory)) = self.system_value() {
-            return self.system(is_container, is_memory);
+        if let Some(subject) = self.system_subject() {
+            return self.system(subject);
         }
         if self.take_word("exception") {
             return self.exception();
@@ -250,22 +250,17 @@ impl<'t> Parser<'t> {
         self.error(format!("a condition is expected: {kinds}"))
     }
 
-    /// Returns true if a value of the system is next: of the container or of the process, its memory or its
-    /// processor time.
-    fn system_value(&self) -> Option<(bool, bool)> {
+    /// Returns the value of the system that is next: of the container, of the process or of its native code, its
+    /// memory or its processor time.
+    fn system_subject(&self) -> Option<SystemSubject> {
         let word = |place: usize| match &self.tokens.get(place)?.kind {
             TokenKind::Word(word) => Some(word),
             _ => None,
         };
-        let choice = |place: usize, first: &str, second: &str| {
-            let word = word(place)?;
-            let is_first = word.eq_ignore_ascii_case(first);
-            (is_first || word.eq_ignore_ascii_case(second)).then_some(is_first)
-        };
-        Some((choice(0, "container", "process")?, choice(1, "memory", "cpu")?))
+        SystemSubject::of(word(0)?, word(1)?)
     }
 
-    fn system(&mut self, is_container: bool, is_memory: bool) -> Result<Atom, ParseError> {
+    fn system(&mut self, subject: SystemSubject) -> Result<Atom, ParseError> {
         if !self.extent.has_system {
             return self
                 .error("memory and processor time of the system are known to rules of dipc monitor only");
@@ -275,18 +270,10 @@ impl<'t> Parser<'t> {
         let comparison = self.comparison()?;
         let offset = self.offset();
         let text = self.text("an amount")?;
-        let (value, bound) = parse_bound(is_container, is_memory, text).ok_or_else(|| {
-            self.error_at(
-                offset,
-                match (is_container, is_memory) {
-                    (true, true) => "an amount is expected: 80% of the limit, or 500MB",
-                    (false, true) => "an amount is expected: 500MB, 2GiB",
-                    (true, false) => "percents of the limit are expected: 90%",
-                    (false, false) => "percents of a core are expected: 150%",
-                },
-            )
-        })?;
-        Ok(Atom::System(value, comparison, bound))
+        let (value, bound) =
+            subject.parse_bound(text).ok_or_else(|| self.error_at(offset, subject.expected()))?;
+        let lasting = if self.take_word("for") { self.time()? } else { Duration::ZERO };
+        Ok(Atom::System { value, comparison, bound, lasting })
     }
 
     fn exception(&mut self) -> Result<Atom, ParseError> {

@@ -16,6 +16,8 @@ pub enum SystemValue {
     ContainerMemory,
     /// Memory of the container, in percent of its limit.
     ContainerMemoryShare,
+    /// Resident memory of native code: the heap of the C library, and memory without a known owner, in bytes.
+    NativeMemory,
 }
 
 /// The values of the system at one time. Unknown values, such as shares of a limit without a limit, are
@@ -42,6 +44,8 @@ pub struct SystemUsage {
     pub container_memory_bytes: Option<u64>,
     /// Memory of the container, in percent of its limit.
     pub container_memory_percent: Option<f64>,
+    /// Resident memory of native code: the heap of the C library, and memory without a known owner.
+    pub native_memory_bytes: Option<u64>,
 }
 
 impl SystemUsage {
@@ -55,6 +59,7 @@ impl SystemUsage {
             SystemValue::ContainerCpu => self.container_cpu_percent,
             SystemValue::ContainerMemory => bytes(self.container_memory_bytes),
             SystemValue::ContainerMemoryShare => self.container_memory_percent,
+            SystemValue::NativeMemory => bytes(self.native_memory_bytes),
         }
     }
 }
@@ -67,6 +72,7 @@ impl fmt::Display for SystemValue {
             Self::ContainerCpu => "container cpu",
             Self::ContainerMemory => "container memory",
             Self::ContainerMemoryShare => "container memory in percent",
+            Self::NativeMemory => "native memory",
         })
     }
 }
@@ -77,7 +83,9 @@ impl SystemValue {
         match self {
             Self::ProcessCpu | Self::ContainerCpu => format!("{self} = {value:.1}%"),
             Self::ContainerMemoryShare => format!("container memory = {value:.1}% of its limit"),
-            Self::ProcessMemory | Self::ContainerMemory => format!("{self} = {:.1} MB", value / 1e6),
+            Self::ProcessMemory | Self::ContainerMemory | Self::NativeMemory => {
+                format!("{self} = {:.1} MB", value / 1e6)
+            }
         }
     }
 }
@@ -94,23 +102,63 @@ const UNITS: [(&str, f64); 8] = [
     ("B", 1.0),
 ];
 
-/// Parses a bound: `80%`, or `1.5GB` for memory. Returns the value that it is for.
-pub(crate) fn parse_bound(is_container: bool, is_memory: bool, text: &str) -> Option<(SystemValue, f64)> {
-    let is_bound = |number: &f64| number.is_finite() && *number >= 0.0;
-    let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok()).filter(is_bound);
-    if !is_memory {
-        let value = if is_container { SystemValue::ContainerCpu } else { SystemValue::ProcessCpu };
-        return Some((value, percent?));
+/// The subject of a condition over a value of the system, by its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SystemSubject {
+    ProcessCpu,
+    ProcessMemory,
+    ContainerCpu,
+    ContainerMemory,
+    NativeMemory,
+}
+
+impl SystemSubject {
+    const ALL: [(&'static str, &'static str, Self); 5] = [
+        ("process", "cpu", Self::ProcessCpu),
+        ("process", "memory", Self::ProcessMemory),
+        ("container", "cpu", Self::ContainerCpu),
+        ("container", "memory", Self::ContainerMemory),
+        ("native", "memory", Self::NativeMemory),
+    ];
+
+    /// Returns the subject that two words name, in any case.
+    pub(crate) fn of(first: &str, second: &str) -> Option<Self> {
+        let is_named = |(one, other, _): &&(&str, &str, Self)| {
+            first.eq_ignore_ascii_case(one) && second.eq_ignore_ascii_case(other)
+        };
+        Self::ALL.iter().find(is_named).map(|(.., subject)| *subject)
     }
-    if is_container && let Some(percent) = percent {
-        return Some((SystemValue::ContainerMemoryShare, percent));
+
+    /// The expected bound, in words.
+    pub(crate) const fn expected(self) -> &'static str {
+        match self {
+            Self::ContainerMemory => "an amount is expected: 80% of the limit, or 500MB",
+            Self::ProcessMemory | Self::NativeMemory => "an amount is expected: 500MB, 2GiB",
+            Self::ContainerCpu => "percents of the limit are expected: 90%",
+            Self::ProcessCpu => "percents of a core are expected: 150%",
+        }
     }
-    let bytes = UNITS.iter().find_map(|(unit, factor)| {
-        let at = text.len().checked_sub(unit.len())?;
-        let (number, ending) = (text.get(..at)?, text.get(at..)?);
-        let number: f64 = number.parse().ok().filter(|_| ending.eq_ignore_ascii_case(unit))?;
-        Some(number * factor)
-    });
-    let value = if is_container { SystemValue::ContainerMemory } else { SystemValue::ProcessMemory };
-    Some((value, bytes.filter(is_bound)?))
+
+    /// Parses a bound: `80%`, or `1.5GB` for memory. Returns the value that it is for.
+    pub(crate) fn parse_bound(self, text: &str) -> Option<(SystemValue, f64)> {
+        let is_bound = |number: &f64| number.is_finite() && *number >= 0.0;
+        let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok()).filter(is_bound);
+        let bytes = || {
+            let bytes = UNITS.iter().find_map(|(unit, factor)| {
+                let at = text.len().checked_sub(unit.len())?;
+                let (number, ending) = (text.get(..at)?, text.get(at..)?);
+                let number: f64 = number.parse().ok().filter(|_| ending.eq_ignore_ascii_case(unit))?;
+                Some(number * factor)
+            });
+            bytes.filter(is_bound)
+        };
+        Some(match (self, percent) {
+            (Self::ProcessCpu, _) => (SystemValue::ProcessCpu, percent?),
+            (Self::ContainerCpu, _) => (SystemValue::ContainerCpu, percent?),
+            (Self::ContainerMemory, Some(percent)) => (SystemValue::ContainerMemoryShare, percent),
+            (Self::ContainerMemory, None) => (SystemValue::ContainerMemory, bytes()?),
+            (Self::ProcessMemory, _) => (SystemValue::ProcessMemory, bytes()?),
+            (Self::NativeMemory, _) => (SystemValue::NativeMemory, bytes()?),
+        })
+    }
 }

@@ -175,7 +175,7 @@ fn depth_length_and_number_of_parts_are_bounded() {
 #[test]
 fn values_of_the_system_are_for_rules_alone() {
     use clr_conditions::SystemValue::{
-        ContainerCpu, ContainerMemory, ContainerMemoryShare, ProcessCpu, ProcessMemory,
+        ContainerCpu, ContainerMemory, ContainerMemoryShare, NativeMemory, ProcessCpu, ProcessMemory,
     };
     for (text, value) in [
         ("container memory > 80%", ContainerMemoryShare),
@@ -183,12 +183,15 @@ fn values_of_the_system_are_for_rules_alone() {
         ("Container CPU > 90.5%", ContainerCpu),
         ("process cpu > 150%", ProcessCpu),
         ("process memory < 500mb", ProcessMemory),
+        ("native memory > 1GB", NativeMemory),
+        ("native memory > 1GB for 5m", NativeMemory),
+        ("(Process CPU > 90% FOR 1m30s)", ProcessCpu),
     ] {
         let condition = Condition::parse_for_rules(text).unwrap();
         assert_eq!(condition.system_values().collect::<Vec<_>>(), [value], "{text}");
         assert_eq!(condition.requests(), [], "{text}");
         let error = Condition::parse(text).unwrap_err();
-        assert_eq!(error.position(), 0, "{text}");
+        assert_eq!(error.position(), usize::from(text.starts_with('(')), "{text}");
         assert!(error.to_string().contains("dipc monitor"), "{error}");
     }
     for (text, position) in [
@@ -199,6 +202,12 @@ fn values_of_the_system_are_for_rules_alone() {
         ("process cpu > 2", 14),
         ("container cpu 90%", 14),
         ("container cpu >", 15),
+        ("native memory > 80%", 16),
+        ("native memory > 1GB for", 23),
+        ("native memory > 1GB for 5", 24),
+        ("native memory > 1GB for 5m for 5m", 27),
+        ("native memory > 1GB 5m", 20),
+        ("native cpu > 1%", 13),
     ] {
         assert_eq!(Condition::parse_for_rules(text).unwrap_err().position(), position, "{text}");
     }

@@ -62,3 +62,36 @@ fn another_session_ends_no_stretch() {
     evaluator.restart();
     assert_eq!(met(&mut evaluator, &[(2, memory(91.0)), (3, memory(10.0)), (4, memory(91.0))]).len(), 1);
 }
+
+fn native(bytes: u64) -> SystemUsage {
+    SystemUsage { native_memory_bytes: Some(bytes), ..SystemUsage::default() }
+}
+
+#[test]
+fn values_last_for_a_time_before_they_count() {
+    let mut evaluator = evaluator("native memory > 1MB for 5m");
+    let mut usages = Vec::new();
+    // A stretch that is too short, and one that lasts: it counts once.
+    for (seconds, bytes) in [(0, 2), (240, 2), (299, 2), (300, 1), (310, 3), (500, 3), (609, 3)] {
+        usages.push((seconds, native(bytes * 1_000_000)));
+    }
+    assert_eq!(met(&mut evaluator, &usages), [""; 0]);
+    let lasting = [(610, native(3_000_000)), (2000, native(3_000_000))];
+    assert_eq!(met(&mut evaluator, &lasting), ["native memory = 3.0 MB for 300 s"]);
+    // A value that is not known ends the stretch.
+    let unknown = [(2001, SystemUsage::default()), (2002, native(9_000_000)), (2301, native(9_000_000))];
+    assert_eq!(met(&mut evaluator, &unknown), [""; 0]);
+    assert_eq!(met(&mut evaluator, &[(2302, native(9_000_000))]), ["native memory = 9.0 MB for 300 s"]);
+}
+
+#[test]
+fn the_time_of_another_session_does_not_count() {
+    let mut evaluator = evaluator("native memory > 1MB for 5m");
+    assert_eq!(met(&mut evaluator, &[(0, native(2_000_000)), (60, native(2_000_000))]), [""; 0]);
+    // Its times begin elsewhere: an hour later, and then at zero.
+    evaluator.restart();
+    assert_eq!(met(&mut evaluator, &[(3600, native(2_000_000)), (3660, native(2_000_000))]), [""; 0]);
+    evaluator.restart();
+    assert_eq!(met(&mut evaluator, &[(0, native(2_000_000)), (179, native(2_000_000))]), [""; 0]);
+    assert_eq!(met(&mut evaluator, &[(180, native(2_000_000))]), ["native memory = 2.0 MB for 300 s"]);
+}

@@ -13,6 +13,7 @@
 //! - [`exceptions`]: exceptions while they are thrown, with their stacks.
 //! - [`names`]: names of methods for a recording that may end without them.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
+//! - [`memory`]: the memory of a process by its owners, and growth from one reading to the next.
 //! - [`readings`]: the threads in memory and the kernel's account of a process while something else records it.
 //! - [`RingRecorder`]: the last part of a stream. [`RecordStream`]: its records while they arrive.
 //! - [`logs`]: log records of Microsoft.Extensions.Logging.
@@ -59,6 +60,7 @@ pub mod kernel_samples;
 pub mod live;
 pub mod live_stream;
 pub mod logs;
+pub mod memory;
 mod module_types;
 pub mod names;
 mod observer;

@@ -5,6 +5,7 @@ mod dump;
 mod heap;
 mod live_metrics;
 mod logs;
+mod memory;
 mod report;
 mod request;
 mod snapshot;
@@ -70,6 +71,8 @@ pub enum Artifact {
     Requests(Option<Duration>),
     /// The causes of what is wrong, as `dipc why` finds them; [`None`] is without a limit.
     Why(TopFormat, Option<Duration>),
+    /// The resident memory by its owners, as the JSON of `dipc memory`.
+    Memory,
 }
 
 /// The kind of an artifact, for limits.
@@ -100,6 +103,8 @@ pub enum ArtifactKind {
     Requests,
     /// [`Artifact::Why`].
     Why,
+    /// [`Artifact::Memory`].
+    Memory,
 }
 
 /// The destination of an artifact.
@@ -201,6 +206,7 @@ impl Artifact {
             Self::Top(_) => ArtifactKind::Top,
             Self::Requests(_) => ArtifactKind::Requests,
             Self::Why(..) => ArtifactKind::Why,
+            Self::Memory => ArtifactKind::Memory,
         }
     }
 
@@ -213,7 +219,7 @@ impl Artifact {
             Self::Exceptions(request) => request.duration,
             Self::Top(request) => request.duration,
             Self::FlameGraph(_, duration) | Self::Requests(duration) | Self::Why(_, duration) => *duration,
-            Self::GcDump | Self::Dump(_) | Self::Snapshot | Self::Stacks(_) => None,
+            Self::GcDump | Self::Dump(_) | Self::Snapshot | Self::Stacks(_) | Self::Memory => None,
         }
     }
 
@@ -227,7 +233,7 @@ impl Artifact {
             Self::Exceptions(request) => request.format.media_type(),
             Self::FlameGraph(format, _) => format.media_type(),
             Self::Top(request) => request.format.media_type(),
-            Self::Requests(_) => "application/json",
+            Self::Requests(_) | Self::Memory => "application/json",
             Self::Why(format, _) => format.media_type(),
         }
     }
@@ -252,6 +258,7 @@ impl Artifact {
             Self::Top(request) => format!("{time}_{pid}.top.{}", request.format.extension()),
             Self::Requests(_) => format!("{time}_{pid}.requests.json"),
             Self::Why(format, _) => format!("{time}_{pid}.why.{}", format.extension()),
+            Self::Memory => format!("{time}_{pid}.memory.json"),
         }
     }
 
@@ -280,6 +287,7 @@ impl Artifact {
             Self::Top(request) => report::top_methods(request, process, stop, sink),
             Self::Requests(duration) => report::requests(*duration, process, stop, sink),
             Self::Why(format, duration) => report::causes(*format, *duration, process, stop, sink),
+            Self::Memory => memory::collect(process, sink),
         }
     }
 }
@@ -295,7 +303,8 @@ impl ArtifactKind {
             | Self::FlameGraph
             | Self::Top
             | Self::Requests
-            | Self::Why => 1,
+            | Self::Why
+            | Self::Memory => 1,
             Self::Trace | Self::LiveMetrics | Self::Logs | Self::Snapshot => 3,
         }
     }
@@ -315,12 +324,13 @@ impl ArtifactKind {
             Self::Top => "top",
             Self::Requests => "requests",
             Self::Why => "why",
+            Self::Memory => "memory",
         }
     }
 
     /// Returns true if it can be ended early and is complete then.
     pub const fn is_stoppable(self) -> bool {
-        !matches!(self, Self::GcDump | Self::Dump | Self::Snapshot | Self::Stacks)
+        !matches!(self, Self::GcDump | Self::Dump | Self::Snapshot | Self::Stacks | Self::Memory)
     }
 }
 

@@ -40,6 +40,7 @@ mod metrics;
 mod monitor;
 mod operation;
 mod otlp;
+mod owner_memory;
 mod process;
 mod process_log;
 mod recordings;

@@ -1,8 +1,10 @@
 //! The counters of all processes for Prometheus.
 
+mod memory;
 mod summary;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,9 +16,11 @@ use crate::artifact::default_counters;
 use crate::configuration::{Configuration, CounterGroup, GlobalCounter};
 use crate::counters::{CounterConsumer, CounterRequest, CounterSubscription};
 use crate::monitor::ProcessObserver;
+use crate::owner_memory::OwnerMemory;
 use crate::process::Watched;
 use crate::resource;
 
+pub(crate) use memory::add_memory;
 pub use summary::CounterSummary;
 use summary::Summary;
 
@@ -142,6 +146,10 @@ pub struct Metrics {
 struct ProcessMetrics {
     _subscription: CounterSubscription,
     summary: Arc<Mutex<Summary>>,
+    memory: Arc<OwnerMemory>,
+    target: TargetInfo,
+    /// True once the exporter knows the process.
+    is_begun: Arc<AtomicBool>,
 }
 
 impl Metrics {
@@ -180,7 +188,23 @@ impl Metrics {
 
     /// Writes the metrics of all processes, and the program's own metrics.
     pub fn encode(&self, format: Format, own: &[OwnMetric]) -> Vec<u8> {
+        self.add_memory();
         lock(&self.exporter).encode_with(format, self.start.elapsed(), own)
+    }
+
+    /// Adds the last readings of the memory of processes.
+    fn add_memory(&self) {
+        let processes = lock(&self.processes);
+        for (number, process) in &*processes {
+            let Some(sizes) = process.memory.sizes() else { continue };
+            let (key, now) = (ProcessKey(*number), self.start.elapsed());
+            let mut exporter = lock(&self.exporter);
+            // A process without counters has memory, too.
+            if !process.is_begun.swap(true, Ordering::AcqRel) {
+                exporter.begin_target(key, &process.target);
+            }
+            add_memory(&sizes, now, |sample| exporter.add(key, sample, now));
+        }
     }
 
     /// The last values of the counters of a process that a table of processes shows.
@@ -198,19 +222,24 @@ impl ProcessObserver for Metrics {
     fn started(&self, process: &Arc<Watched>) {
         let request = lock(&self.config).request();
         let summary = Arc::default();
+        let target = TargetInfo {
+            name: process.title().to_owned(),
+            pid: process.facts.pid,
+            attributes: resource::attributes(process, &[]),
+        };
+        process.owner_memory.want();
+        let is_begun = Arc::<AtomicBool>::default();
         let consumer = MetricsConsumer {
+            is_begun: Arc::clone(&is_begun),
             key: ProcessKey(process.number),
-            target: TargetInfo {
-                name: process.title().to_owned(),
-                pid: process.facts.pid,
-                attributes: resource::attributes(process, &[]),
-            },
+            target: target.clone(),
             exporter: Arc::clone(&self.exporter),
             start: self.start,
             summary: Arc::clone(&summary),
         };
         let subscription = process.counters.subscribe(request, Box::new(consumer));
-        let metrics = ProcessMetrics { _subscription: subscription, summary };
+        let memory = Arc::clone(&process.owner_memory);
+        let metrics = ProcessMetrics { _subscription: subscription, summary, memory, target, is_begun };
         lock(&self.processes).insert(process.number, metrics);
     }
 
@@ -224,6 +253,7 @@ impl ProcessObserver for Metrics {
 
 /// The consumer of a process's samples.
 struct MetricsConsumer {
+    is_begun: Arc<AtomicBool>,
     key: ProcessKey,
     target: TargetInfo,
     exporter: Arc<Mutex<Exporter>>,
@@ -234,7 +264,9 @@ struct MetricsConsumer {
 impl CounterConsumer for MetricsConsumer {
     fn begin(&mut self, _: &TraceInfo) {
         lock(&self.summary).clear();
-        lock(&self.exporter).begin_target(self.key, &self.target);
+        let mut exporter = lock(&self.exporter);
+        self.is_begun.store(true, Ordering::Release);
+        exporter.begin_target(self.key, &self.target);
     }
 
     fn sample(&mut self, sample: &Sample<'_>) {

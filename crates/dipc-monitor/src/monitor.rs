@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod error;
+mod memory;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -58,6 +59,10 @@ pub struct MonitorConfig {
     pub dump_folder: Option<PathBuf>,
     /// The receiver of messages about the sessions of processes.
     pub report: Option<ProcessReport>,
+    /// The time between two readings of the memory of a process, for [`Metrics`](crate::Metrics), exports and rules
+    /// that use them; without it, none is read. Of many or large processes, readings are further apart: they take one
+    /// fiftieth of a processor's time at most.
+    pub memory_interval: Option<Duration>,
 }
 
 impl MonitorConfig {
@@ -95,6 +100,12 @@ impl MonitorConfig {
     #[must_use]
     pub fn with_report(self, report: Option<ProcessReport>) -> Self {
         Self { report, ..self }
+    }
+
+    /// With this [`memory_interval`](Self::memory_interval).
+    #[must_use]
+    pub fn with_memory_interval(self, memory_interval: Option<Duration>) -> Self {
+        Self { memory_interval, ..self }
     }
 
     /// Returns true if a process may be asked for its identity: facts of the system rule some out.
@@ -224,6 +235,12 @@ impl Monitor {
         let port = address.map(|address| Port::open(address, &shared)).transpose()?;
         let watching = Arc::clone(&shared);
         let thread = thread::Builder::new().name("processes".to_owned()).spawn(move || watching.watch())?;
+        if let Some(interval) = shared.config.memory_interval {
+            let reading = Arc::clone(&shared);
+            let thread = thread::Builder::new().name("memory".to_owned()).stack_size(STACK);
+            // At the end it is not waited for: the kernel can hold up a reading.
+            thread.spawn(move || reading.read_memory(interval))?;
+        }
         Ok(Self { shared, thread: Some(thread), port })
     }
 
@@ -552,6 +569,9 @@ impl State {
         self.next_number = number.wrapping_add(1);
         let process = Watched::new(number, target, identity, self.lost_events.clone(), config.report.clone());
         let process = Arc::new(process.with_dump_folder(config.dump_folder.clone()));
+        if config.memory_interval.is_none() {
+            process.owner_memory.skip();
+        }
         self.processes.insert(number, Arc::clone(&process));
         self.numbers.insert(key.clone(), number);
         Some(process)

@@ -14,6 +14,7 @@ use crate::counters::SharedCounters;
 use crate::filter::ProcessFacts;
 use crate::filtered_sources::FilteredSources;
 use crate::live_session::LostEvents;
+use crate::owner_memory::OwnerMemory;
 use crate::process_log::{ProcessLog, ProcessReport};
 use crate::request_provider::http_provider;
 use crate::system_process::SystemProcess;
@@ -52,6 +53,8 @@ pub struct Watched {
     pub(crate) filtered_sources: Arc<FilteredSources>,
     /// The source of its last seconds, if they are kept.
     pub(crate) last_seconds: OnceLock<Arc<dyn SnapshotSource>>,
+    /// The readings of its memory.
+    pub(crate) owner_memory: Arc<OwnerMemory>,
     target: Target,
     has_ended: Arc<AtomicBool>,
     /// Lines of ActivitySources that every request for spans has to have.
@@ -93,6 +96,7 @@ impl Watched {
             lost_events,
             filtered_sources,
             last_seconds: OnceLock::new(),
+            owner_memory: Arc::default(),
             target,
             has_ended,
             source_lines: OnceLock::new(),

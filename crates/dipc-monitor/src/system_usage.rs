@@ -88,6 +88,8 @@ mod linux {
                 container_memory_percent: memory
                     .and_then(|memory| memory.limited)
                     .map(|limited| share(limited) * 100.0),
+                // Read at an interval of its own.
+                native_memory_bytes: None,
             }
         }
     }

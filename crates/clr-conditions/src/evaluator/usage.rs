@@ -2,7 +2,7 @@
 
 use nettrace::RelativeTime;
 
-use super::{Atoms, Evaluator, Match, bit};
+use super::{AtomState, Atoms, Evaluator, Match, bit, duration_text};
 use crate::condition::Atom;
 use crate::system::SystemUsage;
 
@@ -27,18 +27,27 @@ impl Evaluator {
         let mut changed = 0;
         let Atoms { condition, states } = &mut self.atoms;
         for ((number, state), atom) in (0..).zip(states).zip(&condition.atoms) {
-            let Atom::System(value, comparison, bound) = atom else { continue };
+            let Atom::System { value, comparison, bound, lasting } = atom else { continue };
             let current = usage.value(*value);
-            let met = current.filter(|current| comparison.is_met(current.partial_cmp(bound)));
-            if let Some(current) = met {
-                let was_met = std::mem::replace(&mut state.lasts, true);
-                state.met = Some(time);
-                state.what = value.text(current);
-                changed |= if was_met { 0 } else { bit(number) };
-            } else {
-                state.lasts = false;
-                state.met = None;
+            let is_met = |current: &f64| comparison.is_met(current.partial_cmp(bound));
+            let passed = state.last_value.replace(time).map(|last| time.saturating_duration_since(last));
+            let Some(current) = current.filter(is_met) else {
+                (state.lasts, state.met, state.beyond) = (false, None, None);
+                continue;
+            };
+            let before = state.beyond.map(|beyond| beyond.saturating_add(passed.unwrap_or_default()));
+            let beyond = *state.beyond.insert(before.unwrap_or_default());
+            if beyond < *lasting {
+                continue;
             }
+            let was_met = std::mem::replace(&mut state.lasts, true);
+            state.met = Some(time);
+            state.what = value.text(current);
+            if !lasting.is_zero() {
+                state.what.push_str(" for ");
+                state.what.push_str(&duration_text(beyond));
+            }
+            changed |= if was_met { 0 } else { bit(number) };
         }
         if let Some(met) = self.atoms.fire(time, changed) {
             each(met);
@@ -52,8 +61,9 @@ impl Evaluator {
         let former = std::mem::replace(self, Self::new(condition));
         let Atoms { condition, states } = &mut self.atoms;
         for ((state, former), atom) in states.iter_mut().zip(former.atoms.states).zip(&condition.atoms) {
-            if matches!(atom, Atom::System(..)) {
-                *state = former;
+            if matches!(atom, Atom::System { .. }) {
+                // Times of the next session have another beginning.
+                *state = AtomState { last_value: None, ..former };
             }
         }
     }

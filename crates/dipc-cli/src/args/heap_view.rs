@@ -1,6 +1,5 @@
 //! The view of a heap in memory: its arguments and its forms.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -77,11 +76,8 @@ impl HeapViewArgs {
                 self.report.check_whole("--format html is a page of the whole heap")?;
                 let page =
                     HeapPage::new(graph, title).with_full_names(self.report.names.form() == NameForm::Full);
-                let mut out = Destination::create(self.output.as_deref(), NameOrigin::User)?;
-                return match page.write(&mut out).and_then(|()| out.flush()) {
-                    Ok(()) => out.close(),
-                    Err(error) => Err(out.failed(&error)),
-                };
+                let out = Destination::create(self.output.as_deref(), NameOrigin::User)?;
+                return out.write_with(|out| page.write(out));
             }
         };
         if self.output.is_some() {

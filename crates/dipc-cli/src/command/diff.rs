@@ -1,8 +1,9 @@
-//! `dipc diff`: a comparison of recordings.
+//! `dipc diff`: a comparison of recordings, or of two snapshots of memory.
 
 mod cells;
 mod json;
 mod markdown;
+mod memory;
 mod table;
 
 use std::io::Write as _;
@@ -34,7 +35,7 @@ use crate::time_point::{self, TimePoint};
     after_help = AFTER_HELP
 )]
 pub(crate) struct DiffArgs {
-    /// The recording or pprof profile to compare with
+    /// The recording, pprof profile, heap or snapshot of memory (dipc memory --format json) to compare with
     #[arg(value_name = "BASE", value_hint = ValueHint::FilePath, requires = "new_file",
           required_unless_present = "base")]
     base_file: Option<PathBuf>,
@@ -213,6 +214,9 @@ impl DiffArgs {
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Outcome {
+    if let Some(files) = args.snapshots()? {
+        return memory::run(args, files);
+    }
     let out = args.output.as_deref().filter(|path| path.as_os_str() != "-");
     if let Some(path) = out {
         if !args.is_picture() {

@@ -13,6 +13,7 @@
 //! - `run`: recordings as the sides of a comparison.
 //! - `counters`: samples as files and tables. `heap`, `heap_profile`: heaps from files.
 //!   `heap_generations`: the parts of a heap in memory. `memory_use`: memory that is not managed.
+//!   `memory_growth`: growth of memory by owner.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced strings.
 //!   `merging`: many recordings merged into one.
 //! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`:
@@ -35,6 +36,7 @@ pub(crate) mod heap;
 pub(crate) mod heap_generations;
 pub(crate) mod heap_profile;
 pub(crate) mod lines;
+pub(crate) mod memory_growth;
 pub(crate) mod memory_use;
 pub(crate) mod merging;
 pub(crate) mod names;

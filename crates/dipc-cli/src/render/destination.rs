@@ -66,6 +66,17 @@ impl Destination {
         Ok(Some(file.path().to_owned()))
     }
 
+    /// Writes a result, and closes it.
+    pub(crate) fn write_with(
+        mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        match write(&mut self).and_then(|()| self.flush()) {
+            Ok(()) => self.close(),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
     /// Returns the failure for a write error.
     pub(crate) fn failed(&self, error: &io::Error) -> Failure {
         match self {

@@ -1,6 +1,9 @@
 //! Formatting of numbers for people.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 pub(crate) use nettrace_export::units::{
     bytes, count, counted, nanoseconds, percent, share, short_percent, time,
@@ -63,6 +66,22 @@ fn scaled_by(value: f64, scale: f64, write: impl Fn(u64) -> String, per_second: 
 /// digit, which times with [three digits](time) do not.
 pub(crate) fn moment(since_start: Duration) -> String {
     format!("{:.3} s", since_start.as_secs_f64())
+}
+
+/// Formats a number that may have shrunk, with its sign.
+pub(crate) fn signed(number: i128, show: impl Fn(u64) -> String) -> String {
+    let size = show(u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX));
+    match number {
+        0 => size,
+        1.. => format!("+{size}"),
+        _ => format!("-{size}"),
+    }
+}
+
+/// The local time of day: `09:18:46`.
+pub(crate) fn time_of_day(time: SystemTime) -> String {
+    let time = Timestamp::try_from(time).unwrap_or_default();
+    time.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
 }
 
 /// Returns the name of a signal that ends programs, given its number on Linux.

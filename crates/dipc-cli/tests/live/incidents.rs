@@ -154,11 +154,17 @@ fn the_recipes_for_memory_find_the_types_and_their_holder() {
     assert_finds(&memory.run(2).text(), &["byte[]"]);
     // It runs: a process that is starting has no heap yet.
     let recipe = Recipe::new("leak", target.pid());
-    recipe.run(0);
-    recipe.start_with(0, "before", "after").finish().with_code(0);
+    let mut watch = recipe.start_with(0, "10s", "1s");
+    watch.until_printed("  GC heap: generation ");
+    watch.until_printed(" grew by ");
+    watch.signal(Signal::INT);
+    watch.finish().with_code(0);
+    recipe.run(1);
+    recipe.start_with(1, "before", "after").finish().with_code(0);
     let next = "dipc gcdump paths after.gcdump --type OrderView";
-    assert_finds(&recipe.run(1).text(), &["  OrderView\n", "  Session\n", "PriceFeed.Tick: +", next]);
-    let paths = recipe.start_with(2, "TYPE", "OrderView").finish().with_code(0).text();
+    assert_finds(&recipe.run(2).text(), &["  OrderView\n", "  Session\n", "PriceFeed.Tick: +", next]);
+    let after = recipe.folder.path().join("after.gcdump");
+    let paths = run(["gcdump", "paths", after.to_str().unwrap(), "--type", "OrderView"]).with_code(0).text();
     assert_finds(&paths, &["static var PriceFeed.Tick: System.EventHandler"]);
 }
 

@@ -40,6 +40,7 @@ mod loss;
 mod lost_filters;
 mod made_types;
 mod memory;
+mod memory_growth;
 mod memory_owners;
 mod monitor;
 mod monitor_faults;

@@ -26,6 +26,11 @@ pub(crate) struct Monitor {
 impl Monitor {
     /// Starts it with rules for one process. Artifacts are in [`artifacts`](Self::artifacts).
     pub(crate) fn start(pid: u32, rules: &Value) -> Self {
+        Self::start_with(pid, rules, &[])
+    }
+
+    /// The same with more options.
+    pub(crate) fn start_with(pid: u32, rules: &Value, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let configuration = json!({
             "Egress": {"FileSystem": {"files": {"DirectoryPath": folder.path().join("artifacts")}}},
@@ -39,15 +44,19 @@ impl Monitor {
         let urls = format!("unix:{}", folder.path().join("http").display());
         let filter = format!("ProcessId={pid}");
         let file = file.to_str().unwrap();
-        let running = Running::start(dipc([
+        let metric_urls = format!("unix:{}", folder.path().join("metrics").display());
+        let arguments = [
             "monitor",
             "--urls",
             &urls,
+            "--metric-urls",
+            &metric_urls,
             "--filter",
             &filter,
             "--configuration-file-path",
             file,
-        ]));
+        ];
+        let running = Running::start(dipc(arguments.into_iter().chain(options.iter().copied())));
         Self { running, folder }
     }
 

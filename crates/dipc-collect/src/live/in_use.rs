@@ -25,7 +25,7 @@ pub struct InUse {
 }
 
 /// The objects of a type that are in use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TypeInUse {
     /// The type's name in C#.

@@ -75,6 +75,7 @@ impl StoredRequest {
             }
             "gcdump" => Artifact::GcDump,
             "snapshot" => Artifact::Snapshot,
+            "memory" => Artifact::Memory,
             "flamegraph" => {
                 Artifact::FlameGraph(flame_graph_format(self.accept.as_deref())?, query.duration()?)
             }

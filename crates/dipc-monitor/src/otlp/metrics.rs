@@ -11,7 +11,8 @@ use dipc_client::nettrace::TraceInfo;
 
 use super::{OtlpSignal, OtlpSink, unix_now};
 use crate::counters::{CounterConsumer, CounterSubscription};
-use crate::metrics::MetricsConfig;
+use crate::metrics::{MetricsConfig, add_memory};
+use crate::owner_memory::OwnerMemory;
 use crate::process::Watched;
 
 /// The time between two requests.
@@ -35,6 +36,8 @@ struct Shared {
 
 struct State {
     exporter: Exporter,
+    /// The memory of the processes that run.
+    memory: BTreeMap<ProcessKey, Arc<OwnerMemory>>,
     /// Ended processes with last values that were not sent.
     ended: Vec<ProcessKey>,
     is_over: bool,
@@ -48,7 +51,14 @@ impl Shared {
     /// Passes on the values.
     fn push(&self) {
         let mut state = self.state();
-        let requests = state.exporter.encode(self.start.elapsed(), unix_now());
+        let now = self.start.elapsed();
+        let State { exporter, memory, .. } = &mut *state;
+        for (key, memory) in memory {
+            if let Some(sizes) = memory.sizes() {
+                add_memory(&sizes, now, |sample| exporter.add(*key, sample, now));
+            }
+        }
+        let requests = state.exporter.encode(now, unix_now());
         for process in std::mem::take(&mut state.ended) {
             state.exporter.end_process(process);
         }
@@ -81,6 +91,7 @@ impl MetricsExport {
     pub(super) fn start(config: MetricsConfig, sink: Arc<dyn OtlpSink>) -> std::io::Result<Self> {
         let state = State {
             exporter: Exporter::new(Temporality::Cumulative, MAX_SERIES),
+            memory: BTreeMap::new(),
             ended: Vec::new(),
             is_over: false,
         };
@@ -107,6 +118,8 @@ impl MetricsExport {
             attributes,
             shared: Arc::clone(&self.shared),
         };
+        process.owner_memory.want();
+        self.shared.state().memory.insert(ProcessKey(process.number), Arc::clone(&process.owner_memory));
         let subscription = process.counters.subscribe(request, Box::new(consumer));
         self.subscriptions().insert(process.number, subscription);
     }
@@ -116,6 +129,7 @@ impl MetricsExport {
         drop(subscription);
         let key = ProcessKey(process.number);
         let mut state = self.shared.state();
+        state.memory.remove(&key);
         state.exporter.keep_process(key, self.shared.start.elapsed());
         state.ended.push(key);
     }

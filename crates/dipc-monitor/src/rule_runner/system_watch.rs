@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use clr_conditions::SystemValue;
+
 use super::RuleEvent;
 use super::process_rules::ProcessRules;
+use crate::owner_memory::{OwnerMemory, OwnerSizes};
 use crate::process::Watched;
 use crate::system_usage::UsageReader;
 
@@ -15,6 +18,7 @@ const MIN_PERIOD: Duration = Duration::from_millis(100);
 /// Readings at the interval of counters, while there are conditions that compare them.
 pub(super) struct SystemWatch {
     pid: Option<u32>,
+    memory: Arc<OwnerMemory>,
     reader: Option<UsageReader>,
     last: Option<Instant>,
     /// The number of readings.
@@ -25,7 +29,14 @@ pub(super) struct SystemWatch {
 
 impl SystemWatch {
     pub(super) fn new(process: &Watched) -> Self {
-        Self { pid: process.system_pid(), reader: None, last: None, readings: 0, reported: BTreeSet::new() }
+        Self {
+            pid: process.system_pid(),
+            memory: Arc::clone(&process.owner_memory),
+            reader: None,
+            last: None,
+            readings: 0,
+            reported: BTreeSet::new(),
+        }
     }
 
     /// Reads the values when it is time.
@@ -44,7 +55,12 @@ impl SystemWatch {
             return;
         }
         self.last = Some(Instant::now());
-        let usage = self.reader.get_or_insert_with(|| UsageReader::new(self.pid)).read();
+        let mut usage = self.reader.get_or_insert_with(|| UsageReader::new(self.pid)).read();
+        let is_native = |value| value == SystemValue::NativeMemory;
+        if conditions.iter().any(|(_, condition)| condition.system_values().any(is_native)) {
+            self.memory.want();
+            usage.native_memory_bytes = self.memory.sizes().as_ref().map(OwnerSizes::native);
+        }
         rules.add_usage(&usage);
         self.readings = self.readings.saturating_add(1);
         // The first reading is without processor time.
@@ -52,7 +68,10 @@ impl SystemWatch {
             return;
         }
         for (rule, condition) in conditions {
-            let unknown = condition.system_values().find(|value| usage.value(*value).is_none());
+            // Memory is read at an interval of its own.
+            let is_read = |value| value != SystemValue::NativeMemory || self.memory.is_attempted();
+            let is_unknown = |value: &SystemValue| usage.value(*value).is_none() && is_read(*value);
+            let unknown = condition.system_values().find(is_unknown);
             if let Some(value) = unknown
                 && !rules.process_has_ended()
                 && self.reported.insert(rule.clone())

@@ -145,6 +145,7 @@ impl ActionKind {
                 Artifact::Top(_) => "CollectTop",
                 Artifact::Requests(_) => "CollectRequests",
                 Artifact::Why(..) => "CollectWhy",
+                Artifact::Memory => "CollectMemory",
             },
             Self::Execute { .. } => "Execute",
             Self::LoadProfiler { .. } => "LoadProfiler",

@@ -28,6 +28,7 @@ pub(super) enum Route<'p> {
     Top,
     Requests,
     Why,
+    Memory,
     Parameters,
     Snapshot,
     Operations,
@@ -74,6 +75,7 @@ impl<'p> Route<'p> {
             "top" => Self::Top,
             "requests" => Self::Requests,
             "why" => Self::Why,
+            "memory" => Self::Memory,
             "parameters" => Self::Parameters,
             "snapshot" => Self::Snapshot,
             "operations" => Self::Operations,
@@ -135,6 +137,7 @@ mod tests {
             ("/top", "GET", Scope::Artifacts),
             ("/requests", "GET", Scope::Artifacts),
             ("/why", "GET", Scope::Artifacts),
+            ("/memory", "GET", Scope::Artifacts),
             ("/recordings", "GET", Scope::Read),
             ("/recordings/0a1b", "GET", Scope::Artifacts),
         ];

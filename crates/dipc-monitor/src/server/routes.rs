@@ -134,6 +134,7 @@ impl Service {
             | Route::Top
             | Route::Requests
             | Route::Why
+            | Route::Memory
             | Route::Snapshot => {
                 let process = self.process(&query)?;
                 if let Some(provider) = query.get("egressProvider").filter(|name| !name.is_empty()) {

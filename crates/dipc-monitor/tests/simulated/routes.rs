@@ -366,6 +366,20 @@ fn causes_are_those_of_dipc_why() {
     assert_eq!(get("image/png").status, 406);
 }
 
+/// The simulated runtime is in this process, which is read.
+#[test]
+fn memory_has_owners_that_sum_to_the_whole() {
+    let fixture = Fixture::start();
+    let _runtime = fixture.add(Runtime::builder());
+    let answer = fixture.get("/memory");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
+    let report = answer.json();
+    let owners = report["owners"].as_array().unwrap();
+    let sum = owners.iter().map(|owner| owner["bytes"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(Some(sum), report["rss_bytes"].as_u64(), "{report}");
+    assert_eq!(report["process_id"], std::process::id(), "{report}");
+}
+
 #[test]
 fn exceptions_have_their_stacks() {
     let fixture = Fixture::start();

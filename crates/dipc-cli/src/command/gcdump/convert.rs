@@ -1,6 +1,5 @@
 //! `dipc gcdump convert`: a heap as a .gcdump file, a page, or a profile.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -9,7 +8,7 @@ use nettrace_export::{Format, NameForm, WriteOptions};
 
 use crate::args::names::NameArgs;
 use crate::command::gcdump::args::{self, DependentArgs};
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
 use crate::inspect::heap::Heap;
 use crate::inspect::heap_profile::heap_profile;
 use crate::inspect::rewrite::refuse_input;
@@ -94,26 +93,14 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
         HeapFileFormat::Gcdump => args::write(graph, Destination::prepare(out, origin)?)?,
         HeapFileFormat::Html => {
             let page = HeapPage::new(graph, &title).with_full_names(names == NameForm::Full);
-            write(Destination::create(out, origin)?, |out| page.write(out))?;
+            Destination::create(out, origin)?.write_with(|out| page.write(out))?;
         }
         HeapFileFormat::Pprof => {
             let profile = heap_profile(graph, names);
             let options = WriteOptions::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")));
-            write(Destination::create(out, origin)?, |out| {
-                nettrace_export::write(&profile, Format::Pprof, options, out)
-            })?;
+            Destination::create(out, origin)?
+                .write_with(|out| nettrace_export::write(&profile, Format::Pprof, options, out))?;
         }
     }
     Ok(heap.exit)
-}
-
-/// Writes a result, and closes it.
-fn write(
-    mut out: Destination,
-    write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
-) -> Result<(), Failure> {
-    match write(&mut out).and_then(|()| out.flush()) {
-        Ok(()) => out.close(),
-        Err(error) => Err(out.failed(&error)),
-    }
 }

@@ -12,14 +12,14 @@ use serde::Serialize;
 use crate::args::heap_report::{GroupingArg, ROWS, csv_cell, or_none, warn_of_inexact};
 use crate::args::names::NameArgs;
 use crate::command::gcdump::args::{DependentArgs, HeapFormat};
-use crate::command::gcdump::growth::signed;
 use crate::command::gcdump::suspects::{Suspect, Suspects};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::heap::Heap;
 use crate::render::destination::Destination;
+use crate::render::output;
 use crate::render::output_file::NameOrigin;
 use crate::render::table::{Align, Columns};
-use crate::render::{output, units};
+use crate::render::units::{self, signed};
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {

@@ -12,7 +12,8 @@ use crate::command::gcdump::args::DumpedProcess;
 use crate::command::gcdump::report::ReportArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::table::{Align, Columns};
-use crate::render::{messages, output, units};
+use crate::render::units::{self, signed};
+use crate::render::{messages, output};
 
 /// The number of steps in which a group has to grow, if there are that many: the first session makes the
 /// runtime itself allocate.
@@ -176,16 +177,6 @@ fn table(args: &ReportArgs, growing: &[History<'_>], rows: usize) -> String {
         let _ = writeln!(text, "({left} more)");
     }
     text
-}
-
-/// A number that may have shrunk.
-pub(super) fn signed(number: i128, show: impl Fn(u64) -> String) -> String {
-    let size = show(u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX));
-    match number {
-        0 => size,
-        1.. => format!("+{size}"),
-        _ => format!("-{size}"),
-    }
 }
 
 #[derive(Serialize)]

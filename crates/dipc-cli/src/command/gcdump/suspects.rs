@@ -10,10 +10,10 @@ use gcdump::{HeapGraph, HeapType, PathStep, PathTree, TypeId};
 use nettrace_export::NameForm;
 use serde::Serialize;
 
-use crate::command::gcdump::growth::signed;
 use crate::inspect::heap::step_name;
 use crate::render::escape::escape_controls;
-use crate::render::{shell, units, width};
+use crate::render::units::{self, signed};
+use crate::render::{shell, width};
 
 /// Roots that are shown.
 const MAX_ROOTS: usize = 3;

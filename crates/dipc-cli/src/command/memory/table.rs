@@ -3,10 +3,8 @@
 use std::fmt::Write as _;
 
 use clr_dump::{GenerationUse, MemoryOwner, NativeArena, OwnedMemory};
+use dipc_collect::memory::{MemoryGroup, MemoryReading, first_line, owner_name};
 
-use super::answer;
-use super::names::owner_name;
-use super::reading::{Group, Reading};
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns, heading};
 use crate::render::{units, width};
@@ -16,8 +14,8 @@ const LABEL: usize = 14;
 /// The width of the lines of a list of what is not known, where the terminal's is not known.
 const WIDTH: usize = 80;
 
-pub(super) fn text(reading: &Reading, rows: Option<usize>, width: Option<usize>) -> String {
-    let mut text = width::wrapped(&(answer::line(reading) + "\n\n"), width);
+pub(super) fn text(reading: &MemoryReading, rows: Option<usize>, width: Option<usize>) -> String {
+    let mut text = width::wrapped(&format!("{}\n\n", escape_controls(&first_line(reading))), width);
     text.push_str(&table(reading).fitted_to(width, &["DIRTY", "SWAP"]));
     text.push('\n');
     for (label, value) in lines(reading) {
@@ -32,7 +30,7 @@ pub(super) fn text(reading: &Reading, rows: Option<usize>, width: Option<usize>)
     text
 }
 
-fn table(reading: &Reading) -> Columns {
+fn table(reading: &MemoryReading) -> Columns {
     let account = &reading.account;
     let has_swap = account.total.swap > 0;
     let mut headings = vec![
@@ -61,7 +59,7 @@ fn table(reading: &Reading) -> Columns {
 }
 
 /// The contents of an owner's memory, in a few words.
-fn details(owned: &OwnedMemory, reading: &Reading) -> String {
+fn details(owned: &OwnedMemory, reading: &MemoryReading) -> String {
     let account = &reading.account;
     let counted = |one: &str, many: &str| units::counted(owned.part_count, one, many);
     match owned.owner {
@@ -97,7 +95,7 @@ fn generation(of: &GenerationUse) -> String {
 }
 
 /// The lines below the table.
-fn lines(reading: &Reading) -> Vec<(&'static str, String)> {
+fn lines(reading: &MemoryReading) -> Vec<(&'static str, String)> {
     let account = &reading.account;
     let bytes = units::bytes;
     let mut lines = Vec::new();
@@ -153,7 +151,7 @@ fn lines(reading: &Reading) -> Vec<(&'static str, String)> {
 }
 
 /// The managed heap as its collector counts it.
-fn heap_line(reading: &Reading) -> String {
+fn heap_line(reading: &MemoryReading) -> String {
     let generations = &reading.account.generations;
     let sum = |of: &dyn Fn(&GenerationUse) -> u64| generations.iter().map(of).fold(0, u64::saturating_add);
     let committed = sum(&|of| of.used.saturating_add(of.free.unwrap_or_default()).saturating_add(of.unused));
@@ -166,7 +164,7 @@ fn heap_line(reading: &Reading) -> String {
     )
 }
 
-fn group_line(group: &Group) -> String {
+fn group_line(group: &MemoryGroup) -> String {
     let bytes = units::bytes;
     let mut text = match group.limited {
         Some((used, limit)) => format!("{} of {} (limit)", bytes(used), bytes(limit)),
@@ -191,7 +189,7 @@ fn group_line(group: &Group) -> String {
 }
 
 /// The list of an owner's parts.
-fn parts(owned: &OwnedMemory, reading: &Reading, rows: usize, width: Option<usize>) -> String {
+fn parts(owned: &OwnedMemory, reading: &MemoryReading, rows: usize, width: Option<usize>) -> String {
     if owned.parts.is_empty() || rows == 0 {
         return String::new();
     }

@@ -93,7 +93,7 @@ impl WatchView<SessionEvent> for Lines<'_> {
 /// Returns the tables of an interval.
 fn text(args: &TopArgs, history: &History) -> String {
     let mut text = String::new();
-    let time = history.latest.as_ref().map_or_else(String::new, |interval| view::time_of_day(interval.time));
+    let time = history.latest.as_ref().map_or_else(String::new, |interval| units::time_of_day(interval.time));
     let [counters, sums] = view::summary(history);
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{time}  {}\n{counters}\n{sums}", history.process.title());

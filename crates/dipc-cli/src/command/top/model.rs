@@ -12,6 +12,7 @@ use crate::command::top::session::Features;
 use crate::command::top::view::{self, Choice, View, ViewTable};
 use crate::record::watch::WatchedProcess;
 use crate::render::list_screen::{ListScreen, ListState};
+use crate::render::units;
 
 /// Maximum depth of callers to follow.
 const MAX_DEPTH: usize = 256;
@@ -126,7 +127,7 @@ impl Model {
         } else {
             format!("every {} s", self.length.as_secs_f64())
         });
-        parts.extend(history.latest.as_ref().map(|interval| view::time_of_day(interval.time)));
+        parts.extend(history.latest.as_ref().map(|interval| units::time_of_day(interval.time)));
         parts.extend(self.list.is_paused.then(|| "paused".to_owned()));
         format!(" {}", parts.join(" · "))
     }

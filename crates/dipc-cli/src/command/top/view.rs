@@ -1,10 +1,8 @@
 //! The tables on the screen: methods and their callers, threads, allocated types, collections and exceptions.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use dipc_collect::live::{Counter, Interval, ThreadRow};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use nettrace_export::report::{Collection, TopRow, callers, top};
 use nettrace_export::{FrameId, Profile};
 
@@ -391,10 +389,4 @@ pub(super) fn summary(history: &History) -> [String; 2] {
         ));
     }
     [counters, parts.join(" · ")]
-}
-
-/// The local time of day: `09:18:46`.
-pub(super) fn time_of_day(time: SystemTime) -> String {
-    let time = Timestamp::try_from(time).unwrap_or_default();
-    time.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
 }

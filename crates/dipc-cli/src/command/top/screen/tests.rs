@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dipc_collect::live::{Counter, Interval, Omissions, ThreadRow};
+use dipc_collect::live::{Counter, InUse, Interval, Omissions, ThreadRow, TypeInUse};
 use jiff::civil;
 use jiff::tz::TimeZone;
 use nettrace_export::report::{AllocationsReport, Collection, GcReport, TypeRow};
@@ -51,11 +51,15 @@ fn interval(profile: Profile) -> Interval {
     let time = civil::date(2026, 11, 21).at(9, 18, 46, 0).to_zoned(TimeZone::system()).unwrap();
     interval.time = time.timestamp().into();
     (interval.threads, interval.allocations, interval.collections) = (vec![thread], allocations, collections);
+    let (mut order, mut in_use) = (TypeInUse::default(), InUse::default());
+    (order.csharp, order.bytes, order.samples) = ("Order".to_owned(), 1_500_000, 15);
+    in_use.types.push(order);
+    interval.in_use = Some(in_use);
     interval.counters = vec![(Counter::Cpu, 98.76), (Counter::Heap, 62.5)];
     interval
 }
 
-const ALL: Features = Features { samples: true, allocations: true, objects: false, thread_uses: false };
+const ALL: Features = Features { samples: true, allocations: true, objects: true, thread_uses: false };
 
 fn process(number: usize) -> WatchedProcess {
     WatchedProcess {
@@ -128,13 +132,14 @@ fn each_view_has_its_rows() {
         ('2', "4711 90.0% 0.0% 10.0% finalizer Spin.Hot"),
         ('3', "100.0% 2.00 MB 2.00 MB/s 20 byte[]"),
         ('4', "7 2 4.20 ms 62.5 MB Induced"),
+        ('6', "100.0% 1.50 MB 15 Order"),
     ] {
         press(&mut model, &[KeyCode::Char(key)]);
         assert_eq!(rows(&drawn(&mut model, 200, 50))[1], expected);
     }
-    press(&mut model, &[KeyCode::Tab]);
+    press(&mut model, &[KeyCode::Char('5')]);
     assert_eq!(rows(&drawn(&mut model, 200, 50)), ["none in this time"]);
-    press(&mut model, &[KeyCode::Tab]);
+    press(&mut model, &[KeyCode::Tab, KeyCode::Tab]);
     assert!(drawn(&mut model, 200, 50)[3].starts_with(" [methods]"));
 }
 

@@ -8,8 +8,7 @@ use clr_dump::{GenerationUse, MemoryAccount, MemoryOwner, NativeArena, OwnedMemo
 
 use super::names::owner_name;
 use super::reading::Reading;
-use crate::render::escape::escape_controls;
-use crate::render::units;
+use nettrace_export::units;
 
 /// Minimum share of free memory in a heap that the line is about, in parts of it.
 const FREE_PART: u64 = 4;
@@ -21,13 +20,21 @@ const MANY_THREADS: usize = 200;
 
 /// Owners that are one subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
+#[non_exhaustive]
+pub enum Subject {
+    /// The managed heap, with the collector's own tables.
     Heap,
+    /// The heap of the C library.
     Native,
+    /// Stacks of threads.
     Stacks,
+    /// Code and types of the runtime.
     Code,
+    /// Assemblies, libraries and other files.
     Files,
+    /// Memory that is shared with other processes.
     Shared,
+    /// Memory without a known owner, and the kernel's own pages.
     Unknown,
 }
 
@@ -42,7 +49,24 @@ const SUBJECTS: [Subject; 7] = [
 ];
 
 impl Subject {
-    const fn of(owner: MemoryOwner) -> Self {
+    /// All subjects.
+    pub const ALL: [Self; 7] = SUBJECTS;
+
+    /// The name in lists for programs.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Heap => "gc-heap",
+            Self::Native => "native-heap",
+            Self::Stacks => "thread-stacks",
+            Self::Code => "code",
+            Self::Files => "files",
+            Self::Shared => "shared-memory",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Returns the subject of an owner.
+    pub const fn of(owner: MemoryOwner) -> Self {
         match owner {
             owner if owner.is_managed_heap() => Self::Heap,
             MemoryOwner::NativeHeap => Self::Native,
@@ -56,7 +80,7 @@ impl Subject {
 }
 
 /// Returns the answer in a line.
-pub(super) fn line(reading: &Reading) -> String {
+pub fn line(reading: &Reading) -> String {
     let account = &reading.account;
     let mut line = of_subject(main_subject(reading), reading);
     let images = account.resident_of(is_image);
@@ -218,5 +242,5 @@ fn largest(account: &MemoryAccount, of: MemoryOwner) -> String {
     let owned = account.owners.iter().find(|owned| owned.owner == of);
     let Some(part) = owned.and_then(|owned| owned.parts.first()) else { return String::new() };
     let name = if part.name.is_empty() { part.address.to_string() } else { part.name.to_string() };
-    format!(", the largest {} ({})", units::bytes(part.sizes.resident), escape_controls(&name))
+    format!(", the largest {} ({})", units::bytes(part.sizes.resident), name)
 }

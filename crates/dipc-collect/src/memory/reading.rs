@@ -1,21 +1,15 @@
 //! The readings of a process or a core dump.
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use clr_dump::{Dump, MemoryAccount, MemoryOwner, NativeHeapError};
-use linux_proc_stat::{ControlGroup, MemoryEvents, Pressure, Status, process_folder, read};
+use clr_dump::{CoreFile, Dump, MemoryAccount, MemoryOwner, NativeHeap, NativeHeapError, Runtime};
+use linux_proc_stat::{MemoryEvents, Pressure};
+use nettrace_export::units;
 
-use crate::exit::{Exit, Failure};
-use crate::inspect::core_source::Source;
-use crate::render::units;
-
-/// Maximum time for the mappings and the blocks of malloc of a process.
-const PROCESS_TIME: Duration = Duration::from_millis(1200);
-/// The same for a core dump.
+/// Maximum time for the blocks of malloc in a core dump.
 const CORE_TIME: Duration = Duration::from_secs(60);
 /// Maximum number of settings to show.
-const MAX_SETTINGS: usize = 32;
+pub(super) const MAX_SETTINGS: usize = 32;
 /// The share of a control group's limit that the runtime allows its heap, and the bytes that it allows in any case,
 /// unless a setting says otherwise.
 const DEFAULT_PERCENT: u64 = 75;
@@ -23,49 +17,69 @@ const MIN_DEFAULT: u64 = 20 << 20;
 /// The beginning of the names of the collector's properties in `runtimeconfig.json`.
 const PROPERTIES: &str = "System.GC.";
 
-/// The memory of a process or a core dump, with its limits.
-pub(super) struct Reading {
-    pub(super) account: MemoryAccount,
+/// The memory of a process or a core dump by its owners, with its limits.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Reading {
+    /// The time of the reading.
+    pub time: SystemTime,
+    /// The owners.
+    pub account: MemoryAccount,
     /// The version of the runtime; `None` without one that can be read.
-    pub(super) runtime: Option<String>,
-    pub(super) pid: Option<u32>,
-    pub(super) process: ProcessNumbers,
-    pub(super) group: Option<Group>,
+    pub runtime: Option<String>,
+    /// The process; `None` for a core dump.
+    pub pid: Option<u32>,
+    /// The kernel's further numbers of the process.
+    pub process: ProcessNumbers,
+    /// The control group of the process.
+    pub group: Option<MemoryGroup>,
     /// Bytes of the machine's memory; `None` for a core dump.
-    pub(super) machine_memory: Option<u64>,
+    pub machine_memory: Option<u64>,
     /// The settings of the collector and of malloc in the environment of the process, and the collector's properties in
     /// its `runtimeconfig.json`, by name.
-    pub(super) settings: Vec<(String, String)>,
+    pub settings: Vec<(String, String)>,
     /// Unknown parts, each with the reason.
-    pub(super) missing: Vec<String>,
+    pub missing: Vec<String>,
 }
 
 /// The kernel's further numbers of a process, in bytes; all `None` for a core dump.
-#[derive(Default)]
-pub(super) struct ProcessNumbers {
-    pub(super) virtual_size: Option<u64>,
-    pub(super) peak_resident: Option<u64>,
-    pub(super) page_tables: Option<u64>,
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct ProcessNumbers {
+    /// Addresses.
+    pub virtual_size: Option<u64>,
+    /// Maximum resident memory so far.
+    pub peak_resident: Option<u64>,
+    /// Page tables, which are not resident memory of the process.
+    pub page_tables: Option<u64>,
     /// The number of threads.
-    pub(super) threads: Option<u64>,
+    pub threads: Option<u64>,
 }
 
 /// The memory of the control group of a process.
-pub(super) struct Group {
-    /// With pages of files that can be taken back at once, and without.
-    pub(super) usage: Option<u64>,
-    pub(super) working_set: u64,
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct MemoryGroup {
+    /// With pages of files that can be taken back at once.
+    pub usage: Option<u64>,
+    /// Without these pages.
+    pub working_set: u64,
     /// The memory, and the limit, of the group with the least left.
-    pub(super) limited: Option<(u64, u64)>,
-    pub(super) events: Option<MemoryEvents>,
-    pub(super) pressure: Option<Pressure>,
+    pub limited: Option<(u64, u64)>,
+    /// The kernel's counts of limits that were reached.
+    pub events: Option<MemoryEvents>,
+    /// The time for which threads were stalled.
+    pub pressure: Option<Pressure>,
 }
 
 /// The limit that the collector keeps, by settings that can be seen.
-pub(super) struct HeapLimit {
-    pub(super) bytes: u64,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeapLimit {
+    /// The limit.
+    pub bytes: u64,
     /// The setting, or the rule.
-    pub(super) source: &'static str,
+    pub source: &'static str,
 }
 
 /// A setting of the collector that is a number: its name in the environment, after the prefix, where numbers are
@@ -82,50 +96,58 @@ const HARD_LIMIT_PERCENT: NumberSetting =
     NumberSetting { variable: "GCHeapHardLimitPercent", property: "System.GC.HeapHardLimitPercent" };
 
 impl Reading {
-    pub(super) fn new(source: &Source) -> Result<Self, Failure> {
-        let runtime = source.runtime();
-        let (account, runtime, mut missing, properties) = match &runtime {
-            Ok(runtime) => {
-                let dump = source.dump(runtime);
-                let version = Some(runtime.version().to_owned());
-                (account(source, Some(&dump))?, version, Vec::new(), properties(&dump))
-            }
-            Err(failure) => {
-                let reason = format!("the managed heap and code: {}", failure.message);
-                (account(source, None)?, None, vec![reason], Vec::new())
-            }
-        };
-        missing.extend(missing_parts(&account, runtime.is_some()));
-        let pid = source.pid();
-        let status = pid.and_then(|pid| read(&process_folder(pid).join("status")).ok());
-        let status = status.as_deref().map(Status::new);
-        let size = |name: &str| status.and_then(|status| status.size(name));
-        let process = ProcessNumbers {
-            virtual_size: size("VmSize"),
-            peak_resident: size("VmHWM"),
-            page_tables: size("VmPTE"),
-            threads: status.and_then(|status| status.thread_count()),
-        };
-        let mut settings = pid.map(settings).unwrap_or_default();
-        settings.extend(properties);
-        let machine_memory = pid.and_then(|_| machine_memory());
-        let group = pid.and_then(group);
-        Ok(Self { account, runtime, pid, process, group, machine_memory, settings, missing })
+    /// Reads a core dump.
+    pub fn of_core(core: &CoreFile, runtime: Result<&Runtime, &str>) -> Self {
+        let dump = runtime.map(|runtime| Dump::new(core, runtime));
+        let end = Instant::now().checked_add(CORE_TIME);
+        let account = MemoryAccount::of_core(core, dump.as_ref().ok(), end);
+        Self::of_account(account, dump.as_ref().map_err(|reason| *reason))
+    }
+
+    /// Finds the runtime of a live process, and reads the process.
+    ///
+    /// # Errors
+    /// Always: this system has no such account.
+    #[cfg(not(target_os = "linux"))]
+    pub fn of_pid(_: u32) -> Result<Self, String> {
+        Err("it is read only on Linux".to_owned())
+    }
+
+    pub(super) fn of_account(account: MemoryAccount, dump: Result<&Dump<'_>, &str>) -> Self {
+        let reason = dump.err().map(|reason| format!("the managed heap and code: {reason}"));
+        let mut missing: Vec<_> = reason.into_iter().collect();
+        missing.extend(missing_parts(&account, dump.is_ok()));
+        Self {
+            time: SystemTime::now(),
+            account,
+            runtime: dump.ok().map(|dump| dump.runtime().version().to_owned()),
+            pid: None,
+            process: ProcessNumbers::default(),
+            group: None,
+            machine_memory: None,
+            settings: dump.map(properties).unwrap_or_default(),
+            missing,
+        }
     }
 
     /// Returns true for a core dump.
-    pub(super) const fn is_dump(&self) -> bool {
+    pub const fn is_dump(&self) -> bool {
         self.pid.is_none()
     }
 
     /// Returns true if the generations of the heap share segments, so that their memory is that of generation 2.
-    pub(super) fn shares_generations(&self) -> bool {
+    pub fn shares_generations(&self) -> bool {
         let is_young = |owner| matches!(owner, MemoryOwner::Generation(0 | 1));
         !self.account.generations.iter().any(|of| is_young(of.owner))
     }
 
+    /// Returns the resident bytes that malloc has given to no one; `None` without glibc.
+    pub fn native_free(&self) -> Option<u64> {
+        self.account.native_heap.as_ref().ok().map(NativeHeap::held)
+    }
+
     /// Returns the limit of the heap; `None` without a setting, and without a limit of the group.
-    pub(super) fn heap_limit(&self) -> Option<HeapLimit> {
+    pub fn heap_limit(&self) -> Option<HeapLimit> {
         if let Some((bytes, source)) = self.number(HARD_LIMIT) {
             return Some(HeapLimit { bytes, source });
         }
@@ -176,20 +198,6 @@ fn properties(dump: &Dump<'_>) -> Vec<(String, String)> {
     properties
 }
 
-fn account(source: &Source, dump: Option<&Dump<'_>>) -> Result<MemoryAccount, Failure> {
-    match source {
-        Source::Core(core) => Ok(MemoryAccount::of_core(core, dump, Instant::now().checked_add(CORE_TIME))),
-        #[cfg(target_os = "linux")]
-        Source::Process(memory) => {
-            let end = Instant::now().checked_add(PROCESS_TIME);
-            MemoryAccount::read(memory, dump, end).map_err(|error| {
-                let what = format_args!("read the mappings of process {}: {error}", memory.pid()).to_string();
-                Failure::new(Exit::NotReachable, what)
-            })
-        }
-    }
-}
-
 /// The parts of an account that are not known.
 fn missing_parts(account: &MemoryAccount, has_runtime: bool) -> Vec<String> {
     let mut missing = Vec::new();
@@ -222,61 +230,4 @@ fn missing_parts(account: &MemoryAccount, has_runtime: bool) -> Vec<String> {
         missing.push("the last mappings: the time was over".to_owned());
     }
     missing
-}
-
-/// The control group of a process; `None` if its memory is not counted.
-fn group(pid: u32) -> Option<Group> {
-    let group = ControlGroup::of_process(pid).ok()?;
-    let memory = group.memory()?;
-    Some(Group {
-        usage: group.memory_usage(),
-        working_set: memory.used,
-        limited: memory.limited,
-        events: group.memory_events(),
-        pressure: group.pressure().memory,
-    })
-}
-
-/// The memory of this machine.
-fn machine_memory() -> Option<u64> {
-    let text = read(Path::new("/proc/meminfo")).ok()?;
-    Status::new(&text).size("MemTotal")
-}
-
-/// The settings of the collector and of malloc that a process was started with.
-fn settings(pid: u32) -> Vec<(String, String)> {
-    let Ok(bytes) = read(&process_folder(pid).join("environ")) else { return Vec::new() };
-    let mut settings: Vec<_> = bytes
-        .split(|byte| *byte == 0)
-        .filter_map(|line| String::from_utf8_lossy(line).split_once('=').map(own))
-        .filter(|(name, _)| is_setting(name))
-        .take(MAX_SETTINGS)
-        .collect();
-    settings.sort();
-    settings
-}
-
-fn own((name, value): (&str, &str)) -> (String, String) {
-    (name.to_owned(), value.to_owned())
-}
-
-fn is_setting(name: &str) -> bool {
-    let of_runtime = ["DOTNET_", "COMPlus_"].iter().find_map(|prefix| name.strip_prefix(prefix));
-    let is_collector = of_runtime.is_some_and(|name| name.starts_with("GC") || name.starts_with("gc"));
-    is_collector || name.starts_with("MALLOC_") || name == "GLIBC_TUNABLES"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_setting;
-
-    #[test]
-    fn settings_of_the_collector_and_of_malloc_are_shown() {
-        for name in ["DOTNET_GCHeapHardLimit", "COMPlus_gcServer", "MALLOC_ARENA_MAX", "GLIBC_TUNABLES"] {
-            assert!(is_setting(name), "{name}");
-        }
-        for name in ["GCHeapHardLimit", "DOTNET_ROOT", "SECRET", "XDOTNET_GCx", ""] {
-            assert!(!is_setting(name), "{name}");
-        }
-    }
 }

@@ -4,8 +4,8 @@ use clr_dump::MemoryOwner;
 
 use super::reading::Reading;
 
-/// The name of an owner in the table.
-pub(super) fn owner_name(owner: MemoryOwner, reading: &Reading) -> String {
+/// Returns the name of an owner for people.
+pub fn owner_name(owner: MemoryOwner, reading: &Reading) -> String {
     let name = match owner {
         MemoryOwner::Generation(2) if reading.shares_generations() => "GC heap: generations 0 to 2",
         MemoryOwner::Generation(3) => "GC heap: large objects",

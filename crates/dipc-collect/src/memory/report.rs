@@ -1,19 +1,23 @@
-//! The account as JSON.
+//! A reading as JSON.
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clr_dump::{GenerationUse, NativeArena, NativeHeap, OwnedMemory, OwnedPart};
 use linux_proc_stat::MappingSizes;
 use serde::Serialize;
 
-use super::answer;
-use super::reading::{Group, Reading};
+use super::answer::line;
+use super::names::owner_name;
+use super::reading::{MemoryGroup, Reading};
 
 /// Maximum number of parts of an owner.
 const MAX_PARTS: usize = 1000;
 
+/// A reading as the JSON of `dipc memory`, which [`MemorySnapshot::parse`](super::MemorySnapshot::parse) reads.
 #[derive(Debug, Serialize)]
-pub(super) struct Report<'r> {
+pub struct MemoryReport<'r> {
+    time_unix_ms: Option<u64>,
     /// Null of a core dump.
     rss_bytes: Option<u64>,
     /// Null of a process.
@@ -43,6 +47,8 @@ pub(super) struct Report<'r> {
 #[derive(Debug, Serialize)]
 struct OwnerRow<'r> {
     owner: &'static str,
+    /// For people.
+    name: String,
     /// Resident, or in the dump.
     bytes: u64,
     pss_bytes: Option<u64>,
@@ -105,16 +111,18 @@ struct GcLimit {
     source: &'static str,
 }
 
-impl<'r> Report<'r> {
-    pub(super) fn new(reading: &'r Reading) -> Self {
+impl<'r> MemoryReport<'r> {
+    /// The report of a reading.
+    pub fn new(reading: &'r Reading) -> Self {
         let account = &reading.account;
         let of_process = |bytes: u64| (!reading.is_dump()).then_some(bytes);
         let total = &account.total;
         Self {
+            time_unix_ms: unix_ms(reading.time),
             rss_bytes: of_process(total.resident),
             dump_bytes: reading.is_dump().then_some(total.resident),
             unattributed_bytes: account.unattributed(),
-            answer: answer::line(reading),
+            answer: line(reading),
             process_id: reading.pid,
             runtime: reading.runtime.as_deref(),
             pss_bytes: of_process(total.proportional),
@@ -136,6 +144,12 @@ impl<'r> Report<'r> {
     }
 }
 
+/// Milliseconds since 1970.
+pub(super) fn unix_ms(time: SystemTime) -> Option<u64> {
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
+}
+
 impl<'r> OwnerRow<'r> {
     fn new(owned: &'r OwnedMemory, reading: &Reading) -> Self {
         let MappingSizes { resident, proportional, private_dirty, swap, .. } = owned.sizes;
@@ -148,6 +162,7 @@ impl<'r> OwnerRow<'r> {
         let of = reading.account.generations.iter().find(|of| of.owner == owned.owner);
         Self {
             owner: owned.owner.id(),
+            name: owner_name(owned.owner, reading),
             bytes: resident,
             pss_bytes: of_process(proportional),
             private_dirty_bytes: of_process(private_dirty),
@@ -188,7 +203,7 @@ impl Native {
 }
 
 impl ControlGroup {
-    fn new(group: &Group) -> Self {
+    fn new(group: &MemoryGroup) -> Self {
         let events = group.events.unwrap_or_default();
         Self {
             limit_bytes: group.limited.map(|(_, limit)| limit),
