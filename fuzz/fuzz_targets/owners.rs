@@ -15,7 +15,7 @@ use linux_proc_stat::{MappingSizes, Smaps, ThreadStackPointer};
 
 /// Bytes that claims on addresses may hold, whatever the input.
 const CLAIMS: usize = 64 << 20;
-/// The time for the blocks of malloc.
+/// The time for the blocks of malloc; an account takes at least half a second for endless ones.
 const TIME: Duration = Duration::from_millis(20);
 /// Names that lead to readers of their own.
 const NAMES: [&str; 8] = [
@@ -66,10 +66,14 @@ fn text(input: &[u8]) -> String {
         let start = u64::from(u32::from_le_bytes([a, b, c, d])) << 12;
         let end = start + (u64::from(u16::from_le_bytes([e, f])) << 12);
         let permission = |bit: u8, letter: char| if permissions >> bit & 1 == 1 { letter } else { '-' };
-        let permissions: String = [(0, 'r'), (1, 'w'), (2, 'x')].map(|(bit, of)| permission(bit, of)).iter().collect();
+        let permissions: String =
+            [(0, 'r'), (1, 'w'), (2, 'x')].map(|(bit, of)| permission(bit, of)).iter().collect();
         let name = NAMES[usize::from(name) % NAMES.len()];
         let resident = u16::from_le_bytes([g, h]);
-        let _ = writeln!(text, "{start:x}-{end:x} {permissions}p 0 00:00 0 {name}\nRss: {resident} kB\nSwap: {g} kB");
+        let _ = writeln!(
+            text,
+            "{start:x}-{end:x} {permissions}p 0 00:00 0 {name}\nRss: {resident} kB\nSwap: {g} kB"
+        );
     }
     text
 }

@@ -51,7 +51,7 @@ const TARGETS: [Target; 35] = [
     target("nettrace_v4", InputFormat::Recording(header::NETTRACE_V4), "traces", 1_750),
     target("nettrace_v6", InputFormat::Recording(header::NETTRACE_V6), "traces", 1_000),
     target("nettrace_writer", InputFormat::Recording(&[]), "traces", 5_000),
-    target("owners", InputFormat::Random, "wire", 300),
+    target("owners", InputFormat::Random, "wire", 10),
     target("page", InputFormat::Recording(&[]), "traces", 1_000),
     target("port", InputFormat::Advertised, "wire/replies", 6_000),
     target("portable_pdb", InputFormat::Symbols, "workload/lines", 30_000),
