@@ -1,8 +1,8 @@
 //! The mappings of a hostile process, with any memory in them: their text, and the account of their owners.
 //!
-//! An input that begins with an odd byte is the text of `smaps`. Of another one, each ten bytes are a mapping: its first
-//! page (four bytes), its pages (two), its permissions, its name, and its resident kilobytes (two). The memory at every
-//! address is the input, again and again.
+//! An input that begins with an odd byte is the text of `smaps`. Of another one, each ten bytes are a
+//! mapping: its first page (four bytes), its pages (two), its permissions, its name, and its resident
+//! kilobytes (two). The memory at every address is the input, again and again.
 
 #![no_main]
 

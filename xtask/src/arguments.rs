@@ -58,7 +58,8 @@ pub(crate) enum Task {
     /// Counts the instructions of commands on recordings of testdata with valgrind, and compares them with
     /// xtask/cost.txt, or rewrites that (up to a minute after the build)
     ///
-    /// The table is of one compiler and one kind of processor, which it names; with others nothing is compared.
+    /// The table is of one compiler and one kind of processor, which it names; with others nothing is
+    /// compared.
     Cost(CostOptions),
     /// Type-checks for Windows, macOS, aarch64 and WebAssembly, runs the parsers' tests on 32-bit, big-endian
     /// and aarch64 Linux, and the Windows programs under Wine (minutes for each target)
@@ -96,15 +97,16 @@ pub(crate) enum Task {
     /// programs 'dipc dump analyze' finds, as a table (Linux; takes python3 and an hour of one processor at
     /// most)
     Dumps(DumpsOptions),
-    /// Records a program with one method that is 10 % slower on one side, and prints how often `dipc diff` names
-    /// it, and how often it is wrong about recordings of the same program (about 10 min)
+    /// Records a program with one method that is 10 % slower on one side, and prints how often `dipc diff`
+    /// names it, and how often it is wrong about recordings of the same program (about 10 min)
     ///
     /// It needs Linux, the right to sample, .NET 9.0.1 of `cargo xtask runtimes`, and python3. The recordings
     /// stay in target/planted, and are used again. Nothing is judged.
     Planted(PlantedOptions),
     /// Generates the code of clr-events from its facts, and the schema of dipc-monitor (about a second)
     Schemas(SchemasOptions),
-    /// Checks a release, makes its files in target/release-files, and with `--publish` uploads them (about 1 h)
+    /// Checks a release, makes its files in target/release-files, and with `--publish` uploads them (about 1
+    /// h)
     ///
     /// The files: packages for the registry, each built and tested alone; static programs, dipc and
     /// dipc-fleet, for Linux (x86-64, aarch64) and Windows, with man pages, completion scripts and licences;
@@ -112,14 +114,14 @@ pub(crate) enum Task {
     /// dependency adds; the versions of compilers and linkers; SHA256SUMS. All but the last are built twice,
     /// in different folders, and must be the same.
     Release(ReleaseOptions),
-    /// Runs a program in virtual machines with other kernels, whose root is this machine's, read-only; without
-    /// a program it tries `dipc` next to .NET 9 and 10 (one to two minutes for each machine; the first time some minutes
-    /// to download Debian's kernels, and 10 min to build the one with user_events)
+    /// Runs a program in virtual machines with other kernels, whose root is this machine's, read-only;
+    /// without a program it tries `dipc` next to .NET 9 and 10 (one to two minutes for each machine; the
+    /// first time some minutes to download Debian's kernels, and 10 min to build the one with user_events)
     ///
-    /// It needs QEMU, which emulates the processor, and Debian's apt-get, which downloads kernels and busybox;
-    /// nothing is installed, and no root's rights are needed (`cargo xtask setup vm` installs QEMU and the
-    /// kernel's build tools). All is kept in target/vm. The program is root in the machine, and /tmp and /run
-    /// are empty. What it writes to /mnt is in target/vm/runs/MACHINE/output afterwards.
+    /// It needs QEMU, which emulates the processor, and Debian's apt-get, which downloads kernels and
+    /// busybox; nothing is installed, and no root's rights are needed (`cargo xtask setup vm` installs QEMU
+    /// and the kernel's build tools). All is kept in target/vm. The program is root in the machine, and /tmp
+    /// and /run are empty. What it writes to /mnt is in target/vm/runs/MACHINE/output afterwards.
     Vm(VmOptions),
     /// Makes the book's web pages in target/book with mdBook, which is installed below target/tools if it is
     /// missing (seconds, or some minutes with mdBook's installation)
@@ -392,8 +394,8 @@ pub(crate) const MACHINES: [&str; 3] = ["user-events", "debian-6.12", "debian-6.
 /// The arguments of `cargo xtask vm`.
 #[derive(Args)]
 pub(crate) struct VmOptions {
-    /// Only this machine, may be repeated: a kernel of Debian's source with user_events, or Debian's kernel of
-    /// a series as it is [default: all]
+    /// Only this machine, may be repeated: a kernel of Debian's source with user_events, or Debian's kernel
+    /// of a series as it is [default: all]
     #[arg(long = "machine", value_name = "MACHINE", value_parser = MACHINES)]
     pub(crate) machines: Vec<String>,
     #[command(flatten)]

@@ -18,8 +18,8 @@
 //!   by the DiagnosticSource bridge.
 //! - [`Steps`] are steps of scheduled work. [`Tasks`] carries the cause and the request of each task from the
 //!   thread that creates it to the thread that runs it; [`Causes`] keeps the stacks that created tasks.
-//! - [`AsyncBuffer`] has the events of .NET 11's asynchronous profiler; [`AsyncStacks`] returns the methods that
-//!   waited for the work of a thread at a time.
+//! - [`AsyncBuffer`] has the events of .NET 11's asynchronous profiler; [`AsyncStacks`] returns the methods
+//!   that waited for the work of a thread at a time.
 //! - [`ActivityFinder`] finds the events of chosen requests and activities.
 //!
 //! # Example

@@ -20,8 +20,8 @@ const MAX_GENERATION: u8 = 2;
 ///
 /// - A blocking collection collects all small objects allocated since the one before it, and the generations
 ///   up to its own. Large and pinned objects are collected with generation 2.
-/// - A collection in the background collects all objects that there are as it begins, and reports what it left
-///   at its end. Objects that a blocking collection reaches in between are that one's.
+/// - A collection in the background collects all objects that there are as it begins, and reports what it
+///   left at its end. Objects that a blocking collection reaches in between are that one's.
 /// - Memory of dead objects is reused: where an object is allocated or moves to, no other one is left.
 ///
 /// # Memory
@@ -156,8 +156,8 @@ impl<T> LiveObjects<T> {
         }
     }
 
-    /// Adds an event of a collection: its beginning or end, a generation's range, or ranges of objects that it
-    /// found alive. Returns false for other events.
+    /// Adds an event of a collection: its beginning or end, a generation's range, or ranges of objects that
+    /// it found alive. Returns false for other events.
     pub fn add(&mut self, view: &ClrEvent<'_>) -> bool {
         match view {
             ClrEvent::GcStart(start) => self.begin(start.count, start.depth, start.kind),
@@ -186,8 +186,8 @@ impl<T> LiveObjects<T> {
         let is_background = kind == GcType::BACKGROUND_GC;
         let generation = u8::try_from(depth).unwrap_or(u8::MAX);
         let is_full = is_background || generation >= MAX_GENERATION;
-        // Collections of one kind do not overlap, and one in the background does not outlast one of everything
-        // that is blocking: the end of the previous one is missing.
+        // Collections of one kind do not overlap, and one in the background does not outlast one of
+        // everything that is blocking: the end of the previous one is missing.
         let previous = if is_background { None } else { self.blocking.take() };
         let background = if is_full { self.background.take() } else { None };
         for collection in [previous, background].into_iter().flatten() {

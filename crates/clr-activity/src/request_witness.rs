@@ -37,7 +37,8 @@ impl RequestWitness {
     pub const HOSTING: &'static str = "Microsoft.AspNetCore.Hosting";
     /// The event for the start of a request.
     const REQUEST_START: u32 = 3;
-    /// The time after which a request counts as unreported: events of different threads are sent in any order.
+    /// The time after which a request counts as unreported: events of different threads are sent in any
+    /// order.
     const DELAY: Duration = Duration::from_secs(1);
 
     /// Creates the watch of an EventSource that has an event for each request.

@@ -174,8 +174,8 @@ impl Condition {
         missing
     }
 
-    /// Returns the values of the system that it compares: [`Evaluator::usage`](crate::Evaluator::usage) has to
-    /// be given them.
+    /// Returns the values of the system that it compares: [`Evaluator::usage`](crate::Evaluator::usage) has
+    /// to be given them.
     ///
     /// ```
     /// use clr_conditions::{Condition, SystemValue};

@@ -250,8 +250,8 @@ impl<'t> Parser<'t> {
         self.error(format!("a condition is expected: {kinds}"))
     }
 
-    /// Returns the value of the system that is next: of the container, of the process or of its native code, its
-    /// memory or its processor time.
+    /// Returns the value of the system that is next: of the container, of the process or of its native code,
+    /// its memory or its processor time.
     fn system_subject(&self) -> Option<SystemSubject> {
         let word = |place: usize| match &self.tokens.get(place)?.kind {
             TokenKind::Word(word) => Some(word),

@@ -126,8 +126,8 @@ impl Exporter {
         self.processes.insert(process, Process::named(name, pid));
     }
 
-    /// Sets the process for samples with this id, like [`begin_process`](Self::begin_process). Its series have
-    /// the label `service_instance_id` as well, and it has a `target_info`.
+    /// Sets the process for samples with this id, like [`begin_process`](Self::begin_process). Its series
+    /// have the label `service_instance_id` as well, and it has a `target_info`.
     pub fn begin_target(&mut self, process: ProcessKey, target: &TargetInfo) {
         self.points.remove_process(process);
         self.processes.insert(process, Process::of_target(target));
@@ -217,7 +217,8 @@ impl Exporter {
         ]
     }
 
-    /// Returns the series that the format can have, by family and labels, and counts the values that it cannot.
+    /// Returns the series that the format can have, by family and labels, and counts the values that it
+    /// cannot.
     fn metrics(&self, now: Duration, format: Format) -> Vec<Metric<'_>> {
         let mut metrics = self.named_metrics(now);
         let mut unwritable = 0u64;

@@ -523,8 +523,8 @@ impl Selection {
     }
 }
 
-/// Returns the name by which a Meter is requested. The runtime would read a name with a separator as several: all
-/// Meters are requested that begin like it.
+/// Returns the name by which a Meter is requested. The runtime would read a name with a separator as several:
+/// all Meters are requested that begin like it.
 fn meter_name(name: &str) -> Cow<'_, str> {
     match name.split_once(METER_SEPARATORS) {
         Some((begin, _)) => Cow::Owned(format!("{}*", begin.trim_end_matches('*'))),

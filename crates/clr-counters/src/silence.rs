@@ -26,8 +26,8 @@ impl fmt::Display for CounterSource {
     }
 }
 
-/// Watches whether the counters of a session that lives still report. A runtime stops them without a word when
-/// it miscounts their clients, or when a listener of older runtimes leaves.
+/// Watches whether the counters of a session that lives still report. A runtime stops them without a word
+/// when it miscounts their clients, or when a listener of older runtimes leaves.
 ///
 /// A source counts as silent after three intervals without any report of it, if it has reported before.
 /// Sources without instruments report the interval alone, so a silent source is not one without values.

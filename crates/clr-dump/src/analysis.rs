@@ -1,5 +1,5 @@
-//! Threads with the names of their frames, and what follows from them: the waits of threads for one another, and
-//! the cause of a process's end.
+//! Threads with the names of their frames, and what follows from them: the waits of threads for one another,
+//! and the cause of a process's end.
 
 pub(crate) mod death;
 pub(crate) mod named_frame;
@@ -48,8 +48,8 @@ impl ThreadSnapshot {
         self.exceptions.exceptions.iter().any(|(state, _)| *state == ExceptionState::Current)
     }
 
-    /// The address at which the stack begins: the stack pointer, or a place below the innermost known frame, which
-    /// the runtime's own methods have variables in.
+    /// The address at which the stack begins: the stack pointer, or a place below the innermost known frame,
+    /// which the runtime's own methods have variables in.
     pub(crate) fn stack_start(&self) -> Option<Address> {
         let first = self.stack.frames.first()?.sp;
         let explicit = Some(self.thread.frame).filter(|frame| !frame.is_null() && *frame < first);
@@ -60,8 +60,8 @@ impl ThreadSnapshot {
 
 impl Threads<'_> {
     /// Adds the names of frames, the exceptions and the waits to a thread with its stack, which
-    /// [`stack`](Self::stack) or [`running_stack`](Self::running_stack) has read. `registers` are the thread's
-    /// own.
+    /// [`stack`](Self::stack) or [`running_stack`](Self::running_stack) has read. `registers` are the
+    /// thread's own.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;

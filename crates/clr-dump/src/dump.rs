@@ -115,8 +115,8 @@ impl<'m> Dump<'m> {
         }
     }
 
-    /// Reads the same process through other memory, such as that of a limited time. Modules and names that this reader
-    /// knows are known to the other as well.
+    /// Reads the same process through other memory, such as that of a limited time. Modules and names that
+    /// this reader knows are known to the other as well.
     #[must_use]
     pub fn with_memory<'a>(&'a self, memory: &'a dyn Memory) -> Dump<'a> {
         let other = Dump::new(memory, self.runtime());

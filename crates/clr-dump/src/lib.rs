@@ -12,8 +12,8 @@
 //! ([`ProcessMemory`]), or the caller's own. A [`Dump`] is such memory with the [`Runtime`] in it, whose
 //! structures are checked to be where they are expected. Its views have the data by subject: [`Threads`] with
 //! their managed stacks, [`Exceptions`], [`Locks`], [`Types`], [`Statics`], the [`Heap`] and [`Awaits`].
-//! [`ThreadSnapshot`], [`ThreadWaits`] and [`Death`] are conclusions from them, and a [`MemoryAccount`] has the
-//! memory of the process by its owners. Addresses in their results and parameters are [`Address`], types
+//! [`ThreadSnapshot`], [`ThreadWaits`] and [`Death`] are conclusions from them, and a [`MemoryAccount`] has
+//! the memory of the process by its owners. Addresses in their results and parameters are [`Address`], types
 //! [`TypeHandle`] and methods [`MethodDesc`]; a [`Memory`] is read by number.
 //!
 //! ```no_run

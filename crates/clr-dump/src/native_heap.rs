@@ -1,9 +1,10 @@
-//! The heap of the C library: the memory that `malloc` has taken from the kernel, and the part of it that is free.
+//! The heap of the C library: the memory that `malloc` has taken from the kernel, and the part of it that is
+//! free.
 //!
 //! # Source
-//! glibc `malloc/malloc.c` (`malloc_chunk`, `malloc_state`, `malloc_par`, `tcache_perthread_struct`) and `malloc/arena.c`
-//! (`heap_info`), 2.26 to 2.41, on 64-bit systems. Nothing of it is exported: places are found by what must be true of
-//! them, as that an empty list of free chunks refers to itself.
+//! glibc `malloc/malloc.c` (`malloc_chunk`, `malloc_state`, `malloc_par`, `tcache_perthread_struct`) and
+//! `malloc/arena.c` (`heap_info`), 2.26 to 2.41, on 64-bit systems. Nothing of it is exported: places are
+//! found by what must be true of them, as that an empty list of free chunks refers to itself.
 
 mod caches;
 mod chunk_size;
@@ -45,8 +46,8 @@ pub enum NativeHeapError {
     /// The process has neither glibc nor musl.
     #[error("the C library is not glibc")]
     NotGlibc,
-    /// The C library is musl, as that of Alpine Linux: an account of memory has what it has taken from the kernel, and what
-    /// of that is free is unknown.
+    /// The C library is musl, as that of Alpine Linux: an account of memory has what it has taken from the
+    /// kernel, and what of that is free is unknown.
     #[error("what is free in the heap of musl is not known")]
     Musl,
     /// The data of malloc was not found, as in a version with another layout.
@@ -111,15 +112,17 @@ impl NativeArena {
 pub struct NativeHeap {
     /// The arenas, the main one first.
     pub arenas: Vec<NativeArena>,
-    /// Bytes of used blocks with mappings of their own, which are given back when they are freed; `None` if unknown.
+    /// Bytes of used blocks with mappings of their own, which are given back when they are freed; `None` if
+    /// unknown.
     pub mapped: Option<u64>,
     /// The addresses of the arenas: start, end, and true for those of the main one.
     pub(crate) ranges: Vec<(u64, u64, bool)>,
 }
 
 impl NativeHeap {
-    /// Reads the heap of a process with these mappings, while it runs. Chunks are read one after another until `end`: the
-    /// rest is unread. `pages` are known of a live process; without them all free memory counts as held.
+    /// Reads the heap of a process with these mappings, while it runs. Chunks are read one after another
+    /// until `end`: the rest is unread. `pages` are known of a live process; without them all free memory
+    /// counts as held.
     ///
     /// # Errors
     /// If the C library is another one, or its data was not found.
@@ -139,7 +142,8 @@ impl NativeHeap {
         Ok(Self { arenas, mapped, ranges })
     }
 
-    /// Reads what arenas have taken from the kernel, and no chunks: all of it is unread, apart from their ends.
+    /// Reads what arenas have taken from the kernel, and no chunks: all of it is unread, apart from their
+    /// ends.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -173,7 +177,8 @@ struct Reader<'m> {
     fast_chunks_left: Cell<u64>,
 }
 
-/// The memory that `brk` has made: core dumps do not name it, and it is the mapping with the end of the main arena there.
+/// The memory that `brk` has made: core dumps do not name it, and it is the mapping with the end of the main
+/// arena there.
 fn brk_heap(mappings: &[Mapping], top: u64) -> Option<(u64, u64)> {
     let mut parts = mappings.iter().filter(|mapping| &*mapping.name == "[heap]");
     let range = |first: &Mapping, last: &Mapping| (first.start.get(), last.end.get());

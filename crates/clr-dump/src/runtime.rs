@@ -80,7 +80,8 @@ impl Runtime {
     /// Finds the runtime among the mapped files of a process, and checks its structures.
     ///
     /// # Errors
-    /// [`Error::NoRuntime`], [`Error::UnsupportedMachine`], [`Error::UnknownRuntime`], [`Error::WrongLayout`], or if memory is missing.
+    /// [`Error::NoRuntime`], [`Error::UnsupportedMachine`], [`Error::UnknownRuntime`],
+    /// [`Error::WrongLayout`], or if memory is missing.
     pub fn find(memory: &dyn Memory, files: &[MappedFile]) -> Result<Self, Error> {
         let (mut unknown, mut native, mut unreadable, mut machine) = (None, None, None, Machine::X86_64);
         for file in files.iter().filter(|file| file.file_offset == 0).take(MAX_FILES) {
@@ -345,14 +346,14 @@ impl Runtime {
         self.is_measured
     }
 
-    /// Returns true if the runtime's own description of its data was used: what it states is taken from it, and
-    /// the rest from the facts of its version.
+    /// Returns true if the runtime's own description of its data was used: what it states is taken from it,
+    /// and the rest from the facts of its version.
     pub const fn is_described(&self) -> bool {
         self.is_described
     }
 
-    /// The data contracts of the runtime in versions that are newer than the known ones, as `contract Thread 3,
-    /// read as 1`: they are read as long as their fields are there.
+    /// The data contracts of the runtime in versions that are newer than the known ones, as
+    /// `contract Thread 3, read as 1`: they are read as long as their fields are there.
     pub fn newer_contracts(&self) -> &[String] {
         &self.newer_contracts
     }

@@ -49,8 +49,8 @@ impl Threads<'_> {
         self.runtime().stack(self.memory(), thread, registers)
     }
 
-    /// Walks the frames of a thread of a process that runs meanwhile, until two walks agree. Returns the thread
-    /// as it was then, and a stack with [`Gap::Changed`](crate::Gap::Changed) if none did.
+    /// Walks the frames of a thread of a process that runs meanwhile, until two walks agree. Returns the
+    /// thread as it was then, and a stack with [`Gap::Changed`](crate::Gap::Changed) if none did.
     pub fn running_stack(self, thread: Thread) -> (Thread, Stack) {
         self.runtime().running_stack(self.memory(), thread)
     }

@@ -6,12 +6,13 @@ use nettrace_export::report::{EventGroup, Overview, SpanRole};
 use nettrace_export::units::{bytes, counted, short_percent};
 use serde::Serialize;
 
-/// The activity of a program in a recording. Numbers are `None` for events that the recording lacks, and that are not
-/// known to have been requested. Formatted, it is a list in a sentence.
+/// The activity of a program in a recording. Numbers are `None` for events that the recording lacks, and that
+/// are not known to have been requested. Formatted, it is a list in a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Activity {
-    /// The processors that it kept busy, on average; `None` if the samples do not distinguish running from waiting.
+    /// The processors that it kept busy, on average; `None` if the samples do not distinguish running from
+    /// waiting.
     pub processors: Option<f64>,
     /// The number of collections.
     pub collections: Option<u64>,

@@ -16,7 +16,8 @@ use crate::{of_end, of_free, of_growth, of_memory, of_recording, of_timers, of_u
 pub struct Evidence<'e> {
     /// The overview of a recording.
     pub recording: Option<&'e Overview>,
-    /// The groups of events that the session is known to have requested: without events of them, none happened.
+    /// The groups of events that the session is known to have requested: without events of them, none
+    /// happened.
     pub requested: &'e [EventGroup],
     /// True if exceptions were recorded for a part of the time, from the first to the last of them.
     pub exceptions_are_partial: bool,
@@ -45,8 +46,8 @@ impl<'e> Evidence<'e> {
         Self { requested, ..self }
     }
 
-    /// With exceptions of a part of the time of the recording, from the first to the last: their number says nothing
-    /// of the rest.
+    /// With exceptions of a part of the time of the recording, from the first to the last: their number says
+    /// nothing of the rest.
     #[must_use]
     pub const fn with_partial_exceptions(self, exceptions_are_partial: bool) -> Self {
         Self { exceptions_are_partial, ..self }
@@ -70,7 +71,8 @@ impl<'e> Evidence<'e> {
         Self { end, ..self }
     }
 
-    /// With the evidence that could not be had, and the reasons: `locks and tasks in memory: permission denied`.
+    /// With the evidence that could not be had, and the reasons:
+    /// `locks and tasks in memory: permission denied`.
     #[must_use]
     pub const fn with_missing(self, missing: &'e [String]) -> Self {
         Self { missing, ..self }
@@ -89,8 +91,8 @@ impl<'e> Evidence<'e> {
     }
 }
 
-/// Returns the causes, the most costly first. Of two findings of a kind the one of memory is kept, which knows the
-/// objects, with the numbers of the recording as evidence.
+/// Returns the causes, the most costly first. Of two findings of a kind the one of memory is kept, which
+/// knows the objects, with the numbers of the recording as evidence.
 pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut findings = of_memory::findings(evidence.memory, evidence.usage);
     let of_recording = |recording| {
@@ -137,8 +139,8 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Returns true if two findings are of one cause. Locks are the same if threads wait for them in the same method: a
-/// recording has their waiters, and memory has also the holder.
+/// Returns true if two findings are of one cause. Locks are the same if threads wait for them in the same
+/// method: a recording has their waiters, and memory has also the holder.
 fn is_same(one: &Finding, other: &Finding) -> bool {
     let are_same_waits = || {
         let [one, other] = [&one.waiting_methods, &other.waiting_methods];

@@ -31,8 +31,8 @@ impl Growth {
     }
 }
 
-/// Returns the growth of a number, read at three or more times in seconds, if it does not stop: it grows in each part of
-/// the time, evenly, by a minimum per second, and doubles within an hour.
+/// Returns the growth of a number, read at three or more times in seconds, if it does not stop: it grows in
+/// each part of the time, evenly, by a minimum per second, and doubles within an hour.
 pub(crate) fn steady(values: &[(f64, f64)], min_per_second: f64) -> Option<Growth> {
     let [(start, before), .., (end, last)] = *values else { return None };
     let growth = Growth { number: last - before, seconds: end - start, last };

@@ -1,18 +1,19 @@
 //! The causes of the problems of a .NET process, with their evidence.
 //!
 //! **Use it** to say what a program should look at first. **Not for** the numbers of a recording:
-//! [`nettrace-export`](nettrace_export::report) has the reports that it judges, and [`clr-dump`](clr_dump) the
-//! threads.
+//! [`nettrace-export`](nettrace_export::report) has the reports that it judges, and [`clr-dump`](clr_dump)
+//! the threads.
 //!
 //! Features: `page`, causes at the top of a page of nettrace-export. Rust 1.89 or later.
 //!
-//! [`diagnose`] judges [`Evidence`]: an overview of a recording, one or two readings of memory, and three or more of the
-//! kernel's account and of [`MemoryCounts`], which show what grows. Each
-//! [`Finding`] has its kind, its cause as a sentence in the user's own code, numbers, and the place that shows more.
-//! Findings are ordered by what they cost, and effects are evidence of their causes. [`Activity`] has what a program
-//! without findings does. A [`Diagnosis`] has all of it, with what was looked at and what was missing, also for JSON.
-//! [`RecordingFindings`] has the causes of a recording with its other facts, for reports. [`Readings`] have what was read
-//! of a process beside its events, and [`RecordedReadings`] takes them from its recording.
+//! [`diagnose`] judges [`Evidence`]: an overview of a recording, one or two readings of memory, and three or
+//! more of the kernel's account and of [`MemoryCounts`], which show what grows. Each [`Finding`] has its
+//! kind, its cause as a sentence in the user's own code, numbers, and the place that shows more. Findings are
+//! ordered by what they cost, and effects are evidence of their causes. [`Activity`] has what a program
+//! without findings does. A [`Diagnosis`] has all of it, with what was looked at and what was missing, also
+//! for JSON. [`RecordingFindings`] has the causes of a recording with its other facts, for reports.
+//! [`Readings`] have what was read of a process beside its events, and [`RecordedReadings`] takes them from
+//! its recording.
 //!
 //! ```no_run
 //! use clr_dump::{CoreFile, Dump};

@@ -209,9 +209,9 @@ fn methods_of(dump: &Dump<'_>, delegates: Vec<Address>) -> Vec<String> {
     methods.filter_map(|method| method_in_words(&method)).collect()
 }
 
-/// The generations with much free memory. Young ones have it from one collection to the next, and .NET 10 keeps pinned
-/// objects in them: they count with many of these. The type of most large objects is read once, for the first reading
-/// with their generation.
+/// The generations with much free memory. Young ones have it from one collection to the next, and .NET 10
+/// keeps pinned objects in them: they count with many of these. The type of most large objects is read once,
+/// for the first reading with their generation.
 fn fragmented(
     dump: &Dump<'_>,
     regions: &HeapRegions<'_>,

@@ -32,7 +32,8 @@ pub struct SemaphoreFacts {
     pub count: u64,
     /// The maximum of the count; `None` if it was made without one.
     pub maximum: Option<u64>,
-    /// True if the method that waits for it releases a semaphore, too: it guards something. Others can count work.
+    /// True if the method that waits for it releases a semaphore, too: it guards something. Others can count
+    /// work.
     pub is_guard: bool,
 }
 
@@ -143,7 +144,8 @@ pub struct AwaitFacts {
     pub callers: Vec<String>,
 }
 
-/// Calls of an `async` method of the user's code that await a method of the framework, which awaits an operation.
+/// Calls of an `async` method of the user's code that await a method of the framework, which awaits an
+/// operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FrameworkAwaits {
@@ -177,7 +179,8 @@ pub struct MemoryFacts {
     pub awaits: Vec<AwaitFacts>,
     /// Calls of such methods that await methods of the framework, those of the most calls first.
     pub framework_awaits: Vec<FrameworkAwaits>,
-    /// Calls of `async` methods of the user's code that await a delay which has elapsed: no thread has run them since.
+    /// Calls of `async` methods of the user's code that await a delay which has elapsed: no thread has run
+    /// them since.
     pub elapsed_delays: ElapsedDelays,
     /// The number of objects that wait for their finalizers; `None` if unknown.
     pub finalizable: Option<u64>,
@@ -195,8 +198,8 @@ impl MemoryFacts {
         Self::of_snapshots(Some(core), dump, (&threads, waits), AwaitSearch::Within(CORE_AWAIT_TIME))
     }
 
-    /// Takes threads and their waits that were read already, with the core dump if they are of one. The heap is searched
-    /// for mutexes that threads wait for, too.
+    /// Takes threads and their waits that were read already, with the core dump if they are of one. The heap
+    /// is searched for mutexes that threads wait for, too.
     pub fn of_snapshots(
         core: Option<&CoreFile>,
         dump: &Dump<'_>,
@@ -250,8 +253,8 @@ impl MemoryFacts {
         }
     }
 
-    /// The number of calls of the user's code that await what ends of itself, such as a timer or an operation of a
-    /// socket.
+    /// The number of calls of the user's code that await what ends of itself, such as a timer or an operation
+    /// of a socket.
     pub(crate) fn pending_operations(&self) -> u64 {
         let others = self.awaits.iter().filter(|facts| facts.awaited == AwaitedFor::Other);
         let of_framework = self.framework_awaits.iter().map(|awaits| awaits.calls);

@@ -13,7 +13,8 @@ pub(crate) fn short_name(namespace: &str, name: &str, signature: &str) -> String
     in_words(method_name::csharp_without_parameters(name.short()))
 }
 
-/// The name of a method in a sentence, by its C# name without parameters: the body of an `async` method is the method.
+/// The name of a method in a sentence, by its C# name without parameters: the body of an `async` method is
+/// the method.
 pub(crate) fn in_words(name: &str) -> String {
     escape_controls(name.strip_suffix(ASYNC).unwrap_or(name)).into_owned()
 }

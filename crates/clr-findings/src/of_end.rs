@@ -12,8 +12,8 @@ const LINES: usize = 4;
 /// A signature in the runtime's notation: the name of a method does not depend on it.
 const SIGNATURE: &str = "void  ()";
 
-/// Returns the end of a process as a finding: the cause with its exception, and the nearest method of the user's code.
-/// An exit without an error is none.
+/// Returns the end of a process as a finding: the cause with its exception, and the nearest method of the
+/// user's code. An exit without an error is none.
 pub(crate) fn finding(end: &ProcessEnd) -> Option<Finding> {
     if end.exit_code == Some(0) {
         return None;
@@ -42,7 +42,8 @@ fn is_of_stack(line: &str) -> bool {
     line.starts_with("at ") || line.starts_with("Repeat")
 }
 
-/// The method of a line of a stack, if it is of the user's code: `at Shop.Orders.Sell(Int32)` is `Orders.Sell`.
+/// The method of a line of a stack, if it is of the user's code: `at Shop.Orders.Sell(Int32)` is
+/// `Orders.Sell`.
 fn user_method(line: &str) -> Option<String> {
     let (name, _) = line.strip_prefix("at ")?.split_once('(')?;
     let is_framework = ["System.", "Microsoft.", "Interop."].iter().any(|start| name.starts_with(start));

@@ -1,4 +1,5 @@
-//! Causes in memory that is free, and that the process keeps: in the managed heap, and in that of the C library.
+//! Causes in memory that is free, and that the process keeps: in the managed heap, and in that of the C
+//! library.
 
 use clr_dump::{Generation, NativeArena, NativeHeap};
 use linux_proc_stat::ProcessUsage;
@@ -16,8 +17,8 @@ const OF_ARENA: u64 = 1 << 20;
 const NATIVE_TYPES: [&str; 3] = ["IntPtr", "nint", "SafeHandle"];
 const HANDLE_TYPES: [&str; 2] = ["GCHandle", "MemoryHandle"];
 
-/// Returns the heaps of which most is free in all readings, in any order. The recording of the same time has the user's
-/// methods.
+/// Returns the heaps of which most is free in all readings, in any order. The recording of the same time has
+/// the user's methods.
 pub(crate) fn findings(
     counts: &[MemoryCounts],
     usage: &[ProcessUsage],

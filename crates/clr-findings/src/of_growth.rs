@@ -18,8 +18,8 @@ use crate::thresholds;
 /// Maximum number of collections that are found to grow.
 const MAX_COLLECTIONS: usize = 3;
 
-/// Returns the causes in numbers that grow from each reading to the next, in any order. The recording of the same time
-/// has the user's methods.
+/// Returns the causes in numbers that grow from each reading to the next, in any order. The recording of the
+/// same time has the user's methods.
 pub(crate) fn findings(
     counts: &[MemoryCounts],
     usage: &[ProcessUsage],
@@ -101,7 +101,8 @@ impl Readings<'_> {
         self.usage.iter().map(value).collect()
     }
 
-    /// The growth of the managed heap, in bytes. A program that allocates uses memory that is committed already.
+    /// The growth of the managed heap, in bytes. A program that allocates uses memory that is committed
+    /// already.
     fn heap_growth(&self) -> Option<f64> {
         let growth = |first: Option<u64>, last: Option<u64>| Some(last? as f64 - first? as f64);
         match (self.counts, self.usage) {

@@ -24,15 +24,15 @@ struct Readings<'r> {
     last: &'r MemoryFacts,
     /// The others, the oldest first.
     earlier: &'r [MemoryFacts],
-    /// The number of times that threads began to run between the first reading and the last, keyed by thread id; `None`
-    /// if unknown.
+    /// The number of times that threads began to run between the first reading and the last, keyed by thread
+    /// id; `None` if unknown.
     runs: Option<BTreeMap<u64, u64>>,
     /// The time between the first reading and the last; zero if unknown.
     seconds: f64,
 }
 
-/// Returns the causes that all readings show. A single reading of a running process can be of a moment. `usage` is the
-/// kernel's account of the same time.
+/// Returns the causes that all readings show. A single reading of a running process can be of a moment.
+/// `usage` is the kernel's account of the same time.
 pub(crate) fn findings(readings: &[MemoryFacts], usage: &[ProcessUsage]) -> Vec<Finding> {
     let Some((last, earlier)) = readings.split_last() else { return Vec::new() };
     let readings = Readings::new(last, earlier, usage);
@@ -71,8 +71,8 @@ impl<'r> Readings<'r> {
         Some(runs as f64 <= per_second * self.seconds)
     }
 
-    /// Returns true if `waits` holds for a thread in all readings, and it ran at most this often per second meanwhile, as
-    /// far as is known.
+    /// Returns true if `waits` holds for a thread in all readings, and it ran at most this often per second
+    /// meanwhile, as far as is known.
     fn stays(&self, thread: &ThreadFacts, per_second: f64, waits: impl Fn(&ThreadFacts) -> bool) -> bool {
         let waited = |earlier: &MemoryFacts| {
             earlier.same_thread(thread).is_some_and(|before| before.method == thread.method && waits(before))
@@ -94,7 +94,8 @@ impl<'r> Readings<'r> {
     }
 }
 
-/// The number of times that threads left a processor, and so had begun to run; `None` if the kernel does not count.
+/// The number of times that threads left a processor, and so had begun to run; `None` if the kernel does not
+/// count.
 fn runs(first: &ProcessUsage, last: &ProcessUsage) -> Option<BTreeMap<u64, u64>> {
     let switches =
         |thread: &ThreadUsage| Some(thread.voluntary_switches?.saturating_add(thread.involuntary_switches?));
@@ -107,7 +108,8 @@ fn runs(first: &ProcessUsage, last: &ProcessUsage) -> Option<BTreeMap<u64, u64>>
     (!before.is_empty()).then(|| last.threads.iter().filter_map(runs).collect())
 }
 
-/// Returns true if a thread waits in a method of the framework or of the runtime: code that is inlined has no frame.
+/// Returns true if a thread waits in a method of the framework or of the runtime: code that is inlined has no
+/// frame.
 pub(crate) fn is_waiting(thread: &ThreadFacts) -> bool {
     const WAITS: [&str; 8] = [
         "Task.Wait",

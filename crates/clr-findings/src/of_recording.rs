@@ -53,7 +53,8 @@ pub(crate) fn findings(overview: &Overview, exceptions_are_partial: bool) -> Vec
     findings
 }
 
-/// Returns the causes in waits that neither begin nor end in a recording, in any order. Memory has their objects.
+/// Returns the causes in waits that neither begin nor end in a recording, in any order. Memory has their
+/// objects.
 pub(crate) fn endless_waits(overview: &Overview) -> Vec<Finding> {
     let Some(recording) = OfRecording::new(overview) else { return Vec::new() };
     let waits = [
@@ -70,8 +71,8 @@ pub(crate) fn thread_growth(overview: &Overview) -> Option<Finding> {
     OfRecording::new(overview)?.thread_growth()
 }
 
-/// The number of methods that are compiled per second at the end of a recording of a program that starts; `None` of
-/// others.
+/// The number of methods that are compiled per second at the end of a recording of a program that starts;
+/// `None` of others.
 pub(crate) fn compiled_at_start(overview: &Overview) -> Option<u64> {
     OfRecording::new(overview)?.starts()
 }
@@ -98,7 +99,8 @@ impl<'o> OfRecording<'o> {
         (seconds > 0.0).then_some(Self { overview, seconds, exceptions_seconds: seconds })
     }
 
-    /// The share of code of an origin in the processor time, in percent, and the processors that it keeps busy.
+    /// The share of code of an origin in the processor time, in percent, and the processors that it keeps
+    /// busy.
     fn runtime_work(&self, origin: CodeOrigin) -> Option<(f64, f64)> {
         let parts = &self.overview.processor_time;
         let total = parts.iter().map(|(_, weight)| *weight).fold(0, u64::saturating_add);

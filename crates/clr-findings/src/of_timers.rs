@@ -7,8 +7,9 @@ use crate::memory_counts::{LateTimerCount, MemoryCounts};
 use crate::memory_facts::{ElapsedDelays, MemoryFacts};
 use crate::of_memory::most_frequent;
 
-/// Timers that are late in all readings that know the time, as evidence of a starved thread pool: it is a finding of its
-/// own if nothing else shows that. A single reading can be of a moment in which the machine was busy.
+/// Timers that are late in all readings that know the time, as evidence of a starved thread pool: it is a
+/// finding of its own if nothing else shows that. A single reading can be of a moment in which the machine
+/// was busy.
 pub(crate) fn starvation(counts: &[MemoryCounts]) -> Option<Finding> {
     let late: Vec<_> = counts.iter().filter_map(|counts| counts.late_timers.as_ref()).collect();
     let [_, .., last] = *late else { return None };

@@ -12,8 +12,8 @@ use crate::memory_facts::{MemoryFacts, ThreadFacts};
 use crate::of_memory::most_frequent;
 use crate::thresholds;
 
-/// Returns the causes that readings show, in any order. `memory` are readings of the same time: the threads that are
-/// new have methods.
+/// Returns the causes that readings show, in any order. `memory` are readings of the same time: the threads
+/// that are new have methods.
 pub(crate) fn findings(usage: &[ProcessUsage], memory: &[MemoryFacts]) -> Vec<Finding> {
     let (Some(first), Some(last)) = (usage.first(), usage.last()) else { return Vec::new() };
     let Some(change) = UsageChange::between(first, last) else { return Vec::new() };
@@ -107,7 +107,8 @@ impl Readings<'_> {
         )
     }
 
-    /// The threads that were ready without a processor, apart from those that serve sessions: this program's is one.
+    /// The threads that were ready without a processor, apart from those that serve sessions: this program's
+    /// is one.
     fn ready(&self) -> Ready {
         let threads = self.change.threads.iter().filter(|thread| thread.name != SESSION_THREAD);
         let of_each =
@@ -223,8 +224,8 @@ impl Readings<'_> {
         )
     }
 
-    /// The growth of a number that is `last` now, if it has grown evenly and by enough: a program that starts opens
-    /// files and threads in bursts.
+    /// The growth of a number that is `last` now, if it has grown evenly and by enough: a program that starts
+    /// opens files and threads in bursts.
     fn steady_growth(&self, last: u64, of: impl Fn(&UsageChange) -> Option<i64>) -> Option<u64> {
         let mut now = (0.0, last as f64 - of(&self.change)? as f64);
         let mut values = vec![now];

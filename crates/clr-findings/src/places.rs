@@ -10,8 +10,8 @@ use crate::memory_facts::ThreadFacts;
 /// Maximum number of places in a sentence.
 const MAX_IN_WORDS: usize = 3;
 
-/// Groups threads by their method of the user's code and the framework's method that it called. Threads without a
-/// method of the user's code are left out.
+/// Groups threads by their method of the user's code and the framework's method that it called. Threads
+/// without a method of the user's code are left out.
 pub(crate) fn threads_by_method<'f>(
     threads: impl Iterator<Item = &'f ThreadFacts>,
 ) -> impl Iterator<Item = (u64, String, Option<String>)> {
@@ -28,8 +28,8 @@ pub(crate) fn threads_by_method<'f>(
     methods.into_iter().map(group)
 }
 
-/// Joins the first places to a part of a sentence, with the number of others, which are `one` or `many`; `None` without
-/// places.
+/// Joins the first places to a part of a sentence, with the number of others, which are `one` or `many`;
+/// `None` without places.
 pub(crate) fn first_in_words(places: &[impl Display], [one, many]: [&str; 2]) -> Option<String> {
     let shown = places.iter().take(MAX_IN_WORDS).map(ToString::to_string);
     let left = places.len().saturating_sub(MAX_IN_WORDS);

@@ -19,13 +19,14 @@ const MAX_TEXT: usize = 16 << 20;
 const MAX_THREADS: usize = 20_000;
 /// Maximum number of readings of a kind in a recording.
 const MAX_READINGS: usize = 4;
-/// Maximum number of other processes in each reading of a recording, the busiest first: their names are not of the
-/// recorded program.
+/// Maximum number of other processes in each reading of a recording, the busiest first: their names are not
+/// of the recorded program.
 const MAX_OTHERS: usize = 8;
 
 /// The readings of a process.
 ///
-/// A recording has them as events of [`RecordedReadings::PROVIDER`]: then it shows the same causes as the process did.
+/// A recording has them as events of [`RecordedReadings::PROVIDER`]: then it shows the same causes as the
+/// process did.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Readings {
@@ -88,8 +89,8 @@ impl Readings {
         self.exit_code.map(|code| ProcessEnd::exit(Some(code)))
     }
 
-    /// Returns the readings as JSON, in parts of at most `units` UTF-16 code units. Of the other processes of the
-    /// machine it has the busiest, and of paths those of the open files.
+    /// Returns the readings as JSON, in parts of at most `units` UTF-16 code units. Of the other processes of
+    /// the machine it has the busiest, and of paths those of the open files.
     ///
     /// # Errors
     /// If they are too large for a recording.

@@ -13,12 +13,14 @@ use crate::readings::Readings;
 pub struct RecordingFindings {
     /// The causes, the most costly first.
     pub causes: Vec<Finding>,
-    /// The facts, faults of the recording first. A fact with the name of a cause is left out: the cause has it.
+    /// The facts, faults of the recording first. A fact with the name of a cause is left out: the cause has
+    /// it.
     pub notes: Vec<Note>,
 }
 
 impl RecordingFindings {
-    /// Judges an overview with the readings that the recording has, and with the end of the process if it ended.
+    /// Judges an overview with the readings that the recording has, and with the end of the process if it
+    /// ended.
     pub fn of(overview: &Overview, readings: &Readings, end: Option<&ProcessEnd>) -> Self {
         let evidence = Evidence::default().with_recording(overview).with_readings(readings).with_end(end);
         let causes = diagnose(&evidence);

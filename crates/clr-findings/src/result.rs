@@ -36,7 +36,8 @@ pub struct Diagnosis {
     pub activity: Option<Activity>,
     /// The places in which it waited all the time, those of the most threads and calls first.
     pub waiting: Vec<WaitingPlace>,
-    /// The methods that threads ran at a single moment, those of the most threads first; empty with other evidence.
+    /// The methods that threads ran at a single moment, those of the most threads first; empty with other
+    /// evidence.
     pub running: Vec<RunningMethod>,
     /// The evidence that was judged, in words.
     pub looked_at: Vec<String>,
@@ -99,7 +100,8 @@ pub struct DiagnosisReport<'d> {
     pub activity: Option<Activity>,
     /// The places in which it waited all the time, those of the most threads and calls first.
     pub waiting: &'d [WaitingPlace],
-    /// The methods that threads ran at a single moment, those of the most threads first; empty with other evidence.
+    /// The methods that threads ran at a single moment, those of the most threads first; empty with other
+    /// evidence.
     pub running: &'d [RunningMethod],
     /// The evidence that was judged, in words.
     pub looked_at: &'d [String],

@@ -12,8 +12,8 @@ use crate::places::{self, first_in_words};
 /// Maximum number of methods that are kept.
 const MAX_METHODS: usize = 16;
 
-/// A method of the user's code that threads run. Formatted, it is a part of a sentence; control characters of names are
-/// escaped.
+/// A method of the user's code that threads run. Formatted, it is a part of a sentence; control characters of
+/// names are escaped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct RunningMethod {
@@ -26,7 +26,8 @@ pub struct RunningMethod {
 }
 
 impl RunningMethod {
-    /// The methods that a single moment in memory shows, those of the most threads first. Processor time says more.
+    /// The methods that a single moment in memory shows, those of the most threads first. Processor time says
+    /// more.
     pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Self> {
         let ([memory], None) = (evidence.memory, evidence.recording) else { return Vec::new() };
         let running = places::threads_by_method(memory.threads.iter().filter(|thread| !is_waiting(thread)));

@@ -6,8 +6,8 @@ use nettrace_export::units::counted;
 use crate::memory_counts::MemoryCounts;
 use crate::thresholds;
 
-/// Returns the evidence that collections which take much of the time are those of a server's collector on few processors:
-/// each of its heaps has a thread, and all of them wait for the slowest.
+/// Returns the evidence that collections which take much of the time are those of a server's collector on few
+/// processors: each of its heaps has a thread, and all of them wait for the slowest.
 pub(crate) fn evidence(counts: &[MemoryCounts], usage: &[ProcessUsage]) -> Option<String> {
     let heaps = counts.last()?.server_heaps?;
     let processors = usage.last()?.usable_processors()?;

@@ -47,9 +47,10 @@ impl Diagnosis {
         )
     }
 
-    /// Returns the diagnosis in words: labels, which are empty where a row belongs to the one above, and sentences. The
-    /// first cause has its evidence; further ones than the fourth are counted. `process` is the process in words, and
-    /// `command` has the command that shows more of a finding. Control characters are escaped.
+    /// Returns the diagnosis in words: labels, which are empty where a row belongs to the one above, and
+    /// sentences. The first cause has its evidence; further ones than the fourth are counted. `process` is
+    /// the process in words, and `command` has the command that shows more of a finding. Control characters
+    /// are escaped.
     pub fn rows(
         &self,
         process: &str,

@@ -16,8 +16,8 @@ use crate::thresholds;
 /// Maximum number of places that are kept.
 const MAX_PLACES: usize = 16;
 
-/// A place of the user's code in which threads, or calls of an `async` method, wait all the time: for work, or for each
-/// other. Formatted, it is a part of a sentence; control characters of names are escaped.
+/// A place of the user's code in which threads, or calls of an `async` method, wait all the time: for work,
+/// or for each other. Formatted, it is a part of a sentence; control characters of names are escaped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct WaitingPlace {
@@ -27,12 +27,14 @@ pub struct WaitingPlace {
     pub calls: u64,
     /// The method, without parameters.
     pub method: String,
-    /// The framework's method that threads called to wait, or the type in C# that calls await; `None` if unknown.
+    /// The framework's method that threads called to wait, or the type in C# that calls await; `None` if
+    /// unknown.
     pub waits_in: Option<String>,
 }
 
 impl WaitingPlace {
-    /// The places that the evidence shows, those of the most threads and calls first. Memory has also `async` methods.
+    /// The places that the evidence shows, those of the most threads and calls first. Memory has also `async`
+    /// methods.
     pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Self> {
         let mut places = match (evidence.memory.split_last(), evidence.recording) {
             (Some((last, earlier)), _) => Self::of_memory(last, earlier),

@@ -148,9 +148,10 @@ pub(crate) enum Command {
     Doctor(Deferred<DoctorArgs>),
     /// Find out what is wrong with a process: the cause first, in the program's own code
     ///
-    /// Watches the process for a few seconds: events and samples as dipc profile takes them, and the locks, tasks
-    /// and stacks in its memory, twice, without stopping it. Or judges a recording, or a core dump. Says what a
-    /// process without findings does, and what could not be looked at. The thresholds are in dipc help attach.
+    /// Watches the process for a few seconds: events and samples as dipc profile takes them, and the locks,
+    /// tasks and stacks in its memory, twice, without stopping it. Or judges a recording, or a core dump.
+    /// Says what a process without findings does, and what could not be looked at. The thresholds are in dipc
+    /// help attach.
     Why(Deferred<WhyArgs>),
     /// Record events of a .NET process
     #[command(visible_alias = "collect")]
@@ -289,11 +290,12 @@ pub(crate) enum Command {
     /// Linux. Unreferenced objects that no collection has removed yet are included. Needs the rights of a
     /// debugger: the same user, or CAP_SYS_PTRACE.
     Heap(Deferred<HeapArgs>),
-    /// Show the resident memory of a process by owner: heaps, code, files, stacks; or the memory in a core dump
+    /// Show the resident memory of a process by owner: heaps, code, files, stacks; or the memory in a core
+    /// dump
     ///
-    /// The rows sum to the kernel's figure (RSS, by /proc/PID/smaps); memory without a known owner is a row of its
-    /// own. The first line names the largest owner, and what of it is free. The process is not stopped. Needs the
-    /// rights of a debugger: the same user, or CAP_SYS_PTRACE. Symptoms: dipc help memory.
+    /// The rows sum to the kernel's figure (RSS, by /proc/PID/smaps); memory without a known owner is a row
+    /// of its own. The first line names the largest owner, and what of it is free. The process is not
+    /// stopped. Needs the rights of a debugger: the same user, or CAP_SYS_PTRACE. Symptoms: dipc help memory.
     Memory(Deferred<MemoryArgs>),
     /// Show held locks, the threads that wait for one another, and deadlocks, of a process or a core dump
     ///

@@ -67,8 +67,9 @@ struct Requests {
 }
 
 impl Requests {
-    /// Records a signal, and returns true if it is a new request. The first of any kind is a request; a later one only if it is an interrupt and not
-    /// part of the previous action. SIGHUP never repeats a request: the user has left.
+    /// Records a signal, and returns true if it is a new request. The first of any kind is a request; a later
+    /// one only if it is an interrupt and not part of the previous action. SIGHUP never repeats a request:
+    /// the user has left.
     fn record(&mut self, signal: EndSignal, now: Instant) -> bool {
         let hangs_up = signal == EndSignal::HangUp;
         self.hung_up |= hangs_up;
@@ -136,8 +137,8 @@ impl Interrupts {
         Ok(())
     }
 
-    /// Counts Enter at the terminal as a request to end from now on, as dotnet-trace does. Other standard input is
-    /// not read, nor is the terminal while another program has it.
+    /// Counts Enter at the terminal as a request to end from now on, as dotnet-trace does. Other standard
+    /// input is not read, nor is the terminal while another program has it.
     #[cfg(unix)]
     pub(crate) fn watch_enter(&self) {
         use std::io::{IsTerminal as _, Read as _};
@@ -184,8 +185,8 @@ impl Interrupts {
         self.ending_at(1, compute)
     }
 
-    /// Runs the last computation of a round: the next request ends the rounds after it, the second one the program at
-    /// once.
+    /// Runs the last computation of a round: the next request ends the rounds after it, the second one the
+    /// program at once.
     pub(crate) fn while_finishing<T>(&self, compute: impl FnOnce() -> T) -> T {
         self.ending_at(2, compute)
     }

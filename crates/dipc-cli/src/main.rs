@@ -13,8 +13,8 @@
 //! - `record`: making recordings. `inspect`: reading recordings.
 //! - `process`: targets, and requests to runtimes.
 //! - `render`: output.
-//! - `http`: addresses of receivers. `otlp_sender`: words for their answers. `object_stores`: files sent to S3
-//!   and others. `exit`, `interrupt`, `processors`, `duration`, `time_point`, `size`.
+//! - `http`: addresses of receivers. `otlp_sender`: words for their answers. `object_stores`: files sent to
+//!   S3 and others. `exit`, `interrupt`, `processors`, `duration`, `time_point`, `size`.
 #![forbid(unsafe_code)]
 // Each stream has a single writer, which escapes text from outside (`render/escape.rs`).
 #![deny(clippy::print_stdout, clippy::print_stderr)]

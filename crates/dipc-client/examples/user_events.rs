@@ -1,6 +1,6 @@
-//! Has a process of .NET 10 write events into the kernel's user_events and into a stream at the same time, while
-//! it collects once, and compares them: `cargo run --example user_events -- PID`, as root, on a kernel with
-//! user_events. It ends with an error if they differ.
+//! Has a process of .NET 10 write events into the kernel's user_events and into a stream at the same time,
+//! while it collects once, and compares them: `cargo run --example user_events -- PID`, as root, on a kernel
+//! with user_events. It ends with an error if they differ.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {

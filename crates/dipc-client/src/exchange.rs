@@ -59,8 +59,8 @@ impl Exchange {
         decode_reply::<C>(&message).map_err(|error| self.bad_reply(error))
     }
 
-    /// Receives the answer as [`receive`](Self::receive) does, but returns `None` at the deadline: for callers
-    /// that ask again and again. The state of the process is not read.
+    /// Receives the answer as [`receive`](Self::receive) does, but returns `None` at the deadline: for
+    /// callers that ask again and again. The state of the process is not read.
     pub(crate) fn poll_receive<C: Command>(
         &mut self,
         deadline: Deadline,

@@ -86,15 +86,15 @@ pub struct LiveNamesOptions {
 }
 
 impl LiveNamesOptions {
-    /// With or without a session that makes the runtime report methods that it compiles. A session that itself
-    /// requests the verbose level does not need it.
+    /// With or without a session that makes the runtime report methods that it compiles. A session that
+    /// itself requests the verbose level does not need it.
     #[must_use]
     pub const fn with_compiled_methods(self, reports_compiled: bool) -> Self {
         Self { reports_compiled, ..self }
     }
 
-    /// With true for a program that is starting and cannot list its methods yet: the list is requested a second
-    /// later, but the other session runs when [`LiveNames::start`] returns.
+    /// With true for a program that is starting and cannot list its methods yet: the list is requested a
+    /// second later, but the other session runs when [`LiveNames::start`] returns.
     #[must_use]
     pub const fn with_starting_program(self, is_starting: bool) -> Self {
         Self { is_starting, ..self }

@@ -279,8 +279,8 @@ pub const PROFILES: &[Profile] = &[
 /// The keywords of `dotnet-common`, with locks, waits for handles (.NET 9) and sampled allocations (.NET 10).
 const ALL_RUNTIME_KEYWORDS: Keywords = Keywords(0x10_0003_801D | 0x4000 | 0x400_0000_0000 | 0x800_0000_0000);
 
-/// Collections and allocations, surviving and moved objects (`GCHeapSurvivalAndMovement`), sampled allocations
-/// (.NET 10).
+/// Collections and allocations, surviving and moved objects (`GCHeapSurvivalAndMovement`), sampled
+/// allocations (.NET 10).
 pub const LIVE_ALLOCATION_KEYWORDS: Keywords = Keywords(0x1 | 0x40_0000 | 0x800_0000_0000);
 
 /// Counters are sent once a second.

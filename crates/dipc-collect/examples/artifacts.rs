@@ -1,5 +1,5 @@
-//! An agent that takes the stacks, the heap and a recording of some seconds of a process, and shows its progress:
-//! `cargo run --example artifacts -- PID SECONDS FOLDER`.
+//! An agent that takes the stacks, the heap and a recording of some seconds of a process, and shows its
+//! progress: `cargo run --example artifacts -- PID SECONDS FOLDER`.
 
 use std::fs::File;
 use std::io::{self, Write};

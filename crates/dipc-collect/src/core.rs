@@ -59,8 +59,8 @@ pub struct CoreSettings {
 }
 
 impl CoreSettings {
-    /// Creates the settings of a copy for which the process is stopped for at most `pause`, without a limit on
-    /// bytes.
+    /// Creates the settings of a copy for which the process is stopped for at most `pause`, without a limit
+    /// on bytes.
     pub const fn new(kind: CoreKind, pause: Duration) -> Self {
         Self { kind, pause, max_bytes: None }
     }

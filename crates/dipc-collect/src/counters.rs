@@ -1,7 +1,7 @@
 //! The counters of a process, from a session that is asked for again with the settings of other clients.
 //!
-//! All clients of a process's Meters share one session of them, with the settings of the first. A client that asks for
-//! other settings is refused, and told those that it has to ask for.
+//! All clients of a process's Meters share one session of them, with the settings of the first. A client that
+//! asks for other settings is refused, and told those that it has to ask for.
 
 use std::time::Duration;
 
@@ -41,8 +41,8 @@ impl CountersRequest {
         Self { buffer_mb, ..self }
     }
 
-    /// Sets whether the statuses of requests are needed: then they are requested again, as counters are, if the end
-    /// of another session has stopped them.
+    /// Sets whether the statuses of requests are needed: then they are requested again, as counters are, if
+    /// the end of another session has stopped them.
     #[must_use]
     pub fn with_statuses(self, needs_statuses: bool) -> Self {
         Self { needs_statuses, ..self }
@@ -63,8 +63,8 @@ pub trait CounterReader {
     /// Returns the requests of a session with these settings.
     fn requests(&self, settings: &SessionSettings) -> Vec<ProviderRequest>;
 
-    /// Called when a session has begun, and again if another one takes its place: what an earlier session has sent
-    /// does not count, and numbers of series belong to one session. Returns the limits of the session.
+    /// Called when a session has begun, and again if another one takes its place: what an earlier session has
+    /// sent does not count, and numbers of series belong to one session. Returns the limits of the session.
     fn begin(&mut self, settings: &SessionSettings) -> Limits;
 
     /// Takes the events that are ready. With `is_end`, no more follow.
@@ -135,9 +135,9 @@ pub struct CollectedCounters {
 
 /// Passes the events of a process's counters to `reader` until the session ends. Blocks.
 ///
-/// If the shared session of the process's Meters has other settings, the session is stopped and another one asked
-/// for, once, with those settings ([`Note::SettingsAdopted`]). Counters that fall silent while the session runs are
-/// requested again. `is_over` gives up a session that has not begun.
+/// If the shared session of the process's Meters has other settings, the session is stopped and another one
+/// asked for, once, with those settings ([`Note::SettingsAdopted`]). Counters that fall silent while the
+/// session runs are requested again. `is_over` gives up a session that has not begun.
 ///
 /// # Errors
 /// If a session does not begin, and the errors of the reader. Every other ending is a result.

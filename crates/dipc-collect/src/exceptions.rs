@@ -114,8 +114,9 @@ impl Exceptions {
 impl ThrownException {
     /// Returns the address and the code of each frame, innermost first, from the method that throws.
     ///
-    /// The frames that throw the exception are the runtime's own. So are, further out, those that throw it again, or
-    /// throw another one from a handler. An exception's own stack does not contain them, and neither does this one.
+    /// The frames that throw the exception are the runtime's own. So are, further out, those that throw it
+    /// again, or throw another one from a handler. An exception's own stack does not contain them, and
+    /// neither does this one.
     pub fn frames<'c>(&self, symbolizer: Symbolizer<'c>) -> Vec<(u64, Code<'c>)> {
         let throws = |code: &Code<'_>| matches!(code, Code::Method(it) if it.namespace() == THROWING_TYPE);
         let is_managed = |code: &Code<'_>| matches!(code, Code::Method(method) if method.token() != 0);

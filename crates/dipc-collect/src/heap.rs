@@ -23,8 +23,8 @@ pub struct HeapRequest {
 }
 
 impl HeapRequest {
-    /// Creates a request for the heap, with this size of the runtime's buffer. The buffer has to hold the whole heap
-    /// in runtimes that do not wait when it is full: those before .NET 11.
+    /// Creates a request for the heap, with this size of the runtime's buffer. The buffer has to hold the
+    /// whole heap in runtimes that do not wait when it is full: those before .NET 11.
     pub const fn new(buffer_mb: u32) -> Self {
         Self { buffer_mb, has_dependent_references: false }
     }
@@ -71,8 +71,8 @@ pub struct CollectedHeap {
 /// Makes the runtime collect, and reads its heap. Blocks.
 ///
 /// A runtime that is starting accepts the session, and collects nothing: it is asked once more after a second
-/// ([`Note::NothingCollected`]). `limits` apply to each session. Names of static fields and of nested types are read
-/// from `modules`.
+/// ([`Note::NothingCollected`]). `limits` apply to each session. Names of static fields and of nested types
+/// are read from `modules`.
 ///
 /// # Errors
 /// If a session cannot be started. Without a heap, the error is in the result.
@@ -130,8 +130,8 @@ fn read(
     limits: &Limits,
     observer: &mut dyn Observer,
 ) -> (ReceivedHeap, StreamEnd) {
-    // The runtime collects before it answers, or before it handles the stop; .NET Core 3.1 sends nothing until
-    // then. A runtime that waits when its buffer is full is stopped when the heap has ended.
+    // The runtime collects before it answers, or before it handles the stop; .NET Core 3.1 sends nothing
+    // until then. A runtime that waits when its buffer is full is stopped when the heap has ended.
     let stops_at_once = session.dropped_features().contains(&OptionalFeature::BlockWhenFull);
     let heap = LiveHeap { builder, stops_at_once };
     let mut stream = LiveStream::new(LiveReader::in_whole_order(), heap);

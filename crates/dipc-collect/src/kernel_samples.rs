@@ -2,8 +2,8 @@
 //!
 //! [`KernelSampler`] writes them into a file, [`LiveSamples`] passes them on while they are taken, and
 //! [`snapshot`] takes those of a moment, with the stacks of waiting threads. All are recordings of
-//! [`linux-sampler`](https://docs.rs/linux-sampler): addresses of managed code get their names from the list of
-//! methods of the runtime.
+//! [`linux-sampler`](https://docs.rs/linux-sampler): addresses of managed code get their names from the list
+//! of methods of the runtime.
 //!
 //! Linux on x86-64 and aarch64; elsewhere, each start fails with [`SampleError::Unavailable`].
 
@@ -157,9 +157,9 @@ impl SampleSettings {
 
 /// Returns a frequency that is not in step with the ticks at which the kernel switches threads.
 ///
-/// Timers of processors that are in step with the ticks take each sample at the same moment of a thread's turn.
-/// On two busy processors a method with 70 % of the time had 64 to 78 % of the samples at 1,000 Hz, by `perf`
-/// as well, and 70 to 71 % at 997 Hz.
+/// Timers of processors that are in step with the ticks take each sample at the same moment of a thread's
+/// turn. On two busy processors a method with 70 % of the time had 64 to 78 % of the samples at 1,000 Hz, by
+/// `perf` as well, and 70 to 71 % at 997 Hz.
 const fn out_of_step(frequency: u32) -> u32 {
     let is_in_step = frequency > 10 && (1000_u32.is_multiple_of(frequency) || frequency.is_multiple_of(1000));
     if is_in_step { frequency - frequency.div_ceil(400) } else { frequency }

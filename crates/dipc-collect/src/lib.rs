@@ -1,7 +1,7 @@
 //! Collection of artifacts from running .NET processes.
 //!
-//! **Use it** to record, or to take heaps, in an agent with messages of its own. **Not for** single commands of
-//! the protocol (`dipc-client`), nor for reading the collected files (`nettrace`, `gcdump`).
+//! **Use it** to record, or to take heaps, in an agent with messages of its own. **Not for** single commands
+//! of the protocol (`dipc-client`), nor for reading the collected files (`nettrace`, `gcdump`).
 //!
 //! - [`session`]: the start of a session, which can be given up.
 //! - [`stream`]: its stream, until a limit, the caller or the runtime ends it.
@@ -9,12 +9,14 @@
 //! - [`stacks`]: the current stacks of all threads. [`thread_times`]: the kernel's account of threads.
 //! - [`live`]: the activity of a process, interval by interval.
 //! - `core`: core dumps of processes that run on (Linux on x86-64 and aarch64).
-//! - [`kernel_samples`]: samples by the Linux kernel, with native frames. [`profiles`]: a profile of an interval.
+//! - [`kernel_samples`]: samples by the Linux kernel, with native frames. [`profiles`]: a profile of an
+//!   interval.
 //! - [`exceptions`]: exceptions while they are thrown, with their stacks.
 //! - [`names`]: names of methods for a recording that may end without them.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
 //! - [`memory`]: the memory of a process by its owners, and growth from one reading to the next.
-//! - [`readings`]: the threads in memory and the kernel's account of a process while something else records it.
+//! - [`readings`]: the threads in memory and the kernel's account of a process while something else records
+//!   it.
 //! - [`RingRecorder`]: the last part of a stream. [`RecordStream`]: its records while they arrive.
 //! - [`logs`]: log records of Microsoft.Extensions.Logging.
 //! - [`counters`]: counters, from a session with the settings of other clients.
@@ -23,8 +25,8 @@
 //! - [`staged`]: files that get their names when they are complete.
 //! - [`Retention`]: limits on the files that are kept. [`RetryWait`]: waits between attempts.
 //!
-//! Collections block. They end by a [`StopSignal`], and their remarks go to an [`Observer`]: this crate prints
-//! nothing.
+//! Collections block. They end by a [`StopSignal`], and their remarks go to an [`Observer`]: this crate
+//! prints nothing.
 //!
 //! Features: none. Rust 1.89 or later.
 //!

@@ -78,8 +78,8 @@ impl IntervalSettings {
         Self { has_allocations, ..self }
     }
 
-    /// Sets whether sampled allocations are followed through collections, which take longer: each reports all that
-    /// survives it. Allocations are reported, too.
+    /// Sets whether sampled allocations are followed through collections, which take longer: each reports all
+    /// that survives it. Allocations are reported, too.
     #[must_use]
     pub const fn with_objects_in_use(self, follows_objects: bool) -> Self {
         Self { follows_objects, has_allocations: self.has_allocations || follows_objects, ..self }
@@ -129,9 +129,9 @@ pub struct LiveIntervals<S> {
 }
 
 impl<S: KernelSamples> LiveIntervals<S> {
-    /// Creates the intervals of a session that has just begun. `names` are the names of its methods, which the first
-    /// interval waits for, for 30 s at most. `account` is the kernel's account of its threads, and `samples` the
-    /// kernel's samples, if the runtime does not sample itself.
+    /// Creates the intervals of a session that has just begun. `names` are the names of its methods, which
+    /// the first interval waits for, for 30 s at most. `account` is the kernel's account of its threads, and
+    /// `samples` the kernel's samples, if the runtime does not sample itself.
     pub fn new(
         settings: &IntervalSettings,
         names: Option<LiveNames>,
@@ -152,8 +152,8 @@ impl<S: KernelSamples> LiveIntervals<S> {
         self.builder.add_bytes(bytes);
     }
 
-    /// Adds the events that are ready, and passes the intervals that have ended to `take`. With `is_end`, no more
-    /// events follow.
+    /// Adds the events that are ready, and passes the intervals that have ended to `take`. With `is_end`, no
+    /// more events follow.
     pub fn read(&mut self, reader: &mut LiveReader, is_end: bool, mut take: impl FnMut(Interval)) {
         let Self { builder, names, samples, waits_for_names, begun } = self;
         if let Some(names) = names {

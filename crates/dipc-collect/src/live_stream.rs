@@ -106,8 +106,8 @@ impl<E, F: FnMut(&mut LiveReader) -> Result<bool, E>> EventConsumer for ReadFn<F
     }
 }
 
-/// Passes the events of a session to a closure, which returns true once it has enough. Returns the reader and how
-/// the stream ended. Blocks.
+/// Passes the events of a session to a closure, which returns true once it has enough. Returns the reader and
+/// how the stream ended. Blocks.
 ///
 /// # Errors
 /// Returns the errors of `read`.

@@ -217,8 +217,8 @@ pub trait LogConsumer {
     }
 }
 
-/// Passes the log records of a [session](LogSelection::session_config) to `consumer` until it ends. Returns the
-/// reader of the stream, which knows its losses and damage, and how it ended. Blocks.
+/// Passes the log records of a [session](LogSelection::session_config) to `consumer` until it ends. Returns
+/// the reader of the stream, which knows its losses and damage, and how it ended. Blocks.
 ///
 /// # Errors
 /// Errors of the consumer.

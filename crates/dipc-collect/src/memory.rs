@@ -1,9 +1,9 @@
-//! The memory of a process or a core dump by its owners: readings, the JSON that they are kept in, and growth from one
-//! to the next.
+//! The memory of a process or a core dump by its owners: readings, the JSON that they are kept in, and growth
+//! from one to the next.
 //!
-//! A [`MemoryReading`] is the account of clr-dump with the limits and settings of the process. A [`MemoryReport`] is
-//! its JSON. A [`MemorySnapshot`] has what is compared of a report, also of one in a file, and [`MemoryGrowth`] is
-//! the comparison. A [`MemoryPage`] shows either.
+//! A [`MemoryReading`] is the account of clr-dump with the limits and settings of the process. A
+//! [`MemoryReport`] is its JSON. A [`MemorySnapshot`] has what is compared of a report, also of one in a
+//! file, and [`MemoryGrowth`] is the comparison. A [`MemoryPage`] shows either.
 
 mod answer;
 mod growth;

@@ -41,7 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// names, which are counted where they are missing.
 ///
 /// # Errors
-/// If the runtime cannot be reached, or refuses the session. A list that takes longer than 30 s is an error, too.
+/// If the runtime cannot be reached, or refuses the session. A list that takes longer than 30 s is an error,
+/// too.
 pub fn for_each_method(
     target: &Target,
     is_over: impl Fn() -> bool,
@@ -78,15 +79,15 @@ impl NamesRequest {
         Self { files, reports_compiled: false, is_starting: false }
     }
 
-    /// With true, the runtime is also made to report each method that it compiles. A recording that requests the
-    /// verbose level itself does not need it, and one without the keyword gets no such events.
+    /// With true, the runtime is also made to report each method that it compiles. A recording that requests
+    /// the verbose level itself does not need it, and one without the keyword gets no such events.
     #[must_use]
     pub fn with_compiled_methods(self, reports_compiled: bool) -> Self {
         Self { reports_compiled, ..self }
     }
 
-    /// With true for a program that is starting and cannot list its methods yet: the list is requested 3 s later,
-    /// but the session that reports methods runs when [`NamesRecorder::start`] returns.
+    /// With true for a program that is starting and cannot list its methods yet: the list is requested 3 s
+    /// later, but the session that reports methods runs when [`NamesRecorder::start`] returns.
     #[must_use]
     pub fn with_starting_program(self, is_starting: bool) -> Self {
         Self { is_starting, ..self }
@@ -178,8 +179,8 @@ impl NamesFiles {
 }
 
 impl NamesRecorder {
-    /// Starts the sessions, within the [time limits](dipc_client::Timeouts) of the target. `on_error` receives
-    /// errors while the recording goes on; an error of the list is in the [result](Self::finish).
+    /// Starts the sessions, within the [time limits](dipc_client::Timeouts) of the target. `on_error`
+    /// receives errors while the recording goes on; an error of the list is in the [result](Self::finish).
     pub fn start(
         target: &Target,
         request: NamesRequest,

@@ -24,8 +24,8 @@ pub enum Note {
         /// The time for which it has run at least.
         limit: Duration,
     },
-    /// The kernel permits samples of user mode only. They lack the time in the kernel, and the stacks of waits
-    /// if these were wanted (`off_cpu`).
+    /// The kernel permits samples of user mode only. They lack the time in the kernel, and the stacks of
+    /// waits if these were wanted (`off_cpu`).
     UserModeOnly {
         /// True if stacks of waits were wanted.
         off_cpu: bool,

@@ -1,7 +1,7 @@
 //! Profiles of a process, each from the samples of some seconds.
 //!
-//! [`from_session`] has the samples of the runtime itself, [`from_samples`] those of the Linux kernel. A program
-//! that profiles a process at intervals calls one of them for each interval.
+//! [`from_session`] has the samples of the runtime itself, [`from_samples`] those of the Linux kernel. A
+//! program that profiles a process at intervals calls one of them for each interval.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -91,9 +91,9 @@ pub enum SamplesEnd {
     Cancelled,
 }
 
-/// Returns the configuration of a session for [`from_session`] with the events of a metric; `None` for metrics that
-/// take other sources, or more than a session. NativeAOT programs lack the sampler of [`Metric::Cpu`] and
-/// [`Metric::Wall`].
+/// Returns the configuration of a session for [`from_session`] with the events of a metric; `None` for
+/// metrics that take other sources, or more than a session. NativeAOT programs lack the sampler of
+/// [`Metric::Cpu`] and [`Metric::Wall`].
 pub fn session_config(metric: Metric) -> Option<SessionConfig> {
     let of_profile = |name| {
         let profile = EventProfile::find(name)?;
@@ -140,8 +140,8 @@ pub fn from_session(
     Ok(SessionProfile { profile, omissions, reader, end })
 }
 
-/// Makes a profile of processor time of the kernel's samples, whatever the metric of the request. Blocks until the
-/// time is over, the process ends or the collection is stopped. The other limits are not used.
+/// Makes a profile of processor time of the kernel's samples, whatever the metric of the request. Blocks
+/// until the time is over, the process ends or the collection is stopped. The other limits are not used.
 ///
 /// A `runtime` then lists its methods: give none for a program without .NET, or for a NativeAOT program.
 ///

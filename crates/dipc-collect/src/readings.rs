@@ -155,15 +155,16 @@ fn read(pid: u32, duration: Option<Duration>, stopped: &Receiver<()>, readings: 
     }
 }
 
-/// Keeps the first reading, and the two of which one is in the middle of the time so far: each takes twice as long as
-/// the one before.
+/// Keeps the first reading, and the two of which one is in the middle of the time so far: each takes twice as
+/// long as the one before.
 fn keep_last_two<T>(readings: &mut Vec<T>) {
     if readings.len() > 3 {
         readings.remove(1);
     }
 }
 
-/// Keeps the first reading, the last, and of two between them the one that is nearer to the middle of their time.
+/// Keeps the first reading, the last, and of two between them the one that is nearer to the middle of their
+/// time.
 fn keep_middle<T>(readings: &mut Vec<T>, at: impl Fn(&T) -> Instant) {
     if let [first, second, third, last] = &readings[..] {
         let [second, third, all] = [second, third, last].map(|reading| at(reading) - at(first));

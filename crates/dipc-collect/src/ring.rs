@@ -73,7 +73,8 @@ impl RingRecorder {
         keep(ring.as_mut(), storage_error, |ring| ring.turn_if_due(stream.decoder().threads()))
     }
 
-    /// Returns the content of the ring, which another thread can write; `None` before the header of the stream.
+    /// Returns the content of the ring, which another thread can write; `None` before the header of the
+    /// stream.
     ///
     /// # Errors
     /// If a file of the ring cannot be read or created, or a record is larger than the format allows.
@@ -103,8 +104,8 @@ impl RingRecorder {
     }
 }
 
-/// Changes the ring, unless its files have failed. If they fail now, the ring continues in memory, so that its
-/// content can be read.
+/// Changes the ring, unless its files have failed. If they fail now, the ring continues in memory, so that
+/// its content can be read.
 fn keep(
     ring: Option<&mut Ring>,
     storage_error: &mut Option<io::Error>,

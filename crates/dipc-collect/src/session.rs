@@ -25,11 +25,11 @@ pub enum StartError {
     Failed(#[from] Error),
 }
 
-/// Starts a session, unless `is_over` says that it is no longer wanted, even while the runtime does not answer. A
-/// session that begins after that is stopped.
+/// Starts a session, unless `is_over` says that it is no longer wanted, even while the runtime does not
+/// answer. A session that begins after that is stopped.
 ///
-/// If the runtime cannot choose the keywords of its rundown, none is requested for a configuration that needs only a
-/// few of them ([`Note::RundownLeftOut`]).
+/// If the runtime cannot choose the keywords of its rundown, none is requested for a configuration that needs
+/// only a few of them ([`Note::RundownLeftOut`]).
 ///
 /// # Errors
 /// [`StartError`]

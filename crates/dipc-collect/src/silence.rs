@@ -53,11 +53,12 @@ impl SilenceGuard {
         self.requests.add(event);
     }
 
-    /// Requests events again that have fallen silent, by a session of `config`, and returns them. Silent counters of
-    /// a stopped process are not requested. `needs_requests` is true if the statuses of requests matter.
+    /// Requests events again that have fallen silent, by a session of `config`, and returns them. Silent
+    /// counters of a stopped process are not requested. `needs_requests` is true if the statuses of requests
+    /// matter.
     ///
-    /// `config` needs a [client of its own](clr_counters::SessionSettings::with_unique_client) in the shared session
-    /// of the Meters.
+    /// `config` needs a [client of its own](clr_counters::SessionSettings::with_unique_client) in the shared
+    /// session of the Meters.
     pub fn check(&mut self, needs_requests: bool, config: impl FnOnce() -> SessionConfig) -> Vec<Silence> {
         let Some((renewal, pid)) = &mut self.renewal else { return Vec::new() };
         let now = Instant::now();

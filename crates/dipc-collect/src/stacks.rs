@@ -35,7 +35,8 @@ const MAX_DELAY: Duration = Duration::from_millis(100);
 /// in the first session of a process.
 const UNRELIABLE: u64 = 1;
 
-/// Returns the provider that samples the stacks of threads, about once a millisecond. NativeAOT programs lack it.
+/// Returns the provider that samples the stacks of threads, about once a millisecond. NativeAOT programs lack
+/// it.
 pub fn sampler() -> ProviderConfig {
     ProviderConfig {
         name: SAMPLE_PROFILER.to_owned(),
@@ -129,8 +130,8 @@ pub struct CollectedStacks<S> {
 /// Samples the threads of a process for a few milliseconds. Blocks.
 ///
 /// A session without samples is followed by one ten times as long, up to the request's
-/// [maximum](StacksRequest::with_max_wait): a starved process yields few. `new_reader` creates the reader of each
-/// session, before it begins. The duration of `limits` is not used.
+/// [maximum](StacksRequest::with_max_wait): a starved process yields few. `new_reader` creates the reader of
+/// each session, before it begins. The duration of `limits` is not used.
 ///
 /// # Errors
 /// If a session cannot be started.

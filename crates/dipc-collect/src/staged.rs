@@ -49,8 +49,8 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// ```
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] if the name is taken, even by a dangling link, and errors of renaming. The
-/// file keeps its name then.
+/// [`io::ErrorKind::AlreadyExists`] if the name is taken, even by a dangling link, and errors of renaming.
+/// The file keeps its name then.
 pub fn publish_new(from: &Path, to: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -79,8 +79,8 @@ pub fn publish_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives a complete file an unused name in addition to its own, by which a restarted program can tell that it has
-/// arrived. Where files cannot have two names, it is renamed.
+/// Gives a complete file an unused name in addition to its own, by which a restarted program can tell that it
+/// has arrived. Where files cannot have two names, it is renamed.
 ///
 /// # Errors
 /// As for [`publish_new`].
@@ -91,7 +91,8 @@ pub fn link_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Moves a complete file to an unused name, also from another file system: it is copied next to its name first.
+/// Moves a complete file to an unused name, also from another file system: it is copied next to its name
+/// first.
 ///
 /// # Errors
 /// As for [`publish_new`], and errors of copying. The file keeps its name then.
@@ -187,8 +188,8 @@ pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Returns the bytes that are free for this user on the file system of a folder; `None` if the system does not
-/// report them.
+/// Returns the bytes that are free for this user on the file system of a folder; `None` if the system does
+/// not report them.
 #[cfg(unix)]
 pub fn free_bytes(folder: &Path) -> Option<u64> {
     let status = rustix::fs::statvfs(folder).ok()?;

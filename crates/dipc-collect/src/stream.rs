@@ -82,8 +82,9 @@ impl Limits {
         self
     }
 
-    /// Sets the bytes that are read at once, 256 KiB by default, and the maximum wait for them, after which the
-    /// other limits are checked, 100 ms by default. Sessions with few events, of many processes, do with less.
+    /// Sets the bytes that are read at once, 256 KiB by default, and the maximum wait for them, after which
+    /// the other limits are checked, 100 ms by default. Sessions with few events, of many processes, do with
+    /// less.
     #[must_use]
     pub const fn with_reads(mut self, chunk: usize, tick: Duration) -> Self {
         (self.chunk, self.tick) = (chunk, tick);
@@ -306,8 +307,8 @@ impl Stop {
         self.error.take().map(|(_, error)| error)
     }
 
-    /// Waits for the answer. Only then the runtime has told its EventSources that the session is over, and only
-    /// then filters that they lose so can be sent again.
+    /// Waits for the answer. Only then the runtime has told its EventSources that the session is over, and
+    /// only then filters that they lose so can be sent again.
     fn await_answer(&self) {
         let _ = self.answer.recv_timeout(STOP_ANSWER);
     }

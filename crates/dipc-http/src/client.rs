@@ -113,8 +113,8 @@ impl Endpoint {
         Ok(Self { host, port, authority, path })
     }
 
-    /// Sends a message by POST, and returns the receiver's answer: of at most 64 KiB, or else without its body.
-    /// Both take ten seconds at most. To be awaited in a tokio runtime.
+    /// Sends a message by POST, and returns the receiver's answer: of at most 64 KiB, or else without its
+    /// body. Both take ten seconds at most. To be awaited in a tokio runtime.
     ///
     /// # Errors
     /// [`RequestError`]

@@ -1,8 +1,8 @@
 //! HTTP/1 of programs with other work: servers with bounded connections and deadlines, and requests to
 //! collectors on the same machine.
 //!
-//! **Use it** to answer browsers and scrapers, or to push to a collector. **Not for** servers of many clients,
-//! nor for TLS.
+//! **Use it** to answer browsers and scrapers, or to push to a collector. **Not for** servers of many
+//! clients, nor for TLS.
 //!
 //! - [`Connections`]: the connections of a server. A client that stays silent makes room for others.
 //! - [`SiteServer`]: the answers of a [`Site`] to GET, from a thread of its own.

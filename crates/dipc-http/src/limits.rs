@@ -19,7 +19,8 @@ pub struct ConnectionLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "made by servers")]
 pub enum Lifetime {
-    /// A connection has one request, and this time for all of it. It is not idle once the request has arrived.
+    /// A connection has one request, and this time for all of it. It is not idle once the request has
+    /// arrived.
     OneRequest(Duration),
     /// A connection has requests one after another, and ends when its client takes nothing of an answer for
     /// this time.

@@ -411,8 +411,8 @@ impl Shared {
         Plan::of(&state.subscribers).is_none_or(|wanted| !plan.suits(&wanted))
     }
 
-    /// Runs a session of the plan. Returns true if it was stopped because the consumers want something else, or
-    /// nothing.
+    /// Runs a session of the plan. Returns true if it was stopped because the consumers want something else,
+    /// or nothing.
     fn run_session(&self, plan: &Plan) -> Result<bool, Error> {
         let mut session =
             PlannedSession { shared: self, plan, known: Vec::new(), is_outdated: false, lost: 0 };

@@ -53,8 +53,8 @@ pub(crate) struct Unpublished {
 }
 
 impl PartFile {
-    /// Creates the file of an artifact, and the directories that are missing. If they cannot be written, now or
-    /// later, the file is in the directory `spare` instead.
+    /// Creates the file of an artifact, and the directories that are missing. If they cannot be written, now
+    /// or later, the file is in the directory `spare` instead.
     ///
     /// # Errors
     /// If the name leads out of the directory, or the file system fails.

@@ -18,8 +18,8 @@
 //! # }
 //! ```
 //!
-//! Then [`Server`] answers dotnet-monitor's routes for the table, [`Rules`] runs collection rules over it, and
-//! [`EgressQueue`] brings their artifacts to their places.
+//! Then [`Server`] answers dotnet-monitor's routes for the table, [`Rules`] runs collection rules over it,
+//! and [`EgressQueue`] brings their artifacts to their places.
 //!
 //! Features: `jwt` (API keys of dotnet-monitor), `stores` (object stores in configurations), `tls`. Rust
 //! 1.89 or later.

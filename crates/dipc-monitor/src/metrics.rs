@@ -164,8 +164,8 @@ impl Metrics {
         }
     }
 
-    /// Sets the counters and their interval, of processes that are watched now and of later ones. The names of
-    /// metrics stay.
+    /// Sets the counters and their interval, of processes that are watched now and of later ones. The names
+    /// of metrics stay.
     pub fn set_config(&self, config: MetricsConfig, watched: &[Arc<Watched>]) {
         let style = lock(&self.config).style;
         let config = MetricsConfig { style, ..config };

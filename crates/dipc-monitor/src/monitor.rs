@@ -59,9 +59,9 @@ pub struct MonitorConfig {
     pub dump_folder: Option<PathBuf>,
     /// The receiver of messages about the sessions of processes.
     pub report: Option<ProcessReport>,
-    /// The time between two readings of the memory of a process, for [`Metrics`](crate::Metrics), exports and rules
-    /// that use them; without it, none is read. Of many or large processes, readings are further apart: they take one
-    /// fiftieth of a processor's time at most.
+    /// The time between two readings of the memory of a process, for [`Metrics`](crate::Metrics), exports and
+    /// rules that use them; without it, none is read. Of many or large processes, readings are further apart:
+    /// they take one fiftieth of a processor's time at most.
     pub memory_interval: Option<Duration>,
 }
 

@@ -1,4 +1,5 @@
-//! The memory of a process by its owners: its last reading, and the reader, of which a process has one at a time.
+//! The memory of a process by its owners: its last reading, and the reader, of which a process has one at a
+//! time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
@@ -7,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use dipc_collect::memory::{MemoryReading, Subject};
 
-/// Maximum time for a reading. One that the kernel holds up longer goes on in its thread, and the process is not read
-/// again before it ends.
+/// Maximum time for a reading. One that the kernel holds up longer goes on in its thread, and the process is
+/// not read again before it ends.
 pub(crate) const MAX_TIME: Duration = Duration::from_secs(10);
 /// The stack of a reader's thread.
 const STACK: usize = 1 << 20;
@@ -58,8 +59,8 @@ impl OwnerSizes {
         place.and_then(|place| self.subjects.get(place)).copied().unwrap_or_default()
     }
 
-    /// The memory of native code: the heap of the C library, and memory without a known owner, which has the blocks of
-    /// other C libraries.
+    /// The memory of native code: the heap of the C library, and memory without a known owner, which has the
+    /// blocks of other C libraries.
     pub(crate) fn native(&self) -> u64 {
         self.subject(Subject::Native).saturating_add(self.unattributed)
     }

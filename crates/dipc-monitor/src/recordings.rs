@@ -1,5 +1,5 @@
-//! The artifacts and the bundles of crashes that the monitor keeps in directories. Of an egress directory, its
-//! [list](Catalog) is served; of a bundle, the files that a monitor writes are.
+//! The artifacts and the bundles of crashes that the monitor keeps in directories. Of an egress directory,
+//! its [list](Catalog) is served; of a bundle, the files that a monitor writes are.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -64,8 +64,8 @@ pub enum RuleEvent {
         /// The event that fired it. It includes untrusted strings from the process.
         cause: String,
     },
-    /// The first cause of what is wrong with the process, by its memory and the kernel's account in the two seconds
-    /// after the trigger. It includes untrusted strings from the process.
+    /// The first cause of what is wrong with the process, by its memory and the kernel's account in the two
+    /// seconds after the trigger. It includes untrusted strings from the process.
     Diagnosed(String),
     /// An action is complete.
     ActionCompleted {

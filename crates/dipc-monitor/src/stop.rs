@@ -5,8 +5,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time for sessions of processes that cannot answer: their requests to end are sent by then, and wait in the
-/// sockets of the processes.
+/// The time for sessions of processes that cannot answer: their requests to end are sent by then, and wait in
+/// the sockets of the processes.
 const UNANSWERED: Duration = Duration::from_secs(2);
 /// The time between looks for what still runs.
 const LOOK: Duration = Duration::from_millis(10);

@@ -74,7 +74,8 @@ impl Canceller {
         self.0.cancelled.swap(false, Ordering::AcqRel)
     }
 
-    /// Makes the pending operation and all later ones fail with [`Error::Cancelled`](crate::Error::Cancelled).
+    /// Makes the pending operation and all later ones fail with
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Release);
         self.0.waker.wake();

@@ -5,10 +5,11 @@ use std::path::{Component, Path, PathBuf};
 use crate::refusal::refused;
 use crate::sys;
 
-/// A folder somewhere below another one, to which others can write, reached without following links on the way.
+/// A folder somewhere below another one, to which others can write, reached without following links on the
+/// way.
 ///
-/// On Linux it stays the same folder while this is open, whatever happens to the names on the way. Elsewhere the
-/// names are checked once.
+/// On Linux it stays the same folder while this is open, whatever happens to the names on the way. Elsewhere
+/// the names are checked once.
 ///
 /// ```
 /// use dipc_transport::FolderBelow;

@@ -46,11 +46,11 @@ pub fn open_untrusted(path: &Path) -> io::Result<File> {
     sys::open_untrusted(path)
 }
 
-/// Opens a file that this program keeps in a folder to which others can write. `options` may create it, but not
-/// truncate it: the file is checked once it is open.
+/// Opens a file that this program keeps in a folder to which others can write. `options` may create it, but
+/// not truncate it: the file is checked once it is open.
 ///
-/// A link is not followed, and opening does not wait for the other end of a pipe. A file with a second name is
-/// refused, as it may be another one's.
+/// A link is not followed, and opening does not wait for the other end of a pipe. A file with a second name
+/// is refused, as it may be another one's.
 ///
 /// ```
 /// use std::fs::OpenOptions;
@@ -83,8 +83,8 @@ pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
-/// Closes a file, and returns an error that the file system reports only now: a network file system or a quota
-/// may refuse data that was written before. Dropping a file discards this error. Windows reports none.
+/// Closes a file, and returns an error that the file system reports only now: a network file system or a
+/// quota may refuse data that was written before. Dropping a file discards this error. Windows reports none.
 ///
 /// # Errors
 /// Errors of closing. The file is closed in any case.

@@ -17,8 +17,8 @@ const RELATED_ACTIVITY_ID: u8 = 3;
 /// | 2 | the GUID of the activity |
 /// | 3 | the GUID of the related activity |
 ///
-/// Runtimes write the metadata with the first event of a kind in a session. Several threads may do that at the
-/// same time.
+/// Runtimes write the metadata with the first event of a kind in a session. Several threads may do that at
+/// the same time.
 ///
 /// ```
 /// use dipc_wire::EventExtension;
@@ -31,8 +31,8 @@ const RELATED_ACTIVITY_ID: u8 = 3;
 /// ```
 ///
 /// # Source
-/// Diagnostic IPC Protocol, "User_events writing", which does not mention the length; .NET 10.0.5 on Linux 6.12
-/// writes it. Against that document, events of the runtime itself have metadata, too, without fields.
+/// Diagnostic IPC Protocol, "User_events writing", which does not mention the length; .NET 10.0.5 on Linux
+/// 6.12 writes it. Against that document, events of the runtime itself have metadata, too, without fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventExtension<'a> {

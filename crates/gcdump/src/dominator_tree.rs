@@ -15,7 +15,8 @@ use crate::large_vec::push;
 /// A number that does not belong to any node.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A dominator tree: nodes with numbers, in which every dominator is lower, and the trees that hang from them.
+/// A dominator tree: nodes with numbers, in which every dominator is lower, and the trees that hang from
+/// them.
 #[derive(Clone, Copy)]
 pub(crate) struct DominatorTree<'d> {
     pub(crate) graph: &'d HeapGraph,

@@ -21,11 +21,11 @@ use crate::node_set::NodeSet;
 /// compression in O(references × log nodes) time, without recursion.
 ///
 /// Objects that only one reference leads to, and that reference only such objects, are most objects of most
-/// heaps. They are left out of the algorithm and take 2.5 bits each. Every other node takes 28 bytes and 4 for
-/// each reference to it while the tree is built, up to 8 more if they are one long list, and 20 bytes
-/// afterwards. [`immediate_dominator`](Self::immediate_dominator) and [`retained`](Self::retained) of an object
-/// that was left out build a table of all of these when they are called for the first time: 4 bytes and 8 bytes
-/// an object.
+/// heaps. They are left out of the algorithm and take 2.5 bits each. Every other node takes 28 bytes and 4
+/// for each reference to it while the tree is built, up to 8 more if they are one long list, and 20 bytes
+/// afterwards. [`immediate_dominator`](Self::immediate_dominator) and [`retained`](Self::retained) of an
+/// object that was left out build a table of all of these when they are called for the first time: 4 bytes
+/// and 8 bytes an object.
 ///
 /// ```
 /// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
@@ -405,7 +405,8 @@ impl References<'_> {
         });
     }
 
-    /// Walks the nodes as the numbers were given out. Returns, for each, the number from which it was reached.
+    /// Walks the nodes as the numbers were given out. Returns, for each, the number from which it was
+    /// reached.
     pub(crate) fn walked_from(&self) -> Vec<u32> {
         Walk::new(self.graph, self.groups, self.trees).parents
     }

@@ -20,11 +20,11 @@ pub(crate) const MAX_OBJECTS: u32 = u32::MAX - 1;
 /// The objects of a heap, the references between them, and the roots that hold them.
 ///
 /// # Memory
-/// An object takes 3 bytes and a reference 4, both while they are read and afterwards: an object is the 16-bit
-/// number of its shape, which is its type, its size and the number of its references. Some thousand shapes
-/// suffice for most heaps; with more than 65,536 of them, their numbers have 32 bits. Most addresses follow from
-/// the previous one and its size; a hole takes a byte. In a heap with many large holes an object takes 4 bytes
-/// more for its own address.
+/// An object takes 3 bytes and a reference 4, both while they are read and afterwards: an object is the
+/// 16-bit number of its shape, which is its type, its size and the number of its references. Some thousand
+/// shapes suffice for most heaps; with more than 65,536 of them, their numbers have 32 bits. Most addresses
+/// follow from the previous one and its size; a hole takes a byte. In a heap with many large holes an object
+/// takes 4 bytes more for its own address.
 ///
 /// ```
 /// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};

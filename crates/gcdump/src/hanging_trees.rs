@@ -12,8 +12,8 @@ use crate::group_references::GroupReferences;
 use crate::large_vec::push;
 use crate::node_set::{NodeSet, RankedSet};
 
-/// The objects that exactly one reference leads to, and that reference only such objects: a string in a field,
-/// a list that only its owner knows.
+/// The objects that exactly one reference leads to, and that reference only such objects: a string in a
+/// field, a list that only its owner knows.
 ///
 /// The only node that references such an object is its immediate dominator, and no path to other objects
 /// leads through it. In most heaps these are most of the objects. Takes 1.5 bits a node, and half a bit more

@@ -4,8 +4,8 @@
 //! **Use it** to read the heap of a process or of a `.gcdump` file: its objects, what holds them, what grew.
 //! **Not for** contents of objects, which heap dumps lack: `clr-dump` reads them from memory.
 //!
-//! Features: `dipc-wire` (the request as a provider of `dipc-client`), `page` (a web page of a heap). Rust 1.89
-//! or later.
+//! Features: `dipc-wire` (the request as a provider of `dipc-client`), `page` (a web page of a heap). Rust
+//! 1.89 or later.
 //!
 //! A runtime sends its heap as events on request: types, objects, references, roots. This crate builds a
 //! [`HeapGraph`] from them, reads and writes the `.gcdump` files of dotnet-gcdump, `PerfView` and Visual
@@ -44,8 +44,8 @@
 //! | 10 million, 12.5 million, with a hole after each object | 96 MB | 146 MB | 400 MB | measured |
 //! | 100 million, 300 million | 1.6 GB | 2.1 GB | 5.6 GB | computed |
 //!
-//! In the first heap half of the objects are strings and arrays that one reference leads to, which take two bits
-//! in the algorithm of the dominators; of the second none is assumed.
+//! In the first heap half of the objects are strings and arrays that one reference leads to, which take two
+//! bits in the algorithm of the dominators; of the second none is assumed.
 //!
 //! A graph has at most 4,294,967,294 objects and as many references, and objects in 524,287 chunks of 64 KB;
 //! further ones are only counted. A file can have 2 GB of records, which is some 200 million objects.

@@ -11,9 +11,10 @@ const MIN_AVERAGE: usize = 8;
 /// Runs that are kept even for the smallest heap.
 const FEW_RUNS: usize = 4096;
 
-/// The address of each object. Most objects lie directly after the previous one, or after a small hole, so that
-/// the first address of a run, the sizes of objects, and a byte for each hole suffice: half a byte an object and
-/// a byte a hole. If a heap has too many large holes for that, each object has four bytes of its own.
+/// The address of each object. Most objects lie directly after the previous one, or after a small hole, so
+/// that the first address of a run, the sizes of objects, and a byte for each hole suffice: half a byte an
+/// object and a byte a hole. If a heap has too many large holes for that, each object has four bytes of its
+/// own.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectAddresses {
     codes: Codes,

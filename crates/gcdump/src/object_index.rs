@@ -74,8 +74,8 @@ impl ObjectIndex {
         Ok(Self { windows, sorted })
     }
 
-    /// Returns the indexed object with that code. `hint` is the place of the last answer, where it is looked up
-    /// first: many references lead to the next objects.
+    /// Returns the indexed object with that code. `hint` is the place of the last answer, where it is looked
+    /// up first: many references lead to the next objects.
     pub(crate) fn find(
         &self,
         addresses: &ObjectAddresses,

@@ -23,9 +23,9 @@ const MAX_VISITS: u64 = 1 << 30;
 /// They are at least the sum of the bytes that each object [retains](Dominators::retained) alone. They are
 /// more if several objects of the set hold another one that none of them holds alone. Such an object is a
 /// *join*: its dominator does not reference it, so that at least two others do. Only joins, the nodes that
-/// reference them, and what dominates any of these have to be looked at: 8 bytes each, and 12 more while sizes
-/// are computed; a join takes 8 and 8 more. Besides, it takes 8 bytes for each node in the algorithm of the
-/// dominators, up to 16 more while it is built, and 4 for each reference to a join.
+/// reference them, and what dominates any of these have to be looked at: 8 bytes each, and 12 more while
+/// sizes are computed; a join takes 8 and 8 more. Besides, it takes 8 bytes for each node in the algorithm of
+/// the dominators, up to 16 more while it is built, and 4 for each reference to a join.
 ///
 /// ```
 /// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};

@@ -64,8 +64,8 @@ fn check(count: u64, layout: Layout) {
     let dominators = gcdump::Dominators::new(&graph);
     let computing = ALLOCATOR.peak_usage() - before - kept;
     println!("dominators: {computing} bytes, {:?}", start.elapsed());
-    // Half of the objects are strings and arrays that one reference leads to. The other half is deep: the path
-    // down a list is kept, and copied by this allocator.
+    // Half of the objects are strings and arrays that one reference leads to. The other half is deep: the
+    // path down a list is kept, and copied by this allocator.
     assert!(computing <= 62 * objects / 2 + FIXED, "{computing} bytes for {objects} objects");
     let first = graph.objects().next().unwrap();
     assert!(dominators.retained(first.id()).unwrap() > first.size());

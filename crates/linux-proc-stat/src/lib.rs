@@ -30,10 +30,10 @@
 //! without a processor, throttling, faults, growth, and what other processes used.
 //!
 //! # Source
-//! `proc_pid_stat(5)`, `proc_pid_status(5)`, `proc_pid_maps(5)`, `proc_pid_smaps(5)`, `proc_pid_syscall(5)`, `cgroups(7)`, and
-//! `Documentation/scheduler/sched-stats.rst`,
-//! `scheduler/sched-bwc.rst`, `accounting/psi.rst`, `networking/proc_net_tcp.rst`,
-//! `admin-guide/cgroup-v2.rst` and `admin-guide/cgroup-v1/memory.rst` of Linux.
+//! `proc_pid_stat(5)`, `proc_pid_status(5)`, `proc_pid_maps(5)`, `proc_pid_smaps(5)`, `proc_pid_syscall(5)`,
+//! `cgroups(7)`, and `Documentation/scheduler/sched-stats.rst`, `scheduler/sched-bwc.rst`,
+//! `accounting/psi.rst`, `networking/proc_net_tcp.rst`, `admin-guide/cgroup-v2.rst` and
+//! `admin-guide/cgroup-v1/memory.rst` of Linux.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

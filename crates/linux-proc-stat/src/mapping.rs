@@ -20,7 +20,8 @@ pub struct Mapping {
     pub is_shared: bool,
     /// The offset of `start` in the file.
     pub file_offset: u64,
-    /// The path as the process sees it, `[stack]` or similar, or empty. Characters that are not UTF-8 are replaced.
+    /// The path as the process sees it, `[stack]` or similar, or empty. Characters that are not UTF-8 are
+    /// replaced.
     pub name: Arc<str>,
 }
 

@@ -81,7 +81,8 @@ pub struct SmapsMapping {
     pub sizes: MappingSizes,
 }
 
-/// The mappings of a process, with the memory of each. Their sum is the kernel's resident memory of the process.
+/// The mappings of a process, with the memory of each. Their sum is the kernel's resident memory of the
+/// process.
 ///
 /// ```
 /// use linux_proc_stat::Smaps;
@@ -107,8 +108,8 @@ pub struct Smaps {
 }
 
 impl Smaps {
-    /// Reads the mappings of a process, until `end` at most. The process runs on meanwhile; only its changes of
-    /// mappings wait while the kernel counts the pages of some of them.
+    /// Reads the mappings of a process, until `end` at most. The process runs on meanwhile; only its changes
+    /// of mappings wait while the kernel counts the pages of some of them.
     ///
     /// # Errors
     /// As [`File::open`] and reading return them: if the process has ended, or the caller may not trace it.

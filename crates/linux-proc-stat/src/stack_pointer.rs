@@ -63,8 +63,8 @@ impl ThreadStackPointer {
         Self { tid, name, stack_pointer }
     }
 
-    /// Reads the stack pointers of the threads of a process, until `end` at most, up to 20,000 threads. The threads run
-    /// on meanwhile.
+    /// Reads the stack pointers of the threads of a process, until `end` at most, up to 20,000 threads. The
+    /// threads run on meanwhile.
     ///
     /// # Errors
     /// If the list of the threads cannot be read: the process has ended, or is not visible.

@@ -60,7 +60,8 @@ const MAX_TIME: Duration = Duration::from_secs(2);
 pub struct ProcessUsage {
     /// The process, in the reader's pid namespace.
     pub pid: u32,
-    /// The time of the reading, before the first file. It has no meaning in another process: serde leaves it out.
+    /// The time of the reading, before the first file. It has no meaning in another process: serde leaves it
+    /// out.
     #[cfg_attr(feature = "serde", serde(skip, default = "Instant::now"))]
     pub at: Instant,
     /// The name of the first thread, with replacements for bytes that are not UTF-8.
@@ -92,8 +93,8 @@ pub struct ProcessUsage {
     pub descriptors: Option<Descriptors>,
     /// Bytes read and written; needs the same user, or `CAP_SYS_PTRACE`.
     pub io: Option<ProcessIo>,
-    /// The score by which the kernel chooses the process to kill when memory runs out, from 0 to 2000. The highest is
-    /// killed first.
+    /// The score by which the kernel chooses the process to kill when memory runs out, from 0 to 2000. The
+    /// highest is killed first.
     pub oom_score: Option<u32>,
     /// The part of the score that is set by hand, from -1000 (never) to 1000.
     pub oom_score_adjustment: Option<i32>,

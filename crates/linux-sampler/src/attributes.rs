@@ -53,8 +53,8 @@ pub(crate) mod sample {
     pub(crate) const IDENTIFIER: u64 = 1 << 16;
 }
 
-/// The parts of every event of a tracepoint. A sample has the identifier first, so that it can be read, and all
-/// events the same parts at the end of their other records: thread, time, processor, identifier.
+/// The parts of every event of a tracepoint. A sample has the identifier first, so that it can be read, and
+/// all events the same parts at the end of their other records: thread, time, processor, identifier.
 pub(crate) const TRACEPOINT_TYPE: u64 = sample::IDENTIFIER
     | sample::IP
     | sample::TID

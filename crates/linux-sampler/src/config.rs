@@ -91,8 +91,8 @@ pub struct SamplerConfig {
     /// Native allocations to follow, of the only process of the scope: what `malloc` and others return, until
     /// it is freed. Needs `CAP_PERFMON` and `CAP_BPF`, or root.
     pub native_allocations: Option<NativeAllocations>,
-    /// Pages of each processor's buffer, a power of two. 512 by default, which have space for the samples of a
-    /// third of a second. Halved down to 128, which are allowed for unprivileged users, where more is not
+    /// Pages of each processor's buffer, a power of two. 512 by default, which have space for the samples of
+    /// a third of a second. Halved down to 128, which are allowed for unprivileged users, where more is not
     /// permitted, or would be more than 64 MiB for all processors.
     pub buffer_pages: usize,
 }

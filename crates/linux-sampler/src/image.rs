@@ -193,8 +193,8 @@ impl Image {
 
 /// Returns the segment of code at an offset in the file.
 ///
-/// A mapping begins with the page in which a segment begins. The first bytes of that page can be the end of the
-/// segment before, as in files that `lld` has linked, which is mapped elsewhere.
+/// A mapping begins with the page in which a segment begins. The first bytes of that page can be the end of
+/// the segment before, as in files that `lld` has linked, which is mapped elsewhere.
 fn segment_of(segments: &[Segment], file_offset: u64, page: u64) -> Option<&Segment> {
     let is_in = |segment: &&Segment| {
         let first_page = segment.file_offset - segment.file_offset % page;
@@ -310,8 +310,8 @@ impl SymbolTable {
 const PROC: i64 = 0x9fa0;
 const SYSFS: i64 = 0x6265_6572;
 
-/// Maximum number of attempts to open a path: the kernel gives up one with `..` if anything on the system is renamed
-/// meanwhile.
+/// Maximum number of attempts to open a path: the kernel gives up one with `..` if anything on the system is
+/// renamed meanwhile.
 const OPEN_ATTEMPTS: u32 = 16;
 
 /// Opens a path in the file system of a process. Links are resolved as the process would, and only a regular

@@ -17,8 +17,8 @@
 //! 3. [`Processes`] follows the mappings, [`Unwinder`] completes the kernel's chains for code without frame
 //!    pointers, [`OffCpuTracker`] turns switches into intervals, [`Image`] and [`kernel_symbols`] have the
 //!    names.
-//! 4. [`SamplerConfig::tracepoints`] adds the events of tracepoints, among them those that programs write to the
-//!    kernel's user_events: [`open_user_events_data`], [`Tracepoint`].
+//! 4. [`SamplerConfig::tracepoints`] adds the events of tracepoints, among them those that programs write to
+//!    the kernel's user_events: [`open_user_events_data`], [`Tracepoint`].
 //! 5. [`SamplerConfig::native_allocations`] has probes follow what `malloc` and others return until it is
 //!    freed.
 //! 6. [`RecordingWriter`] (feature `nettrace`) does all of that, and writes the events of `Universal.System`

@@ -152,9 +152,9 @@ impl<T> OffCpuTracker<T> {
         });
     }
 
-    /// Asks about each thread that waited when sampling began, if records were lost since then: `since` returns
-    /// the time from which the thread has certainly waited without a break, in nanoseconds, or `None`. Those
-    /// waits [end](Self::finish) like others, from then on; the rest end in no interval.
+    /// Asks about each thread that waited when sampling began, if records were lost since then: `since`
+    /// returns the time from which the thread has certainly waited without a break, in nanoseconds, or
+    /// `None`. Those waits [end](Self::finish) like others, from then on; the rest end in no interval.
     ///
     /// `/proc` knows: the context switches in a waiting thread's status stay the same while it waits.
     ///

@@ -171,8 +171,8 @@ pub enum AllocationChange {
 pub struct TracepointEvent<'a> {
     /// The index of the tracepoint in the settings.
     pub tracepoint: usize,
-    /// The bytes of the event, which [`Tracepoint::value`](crate::Tracepoint::value) reads. The kernel may have
-    /// added zeros at the end.
+    /// The bytes of the event, which [`Tracepoint::value`](crate::Tracepoint::value) reads. The kernel may
+    /// have added zeros at the end.
     pub data: &'a [u8],
     /// The chain by frame pointers, leaf first, with the kernel's marks.
     chain: &'a [u8],

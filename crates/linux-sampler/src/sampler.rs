@@ -579,8 +579,8 @@ impl<'c> Opening<'c> {
         (settings, SampleEvent::NativeAllocation)
     }
 
-    /// The event of a tracepoint. The kernel writes it while the thread is in the kernel, but the chain is of the
-    /// program alone.
+    /// The event of a tracepoint. The kernel writes it while the thread is in the kernel, but the chain is of
+    /// the program alone.
     fn tracepoint_event(&self, index: usize, id: u32) -> (EventSettings, SampleEvent) {
         let settings = EventSettings {
             counter: Counter::Tracepoint(id),

@@ -16,8 +16,8 @@ const MAX_FORMAT: usize = 1 << 16;
 /// The system of the tracepoints that programs register.
 pub const USER_EVENTS: &str = "user_events";
 
-/// Opens `user_events_data`, to which programs register their tracepoints and write their events. A runtime of
-/// .NET 10 takes its descriptor with the session.
+/// Opens `user_events_data`, to which programs register their tracepoints and write their events. A runtime
+/// of .NET 10 takes its descriptor with the session.
 ///
 /// # Errors
 /// [`Error::UserEvents`] says which of these is missing: a kernel with `CONFIG_USER_EVENTS` (Linux 6.4 and
@@ -77,14 +77,14 @@ pub struct FieldPlace {
     pub offset: usize,
     /// The number of bytes.
     pub size: usize,
-    /// True for `__rel_loc`: the four bytes have the length of the data in their upper half, and in their lower
-    /// half its distance from the end of the field.
+    /// True for `__rel_loc`: the four bytes have the length of the data in their upper half, and in their
+    /// lower half its distance from the end of the field.
     pub is_relative: bool,
 }
 
 impl Tracepoint {
-    /// Reads the format of a tracepoint of a system, such as `sched` or [`USER_EVENTS`]. A tracepoint of the latter
-    /// exists once a program has registered it.
+    /// Reads the format of a tracepoint of a system, such as `sched` or [`USER_EVENTS`]. A tracepoint of the
+    /// latter exists once a program has registered it.
     ///
     /// # Errors
     /// If the file cannot be read, or is not a format.
@@ -116,8 +116,8 @@ impl Tracepoint {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, place)| *place)
     }
 
-    /// The bytes of a field in an event; those that it refers to if it is relative. `None` if the event is too
-    /// short.
+    /// The bytes of a field in an event; those that it refers to if it is relative. `None` if the event is
+    /// too short.
     pub fn value<'e>(&self, name: &str, event: &'e [u8]) -> Option<&'e [u8]> {
         let place = self.field(name)?;
         let end = place.offset.checked_add(place.size)?;

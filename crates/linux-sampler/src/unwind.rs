@@ -19,9 +19,9 @@ const MAX_STEPS: usize = 256;
 /// frame. Small methods of a JIT compiler do not either, and hide the caller at any place in a stack.
 ///
 /// Frames are therefore unwound within the copied bytes of the stack: by the unwind information of the image,
-/// by a [`RuntimeUnwinder`] in code outside images, and by frame pointers elsewhere. The chain continues where
-/// the copy ends; where code without frame pointers ends it before the root, the rest is unwound in the memory
-/// of the process.
+/// by a [`RuntimeUnwinder`] in code outside images, and by frame pointers elsewhere. The chain continues
+/// where the copy ends; where code without frame pointers ends it before the root, the rest is unwound in the
+/// memory of the process.
 #[derive(Debug, Default)]
 pub struct Unwinder {
     processes: HashMap<i32, Process>,

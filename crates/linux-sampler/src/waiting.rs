@@ -129,7 +129,8 @@ impl Unwinder {
     }
 }
 
-/// Unwinds a stack: by the unwind information of images, by a `runtime` in code outside them, and by frame pointers.
+/// Unwinds a stack: by the unwind information of images, by a `runtime` in code outside them, and by frame
+/// pointers.
 fn unwind(
     pid: i32,
     wait: &ThreadWait,

@@ -471,8 +471,8 @@ impl HandOver {
     }
 }
 
-/// Checks that the stacks of a pair represent all of its switches. Returns the numbers of stacks and switches,
-/// and of lost stacks.
+/// Checks that the stacks of a pair represent all of its switches. Returns the numbers of stacks and
+/// switches, and of lost stacks.
 fn check_weights(mut sampler: Sampler, pair: HandOver) -> Option<(u64, u64, u64)> {
     if !sampler.access().off_cpu_stacks {
         eprintln!("SKIPPED: the kernel permits no stacks of waits");

@@ -1,5 +1,5 @@
-//! Native allocations of a C program that the test compiles. If the kernel permits no probes, each test prints that
-//! and ends.
+//! Native allocations of a C program that the test compiles. If the kernel permits no probes, each test
+//! prints that and ends.
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 use std::collections::HashMap;

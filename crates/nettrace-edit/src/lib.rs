@@ -5,9 +5,9 @@
 //!
 //! Features: none. Rust 1.89 or later.
 //!
-//! - [`copy`] writes the part of a recording that a [`RecordSelector`] chooses. [`Slice`] chooses events by time,
-//!   thread, process, provider and name ([`Criteria`]), and keeps the events that these need, so that the
-//!   part has the names of its code and types. A [`Redactor`] replaces strings such as command lines and
+//! - [`copy`] writes the part of a recording that a [`RecordSelector`] chooses. [`Slice`] chooses events by
+//!   time, thread, process, provider and name ([`Criteria`]), and keeps the events that these need, so that
+//!   the part has the names of its code and types. A [`Redactor`] replaces strings such as command lines and
 //!   paths.
 //! - [`Ring`] holds the last events of a live stream within limits on time and bytes, in memory or in files.
 //!   A [`Snapshot`] of it is a whole recording.

@@ -7,7 +7,8 @@ use std::str::FromStr;
 use clr_events::{Glob, event_fields, event_name};
 use nettrace::{Event, Fields, TypeCode, Value};
 
-/// The event of `dipc profile` with what it read of the process, a part of one text with strings of all classes.
+/// The event of `dipc profile` with what it read of the process, a part of one text with strings of all
+/// classes.
 const READINGS: &str = "Dipc-Readings/Part";
 
 /// A class of strings, identified by the names of fields.

@@ -2,8 +2,8 @@
 
 use crate::profile::frame::{FrameId, Frames};
 
-/// Returns the name of a frame without its source line, as tables show it: in C# if it has such a name, and else
-/// as dotnet-trace shows it.
+/// Returns the name of a frame without its source line, as tables show it: in C# if it has such a name, and
+/// else as dotnet-trace shows it.
 pub fn table_name(frames: &Frames, frame: FrameId) -> String {
     let name = frames.name(frame);
     let line = frames.line(frame).and_then(|_| name.strip_prefix(frames.method(frame))).unwrap_or_default();

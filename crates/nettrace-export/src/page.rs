@@ -2,7 +2,8 @@
 //!
 //! A [`Page`] shows a profile: as a flame graph, as the callers of each method, and as a table; over time,
 //! where the profile has [tracks](crate::Thread::track). With [`PageReports`] it also shows other events:
-//! pauses, exceptions, requests, allocations, counters. The facts to know first are at its top: `PageFindings`.
+//! pauses, exceptions, requests, allocations, counters. The facts to know first are at its top:
+//! `PageFindings`.
 //!
 //! # Size
 //! A page takes no more than its [budget](Page::with_budget), however long the recording is. Samples are

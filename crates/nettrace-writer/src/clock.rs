@@ -73,7 +73,8 @@ impl Clock {
 }
 
 impl Conversion {
-    /// The conversion between two clocks, which are known to be the same if they tick equally fast and `is_one_machine`.
+    /// The conversion between two clocks, which are known to be the same if they tick equally fast and
+    /// `is_one_machine`.
     pub(crate) fn new(from: Clock, to: Clock, is_one_machine: bool) -> Self {
         let is_known = is_one_machine && from.frequency == to.frequency;
         let relation = match (from.start, to.start) {

@@ -22,8 +22,8 @@ pub struct EventKind<'a> {
     pub name: &'a str,
     /// Names and types of the fields, in the order of the payload.
     pub fields: &'a [(&'a str, FieldKind)],
-    /// The level: 1 (critical) to 5 (verbose); 0, the default, is for events that every level includes. V6 has 8
-    /// bits for it.
+    /// The level: 1 (critical) to 5 (verbose); 0, the default, is for events that every level includes. V6
+    /// has 8 bits for it.
     pub level: u32,
     /// The keywords; none by default.
     pub keywords: u64,

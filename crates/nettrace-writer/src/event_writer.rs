@@ -104,8 +104,8 @@ impl EventWriter {
         Ok(EventKindId(self.encoder.define_kind(kind)?))
     }
 
-    /// Describes a thread of a process. V4 knows a thread by `thread_id` alone: describing it again returns the
-    /// same.
+    /// Describes a thread of a process. V4 knows a thread by `thread_id` alone: describing it again returns
+    /// the same.
     ///
     /// # Errors
     /// If the name is longer than the format allows.

@@ -27,9 +27,9 @@ pub struct MergerOptions {
     /// the same ids. Header properties that some recordings lack are taken from the others; if recordings
     /// differ on a property, the first recording that has it counts.
     pub same_processes: bool,
-    /// The recordings were made between two starts of one machine: clocks that tick equally fast are one clock,
-    /// whatever the headers say. A program that starts a recording reads the clock and the calendar one after
-    /// the other, and may be interrupted in between.
+    /// The recordings were made between two starts of one machine: clocks that tick equally fast are one
+    /// clock, whatever the headers say. A program that starts a recording reads the clock and the calendar
+    /// one after the other, and may be interrupted in between.
     pub same_clock: bool,
     /// The recording that provides the sampling rate, if [`same_processes`](Self::same_processes) is set. By
     /// default that is a V6 recording, if all V6 recordings agree on the rate: runtimes state one before V6
@@ -39,9 +39,9 @@ pub struct MergerOptions {
     pub requested_events: Option<String>,
 }
 
-/// The header property with the groups of events that dipc requested, separated by spaces: none of them happened
-/// unless the recording has events of them. Merged and edited recordings lack it, because events were left out, or
-/// were not requested for a part of the time.
+/// The header property with the groups of events that dipc requested, separated by spaces: none of them
+/// happened unless the recording has events of them. Merged and edited recordings lack it, because events
+/// were left out, or were not requested for a part of the time.
 pub const REQUESTED_EVENTS: &str = "RequestedEvents";
 
 impl MergerOptions {

@@ -107,8 +107,8 @@ impl<'a> Event<'a> {
         self.tables.info.as_ref().map_or(RelativeTime::START, |info| info.relative_time(self.header.time))
     }
 
-    /// The nanoseconds between two samples of a processor, by the [header](crate::TraceInfo::sampling_rate) of
-    /// the recording.
+    /// The nanoseconds between two samples of a processor, by the [header](crate::TraceInfo::sampling_rate)
+    /// of the recording.
     pub fn sampling_rate(&self) -> Option<u64> {
         self.tables.info.as_ref()?.sampling_rate
     }

@@ -354,8 +354,8 @@ impl<S: Source> Events<S> {
     /// Gives the events of a V6 block only once the next block has arrived, which shows whether the block's
     /// size is right. Suits complete recordings, and readers that can wait.
     ///
-    /// Without it a block that ends with the available bytes is not checked, because a quiet program may write
-    /// the next one much later. A [`SliceReader`](crate::SliceReader) has all available bytes, and a
+    /// Without it a block that ends with the available bytes is not checked, because a quiet program may
+    /// write the next one much later. A [`SliceReader`](crate::SliceReader) has all available bytes, and a
     /// [`Reader`](crate::Reader) of a file nearly always has enough of them.
     #[must_use]
     pub fn with_lookahead(mut self) -> Self {

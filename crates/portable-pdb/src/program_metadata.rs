@@ -188,8 +188,8 @@ impl<'a> ProgramMetadata<'a> {
         Ok(first..end.min(all))
     }
 
-    /// Returns the type and the name of a method of another program, by the token of a call. `None` for other tokens,
-    /// and for methods of instantiated types.
+    /// Returns the type and the name of a method of another program, by the token of a call. `None` for other
+    /// tokens, and for methods of instantiated types.
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).
@@ -306,8 +306,8 @@ impl<'a> ProgramMetadata<'a> {
         Ok(Some(size_and_type(&mut self.row(CLASS_LAYOUT, row)?)?.0))
     }
 
-    /// Returns the value of an attribute of a type by the type's row and the attribute's name (ECMA-335 II.23.3);
-    /// `None` if the type does not have it.
+    /// Returns the value of an attribute of a type by the type's row and the attribute's name (ECMA-335
+    /// II.23.3); `None` if the type does not have it.
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).

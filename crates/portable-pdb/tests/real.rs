@@ -295,8 +295,8 @@ fn fields_belong_to_the_type_of_their_rows() {
     assert!(metadata.fields_of_type(metadata.type_count() + 1).is_err());
 }
 
-/// The metadata of types that a program has made by turns: their fields and methods are in the order of their making,
-/// and further tables bring them into that of the types.
+/// The metadata of types that a program has made by turns: their fields and methods are in the order of their
+/// making, and further tables bring them into that of the types.
 #[test]
 fn metadata_that_a_program_has_made_has_the_members_of_its_types() {
     let bytes = testdata("../made/made.metadata");

@@ -38,8 +38,8 @@ pub fn unpack(packed: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the seed of the random tests that draw their own numbers: that of proptest, which is the same in every
-/// run (`.cargo/config.toml`) but in those of `cargo xtask explore`.
+/// Returns the seed of the random tests that draw their own numbers: that of proptest, which is the same in
+/// every run (`.cargo/config.toml`) but in those of `cargo xtask explore`.
 pub fn seed() -> u64 {
     std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Programs of testdata as single-file applications: a published one with another assembly in the place of its
-//! program's, and without the assemblies that are not of the framework.
+//! Programs of testdata as single-file applications: a published one with another assembly in the place of
+//! its program's, and without the assemblies that are not of the framework.
 //!
 //! # Source
 //! dotnet/runtime `src/installer/managed/Microsoft.NET.HostModel/Bundle/Manifest.cs` and `FileEntry.cs` (the

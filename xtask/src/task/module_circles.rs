@@ -1,10 +1,10 @@
-//! Test of the modules of all crates: files do not use each other in circles, so that each can be read, tested
-//! and changed without the files that use it.
+//! Test of the modules of all crates: files do not use each other in circles, so that each can be read,
+//! tested and changed without the files that use it.
 //!
 //! A file uses the files that define the names in its `use` declarations and paths, through any number of
-//! re-exports. Re-exports, `mod` lines and code of tests are not uses. A file and the modules below it may use
-//! each other: they are one module, and the file is its front. A circle that remains without the front is a
-//! fault.
+//! re-exports. Re-exports, `mod` lines and code of tests are not uses. A file and the modules below it may
+//! use each other: they are one module, and the file is its front. A circle that remains without the front is
+//! a fault.
 
 mod source;
 

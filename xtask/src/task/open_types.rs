@@ -65,8 +65,8 @@ fn types_that_are_open_say_why() {
     let mut found = Vec::new();
     for entry in fs::read_dir(workspace::root().join("crates")).unwrap() {
         let folder = entry.unwrap().path();
-        // A program, what tests use, a writer of rows that tests fill with anything, and messages of a protocol,
-        // which give their reason once.
+        // A program, what tests use, a writer of rows that tests fill with anything, and messages of a
+        // protocol, which give their reason once.
         if !["dipc-cli", "testdata", "nettrace-synth", "otlp-messages"]
             .iter()
             .any(|name| folder.ends_with(name))

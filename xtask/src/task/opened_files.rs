@@ -1,5 +1,5 @@
-//! Test of the places at which files are opened by path. A name from outside, such as one in a core dump, and one
-//! in a folder to which others can write can lead to a pipe, a device or another's file:
+//! Test of the places at which files are opened by path. A name from outside, such as one in a core dump, and
+//! one in a folder to which others can write can lead to a pipe, a device or another's file:
 //! `dipc_transport::{open_untrusted, open_regular, open_own}` refuse those.
 
 use std::collections::BTreeMap;

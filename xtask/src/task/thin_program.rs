@@ -1,5 +1,6 @@
-//! Tests that `dipc-cli` has words, flags and exit codes alone. It reads no dump: it opens memory, and words what the
-//! views of `clr-dump` return. It starts no session but by `dipc_collect::session`, where a start can be given up.
+//! Tests that `dipc-cli` has words, flags and exit codes alone. It reads no dump: it opens memory, and words
+//! what the views of `clr-dump` return. It starts no session but by `dipc_collect::session`, where a start
+//! can be given up.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
 //! `cargo xtask vm`: programs in small virtual machines with other kernels, made from packages of Debian and
 //! the files of this machine.
 //!
-//! A machine has a kernel, an initramfs (busybox, the kernel's modules for 9p, `xtask/vm/init.sh`) and, as its
-//! root, the root of this machine, read-only. QEMU emulates the processor. Everything is kept in `target/vm`.
+//! A machine has a kernel, an initramfs (busybox, the kernel's modules for 9p, `xtask/vm/init.sh`) and, as
+//! its root, the root of this machine, read-only. QEMU emulates the processor. Everything is kept in
+//! `target/vm`.
 
 mod debian;
 mod initramfs;

@@ -17,8 +17,8 @@ pub enum AsyncModel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AsyncFrame {
-    /// An address in its code, with [`AsyncModel::Runtime`]; its id, as events of loaded methods have it, with
-    /// [`AsyncModel::StateMachine`].
+    /// An address in its code, with [`AsyncModel::Runtime`]; its id, as events of loaded methods have it,
+    /// with [`AsyncModel::StateMachine`].
     pub method: u64,
     /// The state of its state machine: the number of the `await`.
     pub state: Option<i32>,

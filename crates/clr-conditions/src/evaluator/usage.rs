@@ -54,8 +54,8 @@ impl Evaluator {
         }
     }
 
-    /// Forgets all events: another session has taken the place of the last one. Values of the system that meet
-    /// their conditions still do.
+    /// Forgets all events: another session has taken the place of the last one. Values of the system that
+    /// meet their conditions still do.
     pub fn restart(&mut self) {
         let condition = self.atoms.condition.clone();
         let former = std::mem::replace(self, Self::new(condition));

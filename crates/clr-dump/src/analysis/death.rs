@@ -38,8 +38,8 @@ pub enum DeathCause {
     UnhandledException,
     /// The core dump does not say which thread died, and this one alone throws or handles an exception.
     OnlyException,
-    /// A call of `Environment.FailFast`. The message is the only string that the frames refer to, or that they
-    /// pass to native code; `None` if there are others.
+    /// A call of `Environment.FailFast`. The message is the only string that the frames refer to, or that
+    /// they pass to native code; `None` if there are others.
     FailFast(Option<String>),
     /// A stack overflow, with the number of frames.
     StackOverflow(usize),
@@ -48,8 +48,8 @@ pub enum DeathCause {
 }
 
 impl Death {
-    /// Returns the end of the process that a core dump was written of; `None` if it lived, or if the core dump
-    /// does not say how it died. `threads` are all managed threads.
+    /// Returns the end of the process that a core dump was written of; `None` if it lived, or if the core
+    /// dump does not say how it died. `threads` are all managed threads.
     pub fn find(core: &CoreFile, dump: &Dump<'_>, threads: &[&ThreadSnapshot]) -> Option<Self> {
         if let (Some(signal), Some(tid)) = (core.signal(), core.signalled_thread()) {
             let thread = threads.iter().find(|thread| thread.thread.os_id == tid);
@@ -69,7 +69,8 @@ impl Death {
     }
 }
 
-/// The cause that the thread's own state shows. `is_own` states that the process is known to have ended itself.
+/// The cause that the thread's own state shows. `is_own` states that the process is known to have ended
+/// itself.
 fn known_cause(dump: &Dump<'_>, thread: &ThreadSnapshot, is_own: bool) -> Option<DeathCause> {
     if let Some(cause) = fail_fast(dump, thread) {
         return Some(cause);

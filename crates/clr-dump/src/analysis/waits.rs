@@ -55,13 +55,14 @@ impl WaitedFor {
         matches!(self, Self::Monitor | Self::Lock | Self::ReaderWriterLock | Self::Mutex)
     }
 
-    /// Returns true if threads hold such an object, or have entered it, and managed memory does not say which.
+    /// Returns true if threads hold such an object, or have entered it, and managed memory does not say
+    /// which.
     pub const fn has_unknown_holder(self) -> bool {
         matches!(self, Self::Mutex | Self::Semaphore)
     }
 
-    /// The kind by the innermost method of the framework; `None` for methods that wait for something else, and for
-    /// `async` ones, whose thread does not wait.
+    /// The kind by the innermost method of the framework; `None` for methods that wait for something else,
+    /// and for `async` ones, whose thread does not wait.
     fn of_method(name: &str) -> Option<Self> {
         const METHODS: [(&str, WaitedFor); 9] = [
             // The object can be another one, too.
@@ -119,8 +120,8 @@ impl ThreadWaits {
         Self { waits }
     }
 
-    /// Adds the waits for mutexes and semaphores of which only a handle is on the stack: the heap is searched for
-    /// them.
+    /// Adds the waits for mutexes and semaphores of which only a handle is on the stack: the heap is searched
+    /// for them.
     pub fn add_handles(&mut self, dump: &Dump<'_>, threads: &[&ThreadSnapshot]) {
         let finder = Finder { threads, dump, objects: Vec::new() };
         let mut waiting: BTreeMap<Address, Vec<usize>> = BTreeMap::new();
@@ -163,8 +164,8 @@ impl ThreadWaits {
         self.iter().filter(|(_, wait)| wait.kind.is_lock()).count()
     }
 
-    /// The threads that wait for one another, each cycle once: the thread, its wait, and the thread that it waits
-    /// for.
+    /// The threads that wait for one another, each cycle once: the thread, its wait, and the thread that it
+    /// waits for.
     pub fn deadlocks(&self) -> Vec<Vec<(usize, &ThreadWait, usize)>> {
         let owners = |index: usize| self.of(index).map_or(&[][..], |wait| &wait.owners);
         let next: Vec<_> = (0..self.waits.len())

@@ -277,7 +277,8 @@ impl Graph<'_, '_> {
                     delay: timer
                         .filter(|timer| !timer.is_null())
                         .and_then(|timer| self.delay(timer))
-                        // The delay of a running process may have elapsed, and its task ended, since it was found.
+                        // The delay of a running process may have elapsed, and its task ended, since it was
+                        // found.
                         .filter(|delay| {
                             *delay != Delay::Elapsed || !self.roles.is_completed(address, fields)
                         }),

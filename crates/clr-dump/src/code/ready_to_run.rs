@@ -125,8 +125,8 @@ impl Image {
     }
 }
 
-/// An index, those in other pages around it, the nearest first, and some in the pages of both ends, that are above
-/// `low` and at most `high`.
+/// An index, those in other pages around it, the nearest first, and some in the pages of both ends, that are
+/// above `low` and at most `high`.
 fn pages_around(middle: u32, low: u32, high: u32) -> impl Iterator<Item = u32> {
     const OF_PAGE: u32 = 341;
     let steps = (1..).map_while(move |page: u32| {

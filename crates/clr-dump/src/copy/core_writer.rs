@@ -61,8 +61,8 @@ pub(crate) struct Segment {
     pub(crate) file_bytes: u64,
     /// `PF_R`, `PF_W` and `PF_X`.
     pub(crate) flags: u32,
-    /// The start of its mapping, which can have several segments. Readers of other programs ignore it: it is in the
-    /// place of the physical address, which processes do not have.
+    /// The start of its mapping, which can have several segments. Readers of other programs ignore it: it is
+    /// in the place of the physical address, which processes do not have.
     pub(crate) mapping: u64,
 }
 

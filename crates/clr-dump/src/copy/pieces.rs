@@ -229,7 +229,8 @@ fn order(mapping: &Mapping, is_stack: bool, images: &Images<'_>) -> u8 {
     } else if is_managed || images.has_headers(mapping) {
         order::MODULES
     } else if mapping.is_writable || mapping.name.starts_with("/memfd:") || &*mapping.name == SHARED_MEMORY {
-        // The runtime maps the memory of its code twice, and .NET Core 3.1 reads assemblies into shared memory.
+        // The runtime maps the memory of its code twice, and .NET Core 3.1 reads assemblies into shared
+        // memory.
         order::MEMORY
     } else {
         order::OTHERS

@@ -209,8 +209,8 @@ fn ready(memory: &dyn Memory, layout: &HeapLayout, queue: u64) -> MemoryResult<R
     Ok(start..end)
 }
 
-/// The parts of a queue with registered objects; `None` if the memory lacks them. The queue has the ends of all
-/// parts, and then the address of the first part.
+/// The parts of a queue with registered objects; `None` if the memory lacks them. The queue has the ends of
+/// all parts, and then the address of the first part.
 fn registered(memory: &dyn Memory, layout: &HeapLayout, queue: u64) -> Option<Vec<Range<u64>>> {
     let word = |index: u64| memory.u64(end_of(queue, index)).ok();
     let mut start = word(layout.generations.wrapping_add(READY_PARTS))?;

@@ -33,7 +33,8 @@ const MAX_DESCRIPTION: u64 = 1 << 16;
 
 /// A part of the heap with consecutive objects.
 pub(crate) struct Region {
-    /// The first address that belongs to it: of its description, if that precedes the objects, as in a segment.
+    /// The first address that belongs to it: of its description, if that precedes the objects, as in a
+    /// segment.
     pub(crate) first: u64,
     /// The address of the first object.
     pub(crate) start: u64,

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// Decodes UTF-16. A surrogate without its other half is written as `\uD800`: different strings stay different.
+/// Decodes UTF-16. A surrogate without its other half is written as `\uD800`: different strings stay
+/// different.
 pub(crate) fn decode(bytes: &[u8]) -> String {
     let units = bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit));
     let mut text = String::new();

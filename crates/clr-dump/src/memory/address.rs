@@ -46,8 +46,8 @@ macro_rules! address {
 }
 
 address! {
-    /// An address in the memory of the process: of an object, of a structure of the runtime, or of code. Null where
-    /// the runtime has none.
+    /// An address in the memory of the process: of an object, of a structure of the runtime, or of code. Null
+    /// where the runtime has none.
     ///
     /// ```
     /// use clr_dump::Address;

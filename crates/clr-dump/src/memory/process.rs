@@ -29,8 +29,8 @@ pub struct ProcessMemory {
     constant: ConstantPages,
 }
 
-/// Pages of files that are mapped without write access. Unwinding reads the same ones for each thread, some bytes at a
-/// time: they were 40 % of all reads of a process of 9,000 threads.
+/// Pages of files that are mapped without write access. Unwinding reads the same ones for each thread, some
+/// bytes at a time: they were 40 % of all reads of a process of 9,000 threads.
 #[derive(Debug, Default)]
 struct ConstantPages {
     /// Their addresses, by start.
@@ -88,8 +88,8 @@ impl ProcessMemory {
         Ok(Self { file, pid, constant: ConstantPages::default() })
     }
 
-    /// Keeps the pages of files that are mapped now without write access, 8 MiB at most, for readers of many small
-    /// values. They are not read again: for readings of moments, in which no file is unmapped.
+    /// Keeps the pages of files that are mapped now without write access, 8 MiB at most, for readers of many
+    /// small values. They are not read again: for readings of moments, in which no file is unmapped.
     #[must_use]
     pub fn with_kept_files(mut self) -> Self {
         let mappings = self.mappings().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Free chunks that count as used ones for their neighbours: those in lists of small chunks, and in caches of threads.
+//! Free chunks that count as used ones for their neighbours: those in lists of small chunks, and in caches of
+//! threads.
 
 use super::chunk_size::size;
 use super::library::Library;
@@ -46,8 +47,8 @@ impl ThreadCache {
         THREAD_LISTS.saturating_mul(self.count_size().saturating_add(8))
     }
 
-    /// The bytes of free chunks that a cache has; zero if the content is not one: each list has a pointer into writable
-    /// memory, or a count of zero.
+    /// The bytes of free chunks that a cache has; zero if the content is not one: each list has a pointer
+    /// into writable memory, or a count of zero.
     pub(super) fn free(self, content: &[u8], mappings: &[Mapping]) -> u64 {
         let (counts, lists) =
             content.split_at_checked(THREAD_LISTS.saturating_mul(self.count_size())).unwrap_or_default();
@@ -76,8 +77,8 @@ fn is_writable(mappings: &[Mapping], address: u64) -> bool {
     mapping.is_some_and(|mapping| mapping.is_writable && address < mapping.end.get())
 }
 
-/// The bytes in an arena's lists of small chunks. A list ends where a chunk has another size, and no list has more bytes
-/// than the arena has taken from the kernel. At most `left` chunks are counted.
+/// The bytes in an arena's lists of small chunks. A list ends where a chunk has another size, and no list has
+/// more bytes than the arena has taken from the kernel. At most `left` chunks are counted.
 pub(super) fn fast_chunks(
     library: &Library,
     memory: &dyn Memory,

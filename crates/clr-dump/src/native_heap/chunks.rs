@@ -146,8 +146,8 @@ impl<'m> ChunkWalk<'m> {
         sums
     }
 
-    /// Returns true if the arena's end has moved since it was read: to the chunk at hand, whose rest is free, or beyond
-    /// it, as a block has grown in its place.
+    /// Returns true if the arena's end has moved since it was read: to the chunk at hand, whose rest is free,
+    /// or beyond it, as a block has grown in its place.
     fn has_moved(&self, sums: &mut Sums, bytes: u64, left: u64) -> bool {
         let Ok(top) = self.memory.u64(self.top) else { return false };
         if top == sums.at {

@@ -136,7 +136,8 @@ pub(super) fn heap_header(memory: &dyn Memory, arena: u64) -> u64 {
     of_arena.next().unwrap_or(MAX_HEADER)
 }
 
-/// Finds the lists of the main arena among glibc's variables: of the places that could be theirs, the one with most.
+/// Finds the lists of the main arena among glibc's variables: of the places that could be theirs, the one
+/// with most.
 fn lists(memory: &dyn Memory, start: u64, end: u64) -> Option<u64> {
     let words = words(memory, start, end)?;
     let left = Cell::new(MAX_CHUNKS);

@@ -1,9 +1,9 @@
-//! The heap of musl's malloc, as of version 1.2.1: the memory that it has taken from the kernel. Free parts of it are not
-//! counted.
+//! The heap of musl's malloc, as of version 1.2.1: the memory that it has taken from the kernel. Free parts
+//! of it are not counted.
 //!
 //! # Source
-//! musl `src/malloc/mallocng/meta.h` (`malloc_context`, `meta_area`, `meta`), on 64-bit systems. Nothing of it is
-//! exported: its variables are found by a secret number, which each of its areas repeats.
+//! musl `src/malloc/mallocng/meta.h` (`malloc_context`, `meta_area`, `meta`), on 64-bit systems. Nothing of
+//! it is exported: its variables are found by a secret number, which each of its areas repeats.
 
 use super::MAX_ARENAS;
 use crate::memory::mapping::Mapping;
@@ -13,15 +13,16 @@ use crate::memory::{Memory, PAGE, offset};
 const NAMES: [&str; 2] = ["ld-musl-", "libc.musl-"];
 /// Maximum number of bytes of its variables to search.
 const MAX_DATA: u64 = 1 << 20;
-/// Offsets of the pointer to the first area after the secret: systems with pages of several sizes keep the size between
-/// them.
+/// Offsets of the pointer to the first area after the secret: systems with pages of several sizes keep the
+/// size between them.
 const FIRST_AREA: [u64; 2] = [56, 64];
 /// The offsets of the pointer to the next area and of its groups, each of which has five words.
 const NEXT: u64 = 8;
 const GROUPS: usize = 24;
 const GROUP: usize = 40;
 
-/// Returns the ranges of the heap, start and end; `None` if the C library is not musl, or its variables were not found.
+/// Returns the ranges of the heap, start and end; `None` if the C library is not musl, or its variables were
+/// not found.
 pub(crate) fn ranges(memory: &dyn Memory, mappings: &[Mapping]) -> Option<Vec<(u64, u64)>> {
     let (secret, first) = variables(memory, mappings)?;
     let mut ranges = Vec::new();

@@ -10,9 +10,9 @@ const MAX_PAGES: u64 = 1 << 16;
 const FLAGS: u64 = 7;
 const MAPPED: u64 = 2;
 
-/// Finds blocks of malloc that have mappings of their own, in ranges of memory that nothing else is known to own. The
-/// kernel joins neighbouring mappings, so a range can have many of them, one after another. Passes each run of blocks,
-/// start and end, to `found`. The search ends when `expected` bytes were found.
+/// Finds blocks of malloc that have mappings of their own, in ranges of memory that nothing else is known to
+/// own. The kernel joins neighbouring mappings, so a range can have many of them, one after another. Passes
+/// each run of blocks, start and end, to `found`. The search ends when `expected` bytes were found.
 pub(crate) fn find(
     memory: &dyn Memory,
     ranges: impl IntoIterator<Item = (u64, u64)>,

@@ -33,7 +33,8 @@ pub struct AccountSources<'a> {
     pub memory: &'a dyn Memory,
     /// The runtime in it, if there is one that can be read.
     pub dump: Option<&'a Dump<'a>>,
-    /// The pages of a live process, by which mappings of several owners are divided; without them, by addresses.
+    /// The pages of a live process, by which mappings of several owners are divided; without them, by
+    /// addresses.
     pub pages: Option<&'a dyn ResidentPages>,
     /// The end of the time for reading blocks of malloc, by which all of the rest takes milliseconds.
     pub end: Option<Instant>,
@@ -77,8 +78,8 @@ struct Measured<'m> {
 pub struct MemoryAccount {
     /// The owners, the largest first.
     pub owners: Vec<OwnedMemory>,
-    /// The sum: the kernel's numbers of a process, or the bytes in a core dump as `resident`, and as `private_dirty`
-    /// without those of files that the process could not write.
+    /// The sum: the kernel's numbers of a process, or the bytes in a core dump as `resident`, and as
+    /// `private_dirty` without those of files that the process could not write.
     pub total: MappingSizes,
     /// The use of the managed heap.
     pub generations: Vec<GenerationUse>,
@@ -88,15 +89,17 @@ pub struct MemoryAccount {
     pub has_tables: bool,
     /// The heap of the C library.
     pub native_heap: Result<NativeHeap, NativeHeapError>,
-    /// The number of threads with stacks that are known by their form at best: they ran whenever they were looked at.
+    /// The number of threads with stacks that are known by their form at best: they ran whenever they were
+    /// looked at.
     pub running_threads: u64,
     /// False if the time was over before the last mapping: the total is too small.
     pub is_complete: bool,
 }
 
 impl MemoryAccount {
-    /// Reads the memory of a live process, and divides it. The process is not stopped. `end` bounds the time for blocks of
-    /// malloc; mappings and threads take milliseconds, and have five seconds on a machine that is overloaded.
+    /// Reads the memory of a live process, and divides it. The process is not stopped. `end` bounds the time
+    /// for blocks of malloc; mappings and threads take milliseconds, and have five seconds on a machine that
+    /// is overloaded.
     ///
     /// # Errors
     /// If the process has ended, or the caller may not trace it.
@@ -115,8 +118,8 @@ impl MemoryAccount {
         Ok(Self::of_process(AccountSources { memory, dump, pages, end }, &smaps, &threads))
     }
 
-    /// Divides the memory of a live process. It runs meanwhile: memory that changes between the kernel's count and the
-    /// reading of its owner can go to another one, and the sum is the kernel's.
+    /// Divides the memory of a live process. It runs meanwhile: memory that changes between the kernel's
+    /// count and the reading of its owner can go to another one, and the sum is the kernel's.
     pub fn of_process(sources: AccountSources<'_>, smaps: &Smaps, threads: &[ThreadStackPointer]) -> Self {
         let mappings: Vec<_> = smaps.mappings.iter().map(|of| Mapping::from(of.mapping.clone())).collect();
         let sizes: Vec<MappingSizes> = smaps.mappings.iter().map(|mapping| mapping.sizes).collect();
@@ -252,7 +255,8 @@ const fn has_memory(sizes: &MappingSizes) -> bool {
     sizes.resident > 0 || sizes.swap > 0
 }
 
-/// The weights of the pieces of a mapping: bytes of pages that take memory, or of addresses where these are unknown.
+/// The weights of the pieces of a mapping: bytes of pages that take memory, or of addresses where these are
+/// unknown.
 fn weights(pieces: &[Piece], sizes: &MappingSizes, pages: Option<&dyn ResidentPages>) -> Vec<u64> {
     let size = |piece: &Piece| piece.end.saturating_sub(piece.start);
     if let Some(pages) = pages.filter(|_| has_memory(sizes) && pieces.len() > 1) {

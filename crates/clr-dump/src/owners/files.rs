@@ -28,13 +28,14 @@ const SHARED_MEMORY: [&str; 5] = ["/memfd:", "/dev/shm/", "/SYSV", "/dev/zero", 
 #[derive(Debug, Default)]
 pub(super) struct Files {
     owners: HashMap<Arc<str>, MemoryOwner>,
-    /// The file that has the runtime and all assemblies. What is mapped of it, and is not of its image, is of assemblies.
+    /// The file that has the runtime and all assemblies. What is mapped of it, and is not of its image, is of
+    /// assemblies.
     bundle: Option<Arc<str>>,
 }
 
 impl Files {
-    /// Looks at the first bytes of each mapped file, and claims the variables of libraries: they are anonymous memory
-    /// that follows the file's own.
+    /// Looks at the first bytes of each mapped file, and claims the variables of libraries: they are
+    /// anonymous memory that follows the file's own.
     pub(super) fn read(
         memory: &dyn Memory,
         runtime: Option<&Runtime>,

@@ -1,9 +1,10 @@
-//! Loader heaps: memory of the runtime for its descriptions of types and methods, and for stubs. Each kind has a heap of
-//! its own in the allocator of the load contexts that are never unloaded, and in that of each other context.
+//! Loader heaps: memory of the runtime for its descriptions of types and methods, and for stubs. Each kind
+//! has a heap of its own in the allocator of the load contexts that are never unloaded, and in that of each
+//! other context.
 //!
 //! # Source
-//! dotnet/runtime `src/coreclr/vm/loaderallocator.hpp` (`LoaderAllocator`), `inc/loaderheap.h` (`UnlockedLoaderHeap`,
-//! `LoaderHeapBlock`).
+//! dotnet/runtime `src/coreclr/vm/loaderallocator.hpp` (`LoaderAllocator`), `inc/loaderheap.h`
+//! (`UnlockedLoaderHeap`, `LoaderHeapBlock`).
 
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ use crate::runtime::module::follow;
 const MAX_ALLOCATORS: usize = 1 << 14;
 /// Maximum number of blocks of all heaps.
 const MAX_BLOCKS: u64 = 1 << 18;
-/// The offset of the first heap in an allocator, which all versions have. The pointers to the heaps, of which the first
-/// is to it, follow the heaps.
+/// The offset of the first heap in an allocator, which all versions have. The pointers to the heaps, of which
+/// the first is to it, follow the heaps.
 const FIRST_HEAP: u64 = 16;
 /// Bounds of the size of a heap.
 const MIN_HEAP: u64 = 96;
@@ -37,7 +38,8 @@ const MAX_DISTANCE: u64 = 8192;
 const FIRST_BLOCK: u64 = 8;
 /// Maximum size of a block.
 const MAX_BLOCK: u64 = 1 << 32;
-/// The offset in the description of a heap of code of four words, of which one is the pointer to the allocator.
+/// The offset in the description of a heap of code of four words, of which one is the pointer to the
+/// allocator.
 const OF_CODE_HEAP: u64 = 48;
 /// Minimum value of an address.
 const MIN_ADDRESS: u64 = 1 << 16;
@@ -70,8 +72,8 @@ impl Kind {
     }
 }
 
-/// Claims the blocks of all loader heaps. Allocators are found by the modules that are known, and by the descriptions of
-/// the heaps of code: those of contexts that can be unloaded have code of their own.
+/// Claims the blocks of all loader heaps. Allocators are found by the modules that are known, and by the
+/// descriptions of the heaps of code: those of contexts that can be unloaded have code of their own.
 pub(super) fn claim(dump: &Dump<'_>, code_heaps: &[Address], claims: &mut Claims) {
     let (memory, runtime) = (dump.memory(), dump.runtime());
     let path = runtime.layout.module.native_loader_allocator;
@@ -164,8 +166,8 @@ fn heaps(memory: &dyn Memory, allocator: u64) -> Vec<(Kind, u64)> {
     heaps
 }
 
-/// The index of the first pointer to a heap in the words of an allocator. Contexts that can be unloaded have one heap for
-/// both frequencies and for static fields, which is the second one, and equal pointers to it.
+/// The index of the first pointer to a heap in the words of an allocator. Contexts that can be unloaded have
+/// one heap for both frequencies and for static fields, which is the second one, and equal pointers to it.
 fn first_pointer(allocator: u64, words: &[u64]) -> Option<usize> {
     let first = offset(allocator, FIRST_HEAP);
     let second = offset(first, MIN_HEAP)..=offset(first, MAX_HEAP);
@@ -266,7 +268,8 @@ mod tests {
         let mut memory = TestMemory::default();
         memory.put_words(ALLOCATOR, &[0; 1024]);
         assert_eq!(heaps(&memory, ALLOCATOR), []);
-        // A ring of blocks, one that is not of whole pages, one that is too large, and one at the end of all addresses.
+        // A ring of blocks, one that is not of whole pages, one that is too large, and one at the end of all
+        // addresses.
         let mut memory = TestMemory::default();
         memory.put_words(0x1000, &[0, 0x2000]).put_words(0x2000, &[0x2000, 0x7000, PAGE]);
         let count = |memory: &TestMemory, mut left: u64| {

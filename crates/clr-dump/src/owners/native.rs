@@ -10,7 +10,8 @@ use crate::memory::mapping::Mapping;
 use crate::memory::resident::ResidentPages;
 use crate::native_heap::{NativeHeap, NativeHeapError, musl, own_mappings};
 
-/// Maximum time for blocks with mappings of their own, which are found by few pages: also if arenas took all their time.
+/// Maximum time for blocks with mappings of their own, which are found by few pages: also if arenas took all
+/// their time.
 const BLOCKS_TIME: Duration = Duration::from_millis(200);
 /// The names of the parts.
 const MAIN: &str = "main arena";

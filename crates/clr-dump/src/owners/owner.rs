@@ -10,11 +10,13 @@ use crate::memory::address::Address;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum MemoryOwner {
-    /// A generation of the managed heap, up to its last objects: 3 is the large object heap, 4 that of pinned objects.
+    /// A generation of the managed heap, up to its last objects: 3 is the large object heap, 4 that of pinned
+    /// objects.
     Generation(u64),
     /// Objects that are never collected or moved, such as literals.
     FrozenObjects,
-    /// Memory of the managed heap past the last objects of regions or segments, which the collector keeps committed.
+    /// Memory of the managed heap past the last objects of regions or segments, which the collector keeps
+    /// committed.
     UnusedCommitted,
     /// Memory of the managed heap that is in no generation: regions that the collector keeps for later.
     FreeRegions,
@@ -24,8 +26,8 @@ pub enum MemoryOwner {
     HandleTables,
     /// JIT-compiled code.
     JitCode,
-    /// The runtime's descriptions of types and methods (loader heaps), its stubs, and copies of code that is being
-    /// written.
+    /// The runtime's descriptions of types and methods (loader heaps), its stubs, and copies of code that is
+    /// being written.
     LoaderHeaps,
     /// Images of assemblies, with their ReadyToRun code.
     Assemblies,
@@ -93,8 +95,8 @@ impl MemoryOwner {
 pub struct OwnedMemory {
     /// The owner.
     pub owner: MemoryOwner,
-    /// Its memory. Of a core dump, `resident` is what the dump has, and `private_dirty` that without unwritable parts of
-    /// files.
+    /// Its memory. Of a core dump, `resident` is what the dump has, and `private_dirty` that without
+    /// unwritable parts of files.
     pub sizes: MappingSizes,
     /// Bytes of addresses, resident or not.
     pub mapped: u64,
@@ -120,8 +122,8 @@ pub struct OwnedPart {
     pub mapped: u64,
 }
 
-/// The use of the memory of a generation, in bytes of addresses as the collector counts them: not all of them need be
-/// resident.
+/// The use of the memory of a generation, in bytes of addresses as the collector counts them: not all of them
+/// need be resident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GenerationUse {

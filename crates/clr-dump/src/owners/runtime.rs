@@ -132,8 +132,9 @@ impl RuntimeMemory {
         }
     }
 
-    /// Claims the loader heaps of runtimes that do not map code twice. They are reserved in one piece with the code and
-    /// the images of assemblies, so they lie between these in consecutive mappings, up to what has not been used yet.
+    /// Claims the loader heaps of runtimes that do not map code twice. They are reserved in one piece with
+    /// the code and the images of assemblies, so they lie between these in consecutive mappings, up to what
+    /// has not been used yet.
     pub(super) fn claim_loader_heaps(&self, mappings: &[Mapping], files: &Files, claims: &mut Claims) {
         let is_marked = |mapping: &Mapping| {
             let next = self.marks.partition_point(|mark| *mark < mapping.start.get());

@@ -70,8 +70,8 @@ impl Guards {
     }
 }
 
-/// Claims mappings that have the form of stacks: the size of one that is known, or a small one, after memory that nobody
-/// may touch.
+/// Claims mappings that have the form of stacks: the size of one that is known, or a small one, after memory
+/// that nobody may touch.
 pub(super) fn claim_by_form(
     threads: &[ThreadStackPointer],
     mappings: &[Mapping],

@@ -243,11 +243,11 @@ pub(crate) struct Module {
     pub(crate) made_metadata: Option<MadeMetadata>,
     /// The methods of an image that was compiled ahead of time; `None` if their place is unknown.
     pub(crate) ready_to_run: Option<ReadyToRun>,
-    /// The offsets of the pointers that lead to the managed LoaderAllocator of a module that can be unloaded; none
-    /// where nothing is read of it.
+    /// The offsets of the pointers that lead to the managed LoaderAllocator of a module that can be unloaded;
+    /// none where nothing is read of it.
     pub(crate) loader_allocator: &'static [u64],
-    /// The offsets of the pointers that lead to the runtime's own LoaderAllocator of a module; none where that is
-    /// unknown.
+    /// The offsets of the pointers that lead to the runtime's own LoaderAllocator of a module; none where
+    /// that is unknown.
     pub(crate) native_loader_allocator: &'static [u64],
 }
 

@@ -35,7 +35,8 @@ pub struct Module {
     pub size: u32,
     /// True if it was made in memory (`System.Reflection.Emit`): it has neither a path nor an image.
     pub is_dynamic: bool,
-    /// The metadata, once it was read: that of a framework has tens of megabytes, and few modules are asked for names.
+    /// The metadata, once it was read: that of a framework has tens of megabytes, and few modules are asked
+    /// for names.
     metadata: OnceLock<Vec<u8>>,
     /// The address and the size of the metadata; `None` if missing.
     pub(crate) metadata_at: Option<(u64, usize)>,
@@ -98,8 +99,8 @@ impl Module {
         self.metadata_at.is_some() || self.has_aot_names
     }
 
-    /// Returns the metadata, which is read the first time; `None` if the memory lacks it, or if it has more than
-    /// `left` bytes.
+    /// Returns the metadata, which is read the first time; `None` if the memory lacks it, or if it has more
+    /// than `left` bytes.
     pub(crate) fn metadata(&self, memory: &dyn Memory, left: &Cell<usize>) -> Option<&[u8]> {
         if let Some(known) = self.metadata.get() {
             return Some(known);
@@ -112,13 +113,15 @@ impl Module {
     }
 }
 
-/// Reads the path of the file of a Module, and nothing else of it; `None` if the memory lacks it, or it has none.
+/// Reads the path of the file of a Module, and nothing else of it; `None` if the memory lacks it, or it has
+/// none.
 pub(crate) fn path_of(memory: &dyn Memory, layout: &layout::Module, address: Address) -> Option<String> {
     let at = layout.path.follow(memory, address).ok()?;
     path(memory, at).ok().filter(|path| !path.is_empty())
 }
 
-/// Returns the place of the metadata of a module that was made in memory; `None` if the runtime has not copied any.
+/// Returns the place of the metadata of a module that was made in memory; `None` if the runtime has not
+/// copied any.
 fn made_metadata(
     memory: &dyn Memory,
     layout: &layout::Module,
@@ -245,7 +248,8 @@ impl PeImage {
         })
     }
 
-    /// Returns the address in memory of a method's body, given that of the metadata, which shows the image's form.
+    /// Returns the address in memory of a method's body, given that of the metadata, which shows the image's
+    /// form.
     pub(crate) fn body(&self, memory: &dyn Memory, metadata_at: u64, relative: u32) -> Option<u64> {
         let is_of = |form: &Form| {
             let metadata = self.address(self.cli, *form).and_then(|cli| memory.u32(offset(cli, 8)).ok());

@@ -2,8 +2,9 @@
 //!
 //! # Source
 //! dotnet/runtime `System.Private.CoreLib/src/System/Collections`, `System.Collections`,
-//! `System.Collections.Concurrent`, `src/coreclr/System.Private.CoreLib/src/System/MulticastDelegate.CoreCLR.cs`;
-//! for 3.1 dotnet/coreclr and dotnet/corefx, with the same names of fields.
+//! `System.Collections.Concurrent`,
+//! `src/coreclr/System.Private.CoreLib/src/System/MulticastDelegate.CoreCLR.cs`; for 3.1 dotnet/coreclr and
+//! dotnet/corefx, with the same names of fields.
 
 mod counting;
 mod search;
@@ -37,8 +38,8 @@ const MAX_STACK_BYTES: u64 = 1 << 16;
 pub struct HeldCollection {
     /// The type with the static field, or of the object on a stack, as the runtime writes it.
     pub holder: Arc<str>,
-    /// The static field, and the fields that lead from its object to the collection, separated by dots. Of an object on
-    /// a stack, the fields that lead from it.
+    /// The static field, and the fields that lead from its object to the collection, separated by dots. Of an
+    /// object on a stack, the fields that lead from it.
     pub path: String,
     /// The type of the collection, as the runtime writes it.
     pub type_name: Arc<str>,
@@ -47,13 +48,15 @@ pub struct HeldCollection {
 }
 
 impl Statics<'_> {
-    /// Returns the collections of the framework that static fields hold of types that the modules define for which
-    /// `is_holder` is true, directly or through objects of such types: at most 500 modules, 20,000 types, 20,000
-    /// objects and four fields. Instances of generic types and fields of threads are not searched.
+    /// Returns the collections of the framework that static fields hold of types that the modules define for
+    /// which `is_holder` is true, directly or through objects of such types: at most 500 modules, 20,000
+    /// types, 20,000 objects and four fields. Instances of generic types and fields of threads are not
+    /// searched.
     ///
-    /// The modules are those of [`Types::modules`](crate::Types::modules), and those of objects found; of several with
-    /// one path, the first one found. Words of `stacks` that are addresses of objects of such types lead further; other
-    /// words of the first 1,000 stacks, and all of them without `regions`, are ignored.
+    /// The modules are those of [`Types::modules`](crate::Types::modules), and those of objects found; of
+    /// several with one path, the first one found. Words of `stacks` that are addresses of objects of such
+    /// types lead further; other words of the first 1,000 stacks, and all of them without `regions`, are
+    /// ignored.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;

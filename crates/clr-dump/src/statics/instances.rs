@@ -18,8 +18,8 @@ use crate::types::names::{is_instance, is_value};
 const MAX_STRUCTURES: usize = 1 << 18;
 /// Maximum number of buckets of a table.
 const MAX_BUCKETS: u64 = 1 << 20;
-/// The offset of the first bucket in an array: before it are their number, the array that takes the place of this
-/// one, and the ends of chains.
+/// The offset of the first bucket in an array: before it are their number, the array that takes the place of
+/// this one, and the ends of chains.
 const FIRST_BUCKET: u64 = 24;
 /// Maximum number of arrays of buckets of a table: while it grows, it has two.
 const MAX_ARRAYS: usize = 4;

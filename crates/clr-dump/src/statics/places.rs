@@ -3,7 +3,8 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/methodtable.h` (`DynamicStaticsInfo`); for 3.1 dotnet/coreclr
 //! `src/vm/appdomain.hpp` (`DomainLocalModule`), `src/vm/methodtable.h` (`GenericsStaticsInfo`),
-//! `src/vm/field.cpp` (`FieldDesc::GetBase`), `src/vm/loaderallocator.cpp` (`LoaderAllocator::GetHandleValue`).
+//! `src/vm/field.cpp` (`FieldDesc::GetBase`), `src/vm/loaderallocator.cpp`
+//! (`LoaderAllocator::GetHandleValue`).
 
 use crate::heap::object::Value;
 use crate::memory::address::{Address, TypeHandle};
@@ -96,7 +97,8 @@ impl Statics<'_> {
         }
     }
 
-    /// Finds the places of a type that can be unloaded: in two arrays, which the LoaderAllocator of its module keeps.
+    /// Finds the places of a type that can be unloaded: in two arrays, which the LoaderAllocator of its
+    /// module keeps.
     fn collectible_places(self, type_handle: TypeHandle, entry: u64) -> MemoryResult<Option<StaticPlaces>> {
         const ELEMENTS: u64 = 16;
         // The other fields of other types follow the pointer to the references.
@@ -113,7 +115,8 @@ impl Statics<'_> {
         };
         let count = u64::from(memory.u32(slots.at(8))?);
         let array = |handle: u64| {
-            // The address of a reference with the lowest bit set, or twice the number of a slot, which counts from 1.
+            // The address of a reference with the lowest bit set, or twice the number of a slot, which counts
+            // from 1.
             let slot = (handle >> 1).wrapping_sub(1);
             match handle & 1 {
                 _ if handle == 0 => Ok(0),

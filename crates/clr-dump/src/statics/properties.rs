@@ -13,8 +13,8 @@ const FIELD: &str = "s_dataStore";
 const MAX_PROPERTIES: u32 = 1 << 10;
 
 impl Statics<'_> {
-    /// Returns the properties of the program with names that are wanted, in the order of their names, with at most 256
-    /// characters of each value; `None` if the memory lacks them.
+    /// Returns the properties of the program with names that are wanted, in the order of their names, with at
+    /// most 256 characters of each value; `None` if the memory lacks them.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;

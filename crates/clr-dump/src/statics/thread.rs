@@ -1,14 +1,14 @@
 //! The places of static fields that each thread has for itself (`[ThreadStatic]`).
 //!
-//! From .NET 9 on, a type has an index for its references, and one for its other fields. An index leads to an array
-//! on the heap that a thread has for the type, or to a place among the thread's own data. In .NET Core 3.1, a
-//! thread has data for each module, as the module itself has for its other static fields.
+//! From .NET 9 on, a type has an index for its references, and one for its other fields. An index leads to an
+//! array on the heap that a thread has for the type, or to a place among the thread's own data. In .NET Core
+//! 3.1, a thread has data for each module, as the module itself has for its other static fields.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/threadstatics.h` (`TLSIndex`, `ThreadLocalData`, `InFlightTLSData`),
-//! `vm/threadstatics.cpp` (`GetThreadLocalStaticBaseNoCreate`), `vm/methodtable.h` (`ThreadStaticsInfo`); for 3.1
-//! dotnet/coreclr `src/vm/threadstatics.h` (`ThreadLocalBlock`, `ThreadLocalModule`). Measured on 9.0.1, 10.0.5
-//! and 3.1.23.
+//! `vm/threadstatics.cpp` (`GetThreadLocalStaticBaseNoCreate`), `vm/methodtable.h` (`ThreadStaticsInfo`); for
+//! 3.1 dotnet/coreclr `src/vm/threadstatics.h` (`ThreadLocalBlock`, `ThreadLocalModule`). Measured on 9.0.1,
+//! 10.0.5 and 3.1.23.
 
 use std::ops::Range;
 

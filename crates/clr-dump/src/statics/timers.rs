@@ -1,8 +1,9 @@
 //! Timers that have not fired, or fire again.
 //!
 //! # Source
-//! dotnet/runtime `System.Private.CoreLib/src/System/Threading/Timer.cs` (`TimerQueue`, `TimerQueueTimer`); for 3.1
-//! dotnet/coreclr `src/System.Private.CoreLib/shared/System/Threading/Timer.cs`, with the same names of fields.
+//! dotnet/runtime `System.Private.CoreLib/src/System/Threading/Timer.cs` (`TimerQueue`, `TimerQueueTimer`);
+//! for 3.1 dotnet/coreclr `src/System.Private.CoreLib/shared/System/Threading/Timer.cs`, with the same names
+//! of fields.
 
 use std::time::Duration;
 
@@ -36,8 +37,8 @@ pub struct LateTimers {
 }
 
 impl Statics<'_> {
-    /// Returns the timers: the number of all, and from each queue the callbacks of the newest ones, at most `max` of each
-    /// of its two lists. `None` if the memory lacks the queues.
+    /// Returns the timers: the number of all, and from each queue the callbacks of the newest ones, at most
+    /// `max` of each of its two lists. `None` if the memory lacks the queues.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
@@ -67,9 +68,9 @@ impl Statics<'_> {
         Some(timers)
     }
 
-    /// Returns the timers that were due for at least `late` at the time `now` of the system's monotonic clock, as the
-    /// process has it, of at most `max` of each queue: a thread of the pool runs them, if it has one. `None` if the
-    /// memory lacks the queues.
+    /// Returns the timers that were due for at least `late` at the time `now` of the system's monotonic
+    /// clock, as the process has it, of at most `max` of each queue: a thread of the pool runs them, if it
+    /// has one. `None` if the memory lacks the queues.
     ///
     /// ```no_run
     /// # use std::time::Duration;

@@ -128,8 +128,8 @@ pub enum Gap {
     /// explicit frames leads to them.
     #[error("native frames are missing: {0}")]
     Native(UnwindError),
-    /// The walk ends before the root of the stack: a frame of native code could not be unwound, and no explicit
-    /// frame is left.
+    /// The walk ends before the root of the stack: a frame of native code could not be unwound, and no
+    /// explicit frame is left.
     #[error("it ends before the root of the stack: {0}")]
     NoRoot(UnwindError),
     /// The address is in an image with managed code, but outside its functions.
@@ -206,8 +206,8 @@ impl Runtime {
         stack
     }
 
-    /// Walks the frames of a thread of a process that runs meanwhile, until two walks agree. Returns the thread
-    /// as it was then, and a stack with [`Gap::Changed`] if none did.
+    /// Walks the frames of a thread of a process that runs meanwhile, until two walks agree. Returns the
+    /// thread as it was then, and a stack with [`Gap::Changed`] if none did.
     pub(crate) fn running_stack(&self, memory: &dyn Memory, thread: Thread) -> (Thread, Stack) {
         let mut last = (self.stack(memory, &thread, None), thread);
         for _ in 0..MAX_WALKS {

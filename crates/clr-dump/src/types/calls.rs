@@ -18,8 +18,8 @@ const CALL_VIRTUAL: u8 = 0x6f;
 const SWITCH: u8 = 0x45;
 
 impl Types<'_> {
-    /// Returns true if a method calls a method of another assembly: its instructions have the call, whether or not it
-    /// is reached. False if the memory lacks them. `type_name` has no type arguments.
+    /// Returns true if a method calls a method of another assembly: its instructions have the call, whether
+    /// or not it is reached. False if the memory lacks them. `type_name` has no type arguments.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;

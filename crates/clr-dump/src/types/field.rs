@@ -111,7 +111,8 @@ pub struct StaticField {
     pub type_handle: TypeHandle,
     /// The address of the value; for a structure, the address of the reference to its box.
     pub address: Address,
-    /// The id in the system of the thread that has this value (`[ThreadStatic]`); `None` if all threads have it.
+    /// The id in the system of the thread that has this value (`[ThreadStatic]`); `None` if all threads have
+    /// it.
     pub thread: Option<u64>,
 }
 

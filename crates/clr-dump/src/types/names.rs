@@ -123,8 +123,8 @@ impl Types<'_> {
         module
     }
 
-    /// Returns the metadata of a module; `None` if the memory lacks it, it is damaged, or that of all modules is too
-    /// large.
+    /// Returns the metadata of a module; `None` if the memory lacks it, it is damaged, or that of all modules
+    /// is too large.
     pub(crate) fn metadata(self, module: &Module) -> Option<ProgramMetadata<'_>> {
         ProgramMetadata::parse(self.metadata_bytes(module)?).ok()
     }

@@ -42,8 +42,8 @@ pub fn is_framework(name: &str, path: &str) -> bool {
     has_prefix(name) || ASSEMBLIES.iter().any(|it| it.eq_ignore_ascii_case(name)) || is_shared_framework(path)
 }
 
-/// Returns true if an assembly with a file name, such as `Shop.dll`, is not the [framework's](is_framework). An assembly
-/// without a name was made in memory: it is not the user's either.
+/// Returns true if an assembly with a file name, such as `Shop.dll`, is not the [framework's](is_framework).
+/// An assembly without a name was made in memory: it is not the user's either.
 pub fn is_user_assembly(file_name: &str, path: &str) -> bool {
     let name = file_name.strip_suffix(".dll").unwrap_or(file_name);
     !name.is_empty() && !is_framework(name, path)

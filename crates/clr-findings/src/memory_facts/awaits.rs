@@ -101,7 +101,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// The calls of methods of the user's code that await a method of the framework, which awaits an operation.
+    /// The calls of methods of the user's code that await a method of the framework, which awaits an
+    /// operation.
     fn framework(&self) -> Vec<FrameworkAwaits> {
         let method = |node: &AwaitNode| match node.kind {
             AwaitKind::Method { state_machine: Some(of), .. } => self.user_method(of),
@@ -183,7 +184,8 @@ pub(super) fn is_promise(dump: &Dump<'_>, task: Address) -> bool {
     is_plain && dump.heap().field_value(task, "m_action") == Some(Value::Null)
 }
 
-/// Returns true for a task of no class of its own, as those of delays, `async` methods and `Task.WhenAll` have.
+/// Returns true for a task of no class of its own, as those of delays, `async` methods and `Task.WhenAll`
+/// have.
 fn is_plain_task(type_name: &str) -> bool {
     type_name == TASK || type_name.starts_with(TASK_WITH_RESULT)
 }

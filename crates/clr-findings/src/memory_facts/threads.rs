@@ -51,8 +51,8 @@ pub(super) fn facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: Option<&Thre
     facts
 }
 
-/// Returns true for the thread that runs finalizers, while it runs one: the runtime's native code calls it, or, in
-/// later versions, a method of its collector.
+/// Returns true for the thread that runs finalizers, while it runs one: the runtime's native code calls it,
+/// or, in later versions, a method of its collector.
 fn is_finalizer(thread: &ThreadSnapshot) -> bool {
     let methods = thread.frames.iter().rev().filter_map(|frame| frame.method.as_deref());
     let is_of_collector =

@@ -10,8 +10,8 @@ use crate::finding::{Confidence, Details, Finding, FindingKind, Number};
 use crate::memory_facts::{AwaitFacts, AwaitedFor, MemoryFacts, SemaphoreFacts};
 use crate::thresholds;
 
-/// Many calls of a method that await a task which no code of its own ends, or a semaphore with all permits taken; the
-/// same calls in all readings. A service has a few that are idle: loops that await work.
+/// Many calls of a method that await a task which no code of its own ends, or a semaphore with all permits
+/// taken; the same calls in all readings. A service has a few that are idle: loops that await work.
 pub(super) fn stuck_calls(readings: &Readings<'_>) -> Vec<Finding> {
     readings.last.awaits.iter().filter_map(|facts| stuck_call(readings, facts)).collect()
 }

@@ -27,7 +27,8 @@ enum Event {
 }
 
 impl Event {
-    /// The event that a thread of the user's code waits for. Events of other kinds can stand for work to come.
+    /// The event that a thread of the user's code waits for. Events of other kinds can stand for work to
+    /// come.
     fn of(thread: &ThreadFacts) -> Option<Self> {
         thread.method.as_ref()?;
         let called = thread.called.as_deref().unwrap_or_default();
@@ -54,8 +55,8 @@ impl Event {
         }
     }
 
-    /// Maximum number of times per second that a thread which waits for it runs: at a barrier it polls, at growing
-    /// intervals.
+    /// Maximum number of times per second that a thread which waits for it runs: at a barrier it polls, at
+    /// growing intervals.
     const fn max_runs(self) -> f64 {
         match self {
             Self::Barrier => 10.0,

@@ -8,8 +8,8 @@ use crate::finding::{Confidence, Details, Finding, FindingKind, Number};
 use crate::memory_facts::{MemoryFacts, ThreadFacts};
 use crate::thresholds;
 
-/// A thread of finalizers that is in the same method of the user's code in all readings, and is blocked there, or does
-/// not keep up.
+/// A thread of finalizers that is in the same method of the user's code in all readings, and is blocked
+/// there, or does not keep up.
 pub(super) fn finalizer(readings: &Readings<'_>) -> Option<Finding> {
     let thread = of(readings.last)?;
     let method = thread.method.as_deref()?;

@@ -13,8 +13,8 @@ use crate::thresholds;
 /// The method by which threads enter a semaphore.
 const WAIT: &str = "SemaphoreSlim.Wait";
 
-/// Semaphores with all permits taken, for which the same threads wait in all readings. A semaphore without a maximum
-/// that another method releases can count work: those who wait for it are idle.
+/// Semaphores with all permits taken, for which the same threads wait in all readings. A semaphore without a
+/// maximum that another method releases can count work: those who wait for it are idle.
 pub(super) fn stuck_waits(readings: &Readings<'_>) -> Vec<Finding> {
     let mut waiters: BTreeMap<Address, Vec<&ThreadFacts>> = BTreeMap::new();
     for (object, thread) in

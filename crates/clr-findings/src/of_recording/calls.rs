@@ -42,8 +42,8 @@ impl OfRecording<'_> {
         calls.into_iter().take(MAX_ADDRESSES).map(|(row, duration)| self.slow_call(row, &duration)).collect()
     }
 
-    /// The duration of slow calls in words; `None` if they are not slow. Without a connection, calls count that have
-    /// not ended: no answer is expected yet, as a client that waits for news does.
+    /// The duration of slow calls in words; `None` if they are not slow. Without a connection, calls count
+    /// that have not ended: no answer is expected yet, as a client that waits for news does.
     fn duration_of(&self, row: &SpanRow) -> Option<String> {
         if is_slow(row) {
             return Some(time(row.latencies.p50));

@@ -106,7 +106,8 @@ impl<'o> MemoryUsers<'o> {
         self.worker(|name| LOADS.iter().any(|load| name.starts_with(load)))
     }
 
-    /// The user's method that allocates native memory, or that has the kernel work most: new pages are its work.
+    /// The user's method that allocates native memory, or that has the kernel work most: new pages are its
+    /// work.
     pub(crate) fn native_memory(&self) -> Option<String> {
         let allocates = |name: &str| NATIVE_ALLOCATIONS.iter().any(|function| name.starts_with(function));
         let recording = self.0.as_ref()?;
@@ -131,8 +132,8 @@ impl<'o> MemoryUsers<'o> {
         in_bytes(self.gauge(|gauges| &gauges.working_set))
     }
 
-    /// The growth of the managed heap, in bytes: of the memory that it has from the system, of which it may use more and
-    /// more, or of its objects.
+    /// The growth of the managed heap, in bytes: of the memory that it has from the system, of which it may
+    /// use more and more, or of its objects.
     pub(crate) fn heap_growth(&self) -> Option<f64> {
         let growth = |values: Vec<(f64, f64)>| {
             let [(_, first), .., (_, last)] = *in_bytes(values) else { return None };

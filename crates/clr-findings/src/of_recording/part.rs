@@ -7,7 +7,8 @@ use nettrace_export::FrameId;
 
 use super::OfRecording;
 
-/// The time of threads in some frames and what they call, by state and by the nearest method of the user's code.
+/// The time of threads in some frames and what they call, by state and by the nearest method of the user's
+/// code.
 pub(super) struct Part<'r> {
     recording: &'r OfRecording<'r>,
     weights: HashMap<(ThreadState, Option<FrameId>), u64>,

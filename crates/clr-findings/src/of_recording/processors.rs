@@ -16,7 +16,8 @@ use crate::thresholds;
 const REGEX: &str = "System.Text.RegularExpressions.";
 
 impl OfRecording<'_> {
-    /// The regular expressions that keep processors busy, with the method of the user's code that runs most of them.
+    /// The regular expressions that keep processors busy, with the method of the user's code that runs most
+    /// of them.
     pub(super) fn regex(&self) -> Option<Finding> {
         let profile = &self.overview.profile;
         let is_regex = |frame: FrameId| {
@@ -39,8 +40,8 @@ impl OfRecording<'_> {
         )
     }
 
-    /// The method of the user's code that keeps processors busy, alone or with the framework's that it calls, if a
-    /// thread never rests or the program uses all processors. Busy threads of a server do rest.
+    /// The method of the user's code that keeps processors busy, alone or with the framework's that it calls,
+    /// if a thread never rests or the program uses all processors. Busy threads of a server do rest.
     pub(super) fn hot_method(&self) -> Option<Finding> {
         let profile = &self.overview.profile;
         let methods = working_methods(profile);
@@ -72,8 +73,8 @@ impl OfRecording<'_> {
         )
     }
 
-    /// The share of a part of the processor time, in percent, and the processors that it keeps busy, if that is
-    /// much, or would be with the processors that its `ready` threads lack.
+    /// The share of a part of the processor time, in percent, and the processors that it keeps busy, if that
+    /// is much, or would be with the processors that its `ready` threads lack.
     fn of_work(&self, weight: u64, ready: u64) -> Option<(f64, f64)> {
         let profile = &self.overview.profile;
         // Samples that do not distinguish running from waiting are no processor time.
@@ -85,8 +86,8 @@ impl OfRecording<'_> {
             .then_some((percent, processors))
     }
 
-    /// The processors that ready threads lack, on average. The wait of a thread that mostly rests for a processor is no
-    /// work that it would do with one.
+    /// The processors that ready threads lack, on average. The wait of a thread that mostly rests for a
+    /// processor is no work that it would do with one.
     fn lacking(&self, ready: u64) -> f64 {
         if self.has_tireless_thread() { self.average(ready) } else { 0.0 }
     }
@@ -110,8 +111,8 @@ impl OfRecording<'_> {
         100.0 * busy >= thresholds::ALL_PROCESSORS * f64::from(processors)
     }
 
-    /// The share of the JIT compiler in the processor time, in percent, the processors that it keeps busy, and the
-    /// user's method that most of it is for, if that is much.
+    /// The share of the JIT compiler in the processor time, in percent, the processors that it keeps busy,
+    /// and the user's method that most of it is for, if that is much.
     fn compilation(&self) -> Option<(f64, f64, Option<String>)> {
         let (percent, processors) = self.runtime_work(CodeOrigin::Jit)?;
         let is_jit = |frame| self.overview.profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Jit);
@@ -172,15 +173,15 @@ impl OfRecording<'_> {
         )
     }
 
-    /// Returns false if few methods were compiled in the last quarter of the time: a program that starts compiles
-    /// what it runs first, once.
+    /// Returns false if few methods were compiled in the last quarter of the time: a program that starts
+    /// compiles what it runs first, once.
     fn compiles_until_the_end(&self) -> bool {
         let jit = &self.overview.jit;
         jit.is_empty() || share(self.in_last_quarter(&jit.timeline), jit.methods) >= thresholds::JIT_LATE
     }
 
-    /// The number of methods, except for those that are made at run time, that are compiled per second in the last quarter
-    /// of the time, if it is that of a program which starts: what grows meanwhile stops.
+    /// The number of methods, except for those that are made at run time, that are compiled per second in the
+    /// last quarter of the time, if it is that of a program which starts: what grows meanwhile stops.
     pub(super) fn starts(&self) -> Option<u64> {
         let jit = &self.overview.jit;
         let made = self.in_last_quarter(&jit.dynamic);

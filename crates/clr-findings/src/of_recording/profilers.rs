@@ -23,8 +23,8 @@ const MODULES: [&str; 7] = [
 ];
 
 impl OfRecording<'_> {
-    /// Native code of a profiler in the process that takes much of the processor time. Its callbacks run on the
-    /// program's threads.
+    /// Native code of a profiler in the process that takes much of the processor time. Its callbacks run on
+    /// the program's threads.
     pub(super) fn profiler(&self) -> Option<Finding> {
         let profile = &self.overview.profile;
         let is_profiler = |frame: FrameId| {

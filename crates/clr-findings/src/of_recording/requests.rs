@@ -22,8 +22,8 @@ const WORKERS: [&str; 2] = [
 ];
 
 impl OfRecording<'_> {
-    /// Adds the route with the longest time of slow requests: as evidence of the finding that explains most of it, or
-    /// as a finding.
+    /// Adds the route with the longest time of slow requests: as evidence of the finding that explains most
+    /// of it, or as a finding.
     pub(super) fn add_slow_requests(&self, findings: &mut Vec<Finding>) {
         let Some(row) = self.slow_requests() else { return };
         let explanation = self.explanation(row, findings);

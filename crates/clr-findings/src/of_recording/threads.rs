@@ -45,8 +45,8 @@ impl OfRecording<'_> {
         )
     }
 
-    /// The times at which threads began that still are there at the end, with the method of most of them. Workers of the
-    /// thread pool are left out.
+    /// The times at which threads began that still are there at the end, with the method of most of them.
+    /// Workers of the thread pool are left out.
     fn new_threads(&self) -> Option<(String, Vec<Duration>)> {
         let overview = self.overview;
         let begin = overview.duration.checked_div(MARGIN).unwrap_or_default();

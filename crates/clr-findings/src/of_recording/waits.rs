@@ -70,8 +70,8 @@ impl OfRecording<'_> {
         )
     }
 
-    /// Returns true if threads wait in code of the runtime that a method of the user's code itself has called: for a
-    /// monitor, which has no method of the framework in most versions.
+    /// Returns true if threads wait in code of the runtime that a method of the user's code itself has
+    /// called: for a monitor, which has no method of the framework in most versions.
     fn waits_in_runtime(&self, method: FrameId) -> bool {
         let profile = &self.overview.profile;
         profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked).any(|total| {
@@ -115,15 +115,15 @@ impl OfRecording<'_> {
         })
     }
 
-    /// Returns true if the threads of a wait are there almost all the time for which threads were recorded: those that
-    /// poll wake up in between.
+    /// Returns true if the threads of a wait are there almost all the time for which threads were recorded:
+    /// those that poll wake up in between.
     fn is_most_of_the_time(&self, wait: &WaitingMethod) -> bool {
         let most = self.longest_thread() as f64 * wait.threads as f64;
         100.0 * wait.weight as f64 >= thresholds::ENDLESS * most
     }
 
-    /// The longest time for which a thread was recorded, in nanoseconds, but at least half of the recording's: threads
-    /// are recorded for less than events, which begin before and end after.
+    /// The longest time for which a thread was recorded, in nanoseconds, but at least half of the
+    /// recording's: threads are recorded for less than events, which begin before and end after.
     fn longest_thread(&self) -> u64 {
         let profile = &self.overview.profile;
         let mut times = vec![0_u64; profile.threads.len()];
@@ -147,7 +147,8 @@ struct WaitsBelow {
 }
 
 impl OfRecording<'_> {
-    /// The thread of finalizers, if it waits in the user's code most of the time: objects that have one stay meanwhile.
+    /// The thread of finalizers, if it waits in the user's code most of the time: objects that have one stay
+    /// meanwhile.
     pub(super) fn blocked_finalizer(&self) -> Option<Finding> {
         let waits = self.waits_below(FINALIZER)?;
         let cause = format!(

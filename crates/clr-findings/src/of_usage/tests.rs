@@ -7,8 +7,8 @@ use crate::{Evidence, diagnose};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Readings at a distance of 2 s: a thread ran for half of a second and waited for a processor for 1.2 s, and another
-/// process ran for 2 s.
+/// Readings at a distance of 2 s: a thread ran for half of a second and waited for a processor for 1.2 s, and
+/// another process ran for 2 s.
 fn readings(thread: &str, other: u32) -> [ProcessUsage; 2] {
     let mut first = ProcessUsage::read(std::process::id()).unwrap();
     let mut of_thread = ThreadUsage::default();

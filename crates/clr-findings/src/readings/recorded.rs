@@ -9,8 +9,8 @@ const MAX_PARTS: usize = 4096;
 
 /// The readings in a recording, gathered from its events.
 ///
-/// `dipc profile` adds them as events of the provider [`PROVIDER`](Self::PROVIDER), all with the time of the recording's
-/// start. Their texts together are a JSON object:
+/// `dipc profile` adds them as events of the provider [`PROVIDER`](Self::PROVIDER), all with the time of the
+/// recording's start. Their texts together are a JSON object:
 ///
 /// | event | fields |
 /// |---|---|

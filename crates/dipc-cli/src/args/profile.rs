@@ -78,7 +78,8 @@ pub(crate) enum MetricArg {
     Wall,
     /// Allocated bytes
     Alloc,
-    /// Allocated bytes that are still in use, by the collections of the recording (trace --profile live-alloc)
+    /// Allocated bytes that are still in use, by the collections of the recording (trace --profile
+    /// live-alloc)
     LiveAlloc,
     /// Native memory that is still in use, from malloc and mmap (trace --native-alloc)
     NativeAlloc,

@@ -250,8 +250,8 @@ fn kind(dump_type: DumpType) -> &'static str {
     }
 }
 
-/// Returns the failure if createdump had not ended at the time limit; `None` for other errors. A createdump that is
-/// killed while it attaches to threads leaves them with its SIGSTOP, which stops the process.
+/// Returns the failure if createdump had not ended at the time limit; `None` for other errors. A createdump
+/// that is killed while it attaches to threads leaves them with its SIGSTOP, which stops the process.
 fn unfinished(error: &Error) -> Option<Failure> {
     let Error::Transport(dipc_transport::Error::TimedOut { after, peer: Some(pid), peer_state, .. }) = error
     else {

@@ -31,8 +31,8 @@ pub(crate) struct MemoryArgs {
     target: TargetArgs,
     #[command(flatten)]
     parts: PartsArgs,
-    /// Read the process again at this interval, at least 1s, until Ctrl+C or its end: which owners grow, in bytes
-    /// a minute
+    /// Read the process again at this interval, at least 1s, until Ctrl+C or its end: which owners grow, in
+    /// bytes a minute
     #[arg(long, value_name = "TIME", value_parser = parse_interval, conflicts_with_all = ["core", "parts"])]
     watch: Option<Duration>,
     /// Stop --watch after this time

@@ -327,8 +327,8 @@ fn is_disconnected(is_watched: bool) -> Arc<AtomicBool> {
     is_disconnected
 }
 
-/// Ends the work for all processes, side by side, in a limited time. What was promised stays in the queue. The
-/// artifacts of rules are completed.
+/// Ends the work for all processes, side by side, in a limited time. What was promised stays in the queue.
+/// The artifacts of rules are completed.
 fn stop(
     queue: Option<&EgressQueue>,
     rules: Option<&Rules>,

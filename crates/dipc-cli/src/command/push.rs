@@ -80,8 +80,8 @@ pub(crate) struct PushArgs {
     sampler: SamplerChoice,
     /// Metric of the profiles; for a process cpu, wall, alloc, live-alloc, contention or exception
     ///
-    /// The last four are of the runtime's events. What is still in use at the end of a profile was allocated during
-    /// it: give it the time of several collections (--duration).
+    /// The last four are of the runtime's events. What is still in use at the end of a profile was allocated
+    /// during it: give it the time of several collections (--duration).
     #[arg(long = "by", value_name = "METRIC", value_enum)]
     metric: Option<MetricArg>,
     /// Time from the start of one profile of a process to the start of the next

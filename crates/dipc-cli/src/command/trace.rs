@@ -339,8 +339,8 @@ impl WrittenFiles {
         Self { files: Some(Arc::default()), news: None }
     }
 
-    /// Has the steps of recordings sent to a command that presents them. The cause of a crash is written next to the
-    /// recording of each process.
+    /// Has the steps of recordings sent to a command that presents them. The cause of a crash is written next
+    /// to the recording of each process.
     pub(crate) fn followed(news: mpsc::Sender<News>) -> Self {
         Self { news: Some(news), ..Self::presented() }
     }

@@ -14,7 +14,8 @@ const MIN_GROWTH: i64 = 1_000_000;
 /// The number of bytes in which a file begins.
 const BEGINNING: u64 = 64;
 
-/// Returns the owner that grew most in a line, in bytes a minute if the times are known. It has untrusted names.
+/// Returns the owner that grew most in a line, in bytes a minute if the times are known. It has untrusted
+/// names.
 pub(crate) fn first_line(growth: &MemoryGrowth) -> String {
     let bytes = |change: i64| units::bytes(change.unsigned_abs());
     let all = units::bytes(growth.total.after);

@@ -14,8 +14,8 @@ use crate::render::{messages, units};
 
 /// Bytes of the disk that are left to other programs.
 const RESERVE: u64 = 256 << 20;
-/// Copies a stream (`-` is standard input) into a file without a name, and returns it, or its content if it is
-/// compressed.
+/// Copies a stream (`-` is standard input) into a file without a name, and returns it, or its content if it
+/// is compressed.
 pub(super) fn open_stream(path: &Path) -> Result<File, Failure> {
     let is_input = path.as_os_str() == "-";
     let failed = |error: io::Error| Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));

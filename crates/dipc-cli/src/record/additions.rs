@@ -43,9 +43,9 @@ impl Additions {
         matches!(self, Self { samples: None, exceptions: None, code: None, readings: None })
     }
 
-    /// Merges the events into the recording, which becomes a V6 recording and states the groups of events that its
-    /// session requested. If that fails, the recording stays as it is, and the samples get a file of their own: what
-    /// belongs to the samples is a failure, other events missing are a warning.
+    /// Merges the events into the recording, which becomes a V6 recording and states the groups of events
+    /// that its session requested. If that fails, the recording stays as it is, and the samples get a file of
+    /// their own: what belongs to the samples is a failure, other events missing are a warning.
     pub(crate) fn merge_into(
         self,
         recording: &Path,

@@ -1,7 +1,7 @@
 //! Exceptions in a session of their own beside a recording. It ends once they are many.
 //!
-//! Each exception takes some 2 µs of the program, and 9 µs with the events of its handlers, which no finding needs: a
-//! program that throws all the time did a third of its work less while all of them were recorded.
+//! Each exception takes some 2 µs of the program, and 9 µs with the events of its handlers, which no finding
+//! needs: a program that throws all the time did a third of its work less while all of them were recorded.
 
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
@@ -80,9 +80,9 @@ fn config(keywords: Keywords, level: Level) -> SessionConfig {
     SessionConfig::new([provider]).with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off)
 }
 
-/// Has the runtime take back the keyword of exceptions. It computes the keywords of all sessions while one ends with
-/// that one's still among them, and goes on to gather the type and the message of each exception (1.7 µs on .NET 9) until
-/// another session begins or ends.
+/// Has the runtime take back the keyword of exceptions. It computes the keywords of all sessions while one
+/// ends with that one's still among them, and goes on to gather the type and the message of each exception
+/// (1.7 µs on .NET 9) until another session begins or ends.
 fn end_keyword(target: &Target, stop: &StopSignal) {
     // Without it, the program only runs a little slower until the recording ends.
     drop(start_unless(target, &config(Keywords::GC, Level::CRITICAL), || stop.is_stopped()));

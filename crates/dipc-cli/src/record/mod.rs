@@ -3,19 +3,19 @@
 //! # Modules
 //!
 //! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
-//!   a consumer: `sink` (a file), `heap`, `flight`, or the live events of dipc-collect. `notes`: remarks of dipc-collect in words.
-//!   `stopping_event`, `stream_stats`: its end and its figures. `watch`: several
+//!   a consumer: `sink` (a file), `heap`, `flight`, or the live events of dipc-collect. `notes`: remarks of
+//!   dipc-collect in words. `stopping_event`, `stream_stats`: its end and its figures. `watch`: several
 //!   processes at once, with a session each.
 //! - `silence`: events that the end of another session has stopped, requested again.
 //! - `names`: names for recordings that end without a rundown.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file next to the
-//!   recording. `kernel_samples`: the kernel's samples. `exceptions`: exceptions in a session of their own, which
-//!   ends once they are many. `additions`: these merged into the recording.
+//!   recording. `kernel_samples`: the kernel's samples. `exceptions`: exceptions in a session of their own,
+//!   which ends once they are many. `additions`: these merged into the recording.
 //! - `requested_events`: groups of events that a session requested, and that did not occur.
 //! - `process_core`: the destination of core dumps of processes.
 //! - `flight`: `session` (the ring of dipc-collect, and its snapshots), `method_lists`, `snapshot` and
-//!   `file_series` (what is written), `condition_watch`, `trigger` (when), `crash` (facts next to it), `rotation`
-//!   (one file after another).
+//!   `file_series` (what is written), `condition_watch`, `trigger` (when), `crash` (facts next to it),
+//!   `rotation` (one file after another).
 
 pub(crate) mod additions;
 pub(crate) mod exceptions;

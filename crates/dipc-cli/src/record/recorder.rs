@@ -53,8 +53,8 @@ pub(crate) fn run<C: Consumer<Error = Failure>>(
 }
 
 impl Limits {
-    /// Creates limits of a session of the target, without a duration: the user stops it. `pid` is its process on
-    /// this machine, if it is known, and `silence` the time limit for the silence of the stopped session.
+    /// Creates limits of a session of the target, without a duration: the user stops it. `pid` is its process
+    /// on this machine, if it is known, and `silence` the time limit for the silence of the stopped session.
     pub(crate) fn new(target: &Target, pid: Option<u32>, silence: Duration, interrupts: &Interrupts) -> Self {
         let stream = stream::Limits::new(interrupts.stop_signal());
         Self {

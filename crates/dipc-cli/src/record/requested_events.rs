@@ -1,5 +1,5 @@
-//! Events that a session requested, but that did not occur. Runtimes do not write the request into a recording; this
-//! program does where it writes the recording anew.
+//! Events that a session requested, but that did not occur. Runtimes do not write the request into a
+//! recording; this program does where it writes the recording anew.
 
 use clr_activity::Spans;
 use clr_events::sets;
@@ -57,8 +57,8 @@ fn is_asked_for(config: &ProviderConfig, keywords: Keywords, level: Level) -> bo
         && config.level.includes(level)
 }
 
-/// Returns the groups of events that a session with these providers requested, but that are missing from its whole
-/// stream. A stream describes each kind of event before the first of the kind.
+/// Returns the groups of events that a session with these providers requested, but that are missing from its
+/// whole stream. A stream describes each kind of event before the first of the kind.
 pub(crate) fn absent_groups(providers: &[ProviderConfig], kinds: &[Metadata]) -> Vec<EventGroup> {
     let mut absent = requested_groups(providers);
     absent.retain(|group| !kinds.iter().any(|kind| is_of(kind, *group)));

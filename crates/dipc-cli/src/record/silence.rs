@@ -4,8 +4,8 @@ use dipc_collect::silence::Silence;
 
 use crate::render::messages;
 
-/// Warns of events of a running session that have fallen silent, and are requested again. `process` is the title of
-/// their process, if there may be several.
+/// Warns of events of a running session that have fallen silent, and are requested again. `process` is the
+/// title of their process, if there may be several.
 pub(crate) fn warn_of_silence(command: &str, process: Option<&str>, silence: Silence) {
     let of_process = process.map(|title| format!(" of {title}")).unwrap_or_default();
     match silence {

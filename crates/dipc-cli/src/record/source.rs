@@ -26,8 +26,8 @@ pub(crate) use port_watcher::PortWatcher;
 
 /// Maximum wait between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(100);
-/// The time for which a program may listen without connecting: the runtime of .NET Core 3 never connects, and later
-/// ones do so at the same time.
+/// The time for which a program may listen without connecting: the runtime of .NET Core 3 never connects, and
+/// later ones do so at the same time.
 const CONNECTS_WITHIN: Duration = Duration::from_millis(500);
 
 /// The source that the user named.

@@ -78,7 +78,8 @@ impl ListState {
         }
     }
 
-    /// Handles a key of a list of `rows` rows. Returns the key if it is not one of those that all screens have.
+    /// Handles a key of a list of `rows` rows. Returns the key if it is not one of those that all screens
+    /// have.
     pub(crate) fn press(&mut self, key: KeyEvent, rows: usize) -> Option<KeyCode> {
         self.has_changed = true;
         self.message.dismiss();
@@ -125,8 +126,8 @@ impl ListState {
         None
     }
 
-    /// Scrolls so that the chosen row is among the `room` of `rows` rows that are shown, and no line stays empty
-    /// that a row could fill. Returns the first row that is shown.
+    /// Scrolls so that the chosen row is among the `room` of `rows` rows that are shown, and no line stays
+    /// empty that a row could fill. Returns the first row that is shown.
     pub(crate) fn scroll(&mut self, rows: usize, room: usize) -> usize {
         let first = self.first_row.min(self.selected).min(rows.saturating_sub(room));
         self.first_row = first.max((self.selected + 1).saturating_sub(room));

@@ -74,8 +74,8 @@ pub(crate) struct Keeping {
 }
 
 impl KeptWarnings {
-    /// Adds the warnings of this thread from now on, and leaves out its other messages; with `--verbose`, all are
-    /// printed besides.
+    /// Adds the warnings of this thread from now on, and leaves out its other messages; with `--verbose`, all
+    /// are printed besides.
     pub(crate) fn keep(&self) -> Keeping {
         Keeping { before: KEPT.replace(Some(self.clone())), _not_send: PhantomData }
     }

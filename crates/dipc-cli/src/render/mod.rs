@@ -6,8 +6,8 @@
 //! - `destination`, `output_file`, `output_link`: result files, which get their names when they are complete.
 //!   `background_writer`: writing on a thread of its own.
 //! - `browser`: opening pages.
-//! - `table`, `charts`, `markdown`, `screen`, `list_screen`, `live_line`, `units`, `width`: output for people. `frame_name`,
-//!   `command_line`, `shell`: names, command lines, and printed commands.
+//! - `table`, `charts`, `markdown`, `screen`, `list_screen`, `live_line`, `units`, `width`: output for
+//!   people. `frame_name`, `command_line`, `shell`: names, command lines, and printed commands.
 
 pub(crate) mod background_writer;
 pub(crate) mod browser;

@@ -9,9 +9,9 @@
 //!   runtimes, name what a machine may lack; the chapter is then not run, which is said.
 //! - `<!-- run: COMMAND -->` runs a command that is not shown. A variable `pid_4711` that it sets is the
 //!   process for which the chapter has the number 4711.
-//! - `<!-- instead: COMMAND -->` before a block is run in place of its first command: one that goes on until a
-//!   person or a crash ends it, or that has a word for a reader's own. `tests/live/incidents.rs` runs those of
-//!   `symptoms.md` as they are.
+//! - `<!-- instead: COMMAND -->` before a block is run in place of its first command: one that goes on until
+//!   a person or a crash ends it, or that has a word for a reader's own. `tests/live/incidents.rs` runs those
+//!   of `symptoms.md` as they are.
 //! - `<!-- varies: numbers -->` before a block has its numbers compared by their places alone; `processes`
 //!   leaves out rows of processes that the chapter did not start.
 //!

@@ -323,7 +323,8 @@ fn check_stacks(pid: &str, core: &str) {
             found.insert(thread["tid"].as_u64().unwrap(), names);
         }
     }
-    // From .NET 6 on, the thread pool has threads of its own. Workers without work come and go between the two.
+    // From .NET 6 on, the thread pool has threads of its own. Workers without work come and go between the
+    // two.
     let has_work =
         |frames: &Vec<String>| !frames.iter().any(|frame| frame.contains("LowLevelLifoSemaphore.Wait("));
     expected.retain(|_, frames| has_work(frames));

@@ -251,8 +251,9 @@ fn crashed(runtime: Runtime, way: &str, limit: Option<&str>) -> Option<(PathBuf,
     let [snapshot] = &snapshots[..] else { panic!("{way}: {snapshots:?}") };
     let stat = whole(snapshot);
     assert_named(snapshot, &["Crash.Main(string[])"]);
-    // LastWork is replaced while it runs, so the name of its last code may be in what the crash takes along. Fib has
-    // no place where the sampler can stop it once its code is optimized: then all samples are in LastWork.
+    // LastWork is replaced while it runs, so the name of its last code may be in what the crash takes along.
+    // Fib has no place where the sampler can stop it once its code is optimized: then all samples are in
+    // LastWork.
     let methods = top(snapshot).text();
     assert!(["Crash.Fib(int)", "Crash.LastWork(int)"].iter().any(|name| methods.contains(name)), "{methods}");
     println!("{way}: {}; {} samples", snapshot.1, stat.provider("Microsoft-DotNETCore-SampleProfiler"));
@@ -519,8 +520,8 @@ fn an_event_that_the_collector_defines_leaves_a_snapshot() {
     assert!(snapshot.1.ends_with("/GC/CommittedUsage"), "{}", snapshot.1);
 }
 
-/// The handler of a signal that another process sends removes the runtime's socket, and the process goes on: no
-/// stop reaches it, and its events never end.
+/// The handler of a signal that another process sends removes the runtime's socket, and the process goes on:
+/// no stop reaches it, and its events never end.
 #[test]
 fn a_session_that_cannot_be_stopped_is_left_with_its_events() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };

@@ -118,8 +118,8 @@ fn check(program: &Program, memory: &Memory<'_>) {
     check_finalizers(program, memory);
 }
 
-/// Ten of twenty large arrays of 160,000 bytes are gone. A server's collector can have them in a heap of their
-/// own, of which nothing is left.
+/// Ten of twenty large arrays of 160,000 bytes are gone. A server's collector can have them in a heap of
+/// their own, of which nothing is left.
 fn check_free_blocks(whole: &Value) {
     let large = row(whole, "loh");
     let blocks = whole["free_blocks"].as_array().unwrap();

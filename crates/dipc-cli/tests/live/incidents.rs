@@ -1,6 +1,6 @@
-//! The recipes of `help/symptoms.md`, on programs with a planted cause (`testdata/workload/incidents`): each finds it.
-//! Commands are run as the chapter shows them, with the process and the type that a reader would put in. Those that
-//! take their time are ended as Ctrl-C does.
+//! The recipes of `help/symptoms.md`, on programs with a planted cause (`testdata/workload/incidents`): each
+//! finds it. Commands are run as the chapter shows them, with the process and the type that a reader would
+//! put in. Those that take their time are ended as Ctrl-C does.
 
 use std::path::Path;
 use std::process::Command;
@@ -140,8 +140,8 @@ fn the_recipe_for_high_cpu_finds_the_methods_of_the_program() {
     top.signal(Signal::INT);
     top.finish().with_code(0);
     recipe.record(1, 300_000);
-    // Sooner or later the runtime compiles the thread's method again, with `Engine.Total` inlined into it, so the
-    // methods are those that have frames of their own in either code.
+    // Sooner or later the runtime compiles the thread's method again, with `Engine.Total` inlined into it, so
+    // the methods are those that have frames of their own in either code.
     let found = ["RegexInterpreter.TryMatchAtCurrentPosition(", "P.Main.AnonymousMethod__0_1()"];
     assert_finds(&recipe.run(2).text(), &found);
 }

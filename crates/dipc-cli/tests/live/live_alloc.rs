@@ -1,5 +1,5 @@
-//! `--by live-alloc` on a program that keeps one in a hundred of what five methods allocate, and nothing of what
-//! a sixth one does (`testdata/workload/incidents/kept.cs`).
+//! `--by live-alloc` on a program that keeps one in a hundred of what five methods allocate, and nothing of
+//! what a sixth one does (`testdata/workload/incidents/kept.cs`).
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -11,8 +11,8 @@ use crate::workload::{Target, Workload, await_providers};
 /// Rounds of ticks: 8 GB are allocated and 80 batches of 1 MB kept. Each has ten ticks or nine.
 const ROUNDS: &str = "400";
 
-/// Rounds of objects that are drawn at random: 40 GB, of which some 3,200 objects that are drawn are kept. The
-/// standard error of a share of 30 % is 0.8 points.
+/// Rounds of objects that are drawn at random: 40 GB, of which some 3,200 objects that are drawn are kept.
+/// The standard error of a share of 30 % is 0.8 points.
 const RANDOM_ROUNDS: &str = "2000";
 
 /// The bytes that the program says it has kept, by method.

@@ -1,5 +1,5 @@
-//! `dump analyze`: types that were made in memory (`System.Reflection.Emit`), whose names, fields and methods are
-//! known (`testdata/workload/made`).
+//! `dump analyze`: types that were made in memory (`System.Reflection.Emit`), whose names, fields and methods
+//! are known (`testdata/workload/made`).
 
 use serde_json::{Value, json};
 

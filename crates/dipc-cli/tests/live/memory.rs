@@ -200,8 +200,8 @@ fn the_heap_of_a_running_program_is_read_without_a_session() {
     assert!(page.contains("Shop.Ring") && page.trim_end().ends_with("</html>"));
 }
 
-/// Numbers and references, also of an instance of a generic type. The program is so small that 3.1 reads it into
-/// shared memory, which the dump has to have.
+/// Numbers and references, also of an instance of a generic type. The program is so small that 3.1 reads it
+/// into shared memory, which the dump has to have.
 #[test]
 fn static_fields_of_net_core_3_1_have_the_values_that_the_program_gave_them() {
     let Some(target) = start_on(Runtime::Net3_1, &[]) else { return };

@@ -1,4 +1,5 @@
-//! `dipc memory`: programs with memory that is known (`testdata/workload/incidents`), and the sums of all owners.
+//! `dipc memory`: programs with memory that is known (`testdata/workload/incidents`), and the sums of all
+//! owners.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -280,7 +281,8 @@ fn code_of_dynamic_methods_and_heaps_of_load_contexts_are_parts() {
             until(&target, |report| parts(report, of).into_iter().any(is_wanted));
         };
         check("dynamic", "jit-code", "dynamic methods");
-        // .NET Core 3.1 has no pointer from code to the heaps of a context, and a single file (8) loads no assembly again.
+        // .NET Core 3.1 has no pointer from code to the heaps of a context, and a single file (8) loads no
+        // assembly again.
         if runtime == Runtime::Net9_0 {
             check("contexts", "loader-heaps", "high-frequency heap of ");
         }

@@ -1,5 +1,5 @@
-//! `dipc monitor` as a process, when things around it fail: kills, a full disk, a collector that is away, stopped
-//! and hostile targets, and files that change.
+//! `dipc monitor` as a process, when things around it fail: kills, a full disk, a collector that is away,
+//! stopped and hostile targets, and files that change.
 
 use std::fs;
 use std::io::Write as _;

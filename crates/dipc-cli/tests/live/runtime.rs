@@ -92,8 +92,8 @@ pub(crate) fn mcp_server() -> Option<Command> {
     Some(command)
 }
 
-/// The command line of a program in `testdata/workload` on .NET 10.0.5. Its framework is trimmed: most programs
-/// do not find what they use.
+/// The command line of a program in `testdata/workload` on .NET 10.0.5. Its framework is trimmed: most
+/// programs do not find what they use.
 pub(crate) fn program_of_10(assembly: &str) -> Option<Command> {
     Some(single_file(&installed("10.0.5", "azmcp")?, assembly))
 }

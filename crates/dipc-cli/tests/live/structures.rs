@@ -1,5 +1,5 @@
-//! `dump analyze` of a running program: fields of generic structures and of the framework's own ones, enumerations,
-//! buffers and texts (`testdata/workload/structures`).
+//! `dump analyze` of a running program: fields of generic structures and of the framework's own ones,
+//! enumerations, buffers and texts (`testdata/workload/structures`).
 
 use serde_json::{Value, json};
 

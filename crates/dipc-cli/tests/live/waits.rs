@@ -1,5 +1,5 @@
-//! Threads that wait for one another in every way (`testdata/workload/waits`), by the memory of the process: no method
-//! is shown that a thread is not in, and each deadlock is found.
+//! Threads that wait for one another in every way (`testdata/workload/waits`), by the memory of the process:
+//! no method is shown that a thread is not in, and each deadlock is found.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -101,8 +101,8 @@ fn threads_that_wait_for_one_another_are_found(runtime: Runtime) {
     assert!(stack.contains("\nDeadlock:\n") && stack.contains("async chain"), "{stack}");
     let mut elapsed = elapsed_delays(&pid);
     let mut others = Vec::new();
-    // Only the delays that expire in one millisecond have their timers fired before the pool is full, which is up to
-    // the scheduler.
+    // Only the delays that expire in one millisecond have their timers fired before the pool is full, which
+    // is up to the scheduler.
     while elapsed == 0 {
         assert!(others.len() < 5, "no delay has elapsed in {} programs", others.len() + 1);
         let another = Target::start(runtime.program("waits/waits.dll").unwrap());
@@ -119,8 +119,8 @@ fn threads_that_wait_for_one_another_are_found(runtime: Runtime) {
     check_stacks(&pid);
 }
 
-/// A named mutex, which other processes can hold, and one whose first holder has ended: each is shown with the one
-/// thread that waits for it.
+/// A named mutex, which other processes can hold, and one whose first holder has ended: each is shown with
+/// the one thread that waits for it.
 fn mutexes_are_shown_with_their_waiters_alone(runtime: Runtime) {
     let Some(program) = runtime.program("waits/mutexes.dll") else { return };
     let target = Target::start(program);

@@ -1,5 +1,5 @@
-//! `dipc why` on programs with a planted cause (`testdata/workload/incidents`): the first three lines have the cause
-//! and the user's method. A healthy twin has no finding.
+//! `dipc why` on programs with a planted cause (`testdata/workload/incidents`): the first three lines have
+//! the cause and the user's method. A healthy twin has no finding.
 
 mod ends;
 mod free;
@@ -57,8 +57,8 @@ fn causes_within(target: &Target, time: &str) -> Vec<Value> {
     findings
 }
 
-/// Asks for the cause until it is found: the program needs a moment for it. It is the first, and its sentence and the
-/// next two have the parts.
+/// Asks for the cause until it is found: the program needs a moment for it. It is the first, and its sentence
+/// and the next two have the parts.
 #[track_caller]
 fn until_found(target: &Target, parts: &[&str]) {
     until_found_within(target, "3s", parts);
@@ -142,7 +142,8 @@ fn until_recorded(target: &Target, command: &[&str], recording: &str, parts: &[&
     }
 }
 
-/// They have what was read of the process: objects that threads wait for, files that are open, memory that is free.
+/// They have what was read of the process: objects that threads wait for, files that are open, memory that is
+/// free.
 #[test]
 fn why_judges_recordings_of_profile() {
     let folder = tempfile::tempdir().unwrap();
@@ -247,7 +248,8 @@ fn why_finds_nothing_in_healthy_programs() {
     }
 }
 
-/// A recording of everything shows that nothing happened. A default one lacks the waits for locks: they are unknown.
+/// A recording of everything shows that nothing happened. A default one lacks the waits for locks: they are
+/// unknown.
 #[test]
 fn why_knows_what_a_recording_was_asked_for() {
     let Some(target) = start("die", &["exit", "healthy"]) else { return };
@@ -271,7 +273,8 @@ fn why_knows_what_a_recording_was_asked_for() {
     assert!(default["missing"].to_string().contains("waits for locks"), "{default}");
 }
 
-/// `SemaphoreSlim.Wait()` has no frame pointer, and the kernel has no samples of threads that wait all the time.
+/// `SemaphoreSlim.Wait()` has no frame pointer, and the kernel has no samples of threads that wait all the
+/// time.
 #[test]
 fn a_recording_has_the_callers_of_small_methods_that_wait() {
     let Some(target) = start("stuck", &["semaphore"]) else { return };

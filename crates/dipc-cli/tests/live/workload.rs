@@ -27,9 +27,9 @@ pub(crate) fn await_providers(runtime: Runtime) {
     }
 }
 
-/// Lets a program that is ready crash with a core dump. createdump writes none if a thread ends between the list of
-/// the threads and the attachment to it, so the thread of tiered compilation does not end: in .NET Core 3.1 there is
-/// none.
+/// Lets a program that is ready crash with a core dump. createdump writes none if a thread ends between the
+/// list of the threads and the attachment to it, so the thread of tiered compilation does not end: in .NET
+/// Core 3.1 there is none.
 pub(crate) fn crash(runtime: Runtime, mut program: Command, core: &Path) {
     match runtime {
         Runtime::Net3_1 => program.env("COMPlus_TieredCompilation", "0"),

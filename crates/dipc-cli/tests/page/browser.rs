@@ -71,8 +71,8 @@ impl Browser {
         returned(json)
     }
 
-    /// The same for a page that has work done by a worker: the browser's virtual time, in which `drive` waits,
-    /// goes on without it.
+    /// The same for a page that has work done by a worker: the browser's virtual time, in which `drive`
+    /// waits, goes on without it.
     pub(crate) fn drive_with_workers(&self, page: &Path, script: &str) -> Value {
         let driven = driven(page, script);
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -517,8 +517,8 @@ fn every_kind_of_recording_has_its_page() {
     assert!(seen["bands"].as_array().unwrap().contains(&"GC pauses".into()), "{seen}");
 }
 
-/// The page opens on CPU time, the busiest thread first. Threads that could run and had no processor are apart
-/// from those that waited, in lanes, tables and graph.
+/// The page opens on CPU time, the busiest thread first. Threads that could run and had no processor are
+/// apart from those that waited, in lanes, tables and graph.
 #[test]
 fn the_kernels_samples_have_lanes_of_work_waits_and_readiness() {
     let Some((folder, page, browser)) = open("traces/net9-kernel.nettrace", &[]) else { return };

@@ -22,8 +22,8 @@ fn output_matches_dotnet_stack_on_the_same_stream() {
     assert_eq!(printed(folder.path(), &["stack", &file, "--format", "dotnet-stack"]), tools);
 }
 
-/// The expectation is the first sample of each thread in dotnet-trace's conversion of the same recording, which has
-/// dotnet-stack's stacks.
+/// The expectation is the first sample of each thread in dotnet-trace's conversion of the same recording,
+/// which has dotnet-stack's stacks.
 #[test]
 fn a_threads_first_sample_has_the_type_that_the_runtime_gave_it() {
     let (folder, path) = recording_in("stacks", "net9-deadlock.nettrace");

@@ -26,9 +26,9 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownCommand`] from .NET Core 3.1, which knows none of them. [`Error::Refused`] from a process
-    /// with a command line of more than about 32,700 characters: the answer does not fit a message, so that the
-    /// runtime refuses to give any of it. [`Error::is_answer`] is true of both.
+    /// [`Error::UnknownCommand`] from .NET Core 3.1, which knows none of them. [`Error::Refused`] from a
+    /// process with a command line of more than about 32,700 characters: the answer does not fit a message,
+    /// so that the runtime refuses to give any of it. [`Error::is_answer`] is true of both.
     pub fn info(&self) -> Result<ProcessInfo, Error> {
         let deadline = self.request_deadline();
         if let Some((reply, _)) = self.try_request(&ProcessInfo3, deadline)? {

@@ -72,8 +72,8 @@ const ATTEMPTS: usize = 4;
 /// Returns the outcome of each case on one runtime.
 ///
 /// Runtimes have races of their own, which a loaded machine loses: the `createdump` of 3.1 gives up if a
-/// thread ends while it attaches, and one was seen not to end. So a case that differs or panics is reported, and
-/// tried again on a process of its own.
+/// thread ends while it attaches, and one was seen not to end. So a case that differs or panics is reported,
+/// and tried again on a process of its own.
 fn run(runtime: Runtime, expected: &Outcomes) -> Vec<(&'static str, String)> {
     let mut subjects = Subjects::of(runtime);
     let run = |case: Case| {

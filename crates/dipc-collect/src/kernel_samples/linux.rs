@@ -101,8 +101,8 @@ impl KernelSampler {
         &self.description
     }
 
-    /// The probes of native allocations, if there are any, with their cost as it was measured beforehand and in the
-    /// first second, in words.
+    /// The probes of native allocations, if there are any, with their cost as it was measured beforehand and
+    /// in the first second, in words.
     pub fn probes(&self) -> Option<&str> {
         self.probes.as_deref()
     }

@@ -1,8 +1,8 @@
 //! The first line: the owner of most memory, and what can be done.
 //!
-//! Pages of assemblies and libraries that the process has not written count for nothing: nearly all of a small program
-//! consists of them, but other processes share them, and the kernel can take them back at any time. They are named
-//! besides if they are the larger part.
+//! Pages of assemblies and libraries that the process has not written count for nothing: nearly all of a
+//! small program consists of them, but other processes share them, and the kernel can take them back at any
+//! time. They are named besides if they are the larger part.
 
 use clr_dump::{GenerationUse, MemoryAccount, MemoryOwner, NativeArena, OwnedMemory};
 
@@ -15,7 +15,8 @@ const FREE_PART: u64 = 4;
 /// Minimum number of free bytes that the line is about.
 const MIN_FREE: u64 = 16 << 20;
 
-/// Minimum number of threads that can be the reason for memory: more than the runtime and its pool have of themselves.
+/// Minimum number of threads that can be the reason for memory: more than the runtime and its pool have of
+/// themselves.
 const MANY_THREADS: usize = 200;
 
 /// Owners that are one subject.
@@ -103,9 +104,10 @@ const fn weight(owned: &OwnedMemory) -> u64 {
     if is_image(owned.owner) { owned.sizes.private_dirty } else { owned.sizes.resident }
 }
 
-/// Returns the subject with the most memory that the process is the reason for. Each thread has memory of malloc and of
-/// the runtime besides its stack: stacks of many threads are the reason for these, too. Core dumps have stacks with all
-/// pages that were never touched, so those of few threads are not the answer there.
+/// Returns the subject with the most memory that the process is the reason for. Each thread has memory of
+/// malloc and of the runtime besides its stack: stacks of many threads are the reason for these, too. Core
+/// dumps have stacks with all pages that were never touched, so those of few threads are not the answer
+/// there.
 fn main_subject(reading: &Reading) -> Subject {
     let account = &reading.account;
     let has_many_threads = thread_count(account) >= MANY_THREADS;

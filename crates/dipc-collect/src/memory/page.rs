@@ -21,8 +21,8 @@ const MAX_PARTS: usize = 50;
 /// Maximum number of characters kept of a name.
 const MAX_NAME: usize = 500;
 
-/// A page that shows the memory of a process or a core dump by its owners, or the growth of the owners. It has the
-/// style of the page of a recording.
+/// A page that shows the memory of a process or a core dump by its owners, or the growth of the owners. It
+/// has the style of the page of a recording.
 #[derive(Debug)]
 pub struct MemoryPage {
     body: String,

@@ -13,9 +13,9 @@ use super::reading::{MAX_SETTINGS, MemoryGroup, ProcessNumbers, Reading};
 const BLOCKS_TIME: Duration = Duration::from_millis(1200);
 
 impl Reading {
-    /// Reads a live process, with the runtime that was found in it, or the reason why none was. The process is not
-    /// stopped. Mappings and threads take milliseconds, and have five seconds on a machine that is overloaded; blocks
-    /// of malloc have about one second.
+    /// Reads a live process, with the runtime that was found in it, or the reason why none was. The process
+    /// is not stopped. Mappings and threads take milliseconds, and have five seconds on a machine that is
+    /// overloaded; blocks of malloc have about one second.
     ///
     /// # Errors
     /// If the process has ended, or the caller may not trace it.

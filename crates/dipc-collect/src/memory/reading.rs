@@ -10,8 +10,8 @@ use nettrace_export::units;
 const CORE_TIME: Duration = Duration::from_secs(60);
 /// Maximum number of settings to show.
 pub(super) const MAX_SETTINGS: usize = 32;
-/// The share of a control group's limit that the runtime allows its heap, and the bytes that it allows in any case,
-/// unless a setting says otherwise.
+/// The share of a control group's limit that the runtime allows its heap, and the bytes that it allows in any
+/// case, unless a setting says otherwise.
 const DEFAULT_PERCENT: u64 = 75;
 const MIN_DEFAULT: u64 = 20 << 20;
 /// The beginning of the names of the collector's properties in `runtimeconfig.json`.
@@ -35,8 +35,8 @@ pub struct Reading {
     pub group: Option<MemoryGroup>,
     /// Bytes of the machine's memory; `None` for a core dump.
     pub machine_memory: Option<u64>,
-    /// The settings of the collector and of malloc in the environment of the process, and the collector's properties in
-    /// its `runtimeconfig.json`, by name.
+    /// The settings of the collector and of malloc in the environment of the process, and the collector's
+    /// properties in its `runtimeconfig.json`, by name.
     pub settings: Vec<(String, String)>,
     /// Unknown parts, each with the reason.
     pub missing: Vec<String>,
@@ -82,8 +82,8 @@ pub struct HeapLimit {
     pub source: &'static str,
 }
 
-/// A setting of the collector that is a number: its name in the environment, after the prefix, where numbers are
-/// hexadecimal, and its property.
+/// A setting of the collector that is a number: its name in the environment, after the prefix, where numbers
+/// are hexadecimal, and its property.
 #[derive(Clone, Copy)]
 struct NumberSetting {
     variable: &'static str,
@@ -135,7 +135,8 @@ impl Reading {
         self.pid.is_none()
     }
 
-    /// Returns true if the generations of the heap share segments, so that their memory is that of generation 2.
+    /// Returns true if the generations of the heap share segments, so that their memory is that of generation
+    /// 2.
     pub fn shares_generations(&self) -> bool {
         let is_young = |owner| matches!(owner, MemoryOwner::Generation(0 | 1));
         !self.account.generations.iter().any(|of| is_young(of.owner))
@@ -162,7 +163,8 @@ impl Reading {
         Some(HeapLimit { bytes, source: "the runtime's default in a control group with a limit" })
     }
 
-    /// Returns the value of a setting, and the name by which it is set. The environment precedes `runtimeconfig.json`.
+    /// Returns the value of a setting, and the name by which it is set. The environment precedes
+    /// `runtimeconfig.json`.
     fn number(&self, setting: NumberSetting) -> Option<(u64, &'static str)> {
         let NumberSetting { variable, property } = setting;
         let find = |is_named: &dyn Fn(&str) -> bool| self.settings.iter().find(|(name, _)| is_named(name));

@@ -14,7 +14,8 @@ use super::reading::{MemoryGroup, Reading};
 /// Maximum number of parts of an owner.
 const MAX_PARTS: usize = 1000;
 
-/// A reading as the JSON of `dipc memory`, which [`MemorySnapshot::parse`](super::MemorySnapshot::parse) reads.
+/// A reading as the JSON of `dipc memory`, which [`MemorySnapshot::parse`](super::MemorySnapshot::parse)
+/// reads.
 #[derive(Debug, Serialize)]
 pub struct MemoryReport<'r> {
     time_unix_ms: Option<u64>,

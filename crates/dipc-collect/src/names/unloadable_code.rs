@@ -1,9 +1,11 @@
-//! Names of methods from the memory of a process, for a recording that goes without the runtime's own list of them.
+//! Names of methods from the memory of a process, for a recording that goes without the runtime's own list of
+//! them.
 //!
-//! A runtime that lists its methods walks all compiled code, with that of load contexts that are unloaded at this moment:
-//! it looks for the metadata of a module that is gone, and ends with a segmentation fault. .NET 9.0.1 did so in one of 100
-//! lists while a program unloaded contexts all the time, for the request of dotnet-trace as well, and never without the
-//! keyword of compiled methods. So the runtime of such a program is not asked for the list (decision 109).
+//! A runtime that lists its methods walks all compiled code, with that of load contexts that are unloaded at
+//! this moment: it looks for the metadata of a module that is gone, and ends with a segmentation fault. .NET
+//! 9.0.1 did so in one of 100 lists while a program unloaded contexts all the time, for the request of
+//! dotnet-trace as well, and never without the keyword of compiled methods. So the runtime of such a program
+//! is not asked for the list (decision 109).
 
 use std::collections::HashMap;
 

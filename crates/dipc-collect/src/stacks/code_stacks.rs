@@ -14,8 +14,8 @@ const MAX_FRAMES: usize = 1000;
 /// Maximum number of threads.
 const MAX_THREADS: usize = 10_000;
 
-/// A stack before its frames have names. A session sends the stacks as addresses, and the names with the rundown at
-/// its end.
+/// A stack before its frames have names. A session sends the stacks as addresses, and the names with the
+/// rundown at its end.
 #[derive(Debug, Clone)]
 pub struct AddressStack {
     process: Option<u64>,

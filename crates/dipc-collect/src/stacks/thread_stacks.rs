@@ -98,8 +98,8 @@ pub struct SampledStack {
 
 impl ThreadStacks {
     /// Takes `most` samples of each thread of a profile that has tracks, kinds and idle stacks: the first
-    /// ones after the unreliable one, or the last ones if a thread has too few. `unverified` is the part of the
-    /// profile in which working threads may have been waiting.
+    /// ones after the unreliable one, or the last ones if a thread has too few. `unverified` is the part of
+    /// the profile in which working threads may have been waiting.
     pub fn of_profile(
         profile: Profile,
         unverified: u64,
@@ -239,8 +239,8 @@ pub struct LiveThreadStacks {
 }
 
 impl ThreadStackReader {
-    /// Creates the reader of `most` samples of each thread of a process, before its session begins. The kernel's
-    /// account of its threads is read if the pid is known.
+    /// Creates the reader of `most` samples of each thread of a process, before its session begins. The
+    /// kernel's account of its threads is read if the pid is known.
     pub fn new(pid: Option<u32>, options: StackOptions, most: u64) -> Self {
         let profile_options = Options::new(Metric::Wall)
             .with_kinds(true)

@@ -73,7 +73,8 @@ impl Frame {
 /// Returns true if a method of the base library has `StackTraceHiddenAttribute`, which events do not have.
 ///
 /// # Source
-/// `ExceptionHandling.cs`, `ThrowHelper.cs`, `ExceptionDispatchInfo.cs` and `TaskAwaiter.cs` of dotnet/runtime.
+/// `ExceptionHandling.cs`, `ThrowHelper.cs`, `ExceptionDispatchInfo.cs` and `TaskAwaiter.cs` of
+/// dotnet/runtime.
 fn is_hidden(type_name: &str, method_name: &str) -> bool {
     match type_name {
         THROWING_TYPE | "System.ThrowHelper" => true,

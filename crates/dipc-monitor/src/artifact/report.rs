@@ -1,5 +1,5 @@
-//! Reports of some seconds of a process: a flame graph of its threads, its hottest methods, its requests, and the
-//! causes of what is wrong with it.
+//! Reports of some seconds of a process: a flame graph of its threads, its hottest methods, its requests, and
+//! the causes of what is wrong with it.
 
 mod top;
 mod why;
@@ -181,8 +181,8 @@ fn title(process: &Watched) -> String {
     format!("{} ({})", process.title(), process.facts.pid)
 }
 
-/// Returns the time of the threads, working or blocked, from samples; with `has_kinds`, whether it was blocked
-/// is the leaf of a stack.
+/// Returns the time of the threads, working or blocked, from samples; with `has_kinds`, whether it was
+/// blocked is the leaf of a stack.
 fn sample(
     has_kinds: bool,
     duration: Option<Duration>,

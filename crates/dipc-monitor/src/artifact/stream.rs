@@ -36,8 +36,8 @@ pub(super) fn read(
     require_end(stream::read(session, &limits, take)?)
 }
 
-/// Passes the events of a stream to `read` until it ends, like [`read`], and returns their reader. `read` is called
-/// whenever there are events, and at the end, and returns true once it has enough.
+/// Passes the events of a stream to `read` until it ends, like [`read`], and returns their reader. `read` is
+/// called whenever there are events, and at the end, and returns true once it has enough.
 ///
 /// # Errors
 /// If the runtime or `read` fails; [`ArtifactError::Cancelled`]. The session is stopped in any case.

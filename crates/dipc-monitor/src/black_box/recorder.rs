@@ -153,8 +153,8 @@ impl BlackBox {
         }
     }
 
-    /// The reason for which a stream was cut; `None` if the runtime goes on. A process that dies may take some
-    /// time for it, and createdump more.
+    /// The reason for which a stream was cut; `None` if the runtime goes on. A process that dies may take
+    /// some time for it, and createdump more.
     fn reason_of_end(&self, process: &Watched) -> Option<&'static str> {
         let start = Instant::now();
         loop {

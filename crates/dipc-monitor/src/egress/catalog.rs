@@ -1,7 +1,7 @@
 //! The list of the artifacts in a directory, to which others may write.
 //!
-//! `.dipc-recordings` in an egress directory has a line of JSON for each artifact that a monitor has put there.
-//! Nothing else in the directory is listed, served, counted or removed.
+//! `.dipc-recordings` in an egress directory has a line of JSON for each artifact that a monitor has put
+//! there. Nothing else in the directory is listed, served, counted or removed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -174,8 +174,8 @@ impl<'d> Catalog<'d> {
         Ok(bytes)
     }
 
-    /// Appends a line in one write: a line that is cut by a full disk is left out by readers, and ended by the
-    /// next one. Something else that has the list's name is replaced.
+    /// Appends a line in one write: a line that is cut by a full disk is left out by readers, and ended by
+    /// the next one. Something else that has the list's name is replaced.
     fn append(&self, line: &[u8]) -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);

@@ -215,8 +215,8 @@ impl EgressQueue {
         self.0.directory.join(uploads::NAME)
     }
 
-    /// Takes over a complete file, which arrives even if the program ends. Returns its place once it has arrived;
-    /// `None` if the queue is closed before.
+    /// Takes over a complete file, which arrives even if the program ends. Returns its place once it has
+    /// arrived; `None` if the queue is closed before.
     ///
     /// # Errors
     /// If it cannot be taken over. Then the file is removed.
@@ -369,8 +369,8 @@ impl EgressQueue {
         operation.end(Err("the monitor was restarted, and the process has not returned".to_owned()));
     }
 
-    /// Collects the artifact of a job, and delivers it. If its directory cannot be written, it waits in that of
-    /// the queue.
+    /// Collects the artifact of a job, and delivers it. If its directory cannot be written, it waits in that
+    /// of the queue.
     fn collect(&self, mut job: Job, artifact: &Artifact, process: &Watched, operation: RunningOperation) {
         let waiting = Job { intermediate: Some(self.waiting_directory()), ..job.clone() };
         let places = job.places().and_then(|places| Ok((places, waiting.places()?.part)));

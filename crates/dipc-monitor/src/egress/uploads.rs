@@ -1,5 +1,5 @@
-//! The directory of the queue in which complete artifacts wait for their stores, and for directories that cannot
-//! be written.
+//! The directory of the queue in which complete artifacts wait for their stores, and for directories that
+//! cannot be written.
 
 use std::fs;
 use std::io;
@@ -17,8 +17,8 @@ pub(super) fn full() -> io::Error {
     io::Error::new(io::ErrorKind::StorageFull, what)
 }
 
-/// Removes the files of a directory that are not `known` to be of jobs: artifacts of rules that were not complete when
-/// the program ended.
+/// Removes the files of a directory that are not `known` to be of jobs: artifacts of rules that were not
+/// complete when the program ended.
 pub(super) fn remove_abandoned(directory: &Path, known: &[PathBuf]) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if !known.contains(&entry.path()) {

@@ -10,12 +10,12 @@ use dipc_collect::readings::BackgroundReader;
 use super::RuleEvent;
 use super::process_rules::{ProcessRules, STACK};
 
-/// The time for which a process is read: its memory twice, and the kernel's account three times. Its runtime is not
-/// asked, and it is not stopped.
+/// The time for which a process is read: its memory twice, and the kernel's account three times. Its runtime
+/// is not asked, and it is not stopped.
 const READING_TIME: Duration = Duration::from_secs(2);
 impl ProcessRules {
-    /// Begins to diagnose the process, for a rule that has fired, unless that was done a short while ago. A thread of
-    /// its own reports the first cause; without one, nothing is reported.
+    /// Begins to diagnose the process, for a rule that has fired, unless that was done a short while ago. A
+    /// thread of its own reports the first cause; without one, nothing is reported.
     pub(super) fn diagnose(self: &Arc<Self>, rule: &str) {
         let Some(pid) = self.process.system_pid() else { return };
         let Some(place) = self.diagnoses().begin().filter(|_| self.is_diagnosis_due()) else { return };
@@ -30,7 +30,8 @@ impl ProcessRules {
         let _ = thread::Builder::new().name("why".to_owned()).stack_size(STACK).spawn(diagnose);
     }
 
-    /// The first cause that some readings show; `None` without a cause, and if the rules are stopped meanwhile.
+    /// The first cause that some readings show; `None` without a cause, and if the rules are stopped
+    /// meanwhile.
     fn cause(&self, pid: u32) -> Option<String> {
         let reader = BackgroundReader::start(pid, Some(READING_TIME)).ok()?;
         let end = Instant::now() + READING_TIME;

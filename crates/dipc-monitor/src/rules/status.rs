@@ -80,8 +80,8 @@ pub struct RuleStatus {
     pub throttled: u64,
     /// The number of firings without an execution because actions of the rule ran.
     pub missed: u64,
-    /// A sentence about the events of its trigger, if they were lost at the end of another session and requested
-    /// again.
+    /// A sentence about the events of its trigger, if they were lost at the end of another session and
+    /// requested again.
     pub events: Option<String>,
     /// The limits.
     pub limits: Limits,

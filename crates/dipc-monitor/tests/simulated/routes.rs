@@ -138,7 +138,8 @@ fn invalid_requests_are_problems() {
     )
     .unwrap();
     assert_eq!(http::receive(stream).status, 421);
-    // A page of another site, or of another port of this machine; the monitor's own page; an address that is typed.
+    // A page of another site, or of another port of this machine; the monitor's own page; an address that is
+    // typed.
     for (site, status) in [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)] {
         let header = format!("Sec-Fetch-Site: {site}\r\n");
         let answer = http::receive(http::send(fixture.address(), "GET", "/processes", &header, ""));

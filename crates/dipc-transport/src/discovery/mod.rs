@@ -134,8 +134,8 @@ impl Discovery {
 /// ```
 ///
 /// # Errors
-/// [`Error::NoSuchProcess`], [`Error::KernelThread`], [`Error::NoEndpoint`] (with the directory), [`Error::PermissionDenied`],
-/// [`Error::ForeignSocket`] or [`Error::NotASocket`].
+/// [`Error::NoSuchProcess`], [`Error::KernelThread`], [`Error::NoEndpoint`] (with the directory),
+/// [`Error::PermissionDenied`], [`Error::ForeignSocket`] or [`Error::NotASocket`].
 pub fn find(pid: u32) -> Result<Endpoint, Error> {
     platform::find(pid)
 }

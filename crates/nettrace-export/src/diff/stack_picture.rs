@@ -34,9 +34,10 @@ const STYLE: &str = "\
 .diff .n{fill:var(--n)}.diff .u{fill:var(--u)}
 ";
 
-/// A picture of a [`StackComparison`]: two flame graphs with the roots at their top, where a page opens, each as
-/// wide as its side's sum. In the first, frames are as wide as on the new side, so that it has what the base lacks; in
-/// the second as wide as on the base. The colour of a frame is its change; changes within the noise are grey.
+/// A picture of a [`StackComparison`]: two flame graphs with the roots at their top, where a page opens, each
+/// as wide as its side's sum. In the first, frames are as wide as on the new side, so that it has what the
+/// base lacks; in the second as wide as on the base. The colour of a frame is its change; changes within the
+/// noise are grey.
 ///
 /// ```
 /// # use nettrace_export::diff::Run;

@@ -81,8 +81,8 @@ impl<R> PageContents<R> {
 
 impl<R: Read> PageContents<R> {
     /// Reads a recording in time order. `each` is called with every event if there is a selection, and
-    /// otherwise with events that are needed. `judge` is called with the overview if the page has findings: causes
-    /// are those of clr-findings, and [`Overview::notes`] has the other facts.
+    /// otherwise with events that are needed. `judge` is called with the overview if the page has findings:
+    /// causes are those of clr-findings, and [`Overview::notes`] has the other facts.
     ///
     /// # Errors
     /// If reading failed.

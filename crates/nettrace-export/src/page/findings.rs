@@ -43,7 +43,8 @@ impl PageFindings {
         Self { overview: OverviewBuilder::default(), others, has_own_profile }
     }
 
-    /// The options of further profiles, of the same reading, that [`finish`](Self::finish) needs in this order.
+    /// The options of further profiles, of the same reading, that [`finish`](Self::finish) needs in this
+    /// order.
     pub fn others(&self) -> &[Options] {
         &self.others
     }

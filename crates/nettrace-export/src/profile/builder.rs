@@ -190,8 +190,8 @@ impl ProfileBuilder {
     /// first event.
     ///
     /// In each interval between two of its rounds, a thread with more time of work than the kernel ran it
-    /// counts as blocked for the rest, in the stacks that it had. For [`Metric::Cpu`] it takes the place of the
-    /// samples' own mark of managed code, which .NET 9 and early 10.0 lack. It has no effect unless [idle
+    /// counts as blocked for the rest, in the stacks that it had. For [`Metric::Cpu`] it takes the place of
+    /// the samples' own mark of managed code, which .NET 9 and early 10.0 lack. It has no effect unless [idle
     /// time](Options::idle) is distinguished, nor on metrics other than time.
     #[must_use]
     pub fn with_kernel_times(mut self, times: KernelTimes) -> Self {

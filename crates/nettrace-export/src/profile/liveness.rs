@@ -21,8 +21,8 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// Returns the reasons for which the profile is uncertain, as a sentence; `None` without any. `lost` is the
-    /// number of events that the recording has lost.
+    /// Returns the reasons for which the profile is uncertain, as a sentence; `None` without any. `lost` is
+    /// the number of events that the recording has lost.
     ///
     /// ```
     /// let liveness = nettrace_export::Liveness::default();
@@ -113,8 +113,8 @@ impl NativeLiveness {
         sum.is_beyond_limit |= end.is_beyond_limit;
     }
 
-    /// Returns the reasons for which the profile is uncertain, as a sentence; `None` without any. `lost` is the
-    /// number of events that the recording has lost.
+    /// Returns the reasons for which the profile is uncertain, as a sentence; `None` without any. `lost` is
+    /// the number of events that the recording has lost.
     ///
     /// ```
     /// let liveness = nettrace_export::NativeLiveness::default();

@@ -56,8 +56,8 @@ impl Metric {
     /// idle program waits, so only running time counts: [`Cpu`](Self::Cpu). Merged recordings of processes
     /// list these in the header: `ProcessIds`.
     ///
-    /// Views of one kind of time use [`Options::metric`](crate::Options::metric) without a value instead, which
-    /// is CPU time wherever a recording has it.
+    /// Views of one kind of time use [`Options::metric`](crate::Options::metric) without a value instead,
+    /// which is CPU time wherever a recording has it.
     pub fn of_work_and_waits(info: Option<&TraceInfo>) -> Self {
         let is_list = |info: &TraceInfo| info.key_values.iter().any(|(key, _)| key == "ProcessIds");
         // Versions 1 and 2 of netperf do not say which process they are of.

@@ -125,8 +125,8 @@ impl<'l> ProfileReader<'l> {
         Self { interest: Arc::new(interest), ..self }
     }
 
-    /// Also builds profiles with these options in the same reading, such as of other metrics. They have the code
-    /// of the first one, but not its [lines](Self::with_lines).
+    /// Also builds profiles with these options in the same reading, such as of other metrics. They have the
+    /// code of the first one, but not its [lines](Self::with_lines).
     #[must_use]
     pub fn with_others(self, others: Vec<Options>) -> Self {
         Self { others, ..self }

@@ -20,7 +20,8 @@ use crate::profile::symbolize::{NameSources, ThreadFacts, symbolize};
 use crate::profile::{Process, Profile, Thread};
 
 /// Samples of threads, by the request that the thread worked for. A sample counts until the thread's next
-/// one, or until the thread or the request has ended with that work; the kernel's say themselves for how long.
+/// one, or until the thread or the request has ended with that work; the kernel's say themselves for how
+/// long.
 ///
 /// # Memory
 /// Bounded: 512 stacks of each request, 262,144 of all that have not ended, and 1,024 threads at once.
@@ -216,7 +217,8 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
         samples
     }
 
-    /// Returns a profile that has a thread for each of these requests; of `waits`, without time on a processor.
+    /// Returns a profile that has a thread for each of these requests; of `waits`, without time on a
+    /// processor.
     pub(crate) fn finish(
         &mut self,
         requests: &[(Option<u64>, RequestSamples)],

@@ -39,8 +39,8 @@ pub fn blocked_methods(profile: &Profile) -> Vec<WaitingMethod> {
     methods_of(profile, |total| total.state == ThreadState::Blocked)
 }
 
-/// The methods in which threads worked, the longest first: [the user's](crate::Frames::is_user_code) with the time of
-/// the framework's methods that they called.
+/// The methods in which threads worked, the longest first: [the user's](crate::Frames::is_user_code) with the
+/// time of the framework's methods that they called.
 pub fn working_methods(profile: &Profile) -> Vec<WaitingMethod> {
     methods_of(profile, |total| total.state == ThreadState::Working)
 }

@@ -22,7 +22,8 @@ pub struct CallRow {
     pub total: Duration,
     /// The part without a connection: in the queue of the connection pool, or connecting.
     pub without_connection: Duration,
-    /// The part from the headers of the request to those of the answer, and its content if it is not buffered.
+    /// The part from the headers of the request to those of the answer, and its content if it is not
+    /// buffered.
     pub answer: Duration,
     /// The user's method that began most of them, if it was looked up.
     pub from: Option<UserCallerName>,

@@ -17,8 +17,8 @@ pub struct CodeTiersReport {
     pub first_tier: u64,
     /// Those of .NET itself that are precompiled as a rule: neither generic nor made at run time.
     pub of_framework: u64,
-    /// The methods without optimizations, as in a debug build: `Namespace.Type.Method(parameters)`, as TraceEvent
-    /// writes them without the module. At most 65,536.
+    /// The methods without optimizations, as in a debug build: `Namespace.Type.Method(parameters)`, as
+    /// TraceEvent writes them without the module. At most 65,536.
     pub unoptimized: HashSet<String>,
 }
 

@@ -32,7 +32,8 @@ pub struct LockRow {
     pub max: Duration,
     /// The number of threads that waited.
     pub threads: u64,
-    /// The thread that held the lock for most of the waits' time, with that time; `None` where the runtime does not say.
+    /// The thread that held the lock for most of the waits' time, with that time; `None` where the runtime
+    /// does not say.
     #[serde(skip)]
     pub owner: Option<(u64, Duration)>,
     /// The user's method that waited the longest, if it was looked up.

@@ -2,8 +2,8 @@
 
 use super::Overview;
 
-/// Events that are recorded together, and that a report is of. A recording does not tell whether a group without
-/// events was recorded.
+/// Events that are recorded together, and that a report is of. A recording does not tell whether a group
+/// without events was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum EventGroup {

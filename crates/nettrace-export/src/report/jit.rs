@@ -69,8 +69,8 @@ pub struct JitReport {
     pub native_bytes: u64,
     /// Methods over time.
     pub timeline: Timeline,
-    /// The methods among them that the program made at run time (`DynamicMethod`, expressions, regular expressions),
-    /// over time.
+    /// The methods among them that the program made at run time (`DynamicMethod`, expressions, regular
+    /// expressions), over time.
     #[serde(skip)]
     pub dynamic: Timeline,
     /// The number of methods made at run time that were unloaded, those from before the recording as well.

@@ -103,8 +103,8 @@ pub enum WorkSource {
     CpuSamples(u64),
     /// Samples of threads by the runtime, corrected by the kernel's samples: CPU time.
     KernelSamples,
-    /// Samples of threads by the runtime. `unverified` is the part that may have been waits, or zero if it is less
-    /// than [`MIN_UNVERIFIED`].
+    /// Samples of threads by the runtime. `unverified` is the part that may have been waits, or zero if it is
+    /// less than [`MIN_UNVERIFIED`].
     ThreadSamples {
         /// That part of the time.
         unverified: Duration,
@@ -322,7 +322,8 @@ impl Note {
         }
     }
 
-    /// Returns true for a fault of the recording, by the thresholds: its numbers are not those of the program.
+    /// Returns true for a fault of the recording, by the thresholds: its numbers are not those of the
+    /// program.
     pub fn is_fault(&self) -> bool {
         match self {
             Self::Lost { percent, .. } => *percent >= MIN_LOSS,

@@ -98,8 +98,8 @@ pub struct StreamFacts {
 }
 
 impl StreamFacts {
-    /// The facts of a recording: its events after reading, the number of events of each kind by the index of its
-    /// metadata, and the time of the last one.
+    /// The facts of a recording: its events after reading, the number of events of each kind by the index of
+    /// its metadata, and the time of the last one.
     pub fn of<S: Source>(events: &nettrace::Events<S>, counts: &[(usize, u64)], last: RelativeTime) -> Self {
         let kinds = || counts.iter().filter_map(|(index, _)| events.metadata().get(*index));
         let info = events.info();
@@ -131,8 +131,8 @@ pub fn overview_profile_options(metric: Metric) -> Options {
     Options::new(metric).with_tracks(true).with_kinds(false).with_idle(false).with_names(NameForm::CSharp)
 }
 
-/// Returns the options of a profile that has the callers of a metric's subjects, such as of allocated types: see
-/// [`user_callers`].
+/// Returns the options of a profile that has the callers of a metric's subjects, such as of allocated types:
+/// see [`user_callers`].
 pub fn callers_options(metric: Metric, selection: Selection, user_code: Vec<Pattern>) -> Options {
     Options::new(metric)
         .with_kinds(false)

@@ -27,7 +27,8 @@ pub struct RuntimeGaugeValues {
     pub heap_size: GaugeValues,
 }
 
-/// Gathers counters of the runtime of one process: at most 128 values of each, which are spread over the time.
+/// Gathers counters of the runtime of one process: at most 128 values of each, which are spread over the
+/// time.
 #[derive(Debug, Clone)]
 pub struct RuntimeGauges {
     gauges: [Gauge; 4],

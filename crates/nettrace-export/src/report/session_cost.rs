@@ -4,8 +4,8 @@ use clr_events::StackId;
 
 use crate::profile::{Profile, StackTotal};
 
-/// Time that the recorded process spent for the recording itself, or for compilation in the background: neither
-/// is the program's work, and both are most of what a process does that is recorded while it hangs.
+/// Time that the recorded process spent for the recording itself, or for compilation in the background:
+/// neither is the program's work, and both are most of what a process does that is recorded while it hangs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionCost {
@@ -17,7 +17,8 @@ pub struct SessionCost {
     pub compilation: u64,
 }
 
-/// The name of the runtime's threads for sessions: the server of the diagnostic port, and one for each session.
+/// The name of the runtime's threads for sessions: the server of the diagnostic port, and one for each
+/// session.
 const SESSION_THREADS: &str = ".NET EventPipe";
 /// The beginning of the compiling thread's name; Linux keeps 15 characters of it.
 const COMPILER: &str = ".NET Tiered Com";

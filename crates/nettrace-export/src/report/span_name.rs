@@ -1,4 +1,5 @@
-//! The names of requests and calls in rows: the parts that differ between those of the same kind are replaced.
+//! The names of requests and calls in rows: the parts that differ between those of the same kind are
+//! replaced.
 
 use std::borrow::Cow;
 

@@ -17,7 +17,8 @@ pub struct UserCaller {
     pub weight: u64,
 }
 
-/// The nearest user method of each stack, by [`StackId::index`](clr_events::StackId::index): its leaf, or that of the nearest caller.
+/// The nearest user method of each stack, by [`StackId::index`](clr_events::StackId::index): its leaf, or
+/// that of the nearest caller.
 #[derive(Debug)]
 pub(crate) struct NearestUserFrames(Vec<Option<FrameId>>);
 

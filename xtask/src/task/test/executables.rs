@@ -116,8 +116,8 @@ fn executables(messages: &[u8]) -> Result<Vec<Executable>> {
     Ok(executables)
 }
 
-/// Runs a test executable, and prints its output when it has ended. Returns the messages of its failures if it
-/// failed.
+/// Runs a test executable, and prints its output when it has ended. Returns the messages of its failures if
+/// it failed.
 fn run(executable: &Executable, prepare: &impl Fn(&mut Command)) -> Result<Option<String>> {
     let start = Instant::now();
     let mut command = executable.command();

@@ -50,7 +50,8 @@ impl Initramfs {
         self.entries += 1;
         let size = u32::try_from(content.len()).expect("files of an initramfs are small");
         let name_size = u32::try_from(path.len() + 1).expect("paths are short");
-        // Number, mode, owner, group, links, time, size, device of the file, device, size of the name, checksum.
+        // Number, mode, owner, group, links, time, size, device of the file, device, size of the name,
+        // checksum.
         let fields = [self.entries, mode, 0, 0, 1, 0, size, 0, 0, device.0, device.1, name_size, 0];
         self.bytes.extend(b"070701");
         for field in fields {

@@ -111,8 +111,8 @@ fn built(folder: &Path) -> Result<PathBuf> {
     Ok(image)
 }
 
-/// Returns the options that a configuration does not have as they were wanted: their dependencies are missing,
-/// or the name is another.
+/// Returns the options that a configuration does not have as they were wanted: their dependencies are
+/// missing, or the name is another.
 fn unapplied<'a>(wanted: &'a str, configuration: &str) -> Vec<&'a str> {
     let is_applied = |option: &str| match option.strip_suffix("=n") {
         Some(name) => !configuration.lines().any(|line| line.split('=').next() == Some(name)),

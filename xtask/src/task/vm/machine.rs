@@ -50,7 +50,8 @@ impl Machine<'_> {
         qemu.args(["-nodefaults", "-display", "none", "-no-reboot"]);
         qemu.arg("-serial").arg(format!("file:{}", console.display()));
         qemu.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(&initramfs);
-        // On a busy machine a timer of an emulated processor is late, which the kernel takes for a broken one.
+        // On a busy machine a timer of an emulated processor is late, which the kernel takes for a broken
+        // one.
         qemu.args(["-append", "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init"]);
         // Without `remap` files of different file systems have the same numbers, and mounts end elsewhere.
         qemu.args(["-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"]);

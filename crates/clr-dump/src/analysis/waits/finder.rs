@@ -58,9 +58,9 @@ impl Finder<'_> {
         self.wait_for(index, kind, &words)
     }
 
-    /// The wait of a thread for the end of another where `Thread.Join` is inlined (.NET Core 3.1): the runtime's own
-    /// method protects the object by the thread's explicit frame (`HelperMethodFrame_1OBJ`). `Thread.Sleep` has a frame
-    /// without objects.
+    /// The wait of a thread for the end of another where `Thread.Join` is inlined (.NET Core 3.1): the
+    /// runtime's own method protects the object by the thread's explicit frame (`HelperMethodFrame_1OBJ`).
+    /// `Thread.Sleep` has a frame without objects.
     ///
     /// # Source
     /// dotnet/runtime `src/coreclr/vm/frames.h`; the frame's end as in `threads/stack.rs` (`machine_state`).
@@ -83,7 +83,8 @@ impl Finder<'_> {
         (owner != index).then(|| ThreadWait { kind: WaitedFor::Thread, object, owners: vec![owner] })
     }
 
-    /// The kind of wait that the innermost methods of a thread are in, and the objects on the stack of these methods.
+    /// The kind of wait that the innermost methods of a thread are in, and the objects on the stack of these
+    /// methods.
     pub(super) fn stack_words(&self, index: usize) -> Option<(WaitedFor, Vec<Address>)> {
         let thread = self.thread(index)?;
         let mut found: Option<(_, Address)> = None;
@@ -135,7 +136,8 @@ impl Finder<'_> {
         Some(ThreadWait { kind, object, owners })
     }
 
-    /// Returns true if a continuation is one of these objects, or a list with one: several threads wait for the task.
+    /// Returns true if a continuation is one of these objects, or a list with one: several threads wait for
+    /// the task.
     fn resumes_any(&self, continuation: Address, waiting: &BTreeSet<Address>) -> bool {
         if waiting.contains(&continuation) {
             return true;

@@ -1,16 +1,17 @@
-//! The collector's tables: cards, marks and the like, which describe the addresses of its regions or segments.
+//! The collector's tables: cards, marks and the like, which describe the addresses of its regions or
+//! segments.
 //!
 //! # Source
-//! dotnet/runtime `src/coreclr/gc/gcpriv.h` (`card_table_info`), `gc/gcinterface.dacvars.def` (`bookkeeping_start`,
-//! `card_table_info_size`), `inc/dacvars.h` (`g_card_table`, `g_lowest_address`).
+//! dotnet/runtime `src/coreclr/gc/gcpriv.h` (`card_table_info`), `gc/gcinterface.dacvars.def`
+//! (`bookkeeping_start`, `card_table_info_size`), `inc/dacvars.h` (`g_card_table`, `g_lowest_address`).
 
 use super::{FROZEN, HeapLayout, Variables, YOUNG};
 use crate::memory::{Memory, MemoryResult, PAGE, offset};
 use crate::runtime::Runtime;
 use crate::runtime::layout::Heap;
 
-/// The index of the pointer to the start of the tables, and the offset of the size of their header in `GcDacVars`: both
-/// from minor version 2 on.
+/// The index of the pointer to the start of the tables, and the offset of the size of their header in
+/// `GcDacVars`: both from minor version 2 on.
 const BOOKKEEPING_START: u64 = 29;
 const MIN_MINOR_VERSION: u8 = 2;
 const TABLE_HEADER_SIZE: u64 = 312;
@@ -20,8 +21,8 @@ const MAX_TABLES: usize = 64;
 const MAX_TABLE_SIZE: u64 = 1 << 44;
 /// The sizes of the header of tables in versions that do not state it.
 const HEADER_SIZES: [u64; 2] = [40, 160];
-/// Offsets in the header of a table: of the bounds of the addresses that it describes, of its size, and of the pointer to
-/// the table before it. .NET Core 3.1 has another order.
+/// Offsets in the header of a table: of the bounds of the addresses that it describes, of its size, and of
+/// the pointer to the table before it. .NET Core 3.1 has another order.
 #[derive(Debug, Clone, Copy)]
 struct HeaderForm {
     bounds: u64,
@@ -49,8 +50,8 @@ pub(crate) struct CollectorTables {
 }
 
 impl CollectorTables {
-    /// Reads the tables for the regions of a heap. Where the collector does not state them, they are looked for at
-    /// `places`.
+    /// Reads the tables for the regions of a heap. Where the collector does not state them, they are looked
+    /// for at `places`.
     pub(crate) fn read(
         memory: &dyn Memory,
         runtime: &Runtime,
@@ -62,8 +63,8 @@ impl CollectorTables {
         let low = collected().map(|region| region.first).min();
         let high = collected().map(|region| region.reserved).max();
         let Some(bounds) = low.zip(high) else { return Ok(Self::default()) };
-        // All regions are in one piece of addresses: what lies between two of them is the collector's, too. Young
-        // generations share segments with the oldest one.
+        // All regions are in one piece of addresses: what lies between two of them is the collector's, too.
+        // Young generations share segments with the oldest one.
         let has_regions = collected().any(|region| region.generation < YOUNG);
         let mut found = Self { tables: Vec::new(), reserved: has_regions.then_some(bounds) };
         let stated = stated_tables(memory, &variables).filter(|of| of.describes(memory, bounds));
@@ -87,8 +88,8 @@ impl CollectorTables {
 }
 
 impl HeaderForm {
-    /// The size of a table that does not state it, as one of .NET Core 3.1 after the heap has grown: it ends with the marks
-    /// of a concurrent collector, a bit for each 16 bytes.
+    /// The size of a table that does not state it, as one of .NET Core 3.1 after the heap has grown: it ends
+    /// with the marks of a concurrent collector, a bit for each 16 bytes.
     fn size_by_marks(self, memory: &dyn Memory, at: u64) -> Option<u64> {
         let marks = memory.u64(offset(at, self.marks?)).ok().filter(|marks| *marks != 0)?;
         let [low, high] = memory.words(offset(at, self.bounds)).ok()?;
@@ -140,8 +141,8 @@ pub(crate) struct SearchPlaces<'a> {
     pub(crate) data: &'a [(u64, u64)],
 }
 
-/// Finds the newest table by the runtime's variables for write barriers: the table as if it began at address zero, and
-/// the bounds of the heap.
+/// Finds the newest table by the runtime's variables for write barriers: the table as if it began at address
+/// zero, and the bounds of the heap.
 fn searched_tables(
     memory: &dyn Memory,
     runtime: &Runtime,
@@ -182,8 +183,8 @@ fn tables_of_data(memory: &dyn Memory, bounds: (u64, u64), places: SearchPlaces<
     None
 }
 
-/// The newest table, if three words are the variables of write barriers. A table's own bounds are in its header, and are
-/// wider if the heap has grown.
+/// The newest table, if three words are the variables of write barriers. A table's own bounds are in its
+/// header, and are wider if the heap has grown.
 fn tables_of_barriers(
     memory: &dyn Memory,
     [table, low, high]: [u64; 3],
@@ -201,14 +202,14 @@ fn tables_of_barriers(
     places.find_map(|at| table_at(memory, at, table, (low, high)))
 }
 
-/// The address of the first entry of a table for addresses from `low` on, as if it began at address zero at `table`. An
-/// entry has 32 bits, each for 256 bytes.
+/// The address of the first entry of a table for addresses from `low` on, as if it began at address zero at
+/// `table`. An entry has 32 bits, each for 256 bytes.
 const fn first_entry(table: u64, low: u64) -> u64 {
     offset(table, (low >> 13).wrapping_mul(4))
 }
 
-/// Returns the table with a header at an address, if it is used, describes these addresses, and has its entries at
-/// `table`.
+/// Returns the table with a header at an address, if it is used, describes these addresses, and has its
+/// entries at `table`.
 fn table_at(memory: &dyn Memory, at: u64, table: u64, bounds: (u64, u64)) -> Option<Tables> {
     if memory.u32(at).ok()? == 0 {
         return None;
@@ -234,7 +235,8 @@ mod tests {
     const WIDE: u64 = 0x7f00_0000_0000;
     const TABLE: u64 = 0x7e00_0000_0000;
 
-    /// The memory of a process with a table for addresses from `low` on, found by its variables or by its start.
+    /// The memory of a process with a table for addresses from `low` on, found by its variables or by its
+    /// start.
     fn found(header: &[u64; 8], low: u64, starts: &[u64]) -> Option<(u64, u64)> {
         let runtime = Runtime::of_slots(&NET_3_1, &[(47, 0x1000), (48, 0x2000), (49, 0x3000)]);
         let mut memory = TestMemory::default();

@@ -1,6 +1,7 @@
-//! The mappings of a core dump: its segments, divided at the borders of files, and joined where `dipc` has cut a mapping
-//! into several of them. It states the start of their mapping as their physical address, which other writers leave zero:
-//! neighbours with equal permissions can be two mappings, such as a stack and what lies above it.
+//! The mappings of a core dump: its segments, divided at the borders of files, and joined where `dipc` has
+//! cut a mapping into several of them. It states the start of their mapping as their physical address, which
+//! other writers leave zero: neighbours with equal permissions can be two mappings, such as a stack and what
+//! lies above it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use crate::memory::mapping::{MAX_MAPPINGS, MappedFile, Mapping};
 const EXECUTABLE: u32 = 1;
 
 impl CoreFile {
-    /// The memory in the file, with the names of mapped files. All of it counts as readable, and as writable, too, if
-    /// the core dump does not state permissions.
+    /// The memory in the file, with the names of mapped files. All of it counts as readable, and as writable,
+    /// too, if the core dump does not state permissions.
     pub fn mappings(&self) -> Vec<Mapping> {
         // A process without writable memory does not exist: the writer has left the permissions out.
         let has_permissions = self.segments.iter().any(|segment| segment.flags & WRITABLE != 0);
@@ -87,7 +88,8 @@ mod tests {
     const READABLE: u32 = 4;
     const BOTH: u32 = READABLE | WRITABLE;
 
-    /// The mappings of a core dump with these segments (address, pages, flags, mapping) and files (start, end, offset).
+    /// The mappings of a core dump with these segments (address, pages, flags, mapping) and files (start,
+    /// end, offset).
     fn mappings(
         segments: &[(u64, u64, u32, u64)],
         files: &[(u64, u64, u64)],

@@ -193,8 +193,8 @@ const COLLECTOR: [(&str, u64); 6] = [
     ("HandleTableMap", 26),
 ];
 
-/// Returns the facts of the contract GC; `None` if the description does not have it, or if it is of a server's
-/// collector, which has its variables in each heap. An error names what is missing or wrong.
+/// Returns the facts of the contract GC; `None` if the description does not have it, or if it is of a
+/// server's collector, which has its variables in each heap. An error names what is missing or wrong.
 pub(crate) fn collector(contracts: &Contracts) -> Result<Option<Collector>, String> {
     check_constants(contracts)?;
     let is_workstation = contracts

@@ -300,8 +300,8 @@ pub(crate) const NET_10: Layout = Layout {
     },
 };
 
-/// The forms of .NET 10 and later without offsets, for a runtime that is read by its description alone. Offsets
-/// that it does not state are unknown; those that are zero here are stated by each such description.
+/// The forms of .NET 10 and later without offsets, for a runtime that is read by its description alone.
+/// Offsets that it does not state are unknown; those that are zero here are stated by each such description.
 pub(crate) const DESCRIBED: Layout = Layout {
     major: 0,
     slots: NATIVE_AOT.slots,

@@ -1,4 +1,5 @@
-//! The search for collections: from static fields and objects on stacks through objects of the program's types.
+//! The search for collections: from static fields and objects on stacks through objects of the program's
+//! types.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

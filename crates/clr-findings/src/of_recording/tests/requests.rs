@@ -31,8 +31,8 @@ fn event<'r>(
     recording.described(metadata, &values)
 }
 
-/// A call in the method of the user's, with its times in milliseconds: the start, and from there, the time without a
-/// connection and the whole time.
+/// A call in the method of the user's, with its times in milliseconds: the start, and from there, the time
+/// without a connection and the whole time.
 fn call(recording: &mut Recording, path: &[u8], start: u64, without_connection: u64, whole: u64) {
     let activity = activity_id(PROCESS, path);
     let at = |milliseconds| milliseconds * MILLISECOND;

@@ -10,8 +10,8 @@ use dipc_doctor::{AnswerEvidence, Examination, TimeoutReason};
 /// The time for which a process is read: its memory twice, and the kernel's account three times.
 const READING_TIME: Duration = Duration::from_secs(1);
 
-/// An examined process, with the first cause that its memory and the kernel's account show if its runtime does not answer
-/// in time.
+/// An examined process, with the first cause that its memory and the kernel's account show if its runtime
+/// does not answer in time.
 pub(super) struct Examined {
     pub(super) process: Examination,
     pub(super) cause: Option<String>,

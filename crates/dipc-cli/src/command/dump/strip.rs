@@ -30,9 +30,9 @@ pub(super) struct StripArgs {
     privacy: bool,
     /// Remove the program's numbers, too: of fields, static fields, boxes and array elements
     ///
-    /// What remains: lengths of strings and arrays, counts of the framework's collections, addresses (and numbers
-    /// that happen to be one), fields of exceptions, delegates and the framework's threads, locks, tasks and
-    /// timers, states of async methods; constants, attributes, names and paths.
+    /// What remains: lengths of strings and arrays, counts of the framework's collections, addresses (and
+    /// numbers that happen to be one), fields of exceptions, delegates and the framework's threads, locks,
+    /// tasks and timers, states of async methods; constants, attributes, names and paths.
     #[arg(long)]
     no_numbers: bool,
     /// Format of the output

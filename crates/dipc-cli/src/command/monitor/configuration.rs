@@ -55,8 +55,8 @@ impl Source {
         }
     }
 
-    /// Reads the configuration. Parts that are not supported are warnings, except in rules and where they limit
-    /// access.
+    /// Reads the configuration. Parts that are not supported are warnings, except in rules and where they
+    /// limit access.
     ///
     /// # Errors
     /// If it has errors, rules that cannot be run, or limits of access that would not hold.
@@ -226,8 +226,8 @@ impl Changes {
         Self { watch: FileWatch::new(states(source.sources().paths())), source, tokens, started }
     }
 
-    /// Applies the configuration when a file has changed, or when it is asked to. With errors everything stays
-    /// the same.
+    /// Applies the configuration when a file has changed, or when it is asked to. With errors everything
+    /// stays the same.
     pub(super) fn apply(&mut self, running: &Running<'_>, is_asked: bool) {
         if !self.watch.is_due(|| states(self.source.sources().paths()), is_asked) {
             return;

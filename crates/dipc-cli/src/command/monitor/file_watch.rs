@@ -21,8 +21,8 @@ impl FileWatch {
         Self { states, last_look: Instant::now() }
     }
 
-    /// Returns whether the files are to be read again: if one has changed, at which it looks at most every two
-    /// seconds, or if that is asked for. `look` returns their states.
+    /// Returns whether the files are to be read again: if one has changed, at which it looks at most every
+    /// two seconds, or if that is asked for. `look` returns their states.
     pub(super) fn is_due(&mut self, look: impl FnOnce() -> Vec<FileState>, is_asked: bool) -> bool {
         if self.last_look.elapsed() < LOOK && !is_asked {
             return false;

@@ -65,7 +65,8 @@ enum Signal {
     Logs,
     /// Spans
     Traces,
-    /// Profiles of processor time: the kernel samples each process at 99 Hz for 10 seconds of a minute (Linux)
+    /// Profiles of processor time: the kernel samples each process at 99 Hz for 10 seconds of a minute
+    /// (Linux)
     Profiles,
 }
 

@@ -169,8 +169,8 @@ mod tests {
 
     use super::*;
 
-    /// Uploads a file to a server that answers `count` requests; returns the first lines, the headers that are
-    /// asked for, and the bytes of the bodies.
+    /// Uploads a file to a server that answers `count` requests; returns the first lines, the headers that
+    /// are asked for, and the bytes of the bodies.
     fn upload(size: usize, section: &str, count: usize) -> (Vec<String>, Vec<String>, Vec<u8>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -315,8 +315,8 @@ mod tests {
         assert_eq!(body.len(), size);
     }
 
-    /// The failure of the upload of a file to a server that answers each request in this way. `tls` is the server's
-    /// certificate.
+    /// The failure of the upload of a file to a server that answers each request in this way. `tls` is the
+    /// server's certificate.
     fn failure(
         size: usize,
         tls: Option<rustls::ServerConfig>,

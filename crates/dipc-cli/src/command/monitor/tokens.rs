@@ -56,7 +56,8 @@ pub(super) struct TokenFile {
 }
 
 impl TokenFile {
-    /// Reads the file again when it has changed, or when it is asked to. The tokens stay if it cannot be used.
+    /// Reads the file again when it has changed, or when it is asked to. The tokens stay if it cannot be
+    /// used.
     pub(super) fn reload(&mut self, is_asked: bool) {
         if !self.watch.is_due(|| states([self.path.as_path()]), is_asked) {
             return;

@@ -11,8 +11,8 @@ use nettrace_export::{Metric, Pattern, ProfileBuilder, Selection};
 use crate::render::escape::escape_controls;
 use crate::render::frame_name::fit_csharp;
 
-/// Finds the user's methods that led to the subjects of a metric, such as allocated types, in the reading of a
-/// report. Takes all events, in the order of time.
+/// Finds the user's methods that led to the subjects of a metric, such as allocated types, in the reading of
+/// a report. Takes all events, in the order of time.
 pub(super) struct CallersBuilder(ProfileBuilder);
 
 impl CallersBuilder {

@@ -104,7 +104,8 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
     }
 }
 
-/// Prints the overview of a recording as a table. The groups of events in `absent` were requested, and none happened.
+/// Prints the overview of a recording as a table. The groups of events in `absent` were requested, and none
+/// happened.
 pub(crate) fn overview(file: &std::path::Path, absent: &[EventGroup]) -> Outcome {
     overview::run(file, Format::Table, &UserCodeArgs::default(), absent)
 }

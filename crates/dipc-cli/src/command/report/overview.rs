@@ -59,8 +59,8 @@ const REPORTS: [Report; 8] = [
     (Some(EventGroup::Compilation), jit::NEEDS),
 ];
 
-/// Prints an overview. The groups of events in `absent` are known to have been requested, in addition to those of the
-/// recording itself.
+/// Prints an overview. The groups of events in `absent` are known to have been requested, in addition to
+/// those of the recording itself.
 pub(super) fn run(file: &Path, format: Format, user_code: &UserCodeArgs, absent: &[EventGroup]) -> Outcome {
     let (gathered, exit) = OverviewData::read(file, &user_code.patterns())?;
     let has_content = |group: Option<EventGroup>| {

@@ -70,8 +70,8 @@ pub(crate) struct WithUserCode<A: Args> {
 }
 
 impl<A: Args> WithUserCode<A> {
-    /// Passes the selected events of some kinds to `each`, as [`ReadingArgs::read_kinds`] does, and returns the
-    /// user's methods that led to the subjects of a metric in the part of the recording.
+    /// Passes the selected events of some kinds to `each`, as [`ReadingArgs::read_kinds`] does, and returns
+    /// the user's methods that led to the subjects of a metric in the part of the recording.
     pub(super) fn read_kinds(
         &self,
         file: &Path,

@@ -192,8 +192,8 @@ fn sum(read: &RecordingProfile, args: &TopNArgs, shown: &Shown) -> Option<String
     Some(sum)
 }
 
-/// Returns the line below a row of the framework's code: the user's method that led to it; below a method that
-/// waited: the framework's method that it called.
+/// Returns the line below a row of the framework's code: the user's method that led to it; below a method
+/// that waited: the framework's method that it called.
 fn note(
     profile: &Profile,
     row: &TopRow,

@@ -257,8 +257,8 @@ struct Report<'s> {
     /// Unfinished lock waits, if contention events show them.
     lock_waits: &'s [LockWait],
     deadlocks: &'s [Deadlock],
-    /// The threads that wait for one another by the memory of the process, each cycle once; none if it cannot be
-    /// read.
+    /// The threads that wait for one another by the memory of the process, each cycle once; none if it cannot
+    /// be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_deadlocks: Option<&'s [Vec<DeadlockRow>]>,
 }

@@ -108,8 +108,8 @@ pub(crate) struct TraceArgs {
     /// machine they would always sample the same moment of each thread's time slice.
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) frequency: Option<u32>,
-    /// Follow the memory that malloc and mmap return until it is freed: what is in use, by stack (Linux, as root
-    /// or with CAP_PERFMON and CAP_BPF)
+    /// Follow the memory that malloc and mmap return until it is freed: what is in use, by stack (Linux, as
+    /// root or with CAP_PERFMON and CAP_BPF)
     ///
     /// dipc report FILE topN --by native-alloc, stacks and convert show it. Allocations of SIZE and more are
     /// all followed, and of smaller ones a random part, each of which represents SIZE; 1B follows all. Each
@@ -118,8 +118,8 @@ pub(crate) struct TraceArgs {
     /// native-alloc.
     #[arg(long, value_name = "SIZE", value_parser = size::parse, num_args = 0..=1, require_equals = true, default_missing_value = "16KiB")]
     pub(crate) native_alloc: Option<u64>,
-    /// Remove the probes of --native-alloc if they take more than this part of the process's processor time in
-    /// two seconds one after the other
+    /// Remove the probes of --native-alloc if they take more than this part of the process's processor time
+    /// in two seconds one after the other
     #[arg(long, value_name = "PERCENT", default_value_t = DEFAULT_LIMIT_PERCENT, requires = "native_alloc", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) native_alloc_limit: u32,
     #[command(flatten)]

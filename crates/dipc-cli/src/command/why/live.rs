@@ -26,16 +26,17 @@ use crate::record::source::{EndStatus, SourceSelector};
 use crate::render::messages::{self, KeptWarnings};
 use crate::render::units;
 
-/// Maximum wait for the end of a program after the end of its recording, and of a process after that of its runtime.
+/// Maximum wait for the end of a program after the end of its recording, and of a process after that of its
+/// runtime.
 const END: Duration = Duration::from_secs(10);
-/// The kernel's samples for each second that a thread runs: shares to 2 % in the default time, at a quarter of the cost of
-/// a recording that is kept.
+/// The kernel's samples for each second that a thread runs: shares to 2 % in the default time, at a quarter
+/// of the cost of a recording that is kept.
 const FREQUENCY: u32 = 249;
 /// The time between two looks at a process.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Watches the process of the arguments, and prints what is wrong with it. A program that was started runs on, and is
-/// waited for.
+/// Watches the process of the arguments, and prints what is wrong with it. A program that was started runs
+/// on, and is waited for.
 pub(super) fn run(args: &WhyArgs) -> Outcome {
     if args.source.process.process_ids.len() > 1 {
         return Err(Failure::usage("why: name one process with -p").with_help("--all watches all processes"));
@@ -199,7 +200,8 @@ impl Watched {
         }
     }
 
-    /// The exit of the process, if it has ended by itself. `recorded` has the code of a program that was started.
+    /// The exit of the process, if it has ended by itself. `recorded` has the code of a program that was
+    /// started.
     fn exit(&self, recorded: Option<Exit>) -> Option<ProcessEnd> {
         if let Some(code) = recorded.and_then(Exit::program) {
             return Some(program_end(code.into()));
@@ -212,8 +214,8 @@ impl Watched {
     }
 }
 
-/// The end of a program that was started, by its exit code, which has the signal that ended it as in a shell. .NET exits
-/// with 128 and the number of other signals itself.
+/// The end of a program that was started, by its exit code, which has the signal that ended it as in a shell.
+/// .NET exits with 128 and the number of other signals itself.
 fn program_end(code: i32) -> ProcessEnd {
     const FATAL: [i32; 5] = [4, 6, 7, 9, 11];
     let mut end = ProcessEnd::exit(Some(code));

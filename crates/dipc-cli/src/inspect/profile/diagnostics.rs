@@ -144,8 +144,8 @@ pub(in crate::inspect) fn warn_of_unmatched_waits(waits: &[Pattern], omissions: 
     }
 }
 
-/// States what a profile of bytes in use is based on, and warns if it is uncertain. `lost` is the number of lost
-/// events.
+/// States what a profile of bytes in use is based on, and warns if it is uncertain. `lost` is the number of
+/// lost events.
 pub(in crate::inspect) fn describe_liveness(omissions: &Omissions, lost: u64) {
     if let Some(native) = &omissions.native {
         if let Some(doubt) = native.doubt(lost) {

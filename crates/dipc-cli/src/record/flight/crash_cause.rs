@@ -1,5 +1,5 @@
-//! The cause of a crash: by the core dump, by what the runtime wrote to standard error, or by the way in which the
-//! process ended.
+//! The cause of a crash: by the core dump, by what the runtime wrote to standard error, or by the way in
+//! which the process ended.
 
 use std::fmt;
 
@@ -62,8 +62,8 @@ fn is_of_dead_thread(line: &str) -> bool {
     line.starts_with("Thread ") && line.contains(": ") && !line.ends_with(": throws or handles an exception")
 }
 
-/// Returns the end of a process in words. `oom_kills` is the number of processes of its control group that the
-/// kernel has killed meanwhile because memory ran out.
+/// Returns the end of a process in words. `oom_kills` is the number of processes of its control group that
+/// the kernel has killed meanwhile because memory ran out.
 pub(super) fn end_in_words(status: Option<EndStatus>, oom_kills: u64) -> String {
     match status {
         Some(EndStatus::Signal(SIGKILL)) | None if oom_kills > 0 => {

@@ -57,7 +57,8 @@ impl EndStatus {
         status.code().map_or(Self::Unknown, Self::Code)
     }
 
-    /// The end of a process of another parent, which has not waited for it yet; `None` if the system does not say.
+    /// The end of a process of another parent, which has not waited for it yet; `None` if the system does not
+    /// say.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_zombie(pid: u32) -> Option<Self> {
         let line = linux_proc_stat::read(&linux_proc_stat::process_folder(pid).join("stat")).ok()?;

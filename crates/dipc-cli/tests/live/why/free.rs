@@ -1,5 +1,5 @@
-//! Memory that is free and kept: the first lines have the heap and the number, and the twins, which keep as much in one
-//! piece, have no finding.
+//! Memory that is free and kept: the first lines have the heap and the number, and the twins, which keep as
+//! much in one piece, have no finding.
 
 use serde_json::Value;
 

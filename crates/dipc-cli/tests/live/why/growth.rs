@@ -1,4 +1,5 @@
-//! What grows: the first lines have the thing and the user's method, and the twins, which give it back, have no finding.
+//! What grows: the first lines have the thing and the user's method, and the twins, which give it back, have
+//! no finding.
 
 use serde_json::Value;
 

@@ -18,8 +18,8 @@ fn why_finds_slow_calls_with_the_phase_that_takes_their_time() {
 #[test]
 fn why_finds_calls_that_do_not_connect() {
     let Some(target) = start("calls", &["connect"]) else { return };
-    // In a recording that is shorter than a call, they have not failed yet; an attempt to connect that began before
-    // it is a wait for a connection.
+    // In a recording that is shorter than a call, they have not failed yet; an attempt to connect that began
+    // before it is a wait for a connection.
     until_found(&target, &["/charge ", "Billing.ChargeAsync", "connecti"]);
 }
 

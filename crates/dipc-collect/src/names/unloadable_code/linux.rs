@@ -29,8 +29,8 @@ pub struct UnloadableCode {
 }
 
 impl UnloadableCode {
-    /// Returns the code of a process that has made load contexts of assemblies, from which it can unload code. `None` for
-    /// other processes, and if the memory cannot be read.
+    /// Returns the code of a process that has made load contexts of assemblies, from which it can unload
+    /// code. `None` for other processes, and if the memory cannot be read.
     pub fn find(pid: u32) -> Option<Self> {
         let memory = ProcessMemory::open(pid).ok()?;
         memory.machine().map_or(Ok(()), Machine::check).ok()?;
@@ -39,8 +39,8 @@ impl UnloadableCode {
         (made > DEFAULT_CONTEXTS).then_some(Self { memory, runtime })
     }
 
-    /// Returns a recording with the names of the methods on the stacks of the events of a process that they do not name
-    /// themselves.
+    /// Returns a recording with the names of the methods on the stacks of the events of a process that they
+    /// do not name themselves.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -1,4 +1,5 @@
-//! The causes of what is wrong with a process: from some seconds of its events, its memory and the kernel's account.
+//! The causes of what is wrong with a process: from some seconds of its events, its memory and the kernel's
+//! account.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,8 +30,8 @@ const MAX_TIME: Duration = Duration::from_secs(3600);
 /// The time between two rounds of the kernel's account of threads.
 const ACCOUNT_PERIOD: Duration = Duration::from_millis(20);
 
-/// The groups of events that a session requests. Requests come from a source with a filter, which belongs to all
-/// sessions of a process.
+/// The groups of events that a session requests. Requests come from a source with a filter, which belongs to
+/// all sessions of a process.
 const REQUESTED: [EventGroup; 6] = [
     EventGroup::Collections,
     EventGroup::Allocations,

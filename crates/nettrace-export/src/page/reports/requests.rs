@@ -200,8 +200,8 @@ impl Requests {
 }
 
 impl Slow {
-    /// Writes what the threads of a request did in their time, in microseconds: on a processor, waits for locks
-    /// and their number, sleep, I/O, other waits. Nothing if the recording does not say it.
+    /// Writes what the threads of a request did in their time, in microseconds: on a processor, waits for
+    /// locks and their number, sleep, I/O, other waits. Nothing if the recording does not say it.
     fn write_threads(
         &self,
         known: KnownParts,

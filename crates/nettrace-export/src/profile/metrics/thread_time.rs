@@ -45,8 +45,8 @@ pub(super) enum TimeKind {
     CpuFirst,
     /// The kernel's samples of running threads if there are any, else managed code.
     Managed,
-    /// The kernel's samples of running threads if there are any, else all samples: it is known otherwise which
-    /// of them ran.
+    /// The kernel's samples of running threads if there are any, else all samples: it is known otherwise
+    /// which of them ran.
     Ran,
 }
 

@@ -31,9 +31,9 @@ pub const MIN_UNVERIFIED: f64 = 1.0;
 /// Maximum number of methods of a note.
 const MAX_METHODS: usize = 3;
 
-/// Returns the share, in percent, of methods without a name in the [rows](top) of a profile of this weight; for
-/// CPU time, also the share of native code. Native libraries without symbols are usual where time of threads has
-/// their frames.
+/// Returns the share, in percent, of methods without a name in the [rows](top) of a profile of this weight;
+/// for CPU time, also the share of native code. Native libraries without symbols are usual where time of
+/// threads has their frames.
 pub fn unnamed_share(profile: &Profile, rows: &[TopRow], total: u64) -> f64 {
     let has_all = profile.measure == Measure::CPU_TIME;
     let may_be_method =

@@ -31,8 +31,8 @@ pub struct ThreadParts {
     /// Waits for input and output; `None` as [`sleep`](Self::sleep).
     #[serde(rename = "io_ns", serialize_with = "nanoseconds::serialize")]
     pub io: Option<Duration>,
-    /// The rest: other waits, and time without a processor; `None` without [`cpu`](Self::cpu), or if it is not
-    /// known when threads worked for the requests.
+    /// The rest: other waits, and time without a processor; `None` without [`cpu`](Self::cpu), or if it is
+    /// not known when threads worked for the requests.
     #[serde(rename = "other_wait_ns", serialize_with = "nanoseconds::serialize")]
     pub other_wait: Option<Duration>,
 }
@@ -164,7 +164,8 @@ impl<K: Copy + Eq + std::hash::Hash> ThreadTimes<K> {
         self.requests.remove(&request).unwrap_or_default()
     }
 
-    /// Returns the parts that the recording has events for so far; `samples` is true if it has samples of threads.
+    /// Returns the parts that the recording has events for so far; `samples` is true if it has samples of
+    /// threads.
     pub(crate) fn known(&self, samples: bool) -> KnownThreadParts {
         KnownThreadParts { samples, ..self.known }
     }

@@ -46,8 +46,8 @@ pub(super) fn open_as_its_process(path: &Path, flags: OFlags) -> io::Result<Owne
     let root = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     match rustix::fs::openat2(&root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
         // Before Linux 5.6, and in sandboxes that forbid unknown system calls. A plain `openat` would follow
-        // the links of that process to files of this one. The kernel gives up a path with `..` if anything on the
-        // system is renamed meanwhile.
+        // the links of that process to files of this one. The kernel gives up a path with `..` if anything on
+        // the system is renamed meanwhile.
         Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => walk_as_its_process(root, inside, flags),
         other => Ok(other?),
     }

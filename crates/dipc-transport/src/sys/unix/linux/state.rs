@@ -32,8 +32,8 @@ pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
     })
 }
 
-/// Returns the child that a runtime started to write a dump, from any of its threads: `createdump` or, in a single
-/// file, a copy of the process that traces it.
+/// Returns the child that a runtime started to write a dump, from any of its threads: `createdump` or, in a
+/// single file, a copy of the process that traces it.
 fn dumping_child(pid: u32, tracer: Option<u32>) -> Option<u32> {
     // More threads than runtimes have; further ones are not searched.
     const THREADS: usize = 4096;
