@@ -69,7 +69,8 @@ fn visit(folder: &Path, faults: &mut Vec<String>) {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
-            if !matches!(&*name, "target" | "vendor" | "node_modules") && !name.starts_with('.') {
+            if !matches!(&*name, "target" | "vendor" | "node_modules" | "generated") && !name.starts_with('.')
+            {
                 visit(&path, faults);
             }
             continue;

@@ -24,8 +24,7 @@ pub mod runtime {
     pub const GC_SUSPEND_STOP: u32 = 8;
     /// Threads are about to be suspended. `GC/SuspendEEStart`.
     pub const GC_SUSPEND_START: u32 = 9;
-    /// About 100 KB were allocated since the last of these; the object that crossed the line.
-    /// `GC/AllocationTick`.
+    /// About 100 KB were allocated since the last of these; the object that crossed the line. `GC/AllocationTick`.
     pub const ALLOCATION_TICK: u32 = 10;
     /// The thread of background collections was created. `GC/CreateConcurrentThread`.
     pub const GC_CREATE_CONCURRENT_THREAD: u32 = 11;
@@ -321,8 +320,7 @@ pub mod runtime {
     pub const WAIT_HANDLE_WAIT_START: u32 = 301;
     /// A thread has done waiting for a handle. `WaitHandleWait/Stop`.
     pub const WAIT_HANDLE_WAIT_STOP: u32 = 302;
-    /// An allocation that was drawn at random, each byte with the same chance (.NET 10).
-    /// `AllocationSampling`.
+    /// An allocation that was drawn at random, each byte with the same chance (.NET 10). `AllocationSampling`.
     pub const ALLOCATION_SAMPLED: u32 = 303;
 }
 
@@ -350,11 +348,9 @@ pub mod rundown {
     pub const METHOD_DC_START_INIT: u32 = 147;
     /// `Method/DCStopInit`.
     pub const METHOD_DC_STOP_INIT: u32 = 148;
-    /// Which code came from which IL, of code that was there when the session began.
-    /// `Method/ILToNativeMapDCStart`.
+    /// Which code came from which IL, of code that was there when the session began. `Method/ILToNativeMapDCStart`.
     pub const METHOD_IL_TO_NATIVE_MAP_DC_START: u32 = 149;
-    /// Which code came from which IL, of code that was there when the session ended.
-    /// `Method/ILToNativeMapDCStop`.
+    /// Which code came from which IL, of code that was there when the session ended. `Method/ILToNativeMapDCStop`.
     pub const METHOD_IL_TO_NATIVE_MAP_DC_STOP: u32 = 150;
     /// A module of an application domain when the session began. `Loader/DomainModuleDCStart`.
     pub const DOMAIN_MODULE_DC_START: u32 = 151;

@@ -2668,8 +2668,7 @@ pub struct IlToNativeMap<'a> {
     pub rejit_id: u64,
     /// The part of the method that the map is of.
     pub method_extent: u8,
-    /// Offsets in the IL, in bytes, each beside one of `native_offsets`; the highest values stand for prolog,
-    /// epilog and no IL.
+    /// Offsets in the IL, in bytes, each beside one of `native_offsets`; the highest values stand for prolog, epilog and no IL.
     pub il_offsets: List<'a, u32>,
     /// Offsets in the code, in bytes.
     pub native_offsets: List<'a, u32>,
