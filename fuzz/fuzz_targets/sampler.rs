@@ -8,6 +8,8 @@
 
 #[path = "../../crates/linux-sampler/src/access.rs"]
 mod access;
+#[path = "../../crates/linux-sampler/src/allocation_function.rs"]
+mod allocation_function;
 #[path = "../../crates/linux-sampler/src/attributes.rs"]
 mod attributes;
 #[path = "../../crates/linux-sampler/src/error.rs"]
