@@ -6,6 +6,7 @@ use std::io;
 
 use crate::contracts::ContractsError;
 use crate::memory::Missing;
+use crate::processor::Processor;
 
 /// A reason why a core dump or a process cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -45,9 +46,12 @@ pub enum Error {
         /// The missing memory.
         missing: Missing,
     },
-    /// The processor has another architecture than x86-64.
-    #[error("programs of {0} are not read yet, only those of x86-64")]
+    /// The processor has another architecture than x86-64 and arm64.
+    #[error("programs of {0} are not read yet, only those of x86-64 and arm64")]
     UnsupportedMachine(Machine),
+    /// The program was compiled ahead of time, for another architecture than x86-64.
+    #[error("programs of NativeAOT for {0} are not read yet, only those for x86-64")]
+    UnsupportedNativeAot(Machine),
     /// No mapped file is a runtime.
     #[error("it has no .NET runtime: no mapped file is one")]
     NoRuntime,
@@ -77,15 +81,20 @@ pub enum Error {
 pub struct Machine(pub u16);
 
 impl Machine {
-    /// The supported architecture.
+    /// x86-64
     pub const X86_64: Self = Self(62);
+    /// 64-bit Arm
+    pub const AARCH64: Self = Self(183);
 
-    /// Fails for other architectures.
+    /// Fails for architectures that are not read.
     ///
     /// # Errors
     /// [`Error::UnsupportedMachine`].
     pub const fn check(self) -> Result<(), Error> {
-        if self.0 == Self::X86_64.0 { Ok(()) } else { Err(Error::UnsupportedMachine(self)) }
+        match Processor::of(self) {
+            Some(_) => Ok(()),
+            None => Err(Error::UnsupportedMachine(self)),
+        }
     }
 }
 
