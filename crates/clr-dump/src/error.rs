@@ -1,12 +1,11 @@
 //! Errors of reading a core dump or a process.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::io;
 
 use crate::contracts::ContractsError;
 use crate::memory::Missing;
-use crate::processor::Processor;
+use crate::processor::{Machine, Processor};
 
 /// A reason why a core dump or a process cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -76,16 +75,7 @@ pub enum Error {
     Contracts(#[from] ContractsError),
 }
 
-/// The architecture of a processor, as ELF numbers it (`e_machine`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Machine(pub u16);
-
 impl Machine {
-    /// x86-64
-    pub const X86_64: Self = Self(62);
-    /// 64-bit Arm
-    pub const AARCH64: Self = Self(183);
-
     /// Fails for architectures that are not read.
     ///
     /// # Errors
@@ -95,18 +85,6 @@ impl Machine {
             Some(_) => Ok(()),
             None => Err(Error::UnsupportedMachine(self)),
         }
-    }
-}
-
-impl fmt::Display for Machine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            62 => "x86-64",
-            183 => "arm64",
-            243 => "riscv64",
-            258 => "loongarch64",
-            machine => return write!(f, "processors with the ELF number {machine}"),
-        })
     }
 }
 

@@ -138,7 +138,7 @@ pub use copy::{
     thread_pages::thread_pages,
 };
 pub use dump::Dump;
-pub use error::{Error, Machine};
+pub use error::Error;
 pub use heap::contents::{FreeBlock, GenerationContents, HeapContents};
 pub use heap::finalizers::{FinalizableType, FinalizerQueue};
 pub use heap::generations::{Generation, HeapRegion, HeapRegions, generation_name};
@@ -166,7 +166,7 @@ pub use native_heap::{NativeArena, NativeHeap, NativeHeapError};
 pub use nettrace::ReadAt;
 pub use owners::account::{AccountSources, MemoryAccount};
 pub use owners::owner::{GenerationUse, MemoryOwner, OwnedMemory, OwnedPart};
-pub use processor::Processor;
+pub use processor::{Machine, Processor};
 pub use runtime::Runtime;
 pub use runtime::module::Module;
 pub use statics::Statics;

@@ -14,12 +14,12 @@ use std::sync::atomic::AtomicU32;
 use crate::aot::{self, NativeAot, Source};
 use crate::code::map::CodeMap;
 use crate::contracts::{self, Contracts, ContractsError};
-use crate::error::{Error, Machine};
+use crate::error::Error;
 use crate::heap::utf16;
 use crate::memory::address::{Address, TypeHandle};
 use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
-use crate::processor::Processor;
+use crate::processor::{Machine, Processor};
 use crate::runtime::elf_image::ElfImage;
 use crate::runtime::layout::{Layout, SlotForm, described};
 use crate::threads::thread::{self, Thread};
@@ -489,7 +489,10 @@ fn known_type(type_handle: Option<TypeHandle>) -> MemoryResult<TypeHandle> {
 fn processor(image: &ElfImage) -> Result<Processor, Error> {
     match image.machine {
         0 => Ok(Processor::X86_64),
-        machine => Processor::of_supported(machine),
+        number => {
+            let machine = Machine(number);
+            Processor::of(machine).ok_or(Error::UnsupportedMachine(machine))
+        }
     }
 }
 

@@ -41,8 +41,9 @@ impl Image {
             if memory.u32(at)? == RUNTIME_FUNCTIONS {
                 let functions = offset(base, memory.u32(offset(at, 4))?.into());
                 // An entry that marks the end follows the section and is not part of it.
-                let count = u64::from(memory.u32(offset(at, 8))?) / processor.function_entry();
-                let count = u32::try_from(count).unwrap_or(u32::MAX).min(MAX_FUNCTIONS);
+                let count = u64::from(memory.u32(offset(at, 8))?).checked_div(processor.function_entry());
+                let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(u32::MAX);
+                let count = count.min(MAX_FUNCTIONS);
                 return Ok(Self { base, processor, functions, count });
             }
         }

@@ -295,7 +295,7 @@ fn touched_runs(pagemap: &File, mapping: &Mapping, page_bytes: u64) -> Option<Ve
             }
             match runs.last_mut() {
                 Some(run) if start.saturating_sub(run.1) < LARGE_GAP => {
-                    run.1 = start.saturating_add(page_bytes)
+                    run.1 = start.saturating_add(page_bytes);
                 }
                 _ => {
                     let gap = start.saturating_sub(first);

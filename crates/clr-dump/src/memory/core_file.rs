@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use nettrace::ReadAt;
 
-use crate::error::{Error, Machine};
+use crate::error::Error;
 use crate::memory::copy_note::CopyNote;
 use crate::memory::mapping::MappedFile;
 use crate::memory::paged_file::PagedFile;
 use crate::memory::{Memory, MemoryResult, Missing};
-use crate::processor::Processor;
+use crate::processor::{Machine, Processor};
 use crate::runtime::elf_image::ElfImage;
 use crate::unwind::registers::Registers;
 

@@ -6,9 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use hashbrown::HashMap;
 
-use crate::error::{Error, Machine};
+use crate::error::Error;
 use crate::memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 use crate::memory::{Memory, MemoryResult, Missing, PAGE};
+use crate::processor::Machine;
 
 /// The memory of a live process. The process runs on while it is read: structures can change between two
 /// reads, and a value that was read can be out of date.
@@ -144,16 +145,21 @@ impl ProcessMemory {
 
     /// Reads a file of the process in `/proc`.
     pub(crate) fn proc_file(&self, name: &str) -> Result<Vec<u8>, Error> {
-        let path = format!("/proc/{}/{name}", self.pid);
-        std::fs::read(&path).map_err(|error| Error::Io { what: path, error })
+        proc_file(self.pid, name)
     }
+}
+
+/// Reads a file of a process in `/proc`.
+fn proc_file(pid: u32, name: &str) -> Result<Vec<u8>, Error> {
+    let path = format!("/proc/{pid}/{name}");
+    std::fs::read(&path).map_err(|error| Error::Io { what: path, error })
 }
 
 /// Returns the number of bytes of a page of a process, from its auxiliary vector: the smallest size if it
 /// cannot be read.
 pub(crate) fn page_bytes(pid: u32) -> u64 {
-    let vector = std::fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default();
-    page_bytes_in(&vector).unwrap_or(PAGE)
+    let vector = proc_file(pid, "auxv").ok();
+    vector.and_then(|vector| page_bytes_in(&vector)).unwrap_or(PAGE)
 }
 
 /// The size of pages in an auxiliary vector, which has pairs of words.

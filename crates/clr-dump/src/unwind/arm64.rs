@@ -416,7 +416,7 @@ mod tests {
         let mut memory = TestMemory::default();
         // sub sp, sp, #0x20; str lr, [sp, #0x18]
         let codes = [0xd2_u8, 0xc3, 0x02, 0xe4];
-        let header = 10_u32 | 1 << 21 | 1 << 27;
+        let header = 0xa_u32 | 1 << 21 | 1 << 27;
         memory.put(INFO, &[&header.to_le_bytes()[..], &codes].concat());
         memory.put_words(STACK + 0x18, &[0x4444]);
         let of = |at, sp| caller(&memory, at, sp, FramePosition::Innermost);
@@ -428,7 +428,9 @@ mod tests {
 
     #[test]
     fn all_forms_of_codes_are_decoded() {
-        let rows: [(&[u8], u64, &[(u8, u64)]); 13] = [
+        /// Codes, the bytes that they free, and the registers that they load from words.
+        type Row = (&'static [u8], u64, &'static [(u8, u64)]);
+        let rows: [Row; 13] = [
             (&[0x1f], 0x1f0, &[]),
             (&[0xc7, 0xff], 0x7ff0, &[]),
             (&[0xe0, 0x01, 0x23, 0x45], 0x12_3450, &[]),
@@ -465,7 +467,7 @@ mod tests {
             memory.put(INFO, bytes);
             unwind(&memory, FUNCTION, &registers(20, STACK), FramePosition::Caller).unwrap_err()
         };
-        let of_codes = |codes: [u8; 4]| result(&[&(30_u32 | 1 << 27).to_le_bytes()[..], &codes].concat());
+        let of_codes = |codes: [u8; 4]| result(&[&(0x1e_u32 | 1 << 27).to_le_bytes()[..], &codes].concat());
         // Without an end, a code that is cut off, and codes that are reserved.
         assert_eq!(of_codes([0xe3; 4]), UnwindError::Damaged);
         assert_eq!(of_codes([0xe3, 0xe3, 0xe3, 0xc8]), UnwindError::Damaged);

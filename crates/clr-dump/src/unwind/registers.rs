@@ -68,8 +68,8 @@ impl Register {
     }
 }
 
-/// The registers of a thread in one frame. An unknown register has no value, and nor has a register of another
-/// processor.
+/// The registers of a thread in one frame. An unknown register has no value, and neither has a register of
+/// another processor.
 ///
 /// ```
 /// use clr_dump::{Processor, Register, Registers};

@@ -1,10 +1,9 @@
 //! The notes of a core dump: threads, process, signal, mapped files.
 
-use crate::error::Machine;
 use crate::memory::address::Address;
 use crate::memory::copy_note::{self, CopyNote};
 use crate::memory::mapping::{MAX_MAPPINGS, MappedFile};
-use crate::processor::Processor;
+use crate::processor::{Machine, Processor};
 use crate::unwind::registers::Registers;
 
 use super::{CoreFile, Fields};
