@@ -57,8 +57,7 @@ impl RecordingWriter {
         self.counts.program_events = self.counts.program_events.saturating_add(1);
         self.process(thread.pid, record.time_ns, false)?;
         let mut stack = std::mem::take(&mut self.stack);
-        stack.clear();
-        stack.extend(tracepoint.user_frames());
+        self.unwinder.user_stack(thread, &tracepoint.sample, &mut self.processes, &mut stack);
         let maps = self.processes.of(thread.pid);
         let is_compiled = |&frame: &u64| !is_native(maps, thread.pid, frame);
         stack.drain(..stack.iter().position(is_compiled).unwrap_or(0));
