@@ -11,7 +11,7 @@ pub(crate) const HEADER: usize = 8;
 
 /// Marks in a chain: the frames that follow are the kernel's, or the program's.
 const CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
-const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
+pub(crate) const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
 /// Values from here on are marks, not addresses.
 const CONTEXT_FIRST: u64 = (-4095_i64).cast_unsigned();
 
