@@ -24,7 +24,7 @@ pub enum NativeAllocationKind {
 /// while let Some(event) = events.next()? {
 ///     match NativeAllocationKind::of(event.metadata()).and_then(|kind| kind.read(&event)) {
 ///         Some(NativeAllocation::Allocated { address, bytes, .. }) => _ = in_use.insert(address, bytes),
-///         Some(NativeAllocation::Freed { address }) => _ = in_use.remove(&address),
+///         Some(NativeAllocation::Freed { address, .. }) => _ = in_use.remove(&address),
 ///         _ => {}
 ///     }
 /// }

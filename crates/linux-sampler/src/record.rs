@@ -508,6 +508,15 @@ pub(crate) fn time_of(record: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
+    /// A sample with its header.
+    fn sample_record(body: &[u8]) -> Vec<u8> {
+        let mut record = kind::SAMPLE.to_ne_bytes().to_vec();
+        record.extend(0_u16.to_ne_bytes());
+        record.extend(u16::try_from(body.len() + HEADER).unwrap().to_ne_bytes());
+        record.extend(body);
+        record
+    }
+
     /// A record of an allocation as the kernel writes it, with the stack's first bytes.
     fn allocation_sample(id: u64, words: [u64; 3]) -> Vec<u8> {
         let mut body = Vec::new();
@@ -522,11 +531,7 @@ mod tests {
         add(&[2]);
         add(&[0x10, 0x20, 0x1000, 0][..REGISTERS.count_ones() as usize]);
         add(&[16, 0x55, 0x66, 16]);
-        let mut record = kind::SAMPLE.to_ne_bytes().to_vec();
-        record.extend(0_u16.to_ne_bytes());
-        record.extend(u16::try_from(body.len() + HEADER).unwrap().to_ne_bytes());
-        record.extend(body);
-        record
+        sample_record(&body)
     }
 
     #[test]
@@ -563,11 +568,7 @@ mod tests {
         body.extend(u32::try_from(data.len()).unwrap().to_ne_bytes());
         body.extend(data);
         body.resize(body.len().next_multiple_of(8), 0);
-        let mut record = kind::SAMPLE.to_ne_bytes().to_vec();
-        record.extend(0_u16.to_ne_bytes());
-        record.extend(u16::try_from(body.len() + HEADER).unwrap().to_ne_bytes());
-        record.extend(body);
-        record
+        sample_record(&body)
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use clr_conditions::Condition;
+use clr_findings::Readings;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
 use dipc_collect::Retention;
 use dipc_collect::names::UnloadableCode;
@@ -52,7 +53,7 @@ use crate::render::{messages, shell, units};
 use native::NativeProcess;
 use request::Elsewhere;
 
-pub(crate) use args::{Buffering, DEFAULT_LIMIT_PERCENT, TraceArgs};
+pub(crate) use args::{Buffering, DEFAULT_LIMIT_PERCENT, ReadingsUse, TraceArgs};
 
 /// Maximum wait between checks for recordings that have ended.
 const TICK: Duration = Duration::from_millis(50);
@@ -134,7 +135,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         without_sampler,
         some_exceptions: args.some_exceptions,
         spares_unloading: args.spares_unloading,
-        reads_process: args.reads_process,
+        readings: args.readings,
         written: written.clone(),
     };
     let [selector] = &sources[..] else { return run_all(&sources, settings) };
@@ -285,8 +286,8 @@ struct RecordingSettings {
     some_exceptions: bool,
     /// True to take the names of methods from memory if the runtime could end while it lists them.
     spares_unloading: bool,
-    /// True to read the process beside its events.
-    reads_process: bool,
+    /// The use of readings of the process beside its events.
+    readings: Option<ReadingsUse>,
     written: WrittenFiles,
 }
 
@@ -320,6 +321,8 @@ pub(crate) struct WrittenFile {
 pub(crate) enum News {
     /// The session of a process is about to start.
     Starting { pid: Option<u32> },
+    /// The process was read beside its events, also if it could not be recorded.
+    Read(Box<Readings>),
     /// The recording is complete. A program that was started may still run.
     Written { path: PathBuf, end: RecordingEnd },
 }
@@ -366,6 +369,12 @@ impl WrittenFiles {
         if let Some(sender) = &self.news {
             // The receiver is gone if the command has failed.
             let _ = sender.send(news);
+        }
+    }
+
+    fn tell_readings(&self, readings: Option<&Readings>) {
+        if let (Some(_), Some(readings)) = (&self.news, readings) {
+            self.tell(News::Read(Box::new(readings.clone())));
         }
     }
 
@@ -448,16 +457,18 @@ impl RecordingSettings {
         let account = AccountStart::read(source.pid.filter(|_| is_wanted));
         self.written.tell(News::Starting { pid: source.pid });
         let code = self.unloadable_code(source);
+        // Memory is read of a runtime that does not answer, too.
+        let reader = self.start_reader(source);
         match self.begin(source, early, beside_others, (has_sampler, code.is_none())) {
             Ok((session, sink, sampler)) => {
                 let account = account.filter(|_| has_sampler || sampler.is_none());
                 let exceptions = self.start_exceptions(source);
-                let reader = self.start_reader(source);
                 let beside = BesideSession { account, sampler, exceptions, code, reader };
                 self.record(source, session, sink, beside, beside_others)
             }
             Err(failure) => {
                 not_begun();
+                self.written.tell_readings(reader.map(BackgroundReader::finish).as_ref());
                 Err(failure)
             }
         }
@@ -477,34 +488,29 @@ impl RecordingSettings {
         let (Some(settings), Some(folder)) = (self.kernel_samples, sink.path().map(folder_of)) else {
             return Ok(None);
         };
-        Ok(
-            match local_process(source.pid, &source.target)
-                .and_then(|pid| Ok(KernelSampler::start(pid, settings, folder, &mut Messages)?))
-            {
-                Ok(sampler) => {
-                    describe_samples(&sampler);
-                    Some(sampler)
-                }
-                Err(failure) if settings.native_allocations.is_some() => return Err(failure),
-                Err(failure) => {
-                    messages::warning(failure);
-                    if has_sampler {
-                        messages::effect(format_args!(
-                            "recording with the runtime's own sampler: {RUNTIME_SAMPLER}"
-                        ));
-                        messages::note("Samples        : by the runtime");
-                    } else if self.keeps_thread_times {
-                        messages::warning(
-                            "this program has no sampler of its own: recording the processor time of each thread once a second, from /proc, without stacks",
-                        );
-                        messages::note("Samples        : none; times of threads");
-                    } else {
-                        messages::note("Samples        : none");
-                    }
-                    None
-                }
-            },
-        )
+        let started = local_process(source.pid, &source.target)
+            .and_then(|pid| Ok(KernelSampler::start(pid, settings, folder, &mut Messages)?));
+        let failure = match started {
+            Ok(sampler) => {
+                describe_samples(&sampler);
+                return Ok(Some(sampler));
+            }
+            Err(failure) if settings.native_allocations.is_some() => return Err(failure),
+            Err(failure) => failure,
+        };
+        messages::warning(failure);
+        if has_sampler {
+            messages::effect(format_args!("recording with the runtime's own sampler: {RUNTIME_SAMPLER}"));
+            messages::note("Samples        : by the runtime");
+        } else if self.keeps_thread_times {
+            messages::warning(
+                "this program has no sampler of its own: recording the processor time of each thread once a second, from /proc, without stacks",
+            );
+            messages::note("Samples        : none; times of threads");
+        } else {
+            messages::note("Samples        : none");
+        }
+        Ok(None)
     }
 
     /// Finds the source. If it is a process that cannot be reached, and the kernel's samples are requested,
@@ -724,6 +730,8 @@ impl RecordingSettings {
             let has_ended = recorded.as_ref().is_ok_and(RecordingResult::has_ended);
             readings.exit_code = self.exit_code(has_ended && !beside_others);
         }
+        self.written.tell_readings(readings.as_ref());
+        let readings = readings.filter(|_| self.readings == Some(ReadingsUse::Recording));
         let exceptions = exceptions.and_then(|exceptions| or_warn(exceptions.finish()));
         let some_exceptions = exceptions.as_ref().is_some_and(|exceptions| exceptions.are_partial);
         let crash =
@@ -796,7 +804,7 @@ impl RecordingSettings {
 
     /// Starts to read the process, if it is wanted. Without a thread, nothing is read.
     fn start_reader(&self, source: &Source) -> Option<BackgroundReader> {
-        BackgroundReader::start(source.pid.filter(|_| self.reads_process)?, self.duration).ok()
+        BackgroundReader::start(source.pid.filter(|_| self.readings.is_some())?, self.duration).ok()
     }
 
     /// The code of a process whose runtime is not asked to list its methods, because it could end meanwhile.

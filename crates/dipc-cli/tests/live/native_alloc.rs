@@ -2,20 +2,15 @@
 //! (`testdata/workload/incidents/native.cs` and `native.c`).
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::executable;
+use crate::nobody::Nobody;
 use crate::program::{Recording, Running, run};
 use crate::runtime::{Runtime, on_runtimes, say_not_run};
-use crate::workload::{Target, Workload, await_providers};
-
-/// A user without rights.
-const NOBODY: u32 = 65_534;
+use crate::workload::{Target, await_providers};
 
 /// Builds the library into a folder.
 fn build_library(folder: &Path) {
@@ -110,21 +105,12 @@ on_runtimes!(small_blocks_are_estimated: net_9_0);
 /// Probes need rights that a user lacks, for processes of their own, too. Nothing takes their place.
 #[test]
 fn without_rights_the_reason_and_the_way_are_said() {
-    if !rustix::process::geteuid().is_root() {
-        return say_not_run("only root can be another user");
-    }
-    let folder = tempfile::tempdir().unwrap();
-    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    let program = folder.path().join("dipc");
-    executable::copy(env!("CARGO_BIN_EXE_dipc"), &program);
-    let Some(mut command) = Runtime::Net9_0.workload() else { return };
-    command.env("TMPDIR", folder.path()).current_dir("/").uid(NOBODY).gid(NOBODY);
-    let workload = Workload::from_command(Runtime::Net9_0, command);
-    let file = folder.path().join("refused.nettrace");
-    let mut command = Command::new(&program);
-    command.args(["trace", "-p", &workload.pid().to_string(), "--native-alloc", "-o"]);
-    command.arg(&file).env("TMPDIR", folder.path()).current_dir("/").uid(NOBODY).gid(NOBODY);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Some(user) = Nobody::new() else { return };
+    let Some(workload) = user.workload(Runtime::Net9_0) else { return };
+    let file = user.folder().join("refused.nettrace");
+    let mut command = Command::new(user.program());
+    command.args(["trace", "-p", &workload.pid().to_string(), "--native-alloc", "-o"]).arg(&file);
+    let command = user.run_with_output(command);
     let refused = Running::start(command).finish().with_code(3);
     refused.assert_error_names(&["native allocations: "]);
     assert!(refused.stderr.contains("\nhelp: run dipc "), "{}", refused.stderr);

@@ -8,10 +8,10 @@ use clr_events::escape_controls;
 use nettrace_export::page::STYLE;
 use nettrace_export::units;
 
-use super::answer::{Subject, line};
+use super::answer::{Subject, first_line};
 use super::growth::{MemoryGrowth, OwnerGrowth};
 use super::names::owner_name;
-use super::reading::Reading;
+use super::reading::MemoryReading;
 
 const HEAD: &str = include_str!("page/head.html");
 const OWN_STYLE: &str = include_str!("page/page.css");
@@ -30,10 +30,10 @@ pub struct MemoryPage {
 
 impl MemoryPage {
     /// The page of a reading.
-    pub fn of_reading(reading: &Reading, title: &str) -> Self {
+    pub fn of_reading(reading: &MemoryReading, title: &str) -> Self {
         let account = &reading.account;
         let total = account.total.resident;
-        let mut body = heading(title, &units::bytes(total), &line(reading));
+        let mut body = heading(title, &units::bytes(total), &first_line(reading));
         body.push_str("<div class=\"strip\">");
         for subject in Subject::ALL {
             let bytes = account.resident_of(|owner| Subject::of(owner) == subject);
@@ -103,7 +103,7 @@ fn heading(title: &str, summary: &str, answer: &str) -> String {
     )
 }
 
-fn owner_row(body: &mut String, owned: &OwnedMemory, reading: &Reading, largest: u64) {
+fn owner_row(body: &mut String, owned: &OwnedMemory, reading: &MemoryReading, largest: u64) {
     let bytes = owned.sizes.resident;
     let share = units::share(bytes, reading.account.total.resident);
     let name = text(&owner_name(owned.owner, reading));
@@ -138,7 +138,7 @@ fn owner_row(body: &mut String, owned: &OwnedMemory, reading: &Reading, largest:
 }
 
 /// The memory of an owner that nobody uses, with words for it.
-fn free(owner: MemoryOwner, reading: &Reading) -> Option<(u64, &'static str)> {
+fn free(owner: MemoryOwner, reading: &MemoryReading) -> Option<(u64, &'static str)> {
     let of_generation = |of: &GenerationUse| Some((of.free?, "free between objects"));
     match owner {
         MemoryOwner::UnusedCommitted | MemoryOwner::FreeRegions => Some((u64::MAX, "kept by the collector")),
@@ -229,7 +229,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_reading_has_its_owners() {
-        let reading = Reading::of_pid(std::process::id()).unwrap();
+        let reading = MemoryReading::of_pid(std::process::id()).unwrap();
         let html = page(&MemoryPage::of_reading(&reading, "this"));
         for name in ["Programs, libraries", "Thread stacks", "Not seen"] {
             assert!(html.contains(name), "{name}: {html}");
