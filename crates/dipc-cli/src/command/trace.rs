@@ -516,8 +516,9 @@ impl RecordingSettings {
     /// Finds the source. If it is a process that cannot be reached, and the kernel's samples are requested,
     /// it is sampled without its runtime. A program that is started gets an `early` sampler.
     fn open(&self, source: &SourceSelector, early: &mut Option<KernelSampler>) -> Result<Opened, Failure> {
+        // Probes are in the libraries of a process, which a program has once its runtime connects.
         if let (SourceSelector::Program { command, show_io, .. }, Some(samples)) =
-            (source, self.kernel_samples)
+            (source, self.kernel_samples.filter(|samples| samples.native_allocations.is_none()))
         {
             return self.start(command, *show_io, samples, early);
         }

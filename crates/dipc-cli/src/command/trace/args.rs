@@ -193,12 +193,6 @@ impl TraceArgs {
             interval: u32::try_from(interval).unwrap_or(u32::MAX),
             limit_percent: self.native_alloc_limit,
         });
-        if native.is_some() && !self.source.command.is_empty() {
-            return Err(Failure::usage(
-                "--native-alloc probes the libraries of a process, which a program that is about to start has not loaded",
-            )
-            .with_help("start it first, and name it with -p"));
-        }
         let settings = SampleSettings::of_processors(frequency, self.off_cpu).with_native_allocations(native);
         Ok((is_on || self.off_cpu || native.is_some()).then_some(settings))
     }

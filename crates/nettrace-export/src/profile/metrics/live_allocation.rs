@@ -51,7 +51,7 @@ impl LiveAllocations {
     }
 
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) {
-        let Some(sampled) = sample_context.view.and_then(|view| self.chosen.choose(&view)) else { return };
+        let Some(sampled) = sample_context.view.and_then(|view| self.chosen.choose(view)) else { return };
         if sampled.replaces_earlier {
             self.heaps.values_mut().for_each(LiveObjects::forget);
             self.followed = 0;
