@@ -273,6 +273,7 @@ pub(crate) fn everything(source: SourceArgs<ManyProcesses>) -> TraceArgs {
         no_names: false,
         no_thread_times: false,
         resume_runtime: true,
+        user_events: false,
         cpu: true,
         off_cpu: true,
         native_alloc: None,

@@ -36,7 +36,7 @@ use crate::record::flight::{
     CrashDump, CrashSources, FileNames, FlightRecorder, FlightSettings, FlightSummary, RotatingRecorder,
     check_output, dump_variables,
 };
-use crate::record::kernel_samples::{KernelSampler, RUNTIME_SAMPLER, SampleSettings};
+use crate::record::kernel_samples::{KernelSampler, RUNTIME_SAMPLER, RuntimeEvents, SampleSettings};
 use crate::record::names::{record_names, report_names};
 use crate::record::notes::Messages;
 use crate::record::recorder::{self, Limits, RecordingResult};
@@ -78,12 +78,12 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         refuse_standard_output("several processes", args)?;
     }
     if kernel_samples.is_some() {
-        refuse_standard_output("--cpu, --off-cpu and --native-alloc", args)?;
+        refuse_standard_output("--cpu, --off-cpu, --native-alloc and --user-events", args)?;
     }
     let mut selection = Selection::new(&args.selection.request())?;
     // The kernel's samples replace the runtime's, unless the latter are requested or the only ones available.
-    let without_sampler = (kernel_samples.is_some() && !args.selection.request().names_sampler())
-        .then(|| selection.without_sampler());
+    let is_replaced = args.user_events || !args.selection.request().names_sampler();
+    let without_sampler = (kernel_samples.is_some() && is_replaced).then(|| selection.without_sampler());
     let flight = args.flight.settings();
     if let Some(flight) = &flight {
         flight.check_storage()?;
@@ -95,6 +95,10 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     }
     let format = format(args, &selection)?;
     let stopping_event = args.stopping.event_among(&selection);
+    if args.user_events && stopping_event.is_some() {
+        return Err(Failure::usage("--stopping-event-…: events of --user-events are read after the session")
+            .with_help("--duration, or a session with a stream"));
+    }
     if flight.is_some() || rotation.is_some() {
         refuse_standard_output("--keep and --rotate", args)?;
         check_output(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
@@ -133,6 +137,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         crash_dump,
         kernel_samples,
         without_sampler,
+        user_events: args.user_events,
         some_exceptions: args.some_exceptions,
         spares_unloading: args.spares_unloading,
         readings: args.readings,
@@ -282,6 +287,8 @@ struct RecordingSettings {
     kernel_samples: Option<SampleSettings>,
     /// The selection to use if the kernel samples the process.
     without_sampler: Option<Selection>,
+    /// True if the runtime writes its events to the kernel, beside the samples.
+    user_events: bool,
     /// True to record exceptions in a session of their own, which ends once they are many.
     some_exceptions: bool,
     /// True to take the names of methods from memory if the runtime could end while it lists them.
@@ -478,7 +485,8 @@ impl RecordingSettings {
     /// and names the replacement.
     ///
     /// # Errors
-    /// If native allocations were requested and cannot be followed: nothing replaces them.
+    /// If native allocations or events of the kernel were requested and are not available: nothing replaces
+    /// them.
     fn sample(
         &self,
         source: &Source,
@@ -488,16 +496,20 @@ impl RecordingSettings {
         let (Some(settings), Some(folder)) = (self.kernel_samples, sink.path().map(folder_of)) else {
             return Ok(None);
         };
-        let started = local_process(source.pid, &source.target)
-            .and_then(|pid| Ok(KernelSampler::start(pid, settings, folder, &mut Messages)?));
+        let started = local_process(source.pid, &source.target).and_then(|pid| {
+            let events = self.start_user_events(source)?;
+            Ok(KernelSampler::start(pid, settings, events, folder, &mut Messages)?)
+        });
         let failure = match started {
             Ok(sampler) => {
                 describe_samples(&sampler);
                 return Ok(Some(sampler));
             }
-            Err(failure) if settings.native_allocations.is_some() => return Err(failure),
             Err(failure) => failure,
         };
+        if settings.native_allocations.is_some() || self.user_events {
+            return Err(failure);
+        }
         messages::warning(failure);
         if has_sampler {
             messages::effect(format_args!("recording with the runtime's own sampler: {RUNTIME_SAMPLER}"));
@@ -513,20 +525,30 @@ impl RecordingSettings {
         Ok(None)
     }
 
+    /// Has the runtime write its events to the kernel, if it is wanted.
+    fn start_user_events(&self, source: &Source) -> Result<Option<RuntimeEvents>, Failure> {
+        if !self.user_events {
+            return Ok(None);
+        }
+        let selection = self.without_sampler.as_ref().unwrap_or(&self.selection);
+        Ok(Some(RuntimeEvents::prepare(&source.target, selection.configs())?))
+    }
+
     /// Finds the source. If it is a process that cannot be reached, and the kernel's samples are requested,
     /// it is sampled without its runtime. A program that is started gets an `early` sampler.
     fn open(&self, source: &SourceSelector, early: &mut Option<KernelSampler>) -> Result<Opened, Failure> {
-        // Probes are in the libraries of a process, which a program has once its runtime connects.
-        if let (SourceSelector::Program { command, show_io, .. }, Some(samples)) =
-            (source, self.kernel_samples.filter(|samples| samples.native_allocations.is_none()))
-        {
+        // Without a runtime there would be no events, and probes are in the libraries that a program has once
+        // its runtime connects.
+        let samples = self.kernel_samples.filter(|_| !self.user_events);
+        let alone = samples.filter(|samples| samples.native_allocations.is_none());
+        if let (SourceSelector::Program { command, show_io, .. }, Some(samples)) = (source, alone) {
             return self.start(command, *show_io, samples, early);
         }
         let failure = match Source::open(source, self.timeout, &self.interrupts) {
             Ok(source) => return Ok(Opened::Runtime(Box::new(source))),
             Err(failure) => failure,
         };
-        let Some(samples) = self.kernel_samples.filter(|_| failure.exit == Exit::NotReachable) else {
+        let Some(samples) = samples.filter(|_| failure.exit == Exit::NotReachable) else {
             return Err(failure);
         };
         let found = match source {
@@ -672,8 +694,12 @@ impl RecordingSettings {
             selection.announce();
         }
         warn_without_sampler(&source.target, selection);
-        let elsewhere =
-            Elsewhere { without_sampler, exceptions: self.some_exceptions, names: !lists_methods };
+        let elsewhere = Elsewhere {
+            without_sampler,
+            all: self.user_events,
+            exceptions: self.some_exceptions,
+            names: !lists_methods,
+        };
         let collect = elsewhere.taken_from(&self.collect);
         match start_unless_interrupted(&source.target, &collect, &self.interrupts) {
             Ok(session) => {
@@ -743,6 +769,8 @@ impl RecordingSettings {
         // The recording with all events replaces this one, so it must be closed first.
         drop(sink);
         let exceptions = exceptions.map(|exceptions| exceptions.file);
+        let user_events = samples.as_ref().and_then(|samples| samples.as_ref().ok());
+        let user_events = user_events.map_or(0, |samples| samples.summary().events);
         let additions = Additions { samples, exceptions, code, readings };
         let merged = path.as_ref().filter(|_| !additions.is_empty()).map(|path| {
             let requested = requested_groups(&self.selection.configs());
@@ -750,11 +778,11 @@ impl RecordingSettings {
         });
         if let Ok(recorded) = &recorded {
             let bytes = merged.as_ref().and(path.as_ref()).and_then(|path| path.metadata().ok());
-            messages::note(recorded.summary(&output, bytes.map(|file| file.len())));
+            messages::note(recorded.summary(&output, user_events, bytes.map(|file| file.len())));
         }
         let absent = match &recorded {
-            Ok(recorded) => recorded.absent_events(&self.selection.configs()),
-            Err(_) => Vec::new(),
+            Ok(recorded) if !self.user_events => recorded.absent_events(&self.selection.configs()),
+            _ => Vec::new(),
         };
         if let Some(absent) = in_words(&absent).filter(|_| !self.written.are_presented()) {
             messages::note(format_args!("None happened  : {absent}"));
