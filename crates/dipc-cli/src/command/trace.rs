@@ -379,8 +379,8 @@ impl WrittenFiles {
         }
     }
 
-    fn tell_readings(&self, readings: Option<&Readings>) {
-        if let (Some(_), Some(readings)) = (&self.news, readings) {
+    fn tell_readings(&self, readings: &Readings) {
+        if self.are_followed() {
             self.tell(News::Read(Box::new(readings.clone())));
         }
     }
@@ -475,7 +475,9 @@ impl RecordingSettings {
             }
             Err(failure) => {
                 not_begun();
-                self.written.tell_readings(reader.map(BackgroundReader::finish).as_ref());
+                if let Some(reader) = reader.filter(|_| self.written.are_followed()) {
+                    self.written.tell_readings(&reader.finish());
+                }
                 Err(failure)
             }
         }
@@ -756,8 +758,8 @@ impl RecordingSettings {
         if let Some(readings) = &mut readings {
             let has_ended = recorded.as_ref().is_ok_and(RecordingResult::has_ended);
             readings.exit_code = self.exit_code(has_ended && !beside_others);
+            self.written.tell_readings(readings);
         }
-        self.written.tell_readings(readings.as_ref());
         let readings = readings.filter(|_| self.readings == Some(ReadingsUse::Recording));
         let exceptions = exceptions.and_then(|exceptions| or_warn(exceptions.finish()));
         let some_exceptions = exceptions.as_ref().is_some_and(|exceptions| exceptions.are_partial);
