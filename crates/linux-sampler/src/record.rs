@@ -162,7 +162,11 @@ pub enum AllocationChange {
         function: &'static str,
     },
     /// The memory is about to be freed.
-    Freed,
+    Freed {
+        /// The bytes of the range that is freed, which can be a part of an allocation, or several; zero for
+        /// the allocation at the address.
+        size: u64,
+    },
 }
 
 /// An event of a tracepoint.
@@ -465,7 +469,7 @@ fn allocation<'a>(mut cursor: Cursor<'a>, sample: Sample<'a>) -> Option<Allocati
         ALLOCATED => {
             AllocationChange::Allocated { size, function: allocation_function::function_name(function) }
         }
-        FREED => AllocationChange::Freed,
+        FREED => AllocationChange::Freed { size },
         _ => return None,
     };
     Some(AllocationRecord { address, change, sample })
@@ -541,7 +545,7 @@ mod tests {
         assert_eq!(read(&bytes), Some((4712, 0xabc0, change, 16, 3)));
         assert_eq!(time_of(&bytes), 99);
         let freed = allocation_sample(7, [2 | 16 << 16, 0, 0xabc0]);
-        assert_eq!(read(&freed), Some((4712, 0xabc0, AllocationChange::Freed, 16, 3)));
+        assert_eq!(read(&freed), Some((4712, 0xabc0, AllocationChange::Freed { size: 0 }, 16, 3)));
         assert_eq!(read(&allocation_sample(7, [3, 0, 0])), None, "of another version");
         for length in 0..bytes.len() - 8 {
             assert_eq!(read(&bytes[..length]), None, "{length}");

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use clr_conditions::Condition;
+use clr_findings::Readings;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
 use dipc_collect::Retention;
 use dipc_collect::names::UnloadableCode;
@@ -52,7 +53,7 @@ use crate::render::{messages, shell, units};
 use native::NativeProcess;
 use request::Elsewhere;
 
-pub(crate) use args::{Buffering, DEFAULT_LIMIT_PERCENT, TraceArgs};
+pub(crate) use args::{Buffering, DEFAULT_LIMIT_PERCENT, ReadingsUse, TraceArgs};
 
 /// Maximum wait between checks for recordings that have ended.
 const TICK: Duration = Duration::from_millis(50);
@@ -141,7 +142,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         user_events: args.user_events,
         some_exceptions: args.some_exceptions,
         spares_unloading: args.spares_unloading,
-        reads_process: args.reads_process,
+        readings: args.readings,
         written: written.clone(),
     };
     let [selector] = &sources[..] else { return run_all(&sources, settings) };
@@ -294,8 +295,8 @@ struct RecordingSettings {
     some_exceptions: bool,
     /// True to take the names of methods from memory if the runtime could end while it lists them.
     spares_unloading: bool,
-    /// True to read the process beside its events.
-    reads_process: bool,
+    /// The use of readings of the process beside its events.
+    readings: Option<ReadingsUse>,
     written: WrittenFiles,
 }
 
@@ -329,6 +330,8 @@ pub(crate) struct WrittenFile {
 pub(crate) enum News {
     /// The session of a process is about to start.
     Starting { pid: Option<u32> },
+    /// The process was read beside its events, also if it could not be recorded.
+    Read(Box<Readings>),
     /// The recording is complete. A program that was started may still run.
     Written { path: PathBuf, end: RecordingEnd },
 }
@@ -375,6 +378,12 @@ impl WrittenFiles {
         if let Some(sender) = &self.news {
             // The receiver is gone if the command has failed.
             let _ = sender.send(news);
+        }
+    }
+
+    fn tell_readings(&self, readings: &Readings) {
+        if self.are_followed() {
+            self.tell(News::Read(Box::new(readings.clone())));
         }
     }
 
@@ -457,16 +466,20 @@ impl RecordingSettings {
         let account = AccountStart::read(source.pid.filter(|_| is_wanted));
         self.written.tell(News::Starting { pid: source.pid });
         let code = self.unloadable_code(source);
+        // Memory is read of a runtime that does not answer, too.
+        let reader = self.start_reader(source);
         match self.begin(source, early, beside_others, (has_sampler, code.is_none())) {
             Ok((session, sink, sampler)) => {
                 let account = account.filter(|_| has_sampler || sampler.is_none());
                 let exceptions = self.start_exceptions(source);
-                let reader = self.start_reader(source);
                 let beside = BesideSession { account, sampler, exceptions, code, reader };
                 self.record(source, session, sink, beside, beside_others)
             }
             Err(failure) => {
                 not_begun();
+                if let Some(reader) = reader.filter(|_| self.written.are_followed()) {
+                    self.written.tell_readings(&reader.finish());
+                }
                 Err(failure)
             }
         }
@@ -528,9 +541,11 @@ impl RecordingSettings {
     /// Finds the source. If it is a process that cannot be reached, and the kernel's samples are requested,
     /// it is sampled without its runtime. A program that is started gets an `early` sampler.
     fn open(&self, source: &SourceSelector, early: &mut Option<KernelSampler>) -> Result<Opened, Failure> {
-        // Without a runtime there would be no events.
+        // Without a runtime there would be no events, and probes are in the libraries that a program has once
+        // its runtime connects.
         let samples = self.kernel_samples.filter(|_| !self.user_events);
-        if let (SourceSelector::Program { command, show_io, .. }, Some(samples)) = (source, samples) {
+        let alone = samples.filter(|samples| samples.native_allocations.is_none());
+        if let (SourceSelector::Program { command, show_io, .. }, Some(samples)) = (source, alone) {
             return self.start(command, *show_io, samples, early);
         }
         let failure = match Source::open(source, self.timeout, &self.interrupts) {
@@ -745,7 +760,9 @@ impl RecordingSettings {
         if let Some(readings) = &mut readings {
             let has_ended = recorded.as_ref().is_ok_and(RecordingResult::has_ended);
             readings.exit_code = self.exit_code(has_ended && !beside_others);
+            self.written.tell_readings(readings);
         }
+        let readings = readings.filter(|_| self.readings == Some(ReadingsUse::Recording));
         let exceptions = exceptions.and_then(|exceptions| or_warn(exceptions.finish()));
         let some_exceptions = exceptions.as_ref().is_some_and(|exceptions| exceptions.are_partial);
         let crash =
@@ -820,7 +837,7 @@ impl RecordingSettings {
 
     /// Starts to read the process, if it is wanted. Without a thread, nothing is read.
     fn start_reader(&self, source: &Source) -> Option<BackgroundReader> {
-        BackgroundReader::start(source.pid.filter(|_| self.reads_process)?, self.duration).ok()
+        BackgroundReader::start(source.pid.filter(|_| self.readings.is_some())?, self.duration).ok()
     }
 
     /// The code of a process whose runtime is not asked to list its methods, because it could end meanwhile.

@@ -153,15 +153,24 @@ pub(crate) struct TraceArgs {
     /// True to take the names of methods from memory if the runtime could end while it lists them.
     #[arg(skip)]
     pub(crate) spares_unloading: bool,
-    /// True to read the process beside its events, for its causes.
+    /// The use of readings of the process beside its events. Without any, nothing is read.
     #[arg(skip)]
-    pub(crate) reads_process: bool,
+    pub(crate) readings: Option<ReadingsUse>,
     /// Exit with 7 if the runtime lost events
     #[arg(long)]
     pub(crate) fail_on_loss: bool,
     /// Time limit for each of the runtime's answers, and for its silence after the stop
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "20s")]
     pub(crate) timeout: Duration,
+}
+
+/// The use of what is read of a process beside its events, for its causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadingsUse {
+    /// For the command that follows the recording.
+    Following,
+    /// For that command, and as events of the recording.
+    Recording,
 }
 
 impl TraceArgs {
@@ -196,12 +205,6 @@ impl TraceArgs {
             interval: u32::try_from(interval).unwrap_or(u32::MAX),
             limit_percent: self.native_alloc_limit,
         });
-        if native.is_some() && !self.source.command.is_empty() {
-            return Err(Failure::usage(
-                "--native-alloc probes the libraries of a process, which a program that is about to start has not loaded",
-            )
-            .with_help("start it first, and name it with -p"));
-        }
         let settings = SampleSettings::of_processors(frequency, self.off_cpu).with_native_allocations(native);
         Ok((is_on || self.off_cpu || native.is_some() || self.user_events).then_some(settings))
     }
