@@ -96,8 +96,10 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     let format = format(args, &selection)?;
     let stopping_event = args.stopping.event_among(&selection);
     if args.user_events && stopping_event.is_some() {
-        return Err(Failure::usage("--stopping-event-…: events of --user-events are read after the session")
-            .with_help("--duration, or a session with a stream"));
+        return Err(Failure::usage(
+            "--stopping-event-provider-name ends a session with a stream: events of --user-events are read after it",
+        )
+            .with_help("--duration ends it, or Ctrl-C"));
     }
     if flight.is_some() || rotation.is_some() {
         refuse_standard_output("--keep and --rotate", args)?;

@@ -1,5 +1,6 @@
 //! The kernel's samples on Linux.
 
+mod event_kinds;
 #[cfg(target_arch = "x86_64")]
 mod managed_code;
 mod runtime_events;

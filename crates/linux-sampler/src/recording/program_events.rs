@@ -57,8 +57,7 @@ impl RecordingWriter {
         self.counts.program_events = self.counts.program_events.saturating_add(1);
         self.process(thread.pid, record.time_ns, false)?;
         let mut stack = std::mem::take(&mut self.stack);
-        stack.clear();
-        stack.extend(tracepoint.user_frames());
+        self.unwinder.user_stack(thread, &tracepoint.sample, &mut self.processes, &mut stack);
         let maps = self.processes.of(thread.pid);
         let is_compiled = |&frame: &u64| !is_native(maps, thread.pid, frame);
         stack.drain(..stack.iter().position(is_compiled).unwrap_or(0));
@@ -84,4 +83,60 @@ impl RecordingWriter {
 fn is_native(maps: &ProcessMaps, pid: i32, address: u64) -> bool {
     let native = |mapping: &Mapping| mapping.address_in(mapping.image(pid)?, address);
     maps.at(address).and_then(native).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use nettrace::SliceReader;
+
+    use super::*;
+    use crate::config::SamplerConfig;
+    use crate::maps::Processes;
+    use crate::record::{CONTEXT_USER, RecordKind, Sample, SampleEvent, ThreadKey};
+
+    #[test]
+    fn native_frames_are_left_out_where_other_code_called_them() {
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let mut processes = Processes::new();
+        let maps = processes.of(pid);
+        let native = native_frames_are_left_out_where_other_code_called_them as *const () as u64;
+        // Code outside images: the kernel's, in every process.
+        let other = maps.iter().find(|mapping| &*mapping.name == "[vdso]").unwrap().start + 16;
+        assert!(is_native(maps, pid, native) && !is_native(maps, pid, other));
+
+        let (from_other, from_native) = ([native, other, native], [native, native]);
+        let mut recording =
+            RecordingWriter::new(0, 0, Some(pid), &SamplerConfig::of_process(pid), "test").unwrap();
+        let kind = recording.define(&EventKind::new("Demo", 7, "Tick", &[])).unwrap();
+        for stack in [&from_other[..], &from_native, &[]] {
+            let chain: Vec<u8> =
+                [CONTEXT_USER].iter().chain(stack).flat_map(|frame| frame.to_ne_bytes()).collect();
+            let sample = Sample {
+                event: SampleEvent::Tracepoint(0),
+                ip: native,
+                period: 1,
+                chain: &chain,
+                registers: None,
+                stack: &[],
+            };
+            let event = TracepointEvent { tracepoint: 0, data: &[], sample };
+            let thread = ThreadKey { pid, tid: pid };
+            let record = Record { thread, time_ns: 5, cpu: 1, kind: RecordKind::Tracepoint(event) };
+            let own = ProgramEvent { kind, activities: Activities::default(), payload: b"abc" };
+            recording.program_event(&record, &event, &own).unwrap();
+        }
+        assert_eq!(recording.finish(9).unwrap().program_events, 3);
+        let mut events = SliceReader::new(recording.bytes()).unwrap();
+        let mut stacks = Vec::new();
+        let mut take = |event: &nettrace::Event<'_>| {
+            if event.metadata().provider() == "Demo" {
+                assert_eq!((event.payload(), event.time().0), (&b"abc"[..], 5));
+                stacks.push(event.stack().collect::<Vec<_>>());
+            }
+        };
+        while let Some(event) = events.next().unwrap() {
+            take(&event);
+        }
+        assert_eq!(stacks, [from_other[1..].to_vec(), from_native.to_vec(), Vec::new()]);
+    }
 }
