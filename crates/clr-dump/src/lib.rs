@@ -1,4 +1,4 @@
-//! Core dumps and memory of .NET processes on Linux x86-64, read without .NET.
+//! Core dumps and memory of .NET processes on Linux, on x86-64 and arm64, read without .NET.
 //!
 //! **Use it** to read threads, stacks, objects and locks of .NET from a core dump or a live process, or
 //! unwind managed code in a profiler. **Not for** other processors and systems, and dumps of programs
@@ -103,6 +103,7 @@ mod heap;
 mod memory;
 mod native_heap;
 mod owners;
+mod processor;
 mod runtime;
 mod statics;
 mod threads;
@@ -137,7 +138,7 @@ pub use copy::{
     thread_pages::thread_pages,
 };
 pub use dump::Dump;
-pub use error::{Error, Machine};
+pub use error::Error;
 pub use heap::contents::{FreeBlock, GenerationContents, HeapContents};
 pub use heap::finalizers::{FinalizableType, FinalizerQueue};
 pub use heap::generations::{Generation, HeapRegion, HeapRegions, generation_name};
@@ -165,6 +166,7 @@ pub use native_heap::{NativeArena, NativeHeap, NativeHeapError};
 pub use nettrace::ReadAt;
 pub use owners::account::{AccountSources, MemoryAccount};
 pub use owners::owner::{GenerationUse, MemoryOwner, OwnedMemory, OwnedPart};
+pub use processor::{Machine, Processor};
 pub use runtime::Runtime;
 pub use runtime::module::Module;
 pub use statics::Statics;
