@@ -1,11 +1,16 @@
 //! Values of fields and objects in words and as JSON.
 
+mod known_object;
+
 use clr_dump::{Dump, Field, FieldValue, Value};
 use serde::Serialize;
 
-use crate::inspect::core_known_object::{JsonContent, LINE_DEPTH, immutable_array, value_line};
 use crate::inspect::core_known_value::{known_text, nullable};
 use crate::inspect::core_text::type_text;
+
+pub(crate) use known_object::{JsonContent, LINE_DEPTH, value_line};
+
+use known_object::immutable_array;
 
 /// Maximum number of elements of a buffer to show in a table.
 const MAX_ELEMENTS: usize = 16;

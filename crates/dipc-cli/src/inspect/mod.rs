@@ -18,12 +18,11 @@
 //!   `merging`: many recordings merged into one.
 //! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`:
 //!   what they lack. `core_dump`, `core_text`: their threads. `core_heap`, `core_value`,
-//!   `core_known_value`, `core_known_object`: their objects. `tick_clock`: times of tick counts.
+//!   `core_known_value`: their objects. `tick_clock`: times of tick counts.
 
 pub(crate) mod core_advice;
 pub(crate) mod core_dump;
 pub(crate) mod core_heap;
-pub(crate) mod core_known_object;
 mod core_known_value;
 pub(crate) mod core_source;
 pub(crate) mod core_text;

@@ -1,5 +1,5 @@
-//! A starved thread pool, timers and tasks that are known (`testdata/workload/pool`), by the memory of the process
-//! and by a core dump: each view's rows are the program's own account.
+//! A starved thread pool, timers and tasks that are known (`testdata/workload/pool`), by the memory of the
+//! process and by a core dump: each view's rows are the program's own account.
 
 use std::collections::BTreeMap;
 

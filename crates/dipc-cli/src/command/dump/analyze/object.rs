@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::args::format::Format;
 use crate::args::heap_paths::parse_address;
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_known_object::{JsonContent, LINE_DEPTH, value_line};
 use crate::inspect::core_text::type_text;
 use crate::inspect::core_value::{
-    JsonField, JsonValue, field_texts, json_fields, json_value_to, quoted, value_text,
+    JsonContent, JsonField, JsonValue, LINE_DEPTH, field_texts, json_fields, json_value_to, quoted,
+    value_line, value_text,
 };
 use crate::inspect::heap::step_name;
 use crate::render::escape::escape_controls;

@@ -11,10 +11,9 @@ use serde::Serialize;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_heap;
-use crate::inspect::core_known_object::{LINE_DEPTH, value_line};
 use crate::inspect::core_source::Source;
 use crate::inspect::core_text::type_text;
-use crate::inspect::core_value::{JsonValue, field_name, field_type, json_value};
+use crate::inspect::core_value::{JsonValue, LINE_DEPTH, field_name, field_type, json_value, value_line};
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 
