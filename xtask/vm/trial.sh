@@ -64,6 +64,13 @@ if [ -x "$runtimes/9.0.1/dotnet" ]; then
     has "trace has the 150 events" stat.txt '^Workload-Typed  *150 '
     has "trace lost none" stat.txt '^Lost  *0$'
 
+    "$dipc" trace $limit -p "$pid" --user-events --clrevents gc -o refused.nettrace > refused.txt 2>&1
+    if [ -e /sys/kernel/tracing/user_events_data ]; then
+        has "user_events of .NET 9 are refused" refused.txt '\.NET 10 or later'
+    else
+        has "user_events are refused" refused.txt 'CONFIG_USER_EVENTS'
+    fi
+
     "$dipc" stack $limit -p "$pid" > stack.txt 2>&1
     has "stack has Main" stack.txt 'Main'
     ask "keep 1000"
@@ -125,6 +132,24 @@ if [ -x "$runtimes/10.0.5/azmcp" ]; then
     if [ -e /sys/kernel/tracing/user_events_data ]; then
         "$comparison" "$server" > user-events.txt 2>&1
         has "user_events has the events of the stream" user-events.txt '^all [1-9][0-9]* events are the same'
+
+        "$dipc" trace $limit -p "$server" --user-events --clrevents gc -o written.nettrace > written.txt 2>&1 &
+        tracing=$!
+        until_line written.txt '^Output File'
+        # This session makes the runtime collect.
+        "$dipc" trace $limit -p "$server" --providers Microsoft-Windows-DotNETRuntime:0x800000:4 \
+            --rundown false --duration 1s -o collect.nettrace > collect.txt 2>&1
+        kill -INT $tracing
+        wait $tracing || failed "trace --user-events ends well" "$(tail -3 written.txt)"
+        "$dipc" stat written.nettrace > written-stat.txt 2>&1
+        has "trace --user-events has the collection" written-stat.txt '^Microsoft-Windows-DotNETRuntime  *1  .*GC/Start  *[1-9]'
+        has "trace --user-events lists methods" written-stat.txt 'Rundown .*Method/DCStopVerbose  *[1-9]'
+        has "trace --user-events lost none" written-stat.txt '^Lost  *0$'
+        if grep -q '^dipc_' /sys/kernel/tracing/user_events_status; then
+            failed "no tracepoint is left" "$(cat /sys/kernel/tracing/user_events_status)"
+        else
+            passed "no tracepoint is left"
+        fi
     else
         say "NOT RUN  user_events: this kernel has none"
     fi

@@ -11,7 +11,8 @@
 //!
 //! - [`Pauses`] returns the garbage collection pauses of each process; [`Suspensions`] returns the same with
 //!   data of the caller for each.
-//! - [`LiveObjects`] follows allocated objects through collections: which of them live.
+//! - [`SampledAllocations`] chooses the allocations to follow, and [`LiveObjects`] follows allocated objects
+//!   through collections: which of them live.
 //! - [`Spans`] pairs the events that start and stop spans, and follows the threads that work for them. A
 //!   [`Span`] that is not part of another one is a [request](Span::is_request).
 //! - [`SpanEvent`] decodes single events of known libraries' spans, [`DiagnosticEvent`] the events passed on
@@ -78,6 +79,7 @@ mod pause;
 #[cfg(feature = "spans")]
 mod queue;
 mod request_witness;
+mod sampled_allocation;
 #[cfg(feature = "spans")]
 mod span;
 #[cfg(feature = "spans")]
@@ -107,6 +109,7 @@ pub use diagnostic::{DiagnosticEvent, DiagnosticPhase};
 pub use live_objects::{LiveObjectCounts, LiveObjects};
 pub use pause::{Pause, Pauses};
 pub use request_witness::RequestWitness;
+pub use sampled_allocation::{SampledAllocation, SampledAllocations};
 #[cfg(feature = "spans")]
 pub use span::{Span, SpanEnd, SpanId, SpanRole, StartedSpan};
 #[cfg(feature = "spans")]

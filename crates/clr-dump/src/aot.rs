@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::memory::address::Address;
 use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, offset};
+use crate::processor::Processor;
 use crate::runtime::layout::{self, AllocationContext, ExceptionTracker, Heap, Layout, Thrown, described};
 use crate::unwind::FunctionEntry;
 use crate::unwind::native::{NativeFunction, NativeImages};
@@ -164,7 +165,8 @@ impl Description {
             let address = contracts.pointer(name).ok_or_else(|| lacking("globals", name))?;
             description.globals.insert(old.to_owned(), address.get());
         }
-        description.heap = described::collector(contracts)?.map_or(Heap::Described, Heap::Stated);
+        description.heap =
+            described::collector(contracts, Processor::X86_64)?.map_or(Heap::Described, Heap::Stated);
         Ok(description)
     }
 

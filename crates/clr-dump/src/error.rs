@@ -1,11 +1,11 @@
 //! Errors of reading a core dump or a process.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::io;
 
 use crate::contracts::ContractsError;
 use crate::memory::Missing;
+use crate::processor::{Machine, Processor};
 
 /// A reason why a core dump or a process cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -45,9 +45,12 @@ pub enum Error {
         /// The missing memory.
         missing: Missing,
     },
-    /// The processor has another architecture than x86-64.
-    #[error("programs of {0} are not read yet, only those of x86-64")]
+    /// The processor has another architecture than x86-64 and arm64.
+    #[error("programs of {0} are not read yet, only those of x86-64 and arm64")]
     UnsupportedMachine(Machine),
+    /// The program was compiled ahead of time, for another architecture than x86-64.
+    #[error("programs of NativeAOT for {0} are not read yet, only those for x86-64")]
+    UnsupportedNativeAot(Machine),
     /// No mapped file is a runtime.
     #[error("it has no .NET runtime: no mapped file is one")]
     NoRuntime,
@@ -72,32 +75,16 @@ pub enum Error {
     Contracts(#[from] ContractsError),
 }
 
-/// The architecture of a processor, as ELF numbers it (`e_machine`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Machine(pub u16);
-
 impl Machine {
-    /// The supported architecture.
-    pub const X86_64: Self = Self(62);
-
-    /// Fails for other architectures.
+    /// Fails for architectures that are not read.
     ///
     /// # Errors
     /// [`Error::UnsupportedMachine`].
     pub const fn check(self) -> Result<(), Error> {
-        if self.0 == Self::X86_64.0 { Ok(()) } else { Err(Error::UnsupportedMachine(self)) }
-    }
-}
-
-impl fmt::Display for Machine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            62 => "x86-64",
-            183 => "arm64",
-            243 => "riscv64",
-            258 => "loongarch64",
-            machine => return write!(f, "processors with the ELF number {machine}"),
-        })
+        match Processor::of(self) {
+            Some(_) => Ok(()),
+            None => Err(Error::UnsupportedMachine(self)),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Core dumps and memory of .NET processes on Linux x86-64, read without .NET.
+//! Core dumps and memory of .NET processes on Linux, on x86-64 and arm64, read without .NET.
 //!
 //! **Use it** to read threads, stacks, objects and locks of .NET from a core dump or a live process, or
 //! unwind managed code in a profiler. **Not for** other processors and systems, and dumps of programs
@@ -106,6 +106,7 @@ mod native_heap;
 mod owners;
 #[cfg(feature = "awaits")]
 mod pool;
+mod processor;
 mod runtime;
 mod statics;
 mod threads;
@@ -141,7 +142,7 @@ pub use copy::{
     thread_pages::thread_pages,
 };
 pub use dump::Dump;
-pub use error::{Error, Machine};
+pub use error::Error;
 pub use heap::contents::{FreeBlock, GenerationContents, HeapContents};
 pub use heap::finalizers::{FinalizableType, FinalizerQueue};
 pub use heap::generations::{Generation, HeapRegion, HeapRegions, generation_name};
@@ -178,6 +179,7 @@ pub use pool::{
     work::Work,
     workers::PoolWorkers,
 };
+pub use processor::{Machine, Processor};
 pub use runtime::Runtime;
 pub use runtime::module::Module;
 pub use statics::Statics;

@@ -14,11 +14,12 @@ use std::sync::atomic::AtomicU32;
 use crate::aot::{self, NativeAot, Source};
 use crate::code::map::CodeMap;
 use crate::contracts::{self, Contracts, ContractsError};
-use crate::error::{Error, Machine};
+use crate::error::Error;
 use crate::heap::utf16;
 use crate::memory::address::{Address, TypeHandle};
 use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
+use crate::processor::{Machine, Processor};
 use crate::runtime::elf_image::ElfImage;
 use crate::runtime::layout::{Layout, SlotForm, described};
 use crate::threads::thread::{self, Thread};
@@ -83,16 +84,19 @@ impl Runtime {
     /// [`Error::NoRuntime`], [`Error::UnsupportedMachine`], [`Error::UnknownRuntime`],
     /// [`Error::WrongLayout`], or if memory is missing.
     pub fn find(memory: &dyn Memory, files: &[MappedFile]) -> Result<Self, Error> {
-        let (mut unknown, mut native, mut unreadable, mut machine) = (None, None, None, Machine::X86_64);
+        let (mut unknown, mut native, mut unreadable, mut other) = (None, None, None, None);
         for file in files.iter().filter(|file| file.file_offset == 0).take(MAX_FILES) {
             let Ok(Some(image)) = ElfImage::read(memory, file.start.get()) else { continue };
-            if ![0, Machine::X86_64.0].contains(&image.machine) {
-                machine = Machine(image.machine);
-                continue;
-            }
+            let processor = match processor(&image) {
+                Ok(processor) => processor,
+                Err(error) => {
+                    other = Some(error);
+                    continue;
+                }
+            };
             let id = image.build_id.as_deref().unwrap_or_default();
             let contracts = contracts(memory, &image);
-            if let Some(build) = layout::build(id) {
+            if let Some(build) = layout::build(id).filter(|build| build.layout.processor == processor) {
                 let table = offset(image.bias, build.dac_table);
                 let version = build.version.to_owned();
                 let (layout, table) = (*build.layout, Some((table, build.variables)));
@@ -116,8 +120,8 @@ impl Runtime {
             }
             let version = version(memory, &image, &file.path);
             let layout = match &version {
-                Some(version) => layout::of_version(version),
-                None => table.and_then(|table| layout::of_table(table.size)),
+                Some(version) => layout::of_version(version, processor),
+                None => table.and_then(|table| layout::of_table(table.size, processor)),
             };
             if let (Some(layout), Some(table)) = (layout, table) {
                 let version = version.unwrap_or_else(|| layout.major.to_string());
@@ -136,7 +140,7 @@ impl Runtime {
                 Self::read_native_aot(memory, files, file, &image, &source)
             }
             (None, None, Some(error)) => Err(error.into()),
-            (None, None, None) => machine.check().and(Err(Error::NoRuntime)),
+            (None, None, None) => Err(other.unwrap_or(Error::NoRuntime)),
         }
     }
 
@@ -164,7 +168,7 @@ impl Runtime {
         image: &ElfImage,
         contracts: &Contracts,
     ) -> Result<Self, Error> {
-        Machine(image.machine).check()?;
+        let processor = processor(image)?;
         let version = version(memory, image, &file.path)
             .or_else(|| contracts.text("RuntimeProductVersionString").map(str::to_owned))
             .unwrap_or_else(|| "of an unknown version".to_owned());
@@ -172,7 +176,8 @@ impl Runtime {
             let what = format!("its description of its data lacks {lacking}").into();
             return Err(Error::WrongLayout { version, what });
         }
-        let known = KnownBuild { version, layout: layout::DESCRIBED, table: None, is_measured: false };
+        let layout = Layout { processor, ..layout::DESCRIBED };
+        let known = KnownBuild { version, layout, table: None, is_measured: false };
         Self::read(memory, files, file, image, known, Some(contracts))
     }
 
@@ -184,6 +189,10 @@ impl Runtime {
         image: &ElfImage,
         source: &Source,
     ) -> Result<Self, Error> {
+        // Their frames and registers on other processors were not measured.
+        if processor(image)? != Processor::X86_64 {
+            return Err(Error::UnsupportedNativeAot(Machine(image.machine)));
+        }
         let described = aot::read(memory, source, file, files)?;
         let stated = match source {
             Source::Contracts(contracts) => contracts.text("RuntimeProductVersionString").map(str::to_owned),
@@ -335,6 +344,11 @@ impl Runtime {
         &self.build_id
     }
 
+    /// The processor of the process.
+    pub const fn processor(&self) -> Processor {
+        self.layout.processor
+    }
+
     /// The address of the runtime's image.
     pub const fn base(&self) -> Address {
         self.base
@@ -469,6 +483,17 @@ impl Runtime {
 
 fn known_type(type_handle: Option<TypeHandle>) -> MemoryResult<TypeHandle> {
     type_handle.ok_or(Missing { address: 0 })
+}
+
+/// The processor of an image. Stripped core dumps lacked its number, and were of x86-64.
+fn processor(image: &ElfImage) -> Result<Processor, Error> {
+    match image.machine {
+        0 => Ok(Processor::X86_64),
+        number => {
+            let machine = Machine(number);
+            Processor::of(machine).ok_or(Error::UnsupportedMachine(machine))
+        }
+    }
 }
 
 /// Reads the description that an image exports; `None` if it exports none.

@@ -1,10 +1,11 @@
 //! The caller's registers, from UNWIND_INFO: the unwind codes of Windows on x64, which the runtime's
-//! compilers write on Linux, too.
+//! compilers write on Linux, too. Those of arm64 have another form, and a module of their own.
 //!
 //! # Source
 //! Microsoft, *x64 exception handling*, "Unwind data definitions for exception handling"; dotnet/runtime
 //! `src/coreclr/inc/win64unwind.h` for `UWOP_SET_FPREG_LARGE`.
 
+pub(crate) mod arm64;
 pub(crate) mod native;
 pub(crate) mod registers;
 #[cfg(all(
@@ -17,7 +18,8 @@ pub(crate) mod sampled;
 pub(crate) mod symbols;
 
 use crate::memory::address::Address;
-use crate::memory::{Memory, Missing, offset};
+use crate::memory::{Memory, MemoryResult, Missing, offset};
+use crate::processor::Processor;
 use crate::unwind::registers::{Register, Registers};
 
 /// Maximum number of chained unwind infos of a function.
@@ -56,10 +58,47 @@ pub enum UnwindError {
 pub struct FunctionEntry {
     /// The address of the first instruction.
     pub begin: u64,
-    /// The address of the function's UNWIND_INFO; for NativeAOT, the address of its entry in `.eh_frame`.
+    /// The address of the function's UNWIND_INFO, `.xdata` on arm64; for NativeAOT, the address of its entry
+    /// in `.eh_frame`.
     pub unwind_info: u64,
     /// The address that image-relative addresses start from.
     pub image_base: u64,
+}
+
+/// A function with its end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FunctionRange {
+    function: FunctionEntry,
+    end: u64,
+}
+
+impl FunctionRange {
+    /// Returns the function if it contains an address.
+    pub(crate) fn at(self, address: u64) -> Option<FunctionEntry> {
+        (self.function.begin..self.end).contains(&address).then_some(self.function)
+    }
+}
+
+impl FunctionEntry {
+    /// Reads an entry of a table: begin, end and unwind information, relative to the image. Entries of arm64
+    /// do not have the end: the unwind information has the length.
+    pub(crate) fn read(
+        memory: &dyn Memory,
+        processor: Processor,
+        at: u64,
+        image_base: u64,
+    ) -> MemoryResult<FunctionRange> {
+        let field = |by: u64| Ok(offset(image_base, memory.u32(offset(at, by))?.into()));
+        let begin = field(0)?;
+        let (end, unwind_info) = match processor {
+            Processor::X86_64 => (field(4)?, field(8)?),
+            Processor::Aarch64 => {
+                let unwind_info = field(4)?;
+                (offset(begin, arm64::function_length(memory, unwind_info)?), unwind_info)
+            }
+        };
+        Ok(FunctionRange { function: Self { begin, unwind_info, image_base }, end })
+    }
 }
 
 /// The place of an instruction pointer in the frames of a thread.
@@ -91,7 +130,7 @@ impl FramePosition {
     }
 }
 
-/// Returns the registers in the caller of a frame.
+/// Returns the registers in the caller of a frame. The unwind codes are those of the registers' processor.
 ///
 /// # Errors
 /// As in [`UnwindError`].
@@ -101,6 +140,9 @@ pub fn unwind(
     registers: &Registers,
     position: FramePosition,
 ) -> Result<Registers, UnwindError> {
+    if registers.processor() == Processor::Aarch64 {
+        return arm64::unwind(memory, function, registers, position);
+    }
     let caller = match position {
         FramePosition::Innermost => epilog(memory, registers),
         FramePosition::Caller => None,

@@ -12,6 +12,11 @@ fn core() -> CoreFile {
     CoreFile::open(testdata::bytes("cores/deadlock-10.core.xz")).unwrap()
 }
 
+/// The same of .NET 10.0.9 on arm64.
+fn arm64_core() -> CoreFile {
+    CoreFile::open(testdata::bytes("cores/deadlock-10-arm64.core.xz")).unwrap()
+}
+
 /// The parts that a description of .NET 10 covers, as text: threads, stacks, exceptions, modules, types,
 /// static fields and monitors.
 fn covered(core: &CoreFile, memory: &dyn Memory, runtime: &Runtime) -> String {
@@ -49,19 +54,24 @@ fn memory_word(memory: &dyn Memory, address: Address) -> u64 {
 
 #[test]
 fn a_description_alone_gives_what_the_facts_of_the_version_give() {
-    let core = core();
-    let described = Runtime::find(&core, core.files()).unwrap();
-    let alone = Runtime::find_described(&core, core.files()).unwrap();
+    for (core, version) in [(core(), "10.0.12"), (arm64_core(), "10.0.9")] {
+        check_description_alone(&core, version);
+    }
+}
+
+fn check_description_alone(core: &CoreFile, version: &str) {
+    let described = Runtime::find(core, core.files()).unwrap();
+    let alone = Runtime::find_described(core, core.files()).unwrap();
     assert!(described.is_described() && alone.is_described());
-    assert_eq!((described.version(), alone.version()), ("10.0.12", "10.0.12"));
+    assert_eq!((described.version(), alone.version()), (version, version));
     // Without the header, the facts of the version are all there is.
-    let header = contracts(&core).descriptors()[0].address.get();
-    let undescribed = Changed { core: &core, parts: BTreeMap::from([(header, vec![0; 40])]) };
+    let header = contracts(core).descriptors()[0].address.get();
+    let undescribed = Changed { core, parts: BTreeMap::from([(header, vec![0; 40])]) };
     let measured = Runtime::find(&undescribed, core.files()).unwrap();
     assert!(!measured.is_described());
-    let by_version = covered(&core, &core, &measured);
-    assert_eq!(by_version, covered(&core, &core, &described));
-    assert_eq!(by_version, covered(&core, &core, &alone));
+    let by_version = covered(core, core, &measured);
+    assert_eq!(by_version, covered(core, core, &described));
+    assert_eq!(by_version, covered(core, core, &alone));
     for part in [
         "Bank",
         "Transfer2",

@@ -23,6 +23,11 @@ fn old_core() -> Vec<u8> {
     testdata::bytes("cores/deadlock-3.1.core.xz")
 }
 
+/// A dump of .NET 10.0.9 on arm64 with a deadlock, stripped, and cut down in the same way.
+fn arm64_core() -> Vec<u8> {
+    testdata::bytes("cores/deadlock-10-arm64.core.xz")
+}
+
 /// A dump that the kernel wrote of a program of NativeAOT, without its code and metadata, stripped, and cut
 /// down in the same way: threads that are parked in known methods, and a thread that an exception has ended.
 fn native_core() -> Vec<u8> {
@@ -445,7 +450,7 @@ fn an_unhandled_exception_is_the_cause_of_death() {
 
 #[test]
 fn a_stripped_core_has_the_answers_of_its_original() {
-    for bytes in [core(), heap_core(), old_core()] {
+    for bytes in [core(), heap_core(), old_core(), arm64_core()] {
         let copy = strip(&bytes);
         assert_ne!(copy, bytes);
         let (mut names, mut names_of_copy) = (Vec::new(), Vec::new());
@@ -473,7 +478,7 @@ mod random {
     #[test]
     fn ten_thousand_damaged_cores_neither_hang_nor_panic() {
         let mut random = Random::new(0x0123_4567_89ab_cdef);
-        let cores = [core(), heap_core(), old_core()];
+        let cores = [core(), heap_core(), old_core(), arm64_core()];
         // The words that an analysis reads first decide most: headers and notes are damaged more often.
         let mut outcomes = [0_u32; 3];
         for round in 0..10_000 {
@@ -542,6 +547,11 @@ mod random {
     }
 
     #[test]
+    fn a_damaged_core_of_arm64_neither_hangs_nor_panics() {
+        damage(&arm64_core(), 200);
+    }
+
+    #[test]
     fn a_damaged_program_of_native_aot_neither_hangs_nor_panics() {
         let (core, program) = (native_core(), native_program());
         for part in 1..20 {
@@ -586,6 +596,11 @@ fn reads_a_truncated_heap_up_to_its_end() {
 #[test]
 fn reads_a_truncated_core_of_net_core_3_1_up_to_its_end() {
     truncate(&old_core());
+}
+
+#[test]
+fn reads_a_truncated_core_of_arm64_up_to_its_end() {
+    truncate(&arm64_core());
 }
 
 fn truncate(whole: &[u8]) {
@@ -692,13 +707,16 @@ fn of_machine(mut bytes: Vec<u8>, machine: u16, is_of_images: bool) -> Vec<u8> {
 
 #[test]
 fn other_processors_are_refused_by_name() {
-    let other = CoreFile::open(of_machine(core(), 183, false)).unwrap();
-    assert_eq!(other.machine(), clr_dump::Machine(183));
+    let other = CoreFile::open(of_machine(core(), 243, false)).unwrap();
+    assert_eq!((other.machine(), other.processor()), (clr_dump::Machine(243), None));
     let error = other.machine().check().unwrap_err();
-    assert_eq!(error.to_string(), "programs of arm64 are not read yet, only those of x86-64");
+    assert_eq!(error.to_string(), "programs of riscv64 are not read yet, only those of x86-64 and arm64");
     // The memory of a process has the headers of images alone.
-    let other = CoreFile::open(of_machine(core(), 183, true)).unwrap();
+    let other = CoreFile::open(of_machine(core(), 243, true)).unwrap();
     assert!(other.machine().check().is_ok());
     let error = Runtime::find(&other, other.files()).unwrap_err();
-    assert!(matches!(error, Error::UnsupportedMachine(clr_dump::Machine(183))), "{error}");
+    assert!(matches!(error, Error::UnsupportedMachine(clr_dump::Machine(243))), "{error}");
+    // On arm64 only .NET 10 is read.
+    let other = CoreFile::open(of_machine(core(), 183, true)).unwrap();
+    assert!(matches!(Runtime::find(&other, other.files()), Err(Error::UnknownRuntime { .. })));
 }

@@ -24,7 +24,7 @@ pub enum NativeAllocationKind {
 /// while let Some(event) = events.next()? {
 ///     match NativeAllocationKind::of(event.metadata()).and_then(|kind| kind.read(&event)) {
 ///         Some(NativeAllocation::Allocated { address, bytes, .. }) => _ = in_use.insert(address, bytes),
-///         Some(NativeAllocation::Freed { address }) => _ = in_use.remove(&address),
+///         Some(NativeAllocation::Freed { address, .. }) => _ = in_use.remove(&address),
 ///         _ => {}
 ///     }
 /// }
@@ -50,12 +50,15 @@ pub enum NativeAllocation {
     Freed {
         /// The address.
         address: u64,
+        /// The bytes of the range that is freed, which can be a part of an allocation, or several; zero for
+        /// the allocation at the address.
+        size: u64,
     },
     /// The probes ended.
     End(NativeAllocationEnd),
 }
 
-/// What probes of native allocations have seen and cost.
+/// Counts and cost of the probes of native allocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct NativeAllocationEnd {
@@ -102,7 +105,7 @@ impl NativeAllocationKind {
                 let (bytes, size, address) = (next()?, next()?, next()?);
                 NativeAllocation::Allocated { address, size, bytes }
             }
-            Self::Freed => NativeAllocation::Freed { address: next()? },
+            Self::Freed => NativeAllocation::Freed { address: next()?, size: next().unwrap_or(0) },
             Self::End => NativeAllocation::End(NativeAllocationEnd {
                 interval: next()?,
                 hits: next()?,

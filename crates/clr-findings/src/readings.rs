@@ -94,18 +94,16 @@ impl Readings {
     ///
     /// # Errors
     /// If they are too large for a recording.
-    pub fn to_parts(&self, units: usize) -> Result<Vec<String>, ReadingsTooLarge> {
+    pub fn into_parts(mut self, units: usize) -> Result<Vec<String>, ReadingsTooLarge> {
+        keep_busiest(&mut self.usage);
         let times = self.usage.iter().map(|usage| usage.at).chain(self.counts.iter().map(|counts| counts.at));
         let first = times.min();
         let since = |at: Instant| first.map_or(Duration::ZERO, |first| at.saturating_duration_since(first));
         let text = ReadingsText {
-            usage: with_busiest(&self.usage)
-                .into_iter()
-                .map(|usage| Timed { time: since(usage.at), reading: usage })
-                .collect(),
-            memory: self.memory.iter().collect(),
+            usage: self.usage.iter().map(|of| Timed { time: since(of.at), reading: of }).collect(),
+            memory: self.memory,
             counts: self.counts.iter().map(|of| Timed { time: since(of.at), reading: of }).collect(),
-            memory_missing: self.memory_missing.clone(),
+            memory_missing: self.memory_missing,
             exit_code: self.exit_code,
         };
         // Numbers, names and lists have a form in JSON.
@@ -149,14 +147,10 @@ impl Readings {
     }
 }
 
-/// The accounts with the processes that were the busiest from the first to the last of them.
-fn with_busiest(usage: &[ProcessUsage]) -> Vec<ProcessUsage> {
-    let mut usage = usage.to_vec();
-    let [Some(first), Some(last)] =
-        [usage.first(), usage.last()].map(|usage| usage.map(|usage| usage.machine.other_processes.clone()))
-    else {
-        return usage;
-    };
+/// Keeps, of the other processes, those that were the busiest from the first to the last account.
+fn keep_busiest(usage: &mut [ProcessUsage]) {
+    let [first, last] =
+        [usage.first(), usage.last()].map(|usage| usage.map_or(&[][..], |of| &of.machine.other_processes));
     let same = |one: &OtherProcess, other: &OtherProcess| {
         (one.pid, one.start_ticks) == (other.pid, other.start_ticks)
     };
@@ -167,10 +161,9 @@ fn with_busiest(usage: &[ProcessUsage]) -> Vec<ProcessUsage> {
     let mut busiest: Vec<_> = last.iter().map(|process| (used(process), process.pid)).collect();
     busiest.sort_unstable_by(|a, b| b.cmp(a));
     busiest.truncate(MAX_OTHERS);
-    for usage in &mut usage {
+    for usage in usage {
         usage.machine.other_processes.retain(|process| busiest.iter().any(|(_, pid)| *pid == process.pid));
     }
-    usage
 }
 
 /// Divides a text. No part is longer than `units` UTF-16 code units, but for a single character.

@@ -175,6 +175,7 @@ fn oldest_runtime(command: &str) -> Option<&'static str> {
         "ProcessInfo" | "ProcessEnvironment" | "ResumeRuntime" => Some(".NET 5"),
         "SetEnvironmentVariable" => Some(".NET 6"),
         "EnablePerfMap" | "DisablePerfMap" | "ApplyStartupHook" => Some(".NET 8"),
+        "CollectTracing5" => Some(".NET 10"),
         _ => None,
     }
 }

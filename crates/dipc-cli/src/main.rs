@@ -107,7 +107,9 @@ fn run(cli: &Cli) -> Outcome {
         Command::View(args) => command::view::run(args),
         Command::Report(args) => command::report::run(args),
         Command::Diff(args) => match args.heaps()? {
-            Some((before, after, format)) => command::gcdump::diff_files(before, after, format, args.names()),
+            Some((before, after, format)) => {
+                command::gcdump::diff_files(before, after, format, args.names(), args.output())
+            }
             None => command::diff::run(args),
         },
         Command::Top(args) => command::top::run(args),

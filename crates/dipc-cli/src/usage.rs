@@ -20,7 +20,7 @@ const ALTERNATIVES: &[(&str, &str)] = &[
     ("monitor", "dipc counters monitor -p PID shows counters, dipc top -p PID what a process does"),
     (
         "collect-linux",
-        "dipc trace -p PID --cpu has the kernel sample a process in addition to the runtime's events; a recording of dotnet-trace collect-linux is read like any other: dipc stat FILE",
+        "dipc trace -p PID --user-events has the runtime write its events to the kernel, which samples threads in the same recording; dipc trace -p PID --cpu has the kernel's samples with a stream, on any kernel",
     ),
     ("analyze", "dipc dump analyze CORE reads a core dump"),
 ];

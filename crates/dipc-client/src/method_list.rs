@@ -43,7 +43,7 @@ impl Target {
     /// # Errors
     /// Errors of [`start_session`](Self::start_session) and [`Session::request_stop`].
     pub fn list_methods(&self) -> Result<MethodList, Error> {
-        let mut session = self.start_session(&names_session(Keywords::NONE, Level::CRITICAL))?;
+        let mut session = self.start_session(&SessionConfig::without_events())?;
         session.request_stop()?;
         Ok(MethodList { session })
     }
@@ -56,6 +56,14 @@ impl Target {
     /// Errors of [`start_session`](Self::start_session).
     pub fn report_compiled_methods(&self) -> Result<Session, Error> {
         self.start_session(&names_session(Keywords::METHODS, Level::VERBOSE).with_rundown(Rundown::Off))
+    }
+}
+
+impl SessionConfig {
+    /// A session that requests no events: its stream is what the runtime lists at its end, and ends with the
+    /// process.
+    pub fn without_events() -> Self {
+        names_session(Keywords::NONE, Level::CRITICAL)
     }
 }
 

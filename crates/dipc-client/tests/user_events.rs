@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use dipc_client::dipc_wire::{CollectTracing5, Request, TracepointConfig, UserEventsProviderConfig};
+use dipc_client::dipc_wire::{CollectTracing5, EventExtension, Request, TracepointConfig, UserEventsProviderConfig};
 use dipc_client::{
     Error, ErrorKind, EventFilter, HResult, Keywords, Level, ProviderConfig, Target, Timeouts,
 };
@@ -52,10 +52,15 @@ fn the_runtime_writes_to_the_file_that_it_was_handed() {
         .unwrap();
     let mut bytes = Vec::new();
     reading.read_to_end(&mut bytes).unwrap();
-    // Index, version, event id, an empty extension, a payload of nine letters.
-    let mut expected = vec![0, 0, 0, 0, 1, 1, 0, 4, 0, 0, 0, 0, 0, 18, 0];
-    expected.extend("Pröviders".encode_utf16().flat_map(u16::to_le_bytes));
-    assert_eq!(bytes, expected);
+    // Index, version, event id, an extension of 51 bytes, a payload of nine letters.
+    let name: Vec<u8> = "Pröviders".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let head = [0, 0, 0, 0, 1, 1, 0, 4, 0, 51, 0, 51, 0, 18, 0];
+    let (extension, payload) = bytes.strip_prefix(&head).unwrap().split_at(51);
+    assert_eq!(payload, name);
+    // The first event of a kind is described, as the real runtime's.
+    let description = EventExtension::from_bytes(extension).unwrap().metadata.unwrap();
+    assert_eq!(description[..20], [&name[..], &[0, 0]].concat());
+    assert_eq!((description[20..24].to_vec(), description.len()), (vec![1, 0, 0, 0], 46));
     assert_eq!(runtime.session_count(), 1);
     assert!(matches!(
         runtime.requests().first(),

@@ -8,8 +8,8 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use clr_dump::{
-    CopiedCore, CopyLimits, CopySettings, CoreContent, ProcessMemory, Registers, ThreadNote, TimeLimit,
-    copy_process, thread_pages,
+    CopiedCore, CopyLimits, CopySettings, CoreContent, ProcessMemory, Processor, Registers, ThreadNote,
+    TimeLimit, copy_process, thread_pages,
 };
 use linux_proc_stat::Status;
 use linux_sampler::{StoppedProcess, StoppedThread};
@@ -154,8 +154,9 @@ pub fn copy(
     let registers: Vec<(u64, Option<Registers>)> = threads
         .iter()
         .map(|thread| {
-            let registers = Registers::of_user(&thread.registers);
-            (thread.tid.unsigned_abs().into(), registers.filter(|_| cfg!(target_arch = "x86_64")))
+            let registers = Processor::of_this_machine()
+                .and_then(|processor| Registers::of_user(processor, &thread.registers));
+            (thread.tid.unsigned_abs().into(), registers)
         })
         .collect();
     let stack_pointers: Vec<u64> =

@@ -20,12 +20,12 @@ use crate::staged::StagedFile;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub use linux::{KernelSampler, LiveSamples, snapshot};
+pub use linux::{KernelSampler, LiveSamples, RuntimeEvents, snapshot};
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub use elsewhere::{KernelSampler, LiveSamples, snapshot};
+pub use elsewhere::{KernelSampler, LiveSamples, RuntimeEvents, snapshot};
 
 /// The samples per second for programs that watch a process: they cost it next to nothing.
 pub const LIVE_FREQUENCY: u32 = 99;
@@ -46,6 +46,9 @@ pub enum SampleError {
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     #[error(transparent)]
     Record(nettrace_writer::Error),
+    /// The runtime does not write its events to the kernel.
+    #[error(transparent)]
+    Session(#[from] dipc_client::Error),
     /// No process has such an id.
     #[error(transparent)]
     InvalidPid(#[from] std::num::TryFromIntError),
@@ -193,6 +196,10 @@ pub struct SampleSummary {
     pub throttled: u64,
     /// The stacks that were cut at the kernel's limit of frames.
     pub cut_stacks: u64,
+    /// The events that the runtime has written to the kernel.
+    pub events: u64,
+    /// More of these, whose parts could not be read.
+    pub unreadable_events: u64,
     /// The native allocations, if they were followed.
     pub native: Option<NativeSummary>,
 }

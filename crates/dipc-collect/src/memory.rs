@@ -15,10 +15,10 @@ mod reading;
 mod report;
 mod snapshot;
 
-pub use answer::{Subject, line as first_line};
+pub use answer::{Subject, first_line};
 pub use growth::{MemoryGrowth, OwnerGrowth};
 pub use names::owner_name;
 pub use page::MemoryPage;
-pub use reading::{HeapLimit, MemoryGroup, ProcessNumbers, Reading as MemoryReading};
+pub use reading::{HeapLimit, MemoryGroup, MemoryReading, ProcessNumbers};
 pub use report::MemoryReport;
 pub use snapshot::{MAX_SNAPSHOT_BYTES, MemorySnapshot, OwnerSnapshot, SnapshotError};

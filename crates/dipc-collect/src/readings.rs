@@ -3,8 +3,8 @@
 //! replaced by later ones as the time passes.
 //!
 //! They are evidence of `clr-findings`: what lasts is in both readings of memory, and what grows, grows from
-//! each account to the next. The process is not stopped. Memory takes Linux on x86-64, and the permission to
-//! trace the process.
+//! each account to the next. The process is not stopped. Memory takes Linux on x86-64 or arm64, and the
+//! permission to trace the process.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

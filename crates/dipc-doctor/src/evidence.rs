@@ -69,7 +69,8 @@ pub enum Evidence {
     Createdump(Hazard),
     /// For [`Check::Sampling`].
     Sampling(SamplingEvidence),
-    /// For [`Check::Memory`]: the program was built for another processor than x86-64.
+    /// For [`Check::Memory`]: the program was built for another processor than x86-64, or for arm64 and
+    /// not for .NET 10.
     Memory {
         /// The processor's architecture, as ELF numbers it (`e_machine`).
         machine: u16,

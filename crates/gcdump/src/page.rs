@@ -4,6 +4,7 @@
 //! It looks like the page of a recording, whose style it shares ([`nettrace_export::page::STYLE`]).
 
 mod data;
+mod growth;
 
 use std::io::{self, Write};
 
@@ -16,6 +17,7 @@ use crate::report::{Grouping, HeapReport};
 use crate::retained_sets::RetainedSets;
 use crate::type_tree::TypeTree;
 use data::PageData;
+pub use growth::HeapDiffPage;
 
 /// The pieces of the page, between which style, data and script are inserted.
 const HEAD: &str = include_str!("page/assets/page.html");

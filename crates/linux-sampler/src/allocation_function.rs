@@ -16,6 +16,10 @@ pub(crate) enum AllocatingFunction {
     Memalign = 4,
     PosixMemalign = 5,
     Mmap = 6,
+    /// Memory that was mapped before gets another size, and perhaps another address.
+    Mremap = 7,
+    /// The break moves by a number of bytes. If it is negative, memory is freed.
+    Sbrk = 8,
 }
 
 /// The arguments of a function that allocates, by number.
@@ -26,12 +30,14 @@ pub(crate) struct Arguments {
     pub(crate) count: Option<u8>,
     /// Memory that it frees.
     pub(crate) old: Option<u8>,
+    /// The bytes of that memory, if they are stated.
+    pub(crate) old_size: Option<u8>,
     /// The place for the address, if that is not its result.
     pub(crate) result: Option<u8>,
 }
 
 impl AllocatingFunction {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Malloc,
         Self::Calloc,
         Self::Realloc,
@@ -39,6 +45,8 @@ impl AllocatingFunction {
         Self::Memalign,
         Self::PosixMemalign,
         Self::Mmap,
+        Self::Mremap,
+        Self::Sbrk,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -50,16 +58,19 @@ impl AllocatingFunction {
             Self::Memalign => "memalign",
             Self::PosixMemalign => "posix_memalign",
             Self::Mmap => "mmap",
+            Self::Mremap => "mremap",
+            Self::Sbrk => "sbrk",
         }
     }
 
     pub(crate) const fn arguments(self) -> Arguments {
-        let none = Arguments { size: 0, count: None, old: None, result: None };
+        let none = Arguments { size: 0, count: None, old: None, old_size: None, result: None };
         match self {
-            Self::Malloc => none,
+            Self::Malloc | Self::Sbrk => none,
             Self::Calloc => Arguments { count: Some(1), ..none },
             Self::Realloc => Arguments { size: 1, old: Some(0), ..none },
             Self::AlignedAlloc | Self::Memalign | Self::Mmap => Arguments { size: 1, ..none },
+            Self::Mremap => Arguments { size: 2, old: Some(0), old_size: Some(1), ..none },
             Self::PosixMemalign => Arguments { size: 2, result: Some(0), ..none },
         }
     }

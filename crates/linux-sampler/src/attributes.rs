@@ -53,17 +53,8 @@ pub(crate) mod sample {
     pub(crate) const IDENTIFIER: u64 = 1 << 16;
 }
 
-/// The parts of every event of a tracepoint. A sample has the identifier first, so that it can be read, and
-/// all events the same parts at the end of their other records: thread, time, processor, identifier.
-pub(crate) const TRACEPOINT_TYPE: u64 = sample::IDENTIFIER
-    | sample::IP
-    | sample::TID
-    | sample::TIME
-    | sample::CPU
-    | sample::CALLCHAIN
-    | sample::RAW;
-
-/// The parts of every other sample.
+/// The parts of every sample. Samples have the identifier first, so that they can be read, and all events the
+/// same parts at the end of their other records: thread, time, processor, identifier.
 pub(crate) const SAMPLE_TYPE: u64 = sample::IDENTIFIER
     | sample::IP
     | sample::TID
@@ -74,7 +65,7 @@ pub(crate) const SAMPLE_TYPE: u64 = sample::IDENTIFIER
     | sample::REGS_USER
     | sample::STACK_USER;
 
-/// The parts of a record of a program in the kernel.
+/// The parts of a record with data: of a program in the kernel, and of a tracepoint.
 pub(crate) const OUTPUT_TYPE: u64 = SAMPLE_TYPE | sample::RAW;
 
 /// The registers for the start of unwinding: bp, sp, ip.
@@ -156,10 +147,9 @@ impl EventAttributes {
         if settings.counter == Counter::CpuClock {
             flags |= flag::FREQUENCY;
         }
-        let (parts, registers) = match settings.counter {
-            Counter::Tracepoint(_) => (TRACEPOINT_TYPE, 0),
-            Counter::ProgramOutput => (OUTPUT_TYPE, REGISTERS),
-            _ => (SAMPLE_TYPE, REGISTERS),
+        let parts = match settings.counter {
+            Counter::Tracepoint(_) | Counter::ProgramOutput => OUTPUT_TYPE,
+            _ => SAMPLE_TYPE,
         };
         if !settings.kernel {
             flags |= flag::EXCLUDE_KERNEL;
@@ -184,7 +174,7 @@ impl EventAttributes {
             0,                             // config1
             0,                             // config2
             0,                             // branch_sample_type
-            registers,
+            REGISTERS,
             halves(settings.stack_bytes, monotonic),
             0, // sample_regs_intr
             max_stack(settings.max_frames),
@@ -241,9 +231,8 @@ mod tests {
         let words = attributes.as_words();
         assert_eq!(words[0], halves(TYPE_TRACEPOINT, 112));
         assert_eq!((words[1], words[2]), (1700, 1), "number and period");
-        assert_eq!(words[3] & (sample::RAW | sample::STACK_USER), sample::RAW, "parts");
+        assert_eq!(words[3], SAMPLE_TYPE | sample::RAW, "parts");
         assert_eq!(words[5] & flag::FREQUENCY, 0);
-        assert_eq!(words[10], 0, "registers");
     }
 
     #[test]

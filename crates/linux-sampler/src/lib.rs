@@ -107,13 +107,13 @@ pub use record::{
     ThreadKey, TracepointEvent,
 };
 #[cfg(feature = "nettrace")]
-pub use recording::{RecordingCounts, RecordingWriter, SAMPLING_KEY};
+pub use recording::{ProgramEvent, RecordingCounts, RecordingWriter, SAMPLING_KEY};
 pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 pub use sampler::{Records, Sampler};
 pub use start::spawn_prepared;
 pub use stopped::StoppedProcess;
 pub use threads::{innermost_id, processors, threads};
-pub use tracepoint::{FieldPlace, Tracepoint, USER_EVENTS, open_user_events_data};
+pub use tracepoint::{FieldPlace, Tracepoint, USER_EVENTS, UserEvent, open_user_events_data};
 pub use tracing::StoppedThread;
 pub use unwind::Unwinder;
 pub use waiting::{ThreadActivity, ThreadWait, thread_activity};

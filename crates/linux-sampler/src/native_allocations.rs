@@ -65,7 +65,7 @@ impl NativeAllocations {
     }
 }
 
-/// What probes have seen and cost so far.
+/// Counts and cost of the probes so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct AllocationCounts {

@@ -11,7 +11,7 @@ pub(crate) const HEADER: usize = 8;
 
 /// Marks in a chain: the frames that follow are the kernel's, or the program's.
 const CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
-const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
+pub(crate) const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
 /// Values from here on are marks, not addresses.
 const CONTEXT_FIRST: u64 = (-4095_i64).cast_unsigned();
 
@@ -162,7 +162,11 @@ pub enum AllocationChange {
         function: &'static str,
     },
     /// The memory is about to be freed.
-    Freed,
+    Freed {
+        /// The bytes of the range that is freed, which can be a part of an allocation, or several; zero for
+        /// the allocation at the address.
+        size: u64,
+    },
 }
 
 /// An event of a tracepoint.
@@ -174,15 +178,8 @@ pub struct TracepointEvent<'a> {
     /// The bytes of the event, which [`Tracepoint::value`](crate::Tracepoint::value) reads. The kernel may
     /// have added zeros at the end.
     pub data: &'a [u8],
-    /// The chain by frame pointers, leaf first, with the kernel's marks.
-    chain: &'a [u8],
-}
-
-impl<'a> TracepointEvent<'a> {
-    /// The program's frames by frame pointers, leaf first.
-    pub fn user_frames(&self) -> impl Iterator<Item = u64> + 'a {
-        frames(self.chain, CONTEXT_USER)
-    }
+    /// The stack of the thread, without the frames in the kernel.
+    pub sample: Sample<'a>,
 }
 
 /// The event of a sample.
@@ -432,15 +429,9 @@ fn sample<'a>(mut cursor: Cursor<'a>, ids: &EventIds) -> Option<(Record<'a>, Eve
     let time_ns = cursor.u64()?;
     let cpu = cursor.u32()?;
     cursor.u32()?;
-    if let SampleEvent::Tracepoint(tracepoint) = source.event {
-        let chain = cursor.chain()?;
-        let size = usize::try_from(cursor.u32()?).ok()?;
-        let event = TracepointEvent { tracepoint, data: cursor.bytes(size)?, chain };
-        return Some((Record { thread, time_ns, cpu, kind: RecordKind::Tracepoint(event) }, source));
-    }
     let period = cursor.u64()?;
     let chain = cursor.chain()?;
-    let data = if source.event == SampleEvent::NativeAllocation {
+    let data = if let SampleEvent::NativeAllocation | SampleEvent::Tracepoint(_) = source.event {
         let size = usize::try_from(cursor.u32()?).ok()?;
         Some(cursor.bytes(size)?)
     } else {
@@ -459,9 +450,12 @@ fn sample<'a>(mut cursor: Cursor<'a>, ids: &EventIds) -> Option<(Record<'a>, Eve
     // 32-bit programs have other frames; their registers cannot be used here.
     let registers = registers.filter(|_| abi == 2);
     let sample = Sample { event: source.event, ip, period, chain, registers, stack };
-    let kind = match data {
-        Some(data) => RecordKind::NativeAllocation(allocation(Cursor(data), sample)?),
-        None => RecordKind::Sample(sample),
+    let kind = match (data, source.event) {
+        (Some(data), SampleEvent::Tracepoint(tracepoint)) => {
+            RecordKind::Tracepoint(TracepointEvent { tracepoint, data, sample })
+        }
+        (Some(data), _) => RecordKind::NativeAllocation(allocation(Cursor(data), sample)?),
+        (None, _) => RecordKind::Sample(sample),
     };
     Some((Record { thread, time_ns, cpu, kind }, source))
 }
@@ -475,7 +469,7 @@ fn allocation<'a>(mut cursor: Cursor<'a>, sample: Sample<'a>) -> Option<Allocati
         ALLOCATED => {
             AllocationChange::Allocated { size, function: allocation_function::function_name(function) }
         }
-        FREED => AllocationChange::Freed,
+        FREED => AllocationChange::Freed { size },
         _ => return None,
     };
     Some(AllocationRecord { address, change, sample })
@@ -508,25 +502,33 @@ pub(crate) fn time_of(record: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// A record of an allocation as the kernel writes it, with the stack's first bytes.
-    fn allocation_sample(id: u64, words: [u64; 3]) -> Vec<u8> {
+    /// A record with data as the kernel writes it, with two frames and the stack's first bytes.
+    fn record_with_data(id: u64, data: &[u8]) -> Vec<u8> {
         let mut body = Vec::new();
-        let mut add = |words: &[u64]| body.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        let add = |body: &mut Vec<u8>, words: &[u64]| {
+            body.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        };
         // Identifier, address, process and thread, time, processor, period, a chain of three.
         let thread = 4711 + (4712 << 32);
-        add(&[id, 0x1000, thread, 99, 1, 1, 3, CONTEXT_USER, 0x1000, 0x2000]);
-        body.extend(28_u32.to_ne_bytes());
-        body.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
-        body.extend([0; 4]);
-        let mut add = |words: &[u64]| body.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
-        add(&[2]);
-        add(&[0x10, 0x20, 0x1000, 0][..REGISTERS.count_ones() as usize]);
-        add(&[16, 0x55, 0x66, 16]);
+        add(&mut body, &[id, 0x1000, thread, 99, 1, 1, 3, CONTEXT_USER, 0x1000, 0x2000]);
+        // The kernel fills up to 8 bytes, the size included.
+        let size = (data.len() + 4).next_multiple_of(8) - 4;
+        body.extend(u32::try_from(size).unwrap().to_ne_bytes());
+        body.extend(data);
+        body.resize(body.len() + size - data.len(), 0);
+        add(&mut body, &[2]);
+        add(&mut body, &[0x10, 0x20, 0x1000, 0][..REGISTERS.count_ones() as usize]);
+        add(&mut body, &[16, 0x55, 0x66, 16]);
         let mut record = kind::SAMPLE.to_ne_bytes().to_vec();
         record.extend(0_u16.to_ne_bytes());
         record.extend(u16::try_from(body.len() + HEADER).unwrap().to_ne_bytes());
         record.extend(body);
         record
+    }
+
+    fn allocation_sample(id: u64, words: [u64; 3]) -> Vec<u8> {
+        let data: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        record_with_data(id, &data)
     }
 
     #[test]
@@ -543,46 +545,27 @@ mod tests {
         assert_eq!(read(&bytes), Some((4712, 0xabc0, change, 16, 3)));
         assert_eq!(time_of(&bytes), 99);
         let freed = allocation_sample(7, [2 | 16 << 16, 0, 0xabc0]);
-        assert_eq!(read(&freed), Some((4712, 0xabc0, AllocationChange::Freed, 16, 3)));
+        assert_eq!(read(&freed), Some((4712, 0xabc0, AllocationChange::Freed { size: 0 }, 16, 3)));
         assert_eq!(read(&allocation_sample(7, [3, 0, 0])), None, "of another version");
         for length in 0..bytes.len() - 8 {
             assert_eq!(read(&bytes[..length]), None, "{length}");
         }
     }
 
-    /// A sample of a tracepoint as the kernel writes it: two frames of the program, and `data`.
-    fn tracepoint_sample(id: u64, data: &[u8]) -> Vec<u8> {
-        let mut body = Vec::new();
-        let words = [id, 0xffff_ffff_8100_0000];
-        body.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
-        body.extend([4711_i32, 4712].iter().flat_map(|number| number.to_ne_bytes()));
-        body.extend(99_u64.to_ne_bytes());
-        body.extend([1_u32, 0].iter().flat_map(|number| number.to_ne_bytes()));
-        let chain = [3, CONTEXT_USER, 0x1000, 0x2000];
-        body.extend(chain.iter().flat_map(|word| word.to_ne_bytes()));
-        body.extend(u32::try_from(data.len()).unwrap().to_ne_bytes());
-        body.extend(data);
-        body.resize(body.len().next_multiple_of(8), 0);
-        let mut record = kind::SAMPLE.to_ne_bytes().to_vec();
-        record.extend(0_u16.to_ne_bytes());
-        record.extend(u16::try_from(body.len() + HEADER).unwrap().to_ne_bytes());
-        record.extend(body);
-        record
-    }
-
     #[test]
     fn events_of_tracepoints_have_their_data() {
         let mut ids = EventIds::default();
         ids.insert(7, EventSource { event: SampleEvent::Tracepoint(2), thread: None });
-        let bytes = tracepoint_sample(7, b"abcdefghijkl");
+        let bytes = record_with_data(7, b"abcdefghijkl");
         assert_eq!(time_of(&bytes), 99);
         let (record, _) = parse(&bytes, &ids).unwrap();
         assert_eq!((record.thread, record.cpu), (ThreadKey { pid: 4711, tid: 4712 }, 1));
         let RecordKind::Tracepoint(event) = record.kind else { panic!("{record:?}") };
         assert_eq!((event.tracepoint, event.data), (2, &b"abcdefghijkl"[..]));
-        assert_eq!(event.user_frames().collect::<Vec<_>>(), [0x1000, 0x2000]);
-        // Cut anywhere in the data, it is not an event.
-        for length in 0..bytes.len() - 4 {
+        assert_eq!(event.sample.user_frames().collect::<Vec<_>>(), [0x1000, 0x2000]);
+        assert_eq!(event.sample.stack.len(), 16);
+        // Cut anywhere, it is not an event.
+        for length in 0..bytes.len() - 8 {
             assert!(parse(&bytes[..length], &ids).is_none(), "{length}");
         }
     }

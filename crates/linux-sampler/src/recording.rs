@@ -30,6 +30,7 @@
 mod events;
 mod existing_waits;
 mod native_allocations;
+mod program_events;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -50,6 +51,7 @@ use crate::waiting::ThreadWait;
 
 use events::{Kinds, mapping_metadata, number, text};
 use existing_waits::ExistingWait;
+pub use program_events::ProgramEvent;
 
 /// The addresses of the kernel, as TraceEvent expects them.
 const KERNEL_START: u64 = 0xffff_8000_0000_0000;
@@ -88,6 +90,8 @@ pub struct RecordingCounts {
     pub throttled: u64,
     /// Allocations that were followed.
     pub native_allocations: u64,
+    /// Events of tracepoints that were [added](RecordingWriter::program_event).
+    pub program_events: u64,
     /// Stacks cut at the limit of frames.
     pub cut_stacks: u64,
 }

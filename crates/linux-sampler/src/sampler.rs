@@ -584,6 +584,7 @@ impl<'c> Opening<'c> {
     fn tracepoint_event(&self, index: usize, id: u32) -> (EventSettings, SampleEvent) {
         let settings = EventSettings {
             counter: Counter::Tracepoint(id),
+            stack_bytes: self.config.stack_bytes,
             kernel: true,
             kernel_stacks: false,
             inherit: Inherit::No,

@@ -7,6 +7,7 @@
 #[path = "sys/bpf.rs"]
 pub(crate) mod bpf;
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
@@ -26,6 +27,9 @@ const IOC_DISABLE: libc::c_ulong = 0x2401;
 const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
 /// Direction and size are part of a request's number; an identifier has 8 bytes.
 const IOC_ID: libc::c_ulong = 0x8008_2407;
+/// Of `user_events_data`; the size in the number is that of a pointer.
+const IOC_REGISTER: libc::c_ulong = 0xc008_2a00;
+const IOC_UNREGISTER: libc::c_ulong = 0x4008_2a02;
 
 /// The tasks for which events are counted.
 #[derive(Debug, Clone, Copy)]
@@ -109,6 +113,55 @@ pub(crate) fn event_id(event: BorrowedFd<'_>) -> io::Result<u64> {
     // SAFETY: the request writes the 8 bytes of `id`, which outlives the call.
     let result = unsafe { libc::ioctl(event.as_raw_fd(), IOC_ID as _, &raw mut id) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(id) }
+}
+
+/// A tracepoint of user_events that is registered for this program.
+#[derive(Debug)]
+pub(crate) struct RegisteredEvent {
+    data: OwnedFd,
+    /// The kernel sets its lowest bit while the tracepoint is used.
+    enabled: Box<AtomicU64>,
+}
+
+impl RegisteredEvent {
+    /// Registers a tracepoint by its declaration.
+    pub(crate) fn new(data: BorrowedFd<'_>, declaration: &CStr) -> io::Result<Self> {
+        let enabled = Box::new(AtomicU64::new(0));
+        let (place, text) = (enabled.as_ptr() as u64, declaration.as_ptr() as u64);
+        let mut request = [0_u8; 28];
+        let parts: [(usize, &[u8]); 4] = [
+            (0, &28_u32.to_ne_bytes()),
+            // The lowest bit of 8 bytes.
+            (4, &[0, 8]),
+            (8, &place.to_ne_bytes()),
+            (16, &text.to_ne_bytes()),
+        ];
+        for (at, bytes) in parts {
+            request.iter_mut().skip(at).zip(bytes).for_each(|(to, byte)| *to = *byte);
+        }
+        let data = data.try_clone_to_owned()?;
+        // SAFETY: the kernel reads the request and the declaration, and writes the last 4 bytes of the
+        // request. It keeps the address of `enabled`, which is aligned and valid until it is unregistered.
+        let result = unsafe { libc::ioctl(data.as_raw_fd(), IOC_REGISTER as _, request.as_mut_ptr()) };
+        if result < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { data, enabled })
+    }
+}
+
+impl Drop for RegisteredEvent {
+    fn drop(&mut self) {
+        let place = self.enabled.as_ptr() as u64;
+        // The size in the first four bytes, then the number of the bit.
+        let request = [if cfg!(target_endian = "little") { 16 } else { 16 << 32 }, place];
+        // SAFETY: the kernel reads the request, and no longer writes to `enabled` afterwards.
+        let result = unsafe { libc::ioctl(self.data.as_raw_fd(), IOC_UNREGISTER as _, request.as_ptr()) };
+        if result < 0 {
+            // The kernel may still write there.
+            Box::leak(std::mem::take(&mut self.enabled));
+        }
+    }
 }
 
 /// `NT_PRSTATUS`: the general registers.

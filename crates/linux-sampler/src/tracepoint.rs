@@ -1,11 +1,14 @@
 //! The kernel's tracepoints: their formats in tracefs, and `user_events`, the tracepoints that programs write
 //! to.
 
+use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::AsFd as _;
 use std::path::Path;
 
 use crate::error::Error;
+use crate::sys::RegisteredEvent;
 
 /// The folders at which tracefs is mounted.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -30,6 +33,36 @@ pub fn open_user_events_data() -> Result<File, Error> {
         io::ErrorKind::PermissionDenied => Error::UserEvents("only root may open user_events_data"),
         _ => Error::io(path.display().to_string())(error),
     })
+}
+
+/// A tracepoint of [`USER_EVENTS`] that this program has registered. It exists while a program has it, or
+/// reads it.
+///
+/// A reader that registers a tracepoint before the program that writes to it misses none of its events.
+#[derive(Debug)]
+pub struct UserEvent {
+    tracepoint: Tracepoint,
+    _registered: RegisteredEvent,
+}
+
+impl UserEvent {
+    /// Registers a tracepoint in the file of [`open_user_events_data`]. Programs that register the same name
+    /// with the same `fields`, such as `u16 event_id; __rel_loc u8[] payload`, have the same tracepoint.
+    ///
+    /// # Errors
+    /// If the kernel refuses the declaration, or tracefs cannot be read.
+    pub fn register(data: &File, name: &str, fields: &str) -> Result<Self, Error> {
+        let declaration = CString::new(format!("{name} {fields}"));
+        let declaration = declaration.map_err(|_| Error::Settings("the name of a tracepoint has a NUL"))?;
+        let registered = RegisteredEvent::new(data.as_fd(), &declaration)
+            .map_err(Error::io(format!("register the tracepoint {name}")))?;
+        Ok(Self { tracepoint: Tracepoint::open(USER_EVENTS, name)?, _registered: registered })
+    }
+
+    /// The tracepoint.
+    pub const fn tracepoint(&self) -> &Tracepoint {
+        &self.tracepoint
+    }
 }
 
 /// Returns the folder of tracefs.

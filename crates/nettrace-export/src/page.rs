@@ -10,6 +10,7 @@
 //! summed up in bins of time; the bins get wider until the page fits, and if that does not do, stacks that
 //! weigh little count for their callers. The page says both.
 
+mod bars;
 mod bins;
 #[cfg(feature = "html")]
 mod contents;
@@ -30,6 +31,7 @@ use base64::write::EncoderWriter;
 
 use crate::profile::Profile;
 use crate::write_options::WriteOptions;
+pub use bars::BarPage;
 #[cfg(feature = "html")]
 pub use contents::{OTHER_METRICS, PageContents, PageOptions, profile_options};
 #[cfg(feature = "html")]

@@ -43,6 +43,11 @@ fn freed(recording: &mut Recording, address: u64) {
     event(recording, 4, "native_free", &[("Address", address)]);
 }
 
+fn unmapped(recording: &mut Recording, address: u64, size: u64) {
+    recording.thread(OTHER);
+    event(recording, 4, "native_free", &[("Address", address), ("Size", size)]);
+}
+
 /// Adds the end of the probes with lost records of freed memory, and whether the limit removed them.
 fn end(recording: &mut Recording, lost_frees: u64, is_beyond_limit: bool) {
     let numbers = [
@@ -120,6 +125,36 @@ fn an_address_is_used_again() {
     freed(&mut recording, 0xa000);
     let (profile, _) = read(&recording, Options::new(Metric::NativeAlloc));
     assert_eq!(profile.total(), 4_000);
+}
+
+/// `munmap` frees any range: the end, the beginning and the middle of mappings, and several of them.
+#[test]
+fn parts_of_mappings_are_freed() {
+    let in_use = |ranges: &[(u64, u64)]| {
+        let mut recording = new_recording();
+        recording.at(1_000);
+        allocated(&mut recording, 1, 0x1_0000, 0x4000, 0x4000);
+        allocated(&mut recording, 1, 0x2_0000, 0x4000, 0x4000);
+        // One of four like it.
+        allocated(&mut recording, 1, 0x3_0000, 0x1000, 0x4000);
+        recording.at(2_000);
+        for (address, size) in ranges {
+            unmapped(&mut recording, *address, *size);
+        }
+        let (profile, liveness) = read(&recording, Options::new(Metric::NativeAlloc));
+        (profile.total(), liveness.freed)
+    };
+    assert_eq!(in_use(&[]), (0xc000, 0));
+    assert_eq!(in_use(&[(0x1_0000, 0x1000)]), (0xb000, 0), "the beginning");
+    assert_eq!(in_use(&[(0x1_3000, 0x9000)]), (0xb000, 0), "the end, and nothing after it");
+    assert_eq!(in_use(&[(0x1_1000, 0x1000)]), (0xb000, 0), "the middle");
+    assert_eq!(in_use(&[(0x1_1000, 0x1000), (0x1_2000, 0x2000)]), (0x9000, 1), "the rest of the end");
+    assert_eq!(in_use(&[(0x1_1000, 0x1000), (0x1_0000, 0x4000)]), (0x8000, 2), "both parts");
+    assert_eq!(in_use(&[(0x3_0800, 0x800)]), (0xa000, 0), "half of what it represents");
+    assert_eq!(in_use(&[(0x1_2000, 0xf000)]), (0x9000, 0), "parts of two");
+    assert_eq!(in_use(&[(0, u64::MAX)]), (0, 3), "all");
+    assert_eq!(in_use(&[(0x1_4000, 0xc000), (0xf000, 0x1000)]), (0xc000, 0), "beside them");
+    assert_eq!(in_use(&[(u64::MAX, u64::MAX)]), (0xc000, 0));
 }
 
 /// The thread that frees is not in the selection, and counts.

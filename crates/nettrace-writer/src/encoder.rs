@@ -70,19 +70,29 @@ impl Encoder {
         Ok(self.last_metadata)
     }
 
-    /// Defines a kind of event and returns its number.
+    /// Defines a kind of event of the source and returns its number.
     pub(crate) fn define(&mut self, metadata: &Metadata, properties: &Properties) -> Result<u32, Error> {
+        self.define_from(metadata, properties, self.from_v6)
+    }
+
+    /// Defines a kind of event that was described in V6, or before, and returns its number.
+    pub(crate) fn define_from(
+        &mut self,
+        metadata: &Metadata,
+        properties: &Properties,
+        from_v6: bool,
+    ) -> Result<u32, Error> {
         let id = self.next_metadata_id()?;
         match self.version {
             Version::V4 => {
                 if self.metadata_v4.len() >= BLOCK_SIZE {
                     self.flush()?;
                 }
-                let payload = metadata::v4(id, metadata, properties, self.from_v6, &mut self.omissions);
+                let payload = metadata::v4(id, metadata, properties, from_v6, &mut self.omissions);
                 self.metadata_row_v4(&payload);
             }
             Version::V6 => {
-                let row = metadata::v6(id, metadata, properties, self.from_v6, &mut self.omissions)?;
+                let row = metadata::v6(id, metadata, properties, from_v6, &mut self.omissions)?;
                 self.metadata_row_v6(&row)?;
             }
         }

@@ -2,16 +2,18 @@
 
 use alloc::vec::Vec;
 
-use nettrace::{Ticks, TraceInfo};
+use nettrace::{Metadata, Ticks, TraceInfo, Uuid};
 
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_block::RowHeader;
 use crate::event_kind::EventKind;
+use crate::labels;
+use crate::metadata::Properties;
 use crate::omissions::Omissions;
 use crate::version::Version;
 
-/// The number of stacks, and the size of them, after which a sequence point ends their numbers.
+/// The number of stacks or of pairs of activities, and the size of them, after which a sequence point ends their numbers.
 const MAX_STACKS: usize = 32_768;
 const MAX_STACK_BYTES: usize = 16 << 20;
 
@@ -22,6 +24,16 @@ pub struct EventKindId(u32);
 /// A thread that was [described](EventWriter::thread).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadIndex(u64);
+
+/// The activities of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::exhaustive_structs, reason = "the two activities that events have")]
+pub struct Activities {
+    /// The activity that the event belongs to.
+    pub activity: Option<Uuid>,
+    /// The activity that it is related to, such as the one that started its own.
+    pub related: Option<Uuid>,
+}
 
 /// Writes a recording of your own events in memory: samples of the kernel, measurements that accompany a
 /// recording. The recording is V6, or [V4](Self::of_version) for older readers.
@@ -104,6 +116,16 @@ impl EventWriter {
         Ok(EventKindId(self.encoder.define_kind(kind)?))
     }
 
+    /// Defines a kind of event by a description of V5, such as [`ParsedMetadata::of_definition`] returns.
+    ///
+    /// [`ParsedMetadata::of_definition`]: nettrace::raw::ParsedMetadata::of_definition
+    ///
+    /// # Errors
+    /// As [`define`](Self::define).
+    pub fn define_as(&mut self, kind: &Metadata) -> Result<EventKindId, Error> {
+        Ok(EventKindId(self.encoder.define_from(kind, &Properties::of(kind), false)?))
+    }
+
     /// Describes a thread of a process. V4 knows a thread by `thread_id` alone: describing it again returns
     /// the same.
     ///
@@ -148,7 +170,26 @@ impl EventWriter {
         stack: &[u64],
         payload: &[u8],
     ) -> Result<(), Error> {
-        if self.encoder.stacks.len() >= MAX_STACKS || self.encoder.stacks.size() >= MAX_STACK_BYTES {
+        self.event_of(Activities::default(), kind, time, thread, processor, stack, payload)
+    }
+
+    /// Writes an event of activities with a stack of addresses, leaf first.
+    ///
+    /// # Errors
+    /// As [`event`](Self::event).
+    #[allow(clippy::too_many_arguments, reason = "the parts of an event, as `event` has them")]
+    pub fn event_of(
+        &mut self,
+        activities: Activities,
+        kind: EventKindId,
+        time: Ticks,
+        thread: ThreadIndex,
+        processor: Option<u32>,
+        stack: &[u64],
+        payload: &[u8],
+    ) -> Result<(), Error> {
+        let Encoder { stacks, labels, .. } = &self.encoder;
+        if [stacks, labels].iter().any(|of| of.len() >= MAX_STACKS || of.size() >= MAX_STACK_BYTES) {
             self.sequence_point()?;
         }
         let stack_id = if stack.is_empty() {
@@ -161,7 +202,7 @@ impl EventWriter {
             thread.sequence = thread.sequence.wrapping_add(1);
             (thread.number, thread.sequence)
         });
-        let row = RowHeader {
+        let mut row = RowHeader {
             metadata_id: kind.0,
             sequence,
             capture_thread: number,
@@ -172,6 +213,14 @@ impl EventWriter {
             is_sorted: time >= self.newest,
             ..RowHeader::default()
         };
+        let Activities { activity, related } = activities;
+        match self.encoder.version {
+            Version::V4 => (row.activity, row.related) = (activity, related),
+            Version::V6 if activity.is_some() || related.is_some() => {
+                row.label_list = self.encoder.labels.intern(&labels::of_activities(activity, related))?;
+            }
+            Version::V6 => {}
+        }
         self.newest = self.newest.max(time);
         self.encoder.push(&row, payload)
     }

@@ -1,7 +1,8 @@
 //! Recordings of a caller's own events, in each version.
 
-use nettrace::{SliceReader, Ticks, TraceInfo, TypeCode, Value};
-use nettrace_writer::{EventKind, EventWriter, FieldKind, Version};
+use nettrace::raw::ParsedMetadata;
+use nettrace::{SliceReader, Ticks, TraceInfo, TypeCode, Uuid, Value};
+use nettrace_writer::{Activities, EventKind, EventWriter, FieldKind, Version};
 
 #[test]
 fn kinds_keep_their_level_keywords_opcode_and_version_in_each_version() {
@@ -68,4 +69,43 @@ fn a_thread_of_v4_is_known_by_its_id() {
     assert_eq!((count, events.loss().total()), (6, 0));
     // V4 cannot describe the text, nor the thread.
     assert_eq!((writer.omissions().field_lists, writer.omissions().thread_descriptions), (1, 1));
+}
+
+/// A description of V5 with a field, without the number of its row.
+fn definition() -> Vec<u8> {
+    let text = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    let mut bytes = [text("Demo"), 7_u32.to_le_bytes().to_vec(), text("Tick")].concat();
+    bytes.extend(0x10_u64.to_le_bytes());
+    bytes.extend([2_u32, 4, 1, TypeCode::STRING16.0].iter().flat_map(|number| number.to_le_bytes()));
+    bytes.extend(text("Name"));
+    bytes
+}
+
+#[test]
+fn events_keep_their_activities_and_kinds_their_description_in_each_version() {
+    let kind = ParsedMetadata::of_definition(&definition()).unwrap().metadata;
+    let info = TraceInfo::new_v6(1_000, Ticks(10), vec![("ProcessId".into(), "7".into())]);
+    let [one, two] = [1, 2].map(|byte| Some(Uuid::from_bytes([byte; 16])));
+    let all = [(None, None), (one, None), (one, two), (None, two), (None, None)];
+    for version in [Version::V4, Version::V6] {
+        let mut writer = EventWriter::of_version(version, &info).unwrap();
+        let tick = writer.define_as(&kind).unwrap();
+        let thread = writer.thread(7, 8, None).unwrap();
+        for (activity, related) in all {
+            let activities = Activities { activity, related };
+            writer.event_of(activities, tick, Ticks(20), thread, None, &[], &[b'a', 0, 0, 0]).unwrap();
+        }
+        writer.finish().unwrap();
+        let mut events = SliceReader::new(writer.bytes()).unwrap();
+        let mut found = Vec::new();
+        while let Some(event) = events.next().unwrap() {
+            let kind = event.metadata();
+            assert_eq!((kind.provider(), kind.event_id(), kind.name()), ("Demo", 7, "Tick"));
+            assert_eq!((kind.keywords(), kind.version(), kind.level()), (0x10, 2, 4));
+            let (name, value) = event.fields().next().unwrap().unwrap();
+            assert_eq!((name, value.to_string()), ("Name", "a".to_owned()));
+            found.push((event.activity(), event.related_activity()));
+        }
+        assert_eq!(found, all, "{version:?}");
+    }
 }

@@ -38,7 +38,7 @@ const fn tool(
     Tool { program, packages, tasks }
 }
 
-const TOOLS: [Tool; 24] = [
+const TOOLS: [Tool; 25] = [
     // libFuzzer is C++; dependencies with C code, and all linking, need a C compiler.
     tool("c++", &["g++"], ALL),
     // The tests of pages.
@@ -47,6 +47,8 @@ const TOOLS: [Tool; 24] = [
     tool("prometheus", &["prometheus"], TESTS),
     // Commands of the book.
     tool("curl", &["curl"], TESTS),
+    // Programs with another C library.
+    tool("musl-gcc", &["musl-tools"], TESTS),
     // Counts of instructions.
     tool("valgrind", &["valgrind"], TESTS),
     // Packages: .NET 9 and 10, actionlint.

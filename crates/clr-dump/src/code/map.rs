@@ -11,6 +11,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::code::ready_to_run::Image;
 use crate::memory::address::{Address, MethodDesc};
 use crate::memory::{Memory, MemoryResult, offset};
+use crate::processor::Processor;
 use crate::runtime::layout::{CodeRanges, Layout, NibbleMap};
 use crate::unwind::registers::Registers;
 use crate::unwind::{FramePosition, FunctionEntry, UnwindError, unwind};
@@ -36,6 +37,7 @@ pub struct CodeMap {
     root: u64,
     ranges: CodeRanges,
     nibble_map: NibbleMap,
+    processor: Processor,
     images: Mutex<HashMap<u64, Arc<Image>>>,
     /// All sections, for memory that lacks a part of the map.
     all_sections: OnceLock<Vec<Section>>,
@@ -160,6 +162,7 @@ impl CodeMap {
             root,
             ranges: layout.code_ranges,
             nibble_map: layout.nibble_map,
+            processor: layout.processor,
             images: Mutex::default(),
             all_sections: OnceLock::new(),
         }
@@ -346,12 +349,8 @@ impl CodeMap {
         let base = if self.ranges == CodeRanges::List { section.begin } else { base };
         let count = memory.u32(offset(header, 0x20))?.min(MAX_ENTRIES);
         for index in 0..u64::from(count) {
-            let at = offset(header, index.wrapping_mul(12).wrapping_add(0x24));
-            let [begin, end, info] = [0, 4, 8].map(|field| memory.u32(offset(at, field)));
-            let begin = offset(base, begin?.into());
-            if (begin..offset(base, end?.into())).contains(&address) {
-                let function =
-                    FunctionEntry { begin, unwind_info: offset(base, info?.into()), image_base: base };
+            let at = offset(header, index.wrapping_mul(self.processor.function_entry()).wrapping_add(0x24));
+            if let Some(function) = FunctionEntry::read(memory, self.processor, at, base)?.at(address) {
                 return Ok(Some(Code { origin: CodeOrigin::Jit { method_desc }, function }));
             }
         }
@@ -364,7 +363,7 @@ impl CodeMap {
         if let Some(image) = self.images().get(&base) {
             return Ok(Arc::clone(image));
         }
-        let image = Arc::new(Image::read(memory, base)?);
+        let image = Arc::new(Image::read(memory, self.processor, base)?);
         self.images().insert(base, Arc::clone(&image));
         Ok(image)
     }

@@ -5,6 +5,7 @@
 //! image.
 
 use crate::memory::{Memory, MemoryResult, Missing, offset};
+use crate::processor::Processor;
 use crate::unwind::FunctionEntry;
 
 /// The signature of the ReadyToRun header, `RTR`.
@@ -15,13 +16,11 @@ const RUNTIME_FUNCTIONS: u32 = 102;
 const MAX_SECTIONS: u32 = 64;
 /// Maximum number of functions of an image.
 const MAX_FUNCTIONS: u32 = 1 << 24;
-/// Bytes of an entry: begin, end, unwind information.
-const ENTRY: u64 = 12;
-
 /// An image that was compiled ahead of time, as it is mapped.
 #[derive(Debug)]
 pub(crate) struct Image {
     base: u64,
+    processor: Processor,
     /// The address of the table of functions.
     pub(crate) functions: u64,
     /// The number of functions.
@@ -30,7 +29,7 @@ pub(crate) struct Image {
 
 impl Image {
     /// Reads the headers of the image at `base`.
-    pub(crate) fn read(memory: &dyn Memory, base: u64) -> MemoryResult<Self> {
+    pub(crate) fn read(memory: &dyn Memory, processor: Processor, base: u64) -> MemoryResult<Self> {
         let header = offset(base, native_header(memory, base)?);
         if memory.u32(header)? != SIGNATURE {
             return Err(Missing { address: header });
@@ -42,15 +41,17 @@ impl Image {
             if memory.u32(at)? == RUNTIME_FUNCTIONS {
                 let functions = offset(base, memory.u32(offset(at, 4))?.into());
                 // An entry that marks the end follows the section and is not part of it.
-                let count = (memory.u32(offset(at, 8))? / 12).min(MAX_FUNCTIONS);
-                return Ok(Self { base, functions, count });
+                let count = u64::from(memory.u32(offset(at, 8))?).checked_div(processor.function_entry());
+                let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(u32::MAX);
+                let count = count.min(MAX_FUNCTIONS);
+                return Ok(Self { base, processor, functions, count });
             }
         }
         Err(Missing { address: header })
     }
 
     fn entry(&self, index: u32) -> u64 {
-        offset(self.functions, u64::from(index).wrapping_mul(ENTRY))
+        offset(self.functions, u64::from(index).wrapping_mul(self.processor.function_entry()))
     }
 
     /// The begin of an entry, relative to the image. It is zero where a copy of the memory has left it out.
@@ -105,18 +106,11 @@ impl Image {
                 high = middle.saturating_sub(1);
             }
         }
-        let at = self.entry(low);
-        let [begin, end, info] = [0, 4, 8].map(|field| memory.u32(offset(at, field)));
-        let (begin, end) = (begin?, end?);
-        if !(u64::from(begin)..u64::from(end)).contains(&inside) {
-            return missing.filter(|_| low < high).map_or(Ok(None), Err);
+        let entry = FunctionEntry::read(memory, self.processor, self.entry(low), self.base)?;
+        match entry.at(offset(self.base, inside)) {
+            Some(function) => Ok(Some((low, function))),
+            None => missing.filter(|_| low < high).map_or(Ok(None), Err),
         }
-        let function = FunctionEntry {
-            begin: offset(self.base, begin.into()),
-            unwind_info: offset(self.base, info?.into()),
-            image_base: self.base,
-        };
-        Ok(Some((low, function)))
     }
 
     /// Returns the address of a function's first instruction.
@@ -199,7 +193,7 @@ mod tests {
     #[test]
     fn finds_each_function_of_the_table() {
         let memory = image(&[[0x100, 0x180], [0x200, 0x280], [0x300, 0x380]]);
-        let image = Image::read(&memory, BASE).unwrap();
+        let image = Image::read(&memory, Processor::X86_64, BASE).unwrap();
         let function = |inside: u64| {
             let found = image.function_at(&memory, BASE + inside).unwrap();
             found.map(|(index, function)| (index, function.begin - BASE, function.unwind_info - BASE))
@@ -214,7 +208,7 @@ mod tests {
     fn finds_a_function_without_the_pages_that_a_search_begins_with() {
         let functions: Vec<[u32; 2]> = (1..4001).map(|index| [index * 16, index * 16 + 8]).collect();
         let mut memory = image(&functions);
-        let image = Image::read(&memory, BASE).unwrap();
+        let image = Image::read(&memory, Processor::X86_64, BASE).unwrap();
         // Only the entries from 1000 to 1009 and the entries of another page are present.
         memory.put(FUNCTIONS, &[]);
         let entries = |from: u32, count: u32| {

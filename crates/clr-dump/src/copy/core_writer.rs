@@ -24,9 +24,9 @@ pub struct ThreadNote {
     pub signal: u16,
     /// The `siginfo_t` of that signal.
     pub signal_info: Option<[u8; 128]>,
-    /// The general registers: `user_regs_struct`.
+    /// The general registers: `user_regs_struct`, or `user_pt_regs` on arm64.
     pub registers: Vec<u8>,
-    /// The floating-point registers: `user_fpregs_struct`; empty if unknown.
+    /// The floating-point registers: `user_fpregs_struct`, or `user_fpsimd_state` on arm64; empty if unknown.
     pub floating_registers: Vec<u8>,
 }
 
@@ -118,16 +118,18 @@ fn put(out: &mut [u8], at: usize, bytes: &[u8]) {
     }
 }
 
-/// `elf_prstatus`
-fn status(process: &ProcessNote, thread: &ThreadNote) -> [u8; 336] {
-    let mut out = [0; 336];
+/// `elf_prstatus`. The number of general registers is that of the processor.
+fn status(process: &ProcessNote, thread: &ThreadNote) -> Vec<u8> {
+    const REGISTERS: usize = 112;
+    let end = thread.registers.len().next_multiple_of(8).saturating_add(REGISTERS);
+    let mut out = vec![0; end.saturating_add(8)];
     put(&mut out, 0, &u32::from(thread.signal).to_le_bytes());
     put(&mut out, 12, &thread.signal.to_le_bytes());
     put(&mut out, 32, &thread.tid.to_le_bytes());
     put(&mut out, 36, &process.parent.to_le_bytes());
-    put(&mut out, 112, thread.registers.get(..216).unwrap_or(&thread.registers));
+    put(&mut out, REGISTERS, &thread.registers);
     let has_floating = u32::from(!thread.floating_registers.is_empty());
-    put(&mut out, 328, &has_floating.to_le_bytes());
+    put(&mut out, end, &has_floating.to_le_bytes());
     out
 }
 

@@ -11,7 +11,7 @@ use crate::memory::address::Address;
 use crate::memory::copy_note::CopiedContent;
 use crate::memory::mapping::Mapping;
 use crate::memory::page_map::PRESENT_OR_SWAPPED;
-use crate::memory::process::ProcessMemory;
+use crate::memory::process::{ProcessMemory, page_bytes};
 
 /// The memory of a core dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +126,7 @@ fn unordered(
     stacks.sort_unstable();
     let images = Images::of(mappings);
     let pagemap = File::open(format!("/proc/{}/pagemap", memory.pid())).ok();
+    let page_bytes = page_bytes(memory.pid());
     let mut pieces = Vec::new();
     let mut gap_parts = 0;
     for mapping in mappings {
@@ -164,7 +165,7 @@ fn unordered(
             CoreContent::Full | CoreContent::Heap => {
                 let is_anonymous = !mapping.is_file() && !mapping.is_shared && &*mapping.name != "[vdso]";
                 let touched = pagemap.as_ref().filter(|_| is_anonymous);
-                match touched.and_then(|pagemap| touched_runs(pagemap, mapping)) {
+                match touched.and_then(|pagemap| touched_runs(pagemap, mapping, page_bytes)) {
                     Some(runs) => add_runs(&mut pieces, &runs, &whole, &mut gap_parts),
                     None => pieces.push(whole),
                 }
@@ -275,30 +276,32 @@ fn add_runs(pieces: &mut Vec<Piece>, runs: &[(u64, u64)], whole: &Piece, gap_par
 
 /// Returns the parts of a mapping without the gaps of at least [`LARGE_GAP`] that the process has never
 /// touched; `None` if the kernel does not say.
-fn touched_runs(pagemap: &File, mapping: &Mapping) -> Option<Vec<(u64, u64)>> {
+fn touched_runs(pagemap: &File, mapping: &Mapping, page_bytes: u64) -> Option<Vec<(u64, u64)>> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     let mut buffer = vec![0; 1 << 16];
     let (first, end) = (mapping.start.get(), mapping.end.get());
-    let mut page = first / PAGE;
-    let last = end / PAGE;
+    let mut page = first.checked_div(page_bytes)?;
+    let last = end.checked_div(page_bytes)?;
     while page < last {
         let count = usize::try_from(last.saturating_sub(page)).unwrap_or(usize::MAX).saturating_mul(8);
         let size = count.min(buffer.len());
         let part = buffer.get_mut(..size)?;
         pagemap.read_exact_at(part, page.saturating_mul(8)).ok()?;
         for word in part.as_chunks::<8>().0 {
-            let start = page.saturating_mul(PAGE);
+            let start = page.saturating_mul(page_bytes);
             page = page.saturating_add(1);
             if u64::from_le_bytes(*word) & PRESENT_OR_SWAPPED == 0 {
                 continue;
             }
             match runs.last_mut() {
-                Some(run) if start.saturating_sub(run.1) < LARGE_GAP => run.1 = start.saturating_add(PAGE),
+                Some(run) if start.saturating_sub(run.1) < LARGE_GAP => {
+                    run.1 = start.saturating_add(page_bytes);
+                }
                 _ => {
                     let gap = start.saturating_sub(first);
                     let is_first_near = runs.is_empty() && gap < LARGE_GAP;
                     let from = if is_first_near { first } else { start };
-                    runs.push((from, start.saturating_add(PAGE)));
+                    runs.push((from, start.saturating_add(page_bytes)));
                 }
             }
         }

@@ -19,6 +19,7 @@ use crate::heap::regions::HeapLayout;
 use crate::memory::copy_note;
 use crate::memory::core_file::{CoreFile, STRIPPED, STRIPPED_OF_NUMBERS};
 use crate::memory::{Memory, offset};
+use crate::processor::Processor;
 use crate::runtime::Runtime;
 use crate::runtime::module::Module;
 use crate::types::Types;
@@ -315,11 +316,17 @@ fn strip_notes(bytes: &mut [u8], core: &CoreFile, numbers: Numbers) {
 
 /// Removes values of general registers that are neither addresses nor small; small ones, too, if numbers are.
 fn strip_registers(status: &mut [u8], core: &CoreFile, numbers: Numbers) {
-    // The number of a system call, the instruction pointer, flags and segments follow.
-    const GENERAL: u32 = 15;
-    for (index, word) in (0..27).zip(status.get_mut(112..).unwrap_or_default().as_chunks_mut::<8>().0) {
+    let Some(processor) = core.processor() else { return status.get_mut(112..).unwrap_or_default().fill(0) };
+    // The number of a system call, the instruction pointer, flags and segments follow on x86-64, the stack
+    // pointer, the instruction pointer and flags on arm64. The last word says that there are numbers with
+    // fractions.
+    let (general, all) = match processor {
+        Processor::X86_64 => (15, 27),
+        Processor::Aarch64 => (31, 34),
+    };
+    for (index, word) in (0..all).zip(status.get_mut(112..).unwrap_or_default().as_chunks_mut::<8>().0) {
         let value = u64::from_le_bytes(*word);
-        let is_small = value < SMALL && (numbers == Numbers::Kept || index >= GENERAL);
+        let is_small = value < SMALL && (numbers == Numbers::Kept || index >= general);
         if !is_small && core.present(value, 1).next().is_none() && !core.is_mapped(value) {
             word.fill(0);
         }

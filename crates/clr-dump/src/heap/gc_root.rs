@@ -11,7 +11,7 @@ use crate::memory::MemoryResult;
 use crate::memory::address::Address;
 use crate::threads::stack::Stack;
 use crate::threads::thread::Thread;
-use crate::unwind::registers::{Register, Registers};
+use crate::unwind::registers::Registers;
 
 /// Maximum number of bytes of a stack to search.
 const MAX_STACK_SIZE: u64 = 64 << 20;
@@ -66,7 +66,7 @@ impl Heap<'_> {
             }
         };
         if let Some(registers) = registers {
-            (0..16).filter_map(|number| registers.get(Register::of_number(number))).for_each(&mut add);
+            registers.values().for_each(&mut add);
         }
         let mut at = range.start & !7;
         while at < range.end {

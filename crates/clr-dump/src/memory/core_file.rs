@@ -14,11 +14,12 @@ use std::sync::Arc;
 
 use nettrace::ReadAt;
 
-use crate::error::{Error, Machine};
+use crate::error::Error;
 use crate::memory::copy_note::CopyNote;
 use crate::memory::mapping::MappedFile;
 use crate::memory::paged_file::PagedFile;
 use crate::memory::{Memory, MemoryResult, Missing};
+use crate::processor::{Machine, Processor};
 use crate::runtime::elf_image::ElfImage;
 use crate::unwind::registers::Registers;
 
@@ -265,6 +266,11 @@ impl CoreFile {
     /// The processor's architecture.
     pub const fn machine(&self) -> Machine {
         Machine(self.machine)
+    }
+
+    /// The processor; `None` if its programs are not read.
+    pub const fn processor(&self) -> Option<Processor> {
+        Processor::of(self.machine())
     }
 
     /// The registers of the thread with that id; `None` if the dump does not have them.

@@ -6,9 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use hashbrown::HashMap;
 
-use crate::error::{Error, Machine};
+use crate::error::Error;
 use crate::memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 use crate::memory::{Memory, MemoryResult, Missing, PAGE};
+use crate::processor::Machine;
 
 /// The memory of a live process. The process runs on while it is read: structures can change between two
 /// reads, and a value that was read can be out of date.
@@ -40,6 +41,8 @@ struct ConstantPages {
 
 /// [`PAGE`] for arrays.
 const PAGE_BYTES: usize = 4096;
+/// Maximum number of bytes of a page of a kernel.
+const MAX_PAGE: u64 = 1 << 20;
 /// Maximum number of bytes of a read for which a page is kept.
 const MAX_SMALL: usize = 64;
 /// Maximum number of pages that are kept: 8 MiB.
@@ -142,9 +145,34 @@ impl ProcessMemory {
 
     /// Reads a file of the process in `/proc`.
     pub(crate) fn proc_file(&self, name: &str) -> Result<Vec<u8>, Error> {
-        let path = format!("/proc/{}/{name}", self.pid);
-        std::fs::read(&path).map_err(|error| Error::Io { what: path, error })
+        proc_file(self.pid, name)
     }
+}
+
+/// Reads a file of a process in `/proc`.
+fn proc_file(pid: u32, name: &str) -> Result<Vec<u8>, Error> {
+    let path = format!("/proc/{pid}/{name}");
+    std::fs::read(&path).map_err(|error| Error::Io { what: path, error })
+}
+
+/// Returns the number of bytes of a page of a process, from its auxiliary vector: the smallest size if it
+/// cannot be read.
+pub(crate) fn page_bytes(pid: u32) -> u64 {
+    let vector = proc_file(pid, "auxv").ok();
+    vector.and_then(|vector| page_bytes_in(&vector)).unwrap_or(PAGE)
+}
+
+/// The size of pages in an auxiliary vector, which has pairs of words.
+fn page_bytes_in(vector: &[u8]) -> Option<u64> {
+    /// `AT_PAGESZ`
+    const PAGE_SIZE: u64 = 6;
+    let words = |pair: &[u8; 16]| {
+        let [kind, value] = [0, 8].map(|at| pair.get(at..).and_then(<[u8]>::first_chunk).copied());
+        Some((u64::from_le_bytes(kind?), u64::from_le_bytes(value?)))
+    };
+    let mut pairs = vector.as_chunks::<16>().0.iter().filter_map(words);
+    let (_, size) = pairs.find(|(kind, _)| *kind == PAGE_SIZE)?;
+    (size.is_power_of_two() && (PAGE..=MAX_PAGE).contains(&size)).then_some(size)
 }
 
 impl Memory for ProcessMemory {
@@ -176,6 +204,14 @@ mod tests {
         let files = memory.files().unwrap();
         let address = Address::new(address);
         assert!(files.iter().any(|file| (file.start..file.end).contains(&address)));
+    }
+
+    #[test]
+    fn sizes_of_pages_are_powers_of_two_from_4_to_64_kilobytes() {
+        let of = |size: u64| page_bytes_in(&[3_u64, 0x40, 6, size, 0, 0].map(u64::to_le_bytes).concat());
+        assert_eq!([4096, 16_384, 65_536].map(of), [Some(4096), Some(16_384), Some(65_536)]);
+        assert_eq!([0, 512, 5000, u64::MAX].map(of), [None; 4]);
+        assert_eq!(page_bytes_in(&[0; 24]), None);
     }
 
     #[test]

@@ -45,8 +45,6 @@ const OF_CODE_HEAP: u64 = 48;
 const MIN_ADDRESS: u64 = 1 << 16;
 /// The contexts of an allocator that no known module leads to.
 const UNLOADABLE: &str = "load contexts that can be unloaded";
-/// The module of which the allocator is the one of contexts that are never unloaded.
-const CORE_LIBRARY: &str = "System.Private.CoreLib.dll";
 
 /// The kind of a loader heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,16 +79,19 @@ pub(super) fn claim(dump: &Dump<'_>, code_heaps: &[Address], claims: &mut Claims
         return;
     }
     let mut allocators: HashMap<u64, Arc<str>> = HashMap::new();
+    let mut add = |module: Address, name: &str| {
+        let allocator = follow(memory, module.get(), path).unwrap_or_default();
+        if allocator != 0 && allocators.len() < MAX_ALLOCATORS {
+            allocators.entry(allocator).or_insert_with(|| name.into());
+        }
+    };
+    // The module of strings is never unloaded. In a single file it has no code of its own.
+    let strings = runtime.string_type(memory).and_then(|of| dump.types().module_of(of));
+    if let Ok(module) = strings {
+        add(module, "");
+    }
     for module in dump.types().modules() {
-        let allocator = follow(memory, module.address.get(), path).unwrap_or_default();
-        let is_core = module.file_name() == CORE_LIBRARY;
-        if allocator == 0 || (allocators.len() >= MAX_ALLOCATORS && !is_core) {
-            continue;
-        }
-        let name = allocators.entry(allocator).or_insert_with(|| module.file_name().into());
-        if is_core {
-            *name = "".into();
-        }
+        add(module.address, module.file_name());
     }
     let unloadable: Arc<str> = UNLOADABLE.into();
     let mut rejected = HashSet::new();

@@ -8,12 +8,13 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/inc/dacvars.h` (slots), `vm/threads.h`, `vm/codeman.h`, `vm/method.hpp`,
 //! `vm/ceeload.h`; for 3.1 dotnet/coreclr `src/inc/dacvars.h` and `src/vm`. Offsets measured on the builds of
-//! [`BUILDS`], on x86-64 Linux.
+//! [`BUILDS`], on x86-64 Linux, and on 10.0.9 for arm64.
 
 pub(crate) mod described;
 mod versions;
 
-pub(crate) use self::versions::{DESCRIBED, NATIVE_AOT, NET_3_1, NET_8, NET_9, NET_10};
+pub(crate) use self::versions::{DESCRIBED, NATIVE_AOT, NET_3_1, NET_8, NET_9, NET_10, NET_10_ARM64};
+use crate::processor::Processor;
 
 /// A build of the runtime, which the build id of `libcoreclr.so` identifies.
 #[derive(Debug)]
@@ -72,10 +73,11 @@ pub(crate) const BUILDS: [Build; 4] = [
     },
 ];
 
-/// The layout of a major version.
+/// The layout of a major version on a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) major: u32,
+    pub(crate) processor: Processor,
     pub(crate) slots: Slots,
     pub(crate) thread_store: ThreadStore,
     pub(crate) thread: Thread,
@@ -440,8 +442,23 @@ pub(crate) struct FrameKinds {
     pub(crate) inlined_call_registers: u64,
     /// FaultingExceptionFrame: a fault in managed code; `None` where it was not measured.
     pub(crate) fault: Option<FrameKind>,
+    /// TransitionBlock: the registers of a managed caller, at its call of the runtime.
+    pub(crate) transition_block: SavedRegisters,
+    /// HijackArgs: the registers of a managed caller, at a replaced return address.
+    pub(crate) hijack_args: SavedRegisters,
     /// True if there are frames of helper methods.
     pub(crate) has_helpers: bool,
+}
+
+/// A part of the stack with registers of a managed caller, which is next to the caller's own part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SavedRegisters {
+    /// The offset of the registers that a callee preserves.
+    pub(crate) preserved: u64,
+    /// The offset of the return address.
+    pub(crate) return_address: u64,
+    /// The number of bytes: the caller's stack pointer is at its end.
+    pub(crate) size: u64,
 }
 
 /// The first word of explicit frames of a kind.
@@ -464,20 +481,21 @@ pub(crate) fn build(build_id: &[u8]) -> Option<&'static Build> {
 }
 
 /// The layouts that hold for all builds of their version.
-const VERSIONS: [&Layout; 3] = [&NET_8, &NET_9, &NET_10];
+const VERSIONS: [&Layout; 4] = [&NET_8, &NET_9, &NET_10, &NET_10_ARM64];
 
-/// The layout of a version, as `9.0.7`.
-pub(crate) fn of_version(version: &str) -> Option<&'static Layout> {
+/// The layout of a version, as `9.0.7`, on a processor.
+pub(crate) fn of_version(version: &str, processor: Processor) -> Option<&'static Layout> {
     let major: u32 = version.split('.').next()?.parse().ok()?;
-    VERSIONS.into_iter().find(|layout| layout.major == major)
+    VERSIONS.into_iter().find(|layout| layout.major == major && layout.processor == processor)
 }
 
-/// The layout of the version with a `g_dacTable` of `size` bytes.
-pub(crate) fn of_table(size: u64) -> Option<&'static Layout> {
+/// The layout of the version with a `g_dacTable` of `size` bytes on a processor.
+pub(crate) fn of_table(size: u64, processor: Processor) -> Option<&'static Layout> {
     let is_known = |layout: &&Layout| {
         let slots = &layout.slots;
         let more = usize::from(slots.added.is_some());
-        (slots.count..=slots.count.saturating_add(more)).contains(&slots.entries(size))
+        let counts = slots.count..=slots.count.saturating_add(more);
+        layout.processor == processor && counts.contains(&slots.entries(size))
     };
     VERSIONS.into_iter().find(is_known)
 }
@@ -488,10 +506,13 @@ mod tests {
 
     #[test]
     fn the_length_of_the_table_tells_versions_apart() {
-        let major = |entries: u64| of_table(entries * 8).map(|layout| layout.major);
+        let major = |entries: u64| of_table(entries * 8, Processor::X86_64).map(|layout| layout.major);
         let found = [155, 156, 157, 158, 159, 160, 127, 128, 129, 130].map(major);
         let (eight, nine, ten) = (Some(8), Some(9), Some(10));
         assert_eq!(found, [None, eight, eight, nine, nine, None, None, ten, ten, None]);
+        // Only one was measured.
+        let of_arm64 = |entries: u64| of_table(entries * 8, Processor::Aarch64).map(|layout| layout.major);
+        assert_eq!([156, 158, 128, 129].map(of_arm64), [None, None, ten, ten]);
     }
 
     #[test]

@@ -14,8 +14,9 @@ use hashbrown::HashSet;
 use crate::code::map::Code;
 use crate::memory::address::Address;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
+use crate::processor::Processor;
 use crate::runtime::Runtime;
-use crate::runtime::layout::FrameKind;
+use crate::runtime::layout::{FrameKind, SavedRegisters};
 use crate::threads::thread::{self, Thread};
 use crate::unwind::native::NativeImages;
 use crate::unwind::registers::{Register, Registers};
@@ -182,6 +183,12 @@ enum Next {
     End,
 }
 
+/// Returns true if a frame of native code has a stack pointer below its caller's. The innermost function of
+/// arm64 can leave its return address in a register.
+fn pushes(registers: &Registers, position: FramePosition) -> bool {
+    registers.processor() == Processor::X86_64 || position == FramePosition::Caller
+}
+
 fn managed_caller_of(
     memory: &dyn Memory,
     code: &Code,
@@ -285,7 +292,7 @@ impl Runtime {
                     let code = known.or_else(|| self.managed(memory, address));
                     last = code.map(|code| (address, code));
                     let is_native = code.is_none_or(|code| code.origin.has_native_unwinding());
-                    if is_native && !seen.insert(sp) {
+                    if is_native && pushes(&registers, position) && !seen.insert(sp) {
                         stack.add_gap(UnwindError::NotRising.into());
                         break;
                     }
@@ -347,13 +354,10 @@ impl Runtime {
             Ok(None) => Ok(Next::Root),
             // Code that the runtime generates to lead to a method has pushed nothing.
             Err(UnwindError::NotInImage) if position == FramePosition::Innermost => {
-                match memory.u64(registers.sp) {
-                    Ok(ip) if self.managed_caller(memory, ip).is_some() => {
-                        let mut caller = *registers;
-                        (caller.ip, caller.sp) = (ip, offset(registers.sp, 8));
-                        Ok(Next::Frame(caller, FramePosition::Caller))
-                    }
-                    _ => Err(Gap::Native(UnwindError::NotInImage)),
+                let caller = return_at_entry(memory, registers);
+                match caller.filter(|caller| self.managed_caller(memory, caller.ip).is_some()) {
+                    Some(caller) => Ok(Next::Frame(caller, FramePosition::Caller)),
+                    None => Err(Gap::Native(UnwindError::NotInImage)),
                 }
             }
             Err(UnwindError::NotInImage)
@@ -398,7 +402,8 @@ impl NativeImages {
         let mut stack = Stack::default();
         let mut seen = HashSet::new();
         let (mut registers, mut position) = (*registers, FramePosition::Innermost);
-        while stack.frames.len() < MAX_FRAMES && seen.insert(registers.sp) {
+        while stack.frames.len() < MAX_FRAMES && (!pushes(&registers, position) || seen.insert(registers.sp))
+        {
             let Registers { ip, sp, .. } = registers;
             let caller = self.unwind(memory, &registers, position);
             if caller != Err(UnwindError::NotInImage) || position == FramePosition::Innermost {
@@ -476,6 +481,20 @@ impl ExplicitFrames {
     }
 }
 
+/// The registers in the caller of code that has pushed nothing.
+fn return_at_entry(memory: &dyn Memory, registers: &Registers) -> Option<Registers> {
+    let mut caller = *registers;
+    match registers.processor() {
+        Processor::X86_64 => {
+            (caller.ip, caller.sp) = (memory.u64(registers.sp).ok()?, offset(registers.sp, 8));
+        }
+        processor @ Processor::Aarch64 => {
+            caller.ip = processor.return_address(registers.get(Register::LR)?);
+        }
+    }
+    Some(caller)
+}
+
 /// The registers of managed code that a fault has interrupted, if the explicit frame is of a fault: it has a
 /// copy of them. It can be on the stack of the signal handler.
 fn interrupted(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Registers> {
@@ -484,13 +503,22 @@ fn interrupted(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Regist
     }
     // `CONTEXT`: the registers in the order of their numbers, and the instruction pointer.
     let context = offset(at, FAULT_CONTEXT);
-    let registers: [u64; 16] = memory.words(offset(context, 0x78)).ok()?;
-    let ip = memory.u64(offset(context, 0xf8)).ok()?;
-    let mut interrupted = Registers::unknown(ip, 0);
-    for (number, value) in (0..).zip(registers) {
-        interrupted.set(Register::of_number(number), value);
+    let processor = runtime.processor();
+    match processor {
+        Processor::X86_64 => {
+            let registers: [u64; 16] = memory.words(offset(context, 0x78)).ok()?;
+            let ip = memory.u64(offset(context, 0xf8)).ok()?;
+            let numbers = (0..).map(Register::of_number);
+            Some(Registers::of(processor, ip, 0).with_all(numbers.zip(registers)))
+        }
+        Processor::Aarch64 => {
+            // The 32nd is the stack pointer.
+            let registers: [u64; 33] = memory.words(offset(context, 8)).ok()?;
+            let [.., ip] = registers;
+            let numbers = (0..32).map(Register::x);
+            Some(Registers::of(processor, ip, 0).with_all(numbers.zip(registers)))
+        }
     }
-    Some(interrupted)
 }
 
 /// The offset of the interrupted registers in the explicit frame of a fault.
@@ -532,17 +560,32 @@ fn transition_registers(memory: &dyn Memory, at: u64) -> MemoryResult<Option<Reg
 /// collection: the runtime had replaced the return address (`HijackFrame`, `HijackArgs`). `None` if the frame
 /// is of another kind: only this one has the address of its thread.
 fn hijacked_registers(memory: &dyn Memory, runtime: &Runtime, at: u64, thread: u64) -> Option<Registers> {
-    /// The registers with the method's result precede the preserved registers.
-    const PRESERVED: u64 = 16;
-    /// The stack pointer of the caller, after these and the return address.
-    const STACK_POINTER: u64 = 72;
     let [ip, of, saved] = memory.words(offset(at, 16)).ok()?;
     if of != thread || thread == 0 || saved.abs_diff(at) >= FRAME_REACH {
         return None;
     }
+    let ip = runtime.processor().return_address(ip);
     runtime.managed_caller(memory, ip)?;
-    let preserved = memory.words(offset(saved, PRESERVED)).ok()?;
-    Some(Registers::unknown(ip, offset(saved, STACK_POINTER)).with_preserved(preserved))
+    let mut registers = saved_registers(memory, runtime, &runtime.layout.frames.hijack_args, saved).ok()?;
+    registers.ip = ip;
+    Some(registers)
+}
+
+/// The registers of a managed caller in a part of the stack next to its own.
+fn saved_registers(
+    memory: &dyn Memory,
+    runtime: &Runtime,
+    layout: &SavedRegisters,
+    at: u64,
+) -> MemoryResult<Registers> {
+    let processor = runtime.processor();
+    let ip = processor.return_address(memory.u64(offset(at, layout.return_address))?);
+    let registers = Registers::of(processor, ip, offset(at, layout.size));
+    let preserved = offset(at, layout.preserved);
+    Ok(match processor {
+        Processor::X86_64 => registers.with_preserved(&memory.words::<6>(preserved)?),
+        Processor::Aarch64 => registers.with_preserved(&memory.words::<12>(preserved)?),
+    })
 }
 
 /// The registers in the managed caller of an explicit frame; `None` if the frame is not active or of another
@@ -551,9 +594,13 @@ fn managed_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> MemoryR
     let near = |address: u64| address.abs_diff(at) < FRAME_REACH;
     let frames = &runtime.layout.frames;
     if Some(memory.u64(at)?) == runtime.frame_kind(Some(frames.inlined_call)) {
-        let [sp, ip, bp] = memory.words(offset(at, frames.inlined_call_registers))?;
-        return Ok((ip != 0 && near(sp)).then(|| Registers::new(ip, sp, bp)));
+        let [sp, ip, fp] = memory.words(offset(at, frames.inlined_call_registers))?;
+        let processor = runtime.processor();
+        let registers = Registers::of(processor, processor.return_address(ip), sp);
+        let registers = registers.with(Register::RBP, fp).with(Register::FP, fp);
+        return Ok((ip != 0 && near(sp)).then_some(registers));
     }
+    // They are of versions that are read on x86-64 alone.
     if frames.has_helpers
         && let Some(registers) = helper_registers(memory, runtime, at)
     {
@@ -564,9 +611,8 @@ fn managed_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> MemoryR
         return Ok(None);
     }
     // Another kind of frame has something else there.
-    let Ok([r12, r13, r14, r15, rbx, rbp, ip]) = memory.words(block) else { return Ok(None) };
-    let registers = Registers::unknown(ip, offset(block, 56)).with_preserved([r12, r13, r14, r15, rbx, rbp]);
-    Ok(runtime.managed_caller(memory, ip).map(|_| registers))
+    let registers = saved_registers(memory, runtime, &frames.transition_block, block).ok();
+    Ok(registers.filter(|registers| runtime.managed_caller(memory, registers.ip).is_some()))
 }
 
 /// Offsets of `HelperMethodFrame`: its `LazyMachState` with the registers r12, r13, r14, r15, rbx and rbp.
@@ -601,7 +647,7 @@ fn helper_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<R
         for (pointer, value) in pointers.into_iter().zip(&mut values).filter(|(pointer, _)| *pointer != 0) {
             *value = memory.u64(pointer).ok()?;
         }
-        return Some(Registers::unknown(ip, sp).with_preserved(values));
+        return Some(Registers::of(Processor::X86_64, ip, sp).with_preserved(&values));
     }
     let [ip, sp] = memory.words(offset(at, machine_state::CAPTURED)).ok()?;
     // The frame is a variable of the helper method.
@@ -609,7 +655,7 @@ fn helper_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<R
         return None;
     }
     let captured: [u64; 6] = memory.words(offset(at, machine_state::CAPTURED_REGISTERS)).ok()?;
-    let helper = Registers::unknown(ip, sp).with_preserved(captured);
+    let helper = Registers::of(Processor::X86_64, ip, sp).with_preserved(&captured);
     unwound_helper(memory, runtime, &helper).or_else(|| climbed_helper(memory, runtime, at, &helper))
 }
 

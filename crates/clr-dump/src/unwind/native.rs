@@ -5,19 +5,21 @@
 //!
 //! # Source
 //! Linux Standard Base, *Exception Frames* (`.eh_frame_hdr`); System V ABI, *AMD64 Architecture Processor
-//! Supplement*, 3.6.2 for the numbers of registers; Linux `arch/x86/include/uapi/asm/sigcontext.h`.
+//! Supplement*, 3.6.2, and *DWARF for the Arm 64-bit Architecture*, 4.1, for the numbers of registers; Linux
+//! `arch/x86/include/uapi/asm/sigcontext.h`, `arch/arm64/include/uapi/asm/sigcontext.h`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, Encoding, EndianSlice, Evaluation, EvaluationResult, Expression, Format,
-    LittleEndian, Location, RegisterRule, UnwindContext, UnwindSection, Value, X86_64,
+    LittleEndian, Location, RegisterRule, UnwindContext, UnwindSection, Value, Vendor,
 };
 use hashbrown::HashMap;
 
 use crate::memory::address::Address;
 use crate::memory::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, offset};
+use crate::processor::Processor;
 use crate::runtime::elf_image::ElfImage;
 use crate::unwind::registers::{Register, Registers};
 use crate::unwind::{FramePosition, UnwindError};
@@ -242,6 +244,8 @@ impl Entry {
         let mut section = EhFrame::new(&self.bytes, LittleEndian);
         // The default is the size of the reader's own addresses.
         section.set_address_size(ENCODING.address_size);
+        // Only code of arm64 has operations of a vendor: for signed return addresses.
+        section.set_vendor(Vendor::AArch64);
         section
     }
 
@@ -279,15 +283,23 @@ impl Entry {
                 frame.evaluate(&expression.get(&section).map_err(unwind_error)?, None)?
             }
         };
-        let Some(ip) = frame.saved(row.register(X86_64::RA).as_ref(), cfa)?.filter(|ip| *ip != 0) else {
+        let processor = registers.processor();
+        let ip = match row.register(entry.cie().return_address_register()) {
+            // A function that calls no other leaves it in its register.
+            None if processor == Processor::Aarch64 => {
+                Some(registers.get(Register::LR).ok_or(UnwindError::UnknownRegister)?)
+            }
+            rule => frame.saved(rule.as_ref(), cfa)?,
+        };
+        let Some(ip) = ip.map(|ip| processor.return_address(ip)).filter(|ip| *ip != 0) else {
             return Ok(None);
         };
-        let mut caller = Registers::unknown(ip, cfa);
-        for (number, register) in (0..).zip(DWARF_ORDER) {
+        let mut caller = Registers::of(processor, ip, cfa);
+        for (number, register) in (0..).zip(dwarf_order(processor)) {
             let value = match row.register(gimli::Register(number)) {
                 // The stack pointer is the frame's address, and other registers are kept or lost by
                 // convention.
-                None if register == Register::RSP => None,
+                None if matches!(register, Register::RSP | Register::SP) => None,
                 None if is_preserved(register) => registers.get(register),
                 None => None,
                 // A register's value may be missing even if others are present.
@@ -313,8 +325,8 @@ fn record(memory: &dyn Memory, at: u64) -> Result<Vec<u8>, UnwindError> {
     Ok(memory.bytes(at, size)?)
 }
 
-/// Registers in the order of their DWARF numbers.
-const DWARF_ORDER: [Register; 16] = [
+/// The registers of x86-64 in the order of their DWARF numbers.
+const X86_64_ORDER: [Register; 16] = [
     Register::RAX,
     Register::RDX,
     Register::RCX,
@@ -333,11 +345,24 @@ const DWARF_ORDER: [Register; 16] = [
     Register::R15,
 ];
 
+/// The register with a DWARF number; `None` if it is not followed.
+fn dwarf_register(processor: Processor, number: u16) -> Option<Register> {
+    match processor {
+        Processor::X86_64 => X86_64_ORDER.get(usize::from(number)).copied(),
+        Processor::Aarch64 => u8::try_from(number).ok().filter(|number| *number < 32).map(Register::x),
+    }
+}
+
+/// The registers in the order of their DWARF numbers.
+fn dwarf_order(processor: Processor) -> impl Iterator<Item = Register> {
+    (0..).map_while(move |number| dwarf_register(processor, number))
+}
+
 /// Returns true if functions return with the value that the register had.
 fn is_preserved(register: Register) -> bool {
     const PRESERVED: [Register; 6] =
         [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
-    PRESERVED.contains(&register)
+    PRESERVED.contains(&register) || (19..30).map(Register::x).any(|preserved| preserved == register)
 }
 
 /// A frame during the computation of its caller's registers.
@@ -349,7 +374,8 @@ struct Frame<'f> {
 
 impl Frame<'_> {
     fn register(&self, register: gimli::Register) -> Result<u64, UnwindError> {
-        let known = DWARF_ORDER.get(usize::from(register.0)).and_then(|of| self.registers.get(*of));
+        let register = dwarf_register(self.registers.processor(), register.0);
+        let known = register.and_then(|register| self.registers.get(register));
         known.ok_or(UnwindError::UnknownRegister)
     }
 
@@ -406,6 +432,13 @@ impl Frame<'_> {
 /// The registers at the time of a signal, if the kernel put this frame below a signal handler: its code is
 /// the system call that returns from the handler. C libraries need not have unwind information for it.
 fn interrupted(memory: &dyn Memory, registers: &Registers) -> Option<Registers> {
+    match registers.processor() {
+        Processor::X86_64 => interrupted_x86_64(memory, registers),
+        Processor::Aarch64 => interrupted_arm64(memory, registers),
+    }
+}
+
+fn interrupted_x86_64(memory: &dyn Memory, registers: &Registers) -> Option<Registers> {
     // mov rax, 15; syscall
     const RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
     /// The registers in the kernel's order, up to the stack pointer and the instruction pointer.
@@ -432,9 +465,22 @@ fn interrupted(memory: &dyn Memory, registers: &Registers) -> Option<Registers> 
     // The stack pointer is at the context: flags, link, stack (24 bytes), registers.
     let words: [u64; 17] = memory.words(offset(registers.sp, 40)).ok()?;
     let [.., sp, ip] = words;
-    let mut interrupted = Registers::unknown(ip, sp);
-    for (register, value) in ORDER.into_iter().zip(words) {
-        interrupted.set(register, value);
+    let interrupted = Registers::of(Processor::X86_64, ip, sp);
+    Some(interrupted.with_all(ORDER.into_iter().zip(words)))
+}
+
+fn interrupted_arm64(memory: &dyn Memory, registers: &Registers) -> Option<Registers> {
+    // mov x8, #139; svc #0
+    const RETURN: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
+    /// The offset of x0 from the stack pointer: the signal's information (128 bytes) and the context, with
+    /// flags, link, stack, signals (168 bytes, aligned to 16) and the address of the fault.
+    const X0: u64 = 312;
+    if memory.array(registers.ip) != Ok(RETURN) {
+        return None;
     }
-    Some(interrupted)
+    // x0 to x30, the stack pointer and the instruction pointer.
+    let words: [u64; 33] = memory.words(offset(registers.sp, X0)).ok()?;
+    let [.., sp, ip] = words;
+    let interrupted = Registers::of(Processor::Aarch64, ip, sp);
+    Some(interrupted.with_all((0..31).map(Register::x).zip(words)))
 }

@@ -45,12 +45,13 @@ impl RecordedReadings {
 
     /// Returns true for the kind of events that have readings.
     pub fn needs(kind: &Metadata) -> bool {
-        kind.provider() == Self::PROVIDER && kind.event_id() == Self::PART
+        // A number is compared first: pages ask for each event.
+        kind.event_id() == Self::PART && kind.provider() == Self::PROVIDER
     }
 
     /// Adds an event of the recording. Other events are passed over.
     pub fn add(&mut self, event: &Event<'_>) {
-        if event.provider() == Self::PROVIDER && event.id() == Self::PART {
+        if Self::needs(event.metadata()) {
             match part(event.payload()) {
                 Some((number, count, text)) => self.add_part(number, count, text),
                 None => self.fault = Some(Fault::Damaged),

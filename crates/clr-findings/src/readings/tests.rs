@@ -94,7 +94,7 @@ fn recorded_readings_show_the_same_causes() {
     let shown = causes(&readings);
     assert!(shown.len() > 2, "{shown:?}");
     for units in [16, 100, usize::MAX] {
-        let parts = readings.to_parts(units).unwrap();
+        let parts = readings.clone().into_parts(units).unwrap();
         assert!(parts.iter().all(|part| part.encode_utf16().count() <= units), "{units}");
         let read = recorded(&parts).finish().unwrap();
         assert_eq!((&read.memory, read.end().unwrap().exit_code), (&readings.memory, Some(3)));
@@ -119,7 +119,7 @@ fn other_processes_are_the_busiest() {
     };
     others(&mut readings.usage[0], |_| 1_000_000);
     others(&mut readings.usage[2], |pid| 1_000_000 + u64::from(pid));
-    let read = recorded(&readings.to_parts(usize::MAX).unwrap()).finish().unwrap();
+    let read = recorded(&readings.into_parts(usize::MAX).unwrap()).finish().unwrap();
     let pids = |usage: &ProcessUsage| -> Vec<_> {
         usage.machine.other_processes.iter().map(|process| process.pid).collect()
     };
@@ -130,7 +130,7 @@ fn other_processes_are_the_busiest() {
 #[test]
 fn readings_that_cannot_be_used_have_the_reason() {
     let reason = |recorded: RecordedReadings| recorded.finish().unwrap().memory_missing.unwrap();
-    let parts = Readings::missing("not permitted").to_parts(20).unwrap();
+    let parts = Readings::missing("not permitted").into_parts(20).unwrap();
     assert_eq!(reason(recorded(&parts)), "not permitted");
     let mut twice = recorded(&parts);
     twice.add_part(0, parts.len(), parts[0].clone());
@@ -160,7 +160,7 @@ fn readings_that_cannot_be_used_have_the_reason() {
 #[cfg(target_os = "linux")]
 #[test]
 fn hostile_readings_are_judged() {
-    let text = readings().to_parts(usize::MAX).unwrap().concat();
+    let text = readings().into_parts(usize::MAX).unwrap().concat();
     let numbers: Vec<_> = text
         .char_indices()
         .filter(|(at, char)| {

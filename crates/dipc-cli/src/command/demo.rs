@@ -101,7 +101,7 @@ fn record(pid: u32, path: &Path) -> Outcome {
     sink.begin()?;
     let limits = Limits::new(&found.target, None, TIMEOUT, &interrupts).with_duration(Some(DURATION));
     let recorded = recorder::record(session, &mut sink, &limits, None)?;
-    messages::note(recorded.summary(&sink, None));
+    messages::note(recorded.summary(&sink, 0, None));
     recorded.report(false)
 }
 

@@ -14,9 +14,9 @@ use nettrace_export::diff::{
     Basis, Change, Comparison, ComparisonOptions, Noise, Picture, Rule, RuleOutcome, Run, StackComparison,
 };
 
-use crate::args::format::Format;
 use crate::args::names::NameArgs;
 use crate::args::times::TimeArgs;
+use crate::command::gcdump::HeapDiffFormat;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::names::names_path;
 use crate::inspect::recording::is_gcdump;
@@ -80,7 +80,7 @@ pub(crate) struct DiffArgs {
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     format: DiffFormat,
-    /// Path of a flame graph; '-' is standard output, the default
+    /// Path of a page or flame graph; '-' is standard output, the default
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
@@ -127,7 +127,7 @@ enum DiffFormat {
     Json,
     /// For pull requests
     Markdown,
-    /// A differential flame graph as a page
+    /// A page: of recordings a differential flame graph, of heaps and memory bars
     Html,
     /// A differential flame graph as a picture
     Svg,
@@ -164,7 +164,7 @@ impl DiffArgs {
     }
 
     /// The two files, if they are heaps, with the format.
-    pub(crate) fn heaps(&self) -> Result<Option<(&Path, &Path, Format)>, Failure> {
+    pub(crate) fn heaps(&self) -> Result<Option<(&Path, &Path, HeapDiffFormat)>, Failure> {
         let [base, new] = self.files();
         if !base.iter().chain(new).any(|file| is_gcdump(file)) {
             return Ok(None);
@@ -176,14 +176,23 @@ impl DiffArgs {
             return Err(Failure::usage("diff: --fail-if is for recordings: heaps have no noise to judge by"));
         }
         let format = match self.format {
-            DiffFormat::Table => Format::Table,
-            DiffFormat::Json => Format::Json,
-            DiffFormat::Markdown | DiffFormat::Html | DiffFormat::Svg => {
-                return Err(Failure::usage("diff: this --format is for recordings and profiles")
-                    .with_help("dipc gcdump diff has --format table, json and csv"));
+            DiffFormat::Table => HeapDiffFormat::Table,
+            DiffFormat::Json => HeapDiffFormat::Json,
+            DiffFormat::Html => HeapDiffFormat::Html,
+            DiffFormat::Markdown | DiffFormat::Svg => {
+                return Err(Failure::usage("diff: this --format is for recordings and profiles").with_help(
+                    "heaps have --format table, json and html, and dipc gcdump diff has csv, too",
+                ));
             }
         };
+        if self.output.is_some() && self.format != DiffFormat::Html {
+            return Err(Failure::usage("diff: --output is for --format html and svg"));
+        }
         Ok(Some((base, new, format)))
+    }
+
+    pub(crate) fn output(&self) -> Option<&Path> {
+        self.output.as_deref()
     }
 
     pub(crate) const fn names(&self) -> NameArgs {

@@ -78,7 +78,7 @@ pub(crate) struct FilterArgs {
 /// The format of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EventsFormat {
-    /// For people, one line per event
+    /// For people, one line per event; values are cut after 1,024 bytes
     #[default]
     Table,
     /// One array

@@ -13,9 +13,9 @@ use std::path::Path;
 
 use clap::Subcommand;
 
-use crate::args::format::Format;
 use crate::args::names::NameArgs;
 use crate::exit::Outcome;
+pub(crate) use diff::HeapDiffFormat;
 
 /// The commands about heaps.
 #[derive(Debug, Subcommand)]
@@ -49,10 +49,12 @@ pub(crate) fn run(command: &GcDumpCommand) -> Outcome {
 }
 
 /// Compares the heaps of two files, with the usual settings of `gcdump diff`.
-pub(crate) fn diff_files(before: &Path, after: &Path, format: Format, names: NameArgs) -> Outcome {
-    let format = match format {
-        Format::Table => args::HeapFormat::Table,
-        Format::Json => args::HeapFormat::Json,
-    };
-    diff::run(&diff::DiffArgs::of_files(before, after, format, names))
+pub(crate) fn diff_files(
+    before: &Path,
+    after: &Path,
+    format: HeapDiffFormat,
+    names: NameArgs,
+    output: Option<&Path>,
+) -> Outcome {
+    diff::run(&diff::DiffArgs::of_files(before, after, format, names, output))
 }

@@ -19,7 +19,7 @@ use crate::args::source::{ManyProcesses, SOURCES, SourceArgs};
 use crate::args::stopping::StoppingArgs;
 use crate::command::report;
 use crate::command::trace::{
-    self, Buffering, DEFAULT_LIMIT_PERCENT, TraceArgs, WrittenFile, WrittenFiles, snapshot_name,
+    self, Buffering, DEFAULT_LIMIT_PERCENT, ReadingsUse, TraceArgs, WrittenFile, WrittenFiles, snapshot_name,
 };
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
@@ -249,7 +249,7 @@ impl Presenter<'_> {
             frequency: args.frequency,
             show_child_io: args.show_child_io,
             names: args.names,
-            reads_process: true,
+            readings: Some(ReadingsUse::Recording),
             fail_on_loss: args.fail_on_loss,
             timeout: args.timeout,
             ..trace
@@ -273,6 +273,7 @@ pub(crate) fn everything(source: SourceArgs<ManyProcesses>) -> TraceArgs {
         no_names: false,
         no_thread_times: false,
         resume_runtime: true,
+        user_events: false,
         cpu: true,
         off_cpu: true,
         native_alloc: None,
@@ -286,7 +287,7 @@ pub(crate) fn everything(source: SourceArgs<ManyProcesses>) -> TraceArgs {
         names: NameArgs::default(),
         some_exceptions: false,
         spares_unloading: true,
-        reads_process: false,
+        readings: None,
         fail_on_loss: false,
         timeout: TIMEOUT,
     }

@@ -46,7 +46,8 @@ pub(crate) struct StackArgs {
     #[arg(long, conflicts_with_all = ["file", "count", "by_task"])]
     native: bool,
     /// Read the stacks from the process's memory, without a session: all threads at once, including IL stubs
-    /// and threads without samples (.NET 8, 9, 10, 3.1.23 and NativeAOT 8 and 9, Linux on x86-64)
+    /// and threads without samples (.NET 8, 9, 10, 3.1.23 and NativeAOT 8 and 9 on x86-64 Linux, .NET 10 on
+    /// arm64)
     ///
     /// Without --stop the process keeps running, and threads in managed code lack their innermost frames.
     /// Needs the rights of a debugger: the same user, or CAP_SYS_PTRACE.

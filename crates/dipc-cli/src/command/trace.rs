@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use clr_conditions::Condition;
+use clr_findings::Readings;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
 use dipc_collect::Retention;
 use dipc_collect::names::UnloadableCode;
@@ -35,7 +36,7 @@ use crate::record::flight::{
     CrashDump, CrashSources, FileNames, FlightRecorder, FlightSettings, FlightSummary, RotatingRecorder,
     check_output, dump_variables,
 };
-use crate::record::kernel_samples::{KernelSampler, RUNTIME_SAMPLER, SampleSettings};
+use crate::record::kernel_samples::{KernelSampler, RUNTIME_SAMPLER, RuntimeEvents, SampleSettings};
 use crate::record::names::{record_names, report_names};
 use crate::record::notes::Messages;
 use crate::record::recorder::{self, Limits, RecordingResult};
@@ -52,7 +53,7 @@ use crate::render::{messages, shell, units};
 use native::NativeProcess;
 use request::Elsewhere;
 
-pub(crate) use args::{Buffering, DEFAULT_LIMIT_PERCENT, TraceArgs};
+pub(crate) use args::{Buffering, DEFAULT_LIMIT_PERCENT, ReadingsUse, TraceArgs};
 
 /// Maximum wait between checks for recordings that have ended.
 const TICK: Duration = Duration::from_millis(50);
@@ -77,12 +78,12 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         refuse_standard_output("several processes", args)?;
     }
     if kernel_samples.is_some() {
-        refuse_standard_output("--cpu, --off-cpu and --native-alloc", args)?;
+        refuse_standard_output("--cpu, --off-cpu, --native-alloc and --user-events", args)?;
     }
     let mut selection = Selection::new(&args.selection.request())?;
     // The kernel's samples replace the runtime's, unless the latter are requested or the only ones available.
-    let without_sampler = (kernel_samples.is_some() && !args.selection.request().names_sampler())
-        .then(|| selection.without_sampler());
+    let is_replaced = args.user_events || !args.selection.request().names_sampler();
+    let without_sampler = (kernel_samples.is_some() && is_replaced).then(|| selection.without_sampler());
     let flight = args.flight.settings();
     if let Some(flight) = &flight {
         flight.check_storage()?;
@@ -94,6 +95,12 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     }
     let format = format(args, &selection)?;
     let stopping_event = args.stopping.event_among(&selection);
+    if args.user_events && stopping_event.is_some() {
+        return Err(Failure::usage(
+            "--stopping-event-provider-name ends a session with a stream: events of --user-events are read after it",
+        )
+            .with_help("--duration ends it, or Ctrl-C"));
+    }
     if flight.is_some() || rotation.is_some() {
         refuse_standard_output("--keep and --rotate", args)?;
         check_output(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
@@ -132,9 +139,10 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         crash_dump,
         kernel_samples,
         without_sampler,
+        user_events: args.user_events,
         some_exceptions: args.some_exceptions,
         spares_unloading: args.spares_unloading,
-        reads_process: args.reads_process,
+        readings: args.readings,
         written: written.clone(),
     };
     let [selector] = &sources[..] else { return run_all(&sources, settings) };
@@ -281,12 +289,14 @@ struct RecordingSettings {
     kernel_samples: Option<SampleSettings>,
     /// The selection to use if the kernel samples the process.
     without_sampler: Option<Selection>,
+    /// True if the runtime writes its events to the kernel, beside the samples.
+    user_events: bool,
     /// True to record exceptions in a session of their own, which ends once they are many.
     some_exceptions: bool,
     /// True to take the names of methods from memory if the runtime could end while it lists them.
     spares_unloading: bool,
-    /// True to read the process beside its events.
-    reads_process: bool,
+    /// The use of readings of the process beside its events.
+    readings: Option<ReadingsUse>,
     written: WrittenFiles,
 }
 
@@ -320,6 +330,8 @@ pub(crate) struct WrittenFile {
 pub(crate) enum News {
     /// The session of a process is about to start.
     Starting { pid: Option<u32> },
+    /// The process was read beside its events, also if it could not be recorded.
+    Read(Box<Readings>),
     /// The recording is complete. A program that was started may still run.
     Written { path: PathBuf, end: RecordingEnd },
 }
@@ -366,6 +378,12 @@ impl WrittenFiles {
         if let Some(sender) = &self.news {
             // The receiver is gone if the command has failed.
             let _ = sender.send(news);
+        }
+    }
+
+    fn tell_readings(&self, readings: &Readings) {
+        if self.are_followed() {
+            self.tell(News::Read(Box::new(readings.clone())));
         }
     }
 
@@ -448,16 +466,20 @@ impl RecordingSettings {
         let account = AccountStart::read(source.pid.filter(|_| is_wanted));
         self.written.tell(News::Starting { pid: source.pid });
         let code = self.unloadable_code(source);
+        // Memory is read of a runtime that does not answer, too.
+        let reader = self.start_reader(source);
         match self.begin(source, early, beside_others, (has_sampler, code.is_none())) {
             Ok((session, sink, sampler)) => {
                 let account = account.filter(|_| has_sampler || sampler.is_none());
                 let exceptions = self.start_exceptions(source);
-                let reader = self.start_reader(source);
                 let beside = BesideSession { account, sampler, exceptions, code, reader };
                 self.record(source, session, sink, beside, beside_others)
             }
             Err(failure) => {
                 not_begun();
+                if let Some(reader) = reader.filter(|_| self.written.are_followed()) {
+                    self.written.tell_readings(&reader.finish());
+                }
                 Err(failure)
             }
         }
@@ -467,7 +489,8 @@ impl RecordingSettings {
     /// and names the replacement.
     ///
     /// # Errors
-    /// If native allocations were requested and cannot be followed: nothing replaces them.
+    /// If native allocations or events of the kernel were requested and are not available: nothing replaces
+    /// them.
     fn sample(
         &self,
         source: &Source,
@@ -477,49 +500,59 @@ impl RecordingSettings {
         let (Some(settings), Some(folder)) = (self.kernel_samples, sink.path().map(folder_of)) else {
             return Ok(None);
         };
-        Ok(
-            match local_process(source.pid, &source.target)
-                .and_then(|pid| Ok(KernelSampler::start(pid, settings, folder, &mut Messages)?))
-            {
-                Ok(sampler) => {
-                    describe_samples(&sampler);
-                    Some(sampler)
-                }
-                Err(failure) if settings.native_allocations.is_some() => return Err(failure),
-                Err(failure) => {
-                    messages::warning(failure);
-                    if has_sampler {
-                        messages::effect(format_args!(
-                            "recording with the runtime's own sampler: {RUNTIME_SAMPLER}"
-                        ));
-                        messages::note("Samples        : by the runtime");
-                    } else if self.keeps_thread_times {
-                        messages::warning(
-                            "this program has no sampler of its own: recording the processor time of each thread once a second, from /proc, without stacks",
-                        );
-                        messages::note("Samples        : none; times of threads");
-                    } else {
-                        messages::note("Samples        : none");
-                    }
-                    None
-                }
-            },
-        )
+        let started = local_process(source.pid, &source.target).and_then(|pid| {
+            let events = self.start_user_events(source)?;
+            Ok(KernelSampler::start(pid, settings, events, folder, &mut Messages)?)
+        });
+        let failure = match started {
+            Ok(sampler) => {
+                describe_samples(&sampler);
+                return Ok(Some(sampler));
+            }
+            Err(failure) => failure,
+        };
+        if settings.native_allocations.is_some() || self.user_events {
+            return Err(failure);
+        }
+        messages::warning(failure);
+        if has_sampler {
+            messages::effect(format_args!("recording with the runtime's own sampler: {RUNTIME_SAMPLER}"));
+            messages::note("Samples        : by the runtime");
+        } else if self.keeps_thread_times {
+            messages::warning(
+                "this program has no sampler of its own: recording the processor time of each thread once a second, from /proc, without stacks",
+            );
+            messages::note("Samples        : none; times of threads");
+        } else {
+            messages::note("Samples        : none");
+        }
+        Ok(None)
+    }
+
+    /// Has the runtime write its events to the kernel, if it is wanted.
+    fn start_user_events(&self, source: &Source) -> Result<Option<RuntimeEvents>, Failure> {
+        if !self.user_events {
+            return Ok(None);
+        }
+        let selection = self.without_sampler.as_ref().unwrap_or(&self.selection);
+        Ok(Some(RuntimeEvents::prepare(&source.target, selection.configs())?))
     }
 
     /// Finds the source. If it is a process that cannot be reached, and the kernel's samples are requested,
     /// it is sampled without its runtime. A program that is started gets an `early` sampler.
     fn open(&self, source: &SourceSelector, early: &mut Option<KernelSampler>) -> Result<Opened, Failure> {
-        if let (SourceSelector::Program { command, show_io, .. }, Some(samples)) =
-            (source, self.kernel_samples)
-        {
+        // Without a runtime there would be no events, and probes are in the libraries that a program has once
+        // its runtime connects.
+        let samples = self.kernel_samples.filter(|_| !self.user_events);
+        let alone = samples.filter(|samples| samples.native_allocations.is_none());
+        if let (SourceSelector::Program { command, show_io, .. }, Some(samples)) = (source, alone) {
             return self.start(command, *show_io, samples, early);
         }
         let failure = match Source::open(source, self.timeout, &self.interrupts) {
             Ok(source) => return Ok(Opened::Runtime(Box::new(source))),
             Err(failure) => failure,
         };
-        let Some(samples) = self.kernel_samples.filter(|_| failure.exit == Exit::NotReachable) else {
+        let Some(samples) = samples.filter(|_| failure.exit == Exit::NotReachable) else {
             return Err(failure);
         };
         let found = match source {
@@ -665,8 +698,12 @@ impl RecordingSettings {
             selection.announce();
         }
         warn_without_sampler(&source.target, selection);
-        let elsewhere =
-            Elsewhere { without_sampler, exceptions: self.some_exceptions, names: !lists_methods };
+        let elsewhere = Elsewhere {
+            without_sampler,
+            all: self.user_events,
+            exceptions: self.some_exceptions,
+            names: !lists_methods,
+        };
         let collect = elsewhere.taken_from(&self.collect);
         match start_unless_interrupted(&source.target, &collect, &self.interrupts) {
             Ok(session) => {
@@ -723,7 +760,9 @@ impl RecordingSettings {
         if let Some(readings) = &mut readings {
             let has_ended = recorded.as_ref().is_ok_and(RecordingResult::has_ended);
             readings.exit_code = self.exit_code(has_ended && !beside_others);
+            self.written.tell_readings(readings);
         }
+        let readings = readings.filter(|_| self.readings == Some(ReadingsUse::Recording));
         let exceptions = exceptions.and_then(|exceptions| or_warn(exceptions.finish()));
         let some_exceptions = exceptions.as_ref().is_some_and(|exceptions| exceptions.are_partial);
         let crash =
@@ -734,6 +773,8 @@ impl RecordingSettings {
         // The recording with all events replaces this one, so it must be closed first.
         drop(sink);
         let exceptions = exceptions.map(|exceptions| exceptions.file);
+        let user_events = samples.as_ref().and_then(|samples| samples.as_ref().ok());
+        let user_events = user_events.map_or(0, |samples| samples.summary().events);
         let additions = Additions { samples, exceptions, code, readings };
         let merged = path.as_ref().filter(|_| !additions.is_empty()).map(|path| {
             let requested = requested_groups(&self.selection.configs());
@@ -741,11 +782,11 @@ impl RecordingSettings {
         });
         if let Ok(recorded) = &recorded {
             let bytes = merged.as_ref().and(path.as_ref()).and_then(|path| path.metadata().ok());
-            messages::note(recorded.summary(&output, bytes.map(|file| file.len())));
+            messages::note(recorded.summary(&output, user_events, bytes.map(|file| file.len())));
         }
         let absent = match &recorded {
-            Ok(recorded) => recorded.absent_events(&self.selection.configs()),
-            Err(_) => Vec::new(),
+            Ok(recorded) if !self.user_events => recorded.absent_events(&self.selection.configs()),
+            _ => Vec::new(),
         };
         if let Some(absent) = in_words(&absent).filter(|_| !self.written.are_presented()) {
             messages::note(format_args!("None happened  : {absent}"));
@@ -796,7 +837,7 @@ impl RecordingSettings {
 
     /// Starts to read the process, if it is wanted. Without a thread, nothing is read.
     fn start_reader(&self, source: &Source) -> Option<BackgroundReader> {
-        BackgroundReader::start(source.pid.filter(|_| self.reads_process)?, self.duration).ok()
+        BackgroundReader::start(source.pid.filter(|_| self.readings.is_some())?, self.duration).ok()
     }
 
     /// The code of a process whose runtime is not asked to list its methods, because it could end meanwhile.

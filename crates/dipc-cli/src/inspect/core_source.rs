@@ -99,12 +99,14 @@ impl Source {
             match error {
                 Error::UnknownRuntime { .. } | Error::WrongLayout { .. } => {
                     failure.with_help(
-                        "dipc has the structures of .NET 8, 9, 10, NativeAOT 8, 9 and 11 and .NET Core 3.1.23 on x86-64: those of the threads, code, \
-                         frames, types and heap of others are missing; dotnet-dump analyze reads them",
+                        "dipc has the structures of .NET 8, 9, 10, NativeAOT 8, 9 and 11 and .NET Core 3.1.23 on x86-64, and of .NET 10 on arm64: \
+                         those of the threads, code, frames, types and heap of others are missing; dotnet-dump analyze reads them",
                     )
                 }
-                Error::UnsupportedMachine(_) => failure.with_help(MACHINE_HELP),
-                Error::NoRuntime => failure.with_help("dipc reads .NET 8, 9, 10, NativeAOT 8, 9 and 11 and .NET Core 3.1.23 on x86-64"),
+                Error::UnsupportedMachine(_) | Error::UnsupportedNativeAot(_) => failure.with_help(MACHINE_HELP),
+                Error::NoRuntime => failure.with_help(
+                    "dipc reads .NET 8, 9, 10, NativeAOT 8, 9 and 11 and .NET Core 3.1.23 on x86-64, and .NET 10 on arm64",
+                ),
                 _ => failure,
             }
         })

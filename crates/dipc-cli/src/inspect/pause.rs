@@ -35,7 +35,8 @@ impl Pause {
     pub(crate) fn registers(&self) -> BTreeMap<u32, Registers> {
         let threads = self.stopped.as_ref().map(linux_sampler::StoppedProcess::threads).unwrap_or_default();
         let of = |thread: &linux_sampler::StoppedThread| {
-            Some((thread.tid.try_into().ok()?, Registers::of_user(&thread.registers)?))
+            let registers = Registers::of_user(clr_dump::Processor::of_this_machine()?, &thread.registers)?;
+            Some((thread.tid.try_into().ok()?, registers))
         };
         threads.iter().filter_map(of).collect()
     }

@@ -26,7 +26,7 @@ const EXCEPTIONS: &str = "exceptions";
 const NAMES: &str = "names of methods";
 
 /// The events that were recorded beside the session of a process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Additions {
     /// The kernel's samples, or the reason why there are none.
     pub(crate) samples: Option<Result<KernelRecording, SampleError>>,
@@ -109,7 +109,7 @@ fn merge(
         parts.push(Recording::of_file(exceptions, EXCEPTIONS)?);
     }
     let header = parts.first().and_then(|recording| recording.events.info());
-    let readings = readings.zip(header).map(|(readings, header)| recording_of(&readings, header));
+    let readings = readings.zip(header).map(|(readings, header)| recording_of(readings, header));
     match readings {
         Some(Ok(readings)) => parts.push(Recording::of_file(readings, readings::NAME)?),
         Some(Err(failure)) => messages::warning(failure),

@@ -15,7 +15,7 @@ use crate::render::{messages, units};
 
 pub(crate) use dipc_collect::kernel_samples::{
     Activity, KernelRecording, KernelSampler, LIVE_FREQUENCY, LiveSamples, NativeAllocationSettings,
-    SampleSettings, ThreadSnapshot, snapshot,
+    RuntimeEvents, SampleSettings, ThreadSnapshot, snapshot,
 };
 
 /// The weaknesses of the runtime's own sampler, in words.
@@ -78,16 +78,17 @@ pub(crate) fn unwritten(path: &Path, error: &io::Error) -> Failure {
 
 impl From<SampleError> for Failure {
     fn from(error: SampleError) -> Self {
-        match &error {
-            SampleError::Write(error) => unwritten(Path::new(NAME), error),
+        match error {
+            SampleError::Session(error) => error.into(),
+            SampleError::Write(error) => unwritten(Path::new(NAME), &error),
             SampleError::StacksRefused(reason) => {
                 Self::new(Exit::Refused, format_args!("stack: {reason}")).with_help(
                     "native stacks need the rights of a debugger: the user of the process (with kernel.yama.ptrace_scope 0), CAP_SYS_PTRACE or root",
                 )
             }
             #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-            SampleError::Open(error) => not_opened(error),
-            _ => Self::new(Exit::Failed, format_args!("{NAME}: {error}")),
+            SampleError::Open(error) => not_opened(&error),
+            error => Self::new(Exit::Failed, format_args!("{NAME}: {error}")),
         }
     }
 }
@@ -99,6 +100,10 @@ fn not_opened(error: &linux_sampler::Error) -> Failure {
 
     let failure = Failure::new(Exit::Failed, format_args!("{NAME}: {error}"));
     let help = match error {
+        linux_sampler::Error::UserEvents(_) => {
+            let failure = Failure::new(Exit::Refused, error);
+            return failure.with_help("without --user-events the events come in a stream, on any kernel");
+        }
         linux_sampler::Error::NoProcess { .. } => return Failure { exit: Exit::NotReachable, ..failure },
         linux_sampler::Error::NativeAllocations(reason) => {
             let help = match reason {
@@ -134,7 +139,10 @@ pub(crate) fn loss_exit(summary: SampleSummary, fail_on_loss: bool) -> Exit {
     if !fail_on_loss || summary.lost == 0 {
         return Exit::Done;
     }
-    messages::warning(format_args!("the kernel lost {} samples and records of switches", summary.lost));
+    messages::warning(format_args!(
+        "the kernel lost {} samples, events and records of switches",
+        summary.lost
+    ));
     messages::help("a lower --frequency loses less");
     Exit::EventsLost
 }
@@ -160,7 +168,20 @@ pub(crate) fn announce(summary: SampleSummary) {
     if let Some(native) = summary.native {
         announce_allocations(native);
     }
-    if summary.native.is_none() || summary.samples > 0 || summary.waits > 0 {
+    if summary.events > 0 || summary.unreadable_events > 0 {
+        messages::note(format_args!(
+            "User events    : {}",
+            units::counted(summary.events, "event", "events")
+        ));
+    }
+    if summary.unreadable_events > 0 {
+        messages::warning(format_args!(
+            "{} of the runtime's events are unreadable and left out",
+            units::count(summary.unreadable_events)
+        ));
+    }
+    let is_only_samples = summary.native.is_none() && summary.events == 0;
+    if is_only_samples || summary.samples > 0 || summary.waits > 0 || summary.lost > 0 {
         messages::note(format_args!("CPU samples    : {}", Numbers(summary)));
     }
 }

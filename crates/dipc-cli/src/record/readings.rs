@@ -16,8 +16,8 @@ pub(super) const NAME: &str = "threads in memory and the kernel's account";
 const PART: usize = 30_000;
 
 /// Returns a recording of the readings at the start of another recording.
-pub(super) fn recording_of(readings: &Readings, recording: &TraceInfo) -> Result<File, Failure> {
-    let parts = readings.to_parts(PART).map_err(|error: ReadingsTooLarge| failed(&error))?;
+pub(super) fn recording_of(readings: Readings, recording: &TraceInfo) -> Result<File, Failure> {
+    let parts = readings.into_parts(PART).map_err(|error: ReadingsTooLarge| failed(&error))?;
     let process = recording.process_id.unwrap_or_default();
     let header = TraceHeader {
         start: start_of(recording),

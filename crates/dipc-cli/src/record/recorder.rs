@@ -136,8 +136,8 @@ impl Consumer for Recording<'_> {
 
 impl RecordingResult {
     /// One line on the recording. `bytes` is the size of the file if it has more than the stream.
-    pub(crate) fn summary(&self, output: &dyn fmt::Display, bytes: Option<u64>) -> String {
-        let events = self.stats.events();
+    pub(crate) fn summary(&self, output: &dyn fmt::Display, more_events: u64, bytes: Option<u64>) -> String {
+        let events = self.stats.events().saturating_add(more_events);
         format!(
             "Recorded {} bytes, {events} event{}, {} lost, in {}: {output}",
             bytes.unwrap_or(self.bytes),

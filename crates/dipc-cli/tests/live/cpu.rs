@@ -1,8 +1,6 @@
 //! `dipc trace --cpu`: the kernel's samples of real runtimes, with managed, native and kernel frames.
 
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::executable;
+use crate::nobody::Nobody;
 use crate::program::{Finished, Running, dipc, run};
 use crate::runtime::{Runtime, on_each_runtime, say_not_run};
 use crate::workload::Workload;
@@ -355,22 +354,14 @@ fn the_table_of_several_processes_has_the_requested_columns() {
 
 #[test]
 fn processes_that_cannot_be_sampled_are_not_reachable() {
-    let is_root = rustix::process::geteuid().is_root();
-    let folder = tempfile::tempdir().unwrap();
-    if is_root {
-        chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-        let program = folder.path().join("dipc");
-        executable::copy(env!("CARGO_BIN_EXE_dipc"), &program);
+    if let Some(user) = Nobody::new() {
         let native = Native::start(LOOP);
-        let mut command = Command::new(&program);
+        let mut command = Command::new(user.program());
         command.args(["trace", "--cpu", "-p", &native.0.id().to_string(), "-o"]);
-        command.arg(folder.path().join("cpu.nettrace")).current_dir("/").uid(NOBODY).gid(NOBODY);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let refused = Running::start(command).finish().with_code(3);
+        command.arg(user.folder().join("cpu.nettrace"));
+        let refused = Running::start(user.run_with_output(command)).finish().with_code(3);
         refused.assert_error_names(&["another user"]);
         assert!(refused.stderr.contains("help: run dipc as the user of the process"), "{}", refused.stderr);
-    } else {
-        say_not_run("only root can be another user");
     }
     if std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n") {
         run(["trace", "-p", "2", "--cpu"]).with_code(3).assert_error_names(&["a thread of the kernel"]);
@@ -467,32 +458,20 @@ fn a_program_without_any_sampler_has_the_times_of_its_threads() {
     assert!(workload.folder().join("cpu.threads.nettrace").is_file());
 }
 
-/// The user `nobody`.
-const NOBODY: u32 = 65_534;
-
 #[test]
 fn a_user_samples_processes_of_their_own() {
-    if !rustix::process::geteuid().is_root() {
-        return say_not_run("only root can be another user");
-    }
-    let folder = tempfile::tempdir().unwrap();
-    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    let program = folder.path().join("dipc");
-    executable::copy(env!("CARGO_BIN_EXE_dipc"), &program);
-    let Some(mut command) = Runtime::Net9_0.workload() else { return };
-    command.env("TMPDIR", folder.path()).current_dir("/").uid(NOBODY).gid(NOBODY);
-    let mut workload = Workload::from_command(Runtime::Net9_0, command);
+    let Some(user) = Nobody::new() else { return };
+    let Some(mut workload) = user.workload(Runtime::Net9_0) else { return };
     // The samples are of its work, not of its start.
     workload.run("spin 1000");
     workload.send("spin 60000");
-    let file = folder.path().join("cpu.nettrace");
+    let file = user.folder().join("cpu.nettrace");
     // Little memory may be locked, as in many containers.
     let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -l 64; exec \"$0\" \"$@\""]).arg(&program);
+    command.args(["-c", "ulimit -l 64; exec \"$0\" \"$@\""]).arg(user.program());
     command.args(["trace", "-p", &workload.pid().to_string(), "--profile", "cpu", "--duration", "2s", "-o"]);
-    command.arg(&file).current_dir("/").uid(NOBODY).gid(NOBODY);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let recorded = Running::start(command).finish().with_code(0);
+    command.arg(&file);
+    let recorded = Running::start(user.run_with_output(command)).finish().with_code(0);
     assert!(!recorded.stderr.contains("buffers of"), "{}", recorded.stderr);
     if recorded.stderr.contains("kernel's samples:") {
         return say_not_run("the kernel does not permit samples");

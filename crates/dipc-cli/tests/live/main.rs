@@ -47,6 +47,7 @@ mod monitor_faults;
 mod monitor_otlp;
 mod names;
 mod native_alloc;
+mod nobody;
 mod outputs;
 mod overview;
 #[path = "../page/data.rs"]

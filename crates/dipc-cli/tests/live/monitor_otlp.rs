@@ -9,10 +9,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use prost::Message as _;
@@ -40,6 +43,8 @@ struct Received {
     spans: Vec<(String, Span)>,
     profiles: Vec<ExportProfilesServiceRequest>,
     records: Vec<(String, LogRecord)>,
+    /// The last values of gauges, by the process, name and attributes, with the unit.
+    gauges: BTreeMap<(String, String, String), (f64, String)>,
 }
 
 impl Receiver {
@@ -80,6 +85,7 @@ impl Received {
             match head.split(' ').nth(1).unwrap() {
                 "/v1/traces" => self.take_spans(&body),
                 "/v1/logs" => self.take_records(&body),
+                "/v1/metrics" => self.take_gauges(&body),
                 "/v1development/profiles" => {
                     self.profiles.push(ExportProfilesServiceRequest::decode(&*body).unwrap());
                 }
@@ -97,6 +103,26 @@ impl Received {
             for of_scope in of_resource.scope_spans {
                 let name = of_scope.scope.unwrap().name;
                 self.spans.extend(of_scope.spans.into_iter().map(|span| (name.clone(), span)));
+            }
+        }
+    }
+
+    fn take_gauges(&mut self, body: &[u8]) {
+        for of_resource in ExportMetricsServiceRequest::decode(body).unwrap().resource_metrics {
+            let pid = attributes(&of_resource.resource.unwrap().attributes).remove("process.pid").unwrap();
+            for metric in of_resource.scope_metrics.into_iter().flat_map(|of_scope| of_scope.metrics) {
+                let Some(Data::Gauge(gauge)) = metric.data else { continue };
+                for point in gauge.data_points {
+                    let tags = attributes(&point.attributes).into_values().collect::<Vec<_>>().join(",");
+                    let value = match point.value.unwrap() {
+                        number_data_point::Value::AsDouble(value) => value,
+                        number_data_point::Value::AsInt(number) => {
+                            panic!("{number}: bytes are sent as a double")
+                        }
+                    };
+                    let key = (pid.clone(), metric.name.clone(), tags);
+                    self.gauges.insert(key, (value, metric.unit.clone()));
+                }
             }
         }
     }
@@ -246,6 +272,39 @@ fn a_collector_gets_profiles_of_the_kernels_samples() {
     let stat = std::fs::read(format!("/proc/{}/stat", workload.pid())).unwrap();
     let used = linux_proc_stat::Stat::parse(&stat).unwrap().cpu_ns().unwrap();
     assert!(time > 0 && u64::try_from(time).unwrap() <= used + used / 10 + 100_000_000, "{time} of {used}");
+}
+
+/// The eight series of a process, whose sum is its resident memory.
+#[test]
+fn a_collector_gets_memory_by_owner() {
+    let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
+    let receiver = Receiver::start();
+    let folder = tempfile::tempdir().unwrap();
+    let urls = format!("unix:{}", folder.path().join("http").display());
+    let pid = workload.pid().to_string();
+    let (filter, url) = (format!("ProcessId={pid}"), format!("http://{}", receiver.address));
+    let metric_urls = format!("unix:{}", folder.path().join("metrics").display());
+    let monitor = ["monitor", "--urls", &urls, "--metric-urls", &metric_urls, "--filter", &filter];
+    let otlp = ["--otlp", &url, "--otlp-signals", "metrics", "--memory-interval", "1s"];
+    let running = Running::start(dipc(monitor.into_iter().chain(otlp)));
+    let series = || -> BTreeMap<String, (f64, String)> {
+        let requests = receiver.received.lock().unwrap();
+        let memory = requests
+            .gauges
+            .iter()
+            .filter(|((of, name, _), _)| *of == pid && name.starts_with("dipc.process.memory"));
+        memory.map(|((_, name, tags), value)| (format!("{name} {tags}"), value.clone())).collect()
+    };
+    crate::monitor::await_that("the series arrive", || series().len() == 8);
+    running.signal(Signal::INT);
+    running.finish().with_code(0);
+    let series = series();
+    let value = |name: &str| series.get(name).unwrap_or_else(|| panic!("{name}: {series:#?}")).0;
+    let owners = ["gc-heap", "native-heap", "thread-stacks", "code", "files", "shared-memory", "unknown"];
+    let values = owners.map(|owner| value(&format!("dipc.process.memory {owner}")));
+    assert!(value("dipc.process.memory.native_heap.free ") <= values[1], "{series:#?}");
+    assert!(values[0] > 0.0 && values[4] > 1e7 && values.iter().sum::<f64>() > 3e7, "{series:#?}");
+    assert!(series.values().all(|(_, unit)| unit == "By"), "{series:#?}");
 }
 
 /// Measurements taken while the collector was away arrive when it is back.

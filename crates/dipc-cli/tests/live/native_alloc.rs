@@ -2,20 +2,17 @@
 //! (`testdata/workload/incidents/native.cs` and `native.c`).
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt as _;
+use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::executable;
-use crate::program::{Recording, Running, run};
+use crate::nobody::Nobody;
+use crate::program::{Recording, Running, dipc, run};
 use crate::runtime::{Runtime, on_runtimes, say_not_run};
-use crate::workload::{Target, Workload, await_providers};
-
-/// A user without rights.
-const NOBODY: u32 = 65_534;
+use crate::workload::{Target, await_providers};
 
 /// Builds the library into a folder.
 fn build_library(folder: &Path) {
@@ -45,6 +42,12 @@ fn bytes(top: &Value, method: &str) -> u64 {
     rows.map(|row| row["inclusive"].as_u64().unwrap()).sum()
 }
 
+/// Returns the report of a recording.
+fn top(file: &Path) -> Value {
+    let report = ["report", file.to_str().unwrap(), "topN", "--by", "native-alloc", "--inclusive"];
+    run(report.into_iter().chain(["--rows", "1000", "--format", "json"])).with_code(0).json()
+}
+
 /// Records the program from before its first allocation to after its last one. Returns the report, and the
 /// bytes that each method has kept.
 fn record(runtime: Runtime, program: &[&str], arguments: &[&str]) -> Option<(Value, BTreeMap<String, u64>)> {
@@ -62,9 +65,7 @@ fn record(runtime: Runtime, program: &[&str], arguments: &[&str]) -> Option<(Val
     assert_eq!(target.line(), "done");
     let recorded = recording.interrupt();
     let file = recorded.file();
-    let report = ["report", file.to_str().unwrap(), "topN", "--by", "native-alloc", "--inclusive"];
-    let report = run(report.into_iter().chain(["--format", "json"])).with_code(0);
-    let top = report.json();
+    let top = top(&file);
     assert_eq!((&top["metric"], &top["unit"]), (&"native-alloc".into(), &"bytes".into()));
     assert_eq!(top["native"]["stopped_by_limit"], false, "{top}");
     assert!(
@@ -110,30 +111,145 @@ on_runtimes!(small_blocks_are_estimated: net_9_0);
 /// Probes need rights that a user lacks, for processes of their own, too. Nothing takes their place.
 #[test]
 fn without_rights_the_reason_and_the_way_are_said() {
-    if !rustix::process::geteuid().is_root() {
-        return say_not_run("only root can be another user");
-    }
-    let folder = tempfile::tempdir().unwrap();
-    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    let program = folder.path().join("dipc");
-    executable::copy(env!("CARGO_BIN_EXE_dipc"), &program);
-    let Some(mut command) = Runtime::Net9_0.workload() else { return };
-    command.env("TMPDIR", folder.path()).current_dir("/").uid(NOBODY).gid(NOBODY);
-    let workload = Workload::from_command(Runtime::Net9_0, command);
-    let file = folder.path().join("refused.nettrace");
-    let mut command = Command::new(&program);
-    command.args(["trace", "-p", &workload.pid().to_string(), "--native-alloc", "-o"]);
-    command.arg(&file).env("TMPDIR", folder.path()).current_dir("/").uid(NOBODY).gid(NOBODY);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Some(user) = Nobody::new() else { return };
+    let Some(workload) = user.workload(Runtime::Net9_0) else { return };
+    let file = user.folder().join("refused.nettrace");
+    let mut command = Command::new(user.program());
+    command.args(["trace", "-p", &workload.pid().to_string(), "--native-alloc", "-o"]).arg(&file);
+    let command = user.run_with_output(command);
     let refused = Running::start(command).finish().with_code(3);
     refused.assert_error_names(&["native allocations: "]);
     assert!(refused.stderr.contains("\nhelp: run dipc "), "{}", refused.stderr);
     assert!(!file.exists(), "nothing was recorded");
 }
 
-/// A program that is about to start has no libraries yet.
+/// A program that dipc starts is followed from its first method on: it waits until the probes are set.
+fn a_program_that_is_started_is_followed(runtime: Runtime) {
+    if !is_permitted() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    build_library(folder.path());
+    let Some(program) = runtime.program("incidents/native.dll") else { return };
+    let file = folder.path().join("started.nettrace");
+    let mut command =
+        dipc(["trace", "--native-alloc=4KiB", "--native-alloc-limit", "100", "--show-child-io"]);
+    command.arg("-o").arg(&file).arg("--").arg(program.get_program()).args(program.get_args());
+    command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env("LD_LIBRARY_PATH", folder.path()).env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+    // Its standard input is empty, so that it does not wait.
+    let recorded = Running::start(command).finish().with_code(0);
+    let lines = recorded.text();
+    let lines: Vec<_> = lines.lines().collect();
+    assert_eq!((lines[0], lines[5]), ("ready", "done"), "{lines:?}");
+    let top = top(&file);
+    for method in [1, 3] {
+        let kept: u64 = lines[method + 1].parse().unwrap();
+        assert_eq!(bytes(&top, lines[method]), kept, "{}: {top}", lines[method]);
+    }
+    assert_eq!(bytes(&top, "Scratch.Fill"), 0, "{top}");
+}
+on_runtimes!(a_program_that_is_started_is_followed: net_8_0, net_9_0);
+
 #[test]
-fn a_program_is_not_probed_from_its_start() {
-    let refused = run(["trace", "--native-alloc", "--", "true"]).with_code(2);
-    refused.assert_error_names(&["--native-alloc probes the libraries of a process"]);
+fn a_program_without_a_runtime_is_not_followed_from_its_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("none.nettrace");
+    let arguments = ["trace", "--native-alloc", "-o", file.to_str().unwrap(), "--", "true"];
+    let refused = run(arguments);
+    assert_ne!(refused.code, Some(0));
+    refused.assert_error_names(&["no .NET runtime"]);
+    assert!(!file.exists());
+}
+
+/// A program that keeps 50 blocks of 6,000 bytes, and half of a mapping of 400 KiB.
+const PROGRAM: &str = r#"
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+static void *volatile kept[50];
+__attribute__((noinline)) void keep_blocks(void)
+{
+    for (int i = 0; i < 50; i++)
+        kept[i] = malloc(6000);
+}
+__attribute__((noinline)) void keep_half(void)
+{
+    char *memory = mmap(NULL, 400 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(memory + (200 << 10), 200 << 10);
+    puts("mapped");
+}
+__attribute__((noinline)) void give_back(void)
+{
+    for (int i = 0; i < 50; i++)
+        free(realloc(malloc(6000), 60000));
+    puts("freed");
+}
+int main(void)
+{
+    puts("ready");
+    fflush(stdout);
+    getchar();
+    keep_blocks();
+    keep_half();
+    give_back();
+    puts("done");
+    fflush(stdout);
+    getchar();
+    return 0;
+}
+"#;
+
+/// Programs without .NET, linked dynamically and statically, with both C libraries.
+#[test]
+fn programs_of_each_c_library_are_exact() {
+    if !is_permitted() {
+        return;
+    }
+    for (name, compiler) in [
+        ("glibc", &["cc"][..]),
+        ("glibc-static", &["cc", "-static"]),
+        ("musl", &["musl-gcc"]),
+        ("musl-static", &["musl-gcc", "-static"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let [source, program, file] =
+            ["program.c", "program", "out.nettrace"].map(|it| folder.path().join(it));
+        fs::write(&source, PROGRAM).unwrap();
+        let mut compile = Command::new(compiler[0]);
+        compile.args(&compiler[1..]).args(["-O1", "-fno-builtin", "-o"]).arg(&program).arg(&source);
+        let Ok(compiled) = compile.status() else {
+            say_not_run(&format!("{} is needed", compiler[0]));
+            continue;
+        };
+        assert!(compiled.success(), "{name}");
+        let mut target = Target::start(Command::new(&program));
+        assert_eq!(target.line(), "ready");
+        let pid = target.pid().to_string();
+        let mut recording = Running::start(dipc([
+            "trace",
+            "-p",
+            &pid,
+            "--native-alloc=4KiB",
+            "--native-alloc-limit",
+            "100",
+            "-o",
+            file.to_str().unwrap(),
+        ]));
+        recording.until_said("Probes");
+        target.send("");
+        assert_eq!([target.line(), target.line(), target.line()], ["mapped", "freed", "done"]);
+        recording.signal(Signal::INT);
+        recording.finish().with_code(0);
+        let top = top(&file);
+        let of = |function: &str| -> u64 {
+            let rows = top["rows"].as_array().unwrap().iter();
+            let rows = rows.filter(|row| row["frame"].as_str().unwrap().ends_with(function));
+            rows.map(|row| row["inclusive"].as_u64().unwrap()).sum()
+        };
+        assert_eq!((of("keep_blocks"), of("keep_half")), (300_000, 200 << 10), "{name}: {top}");
+        assert_eq!(of("give_back"), 0, "{name}: {top}");
+        assert!(top["native"]["doubt"].is_null(), "{name}: {top}");
+    }
 }

@@ -7,6 +7,7 @@
 
 mod agreement;
 mod asynchronous;
+mod bars;
 #[allow(dead_code, reason = "the page of a monitor is opened from its server")]
 mod browser;
 mod curves;

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use dipc_client::Target;
+use dipc_client::dipc_wire::ProviderConfig;
 use nettrace::Event;
 
 use super::{KernelRecording, SampleError, SampleSettings, ThreadSnapshot};
@@ -17,7 +19,13 @@ pub struct KernelSampler(Infallible);
 
 #[allow(missing_docs, reason = "as on Linux")]
 impl KernelSampler {
-    pub fn start(_: u32, _: SampleSettings, _: &Path, _: &mut dyn Observer) -> Result<Self, SampleError> {
+    pub fn start(
+        _: u32,
+        _: SampleSettings,
+        _: Option<RuntimeEvents>,
+        _: &Path,
+        _: &mut dyn Observer,
+    ) -> Result<Self, SampleError> {
         Err(SampleError::Unavailable)
     }
 
@@ -48,6 +56,17 @@ impl KernelSampler {
 
     pub fn finish(self) -> Result<KernelRecording, SampleError> {
         match self.0 {}
+    }
+}
+
+/// A session whose events the runtime writes to the kernel, which cannot exist here.
+#[derive(Debug)]
+pub struct RuntimeEvents(Infallible);
+
+#[allow(missing_docs, reason = "as on Linux")]
+impl RuntimeEvents {
+    pub fn prepare(_: &Target, _: Vec<ProviderConfig>) -> Result<Self, SampleError> {
+        Err(SampleError::Unavailable)
     }
 }
 

@@ -1,7 +1,9 @@
 //! The kernel's samples on Linux.
 
+mod event_kinds;
 #[cfg(target_arch = "x86_64")]
 mod managed_code;
+mod runtime_events;
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -17,8 +19,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use dipc_client::LiveReader;
 use linux_sampler::{
-    Access, AllocationCounts, NativeAllocations, OffCpu, RecordingCounts, RecordingWriter, Rights, Sampler,
-    SamplerConfig, Scope, ThreadActivity, ThreadKey, ThreadWait, thread_activity,
+    Access, AllocationCounts, NativeAllocations, OffCpu, RecordKind, RecordingCounts, RecordingWriter,
+    Records, Rights, Sampler, SamplerConfig, Scope, ThreadActivity, ThreadKey, ThreadWait, thread_activity,
 };
 use nettrace::Event;
 
@@ -27,6 +29,8 @@ use super::{
 };
 use crate::observer::{Note, Observer};
 use crate::staged::StagedFile;
+
+pub use runtime_events::RuntimeEvents;
 
 /// Maximum time between two reads of the buffers.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -50,17 +54,19 @@ pub struct KernelSampler {
 }
 
 impl KernelSampler {
-    /// Opens the kernel's events of a process and starts to sample it, into a temporary file in `folder`.
+    /// Opens the kernel's events of a process and starts to sample it, into a temporary file in `folder`,
+    /// with the events that its runtime writes to the kernel, if there are any.
     ///
     /// # Errors
     /// If the kernel does not permit it, the process does not exist, or the file cannot be created.
     pub fn start(
         pid: u32,
         settings: SampleSettings,
+        events: Option<RuntimeEvents>,
         folder: &Path,
         observer: &mut dyn Observer,
     ) -> Result<Self, SampleError> {
-        Self::of(pid, OpenSampler::open(pid, settings, Begin::Running, observer)?, folder)
+        Self::of(pid, OpenSampler::open(pid, settings, events, Begin::Running, observer)?, folder)
     }
 
     /// Starts a program and samples it from its first instruction on. It runs even if the kernel does not
@@ -76,7 +82,7 @@ impl KernelSampler {
     ) -> io::Result<(Child, Result<Self, SampleError>)> {
         linux_sampler::spawn_prepared(command, |pid| {
             let pid = pid.unsigned_abs();
-            let opened = OpenSampler::open(pid, settings, Begin::Starting, observer);
+            let opened = OpenSampler::open(pid, settings, None, Begin::Starting, observer);
             opened.and_then(|opened| Self::of(pid, opened, folder))
         })
     }
@@ -138,12 +144,14 @@ struct OpenSampler {
     pid: i32,
     sampler: Sampler,
     recording: RecordingWriter,
+    events: Option<RuntimeEvents>,
     description: String,
     /// The probes of native allocations and their cost, in words.
     probes: Option<String>,
 }
 
-/// The pages of each processor's buffer for records of allocations: 16 MiB, for 3,900 of them.
+/// The pages of each processor's buffer for records of allocations and for events: 16 MiB, for 3,900
+/// allocations.
 const PAGES_FOR_BURSTS: usize = 4096;
 
 /// The time in which the cost of probes is measured before a recording begins.
@@ -160,6 +168,7 @@ impl OpenSampler {
     fn open(
         pid: u32,
         settings: SampleSettings,
+        mut events: Option<RuntimeEvents>,
         begin: Begin,
         observer: &mut dyn Observer,
     ) -> Result<Self, SampleError> {
@@ -177,6 +186,9 @@ impl OpenSampler {
         if native.is_some() {
             // Allocations come in bursts, each record has a stack, and what is lost looks like a leak.
             config = config.with_native_allocations(native).with_buffer_pages(PAGES_FOR_BURSTS);
+        }
+        if let Some(events) = &events {
+            config = config.with_tracepoints(events.tracepoints()).with_buffer_pages(PAGES_FOR_BURSTS);
         }
         let by_processor = settings.may_sample_processors().then(|| {
             let config = config.clone().with_scope(Scope::ProcessesByProcessor(vec![pid]));
@@ -196,10 +208,14 @@ impl OpenSampler {
             observer.note(Note::ChildrenIncluded);
         }
         // Before its first instruction, a process is a copy of this one, which the program replaces.
-        let description = describe(settings, access, sees_short_threads);
+        let description = describe(settings, events.is_some(), access, sees_short_threads);
         let recording =
             begin_recording(pid, &config, &description, !matches!(begin, Begin::Starting), observer)?;
-        let mut opened = Self { pid, sampler, recording, description, probes: None };
+        if let Some(events) = &mut events {
+            // Its events are not older than the recording.
+            events.begin()?;
+        }
+        let mut opened = Self { pid, sampler, recording, events, description, probes: None };
         if native.is_some() {
             opened.look_at_allocations()?;
         }
@@ -238,17 +254,18 @@ impl OpenSampler {
 
     /// Turns the records of the next moment into events. Returns false once the process has ended.
     fn read(&mut self, timeout: Duration) -> Result<bool, SampleError> {
-        for record in self.sampler.read(timeout).map_err(SampleError::Read)? {
-            self.recording.record(&record).map_err(SampleError::Record)?;
-        }
+        let records = self.sampler.read(timeout).map_err(SampleError::Read)?;
+        write_records(records, &mut self.recording, &mut self.events)?;
         Ok(self.sampler.running() > 0)
     }
 
     /// Ends the sampling.
     fn stop(&mut self) -> Result<(), SampleError> {
-        for record in self.sampler.finish() {
-            self.recording.record(&record).map_err(SampleError::Record)?;
+        if let Some(events) = &mut self.events {
+            // A runtime that does not answer has ended, or will end the session with its connection.
+            let _ = events.stop();
         }
+        write_records(self.sampler.finish(), &mut self.recording, &mut self.events)?;
         if let Some(counts) = self.sampler.allocation_counts() {
             let ended = self.recording.native_allocations_end(self.pid, &counts);
             ended.map_err(SampleError::Record)?;
@@ -261,8 +278,25 @@ impl OpenSampler {
         self.stop()?;
         let counts = self.recording.finish(Sampler::now_ns()).map_err(SampleError::Record)?;
         let native = self.sampler.allocation_counts().map(|of| native_summary(counts, &of));
-        Ok(SampleSummary { native, ..counts.into() })
+        let unreadable_events = self.events.as_ref().map_or(0, RuntimeEvents::unreadable);
+        Ok(SampleSummary { native, unreadable_events, ..counts.into() })
     }
+}
+
+/// Turns records into events of the recording.
+fn write_records(
+    records: Records<'_>,
+    recording: &mut RecordingWriter,
+    events: &mut Option<RuntimeEvents>,
+) -> Result<(), SampleError> {
+    for record in records {
+        let written = match (&record.kind, &mut *events) {
+            (RecordKind::Tracepoint(event), Some(events)) => events.add(recording, &record, event),
+            _ => recording.record(&record),
+        };
+        written.map_err(SampleError::Record)?;
+    }
+    Ok(())
 }
 
 /// Begins a recording of a process, with its threads and mappings if it `runs`.
@@ -292,9 +326,11 @@ fn begin_recording(
 }
 
 /// Returns the kind of samples and the right to take them, in words.
-fn describe(settings: SampleSettings, access: Access, sees_short_threads: bool) -> String {
+fn describe(settings: SampleSettings, has_events: bool, access: Access, sees_short_threads: bool) -> String {
     if !settings.samples_threads() {
-        return "by the kernel, native allocations".to_owned();
+        let parts = [("events", has_events), ("native allocations", settings.native_allocations.is_some())];
+        let parts: Vec<_> = parts.iter().filter_map(|(name, is_there)| is_there.then_some(*name)).collect();
+        return format!("by the kernel, {}", parts.join(" and "));
     }
     let SampleSettings { frequency, off_cpu, .. } = settings;
     let samples = match (frequency, off_cpu) {
@@ -361,7 +397,7 @@ impl LiveSamples {
     ) -> Result<Self, SampleError> {
         let begin = if is_new { Begin::Running } else { Begin::Again };
         let settings = SampleSettings::of_processors(frequency, false);
-        let mut opened = OpenSampler::open(pid, settings, begin, &mut *observer)?;
+        let mut opened = OpenSampler::open(pid, settings, None, begin, &mut *observer)?;
         let description = opened.description.clone();
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
@@ -481,7 +517,7 @@ pub fn snapshot(
             add(&event, is_waiting);
         }
     };
-    let mut recording = match OpenSampler::open(pid, settings, Begin::Running, observer) {
+    let mut recording = match OpenSampler::open(pid, settings, None, Begin::Running, observer) {
         Ok(mut opened) => {
             let end = Instant::now() + duration;
             while opened.read(end.saturating_duration_since(Instant::now()))? && Instant::now() < end {}
@@ -564,6 +600,8 @@ impl From<RecordingCounts> for SampleSummary {
             lost_stacks: counts.lost_stacks,
             throttled: counts.throttled,
             cut_stacks: counts.cut_stacks,
+            events: counts.program_events,
+            unreadable_events: 0,
             native: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clr_activity::{LiveObjectCounts, LiveObjects};
+use clr_activity::{LiveObjectCounts, LiveObjects, SampledAllocation, SampledAllocations};
 use clr_events::ClrEvent;
 use clr_events::csharp::type_name;
 use nettrace::Event;
@@ -42,8 +42,7 @@ pub(super) struct FollowedObjects {
     objects: LiveObjects<Allocation>,
     names: Vec<String>,
     numbers: BTreeMap<String, usize>,
-    /// True if objects chosen at random are followed: the objects of ticks represent the same bytes.
-    is_random: bool,
+    chosen: SampledAllocations,
 }
 
 #[derive(Debug)]
@@ -59,7 +58,7 @@ impl Default for FollowedObjects {
             objects: LiveObjects::new(MAX_OBJECTS),
             names: Vec::new(),
             numbers: BTreeMap::new(),
-            is_random: false,
+            chosen: SampledAllocations::default(),
         }
     }
 }
@@ -68,28 +67,16 @@ impl FollowedObjects {
     /// Adds an event. Allocations and collections count.
     pub(super) fn add(&mut self, event: &Event<'_>) {
         let Ok(Some(view)) = ClrEvent::of(event) else { return };
-        let (address, size, kind, bytes, name) = match &view {
-            ClrEvent::AllocationTick(tick) if !self.is_random => {
-                let Some(address) = tick.address else { return };
-                let kind = tick.allocation_kind;
-                (address, tick.object_size, kind, tick.allocation_amount64, tick.type_name)
-            }
-            ClrEvent::AllocationTick(_) => return,
-            ClrEvent::AllocationSampled(sampled) => {
-                if !self.is_random {
-                    self.is_random = true;
-                    self.objects.forget();
-                }
-                let (size, kind) = (Some(sampled.object_size), sampled.allocation_kind);
-                (sampled.address, size, kind, sampled.estimated_bytes(), sampled.type_name)
-            }
-            _ => {
-                self.objects.add(&view);
-                return;
-            }
+        let Some(sampled) = self.chosen.choose(&view) else {
+            self.objects.add(&view);
+            return;
         };
-        let type_number = self.number(name.to_string());
-        self.objects.allocate(address, size, kind, Allocation { type_number, bytes });
+        if sampled.replaces_earlier {
+            self.objects.forget();
+        }
+        let SampledAllocation { address, object_size, kind, bytes, type_name, .. } = sampled;
+        let type_number = self.number(type_name.to_string());
+        self.objects.allocate(address, object_size, kind, Allocation { type_number, bytes });
     }
 
     fn number(&mut self, name: String) -> usize {

@@ -7,7 +7,7 @@
 use clr_dump::{GenerationUse, MemoryAccount, MemoryOwner, NativeArena, OwnedMemory};
 
 use super::names::owner_name;
-use super::reading::Reading;
+use super::reading::MemoryReading;
 use nettrace_export::units;
 
 /// Minimum share of free memory in a heap that the line is about, in parts of it.
@@ -81,7 +81,7 @@ impl Subject {
 }
 
 /// Returns the answer in a line.
-pub fn line(reading: &Reading) -> String {
+pub fn first_line(reading: &MemoryReading) -> String {
     let account = &reading.account;
     let mut line = of_subject(main_subject(reading), reading);
     let images = account.resident_of(is_image);
@@ -108,7 +108,7 @@ const fn weight(owned: &OwnedMemory) -> u64 {
 /// malloc and of the runtime besides its stack: stacks of many threads are the reason for these, too. Core
 /// dumps have stacks with all pages that were never touched, so those of few threads are not the answer
 /// there.
-fn main_subject(reading: &Reading) -> Subject {
+fn main_subject(reading: &MemoryReading) -> Subject {
     let account = &reading.account;
     let has_many_threads = thread_count(account) >= MANY_THREADS;
     let weight_of = |subject: Subject| {
@@ -123,7 +123,7 @@ fn main_subject(reading: &Reading) -> Subject {
     if is_half && has_many_threads { Subject::Stacks } else { most }
 }
 
-fn of_subject(subject: Subject, reading: &Reading) -> String {
+fn of_subject(subject: Subject, reading: &MemoryReading) -> String {
     let account = &reading.account;
     let all = account.total.resident;
     let resident = |subject: Subject| account.resident_of(|owner| Subject::of(owner) == subject);
@@ -184,7 +184,7 @@ fn native_heap(account: &MemoryAccount, of: &str, own: u64) -> String {
     format!("Native heap {of}, of which {used} are in use{rest}: native code has not freed them")
 }
 
-fn heap(reading: &Reading, of: &str, own: u64) -> String {
+fn heap(reading: &MemoryReading, of: &str, own: u64) -> String {
     let account = &reading.account;
     let free = |of: &GenerationUse| of.free.unwrap_or_default();
     let sum = |bytes: &dyn Fn(&GenerationUse) -> u64| {

@@ -2,10 +2,10 @@
 
 use clr_dump::MemoryOwner;
 
-use super::reading::Reading;
+use super::reading::MemoryReading;
 
 /// Returns the name of an owner for people.
-pub fn owner_name(owner: MemoryOwner, reading: &Reading) -> String {
+pub fn owner_name(owner: MemoryOwner, reading: &MemoryReading) -> String {
     let name = match owner {
         MemoryOwner::Generation(2) if reading.shares_generations() => "GC heap: generations 0 to 2",
         MemoryOwner::Generation(3) => "GC heap: large objects",

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use clr_dump::{Dump, Machine, MemoryAccount, ProcessMemory, Runtime};
 use linux_proc_stat::{ControlGroup, Status, process_folder, read};
 
-use super::reading::{MAX_SETTINGS, MemoryGroup, ProcessNumbers, Reading};
+use super::reading::{MAX_SETTINGS, MemoryGroup, MemoryReading, ProcessNumbers};
 
 /// Maximum time for the blocks of malloc.
 const BLOCKS_TIME: Duration = Duration::from_millis(1200);
 
-impl Reading {
+impl MemoryReading {
     /// Reads a live process, with the runtime that was found in it, or the reason why none was. The process
     /// is not stopped. Mappings and threads take milliseconds, and have five seconds on a machine that is
     /// overloaded; blocks of malloc have about one second.

@@ -20,7 +20,7 @@ const PROPERTIES: &str = "System.GC.";
 /// The memory of a process or a core dump by its owners, with its limits.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Reading {
+pub struct MemoryReading {
     /// The time of the reading.
     pub time: SystemTime,
     /// The owners.
@@ -95,7 +95,7 @@ const HARD_LIMIT: NumberSetting =
 const HARD_LIMIT_PERCENT: NumberSetting =
     NumberSetting { variable: "GCHeapHardLimitPercent", property: "System.GC.HeapHardLimitPercent" };
 
-impl Reading {
+impl MemoryReading {
     /// Reads a core dump.
     pub fn of_core(core: &CoreFile, runtime: Result<&Runtime, &str>) -> Self {
         let dump = runtime.map(|runtime| Dump::new(core, runtime));

@@ -7,9 +7,9 @@ use clr_dump::{GenerationUse, NativeArena, NativeHeap, OwnedMemory, OwnedPart};
 use linux_proc_stat::MappingSizes;
 use serde::Serialize;
 
-use super::answer::line;
+use super::answer::first_line;
 use super::names::owner_name;
-use super::reading::{MemoryGroup, Reading};
+use super::reading::{MemoryGroup, MemoryReading};
 
 /// Maximum number of parts of an owner.
 const MAX_PARTS: usize = 1000;
@@ -114,7 +114,7 @@ struct GcLimit {
 
 impl<'r> MemoryReport<'r> {
     /// The report of a reading.
-    pub fn new(reading: &'r Reading) -> Self {
+    pub fn new(reading: &'r MemoryReading) -> Self {
         let account = &reading.account;
         let of_process = |bytes: u64| (!reading.is_dump()).then_some(bytes);
         let total = &account.total;
@@ -123,7 +123,7 @@ impl<'r> MemoryReport<'r> {
             rss_bytes: of_process(total.resident),
             dump_bytes: reading.is_dump().then_some(total.resident),
             unattributed_bytes: account.unattributed(),
-            answer: line(reading),
+            answer: first_line(reading),
             process_id: reading.pid,
             runtime: reading.runtime.as_deref(),
             pss_bytes: of_process(total.proportional),
@@ -152,7 +152,7 @@ pub(super) fn unix_ms(time: SystemTime) -> Option<u64> {
 }
 
 impl<'r> OwnerRow<'r> {
-    fn new(owned: &'r OwnedMemory, reading: &Reading) -> Self {
+    fn new(owned: &'r OwnedMemory, reading: &MemoryReading) -> Self {
         let MappingSizes { resident, proportional, private_dirty, swap, .. } = owned.sizes;
         let of_process = |bytes: u64| (!reading.is_dump()).then_some(bytes);
         let generation = |of: &GenerationUse| Generation {
@@ -177,7 +177,7 @@ impl<'r> OwnerRow<'r> {
 }
 
 impl<'r> Part<'r> {
-    fn new(part: &'r OwnedPart, reading: &Reading) -> Self {
+    fn new(part: &'r OwnedPart, reading: &MemoryReading) -> Self {
         Self {
             name: Some(&*part.name).filter(|name| !name.is_empty()),
             tid: part.tid,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::names::owner_name;
-use super::reading::Reading;
+use super::reading::MemoryReading;
 use super::report::unix_ms;
 
 /// Maximum size of a file with a report: it lists a thousand parts of each owner at most.
@@ -83,7 +83,7 @@ pub enum SnapshotError {
 
 impl MemorySnapshot {
     /// The snapshot of a reading.
-    pub fn of(reading: &Reading) -> Self {
+    pub fn of(reading: &MemoryReading) -> Self {
         let account = &reading.account;
         let total = account.total.resident;
         let owner = |owned: &clr_dump::OwnedMemory| OwnerSnapshot {

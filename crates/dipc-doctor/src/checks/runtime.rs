@@ -80,11 +80,19 @@ pub(super) fn dump_hazard(process: &Process) -> Option<Hazard> {
     process.createdump.clone().or_else(of_single_file)
 }
 
-/// The only processor for which program memory is read (`EM_X86_64`).
+/// The processor for which the memory of all programs is read (`EM_X86_64`).
 const X86_64: u16 = 62;
+/// The processor for which the memory of programs of .NET 10 is read (`EM_AARCH64`).
+const AARCH64: u16 = 183;
 
 /// Reports a processor for which program memory is not read.
 pub(super) fn memory(process: &Process) -> Option<Finding> {
-    let machine = process.machine.filter(|machine| *machine != X86_64)?;
+    let is_native = process.image().is_some_and(|image| matches!(image.kind, RuntimeKind::NativeAot { .. }));
+    let is_read = |machine: u16| match machine {
+        X86_64 => true,
+        AARCH64 => !is_native && process.major_version().is_none_or(|major| major >= 10),
+        _ => false,
+    };
+    let machine = process.machine.filter(|machine| !is_read(*machine))?;
     Some(Finding::warning(Evidence::Memory { machine }))
 }

@@ -387,7 +387,14 @@ fn the_least_that_permits_more_samples_depends_on_the_obstacle() {
 fn reports_processors_without_memory_support() {
     let of = |machine| judged(Process { machine, ..process() });
     assert!(find(&of(None), Check::Memory).is_none() && find(&of(Some(62)), Check::Memory).is_none());
-    let examination = of(Some(183));
+    let examination = of(Some(243));
     let finding = get(&examination, Check::Memory, Status::Warning);
-    assert!(matches!(finding.evidence, Evidence::Memory { machine: 183 }));
+    assert!(matches!(finding.evidence, Evidence::Memory { machine: 243 }));
+    let of_arm64 = |kind, version| {
+        let image = Ok(Some(image(kind, version)));
+        find(&judged(Process { machine: Some(183), image, ..process() }), Check::Memory).is_some()
+    };
+    let native = RuntimeKind::NativeAot { has_port: true };
+    assert!(of_arm64(RuntimeKind::CoreClr, "9.0.1") && of_arm64(native, "10.0.9"));
+    assert!(!of_arm64(RuntimeKind::CoreClr, "10.0.9"));
 }

@@ -10,6 +10,8 @@ use std::ops::ControlFlow;
 
 /// The version of the tracepoint format.
 const TRACEPOINT_VERSION: u8 = 1;
+/// The label of an event's description in its extension.
+const METADATA: u8 = 1;
 
 impl Client<'_> {
     /// Starts a session once the descriptor has arrived, if the simulated kernel has user_events. It ends
@@ -69,17 +71,32 @@ impl Client<'_> {
 
 /// Writes one event of the provider to its tracepoint, in the runtime's format and with the provider's name
 /// as payload: index of the tracepoint, version, event id, positions of the extension and of the payload
-/// (length in the upper half, distance from the end of the field in the lower), payload.
+/// (length in the upper half, distance from the end of the field in the lower), extension, payload. The
+/// extension describes the event, which is the first of its kind.
 fn write_event(mut file: &std::fs::File, index: u32, config: &UserEventsProviderConfig) -> io::Result<()> {
-    let payload: Vec<u8> = config.provider.name.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let length = u32::try_from(payload.len()).unwrap_or(0) << 16;
     let event_id: u16 = 1;
+    let name: Vec<u8> = config.provider.name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    // Provider, event id, no name, keywords, version, level, no fields.
+    let mut description = [&name[..], &[0, 0]].concat();
+    description.extend(u32::from(event_id).to_le_bytes());
+    description.extend([0, 0]);
+    description.extend(config.provider.keywords.0.to_le_bytes());
+    description.extend([0, config.provider.level.0, 0].iter().flat_map(|number| number.to_le_bytes()));
+    let mut extension = vec![METADATA];
+    extension.extend(length(&description).to_le_bytes());
+    extension.extend(description);
+
     let mut bytes = index.to_le_bytes().to_vec();
     bytes.push(TRACEPOINT_VERSION);
     bytes.extend(event_id.to_le_bytes());
-    // An empty extension, 4 bytes from here: after the position of the payload.
-    bytes.extend(4_u32.to_le_bytes());
-    bytes.extend(length.to_le_bytes());
-    bytes.extend(payload);
+    // After the position of the payload, 4 bytes from here.
+    bytes.extend((length(&extension) << 16 | 4).to_le_bytes());
+    bytes.extend((length(&name) << 16 | length(&extension)).to_le_bytes());
+    bytes.extend(extension);
+    bytes.extend(name);
     io::Write::write_all(&mut file, &bytes)
+}
+
+fn length(bytes: &[u8]) -> u32 {
+    u32::try_from(bytes.len()).unwrap_or(0)
 }

@@ -3,7 +3,8 @@
 //! At the entry of an allocating function, a program decides whether the allocation is followed, and notes it
 //! for the thread. At its return, another one adds the address to the table of followed ones and writes a
 //! record with the stack. At the entry of a freeing function, a third one writes a record if the address is
-//! in that table: memory that is not followed costs no record.
+//! in that table: memory that is not followed costs no record. `munmap` can free a part of a mapping, or several
+//! of them: each call of it is a record.
 //!
 //! # Source
 //! `include/uapi/linux/bpf.h` and `bpf_common.h` of Linux: instructions, and numbers of the kernel's
@@ -106,6 +107,8 @@ enum If {
     NotEqual = 0x50,
     AtLeast = 0x30,
     Less = 0xa0,
+    /// Less than a number with a sign.
+    SignedLess = 0xc0,
     /// Any of the bits is set.
     AnyOf = 0x40,
 }
@@ -119,6 +122,8 @@ enum Label {
     Followed,
     Stored,
     Kept,
+    Mapped,
+    Freed,
 }
 
 /// A program in the making.
@@ -254,7 +259,9 @@ impl Assembler {
         self.set(R0, 0);
         self.add(0x95, 0, 0, 0, 0);
         for (at, label) in &self.jumps {
-            let place = self.labels.iter().find(|(other, _)| other == label).map_or(*at, |(_, place)| *place);
+            // The next place with this label: parts of programs occur twice.
+            let place = self.labels.iter().find(|(other, place)| other == label && place > at);
+            let place = place.map_or(*at, |(_, place)| *place);
             // From the instruction after the jump.
             let distance = i16::try_from(place.saturating_sub(*at).saturating_sub(1)).unwrap_or(0);
             if let Some([_, _, first, second, ..]) = self.instructions.get_mut(*at) {
@@ -273,10 +280,27 @@ pub(super) fn entry(tables: Tables<'_>, function: AllocatingFunction, probe: u32
     program.copy(CONTEXT, R1);
     program.count(tables.counts, count::HITS.saturating_add(probe));
     let arguments = function.arguments();
-    if let Some(old) = arguments.old {
-        // Before it is freed, no other thread can have it.
-        program.load(ADDRESS, CONTEXT, argument(old));
-        program.free(tables, function as u32);
+    // Before old memory is freed, no other thread can have it.
+    match (arguments.old, arguments.old_size) {
+        (Some(old), Some(old_size)) => {
+            program.load(ADDRESS, CONTEXT, argument(old));
+            program.load(SIZE, CONTEXT, argument(old_size));
+            program.store(FRAME, KEY, ADDRESS);
+            program.with_key(tables.followed, KEY, DELETE);
+            program.jump_value(If::Equal, R0, 0, Label::Mapped);
+            // So much memory would be followed if it were of the kind that is. A smaller one was not drawn.
+            program.add(0xb4, R1, 0, 0, interval.cast_signed());
+            program.jump_register(If::AtLeast, SIZE, R1, Label::End);
+            program.jump(Label::NotFreed);
+            program.place(Label::Mapped);
+            program.write(tables, FREED, function as u32);
+            program.place(Label::NotFreed);
+        }
+        (Some(old), None) => {
+            program.load(ADDRESS, CONTEXT, argument(old));
+            program.free(tables, function as u32);
+        }
+        _ => {}
     }
     if function == AllocatingFunction::Mmap {
         for (number, bits) in [(2, WRITABLE), (3, ANONYMOUS)] {
@@ -360,8 +384,11 @@ pub(super) fn returned(tables: Tables<'_>, function: AllocatingFunction, probe: 
         program.copy(ADDRESS, R1);
     }
     program.jump_value(If::Equal, ADDRESS, 0, Label::End);
-    if function == AllocatingFunction::Mmap {
+    if matches!(function, AllocatingFunction::Mmap | AllocatingFunction::Mremap | AllocatingFunction::Sbrk) {
         program.jump_value(If::AtLeast, ADDRESS, FIRST_ERROR, Label::End);
+    }
+    if function == AllocatingFunction::Sbrk {
+        program.jump_value(If::SignedLess, SIZE, 0, Label::Freed);
     }
     program.store(FRAME, KEY, ADDRESS);
     program.store(FRAME, VALUE, SIZE);
@@ -375,6 +402,14 @@ pub(super) fn returned(tables: Tables<'_>, function: AllocatingFunction, probe: 
     program.jump(Label::End);
     program.place(Label::Kept);
     program.write(tables, ALLOCATED, function as u32);
+    if function == AllocatingFunction::Sbrk {
+        program.jump(Label::End);
+        program.place(Label::Freed);
+        // From the new break to the old one, which is the result.
+        program.add(0x0f, ADDRESS, SIZE, 0, 0);
+        program.add(0x87, SIZE, 0, 0, 0);
+        program.write(tables, FREED, function as u32);
+    }
     program.finish()
 }
 
@@ -383,8 +418,17 @@ pub(super) fn freed(tables: Tables<'_>, function: FreeingFunction, probe: u32) -
     let mut program = Assembler::default();
     program.copy(CONTEXT, R1);
     program.count(tables.counts, count::HITS.saturating_add(probe));
-    program.load(ADDRESS, CONTEXT, context::ARGUMENTS.first().copied().unwrap_or(0));
-    program.free(tables, function as u32);
+    let [address, size, ..] = context::ARGUMENTS;
+    program.load(ADDRESS, CONTEXT, address);
+    match function {
+        FreeingFunction::Free => program.free(tables, function as u32),
+        FreeingFunction::Munmap => {
+            program.load(SIZE, CONTEXT, size);
+            program.store(FRAME, KEY, ADDRESS);
+            program.with_key(tables.followed, KEY, DELETE);
+            program.write(tables, FREED, function as u32);
+        }
+    }
     program.finish()
 }
 
@@ -400,7 +444,7 @@ mod tests {
         let file = std::fs::File::open("/dev/null").unwrap();
         let table = file.as_fd();
         let tables = Tables { counts: table, calls: table, followed: table, stacks: table, plain: table };
-        let mut programs = vec![freed(tables, FreeingFunction::Free, 8)];
+        let mut programs: Vec<_> = FreeingFunction::ALL.map(|function| freed(tables, function, 8)).into();
         for function in AllocatingFunction::ALL {
             programs.push(entry(tables, function, 3, 16_384));
             programs.push(returned(tables, function, 3));
@@ -422,7 +466,7 @@ mod tests {
                     assert_ne!(code[to], [0; 8], "the second half of an instruction");
                 }
             }
-            assert!(jumps > 2, "{code:x?}");
+            assert!(jumps > 1, "{code:x?}");
         }
     }
 }

@@ -93,7 +93,7 @@ impl Kinds {
             events(2, "cswitch", &[("Value", NUMBER), ("Preempted", NUMBER), ("StackValue", NUMBER)])?;
         let allocated = [("Value", NUMBER), ("Size", NUMBER), ("Address", NUMBER), ("Function", TEXT)];
         let allocated = events(3, "native_alloc", &allocated)?;
-        let freed = events(4, "native_free", &[("Address", NUMBER)])?;
+        let freed = events(4, "native_free", &[("Address", NUMBER), ("Size", NUMBER)])?;
         let numbers = [
             "Interval",
             "Hits",

@@ -33,8 +33,9 @@ impl RecordingWriter {
                 text(&mut self.payload, function.as_bytes());
                 self.kinds.allocated
             }
-            AllocationChange::Freed => {
+            AllocationChange::Freed { size } => {
                 number(&mut self.payload, allocation.address);
+                number(&mut self.payload, size);
                 self.kinds.freed
             }
         };

@@ -140,7 +140,8 @@ fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, push: impl FnMut(&mut Vec<u8
     }
 }
 
-/// Writes events as columns.
+/// Writes events as columns. Values of more than 1,024 bytes are cut, and the number of the other bytes is
+/// written after them.
 ///
 /// ```
 /// # let mut recording = nettrace_synth::clr::Recording::new();
@@ -189,7 +190,11 @@ impl<'s> TableLines<'s> {
         let complete = fields::push_columns(out, event);
         if self.content.payload || !complete {
             out.extend_from_slice(b"  payload=");
+            let start = out.len();
             json::push_hex(out, event.payload());
+            if !self.content.payload {
+                fields::cut(out, start);
+            }
         }
         escape_controls_from(out, start);
         if let Some(symbols) = &mut self.content.symbols {

@@ -76,7 +76,7 @@ impl Liveness {
     }
 }
 
-/// What is known and unknown of the allocations of a profile of
+/// Followed and unknown allocations of a profile of
 /// [`Metric::NativeAlloc`](crate::Metric::NativeAlloc).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -99,16 +99,46 @@ impl<'a> MetadataRow<'a> {
 
     /// Parses the definition; `None` if it does not even name its event.
     pub fn parse(&self) -> Option<ParsedMetadata> {
-        let mut parsed = match self.encoding {
+        let parsed = match self.encoding {
             MetadataEncoding::V1 | MetadataEncoding::V2 => {
                 v4::netperf_v1(self.bytes, u32::try_from(self.offset).ok()?, self.encoding)
             }
             MetadataEncoding::V3 => v4::row(self.bytes),
             MetadataEncoding::V6 => v6::row(self.bytes),
         }?;
-        parsed.metadata.has_booleans =
-            parsed.metadata.fields.iter().any(|field| field.field_type.has_booleans());
-        Some(parsed)
+        Some(parsed.completed())
+    }
+}
+
+impl ParsedMetadata {
+    /// Parses a definition of V5 without the number of its row, as events outside a recording have it: those
+    /// that a runtime writes to the kernel's user_events. `None` if it does not even name its event.
+    ///
+    /// ```
+    /// use nettrace::raw::ParsedMetadata;
+    ///
+    /// let text = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    /// let mut definition = text("Demo");
+    /// definition.extend(7_u32.to_le_bytes());
+    /// definition.extend(text("Tick"));
+    /// // Keywords, version, level, and no fields.
+    /// definition.extend([1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0]);
+    /// let parsed = ParsedMetadata::of_definition(&definition).ok_or("a definition")?;
+    /// let kind = parsed.metadata;
+    /// assert_eq!((kind.provider(), kind.event_id(), kind.name()), ("Demo", 7, "Tick"));
+    /// assert_eq!((kind.keywords(), kind.version(), kind.level(), parsed.fault), (1, 2, 4, None));
+    /// assert_eq!(ParsedMetadata::of_definition(&definition[..8]), None);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn of_definition(definition: &[u8]) -> Option<Self> {
+        Some(v4::description_of(0, definition)?.completed())
+    }
+
+    /// With what its fields say.
+    fn completed(mut self) -> Self {
+        let mut fields = self.metadata.fields.iter();
+        self.metadata.has_booleans = fields.any(|field| field.field_type.has_booleans());
+        self
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::memory::address::Address;
 use crate::memory::copy_note::{self, CopyNote};
 use crate::memory::mapping::{MAX_MAPPINGS, MappedFile};
+use crate::processor::{Machine, Processor};
 use crate::unwind::registers::Registers;
 
 use super::{CoreFile, Fields};
@@ -13,8 +14,10 @@ const MAX_THREADS: usize = 1 << 16;
 const MAX_NOTES: usize = 1 << 20;
 /// Maximum number of bytes of the list of mapped files.
 const MAX_FILE_BYTES: u64 = 64 << 20;
-/// `EM_X86_64`
-const X86_64: u16 = 62;
+/// The offset of the general registers in NT_PRSTATUS.
+const REGISTERS: usize = 112;
+/// Maximum number of bytes of NT_PRSTATUS to read: those of arm64.
+const MAX_STATUS: usize = 392;
 
 /// A thread of a core dump.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub struct CoreThread {
     pub tid: u32,
     /// The signal that the thread was about to receive; zero without a signal.
     pub signal: u16,
-    /// The registers, on x86-64.
+    /// The registers, of the processors that are read.
     pub registers: Option<Registers>,
 }
 
@@ -74,8 +77,11 @@ impl CoreFile {
         match kind {
             // NT_PRSTATUS
             1 if size >= 336 && self.threads.len() < MAX_THREADS => {
-                if let Ok(status) = self.file.array::<336>(at) {
-                    self.threads.push(thread(&status, self.machine));
+                let mut status = [0; MAX_STATUS];
+                let size = usize::try_from(size).unwrap_or(MAX_STATUS).min(MAX_STATUS);
+                let status = status.get_mut(..size).unwrap_or_default();
+                if self.file.read_exact(at, status).is_ok() {
+                    self.threads.push(thread(status, self.machine()));
                 }
             }
             // NT_PRPSINFO
@@ -141,10 +147,10 @@ impl CoreFile {
     }
 }
 
-fn thread(status: &[u8; 336], machine: u16) -> CoreThread {
+fn thread(status: &[u8], machine: Machine) -> CoreThread {
     let field = |at: usize| Fields(status.get(at..).unwrap_or_default());
-    let registers = if machine == X86_64 { status.get(112..) } else { None };
-    let registers = registers.and_then(Registers::of_user);
+    let registers =
+        Processor::of(machine).and_then(|processor| Registers::of_user(processor, status.get(REGISTERS..)?));
     CoreThread { tid: field(32).u32(), signal: field(12).u16(), registers }
 }
 

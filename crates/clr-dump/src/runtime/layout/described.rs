@@ -10,6 +10,7 @@ use super::{
 };
 use crate::contracts::Contracts;
 use crate::memory::address::Address;
+use crate::processor::Processor;
 
 /// A field that a description can state, and its place in a layout.
 struct Fact {
@@ -67,6 +68,17 @@ const FACTS: &[Fact] = &[
     needed("EEClass", "InternalCorElementType", |layout, at| layout.types.kind = at),
     needed("ArrayClass", "Rank", |layout, at| layout.types.rank = at),
     optional("InlinedCallFrame", "CallSiteSP", |layout, at| layout.frames.inlined_call_registers = at),
+    optional("TransitionBlock", "CalleeSavedRegisters", |layout, at| {
+        layout.frames.transition_block.preserved = at;
+    }),
+    optional("TransitionBlock", "ReturnAddress", |layout, at| {
+        layout.frames.transition_block.return_address = at;
+    }),
+    optional("HijackArgs", "CalleeSavedRegisters", |layout, at| {
+        layout.frames.hijack_args.preserved = at;
+    }),
+    // The name on arm64, of the first of them.
+    optional("HijackArgs", "Fp", |layout, at| layout.frames.hijack_args.preserved = at),
 ];
 
 /// A variable that a description can state, and its slot.
@@ -107,11 +119,14 @@ const CONSTANTS: &[(&str, &str, u64)] = &[
     ("EETypeHashTable", "VolatileEntryValue", 0),
     ("FaultingExceptionFrame", "TargetContext", 32),
     ("Frame", "Next", 8),
+    ("FramedMethodFrame", "TransitionBlockPtr", 16),
     ("GCAllocContext", "Limit", 8),
     ("GCAllocContext", "Pointer", 0),
     ("HandleTableBucket", "Table", 0),
     ("HandleTableMap", "BucketsPtr", 0),
     ("HandleTableMap", "Next", 8),
+    ("HijackFrame", "HijackArgsPtr", 32),
+    ("HijackFrame", "ReturnAddress", 16),
     ("HeapSegment", "Allocated", 0),
     ("HeapSegment", "Committed", 8),
     ("HeapSegment", "Mem", 32),
@@ -164,13 +179,8 @@ const CONSTANTS: &[(&str, &str, u64)] = &[
 ];
 
 /// Sizes that readers have as constants.
-const SIZES: [(&str, u64); 5] = [
-    ("Array", 16),
-    ("DynamicStaticsInfo", 24),
-    ("MethodDescChunk", 24),
-    ("RuntimeFunction", 12),
-    ("SyncTableEntry", 16),
-];
+const SIZES: [(&str, u64); 4] =
+    [("Array", 16), ("DynamicStaticsInfo", 24), ("MethodDescChunk", 24), ("SyncTableEntry", 16)];
 
 /// The newest versions of contracts that are known.
 const NEWEST: [(&str, u32); 7] = [
@@ -195,8 +205,8 @@ const COLLECTOR: [(&str, u64); 6] = [
 
 /// Returns the facts of the contract GC; `None` if the description does not have it, or if it is of a
 /// server's collector, which has its variables in each heap. An error names what is missing or wrong.
-pub(crate) fn collector(contracts: &Contracts) -> Result<Option<Collector>, String> {
-    check_constants(contracts)?;
+pub(crate) fn collector(contracts: &Contracts, processor: Processor) -> Result<Option<Collector>, String> {
+    check_constants(contracts, processor)?;
     let is_workstation = contracts
         .text("GCIdentifiers")
         .is_some_and(|text| text.split([',', ' ']).any(|word| word == "workstation"));
@@ -227,7 +237,7 @@ pub(crate) fn collector(contracts: &Contracts) -> Result<Option<Collector>, Stri
 }
 
 /// Fails if the description has another offset than readers have as a constant, with the name of the field.
-fn check_constants(contracts: &Contracts) -> Result<(), String> {
+fn check_constants(contracts: &Contracts, processor: Processor) -> Result<(), String> {
     for (of, field, constant) in CONSTANTS {
         if let Some(at) = contracts.offset(of, field)
             && at != *constant
@@ -235,7 +245,7 @@ fn check_constants(contracts: &Contracts) -> Result<(), String> {
             return Err(format!("{of}.{field} is at {at}, and not at {constant}"));
         }
     }
-    for (of, constant) in SIZES {
+    for (of, constant) in SIZES.into_iter().chain([("RuntimeFunction", processor.function_entry())]) {
         if let Some(size) = contracts.size(of)
             && size != constant
         {
@@ -250,7 +260,7 @@ impl Layout {
     /// readers have as a constant, if it is another one there.
     pub(crate) fn describe(&mut self, contracts: &Contracts) -> Result<(), String> {
         // Includes the constants.
-        if let Some(collector) = collector(contracts)? {
+        if let Some(collector) = collector(contracts, self.processor)? {
             self.heap = Heap::Stated(collector);
             self.handle_tables = collector.handle_tables;
         }
@@ -266,6 +276,12 @@ impl Layout {
     /// Takes the facts that are more than the offset of a field.
     fn describe_forms(&mut self, contracts: &Contracts) {
         let offset = |of, field| contracts.offset(of, field);
+        let frames = &mut self.frames;
+        for (name, saved) in
+            [("TransitionBlock", &mut frames.transition_block), ("HijackArgs", &mut frames.hijack_args)]
+        {
+            saved.size = contracts.size(name).unwrap_or(saved.size);
+        }
         if let Some(pointer) = offset("Thread", "RuntimeThreadLocals")
             && let Some(context) = offset("RuntimeThreadLocals", "AllocContext")
         {
@@ -362,7 +378,12 @@ mod tests {
     /// Every fact that a runtime states is the one that was measured for its version.
     #[test]
     fn descriptions_state_what_was_measured() {
-        let core = CoreFile::open(testdata::bytes("cores/deadlock-10.core.xz")).unwrap();
+        for core in ["cores/deadlock-10.core.xz", "cores/deadlock-10-arm64.core.xz"] {
+            check_measured(CoreFile::open(testdata::bytes(core)).unwrap());
+        }
+    }
+
+    fn check_measured(core: CoreFile) {
         let files = core.files().to_vec();
         let described = Runtime::find(&core, &files).unwrap();
         let image = ElfImage::read(&core, described.base().get()).unwrap().unwrap();

@@ -2,17 +2,24 @@
 
 use super::{
     AllocationContext, CodeRanges, Exception, ExceptionTracker, FrameKind, FrameKinds, HandleTables, Heap,
-    InstanceTable, Layout, MadeMetadata, Module, MonitorOwner, NibbleMap, Pointers, ReadyToRun, SlotForm,
-    Slots, StaticFields, Thread, ThreadStore, Thrown, TypeForm, Types,
+    InstanceTable, Layout, MadeMetadata, Module, MonitorOwner, NibbleMap, Pointers, ReadyToRun,
+    SavedRegisters, SlotForm, Slots, StaticFields, Thread, ThreadStore, Thrown, TypeForm, Types,
 };
+use crate::processor::Processor;
 
 /// The flag of types with references in their objects, for most versions.
 const CONTAINS_POINTERS: u32 = 0x0100_0000;
+
+/// TransitionBlock on x86-64, where the registers with arguments precede the others.
+const TRANSITION_BLOCK: SavedRegisters = SavedRegisters { preserved: 48, return_address: 96, size: 104 };
+/// HijackArgs before .NET 10: the registers with the result precede the others.
+const HIJACK_ARGS: SavedRegisters = SavedRegisters { preserved: 16, return_address: 64, size: 72 };
 
 /// Measured on 3.1.23 with the symbols of its `libcoreclr.so` (`.symtab`): the addresses in the table, and
 /// the instructions of the functions that use a field, such as `MethodTable::GetModule`.
 pub(crate) const NET_3_1: Layout = Layout {
     major: 3,
+    processor: Processor::X86_64,
     slots: Slots {
         count: 177,
         added: None,
@@ -81,6 +88,8 @@ pub(crate) const NET_3_1: Layout = Layout {
         inlined_call: FrameKind::Vtable { slot: 153 },
         inlined_call_registers: 32,
         fault: Some(FrameKind::Vtable { slot: 144 }),
+        transition_block: TRANSITION_BLOCK,
+        hijack_args: HIJACK_ARGS,
         has_helpers: true,
     },
 };
@@ -89,6 +98,7 @@ pub(crate) const NET_3_1: Layout = Layout {
 /// behavior.
 pub(crate) const NET_8: Layout = Layout {
     major: 8,
+    processor: Processor::X86_64,
     slots: Slots {
         count: 156,
         added: Some(68),
@@ -157,6 +167,8 @@ pub(crate) const NET_8: Layout = Layout {
         inlined_call: FrameKind::Vtable { slot: 134 },
         inlined_call_registers: 32,
         fault: Some(FrameKind::Vtable { slot: 126 }),
+        transition_block: TRANSITION_BLOCK,
+        hijack_args: HIJACK_ARGS,
         has_helpers: true,
     },
 };
@@ -174,6 +186,7 @@ const TYPES_9: Types = Types {
 
 pub(crate) const NET_9: Layout = Layout {
     major: 9,
+    processor: Processor::X86_64,
     slots: Slots {
         count: 158,
         added: Some(71),
@@ -231,6 +244,8 @@ pub(crate) const NET_9: Layout = Layout {
         inlined_call: FrameKind::Vtable { slot: 137 },
         inlined_call_registers: 24,
         fault: Some(FrameKind::Vtable { slot: 129 }),
+        transition_block: TRANSITION_BLOCK,
+        hijack_args: HIJACK_ARGS,
         has_helpers: true,
     },
 };
@@ -239,6 +254,7 @@ pub(crate) const NET_9: Layout = Layout {
 /// 10.0.12 describes them.
 pub(crate) const NET_10: Layout = Layout {
     major: 10,
+    processor: Processor::X86_64,
     slots: Slots {
         count: 128,
         added: Some(69),
@@ -296,14 +312,41 @@ pub(crate) const NET_10: Layout = Layout {
         inlined_call: FrameKind::Identifier(1),
         inlined_call_registers: 24,
         fault: Some(FrameKind::Identifier(4)),
+        transition_block: TRANSITION_BLOCK,
+        hijack_args: SavedRegisters { preserved: 24, return_address: 72, size: 80 },
         has_helpers: false,
     },
+};
+
+/// Measured on 10.0.9, the single file of a program, and as it describes its data. Thread has 40 bytes more
+/// than on x86-64 before its link, and the same order after it.
+pub(crate) const NET_10_ARM64: Layout = Layout {
+    processor: Processor::Aarch64,
+    thread: Thread {
+        link: 152,
+        link_target: 152,
+        os_id: 336,
+        object_handle: Some(344),
+        blocking_item: Some(712),
+        last_thrown: Some(376),
+        exception_tracker: 392,
+        static_fields: Some(608),
+        ..NET_10.thread
+    },
+    frames: FrameKinds {
+        // x29, x30 and x19 to x28; the registers with arguments are after them.
+        transition_block: SavedRegisters { preserved: 0, return_address: 8, size: 176 },
+        hijack_args: SavedRegisters { preserved: 0, return_address: 8, size: 192 },
+        ..NET_10.frames
+    },
+    ..NET_10
 };
 
 /// The forms of .NET 10 and later without offsets, for a runtime that is read by its description alone.
 /// Offsets that it does not state are unknown; those that are zero here are stated by each such description.
 pub(crate) const DESCRIBED: Layout = Layout {
     major: 0,
+    processor: Processor::X86_64,
     slots: NATIVE_AOT.slots,
     thread_store: NATIVE_AOT.thread_store,
     thread: Thread {
@@ -332,6 +375,7 @@ pub(crate) const DESCRIBED: Layout = Layout {
 /// Fields of exceptions were measured on 9.0.20.
 pub(crate) const NATIVE_AOT: Layout = Layout {
     major: 0,
+    processor: Processor::X86_64,
     slots: Slots {
         count: 9,
         added: None,
@@ -397,6 +441,8 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
         inlined_call: FrameKind::Transition,
         inlined_call_registers: 0,
         fault: None,
+        transition_block: TRANSITION_BLOCK,
+        hijack_args: HIJACK_ARGS,
         has_helpers: false,
     },
 };

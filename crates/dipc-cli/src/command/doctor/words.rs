@@ -50,7 +50,11 @@ pub(super) fn describe(finding: &Finding) -> Words {
         ),
         Evidence::Sampling(evidence) => sampling::sampling(evidence),
         Evidence::Memory { machine } => {
-            Words::new(format!("the memory of programs of {} is not read yet", clr_dump::Machine(*machine))).because(
+            let programs = match clr_dump::Machine(*machine) {
+                clr_dump::Machine::AARCH64 => "NativeAOT, and of .NET before 10, for arm64".to_owned(),
+                machine => machine.to_string(),
+            };
+            Words::new(format!("the memory of programs of {programs} is not read yet")).because(
                 "stack --exact, heap -p, dump analyze and dump strip refuse it, and samples of --cpu lack callers of \
                  methods without frame pointer; what the runtime answers works",
             )

@@ -4,17 +4,19 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
+use gcdump::page::HeapDiffPage;
 use gcdump::{DiffRow, Dominators, HeapChange, HeapDiff, HeapReport};
 use nettrace_export::NameForm;
 use serde::Serialize;
 
 use crate::args::heap_report::{GroupingArg, ROWS, csv_cell, or_none, warn_of_inexact};
 use crate::args::names::NameArgs;
-use crate::command::gcdump::args::{DependentArgs, HeapFormat};
+use crate::command::gcdump::args::DependentArgs;
 use crate::command::gcdump::suspects::{Suspect, Suspects};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::heap::Heap;
+use crate::inspect::rewrite::refuse_input;
 use crate::render::destination::Destination;
 use crate::render::output;
 use crate::render::output_file::NameOrigin;
@@ -54,15 +56,35 @@ pub(crate) struct DiffArgs {
     names: NameArgs,
     /// Format of the difference
     #[arg(long, value_enum, default_value_t)]
-    format: HeapFormat,
+    format: HeapDiffFormat,
     /// Path of the difference [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
 
+/// The format of a difference.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HeapDiffFormat {
+    /// For people
+    #[default]
+    Table,
+    /// For programs: one object
+    Json,
+    /// For spreadsheets: one line per row
+    Csv,
+    /// A page for browsers
+    Html,
+}
+
 impl DiffArgs {
     /// The difference of two heaps, with the usual settings.
-    pub(super) fn of_files(before: &Path, after: &Path, format: HeapFormat, names: NameArgs) -> Self {
+    pub(super) fn of_files(
+        before: &Path,
+        after: &Path,
+        format: HeapDiffFormat,
+        names: NameArgs,
+        output: Option<&Path>,
+    ) -> Self {
         Self {
             before: before.to_owned(),
             after: after.to_owned(),
@@ -75,22 +97,29 @@ impl DiffArgs {
             no_retained: false,
             names,
             format,
-            output: None,
+            output: output.map(Path::to_owned),
         }
     }
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Outcome {
+    let out = args.output.as_deref().filter(|path| path.as_os_str() != "-");
+    match out {
+        Some(out) => refuse_input(&[args.before.clone(), args.after.clone()], out)?,
+        None if args.format == HeapDiffFormat::Html => output::refuse_terminal("a page")?,
+        None => {}
+    }
     let before = args.open(&args.before, args.pid_before)?;
     let after = args.open(&args.after, args.pid_after)?;
     let diff = HeapDiff::new(&args.report(&before), &args.report(&after));
     let suspects = Suspects::new(&before.graph, &after.graph, args.names.form());
     let exit = before.exit.join(after.exit);
-    let rows = args.head.unwrap_or(if args.format == HeapFormat::Table { ROWS } else { usize::MAX });
+    let rows = args.head.unwrap_or(if args.format == HeapDiffFormat::Table { ROWS } else { usize::MAX });
     let text = match args.format {
-        HeapFormat::Table => args.table(&diff, &suspects, rows),
-        HeapFormat::Json => return args.finish_json(&diff, &suspects, rows).map(|()| exit),
-        HeapFormat::Csv => csv(&diff, &suspects, args.by, rows),
+        HeapDiffFormat::Table => args.table(&diff, &suspects, rows),
+        HeapDiffFormat::Json => return args.finish_json(&diff, &suspects, rows).map(|()| exit),
+        HeapDiffFormat::Html => return args.finish_page(&diff, &suspects, rows).map(|()| exit),
+        HeapDiffFormat::Csv => csv(&diff, &suspects, args.by, rows),
     };
     args.write(&text)?;
     Ok(exit)
@@ -105,6 +134,26 @@ impl DiffArgs {
         let text = serde_json::to_string_pretty(&json)
             .map_err(|error| Failure::new(Exit::Failed, format_args!("gcdump diff: {error}")))?;
         self.write(&(text + "\n"))
+    }
+
+    fn finish_page(&self, diff: &HeapDiff, suspects: &Suspects, rows: usize) -> Result<(), Failure> {
+        let title = format!("{} → {}", self.before.display(), self.after.display());
+        let sentences = suspects.sentences(self.names.form());
+        let answer = match sentences.first() {
+            Some(first) => first.clone(),
+            None => format!("No root holds more than before: {}", signed(diff.total.bytes(), units::bytes)),
+        };
+        let is_by_type = self.by == GroupingArg::Type;
+        let page = HeapDiffPage::new(diff, &title, &answer)
+            .with_full_names(self.names.form() == NameForm::Full)
+            .with_rows(rows)
+            .with_suspects(sentences.get(1..).unwrap_or_default().to_vec())
+            .with_holders(|row| {
+                let holder = suspects.holder(&row.name, &row.module).filter(|_| is_by_type);
+                holder.map(ToOwned::to_owned)
+            });
+        let out = self.output.as_deref().filter(|path| path.as_os_str() != "-");
+        Destination::create(out, NameOrigin::User)?.write_with(|out| page.write(out))
     }
 
     /// Writes the difference to the file or to standard output.

@@ -131,6 +131,21 @@ impl Suspects {
         &self.list
     }
 
+    /// Returns the suspects, each as a sentence with the path to its objects.
+    pub(super) fn sentences(&self, form: NameForm) -> Vec<String> {
+        let sentence = |suspect: &Suspect| {
+            let name = if form == NameForm::Full { &suspect.of } else { &suspect.csharp };
+            format!(
+                "{} {}: {} {name} ({})",
+                signed(suspect.bytes_grown, units::bytes),
+                suspect.holder,
+                signed(suspect.objects_grown, units::count),
+                suspect.path.join(" → ")
+            )
+        };
+        self.list.iter().map(sentence).collect()
+    }
+
     /// Returns the roots that hold most of the growth of a type; `None` if it has not grown.
     pub(super) fn holder(&self, name: &str, module: &str) -> Option<&str> {
         let key = (name.to_owned(), module.to_owned());

@@ -99,6 +99,15 @@ pub(crate) struct TraceArgs {
     /// doctor -p PID shows it beforehand.
     #[arg(long)]
     pub(crate) cpu: bool,
+    /// Let the runtime write its events to the kernel's user_events instead of a stream, as dotnet-trace
+    /// collect-linux does (Linux with CONFIG_USER_EVENTS, .NET 10, as root)
+    ///
+    /// Events have the stack that the kernel sees, with native and managed callers, and are not kept in the
+    /// process: one that is killed has lost none. Where the requested events include samples of threads, as
+    /// the default does, the kernel takes them, as with --cpu. A session without events has the runtime list
+    /// its methods at the end. The kernel leaves out events of more than 8 KB, without a count.
+    #[arg(long, conflicts_with = "files")]
+    pub(crate) user_events: bool,
     /// Let the kernel record when threads are off the processors, with the stacks at which they left (Linux)
     #[arg(long)]
     pub(crate) off_cpu: bool,
@@ -144,9 +153,9 @@ pub(crate) struct TraceArgs {
     /// True to take the names of methods from memory if the runtime could end while it lists them.
     #[arg(skip)]
     pub(crate) spares_unloading: bool,
-    /// True to read the process beside its events, for its causes.
+    /// The use of readings of the process beside its events. Without any, nothing is read.
     #[arg(skip)]
-    pub(crate) reads_process: bool,
+    pub(crate) readings: Option<ReadingsUse>,
     /// Exit with 7 if the runtime lost events
     #[arg(long)]
     pub(crate) fail_on_loss: bool,
@@ -155,11 +164,24 @@ pub(crate) struct TraceArgs {
     pub(crate) timeout: Duration,
 }
 
+/// The use of what is read of a process beside its events, for its causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadingsUse {
+    /// For the command that follows the recording.
+    Following,
+    /// For that command, and as events of the recording.
+    Recording,
+}
+
 impl TraceArgs {
-    /// The samples to request from the kernel.
+    /// The samples, and with them the events, to request from the kernel.
     pub(crate) fn kernel_samples(&self) -> Result<Option<SampleSettings>, Failure> {
-        let is_in_profile = self.selection.request().prefers_kernel_samples();
-        if self.frequency.is_some() && !self.cpu && !is_in_profile {
+        let request = self.selection.request();
+        let is_in_profile = request.prefers_kernel_samples();
+        // The runtime's sampler has no stacks outside a stream.
+        let replaces_sampler = self.user_events && (!request.is_some() || request.names_sampler());
+        let is_on = self.cpu || is_in_profile || replaces_sampler;
+        if self.frequency.is_some() && !is_on {
             return Err(Failure::usage("--frequency applies to the kernel's samples: add --cpu"));
         }
         if self.flight.settings().is_some() || self.flight.rotate.is_some() {
@@ -178,20 +200,13 @@ impl TraceArgs {
             }
             return Ok(None);
         }
-        let is_on = self.cpu || is_in_profile;
         let frequency = if is_on { self.frequency.unwrap_or(DEFAULT_FREQUENCY) } else { 0 };
         let native = self.native_alloc.map(|interval| NativeAllocationSettings {
             interval: u32::try_from(interval).unwrap_or(u32::MAX),
             limit_percent: self.native_alloc_limit,
         });
-        if native.is_some() && !self.source.command.is_empty() {
-            return Err(Failure::usage(
-                "--native-alloc probes the libraries of a process, which a program that is about to start has not loaded",
-            )
-            .with_help("start it first, and name it with -p"));
-        }
         let settings = SampleSettings::of_processors(frequency, self.off_cpu).with_native_allocations(native);
-        Ok((is_on || self.off_cpu || native.is_some()).then_some(settings))
+        Ok((is_on || self.off_cpu || native.is_some() || self.user_events).then_some(settings))
     }
 
     /// The sources that are recorded: at least one, and several only if all are processes that run.

@@ -107,7 +107,7 @@ impl RecordingSettings {
             Some(path) => path.clone(),
             None => file_name(name, Some(*pid), &Zoned::now()),
         };
-        let sampler = KernelSampler::start(*pid, *samples, folder_of(&path), &mut Messages)?;
+        let sampler = KernelSampler::start(*pid, *samples, None, folder_of(&path), &mut Messages)?;
         messages::warning(format_args!("{reason}; sampling it without the events of a runtime"));
         describe_samples(&sampler);
         messages::note(format_args!("Process        : {name} ({pid})"));

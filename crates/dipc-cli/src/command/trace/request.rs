@@ -9,6 +9,8 @@ use crate::record::selection::Selection;
 pub(super) struct Elsewhere<'s> {
     /// The rest of the selection, if the kernel samples the process.
     pub(super) without_sampler: Option<&'s Selection>,
+    /// True if all events go to the kernel.
+    pub(super) all: bool,
     /// True if exceptions have a session of their own.
     pub(super) exceptions: bool,
     /// True if the names of methods are read from memory.
@@ -21,6 +23,9 @@ impl Elsewhere<'_> {
         let mut session = session.clone();
         if let Some(rest) = self.without_sampler {
             session.providers = rest.configs().into_iter().map(Into::into).collect();
+        }
+        if self.all {
+            session.providers = SessionConfig::without_events().providers;
         }
         if self.exceptions {
             for runtime in session.providers.iter_mut().filter(|of| of.provider.name == RUNTIME_PROVIDER) {
@@ -74,5 +79,16 @@ mod tests {
         assert_eq!(keywords(&asked), keywords(&session) & !Keywords::EXCEPTION);
         assert!(asked.providers.iter().all(|of| of.provider.name != SAMPLE_PROFILER));
         assert_eq!(asked.rundown, Rundown::Default);
+    }
+
+    #[test]
+    fn a_session_without_events_lists_methods() {
+        let (selection, session) = everything();
+        let without_sampler = selection.without_sampler();
+        let elsewhere =
+            Elsewhere { without_sampler: Some(&without_sampler), all: true, ..Elsewhere::default() };
+        let asked = elsewhere.taken_from(&session);
+        assert_eq!((asked.rundown, asked.providers.len()), (Rundown::Default, 1));
+        assert_eq!(keywords(&asked), Keywords::NONE);
     }
 }

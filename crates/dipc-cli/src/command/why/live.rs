@@ -6,7 +6,6 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use clr_findings::{Evidence, ProcessEnd, ProcessIdentity, Readings};
-use dipc_collect::readings::BackgroundReader;
 use dipc_transport::ProcessState;
 use nettrace_export::report::EventGroup;
 
@@ -15,13 +14,12 @@ use super::{WhyArgs, missing_end, missing_memory};
 use crate::args::source::{ManyProcesses, SourceArgs};
 use crate::command::profile;
 use crate::command::report::OverviewData;
-use crate::command::trace::{self, News, RecordingEnd, TraceArgs, WrittenFiles};
+use crate::command::trace::{self, News, ReadingsUse, RecordingEnd, TraceArgs, WrittenFiles};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::process::candidates::{application_name, command_line};
 use crate::process::target::FoundTarget;
 use crate::processors::no_thread;
-use crate::record::additions::Additions;
 use crate::record::source::{EndStatus, SourceSelector};
 use crate::render::messages::{self, KeptWarnings};
 use crate::render::units;
@@ -65,6 +63,7 @@ pub(super) fn watch(
         // A recording that is kept has all.
         frequency: args.output.is_none().then_some(FREQUENCY),
         some_exceptions: args.output.is_none(),
+        readings: Some(args.output.as_ref().map_or(ReadingsUse::Following, |_| ReadingsUse::Recording)),
         ..profile::everything(source)
     };
     let warnings = KeptWarnings::default();
@@ -76,7 +75,7 @@ pub(super) fn watch(
         };
         let recorder = thread::Builder::new().name("recorder".to_owned()).spawn_scoped(scope, record);
         let mut recorder = Some(recorder.map_err(|error| no_thread(&error))?);
-        let watched = Watched::follow(&news, args.duration);
+        let watched = Watched::follow(&news);
         let outcome = recorder.take_if(|_| watched.is_finished).map(join).transpose();
         let code = outcome.as_ref().ok().and_then(|exit| (*exit)?.program());
         let (answer, exit) = watched.judge(args, outcome, &warnings)?;
@@ -108,7 +107,7 @@ fn join(recorder: ScopedJoinHandle<'_, Outcome>) -> Outcome {
 struct Watched {
     pid: Option<u32>,
     process: ProcessIdentity,
-    reader: Option<BackgroundReader>,
+    readings: Option<Readings>,
     recording: Option<PathBuf>,
     end: RecordingEnd,
     /// True if the recorder has nothing more to do: a program that it started has ended.
@@ -116,8 +115,8 @@ struct Watched {
 }
 
 impl Watched {
-    /// Follows a recording to its end, and that of a program that ends with it. Memory is read meanwhile.
-    fn follow(news: &Receiver<News>, duration: Duration) -> Self {
+    /// Follows a recording to its end, and that of a program that ends with it.
+    fn follow(news: &Receiver<News>) -> Self {
         let mut watched = Self::default();
         loop {
             let next = match (&watched.recording, watched.end.has_ended) {
@@ -129,10 +128,9 @@ impl Watched {
                 Ok(News::Starting { pid: Some(pid) }) => {
                     watched.pid = Some(pid);
                     watched.process = identity(pid);
-                    // Without a thread, memory is not read.
-                    watched.reader = BackgroundReader::start(pid, Some(duration)).ok();
                 }
                 Ok(News::Starting { pid: None }) => {}
+                Ok(News::Read(readings)) => watched.readings = Some(*readings),
                 Ok(News::Written { path, end }) => {
                     watched.recording = Some(path);
                     watched.end = end;
@@ -154,12 +152,7 @@ impl Watched {
     ) -> Result<(Answer, Exit), Failure> {
         let _keeping = warnings.keep();
         let without = || Readings::missing("the process is not known here");
-        let readings = self.reader.take().map_or_else(without, BackgroundReader::finish);
-        if let (Some(path), Some(_)) = (&self.recording, &args.output) {
-            let additions = Additions { readings: Some(readings.clone()), ..Additions::default() };
-            let merged = additions.merge_into(path, &EventGroup::ALL, false);
-            merged.err().iter().for_each(messages::warning);
-        }
+        let readings = self.readings.take().unwrap_or_else(without);
         let evidence = Evidence::default().with_readings(&readings);
         let subject = Subject::Process { pid: self.pid, recording: args.output.clone() };
         let data = match (&self.recording, recorded) {

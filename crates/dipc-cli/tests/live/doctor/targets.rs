@@ -2,16 +2,15 @@
 //! them at once.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
 use super::{Examined, examine, examined};
 use crate::executable;
+use crate::nobody::Nobody;
 use crate::program::{Running, dipc, run};
-use crate::runtime::{Runtime, on_each_runtime, say_not_run};
+use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::{McpServer, Workload};
 
 on_each_runtime!(a_process_without_problems);
@@ -113,20 +112,12 @@ fn a_program_compiled_ahead_of_time_without_a_port() {
 
 #[test]
 fn a_process_of_another_user() {
-    if !rustix::process::geteuid().is_root() {
-        return say_not_run("only root can be another user");
-    }
+    let Some(user) = Nobody::new() else { return };
     let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
-    let folder = tempfile::tempdir().unwrap();
-    // The program may be in a folder for root only.
-    let program = folder.path().join("dipc");
-    executable::copy(env!("CARGO_BIN_EXE_dipc"), &program);
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let as_other = |arguments: &[&str]| {
-        let mut command = Command::new(&program);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.uid(65534).gid(65534).current_dir("/");
-        Running::start(command).finish().with_code(3)
+        let mut command = Command::new(user.program());
+        command.args(arguments);
+        Running::start(user.run_with_output(command)).finish().with_code(3)
     };
     let pid = workload.pid().to_string();
     let report: Examined = examined(&as_other(&["doctor", "-p", &pid, "--format", "json"]).json());

@@ -2,9 +2,8 @@
 
 use hashbrown::HashMap;
 
-use clr_activity::LiveObjects;
+use clr_activity::{LiveObjects, SampledAllocation, SampledAllocations};
 use clr_events::ClrEvent;
-use clr_events::enums::GcAllocationKind;
 use nettrace::Event;
 
 use crate::profile::liveness::Liveness;
@@ -24,8 +23,7 @@ pub(super) struct LiveAllocations {
     followed: usize,
     /// Allocations of processes beyond the limit.
     left_out: u64,
-    /// True if objects chosen at random are followed: the objects of ticks represent the same bytes.
-    is_random: bool,
+    chosen: SampledAllocations,
 }
 
 /// A sampled allocation.
@@ -53,35 +51,18 @@ impl LiveAllocations {
     }
 
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) {
-        let (name, kind, address, size, weight) = match sample_context.view {
-            Some(ClrEvent::AllocationTick(tick)) if !self.is_random => {
-                let Some(address) = tick.address else { return };
-                let (kind, size) = (tick.allocation_kind, tick.object_size);
-                (tick.type_name, kind, address, size, tick.allocation_amount64)
-            }
-            Some(ClrEvent::AllocationSampled(sampled)) => {
-                if !self.is_random {
-                    self.is_random = true;
-                    self.heaps.values_mut().for_each(LiveObjects::forget);
-                    self.followed = 0;
-                }
-                let (kind, size) = (sampled.allocation_kind, Some(sampled.object_size));
-                (sampled.type_name, kind, sampled.address, size, sampled.estimated_bytes())
-            }
-            _ => return,
-        };
-        let leaf = sample_context.leaves.intern(&name.to_string());
+        let Some(sampled) = sample_context.view.and_then(|view| self.chosen.choose(view)) else { return };
+        if sampled.replaces_earlier {
+            self.heaps.values_mut().for_each(LiveObjects::forget);
+            self.followed = 0;
+        }
+        let leaf = sample_context.leaves.intern(&sampled.type_name.to_string());
         let sample = sample_context.pending(Some(leaf));
-        let allocation = Allocation { sample, thread: sample_context.thread, weight };
-        self.allocate(sample_context.event.process_id(), (address, size, kind), allocation);
+        let allocation = Allocation { sample, thread: sample_context.thread, weight: sampled.bytes };
+        self.allocate(sample_context.event.process_id(), &sampled, allocation);
     }
 
-    fn allocate(
-        &mut self,
-        process: Option<u64>,
-        (address, size, kind): (u64, Option<u64>, GcAllocationKind),
-        allocation: Allocation,
-    ) {
+    fn allocate(&mut self, process: Option<u64>, sampled: &SampledAllocation<'_>, allocation: Allocation) {
         let others = self.followed;
         let Some(heap) = self.heap(process) else {
             self.left_out = self.left_out.saturating_add(1);
@@ -89,7 +70,7 @@ impl LiveAllocations {
         };
         let before = heap.len();
         heap.set_limit(MAX_OBJECTS.saturating_sub(others.saturating_sub(before)));
-        heap.allocate(address, size, kind, allocation);
+        heap.allocate(sampled.address, sampled.object_size, sampled.kind, allocation);
         self.followed = others.saturating_sub(before).saturating_add(heap.len());
     }
 

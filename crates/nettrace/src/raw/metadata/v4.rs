@@ -14,7 +14,13 @@ const TAG_FIELDS: u8 = 2;
 
 /// Parses a row of V3, V4 and V5; `None` if it does not even name its event.
 pub(super) fn row(payload: &[u8]) -> Option<ParsedMetadata> {
-    let (rest, mut metadata) = head(payload).ok()?;
+    let (description, id) = le_u32::<_, nom::error::Error<&[u8]>>(payload).ok()?;
+    description_of(id, description)
+}
+
+/// Parses what follows the number of a row; `None` if it does not even name its event.
+pub(super) fn description_of(id: u32, description: &[u8]) -> Option<ParsedMetadata> {
+    let (rest, mut metadata) = head(id, description).ok()?;
     let fault = match fields(rest, 0, &mut metadata.fields) {
         Ok((tags, ())) => read_tags(tags, &mut metadata),
         Err(_) => Some("the field list of a metadata row is damaged"),
@@ -22,9 +28,9 @@ pub(super) fn row(payload: &[u8]) -> Option<ParsedMetadata> {
     Some(ParsedMetadata { metadata, fault })
 }
 
-fn head(input: &[u8]) -> Bytes<'_, Metadata> {
-    (le_u32, string16, le_u32, string16, le_u64, le_u32, le_u32)
-        .map(|(id, provider, event_id, name, keywords, version, level)| Metadata {
+fn head(id: u32, input: &[u8]) -> Bytes<'_, Metadata> {
+    (string16, le_u32, string16, le_u64, le_u32, le_u32)
+        .map(|(provider, event_id, name, keywords, version, level)| Metadata {
             id,
             provider,
             event_id,

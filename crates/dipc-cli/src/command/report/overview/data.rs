@@ -70,7 +70,7 @@ pub(crate) struct OverviewData {
     pub(crate) reports: report::Overview,
     /// The groups of events that the session is known to have requested.
     pub(crate) requested: Vec<EventGroup>,
-    /// What was read of the process beside its events.
+    /// Readings of the process beside its events.
     pub(crate) readings: Readings,
 }
 

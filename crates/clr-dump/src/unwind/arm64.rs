@@ -1,0 +1,489 @@
+//! The caller's registers on arm64, from `.xdata`: the unwind codes of Windows on arm64, which the runtime's
+//! compilers write on Linux, too.
+//!
+//! A code stands for an instruction of the prolog, the last first, or of an epilog, the first first. So the
+//! number of instructions that are left, or done, is the number of codes to skip.
+//!
+//! # Source
+//! Microsoft, *ARM64 exception handling*, ".xdata records" and "Unwind codes"; dotnet/runtime
+//! `src/coreclr/unwinder/arm64/unwinder.cpp` for `save_next` and the lengths of epilogs.
+
+use crate::memory::address::Address;
+use crate::memory::{Memory, MemoryResult, offset};
+use crate::unwind::registers::{Register, Registers};
+use crate::unwind::{FramePosition, FunctionEntry, UnwindError};
+
+/// Bytes of an instruction.
+const INSTRUCTION: u64 = 4;
+
+/// Returns the number of bytes of a function from its unwind information, whose entry does not have its end.
+pub(crate) fn function_length(memory: &dyn Memory, unwind_info: u64) -> MemoryResult<u64> {
+    Ok(u64::from(memory.u32(unwind_info)? & 0x3_ffff).wrapping_mul(INSTRUCTION))
+}
+
+/// Returns the registers in the caller of a frame.
+pub(super) fn unwind(
+    memory: &dyn Memory,
+    function: FunctionEntry,
+    registers: &Registers,
+    position: FramePosition,
+) -> Result<Registers, UnwindError> {
+    let address = position.lookup_address(Address::new(registers.ip)).get();
+    let at = address.wrapping_sub(function.begin) / INSTRUCTION;
+    let info = Info::read(memory, function.unwind_info)?;
+    let codes = info.codes_at(memory, at)?;
+    let mut caller = *registers;
+    apply(memory, codes, &mut caller)?;
+    let return_address = caller.get(Register::LR).ok_or(UnwindError::UnknownRegister)?;
+    caller.ip = caller.processor().return_address(return_address);
+    // A function without a frame has pushed nothing.
+    let is_risen = caller.sp > registers.sp;
+    if is_risen || (caller.sp == registers.sp && position == FramePosition::Innermost) {
+        Ok(caller)
+    } else {
+        Err(UnwindError::NotRising)
+    }
+}
+
+/// The header and the codes of an `.xdata` record.
+struct Info {
+    /// The number of instructions of the function.
+    length: u64,
+    epilogs: Epilogs,
+    codes: Vec<u8>,
+}
+
+/// The epilogs of a function.
+#[derive(Debug, Clone, Copy)]
+enum Epilogs {
+    /// One, at the end of the function, with the index of its first code.
+    Last(usize),
+    /// A list at an address.
+    List { at: u64, count: u32 },
+}
+
+impl Info {
+    fn read(memory: &dyn Memory, at: u64) -> Result<Self, UnwindError> {
+        // The low bits of an entry mark a form without a record, which no compiler of .NET writes.
+        if !at.is_multiple_of(4) {
+            return Err(UnwindError::Unsupported((at & 3) as u8));
+        }
+        let header = memory.u32(at)?;
+        let version = (header >> 18 & 3) as u8;
+        if version != 0 {
+            return Err(UnwindError::Unsupported(version));
+        }
+        let length = u64::from(header & 0x3_ffff);
+        let is_last = header >> 21 & 1 != 0;
+        let (mut epilogs, mut words) = (header >> 22 & 0x1f, header >> 27);
+        let mut next = offset(at, 4);
+        if epilogs == 0 && words == 0 {
+            let extension = memory.u32(next)?;
+            (epilogs, words) = (extension & 0xffff, extension >> 16 & 0xff);
+            next = offset(next, 4);
+        }
+        let epilogs = if is_last {
+            Epilogs::Last(usize::try_from(epilogs).unwrap_or(usize::MAX))
+        } else {
+            let list = Epilogs::List { at: next, count: epilogs };
+            next = offset(next, u64::from(epilogs).wrapping_mul(4));
+            list
+        };
+        let size = usize::try_from(words).unwrap_or_default().saturating_mul(4);
+        Ok(Self { length, epilogs, codes: memory.bytes(next, size)? })
+    }
+
+    /// Returns the codes to apply at an instruction.
+    fn codes_at(&self, memory: &dyn Memory, at: u64) -> Result<&[u8], UnwindError> {
+        let prolog = instructions(&self.codes)?;
+        // Instructions of the prolog that are not executed yet.
+        if let Some(left) = prolog.checked_sub(at).filter(|left| *left > 0) {
+            return skip(&self.codes, left);
+        }
+        match self.epilogs {
+            Epilogs::Last(index) => {
+                let codes = self.codes.get(index..).unwrap_or_default();
+                // Without codes of its own there is none.
+                if codes.is_empty() {
+                    return Ok(&self.codes);
+                }
+                // The return follows.
+                let size = instructions(codes)?.saturating_add(1);
+                match at.checked_sub(self.length.saturating_sub(size)) {
+                    Some(done) if done < size => skip(codes, done),
+                    _ => Ok(&self.codes),
+                }
+            }
+            Epilogs::List { at: list, count } => {
+                let scope = |index: u32| memory.u32(offset(list, u64::from(index).wrapping_mul(4)));
+                let start = |scope: u32| u64::from(scope & 0x3_ffff);
+                // They are sorted: the last that begins at or before the instruction.
+                let (mut low, mut high) = (0, count);
+                while low < high {
+                    let middle = low.midpoint(high);
+                    if start(scope(middle)?) <= at {
+                        low = middle.saturating_add(1);
+                    } else {
+                        high = middle;
+                    }
+                }
+                if let Some(index) = low.checked_sub(1) {
+                    let scope = scope(index)?;
+                    let first = usize::try_from(scope >> 22).unwrap_or(usize::MAX);
+                    let codes = self.codes.get(first..).unwrap_or_default();
+                    let done = at.saturating_sub(start(scope));
+                    // The return follows.
+                    if done < instructions(codes)?.saturating_add(1) {
+                        return skip(codes, done);
+                    }
+                }
+                Ok(&self.codes)
+            }
+        }
+    }
+}
+
+/// The effect of a code on the registers of a frame.
+enum Effect {
+    None,
+    /// The codes end.
+    End,
+    /// The codes of a part of a function end, and those of the function itself follow.
+    EndOfPart,
+    /// Bytes were allocated.
+    Free(u64),
+    /// The frame register was set to the stack pointer plus an offset.
+    FromFrame(u64),
+    /// Registers were stored at an offset, and the stack pointer was lowered by a number of bytes.
+    Load {
+        registers: [Option<u8>; 2],
+        at: u64,
+        free: u64,
+    },
+    /// The next pair of registers was stored after the pair of the next code.
+    Next,
+    /// The return address was signed.
+    Signed,
+}
+
+impl Effect {
+    /// A pair of registers from `first` on, with the offset in words; a lowered stack pointer if `free` is
+    /// not zero.
+    fn pair(first: u8, at: u8, free: u8) -> Self {
+        let words = |number: u8| u64::from(number).wrapping_mul(8);
+        Self::Load { registers: [Some(first), first.checked_add(1)], at: words(at), free: words(free) }
+    }
+
+    fn single(register: u8, at: u8, free: u8) -> Self {
+        match Self::pair(register, at, free) {
+            Self::Load { at, free, .. } => Self::Load { registers: [Some(register), None], at, free },
+            other => other,
+        }
+    }
+
+    /// Registers of floating-point numbers, of which no value is an address.
+    fn numbers(free: u8) -> Self {
+        Self::Load { registers: [None; 2], at: 0, free: u64::from(free).wrapping_mul(8) }
+    }
+}
+
+/// Decodes the first code; returns its effect and the codes after it.
+fn decode(codes: &[u8]) -> Result<(Effect, &[u8]), UnwindError> {
+    let Some((&first, rest)) = codes.split_first() else { return Err(UnwindError::Damaged) };
+    let size = match first {
+        0xc0..=0xdf | 0xe2 => 1,
+        0xe7 => 2,
+        0xe0 => 3,
+        _ => 0,
+    };
+    let (operands, rest) = rest.split_at_checked(size).ok_or(UnwindError::Damaged)?;
+    let second = operands.first().copied().unwrap_or_default();
+    // Fields that both bytes share.
+    let four = (first << 2 | second >> 6) & 15;
+    let three = (first << 2 | second >> 6) & 7;
+    let place = second & 0x3f;
+    let effect = match first {
+        0x00..=0x1f => Effect::Free(u64::from(first).wrapping_mul(16)),
+        // The stack pointer was lowered by the offset itself.
+        0x20..=0x3f => Effect::pair(19, 0, first & 0x1f),
+        0x40..=0x7f => Effect::pair(29, first & 0x3f, 0),
+        0x80..=0xbf => Effect::pair(29, 0, (first & 0x3f).saturating_add(1)),
+        0xc0..=0xc7 => Effect::Free((u64::from(first & 7) << 8 | u64::from(second)).wrapping_mul(16)),
+        0xc8..=0xcb => Effect::pair(four.saturating_add(19), place, 0),
+        0xcc..=0xcf => Effect::pair(four.saturating_add(19), 0, place.saturating_add(1)),
+        0xd0..=0xd3 => Effect::single(four.saturating_add(19), place, 0),
+        0xd4 | 0xd5 => {
+            let register = (first & 1) << 3 | second >> 5;
+            Effect::single(register.saturating_add(19), 0, (second & 0x1f).saturating_add(1))
+        }
+        0xd6 | 0xd7 => {
+            let register = three.saturating_mul(2).saturating_add(19);
+            let at = u64::from(place).wrapping_mul(8);
+            Effect::Load { registers: [Some(register), Some(30)], at, free: 0 }
+        }
+        0xd8 | 0xd9 | 0xdc | 0xdd => Effect::numbers(0),
+        0xda | 0xdb => Effect::numbers(place.saturating_add(1)),
+        0xde => Effect::numbers((second & 0x1f).saturating_add(1)),
+        0xe0 => {
+            let [high, middle, low] = *operands else { return Err(UnwindError::Damaged) };
+            Effect::Free(u64::from(u32::from_be_bytes([0, high, middle, low])).wrapping_mul(16))
+        }
+        0xe1 => Effect::FromFrame(0),
+        0xe2 => Effect::FromFrame(u64::from(second).wrapping_mul(8)),
+        0xe3 => Effect::None,
+        0xe4 => Effect::End,
+        0xe5 => Effect::EndOfPart,
+        0xe6 => Effect::Next,
+        0xfc => Effect::Signed,
+        // Frames of the system, vectors of variable length, and codes that are reserved.
+        _ => return Err(UnwindError::Unsupported(first)),
+    };
+    Ok((effect, rest))
+}
+
+/// The number of instructions that codes stand for.
+fn instructions(mut codes: &[u8]) -> Result<u64, UnwindError> {
+    let mut count = 0_u64;
+    loop {
+        let (effect, rest) = decode(codes)?;
+        if matches!(effect, Effect::End | Effect::EndOfPart) {
+            return Ok(count);
+        }
+        (count, codes) = (count.saturating_add(1), rest);
+    }
+}
+
+/// Returns the codes after the first `count`, which does not pass their end.
+fn skip(mut codes: &[u8], count: u64) -> Result<&[u8], UnwindError> {
+    for _ in 0..count {
+        let (effect, rest) = decode(codes)?;
+        if matches!(effect, Effect::End) {
+            break;
+        }
+        codes = rest;
+    }
+    Ok(codes)
+}
+
+/// Undoes the operations of codes.
+fn apply(memory: &dyn Memory, mut codes: &[u8], registers: &mut Registers) -> Result<(), UnwindError> {
+    // Pairs that were stored after the pair of the next code.
+    let mut pairs = 0_u8;
+    loop {
+        let (effect, rest) = decode(codes)?;
+        codes = rest;
+        match effect {
+            Effect::End => return Ok(()),
+            Effect::None | Effect::EndOfPart => {}
+            Effect::Free(bytes) => registers.sp = offset(registers.sp, bytes),
+            Effect::FromFrame(by) => {
+                let frame = registers.get(Register::FP).ok_or(UnwindError::UnknownRegister)?;
+                registers.sp = frame.wrapping_sub(by);
+            }
+            Effect::Next => pairs = pairs.saturating_add(1),
+            Effect::Signed => {
+                if let Some(signed) = registers.get(Register::LR) {
+                    registers.set(Register::LR, registers.processor().return_address(signed));
+                }
+            }
+            Effect::Load { registers: stored, at, free } => {
+                let place = offset(registers.sp, at);
+                for (number, at) in stored.into_iter().zip([0, 8]) {
+                    if let Some(number) = number {
+                        load(memory, registers, number, offset(place, at))?;
+                    }
+                }
+                let first = stored[0].filter(|_| pairs > 0);
+                for index in 0..first.map_or(0, |_| pairs.saturating_mul(2)) {
+                    let number = first.unwrap_or_default().saturating_add(2).saturating_add(index);
+                    load(
+                        memory,
+                        registers,
+                        number,
+                        offset(place, u64::from(index).wrapping_mul(8).wrapping_add(16)),
+                    )?;
+                }
+                pairs = 0;
+                registers.sp = offset(registers.sp, free);
+            }
+        }
+    }
+}
+
+fn load(memory: &dyn Memory, registers: &mut Registers, number: u8, at: u64) -> Result<(), UnwindError> {
+    if number > 30 {
+        return Err(UnwindError::Damaged);
+    }
+    let value = memory.u64(at)?;
+    registers.set(Register::x(number), value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::TestMemory;
+    use crate::processor::Processor;
+
+    const STACK: u64 = 0x7000;
+    const CODE: u64 = 0x1000;
+    const INFO: u64 = 0x2000;
+
+    const FUNCTION: FunctionEntry = FunctionEntry { begin: CODE, unwind_info: INFO, image_base: 0 };
+
+    /// A record with a list of epilogs (start and index), and codes.
+    fn record(memory: &mut TestMemory, instructions: u32, epilogs: &[(u32, u32)], codes: &[u8]) {
+        let mut codes = codes.to_vec();
+        codes.resize(codes.len().next_multiple_of(4), 0xe4);
+        let count = u32::try_from(epilogs.len()).unwrap();
+        let words = u32::try_from(codes.len() / 4).unwrap();
+        let mut bytes = (instructions | count << 22 | words << 27).to_le_bytes().to_vec();
+        bytes.extend(epilogs.iter().flat_map(|(start, index)| (start | index << 22).to_le_bytes()));
+        bytes.extend(codes);
+        memory.put(INFO, &bytes);
+    }
+
+    fn registers(at: u64, sp: u64) -> Registers {
+        let known = [(Register::FP, STACK + 0x10), (Register::LR, 0x5555)];
+        Registers::of(Processor::Aarch64, CODE + at * 4, sp).with_all(known)
+    }
+
+    fn caller(memory: &TestMemory, at: u64, sp: u64, position: FramePosition) -> Registers {
+        unwind(memory, FUNCTION, &registers(at, sp), position).unwrap()
+    }
+
+    /// `stp fp, lr, [sp, #-0x40]!; stp x19, x20, [sp, #0x10]; stp x21, x22, [sp, #0x20]; mov fp, sp`, and an
+    /// epilog that undoes it at the tenth instruction.
+    fn framed() -> TestMemory {
+        let mut memory = TestMemory::default();
+        let codes = [
+            0xe1, // mov fp, sp
+            0xe6, // the next pair: x21, x22
+            0xc8, 0x02, // x19, x20 at 2 * 8
+            0x87, // fp, lr, with 8 * 8 bytes
+            0xe4, // 5: end
+            0xe6, 0xc8, 0x02, 0x87, 0xe4,
+        ];
+        record(&mut memory, 15, &[(10, 6)], &codes);
+        memory.put_words(STACK, &[0, 0, 0xfefe, 0x4444, 19, 20, 21, 22, 0, 0]);
+        memory
+    }
+
+    #[test]
+    fn a_frame_after_its_prolog_is_unwound_by_the_frame_register() {
+        let memory = framed();
+        // The body has allocated.
+        let caller = caller(&memory, 8, STACK - 0x100, FramePosition::Caller);
+        assert_eq!((caller.ip, caller.sp), (0x4444, STACK + 0x50));
+        assert_eq!(caller.get(Register::FP), Some(0xfefe));
+        let saved = [19, 20, 21, 22].map(|number| caller.get(Register::x(number)));
+        assert_eq!(saved, [Some(19), Some(20), Some(21), Some(22)]);
+    }
+
+    #[test]
+    fn a_signature_of_the_return_address_is_removed() {
+        let mut memory = framed();
+        memory.put_words(STACK, &[0, 0, 0xfefe, 0x00b1_0000_0000_4444, 19, 20, 21, 22, 0, 0]);
+        let caller = caller(&memory, 8, STACK - 0x100, FramePosition::Caller);
+        assert_eq!((caller.ip, caller.sp), (0x4444, STACK + 0x50));
+    }
+
+    #[test]
+    fn only_done_operations_of_a_prolog_and_those_to_do_of_an_epilog_are_undone() {
+        let memory = framed();
+        let base = STACK + 0x10;
+        let of = |at, sp| caller(&memory, at, sp, FramePosition::Innermost);
+        // Nothing is stored: the return address is in its register, and the stack pointer is the caller's.
+        assert_eq!((of(0, base + 0x40).ip, of(0, base + 0x40).sp), (0x5555, base + 0x40));
+        // The frame register is not set yet.
+        for at in 1..4 {
+            let found = of(at, base);
+            assert_eq!((found.ip, found.sp, found.get(Register::FP)), (0x4444, base + 0x40, Some(0xfefe)));
+            assert_eq!(found.get(Register::x(19)), (at > 1).then_some(19), "{at}");
+            assert_eq!(found.get(Register::x(21)), (at > 2).then_some(21), "{at}");
+        }
+        // Loads of x21, x19 and fp, and the return.
+        assert_eq!(of(10, base).get(Register::x(21)), Some(21));
+        assert_eq!((of(11, base).get(Register::x(21)), of(11, base).get(Register::x(19))), (None, Some(19)));
+        assert_eq!((of(12, base).get(Register::x(19)), of(12, base).ip), (None, 0x4444));
+        assert_eq!((of(13, base + 0x40).ip, of(13, base + 0x40).sp), (0x5555, base + 0x40));
+        // After the epilog.
+        assert_eq!(of(14, STACK - 0x100).get(Register::x(21)), Some(21));
+    }
+
+    #[test]
+    fn an_epilog_at_the_end_shares_the_codes_of_the_prolog() {
+        let mut memory = TestMemory::default();
+        // sub sp, sp, #0x20; str lr, [sp, #0x18]
+        let codes = [0xd2_u8, 0xc3, 0x02, 0xe4];
+        let header = 0xa_u32 | 1 << 21 | 1 << 27;
+        memory.put(INFO, &[&header.to_le_bytes()[..], &codes].concat());
+        memory.put_words(STACK + 0x18, &[0x4444]);
+        let of = |at, sp| caller(&memory, at, sp, FramePosition::Innermost);
+        // The last three: two that undo, and the return.
+        assert_eq!((of(6, STACK).ip, of(7, STACK).ip, of(7, STACK).sp), (0x4444, 0x4444, STACK + 0x20));
+        assert_eq!((of(8, STACK).ip, of(8, STACK).sp), (0x5555, STACK + 0x20));
+        assert_eq!((of(9, STACK + 0x20).ip, of(9, STACK + 0x20).sp), (0x5555, STACK + 0x20));
+    }
+
+    #[test]
+    fn all_forms_of_codes_are_decoded() {
+        /// Codes, the bytes that they free, and the registers that they load from words.
+        type Row = (&'static [u8], u64, &'static [(u8, u64)]);
+        let rows: [Row; 13] = [
+            (&[0x1f], 0x1f0, &[]),
+            (&[0xc7, 0xff], 0x7ff0, &[]),
+            (&[0xe0, 0x01, 0x23, 0x45], 0x12_3450, &[]),
+            // x19 and x20, with 4 words.
+            (&[0x24], 0x20, &[(19, 0), (20, 1)]),
+            (&[0x42], 0, &[(29, 2), (30, 3)]),
+            (&[0xc9, 0x43], 0, &[(24, 3), (25, 4)]),
+            (&[0xcd, 0x43], 0x20, &[(24, 0), (25, 1)]),
+            (&[0xd1, 0x43], 0, &[(24, 3)]),
+            (&[0xd5, 0x23], 0x20, &[(28, 0)]),
+            (&[0xd6, 0x83], 0, &[(23, 3), (30, 4)]),
+            // Registers of numbers.
+            (&[0xd9, 0x43], 0, &[]),
+            (&[0xda, 0x43], 0x20, &[]),
+            (&[0xe3], 0, &[]),
+        ];
+        for (codes, free, loaded) in rows {
+            let mut memory = TestMemory::default();
+            let words: Vec<u64> = (0..8).map(|word| 0x100 + word).collect();
+            memory.put_words(STACK, &words);
+            let mut registers = Registers::of(Processor::Aarch64, CODE, STACK);
+            apply(&memory, &[codes, &[0xe4]].concat(), &mut registers).unwrap();
+            assert_eq!(registers.sp, STACK + free, "{codes:x?}");
+            let expected = loaded.iter().map(|(number, word)| (Register::x(*number), 0x100 + word));
+            let expected = Registers::of(Processor::Aarch64, CODE, STACK + free).with_all(expected);
+            assert_eq!(registers, expected, "{codes:x?}");
+        }
+    }
+
+    #[test]
+    fn damaged_information_is_an_error() {
+        let result = |bytes: &[u8]| {
+            let mut memory = TestMemory::default();
+            memory.put(INFO, bytes);
+            unwind(&memory, FUNCTION, &registers(20, STACK), FramePosition::Caller).unwrap_err()
+        };
+        let of_codes = |codes: [u8; 4]| result(&[&(0x1e_u32 | 1 << 27).to_le_bytes()[..], &codes].concat());
+        // Without an end, a code that is cut off, and codes that are reserved.
+        assert_eq!(of_codes([0xe3; 4]), UnwindError::Damaged);
+        assert_eq!(of_codes([0xe3, 0xe3, 0xe3, 0xc8]), UnwindError::Damaged);
+        assert_eq!(of_codes([0xe9, 0xe4, 0xe4, 0xe4]), UnwindError::Unsupported(0xe9));
+        // x31, and a pair after x30.
+        assert!(matches!(of_codes([0xcb, 0xc0, 0xe4, 0xe4]), UnwindError::Damaged | UnwindError::Missing(_)));
+        // The stack pointer does not rise.
+        assert_eq!(of_codes([0xe4; 4]), UnwindError::NotRising);
+        // Another version, and a record that is not there.
+        assert_eq!(result(&(1_u32 << 18).to_le_bytes()), UnwindError::Unsupported(1));
+        assert!(matches!(result(&[0, 0]), UnwindError::Missing(_)));
+        // The codes and the list of epilogs of the longest record are missing.
+        let longest = [0_u32, 0x00ff_ffff].map(u32::to_le_bytes).concat();
+        assert!(matches!(result(&longest), UnwindError::Missing(_)));
+        let packed = FunctionEntry { unwind_info: INFO + 1, ..FUNCTION };
+        let error = unwind(&TestMemory::default(), packed, &registers(20, STACK), FramePosition::Caller);
+        assert_eq!(error, Err(UnwindError::Unsupported(1)));
+    }
+}
