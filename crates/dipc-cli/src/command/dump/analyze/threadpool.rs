@@ -35,12 +35,13 @@ pub(super) fn print(analysis: &Analysis<'_>, args: &ThreadPoolArgs, format: Form
         Format::Table => output::print(text::table(&pool, args.head.unwrap_or(ROWS), width::of_output()))?,
         Format::Json => output::print_json(&json::Report::new(&pool, args.head.unwrap_or(usize::MAX)))?,
     }
-    let is_whole = pool.queues.as_ref().is_some_and(|queues| !queues.is_incomplete);
-    Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
+    Ok(if pool.is_complete() { Exit::Done } else { Exit::Incomplete })
 }
 
 /// The thread pool of a process.
 struct Pool {
+    /// True if the memory is whole, and has no queues: no work was ever queued.
+    is_unused: bool,
     /// The pool's own counts; `None` if the memory lacks them.
     workers: Option<PoolWorkers>,
     blocked: BlockedWorkers,
@@ -91,7 +92,9 @@ impl Pool {
             workers: change.workers,
             throughput: change.throughput,
         });
+        let is_whole = analysis.source.pid().is_some() && dump.statics().has_places();
         Self {
+            is_unused: is_whole && queues.is_none() && workers.is_none(),
             blocked: blocked(analysis),
             rows: queues.as_ref().map(|queues| rows(analysis, queues)).unwrap_or_default(),
             queues,
@@ -120,6 +123,11 @@ impl Pool {
 
     fn waiting(&self) -> Option<u64> {
         self.queues.as_ref().map(|queues| queues.count)
+    }
+
+    /// Returns true if the queues were read to their ends.
+    fn is_complete(&self) -> bool {
+        self.is_unused || self.queues.as_ref().is_some_and(|queues| !queues.is_incomplete)
     }
 
     /// Returns true if work waits, and almost all workers are blocked.

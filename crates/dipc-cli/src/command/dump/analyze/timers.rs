@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use clr_dump::{Dump, Timer};
+use clr_dump::{ActiveTimers, Dump, Timer};
 use serde::Serialize;
 
 use crate::args::format::Format;
@@ -38,10 +38,15 @@ pub(super) fn print(
     format: Format,
 ) -> Result<Exit, Failure> {
     let clock = TickClock::new(source, dump);
-    let Some(timers) = dump.statics().timers(MAX_TIMERS) else {
-        let why = "the timers are not in memory: the program has used none, or the dump lacks them";
-        return Err(Failure::new(Exit::Incomplete, format_args!("{}: {why}", source.subject()))
-            .with_help(core_advice::better(source)));
+    let timers = match dump.statics().timers(MAX_TIMERS) {
+        Some(timers) => timers,
+        // A process has all its memory.
+        None if source.pid().is_some() && dump.statics().has_places() => ActiveTimers::default(),
+        None => {
+            let why = "the timers are not in memory: the program has used none, or the dump lacks them";
+            return Err(Failure::new(Exit::Incomplete, format_args!("{}: {why}", source.subject()))
+                .with_help(core_advice::better(source)));
+        }
     };
     let list = List::new(dump, clock, timers.count, &timers.timers);
     match format {
@@ -117,7 +122,7 @@ impl List {
 
     /// Returns true if all timers were read. Those of a running process change meanwhile.
     fn is_complete(&self) -> bool {
-        self.read >= self.count || self.late.is_some() && self.read > 0
+        self.read >= self.count || (self.late.is_some() && self.read > 0)
     }
 }
 

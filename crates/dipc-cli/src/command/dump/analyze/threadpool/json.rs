@@ -82,7 +82,7 @@ impl Report {
             answer: text::answer(pool),
             starved: pool.is_starved(),
             waiting: pool.waiting(),
-            complete: pool.queues.as_ref().is_some_and(|queues| !queues.is_incomplete),
+            complete: pool.is_complete(),
             workers: WorkersReport {
                 existing: pool.existing(),
                 active: pool.active(),

@@ -11,6 +11,7 @@ fn pool(working: u64, blocked: u64, waiting: u64) -> Pool {
     (of_blocked.workers, of_blocked.blocked) = (4, blocked);
     of_blocked.method = (blocked > 0).then(|| ("Shop.Load".to_owned(), blocked));
     Pool {
+        is_unused: false,
         workers: Some(workers),
         blocked: of_blocked,
         queues: Some(queues),
@@ -38,6 +39,10 @@ fn the_first_sentence_is_the_answer() {
     assert_eq!(answer(&full), "7 work items wait; 4 of 4 workers run work, as many as may be");
     full.queues = None;
     assert!(answer(&full).starts_with("The queues cannot be read; "));
+    assert!(!full.is_complete());
+    full.is_unused = true;
+    assert_eq!(answer(&full), "No work was ever queued to the thread pool");
+    assert!(full.is_complete());
 }
 
 #[test]

@@ -14,6 +14,9 @@ const CHANGES: usize = 8;
 
 /// The state of the pool in one sentence.
 pub(super) fn answer(pool: &Pool) -> String {
+    if pool.is_unused {
+        return "No work was ever queued to the thread pool".to_owned();
+    }
     let (existing, blocked) = (pool.existing(), pool.blocked());
     let waiting = match pool.waiting() {
         None => "The queues cannot be read".to_owned(),
@@ -49,6 +52,9 @@ pub(super) fn table(pool: &Pool, most: usize, width: Option<usize>) -> String {
         text.push_str(" (starvation)");
     }
     text = width::wrapped(&(text + "\n"), width);
+    if pool.is_unused {
+        return text;
+    }
     text.push('\n');
     match &pool.workers {
         Some(workers) => text.push_str(&width::wrapped(&counts(pool, workers), width)),
