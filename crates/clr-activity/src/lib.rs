@@ -11,7 +11,8 @@
 //!
 //! - [`Pauses`] returns the garbage collection pauses of each process; [`Suspensions`] returns the same with
 //!   data of the caller for each.
-//! - [`SampledAllocations`] chooses the allocations to follow, and [`LiveObjects`] follows allocated objects through collections: which of them live.
+//! - [`SampledAllocations`] chooses the allocations to follow, and [`LiveObjects`] follows allocated objects
+//!   through collections: which of them live.
 //! - [`Spans`] pairs the events that start and stop spans, and follows the threads that work for them. A
 //!   [`Span`] that is not part of another one is a [request](Span::is_request).
 //! - [`SpanEvent`] decodes single events of known libraries' spans, [`DiagnosticEvent`] the events passed on

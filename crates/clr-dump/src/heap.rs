@@ -3,6 +3,7 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/object.h`, `vm/methodtable.h`.
 
+mod array;
 pub(crate) mod contents;
 pub(crate) mod delegate;
 pub(crate) mod finalizers;
@@ -11,6 +12,7 @@ pub(crate) mod generations;
 #[cfg(feature = "heap-graph")]
 pub(crate) mod graph;
 pub(crate) mod handle;
+pub(crate) mod known_object;
 pub(crate) mod object;
 pub(crate) mod pointers;
 pub(crate) mod regions;

@@ -4,14 +4,15 @@
 //! unwind managed code in a profiler. **Not for** other processors and systems, and dumps of programs
 //! without .NET: debuggers read those.
 //!
-//! Features: `analysis` (conclusions), `awaits`, `copy` (core dumps that are written), all by default;
-//! `heap-graph` (the heap as a graph of `gcdump`), `linux-sampler` (unwinding of its samples, and names of
-//! native functions), `serde` (some facts as its data). Rust 1.89 or later.
+//! Features: `analysis` (conclusions), `awaits` (with the thread pool), `copy` (core dumps that are written),
+//! all by default; `heap-graph` (the heap as a graph of `gcdump`), `linux-sampler` (unwinding of its samples,
+//! and names of native functions), `serde` (some facts as its data). Rust 1.89 or later.
 //!
 //! Everything is read from a [`Memory`], "bytes at an address": a [`CoreFile`], a live process
 //! ([`ProcessMemory`]), or the caller's own. A [`Dump`] is such memory with the [`Runtime`] in it, whose
 //! structures are checked to be where they are expected. Its views have the data by subject: [`Threads`] with
-//! their managed stacks, [`Exceptions`], [`Locks`], [`Types`], [`Statics`], the [`Heap`] and [`Awaits`].
+//! their managed stacks, [`Exceptions`], [`Locks`], [`Types`], [`Statics`], the [`Heap`], [`Awaits`] and the
+//! [`ThreadPool`].
 //! [`ThreadSnapshot`], [`ThreadWaits`] and [`Death`] are conclusions from them, and a [`MemoryAccount`] has
 //! the memory of the process by its owners. Addresses in their results and parameters are [`Address`], types
 //! [`TypeHandle`] and methods [`MethodDesc`]; a [`Memory`] is read by number.
@@ -103,6 +104,8 @@ mod heap;
 mod memory;
 mod native_heap;
 mod owners;
+#[cfg(feature = "awaits")]
+mod pool;
 mod processor;
 mod runtime;
 mod statics;
@@ -124,6 +127,7 @@ pub use awaits::{
     async_type::TaskState,
     chain::ChainEnd,
     graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, AwaitedOperation, Delay},
+    tasks::{TaskGroup, TaskGroups, TaskStatus, TaskWork},
 };
 pub use code::map::{Code, CodeMap, CodeOrigin};
 #[cfg(feature = "copy")]
@@ -145,6 +149,7 @@ pub use heap::generations::{Generation, HeapRegion, HeapRegions, generation_name
 #[cfg(feature = "heap-graph")]
 pub use heap::graph::HeapGraphReader;
 pub use heap::handle::{Handle, HandleKind, Handles};
+pub use heap::known_object::KnownContent;
 pub use heap::object::{FieldValue, ObjectContent, Value};
 pub use heap::selection::ObjectSelection;
 pub use heap::semaphore::Semaphore;
@@ -166,12 +171,20 @@ pub use native_heap::{NativeArena, NativeHeap, NativeHeapError};
 pub use nettrace::ReadAt;
 pub use owners::account::{AccountSources, MemoryAccount};
 pub use owners::owner::{GenerationUse, MemoryOwner, OwnedMemory, OwnedPart};
+#[cfg(feature = "awaits")]
+pub use pool::{
+    ThreadPool,
+    change::PoolChange,
+    queue::{PoolQueues, QueuedWork, WorkQueue},
+    work::Work,
+    workers::PoolWorkers,
+};
 pub use processor::{Machine, Processor};
 pub use runtime::Runtime;
 pub use runtime::module::Module;
 pub use statics::Statics;
 pub use statics::collections::HeldCollection;
-pub use statics::timers::{ActiveTimers, LateTimers};
+pub use statics::timers::{ActiveTimers, LateTimers, TickTime, Timer};
 pub use threads::Threads;
 pub use threads::all_stacks::{ManagedStack, NativeStack, ThreadStacks};
 pub use threads::exception::{

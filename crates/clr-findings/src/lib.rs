@@ -81,6 +81,7 @@ pub use memory_facts::{
     AwaitFacts, AwaitSearch, AwaitedFor, ElapsedDelays, FrameworkAwaits, MemoryFacts, SemaphoreFacts,
     ThreadFacts, WaitFacts,
 };
+pub use of_memory::pool::BlockedWorkers;
 pub use process::{ProcessEnd, ProcessIdentity};
 pub use readings::{Readings, ReadingsTooLarge, RecordedReadings};
 pub use recording_findings::RecordingFindings;

@@ -150,7 +150,8 @@ impl MemoryCounts {
         counts.collections = by_holder(dump.statics().collections(stacks, regions.as_ref().ok(), is_of_user));
         let timers = dump.statics().timers(MAX_TIMERS);
         counts.timers = timers.as_ref().map(|timers| timers.count);
-        counts.timer_methods = methods_of(dump, timers.unwrap_or_default().callbacks);
+        let callbacks = timers.unwrap_or_default().timers.into_iter().map(|timer| timer.callback);
+        counts.timer_methods = methods_of(dump, callbacks.collect());
         counts
     }
 

@@ -6,7 +6,7 @@ mod events;
 mod finalizer;
 mod initializer;
 mod locks;
-mod pool;
+pub(crate) mod pool;
 mod semaphores;
 #[cfg(test)]
 mod tests;

@@ -57,16 +57,18 @@ impl RoundReader {
     }
 }
 
-/// Returns the time of `CLOCK_MONOTONIC`, which is the runtime's `QueryPerformanceCounter` on Linux.
+/// Returns the nanoseconds of `CLOCK_MONOTONIC`, which is the runtime's `QueryPerformanceCounter` on Linux,
+/// and in milliseconds its tick count; `None` on other systems.
 #[cfg(target_os = "linux")]
-pub(crate) fn monotonic() -> Option<u64> {
+pub fn monotonic() -> Option<u64> {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).ok()?;
     seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(now.tv_nsec).ok()?)
 }
 
+/// Returns `None`: the clock is that of Linux.
 #[cfg(not(target_os = "linux"))]
-fn monotonic() -> Option<u64> {
+pub fn monotonic() -> Option<u64> {
     None
 }
 

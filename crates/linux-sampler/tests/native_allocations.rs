@@ -229,8 +229,8 @@ fn assert_exact(mut program: Program, library: &str) {
     assert!(counts.hits >= 209 && counts.cost_ns > 0, "{counts:?}");
 }
 
-/// Parts of mappings are unmapped, mappings get another size, and the break moves in both directions. Mappings
-/// that cannot be written are not followed, and calls that fail allocate nothing.
+/// Parts of mappings are unmapped, mappings get another size, and the break moves in both directions.
+/// Mappings that cannot be written are not followed, and calls that fail allocate nothing.
 #[test]
 fn mappings_and_the_break_are_exact() {
     for (library, compiler) in COMPILERS {

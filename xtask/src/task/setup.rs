@@ -47,6 +47,8 @@ const TOOLS: [Tool; 25] = [
     tool("prometheus", &["prometheus"], TESTS),
     // Commands of the book.
     tool("curl", &["curl"], TESTS),
+    // Programs with another C library.
+    tool("musl-gcc", &["musl-tools"], TESTS),
     // Counts of instructions.
     tool("valgrind", &["valgrind"], TESTS),
     // Packages: .NET 9 and 10, actionlint.

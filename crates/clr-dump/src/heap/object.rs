@@ -218,24 +218,13 @@ impl Heap<'_> {
         } else {
             vec![object.length]
         };
-        let element = memory.type_handle(object.type_handle.at(48))?;
-        let kind = match element.description() {
-            None => self.dump.types().value_kind(element)?,
-            // Of a pointer, and of an array in .NET Core 3.1.
-            Some(description) => match memory.u8(description)? {
-                0x14 | 0x1d => ValueKind::REFERENCE,
-                _ => ValueKind(0x0f),
-            },
-        };
-        let size = u64::from(flags & 0xffff);
-        let data = object.address.at(base.saturating_sub(8));
+        let array = self.array_of(object.address, object.type_handle)?;
         let mut elements = Vec::new();
         for index in 0..object.length.min(most) {
             if *left == 0 {
                 break;
             }
-            let at = offset(data, u64::from(index).wrapping_mul(size));
-            elements.push(self.value(kind, Some(element), at, size, MAX_DEPTH, left));
+            elements.push(array.element(index, left));
         }
         Ok(ObjectContent::Array { lengths, elements })
     }
@@ -251,6 +240,18 @@ impl Heap<'_> {
             values.push(FieldValue { field, value });
         }
         values
+    }
+
+    /// Reads the value at an address. `size` is the size of a structure with unknown fields.
+    pub(crate) fn value_at(
+        self,
+        kind: ValueKind,
+        value_type: Option<TypeHandle>,
+        at: u64,
+        size: u64,
+        left: &mut usize,
+    ) -> Value {
+        self.value(kind, value_type, at, size, MAX_DEPTH, left)
     }
 
     /// Reads a value. `size` is the size of a structure with unknown fields.

@@ -12,6 +12,7 @@ use crate::types::field::{Field, StaticField, Storage, is_in_references};
 /// Maximum number of types to read static fields of, and of these fields.
 const MAX_TYPES: usize = 1 << 20;
 const MAX_STATIC_FIELDS: usize = 1 << 20;
+const CORE_LIBRARY: &str = "System.Private.CoreLib.dll";
 
 impl Statics<'_> {
     /// Returns the static fields of the loaded types that modules define, of the loaded instances of generic
@@ -48,14 +49,24 @@ impl Statics<'_> {
 
     /// Returns a static field of a type of System.Private.CoreLib.
     pub(crate) fn core_library_place(self, type_name: &str, field: &str) -> Option<StaticField> {
-        let types = self.dump.types();
-        let modules = types.modules();
-        let core = modules.iter().find(|module| module.file_name() == "System.Private.CoreLib.dll")?;
-        let metadata = types.metadata(core)?;
-        let is_type = |row: &u32| metadata.type_name(*row).is_ok_and(|name| name == type_name);
-        let row = (1..=metadata.type_count()).find(is_type)?;
-        let fields = self.fields_of(types.defined_type(core.address, row)?, &[]);
+        let fields = self.core_library_fields(type_name, &[]);
         fields.into_iter().find(|place| place.field.name == field)
+    }
+
+    /// Returns the static fields of a type of System.Private.CoreLib; empty if it is not loaded.
+    pub(crate) fn core_library_fields(self, type_name: &str, threads: &[Thread]) -> Vec<StaticField> {
+        let types = self.dump.types();
+        let find = || {
+            // Its module need not have been found before, by code or by an object.
+            let own = self.runtime().exception_type(self.memory()).ok().and_then(|of| types.module(of));
+            let named = || types.modules().into_iter().find(|module| module.file_name() == CORE_LIBRARY);
+            let core = own.filter(|module| module.file_name() == CORE_LIBRARY).or_else(named)?;
+            let metadata = types.metadata(&core)?;
+            let is_type = |row: &u32| metadata.type_name(*row).is_ok_and(|name| name == type_name);
+            let row = (1..=metadata.type_count()).find(is_type)?;
+            types.defined_type(core.address, row)
+        };
+        find().map(|of| self.fields_of(of, threads)).unwrap_or_default()
     }
 
     /// Returns the reference in a static field of a type of System.Private.CoreLib.

@@ -1,10 +1,16 @@
 //! Values of fields and objects in words and as JSON.
 
+mod known_object;
+
 use clr_dump::{Dump, Field, FieldValue, Value};
 use serde::Serialize;
 
 use crate::inspect::core_known_value::{known_text, nullable};
 use crate::inspect::core_text::type_text;
+
+pub(crate) use known_object::{JsonContent, LINE_DEPTH, value_line};
+
+use known_object::immutable_array;
 
 /// Maximum number of elements of a buffer to show in a table.
 const MAX_ELEMENTS: usize = 16;
@@ -38,14 +44,15 @@ fn add_field(dump: &Dump<'_>, before: &str, of: &FieldValue, texts: &mut Vec<Fie
         value => texts.push(FieldText {
             name,
             type_name: field_type(dump, &of.field, value),
-            value: value_text(value),
+            value: value_line(dump, value, LINE_DEPTH),
         }),
     }
 }
 
 /// Returns true if a structure is written as one value.
 fn is_one_value(type_name: Option<&str>, fields: &[FieldValue]) -> bool {
-    type_name.is_some_and(|of| known_text(of, fields).is_some() || nullable(of, fields).is_some())
+    let is_known = |of: &str| known_text(of, fields).is_some() || nullable(of, fields).is_some();
+    type_name.is_some_and(is_known) || immutable_array(type_name, fields).is_some()
 }
 
 /// The name of a field, or of its property.
@@ -167,7 +174,12 @@ pub(crate) enum JsonValue {
         /// True if the text is longer.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         cut: bool,
+        /// The elements of a collection, or the text of an object that is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<Box<JsonContent>>,
     },
+    /// The elements of an `ImmutableArray`.
+    Content(Box<JsonContent>),
     Structure {
         r#type: Option<String>,
         fields: Vec<JsonField>,
@@ -200,19 +212,25 @@ pub(crate) struct JsonField {
     value: JsonValue,
 }
 
-/// Returns fields as JSON.
-pub(crate) fn json_fields(dump: &Dump<'_>, fields: &[FieldValue]) -> Vec<JsonField> {
+/// Returns fields as JSON, with the content of collections up to some levels.
+pub(crate) fn json_fields(dump: &Dump<'_>, fields: &[FieldValue], depth: u32) -> Vec<JsonField> {
     let field = |of: &FieldValue| JsonField {
         name: field_name(&of.field),
         declared_by: dump.types().name(of.field.declaring_type).map(|name| type_text(Some(&name), 0)),
         r#type: field_type(dump, &of.field, &of.value),
-        value: json_value(dump, &of.value),
+        value: json_value_to(dump, &of.value, depth),
     };
     fields.iter().map(field).collect()
 }
 
-/// Returns a value as JSON.
+/// Returns a value as JSON, with the content of a collection.
 pub(crate) fn json_value(dump: &Dump<'_>, value: &Value) -> JsonValue {
+    json_value_to(dump, value, 1)
+}
+
+/// Returns a value as JSON, with the content of collections up to some levels.
+pub(crate) fn json_value_to(dump: &Dump<'_>, value: &Value, depth: u32) -> JsonValue {
+    let inner = |value: &Value| json_value_to(dump, value, depth);
     match value {
         Value::Bool(value) => JsonValue::Bool(*value),
         Value::Signed(number) => JsonValue::Signed(*number),
@@ -227,22 +245,28 @@ pub(crate) fn json_value(dump: &Dump<'_>, value: &Value) -> JsonValue {
             r#type: type_name.as_deref().map(|name| type_text(Some(name), 0)),
             text: text.as_ref().map(|(text, _)| text.clone()),
             cut: text.as_ref().is_some_and(|(_, is_longer)| *is_longer),
+            content: JsonContent::of_object(dump, *address, depth).map(Box::new),
         },
         Value::Enumeration { number, name } => JsonValue::Enumeration { number: *number, name: name.clone() },
-        Value::Buffer { elements, length } => JsonValue::Buffer {
-            length: *length,
-            elements: elements.iter().map(|element| json_value(dump, element)).collect(),
-        },
+        Value::Buffer { elements, length } => {
+            JsonValue::Buffer { length: *length, elements: elements.iter().map(inner).collect() }
+        }
         Value::Structure { type_name, fields } if is_one_value(type_name.as_deref(), fields) => {
+            if let Some(array) = immutable_array(type_name.as_deref(), fields) {
+                return match JsonContent::of_object(dump, array, depth) {
+                    Some(content) => JsonValue::Content(Box::new(content)),
+                    None => JsonValue::Text(format!("{array:#x}")),
+                };
+            }
             let type_name = type_name.as_deref().unwrap_or_default();
             match nullable(type_name, fields) {
-                Some(value) => json_value(dump, value),
+                Some(value) => inner(value),
                 None => JsonValue::Text(known_text(type_name, fields).unwrap_or_default()),
             }
         }
         Value::Structure { type_name, fields } => JsonValue::Structure {
             r#type: type_name.as_deref().map(|name| type_text(Some(name), 0)),
-            fields: json_fields(dump, fields),
+            fields: json_fields(dump, fields, depth),
         },
         Value::Bytes(bytes) => JsonValue::Bytes { bytes: hexadecimal(bytes) },
         _ => JsonValue::Missing { missing: true },

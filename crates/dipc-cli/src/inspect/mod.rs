@@ -17,8 +17,8 @@
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced strings.
 //!   `merging`: many recordings merged into one.
 //! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`:
-//!   what they lack. `core_dump`, `core_text`: their threads. `core_heap`, `core_value`, `core_known_value`:
-//!   their objects.
+//!   what they lack. `core_dump`, `core_text`: their threads. `core_heap`, `core_value`,
+//!   `core_known_value`: their objects. `tick_clock`: times of tick counts.
 
 pub(crate) mod core_advice;
 pub(crate) mod core_dump;
@@ -53,5 +53,6 @@ pub(crate) mod stat;
 pub(crate) mod symbols;
 pub(crate) mod thread_stacks;
 pub(crate) mod thread_times;
+pub(crate) mod tick_clock;
 pub(crate) mod time_range;
 mod unpacked_core;

@@ -126,7 +126,7 @@ fn the_recipe_for_starvation_finds_the_blocking_call() {
     let Some(target) = start("starve", &[]) else { return };
     target.line();
     let recipe = Recipe::new("starvation", target.pid());
-    recipe.run_until(0, &["Ctl.Handle(int)"]);
+    recipe.run_until(0, &["of them in Ctl.Handle", "(starvation)"]);
     recipe.record(1, 20_000);
     assert_finds(&recipe.run(2).text(), &["Worker threads: "]);
 }

@@ -52,6 +52,7 @@ mod outputs;
 mod overview;
 #[path = "../page/data.rs"]
 mod page_data;
+mod pool;
 mod ports;
 mod profile;
 mod program;

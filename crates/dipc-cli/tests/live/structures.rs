@@ -18,11 +18,58 @@ fn field(object: &Value, name: &str) -> Value {
         .clone()
 }
 
+/// A value as the program writes it: strings and numbers, and a list of the elements of a collection.
+fn plain(value: &Value) -> Value {
+    let pair = |pair: &Value| json!([plain(&pair["key"]), plain(&pair["value"])]);
+    let list = |content: &Value, name: &str| content[name].as_array().cloned();
+    match value {
+        Value::Object(fields) => match (list(value, "elements"), list(value, "pairs")) {
+            (Some(elements), _) => elements.iter().map(plain).collect(),
+            (_, Some(pairs)) => pairs.iter().map(pair).collect(),
+            _ => fields.get("text").cloned().unwrap_or_else(|| plain(&fields["content"])),
+        },
+        value => value.clone(),
+    }
+}
+
+/// Collections, and objects that are one text, have the contents that the program finds in them.
+fn check_contents(pid: &str, account: &Value) {
+    let contents = view(pid, &["objects", "--type", "^Contents$"]);
+    let address = contents["rows"][0]["address"].as_str().unwrap();
+    let contents = view(pid, &["object", address, "--no-path", "--depth", "3"]);
+    for (name, expected) in account.as_object().unwrap() {
+        let value = field(&contents, name);
+        let address = value["address"].as_str().unwrap();
+        let object = view(pid, &["object", address, "--no-path", "-n", "100"]);
+        let content = match name.as_str() {
+            // An object with a structure in it that has one field.
+            "ImmutableArray" => &object["fields"][0]["value"]["content"],
+            _ => &object["content"],
+        };
+        assert_eq!(plain(content), *expected, "{name}: {object}");
+        assert_eq!(content["count"].as_u64(), expected.as_array().map(|list| list.len() as u64), "{name}");
+        // Of a value, there are the first sixteen.
+        let of_value = plain(&value["content"]);
+        let first = |list: &Value| list.as_array().map(|list| list.iter().take(16).cloned().collect());
+        if name != "ImmutableArray" && name != "Builder" {
+            assert_eq!(of_value, first(expected).unwrap_or_else(|| expected.clone()), "{name}: {value}");
+        }
+    }
+    let text = run(["dump", "analyze", "-p", pid, "object", address, "--no-path"]).with_code(0).text();
+    for line in
+        ["{\"k1\": [1, 2] (2), \"k2\": [2, 3] (2), ", "[0, 1, 4, 9, 16, 25, 36, 49, …] (40)", "\"10.1.2.3\""]
+    {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
 fn structures_have_their_values(runtime: Runtime) {
     let Some(program) = runtime.program("structures/structures.dll") else { return };
     let target = Target::start(program);
     assert!(target.line().starts_with("ready"));
+    let account = target.line();
     let pid = target.pid().to_string();
+    check_contents(&pid, &serde_json::from_str(&account).unwrap());
     let objects = view(&pid, &["objects", "--type", "^Fields$"]);
     let address = objects["rows"][0]["address"].as_str().unwrap();
     let object = view(&pid, &["object", address, "--no-path"]);

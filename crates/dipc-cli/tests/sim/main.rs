@@ -7,6 +7,7 @@ mod flight;
 mod heap;
 mod names;
 mod top;
+mod user_events;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _};

@@ -15,7 +15,10 @@ mod overview;
 mod roots;
 pub(crate) mod stacks;
 mod strings;
+mod tasks;
+mod threadpool;
 mod threads;
+mod timers;
 mod wait_words;
 
 use std::path::PathBuf;
@@ -31,6 +34,9 @@ use self::objects::ObjectsArgs;
 use self::roots::{HandlesArgs, StaticsArgs};
 use self::stacks::Shown;
 use self::strings::StringsArgs;
+use self::tasks::TasksArgs;
+use self::threadpool::ThreadPoolArgs;
+use self::timers::TimersArgs;
 use crate::args::format::Format;
 use crate::args::heap_paths::{HeapPathsArgs, parse_address};
 use crate::args::heap_view::{HeapViewArgs, MemoryFormat};
@@ -113,6 +119,13 @@ enum View {
     Locks,
     /// Show the async methods that have not ended, what each waits for, and what waits for it
     Async(AsyncArgs),
+    /// Show the thread pool: its workers, the work that waits for them, and starvation
+    #[command(name = "threadpool")]
+    ThreadPool(ThreadPoolArgs),
+    /// Show the timers by what they call, with the time at which the next is due
+    Timers(TimersArgs),
+    /// Show the tasks of the heap by state and by what they run
+    Tasks(TasksArgs),
     /// Commands of dotnet-dump
     #[command(external_subcommand)]
     Other(Vec<String>),
@@ -254,6 +267,7 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, source: &Sou
         View::Exceptions(of) => exceptions::print(&analysis, of.address.map(Address::new), format)?,
         View::Locks => locks::print(&analysis, format)?,
         View::Modules => modules::print(&analysis, format)?,
+        View::ThreadPool(args) => return Ok(threadpool::print(&analysis, args, format)?.join(source.exit())),
         View::Async(args) => return Ok(awaits::print(&analysis, args, format)?.join(source.exit())),
         _ => {}
     }
@@ -267,6 +281,9 @@ impl View {
             Self::Statics(_) => check_described(runtime, "static fields"),
             Self::Locks => check_described(runtime, "monitors"),
             Self::Async(_) => check_described(runtime, "the fields of async methods"),
+            Self::ThreadPool(_) => check_described(runtime, "the fields of the thread pool"),
+            Self::Tasks(_) => check_described(runtime, "the fields of tasks"),
+            Self::Timers(_) => check_described(runtime, "the fields of timers"),
             _ => Ok(()),
         }
     }
@@ -298,6 +315,8 @@ impl View {
             Self::Handles(args) => roots::print_handles(source, &dump, args, format)?,
             Self::Generations(args) => generations::print(source, &dump, args, format)?,
             Self::Finalizers(args) => finalizers::print(source, &dump, args, format)?,
+            Self::Tasks(args) => tasks::print(source, &dump, args, format)?,
+            Self::Timers(args) => timers::print(source, &dump, args, format)?,
             Self::Object(args) if args.no_path => {
                 object::print(&dump, args, None, format)?;
                 Exit::Done

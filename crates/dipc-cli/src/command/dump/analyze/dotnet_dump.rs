@@ -9,7 +9,7 @@ use crate::exit::Failure;
 pub(super) const SEPARATOR: char = '\u{1f}';
 
 /// Commands that lead to a view.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 30] = [
     "clrmodules",
     "clrstack",
     "clrthreads",
@@ -34,7 +34,12 @@ const COMMANDS: [&str; 25] = [
     "pstacks",
     "syncblk",
     "modules",
+    "threadpool",
+    "threadpoolqueue",
     "threads",
+    "ti",
+    "timerinfo",
+    "tpq",
 ];
 
 /// Options of `dump analyze` that have a value.
@@ -60,7 +65,7 @@ pub(crate) fn join_command(mut words: Vec<OsString>) -> Vec<OsString> {
                 let word = text(word);
                 word.starts_with('-') && !word.starts_with("--")
             });
-            let is_view = matches!(&*name, "modules" | "threads");
+            let is_view = matches!(&*name, "modules" | "threadpool" | "threads");
             if COMMANDS.contains(&&*name) && (flags || !is_view) {
                 let rest: Vec<String> = words.drain(at..).map(|word| text(&word)).collect();
                 let command = rest.join(&SEPARATOR.to_string());
@@ -76,7 +81,7 @@ pub(crate) fn join_command(mut words: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Views that have the same name here; their own flags begin with two dashes.
-const OWN: [&str; 17] = [
+const OWN: [&str; 20] = [
     "threads",
     "stacks",
     "exceptions",
@@ -93,6 +98,9 @@ const OWN: [&str; 17] = [
     "locks",
     "async",
     "modules",
+    "tasks",
+    "threadpool",
+    "timers",
     "help",
 ];
 
@@ -104,7 +112,7 @@ pub(super) fn translate(words: &[String]) -> Result<Vec<String>, Failure> {
     if OWN.contains(&&*name) && line.flags.is_empty() {
         return Ok([&[name], rest].concat());
     }
-    for view in [of_threads, of_objects, of_generations, of_memory] {
+    for view in [of_threads, of_pool, of_objects, of_generations, of_memory] {
         if let Some(words) = view(&line)? {
             return Ok(words);
         }
@@ -161,6 +169,28 @@ fn of_threads(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
     }))
 }
 
+/// Commands about the thread pool and timers; `None` for others.
+fn of_pool(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
+    Ok(Some(match line.name {
+        "threadpool" => {
+            line.check(&[("-ti", AS_EVER), ("-wi", AS_EVER), ("-live", AS_EVER)])?;
+            line.check_values(0)?;
+            line.view("threadpool", None)
+        }
+        "threadpoolqueue" | "tpq" => {
+            line.check(&[])?;
+            line.check_values(0)?;
+            line.view("threadpool", None)
+        }
+        "timerinfo" | "ti" | "timers" => {
+            line.check(&[])?;
+            line.check_values(0)?;
+            line.view("timers", None)
+        }
+        _ => return Ok(None),
+    }))
+}
+
 /// Commands about objects; `None` for others.
 fn of_objects(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
     Ok(Some(match line.name {
@@ -198,8 +228,7 @@ fn of_objects(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
             line.view("paths", object.into_iter().chain(all))
         }
         "dumpasync" | "async" => {
-            const TYPES: &str =
-                "dump analyze CORE objects --type TYPE lists objects, and --type Task the tasks";
+            const TYPES: &str = "dump analyze CORE tasks --all shows all tasks, by state and method";
             line.check(&[
                 ("-type", AS_EVER),
                 ("-coalesce", AS_EVER),
@@ -589,12 +618,13 @@ mod tests {
     }
 
     /// Every flag of the commands that lead to views, by the help texts of dotnet-dump 9 and 10.
-    const FLAGS: [(&str, &str); 18] = [
+    const FLAGS: [(&str, &str); 19] = [
         ("clrstack", "-a -all -f -gc -l -n -p -r"),
         ("pstacks", "-a -all"),
         ("clrthreads", "-live -special -managedexception"),
         ("pe", "-ccw -lines -nested"),
         ("syncblk", "-all"),
+        ("threadpool", "-live -ti -wi"),
         ("clrmodules", "-name -segment -verbose"),
         (
             "dumpheap",
@@ -619,10 +649,11 @@ mod tests {
         ),
     ];
     /// Flags that say what the views are in any case.
-    const ALWAYS: [(&str, &str); 9] = [
+    const ALWAYS: [(&str, &str); 10] = [
         ("clrstack", "-all"),
         ("pstacks", "-a -all"),
         ("pe", "-nested"),
+        ("threadpool", "-live -ti -wi"),
         ("dumpheap", "-stat"),
         ("eeheap", "-gc --gc"),
         ("finalizequeue", "-stat -summary"),

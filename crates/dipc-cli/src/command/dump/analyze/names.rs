@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 
 /// Commands of dotnet-dump, with their equivalents. Commands that only have another name are aliases.
-const COMMANDS: [(&str, &str); 34] = [
+const COMMANDS: [(&str, &str); 32] = [
     ("analyzeoom", "the view 'heap' has the objects, and 'exceptions' the exception"),
     ("assemblies", "dump analyze CORE modules lists the assemblies"),
     (
@@ -11,13 +11,13 @@ const COMMANDS: [(&str, &str); 34] = [
         "dump analyze CORE without a view shows the thread that died and why, with --format json for programs",
     ),
     ("crashinfo", "dump analyze CORE without a view shows the signal, and the thread that died"),
-    ("dcd", "dump analyze CORE object ADDRESS shows a dictionary's fields"),
+    ("dcd", "dump analyze CORE object ADDRESS shows the keys and values of a dictionary"),
     ("dso", "dump analyze CORE stacks shows the frames, and 'paths' the objects that local variables hold"),
     (
         "dumpclass",
         "dump analyze CORE statics --type TYPE shows static fields, and object ADDRESS the fields of an object",
     ),
-    ("dumpconcurrentdictionary", "dump analyze CORE object ADDRESS shows its fields"),
+    ("dumpconcurrentdictionary", "dump analyze CORE object ADDRESS shows its keys and values"),
     ("dumpexceptions", "dump analyze CORE objects --type Exception lists the exceptions of the heap"),
     ("dumpgcdata", "dipc report gc shows the collections of a recording"),
     ("dumpmd", "dump analyze CORE stacks --format json has module and token of each method"),
@@ -40,10 +40,8 @@ const COMMANDS: [(&str, &str); 34] = [
     ("setsymbolserver", "no symbols are needed"),
     ("setthread", "dump analyze CORE stacks shows the stacks of all threads"),
     ("sizestats", "dump analyze CORE heap --sort bytes shows the types by size"),
-    ("taskstate", "dump analyze CORE object ADDRESS shows the fields of a task"),
-    ("threadpool", "dump analyze CORE threads marks the threads of the pool"),
+    ("taskstate", "dump analyze CORE tasks shows the states of all tasks"),
     ("threadstate", "dump analyze CORE threads shows the states of threads"),
-    ("timerinfo", "dump analyze CORE objects --type TimerQueueTimer lists the timers"),
     (
         "traverseheap",
         "dump analyze CORE heap --format json has the heap by type, and --format html its graph",

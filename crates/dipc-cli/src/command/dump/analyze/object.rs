@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{Address, Dump, HeapObject, ObjectContent, Value};
+use clr_dump::{Address, Dump, HeapObject, KnownContent, ObjectContent, Value};
 use gcdump::{HeapGraph, PathTree};
 use nettrace_export::NameForm;
 use serde::Serialize;
@@ -13,7 +13,8 @@ use crate::args::heap_paths::parse_address;
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_text::type_text;
 use crate::inspect::core_value::{
-    JsonField, JsonValue, field_texts, json_fields, json_value, quoted, value_text,
+    JsonContent, JsonField, JsonValue, LINE_DEPTH, field_texts, json_fields, json_value_to, quoted,
+    value_line, value_text,
 };
 use crate::inspect::heap::step_name;
 use crate::render::escape::escape_controls;
@@ -24,6 +25,9 @@ use crate::render::{output, units};
 const ELEMENTS: u32 = 30;
 /// Characters of a string for each element of an array.
 const CHARACTERS: u32 = 100;
+/// The default number of levels of collections in JSON, and the largest.
+const DEPTH: u32 = 2;
+const MAX_DEPTH: u32 = 8;
 /// The steps of a path at each end.
 const STEPS: usize = 20;
 
@@ -35,6 +39,9 @@ pub(super) struct ObjectArgs {
     /// Number of array elements to show, or of hundreds of characters of a string
     #[arg(short = 'n', long = "rows", alias = "head", value_name = "N", default_value_t = ELEMENTS)]
     head: u32,
+    /// Levels of collections that JSON shows the elements of, 16 of each: 1 to 8
+    #[arg(long, value_name = "N", default_value_t = DEPTH, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
+    depth: u32,
     /// Leave out what keeps the object alive, which takes a read of the whole heap
     #[arg(long)]
     pub(super) no_path: bool,
@@ -58,10 +65,24 @@ pub(super) fn print(
         args.head
     };
     let content = dump.heap().content(&object, most).map_err(|missing| failed(&missing))?;
+    // Of an object that is one text, these are characters.
+    let known = dump.heap().known_content(object.address, args.head);
+    let known = match known {
+        Some(KnownContent::Text { .. }) => {
+            dump.heap().known_content(object.address, args.head.saturating_mul(CHARACTERS))
+        }
+        known => known,
+    };
     let holders = graph.map(|graph| holders(graph, address));
     match format {
-        Format::Table => output::print(text(dump, &object, &content, holders.as_ref())),
-        Format::Json => output::print_json(&Report::new(dump, &object, &content, holders)),
+        Format::Table => output::print(text(dump, &object, (&content, known.as_ref()), holders.as_ref())),
+        Format::Json => {
+            let mut report = Report::new(dump, &object, &content, holders, args.depth);
+            // The content of the object itself is a level, too.
+            let depth = args.depth.saturating_sub(1);
+            report.content = known.and_then(|known| JsonContent::new(dump, &known, depth));
+            output::print_json(&report)
+        }
     }
 }
 
@@ -95,7 +116,12 @@ fn type_name(dump: &Dump<'_>, object: &HeapObject) -> String {
     type_text(dump.types().name(object.type_handle).as_deref(), object.type_handle.get())
 }
 
-fn text(dump: &Dump<'_>, object: &HeapObject, content: &ObjectContent, holders: Option<&Holders>) -> String {
+fn text(
+    dump: &Dump<'_>,
+    object: &HeapObject,
+    (content, known): (&ObjectContent, Option<&KnownContent>),
+    holders: Option<&Holders>,
+) -> String {
     use Align::{Left, Right};
     let mut text = format!(
         "{} at {:#x}, {}\n\n",
@@ -103,6 +129,11 @@ fn text(dump: &Dump<'_>, object: &HeapObject, content: &ObjectContent, holders: 
         object.address,
         units::bytes(object.size)
     );
+    if let Some(known) = known {
+        text.push_str(&known_text(dump, known));
+        text.push('\n');
+        text.push_str(&heading("Fields"));
+    }
     match content {
         ObjectContent::Text { text: value, length } => {
             let is_cut = *length as usize > value.encode_utf16().count();
@@ -113,7 +144,7 @@ fn text(dump: &Dump<'_>, object: &HeapObject, content: &ObjectContent, holders: 
             let lengths: Vec<_> = lengths.iter().map(ToString::to_string).collect();
             let mut columns = Columns::new([("INDEX", Right), ("VALUE", Left)]);
             for (index, value) in elements.iter().enumerate() {
-                columns.row([index.to_string(), element_text(value)]);
+                columns.row([index.to_string(), element_text(dump, value)]);
             }
             let _ = writeln!(text, "[{}]", lengths.join(", "));
             text.push_str(&columns.fitted(&[]));
@@ -149,13 +180,48 @@ fn text(dump: &Dump<'_>, object: &HeapObject, content: &ObjectContent, holders: 
     text
 }
 
-/// The text of an element, with the type of its object.
-fn element_text(value: &Value) -> String {
-    match value {
-        Value::Reference { type_name: Some(name), text: None, .. } => {
-            format!("{} {}", value_text(value), type_text(Some(name), 0))
+/// The content of a known object: its elements, a row each, or its text.
+fn known_text(dump: &Dump<'_>, known: &KnownContent) -> String {
+    use Align::{Left, Right};
+    let (columns, shown, count) = match known {
+        KnownContent::Elements { elements, count } => {
+            let mut columns = Columns::new([("INDEX", Right), ("VALUE", Left)]);
+            for (index, value) in elements.iter().enumerate() {
+                columns.row([index.to_string(), element_text(dump, value)]);
+            }
+            (columns, elements.len(), *count)
         }
-        value => value_text(value),
+        KnownContent::Pairs { pairs, count } => {
+            let mut columns = Columns::new([("KEY", Left), ("VALUE", Left)]);
+            for (key, value) in pairs {
+                columns.row([element_text(dump, key), element_text(dump, value)]);
+            }
+            (columns, pairs.len(), *count)
+        }
+        KnownContent::Text { text, is_cut } => {
+            return format!("{}\n", quoted(&escape_controls(text), *is_cut));
+        }
+        _ => return String::new(),
+    };
+    let mut text = format!("{}\n", units::counted(count, "element", "elements"));
+    if shown > 0 {
+        text.push_str(&columns.fitted(&[]));
+    }
+    let left = count.saturating_sub(shown as u64);
+    if left > 0 {
+        let _ = writeln!(text, "({} more)", units::count(left));
+    }
+    text
+}
+
+/// The text of an element, with the type of its object.
+fn element_text(dump: &Dump<'_>, value: &Value) -> String {
+    let line = value_line(dump, value, LINE_DEPTH);
+    match value {
+        Value::Reference { type_name: Some(name), text: None, .. } if line == value_text(value) => {
+            format!("{line} {}", type_text(Some(name), 0))
+        }
+        _ => line,
     }
 }
 
@@ -176,13 +242,23 @@ struct Report {
     elements: Option<Vec<JsonValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Vec<JsonField>>,
+    /// The elements of a collection, or the text of an object that is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<JsonContent>,
     /// The path from a root; `null` for steps that are left out. Missing if no root leads to it, or none was
     /// looked for.
     path: Option<Vec<Option<String>>>,
 }
 
 impl Report {
-    fn new(dump: &Dump<'_>, object: &HeapObject, content: &ObjectContent, holders: Option<Holders>) -> Self {
+    /// `depth` is the number of levels of collections.
+    fn new(
+        dump: &Dump<'_>,
+        object: &HeapObject,
+        content: &ObjectContent,
+        holders: Option<Holders>,
+        depth: u32,
+    ) -> Self {
         let mut report = Self {
             address: format!("{:#x}", object.address),
             r#type: type_name(dump, object),
@@ -192,6 +268,7 @@ impl Report {
             lengths: None,
             elements: None,
             fields: None,
+            content: None,
             path: match holders {
                 Some(Holders::Path(steps)) => Some(steps),
                 _ => None,
@@ -204,9 +281,10 @@ impl Report {
             }
             ObjectContent::Array { lengths, elements } => {
                 report.lengths = Some(lengths.clone());
-                report.elements = Some(elements.iter().map(|value| json_value(dump, value)).collect());
+                report.elements =
+                    Some(elements.iter().map(|value| json_value_to(dump, value, depth)).collect());
             }
-            ObjectContent::Fields(fields) => report.fields = Some(json_fields(dump, fields)),
+            ObjectContent::Fields(fields) => report.fields = Some(json_fields(dump, fields, depth)),
             _ => {}
         }
         report

@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::core_heap;
 use crate::inspect::core_source::Source;
 use crate::inspect::core_text::type_text;
-use crate::inspect::core_value::{JsonValue, field_name, field_type, json_value, value_text};
+use crate::inspect::core_value::{JsonValue, LINE_DEPTH, field_name, field_type, json_value, value_line};
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 
@@ -127,7 +127,7 @@ fn statics_text(
             None => tid.to_string(),
         });
         let name = format!("{owner}.{}", field_name(&field.field));
-        let value = value_text(&value);
+        let value = value_line(dump, &value, LINE_DEPTH);
         if has_threads {
             columns.row([name, thread.unwrap_or_default(), type_name, value]);
         } else {
