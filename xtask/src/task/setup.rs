@@ -38,7 +38,7 @@ const fn tool(
     Tool { program, packages, tasks }
 }
 
-const TOOLS: [Tool; 25] = [
+const TOOLS: [Tool; 26] = [
     // libFuzzer is C++; dependencies with C code, and all linking, need a C compiler.
     tool("c++", &["g++"], ALL),
     // The tests of pages.
