@@ -62,9 +62,10 @@ pub(crate) const PARSERS: [&str; 13] = [
     "nettrace-export",
 ];
 
-/// The tests of these crates that need neither minutes of emulation nor a file system, and `real`: the core
-/// dumps and PDBs of `testdata` are of x86-64, and must read the same on every processor.
-const TESTS: [&str; 7] = ["round_trip", "synth", "hostile", "schema", "events", "language", "real"];
+/// The tests of these crates that need neither minutes of emulation nor a file system, and `real` and
+/// `arm64`: the core dumps and PDBs of `testdata` are of x86-64 and arm64, and must read the same on every
+/// processor.
+const TESTS: [&str; 8] = ["round_trip", "synth", "hostile", "schema", "events", "language", "real", "arm64"];
 
 /// Returns the linkers, each with its Debian packages.
 #[cfg(test)]
