@@ -389,13 +389,15 @@ pub(crate) struct ReleaseOptions {
 }
 
 /// The machines of `cargo xtask vm`.
-pub(crate) const MACHINES: [&str; 3] = ["user-events", "debian-6.12", "debian-6.1"];
+pub(crate) const MACHINES: [&str; 4] = ["user-events", "debian-6.12", "debian-6.1", ARM64_MACHINE];
+/// The machine of arm64, which runs only programs that are named.
+pub(crate) const ARM64_MACHINE: &str = "arm64";
 
 /// The arguments of `cargo xtask vm`.
 #[derive(Args)]
 pub(crate) struct VmOptions {
     /// Only this machine, may be repeated: a kernel of Debian's source with user_events, or Debian's kernel
-    /// of a series as it is [default: all]
+    /// of a series as it is, or that of 6.12 for arm64 [default: all but arm64]
     #[arg(long = "machine", value_name = "MACHINE", value_parser = MACHINES)]
     pub(crate) machines: Vec<String>,
     #[command(flatten)]

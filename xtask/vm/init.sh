@@ -3,7 +3,8 @@
 # prints and its exit code are files in /mnt, which is a folder of the host.
 
 b=/bin/busybox
-# CGROUP (v1 or v2) and PERF_EVENT_PARANOID (a number, or empty for the kernel's own).
+# CGROUP (v1 or v2), PERF_EVENT_PARANOID (a number, or empty for the kernel's own) and WORKSPACE (its folder, or
+# empty if the root has it).
 . /settings
 end() {
     echo "init: $1"
@@ -22,6 +23,7 @@ mount_9p() {
 mount_9p host /machine ro,cache=loose || end "the host's root is not there"
 cd /machine || end "the host's root is not a folder"
 mount_9p output mnt cache=none || end "the folder for the output is not there"
+[ -z "$WORKSPACE" ] || mount_9p workspace "$WORKSPACE" ro,cache=loose || end "the workspace is not there"
 $b mount -t proc proc proc
 $b mount -t sysfs sysfs sys
 $b mount -t devtmpfs devtmpfs dev

@@ -38,7 +38,7 @@ const fn tool(
     Tool { program, packages, tasks }
 }
 
-const TOOLS: [Tool; 25] = [
+const TOOLS: [Tool; 26] = [
     // libFuzzer is C++; dependencies with C code, and all linking, need a C compiler.
     tool("c++", &["g++"], ALL),
     // The tests of pages.
@@ -72,6 +72,7 @@ const TOOLS: [Tool; 25] = [
     tool("gh", &["gh"], RELEASE),
     // Virtual machines, and the build of a kernel.
     tool("qemu-system-x86_64", &["qemu-system-x86"], VM),
+    tool("qemu-system-aarch64", &["qemu-system-arm"], VM),
     tool("make", &["make"], VM),
     tool("flex", &["flex"], VM),
     tool("bison", &["bison"], VM),

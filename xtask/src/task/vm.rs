@@ -2,14 +2,15 @@
 //! the files of this machine.
 //!
 //! A machine has a kernel, an initramfs (busybox, the kernel's modules for 9p, `xtask/vm/init.sh`) and, as
-//! its root, the root of this machine, read-only. QEMU emulates the processor. Everything is kept in
-//! `target/vm`.
+//! its root, the root of this machine, read-only. That of arm64 has a root of packages in its place, and the
+//! workspace at `/workspace`. QEMU emulates the processor. Everything is kept in `target/vm`.
 
 mod debian;
 mod initramfs;
 mod kernel;
 mod machine;
 mod modules;
+mod processor;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,15 +18,17 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 
 use self::kernel::{Kernel, Source};
-use self::machine::{EMULATOR, Machine};
-use crate::arguments::{MACHINES, VmOptions};
+use self::machine::Machine;
+use self::processor::Processor;
+use crate::arguments::{ARM64_MACHINE, MACHINES, VmOptions};
 use crate::task::steps::Steps;
 use crate::task::{runtimes, setup, workspace};
 
 /// Returns the origin of a machine's kernel.
 fn source(machine: &str) -> Source<'_> {
     match machine.strip_prefix("debian-") {
-        Some(series) => Source::Debian { series },
+        Some(series) => Source::Debian { series, processor: Processor::X86_64 },
+        None if machine == ARM64_MACHINE => Source::Debian { series: "6.12", processor: Processor::Arm64 },
         None => Source::Built,
     }
 }
@@ -36,14 +39,19 @@ pub(crate) fn run(options: &VmOptions) -> Result<()> {
     for hidden in ["/tmp", "/run"] {
         ensure!(!folder.starts_with(hidden), "machines do not see {}, below {hidden}", folder.display());
     }
-    let command = if options.command.is_empty() { trial()? } else { options.command.clone() };
+    let is_chosen = |name: &str| match &options.machines[..] {
+        [] => name != ARM64_MACHINE,
+        chosen => chosen.iter().any(|chosen| chosen == name),
+    };
+    let is_trial = options.command.is_empty();
+    ensure!(!is_trial || !is_chosen(ARM64_MACHINE), "{ARM64_MACHINE} needs a program for arm64, after --");
+    let command = if is_trial { trial()? } else { options.command.clone() };
     let mut steps = Steps::new(options.require_all);
-    let is_chosen =
-        |name: &str| options.machines.is_empty() || options.machines.iter().any(|chosen| chosen == name);
     for name in MACHINES.into_iter().filter(|name| is_chosen(name)) {
-        match prepare(name, &folder) {
+        let processor = if name == ARM64_MACHINE { Processor::Arm64 } else { Processor::X86_64 };
+        match prepare(name, processor, &folder) {
             Ok(kernel) => {
-                let machine = Machine { name, kernel, settings: &options.settings };
+                let machine = Machine { name, kernel, processor, settings: &options.settings };
                 steps.run(name, || machine.run(&folder, &command, options.time));
             }
             Err(error) => steps.not_run(name, &format!("{error:#}")),
@@ -53,8 +61,8 @@ pub(crate) fn run(options: &VmOptions) -> Result<()> {
 }
 
 /// Returns a machine's kernel, or an error that says what is missing.
-fn prepare(machine: &str, folder: &Path) -> Result<Kernel> {
-    let missing = missing(&[EMULATOR]);
+fn prepare(machine: &str, processor: Processor, folder: &Path) -> Result<Kernel> {
+    let missing = missing(&[processor.emulator()]);
     ensure!(missing.is_empty(), "QEMU is not installed (Debian: apt-get install {missing})");
     source(machine).prepare(folder)
 }
@@ -68,7 +76,8 @@ fn missing(tools: &[(&str, &'static str)]) -> String {
 /// Returns the programs that machines need, each with its Debian package.
 #[cfg(test)]
 pub(crate) fn tools() -> impl Iterator<Item = (&'static str, &'static str)> {
-    kernel::TOOLS.into_iter().chain([EMULATOR])
+    let emulators = [Processor::X86_64, Processor::Arm64].map(Processor::emulator);
+    kernel::TOOLS.into_iter().chain(emulators)
 }
 
 /// Returns the command line that tries `dipc` next to a real runtime, after building it.

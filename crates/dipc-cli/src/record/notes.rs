@@ -21,7 +21,7 @@ impl Observer for Messages {
                 messages::warning("kernel's samples: before Linux 5.13 they include the child processes");
             }
             Note::ManagedCallersMissing => messages::warning(format_args!(
-                "the memory of programs of {} is not read yet: callers of methods without frame pointer are missing",
+                "samples of programs of {} are unwound by frame pointers alone yet: callers of methods without frame pointer are missing",
                 std::env::consts::ARCH
             )),
             Note::RunningStacksMissing { reason } => {

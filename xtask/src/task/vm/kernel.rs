@@ -8,7 +8,9 @@ use std::thread;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::{debian, missing};
+use super::debian::Packages;
+use super::missing;
+use super::processor::Processor;
 use crate::task::checksum::sha256;
 use crate::task::workspace::{self, at_lowest_priority, execute};
 
@@ -30,7 +32,7 @@ pub(super) enum Source<'a> {
     /// Built with the options of `xtask/vm/kernel.config`.
     Built,
     /// The newest package of a series.
-    Debian { series: &'a str },
+    Debian { series: &'a str, processor: Processor },
 }
 
 /// A kernel that QEMU can start.
@@ -44,13 +46,14 @@ impl Source<'_> {
     /// Returns the kernel, downloaded or built unless an earlier run did.
     pub(super) fn prepare(self, folder: &Path) -> Result<Kernel> {
         ensure!(
-            cfg!(target_arch = "x86_64"),
+            cfg!(target_arch = "x86_64") || matches!(self, Self::Debian { processor: Processor::Arm64, .. }),
             "the machines are of x86-64, and their programs of this machine"
         );
         match self {
             Self::Built => Ok(Kernel { image: built(folder)?, modules: None }),
-            Self::Debian { series } => {
-                let package = debian::unpacked(&debian::newest_kernel(series)?, folder)?;
+            Self::Debian { series, processor } => {
+                let packages = processor.packages(folder)?;
+                let package = packages.unpacked(&packages.newest_kernel(series)?)?;
                 let image = only_entry(&package.join("boot"), "vmlinuz-")?;
                 // Without /lib as a link to /usr/lib, as packages of Debian 12 are.
                 let modules = [package.join("lib/modules"), package.join("usr/lib/modules")];
@@ -82,7 +85,7 @@ fn built(folder: &Path) -> Result<PathBuf> {
     }
     let missing = missing(&TOOLS);
     ensure!(missing.is_empty(), "the kernel's build needs packages (Debian: apt-get install {missing})");
-    let package = debian::unpacked(SOURCE, folder)?;
+    let package = Packages::own(folder).unpacked(SOURCE)?;
     fs::create_dir_all(&kernels)?;
     let building = tempfile::Builder::new().prefix(".building-").tempdir_in(&kernels)?;
     let archive = package.join(format!("usr/src/{SOURCE}.tar.xz"));

@@ -12,21 +12,22 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::initramfs::Initramfs;
 use super::kernel::Kernel;
-use super::{debian, modules};
+use super::modules;
+use super::processor::Processor;
 use crate::arguments::VmSettings;
 use crate::task::workspace::{self, at_lowest_priority};
-
-/// The emulator, and its Debian package.
-pub(super) const EMULATOR: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
 
 /// The files in the folder that a machine writes to: what the program prints, and its exit code.
 const OUTPUT: &str = "output";
 const STATUS: &str = "status";
+/// The folder of the workspace in a machine without the root of this one.
+const WORKSPACE: &str = "/workspace";
 
 /// A kernel with the settings that the first process makes.
 pub(super) struct Machine<'a> {
     pub(super) name: &'static str,
     pub(super) kernel: Kernel,
+    pub(super) processor: Processor,
     pub(super) settings: &'a VmSettings,
 }
 
@@ -45,21 +46,29 @@ impl Machine<'_> {
         let printed = output.join(OUTPUT);
         File::create(&printed)?;
         let console = run.join("console.log");
-        let mut qemu = Command::new(EMULATOR.0);
+        let (emulator, _) = self.processor.emulator();
+        let mut qemu = Command::new(emulator);
+        qemu.args(self.processor.board());
         qemu.args(["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "3000"]);
         qemu.args(["-nodefaults", "-display", "none", "-no-reboot"]);
         qemu.arg("-serial").arg(format!("file:{}", console.display()));
         qemu.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(&initramfs);
-        // On a busy machine a timer of an emulated processor is late, which the kernel takes for a broken
-        // one.
-        qemu.args(["-append", "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init"]);
-        // Without `remap` files of different file systems have the same numbers, and mounts end elsewhere.
-        qemu.args(["-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"]);
-        qemu.arg("-virtfs").arg(format!(
-            "local,path={},mount_tag=output,security_model=none,multidevs=remap",
-            output.display()
-        ));
-        let started = at_lowest_priority(&qemu).stdin(Stdio::null()).spawn().context(EMULATOR.0)?;
+        let options = self.processor.kernel_options();
+        qemu.arg("-append").arg(format!("{options} quiet panic=-1 rdinit=/init"));
+        let mut share = |path: &Path, tag: &str, access: &str| {
+            // Without `remap` files of different file systems have the same numbers, and mounts end
+            // elsewhere.
+            let path = path.display();
+            let share =
+                format!("local,path={path},mount_tag={tag},security_model=none,multidevs=remap{access}");
+            qemu.arg("-virtfs").arg(share);
+        };
+        share(&self.processor.root(folder)?, "host", ",readonly=on");
+        share(&output, "output", "");
+        if self.processor == Processor::Arm64 {
+            share(workspace::root(), "workspace", ",readonly=on");
+        }
+        let started = at_lowest_priority(&qemu).stdin(Stdio::null()).spawn().context(emulator)?;
         let mut started = Emulator(started);
         let mut printed = File::open(&printed)?;
         let ended = wait(&mut started.0, limit, || copy(&mut printed));
@@ -78,14 +87,14 @@ impl Machine<'_> {
         for folder in ["bin", "proc", "machine", "modules"] {
             archive.folder(folder);
         }
-        let busybox = debian::unpacked("busybox-static", folder)?;
-        let busybox = ["bin/busybox", "usr/bin/busybox"].map(|path| busybox.join(path));
-        let busybox = busybox.iter().find(|path| path.exists()).context("busybox in its package")?;
+        let busybox = self.processor.packages(folder)?.busybox()?;
         archive.program("bin/busybox", &fs::read(busybox)?);
         let init = fs::read(workspace::root().join("xtask/vm/init.sh"))?;
         archive.program("init", &init);
-        archive.file("settings", settings(self.settings).as_bytes());
-        archive.file("command", script(command)?.as_bytes());
+        let shares_workspace = self.processor == Processor::Arm64;
+        archive.file("settings", settings(self.settings, shares_workspace).as_bytes());
+        let current = if shares_workspace { WORKSPACE.into() } else { std::env::current_dir()? };
+        archive.file("command", script(&current, command)?.as_bytes());
         let modules = self.kernel.modules.as_deref().map(modules::needed).transpose()?.unwrap_or_default();
         // Each line ends, as `read` of the shell wants it.
         let order: String = modules.iter().flat_map(|(name, _)| [name.as_str(), "\n"]).collect();
@@ -147,14 +156,15 @@ fn tail(console: &Path) -> String {
 }
 
 /// Returns the variables that `init.sh` reads.
-fn settings(settings: &VmSettings) -> String {
+fn settings(settings: &VmSettings, shares_workspace: bool) -> String {
     let paranoid = settings.perf_event_paranoid.map(|level| level.to_string()).unwrap_or_default();
-    format!("CGROUP={}\nPERF_EVENT_PARANOID={paranoid}\n", settings.cgroup)
+    let workspace = if shares_workspace { "workspace" } else { "" };
+    format!("CGROUP={}\nPERF_EVENT_PARANOID={paranoid}\nWORKSPACE={workspace}\n", settings.cgroup)
 }
 
-/// Returns a shell script that runs a command line in the current folder.
-fn script(command: &[OsString]) -> Result<String> {
-    let folder = std::env::current_dir()?.into_os_string();
+/// Returns a shell script that runs a command line in a folder.
+fn script(folder: &Path, command: &[OsString]) -> Result<String> {
+    let folder = folder.as_os_str().to_owned();
     let line = |words: &[OsString]| -> Result<String> {
         let words = words.iter().map(|word| Ok(quoted(word.to_str().context("arguments are UTF-8")?)));
         Ok(words.collect::<Result<Vec<_>>>()?.join(" "))
@@ -174,7 +184,7 @@ mod tests {
     #[test]
     fn a_shell_takes_every_word_as_it_is() {
         let words = ["printf", "%s\n", "two words", "it's", "$HOME `id` \\ \"x\"", ""];
-        let script = script(&words.map(OsString::from)).unwrap();
+        let script = script(Path::new("/"), &words.map(OsString::from)).unwrap();
         let output = Command::new("sh").args(["-c", &script]).output().unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), words[2..].join("\n") + "\n");
     }
@@ -190,8 +200,9 @@ mod tests {
 
     #[test]
     fn settings_are_variables_of_the_shell() {
-        let settings_of = |level| settings(&VmSettings { cgroup: "v1".into(), perf_event_paranoid: level });
-        assert_eq!(settings_of(Some(-1)), "CGROUP=v1\nPERF_EVENT_PARANOID=-1\n");
-        assert_eq!(settings_of(None), "CGROUP=v1\nPERF_EVENT_PARANOID=\n");
+        let settings_of =
+            |level, shares| settings(&VmSettings { cgroup: "v1".into(), perf_event_paranoid: level }, shares);
+        assert_eq!(settings_of(Some(-1), false), "CGROUP=v1\nPERF_EVENT_PARANOID=-1\nWORKSPACE=\n");
+        assert_eq!(settings_of(None, true), "CGROUP=v1\nPERF_EVENT_PARANOID=\nWORKSPACE=workspace\n");
     }
 }
