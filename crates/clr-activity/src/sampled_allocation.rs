@@ -102,7 +102,7 @@ mod tests {
         };
         let address = Value::UInt64(0x1000);
         assert_eq!(choose(&tick(2, &[])), None, "without an address");
-        assert_eq!(choose(&tick(3, &[address.clone()])), Some((0x1000, None, false)));
+        assert_eq!(choose(&tick(3, std::slice::from_ref(&address))), Some((0x1000, None, false)));
         let last = tick(4, &[address, Value::UInt64(32)]);
         assert_eq!(choose(&last), Some((0x1000, Some(32), false)));
         assert_eq!(choose(&sampled), Some((0x2000, Some(24), true)));

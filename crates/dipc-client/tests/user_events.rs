@@ -7,7 +7,9 @@ use std::io::Read as _;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use dipc_client::dipc_wire::{CollectTracing5, EventExtension, Request, TracepointConfig, UserEventsProviderConfig};
+use dipc_client::dipc_wire::{
+    CollectTracing5, EventExtension, Request, TracepointConfig, UserEventsProviderConfig,
+};
 use dipc_client::{
     Error, ErrorKind, EventFilter, HResult, Keywords, Level, ProviderConfig, Target, Timeouts,
 };

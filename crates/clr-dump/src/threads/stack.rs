@@ -203,6 +203,8 @@ impl Runtime {
     /// Walks the frames of a thread. `registers` are the thread's own; without them the walk starts at the
     /// innermost explicit frame, which is right for a thread in native code.
     pub(crate) fn stack(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
+        // The headers of a damaged core dump can be of another processor than its runtime.
+        let registers = registers.filter(|registers| registers.processor() == self.processor());
         let mut stack = self.walk(memory, thread, registers);
         if registers.is_none() && thread.is_cooperative {
             stack.gaps.insert(0, (0, Gap::Running));

@@ -94,13 +94,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
         warn_of_patterns(condition, &selection);
     }
     let format = format(args, &selection)?;
-    let stopping_event = args.stopping.event_among(&selection);
-    if args.user_events && stopping_event.is_some() {
-        return Err(Failure::usage(
-            "--stopping-event-provider-name ends a session with a stream: events of --user-events are read after it",
-        )
-            .with_help("--duration ends it, or Ctrl-C"));
-    }
+    let stopping_event = stopping_event(args, &selection)?;
     if flight.is_some() || rotation.is_some() {
         refuse_standard_output("--keep and --rotate", args)?;
         check_output(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
@@ -233,6 +227,18 @@ fn format(args: &TraceArgs, selection: &Selection) -> Result<Option<ExportFormat
         }
     }
     Ok(format)
+}
+
+/// The event that ends the session, if there is one.
+fn stopping_event(args: &TraceArgs, selection: &Selection) -> Result<Option<StoppingEvent>, Failure> {
+    let event = args.stopping.event_among(selection);
+    if args.user_events && event.is_some() {
+        return Err(Failure::usage(
+            "--stopping-event-provider-name ends a session with a stream: events of --user-events are read after it",
+        )
+        .with_help("--duration ends it, or Ctrl-C"));
+    }
+    Ok(event)
 }
 
 /// Warns of providers that a condition needs but that cannot be requested from a runtime.

@@ -92,7 +92,8 @@ fn growth_between_two_heaps_has_a_bar_for_each_type() {
     let first = seen["names"][0].as_str().unwrap();
     assert!(first.starts_with(changed[0]["csharp"].as_str().unwrap()), "{first}");
     assert!(
-        changed.len() == 3 && seen["answer"].as_str().unwrap().contains(": +38 Shop.Order<b> ("),
+        changed.len() == 3
+            && seen["answer"].as_str().unwrap().contains(" more than before: +38 Shop.Order<b>"),
         "{seen}"
     );
 }

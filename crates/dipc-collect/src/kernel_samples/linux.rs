@@ -279,7 +279,7 @@ impl OpenSampler {
         let counts = self.recording.finish(Sampler::now_ns()).map_err(SampleError::Record)?;
         let native = self.sampler.allocation_counts().map(|of| native_summary(counts, &of));
         let unreadable_events = self.events.as_ref().map_or(0, RuntimeEvents::unreadable);
-        Ok(SampleSummary { native, unreadable_events, ..counts.into() })
+        Ok(SampleSummary { unreadable_events, native, ..counts.into() })
     }
 }
 

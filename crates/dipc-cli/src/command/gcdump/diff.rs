@@ -138,16 +138,14 @@ impl DiffArgs {
 
     fn finish_page(&self, diff: &HeapDiff, suspects: &Suspects, rows: usize) -> Result<(), Failure> {
         let title = format!("{} → {}", self.before.display(), self.after.display());
-        let sentences = suspects.sentences(self.names.form());
-        let answer = match sentences.first() {
-            Some(first) => first.clone(),
-            None => format!("No root holds more than before: {}", signed(diff.total.bytes(), units::bytes)),
-        };
+        let form = self.names.form();
+        let change = signed(diff.total.bytes(), units::bytes);
+        let answer = suspects.answer(form).unwrap_or_else(|| format!("No root holds more: {change} in all"));
         let is_by_type = self.by == GroupingArg::Type;
         let page = HeapDiffPage::new(diff, &title, &answer)
-            .with_full_names(self.names.form() == NameForm::Full)
+            .with_full_names(form == NameForm::Full)
             .with_rows(rows)
-            .with_suspects(sentences.get(1..).unwrap_or_default().to_vec())
+            .with_suspects(suspects.sentences(form))
             .with_holders(|row| {
                 let holder = suspects.holder(&row.name, &row.module).filter(|_| is_by_type);
                 holder.map(ToOwned::to_owned)

@@ -131,6 +131,15 @@ impl Suspects {
         &self.list
     }
 
+    /// Returns the root that holds most of the growth, as a sentence; `None` without growth.
+    pub(super) fn answer(&self, form: NameForm) -> Option<String> {
+        let suspect = self.list.first()?;
+        let name = if form == NameForm::Full { &suspect.of } else { &suspect.csharp };
+        let (bytes, objects) = (suspect.bytes_grown, signed(suspect.objects_grown, units::count));
+        let bytes = units::bytes(u64::try_from(bytes).unwrap_or_default());
+        Some(format!("{} holds {bytes} more than before: {objects} {name}", suspect.holder))
+    }
+
     /// Returns the suspects, each as a sentence with the path to its objects.
     pub(super) fn sentences(&self, form: NameForm) -> Vec<String> {
         let sentence = |suspect: &Suspect| {
