@@ -307,7 +307,7 @@ mod tests {
     fn commands_of_other_tools_suggest_their_counterpart() {
         for (command, alternative) in [
             ("analyze", "dipc dump analyze CORE"),
-            ("collect-linux", "dipc stat FILE"),
+            ("collect-linux", "dipc trace -p PID --user-events"),
             ("record", "dipc trace -p PID"),
         ] {
             let failure = failure(&["dipc", command, "collect", "-p", "1"]);

@@ -13,7 +13,8 @@ use crate::metadata::Properties;
 use crate::omissions::Omissions;
 use crate::version::Version;
 
-/// The number of stacks or of pairs of activities, and the size of them, after which a sequence point ends their numbers.
+/// The number of stacks or of pairs of activities, and the size of them, after which a sequence point ends
+/// their numbers.
 const MAX_STACKS: usize = 32_768;
 const MAX_STACK_BYTES: usize = 16 << 20;
 

@@ -59,8 +59,8 @@ fn covers(schema: &Schema, payload: &[u8]) -> bool {
 impl EventKinds {
     /// Returns the kind of an event, which is defined in the recording when it is new.
     ///
-    /// Runtimes describe a kind with its first event. Later events have the number alone, which versions of an
-    /// event share: of these, the newest is taken whose fields end where the payload does.
+    /// Runtimes describe a kind with its first event. Later events have the number alone, which versions of
+    /// an event share: of these, the newest is taken whose fields end where the payload does.
     pub(super) fn of(
         &mut self,
         recording: &mut RecordingWriter,

@@ -82,7 +82,10 @@ impl Pool {
         let clock = TickClock::new(analysis.source, dump);
         let pool = dump.thread_pool();
         let threads: Vec<_> = analysis.threads.iter().map(|thread| thread.thread.clone()).collect();
-        let queues = pool.queues(&threads);
+        // A process has all its memory: without queues, no managed code has queued work.
+        let is_whole = analysis.source.pid().is_some() && dump.statics().has_places();
+        let read = pool.queues(&threads);
+        let queues = read.clone().or_else(|| is_whole.then(PoolQueues::default));
         let workers = pool.workers();
         let last = workers.as_ref().and_then(|workers| workers.last_dispatch);
         let changes = pool.changes().into_iter().rev().map(|change| Change {
@@ -92,9 +95,8 @@ impl Pool {
             workers: change.workers,
             throughput: change.throughput,
         });
-        let is_whole = analysis.source.pid().is_some() && dump.statics().has_places();
         Self {
-            is_unused: is_whole && queues.is_none() && workers.is_none(),
+            is_unused: is_whole && read.is_none() && workers.is_none(),
             blocked: blocked(analysis),
             rows: queues.as_ref().map(|queues| rows(analysis, queues)).unwrap_or_default(),
             queues,
