@@ -15,6 +15,8 @@ const STATIC_CONSTRUCTOR: &str = ".cctor";
 const FINALIZER: &str = "Finalize";
 /// The class with the runtime's own methods that call finalizers.
 const COLLECTOR: &str = "System.GC";
+/// The class of the thread that watches the pool, and is marked as one of its workers.
+const GATE: &str = "System.Threading.PortableThreadPool+GateThread";
 
 pub(super) fn snapshots(dump: &Dump<'_>, stacks: ThreadStacks) -> Vec<ThreadSnapshot> {
     let threads = dump.threads();
@@ -26,7 +28,7 @@ pub(super) fn facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: Option<&Thre
     let mut facts = ThreadFacts {
         tid: thread.thread.os_id,
         name: thread.name.clone().filter(|name| !name.is_empty()),
-        is_pool_worker: thread.thread.state.is_pool_worker(),
+        is_pool_worker: thread.thread.state.is_pool_worker() && !is_gate(thread),
         is_waiting: thread.thread.state.is_waiting(),
         wait: wait.map(|wait| wait_facts(dump, thread, wait)),
         exception: exception(thread),
@@ -59,6 +61,12 @@ fn is_finalizer(thread: &ThreadSnapshot) -> bool {
         |method: &&Method| method.name.as_ref().is_some_and(|name| name.type_name == COLLECTOR);
     let mut methods = methods.skip_while(is_of_collector);
     methods.next().is_some_and(|outermost| is_named(outermost, FINALIZER))
+}
+
+/// Returns true for the thread that adds workers to the pool.
+fn is_gate(thread: &ThreadSnapshot) -> bool {
+    let mut methods = thread.frames.iter().filter_map(|frame| frame.method.as_deref());
+    methods.any(|method| method.name.as_ref().is_some_and(|name| name.type_name == GATE))
 }
 
 fn wait_facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: &ThreadWait) -> WaitFacts {

@@ -3,8 +3,8 @@
 //! At the entry of an allocating function, a program decides whether the allocation is followed, and notes it
 //! for the thread. At its return, another one adds the address to the table of followed ones and writes a
 //! record with the stack. At the entry of a freeing function, a third one writes a record if the address is
-//! in that table: memory that is not followed costs no record. `munmap` can free a part of a mapping, or several
-//! of them: each call of it is a record.
+//! in that table: memory that is not followed costs no record. `munmap` can free a part of a mapping, or
+//! several of them: each call of it is a record.
 //!
 //! # Source
 //! `include/uapi/linux/bpf.h` and `bpf_common.h` of Linux: instructions, and numbers of the kernel's
