@@ -44,6 +44,7 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     // Most of the JIT compiler's work is done then.
     workload.run("spin 500");
     workload.send("spin 60000");
+    let began = Instant::now();
     let recorded =
         run(["trace", "-p", &pid, "--cpu", "--off-cpu", "--duration", "2s", "-o", file]).with_code(0);
     if !is_permitted(&recorded.stderr) {
@@ -93,7 +94,7 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     };
     assert!(events("Microsoft-Windows-DotNETRuntimeRundown") > 100, "{stat}");
     assert_eq!((&stat["version"], &stat["process_id"]), (&6.into(), &workload.pid().into()));
-    assert!(stat["duration_ns"].as_u64().unwrap() < 20_000_000_000, "{stat}");
+    assert!(u128::from(stat["duration_ns"].as_u64().unwrap()) < began.elapsed().as_nanos(), "{stat}");
     let overview = run(["report", file]).with_code(0).text();
     assert!(overview.contains("Samples       by the kernel, 997 samples a second"), "{overview}");
     let stacks = run(["report", file, "stacks", "--by", "cpu"]).with_code(0).text();
