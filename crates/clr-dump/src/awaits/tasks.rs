@@ -74,7 +74,7 @@ impl TaskStatus {
     }
 }
 
-/// What a task runs.
+/// The work of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TaskWork {
@@ -94,7 +94,7 @@ pub struct TaskGroup {
     pub status: TaskStatus,
     /// The type of the tasks.
     pub type_handle: TypeHandle,
-    /// What the first of them runs.
+    /// The work of the first of them.
     pub work: TaskWork,
     /// The number of tasks.
     pub count: u64,
@@ -146,7 +146,7 @@ struct Found<'n, 'm> {
 }
 
 impl Found<'_, '_> {
-    /// What a task runs, with an address that equal work has.
+    /// The work of a task, with an address that equal work has.
     fn work(&mut self, object: Address, role: &AsyncRole, fields: &TaskFields) -> (TaskWork, u64) {
         if let AsyncRole::Method(of) = role {
             return match self.roles.state(object, of).0 {

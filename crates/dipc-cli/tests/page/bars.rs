@@ -8,7 +8,7 @@ use crate::browser::Browser;
 use crate::dipc;
 use crate::dump::Dump;
 
-/// What is seen of a page: its rows and bars, with their sizes by the browser.
+/// The rows and bars of a page, with their sizes by the browser.
 const LOOK: &str = "
     const bars = [...document.querySelectorAll('.bar i')];
     return {
@@ -18,7 +18,8 @@ const LOOK: &str = "
       names: [...document.querySelectorAll('main > table > tbody > tr')].map(row => row.lastChild.firstChild.textContent),
       shown: bars.filter(bar => bar.getBoundingClientRect().width > 0 && bar.getBoundingClientRect().height > 5).length,
       bars: bars.length,
-      widest: Math.max(...bars.map(bar => bar.getBoundingClientRect().width / bar.parentNode.getBoundingClientRect().width)),
+      widest: Math.max(...[...document.querySelectorAll('.bar')].map(whole =>
+        [...whole.children].reduce((sum, part) => sum + part.getBoundingClientRect().width, 0) / whole.getBoundingClientRect().width)),
       colours: new Set(bars.map(bar => getComputedStyle(bar).backgroundColor)).size,
       unset: bars.filter(bar => getComputedStyle(bar).backgroundColor === 'rgba(0, 0, 0, 0)').length,
       width: [document.documentElement.clientWidth, document.documentElement.scrollWidth],

@@ -10,7 +10,7 @@ use crate::runtime::Runtime;
 #[test]
 fn why_finds_slow_calls_with_the_phase_that_takes_their_time() {
     let Some(target) = start("calls", &["slow"]) else { return };
-    until_found(&target, &["/charge take 2.", "Billing.ChargeAsync", "waiting for the answer"]);
+    until_found(&target, &["/charge take ", "Billing.ChargeAsync", "waiting for the answer"]);
     let Some(target) = start("calls", &["pool"]) else { return };
     until_found(&target, &["/charge take ", "Billing.ChargeAsync", "a free connection of the pool"]);
 }
