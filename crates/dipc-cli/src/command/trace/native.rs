@@ -12,7 +12,9 @@ use dipc_client::ProcessView;
 use dipc_collect::staged::folder_of;
 use jiff::Zoned;
 
-use super::{Opened, RecordingEnd, RecordingSettings, TICK, describe_samples, file_name, with_pid};
+use super::file_names::{file_name, with_pid};
+use super::session::describe_samples;
+use super::{Opened, RecordingEnd, RecordingSettings, TICK};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::record::kernel_samples::{KernelSampler, SampleSettings, loss_exit, save};
