@@ -21,7 +21,7 @@ mod comparison {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use dipc_client::dipc_wire::{EventExtension, TracepointConfig, UserEventsProviderConfig};
+    use dipc_client::dipc_wire::{RuntimeEvent, TracepointConfig, UserEventsProviderConfig};
     use dipc_client::{
         EventFilter, Keywords, Providers, RUNTIME_PROVIDER, Rundown, Session, SessionConfig, Target,
     };
@@ -116,16 +116,17 @@ mod comparison {
             for record in records {
                 match record.kind {
                     RecordKind::Tracepoint(event) => {
-                        let value = |name: &str| {
+                        let value = |name| {
                             let value = self.tracepoint.value(name, event.data);
                             value.ok_or_else(|| format!("an event without {name}: {:?}", event.data))
                         };
-                        let id = u16::from_ne_bytes(value("event_id")?.try_into()?);
-                        if EventExtension::from_bytes(value("extension")?)?.metadata.is_some() {
+                        let [id, extension, payload] = RuntimeEvent::FIELDS.map(value);
+                        let event = RuntimeEvent::from_fields([id?, extension?, payload?])?;
+                        if event.extension.metadata.is_some() {
                             self.described += 1;
                         }
                         let thread = u64::try_from(record.thread.tid)?;
-                        self.seen.push((thread, id.into(), value("payload")?.to_vec()));
+                        self.seen.push((thread, event.id.into(), event.payload.to_vec()));
                     }
                     RecordKind::Lost { count } => return Err(format!("{count} records were lost").into()),
                     _ => {}

@@ -124,8 +124,10 @@ mod request;
 
 mod advertise;
 mod endpoint_name;
-mod event_extension;
+
 mod port_config;
+
+mod runtime_event;
 
 pub use advertise::Advertise;
 pub use codec::{Decode, DecodeOwned, Decoder, Encode, Encoder, Items, Utf16};
@@ -145,7 +147,6 @@ pub use command::profiler::{AttachProfiler, StartupProfiler};
 pub use command::{Command, CommandId, CommandSet};
 pub use endpoint_name::{EndpointName, ParseEndpointNameError};
 pub use error::{DecodeError, EncodeError};
-pub use event_extension::EventExtension;
 pub use header::Header;
 pub use hresult::HResult;
 pub use keywords::Keywords;
@@ -156,6 +157,7 @@ pub use port_config::{ParsePortError, PortConfig, PortKind, parse_port_configs};
 pub use reader::{Feed, MessageReader};
 pub use reply::{ServerError, decode_reply, decode_reply_as, encode_error, encode_ok, encode_server_error};
 pub use request::Request;
+pub use runtime_event::{EventExtension, RuntimeEvent};
 
 pub use uuid::Uuid;
 

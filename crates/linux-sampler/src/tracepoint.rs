@@ -149,13 +149,19 @@ impl Tracepoint {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, place)| *place)
     }
 
-    /// The bytes of a field in an event; those that it refers to if it is relative. `None` if the event is
-    /// too short.
+    /// The bytes of a field in an event: see [`FieldPlace::value`]. `None` without such a field, too.
     pub fn value<'e>(&self, name: &str, event: &'e [u8]) -> Option<&'e [u8]> {
-        let place = self.field(name)?;
-        let end = place.offset.checked_add(place.size)?;
-        let own = event.get(place.offset..end)?;
-        if !place.is_relative {
+        self.field(name)?.value(event)
+    }
+}
+
+impl FieldPlace {
+    /// The bytes of the field in an event; those that it refers to if it is relative. `None` if the event is
+    /// too short.
+    pub fn value(self, event: &[u8]) -> Option<&[u8]> {
+        let end = self.offset.checked_add(self.size)?;
+        let own = event.get(self.offset..end)?;
+        if !self.is_relative {
             return Some(own);
         }
         let [near, far, low, high] = own.try_into().ok()?;

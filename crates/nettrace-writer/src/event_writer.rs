@@ -36,6 +36,26 @@ pub struct Activities {
     pub related: Option<Uuid>,
 }
 
+/// An event to be [written](EventWriter::write).
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::exhaustive_structs, reason = "the parts of an event")]
+pub struct OwnEvent<'a> {
+    /// The kind of event.
+    pub kind: EventKindId,
+    /// The time of the event.
+    pub time: Ticks,
+    /// The thread of the event.
+    pub thread: ThreadIndex,
+    /// The processor on which it happened, if it is known.
+    pub processor: Option<u32>,
+    /// The addresses of its stack, leaf first.
+    pub stack: &'a [u64],
+    /// The activities of the event.
+    pub activities: Activities,
+    /// The values of its fields.
+    pub payload: &'a [u8],
+}
+
 /// Writes a recording of your own events in memory: samples of the kernel, measurements that accompany a
 /// recording. The recording is V6, or [V4](Self::of_version) for older readers.
 ///
@@ -171,24 +191,16 @@ impl EventWriter {
         stack: &[u64],
         payload: &[u8],
     ) -> Result<(), Error> {
-        self.event_of(Activities::default(), kind, time, thread, processor, stack, payload)
+        let activities = Activities::default();
+        self.write(&OwnEvent { kind, time, thread, processor, stack, activities, payload })
     }
 
-    /// Writes an event of activities with a stack of addresses, leaf first.
+    /// Writes an event with all its parts.
     ///
     /// # Errors
     /// As [`event`](Self::event).
-    #[allow(clippy::too_many_arguments, reason = "the parts of an event, as `event` has them")]
-    pub fn event_of(
-        &mut self,
-        activities: Activities,
-        kind: EventKindId,
-        time: Ticks,
-        thread: ThreadIndex,
-        processor: Option<u32>,
-        stack: &[u64],
-        payload: &[u8],
-    ) -> Result<(), Error> {
+    pub fn write(&mut self, event: &OwnEvent<'_>) -> Result<(), Error> {
+        let OwnEvent { kind, time, thread, processor, stack, activities, payload } = *event;
         let Encoder { stacks, labels, .. } = &self.encoder;
         if [stacks, labels].iter().any(|of| of.len() >= MAX_STACKS || of.size() >= MAX_STACK_BYTES) {
             self.sequence_point()?;

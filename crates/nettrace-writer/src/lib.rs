@@ -110,7 +110,7 @@ pub use clock::ClockRelation;
 pub use copy::{merge, transcode};
 pub use error::Error;
 pub use event_kind::{EventKind, FieldKind};
-pub use event_writer::{Activities, EventKindId, EventWriter, ThreadIndex};
+pub use event_writer::{Activities, EventKindId, EventWriter, OwnEvent, ThreadIndex};
 pub use merge_order::MergeOrder;
 pub use merger::{Merger, MergerOptions, REQUESTED_EVENTS};
 pub use omissions::Omissions;

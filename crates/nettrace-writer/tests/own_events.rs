@@ -2,7 +2,7 @@
 
 use nettrace::raw::ParsedMetadata;
 use nettrace::{SliceReader, Ticks, TraceInfo, TypeCode, Uuid, Value};
-use nettrace_writer::{Activities, EventKind, EventWriter, FieldKind, Version};
+use nettrace_writer::{Activities, EventKind, EventWriter, FieldKind, OwnEvent, Version};
 
 #[test]
 fn kinds_keep_their_level_keywords_opcode_and_version_in_each_version() {
@@ -93,7 +93,17 @@ fn events_keep_their_activities_and_kinds_their_description_in_each_version() {
         let thread = writer.thread(7, 8, None).unwrap();
         for (activity, related) in all {
             let activities = Activities { activity, related };
-            writer.event_of(activities, tick, Ticks(20), thread, None, &[], &[b'a', 0, 0, 0]).unwrap();
+            let payload = &[b'a', 0, 0, 0];
+            let event = OwnEvent {
+                kind: tick,
+                time: Ticks(20),
+                thread,
+                processor: None,
+                stack: &[],
+                activities,
+                payload,
+            };
+            writer.write(&event).unwrap();
         }
         writer.finish().unwrap();
         let mut events = SliceReader::new(writer.bytes()).unwrap();

@@ -234,8 +234,18 @@ impl<'a> Fields<'a> {
         if narrow.cover_payload() { narrow } else { fields }
     }
 
-    /// Returns true if the last field ends where the payload does.
-    fn cover_payload(&self) -> bool {
+    /// Returns true if the last field ends where the payload does: a list of another version, or of another
+    /// event, often ends elsewhere.
+    ///
+    /// ```
+    /// use nettrace::schema::{Field, FieldType};
+    /// use nettrace::{Fields, TypeCode};
+    ///
+    /// static ROW: &[Field] = &[Field::new("Id", FieldType::Scalar(TypeCode::U32))];
+    /// let cover = |payload| Fields::with_schema(ROW, payload, 8).cover_payload();
+    /// assert_eq!([&[7, 0, 0, 0][..], &[7, 0], &[7, 0, 0, 0, 1]].map(cover), [true, false, false]);
+    /// ```
+    pub fn cover_payload(&self) -> bool {
         let mut cursor = Cursor::new(self.rest);
         let mut locatable = self.locatable;
         skip_fields(&mut cursor, self.list, self.context, &mut locatable).is_ok() && cursor.left() == 0

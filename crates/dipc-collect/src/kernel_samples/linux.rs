@@ -183,12 +183,13 @@ impl OpenSampler {
         let native = settings.native_allocations.map(|of| {
             NativeAllocations::default().with_interval(of.interval).with_limit_percent(of.limit_percent)
         });
-        if native.is_some() {
-            // Allocations come in bursts, each record has a stack, and what is lost looks like a leak.
-            config = config.with_native_allocations(native).with_buffer_pages(PAGES_FOR_BURSTS);
+        if native.is_some() || events.is_some() {
+            // They come in bursts, each record has a stack, and an allocation that is lost looks like a leak.
+            config = config.with_buffer_pages(PAGES_FOR_BURSTS);
         }
+        config = config.with_native_allocations(native);
         if let Some(events) = &events {
-            config = config.with_tracepoints(events.tracepoints()).with_buffer_pages(PAGES_FOR_BURSTS);
+            config = config.with_tracepoints(events.tracepoints());
         }
         let by_processor = settings.may_sample_processors().then(|| {
             let config = config.clone().with_scope(Scope::ProcessesByProcessor(vec![pid]));

@@ -1,7 +1,7 @@
 //! Events that a program writes to tracepoints, as events of the recording.
 
 use nettrace::{Metadata, Ticks};
-use nettrace_writer::{Activities, Error, EventKind, EventKindId};
+use nettrace_writer::{Activities, Error, EventKind, EventKindId, OwnEvent};
 
 use super::RecordingWriter;
 use crate::maps::{Mapping, ProcessMaps};
@@ -63,16 +63,15 @@ impl RecordingWriter {
         stack.drain(..stack.iter().position(is_compiled).unwrap_or(0));
         self.note_frames(thread.pid, &stack);
         let index = self.thread(thread)?;
-        let time = Ticks(record.time_ns);
-        let result = self.writer.event_of(
-            event.activities,
-            event.kind,
-            time,
-            index,
-            Some(record.cpu),
-            &stack,
-            event.payload,
-        );
+        let result = self.writer.write(&OwnEvent {
+            kind: event.kind,
+            time: Ticks(record.time_ns),
+            thread: index,
+            processor: Some(record.cpu),
+            stack: &stack,
+            activities: event.activities,
+            payload: event.payload,
+        });
         self.stack = stack;
         result
     }

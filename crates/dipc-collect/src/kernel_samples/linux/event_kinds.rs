@@ -11,7 +11,7 @@ use nettrace_writer::{Error, EventKind, EventKindId};
 /// Maximum number of kinds of events with the same provider and number.
 const MAX_VERSIONS: usize = 16;
 
-/// The bytes of a pointer in payloads: the processors that are sampled have 64 bits.
+/// The size of a pointer in payloads: the processors that are sampled have 64 bits.
 const POINTER_SIZE: u8 = 8;
 
 /// The kinds of events of a session.
@@ -50,10 +50,8 @@ impl Kind {
     }
 }
 
-/// Returns true if the last field ends where the payload does.
 fn covers(schema: &Schema, payload: &[u8]) -> bool {
-    let mut fields = schema.fields(payload, POINTER_SIZE);
-    fields.by_ref().all(|field| field.is_ok()) && fields.rest().is_empty()
+    schema.fields(payload, POINTER_SIZE).cover_payload()
 }
 
 impl EventKinds {

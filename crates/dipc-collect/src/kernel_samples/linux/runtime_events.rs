@@ -5,20 +5,17 @@ use std::fs::File;
 use std::os::fd::AsFd as _;
 
 use dipc_client::dipc_wire::{
-    EventExtension, EventFilter, Keywords, ProviderConfig, TracepointConfig, UserEventsProviderConfig,
+    EventFilter, Keywords, ProviderConfig, RuntimeEvent, TracepointConfig, UserEventsProviderConfig,
 };
 use dipc_client::{Target, UserEvents};
 use linux_sampler::{
-    ProgramEvent, Record, RecordingWriter, Sampler, Tracepoint, TracepointEvent, UserEvent,
+    FieldPlace, ProgramEvent, Record, RecordingWriter, Sampler, Tracepoint, TracepointEvent, UserEvent,
     open_user_events_data,
 };
 use nettrace_writer::{Activities, Error};
 
 use super::event_kinds::{EventKinds, KindPlace};
 use crate::kernel_samples::SampleError;
-
-/// The fields of the tracepoints to which runtimes write, as they declare them.
-const FIELDS: &str = "u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
 
 /// A session whose events the runtime writes to the kernel. It ends with the sampler that reads them.
 ///
@@ -41,6 +38,19 @@ struct Provider {
     /// The name of the tracepoint.
     name: String,
     tracepoint: UserEvent,
+    /// The places of [`RuntimeEvent::FIELDS`] in its events.
+    fields: [Option<FieldPlace>; 3],
+}
+
+impl Provider {
+    fn read<'a>(&self, event: &TracepointEvent<'a>) -> Option<RuntimeEvent<'a>> {
+        match self.fields.map(|place| place?.value(event.data)) {
+            [Some(id), Some(extension), Some(payload)] => {
+                RuntimeEvent::from_fields([id, extension, payload]).ok()
+            }
+            _ => None,
+        }
+    }
 }
 
 impl RuntimeEvents {
@@ -53,8 +63,10 @@ impl RuntimeEvents {
         let (own_id, now) = (std::process::id(), Sampler::now_ns());
         let register = |(index, config)| {
             let name = format!("dipc_{own_id}_{now:x}_{index}");
-            let tracepoint = UserEvent::register(&data, &name, FIELDS).map_err(SampleError::Open)?;
-            Ok(Provider { config, name, tracepoint })
+            let tracepoint = UserEvent::register(&data, &name, RuntimeEvent::DECLARATION);
+            let tracepoint = tracepoint.map_err(SampleError::Open)?;
+            let fields = RuntimeEvent::FIELDS.map(|name| tracepoint.tracepoint().field(name));
+            Ok(Provider { config, name, tracepoint, fields })
         };
         let providers =
             providers.into_iter().enumerate().map(register).collect::<Result<_, SampleError>>()?;
@@ -104,12 +116,12 @@ impl RuntimeEvents {
         event: &TracepointEvent<'_>,
     ) -> Result<(), Error> {
         let provider = self.providers.get(event.tracepoint);
-        let read = |provider: &Provider| Parts::read(provider.tracepoint.tracepoint(), event);
-        let Some((provider, parts)) = provider.and_then(|provider| Some((provider, read(provider)?))) else {
+        let Some((provider, written)) = provider.and_then(|provider| Some((provider, provider.read(event)?)))
+        else {
             self.unreadable = self.unreadable.saturating_add(1);
             return Ok(());
         };
-        let Parts { id, extension, payload } = parts;
+        let RuntimeEvent { id, extension, payload, .. } = written;
         let place = KindPlace { provider: event.tracepoint, name: &provider.config.name, event: id };
         let kind = self.kinds.of(recording, place, extension.metadata, payload)?;
         let activities =
@@ -122,21 +134,5 @@ impl fmt::Debug for RuntimeEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let providers: Vec<_> = self.providers.iter().map(|provider| &provider.config.name).collect();
         f.debug_struct("RuntimeEvents").field("providers", &providers).finish_non_exhaustive()
-    }
-}
-
-/// The parts of an event that a runtime writes.
-struct Parts<'a> {
-    id: u16,
-    extension: EventExtension<'a>,
-    payload: &'a [u8],
-}
-
-impl<'a> Parts<'a> {
-    fn read(tracepoint: &Tracepoint, event: &TracepointEvent<'a>) -> Option<Self> {
-        let value = |name| tracepoint.value(name, event.data);
-        let id = u16::from_ne_bytes(value("event_id")?.try_into().ok()?);
-        let extension = EventExtension::from_bytes(value("extension")?).ok()?;
-        Some(Self { id, extension, payload: value("payload")? })
     }
 }

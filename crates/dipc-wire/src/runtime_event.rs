@@ -1,9 +1,52 @@
-//! The optional part of events that a runtime writes to user_events.
+//! The events that a runtime writes to user_events.
 
 use uuid::Uuid;
 
 use crate::DecodeError;
 use crate::codec::Decoder;
+
+/// An event that a runtime writes to a tracepoint of the kernel's user_events.
+///
+/// The kernel delivers the fields of the tracepoint; those of `__rel_loc` have the place of their bytes.
+///
+/// ```
+/// use dipc_wire::RuntimeEvent;
+///
+/// let event = RuntimeEvent::from_fields([&[42, 0], &[], b"payload"])?;
+/// assert_eq!((event.id, event.payload), (42, &b"payload"[..]));
+/// # Ok::<(), dipc_wire::DecodeError>(())
+/// ```
+///
+/// # Source
+/// As [`EventExtension`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RuntimeEvent<'a> {
+    /// The number of the event among those of its provider.
+    pub id: u16,
+    /// The optional part.
+    pub extension: EventExtension<'a>,
+    /// The payload.
+    pub payload: &'a [u8],
+}
+
+impl<'a> RuntimeEvent<'a> {
+    /// The fields of the tracepoints, as runtimes declare them.
+    pub const DECLARATION: &'static str =
+        "u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
+
+    /// The names of the fields that [`from_fields`](Self::from_fields) takes.
+    pub const FIELDS: [&'static str; 3] = ["event_id", "extension", "payload"];
+
+    /// Decodes the bytes of the [`FIELDS`](Self::FIELDS), in their order.
+    ///
+    /// # Errors
+    /// If the bytes of a field end inside a part of it.
+    pub fn from_fields([id, extension, payload]: [&'a [u8]; 3]) -> Result<Self, DecodeError> {
+        let id = Decoder::new(id).u16("event id")?;
+        Ok(Self { id, extension: EventExtension::from_bytes(extension)?, payload })
+    }
+}
 
 const METADATA: u8 = 1;
 const ACTIVITY_ID: u8 = 2;
