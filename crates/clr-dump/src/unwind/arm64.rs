@@ -8,6 +8,11 @@
 //! Microsoft, *ARM64 exception handling*, ".xdata records" and "Unwind codes"; dotnet/runtime
 //! `src/coreclr/unwinder/arm64/unwinder.cpp` for `save_next` and the lengths of epilogs.
 
+mod code;
+mod record;
+
+use self::code::{Effect, decode};
+use self::record::Record;
 use crate::memory::address::Address;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::unwind::registers::{Register, Registers};
@@ -30,7 +35,7 @@ pub(super) fn unwind(
 ) -> Result<Registers, UnwindError> {
     let address = position.lookup_address(Address::new(registers.ip)).get();
     let at = address.wrapping_sub(function.begin) / INSTRUCTION;
-    let info = Info::read(memory, function.unwind_info)?;
+    let info = Record::read(memory, function.unwind_info)?;
     let codes = info.codes_at(memory, at)?;
     let mut caller = *registers;
     apply(memory, codes, &mut caller)?;
@@ -43,226 +48,6 @@ pub(super) fn unwind(
     } else {
         Err(UnwindError::NotRising)
     }
-}
-
-/// The header and the codes of an `.xdata` record.
-struct Info {
-    /// The number of instructions of the function.
-    length: u64,
-    epilogs: Epilogs,
-    codes: Vec<u8>,
-}
-
-/// The epilogs of a function.
-#[derive(Debug, Clone, Copy)]
-enum Epilogs {
-    /// One, at the end of the function, with the index of its first code.
-    Last(usize),
-    /// A list at an address.
-    List { at: u64, count: u32 },
-}
-
-impl Info {
-    fn read(memory: &dyn Memory, at: u64) -> Result<Self, UnwindError> {
-        // The low bits of an entry mark a form without a record, which no compiler of .NET writes.
-        if !at.is_multiple_of(4) {
-            return Err(UnwindError::Unsupported((at & 3) as u8));
-        }
-        let header = memory.u32(at)?;
-        let version = (header >> 18 & 3) as u8;
-        if version != 0 {
-            return Err(UnwindError::Unsupported(version));
-        }
-        let length = u64::from(header & 0x3_ffff);
-        let is_last = header >> 21 & 1 != 0;
-        let (mut epilogs, mut words) = (header >> 22 & 0x1f, header >> 27);
-        let mut next = offset(at, 4);
-        if epilogs == 0 && words == 0 {
-            let extension = memory.u32(next)?;
-            (epilogs, words) = (extension & 0xffff, extension >> 16 & 0xff);
-            next = offset(next, 4);
-        }
-        let epilogs = if is_last {
-            Epilogs::Last(usize::try_from(epilogs).unwrap_or(usize::MAX))
-        } else {
-            let list = Epilogs::List { at: next, count: epilogs };
-            next = offset(next, u64::from(epilogs).wrapping_mul(4));
-            list
-        };
-        let size = usize::try_from(words).unwrap_or_default().saturating_mul(4);
-        Ok(Self { length, epilogs, codes: memory.bytes(next, size)? })
-    }
-
-    /// Returns the codes to apply at an instruction.
-    fn codes_at(&self, memory: &dyn Memory, at: u64) -> Result<&[u8], UnwindError> {
-        let prolog = instructions(&self.codes)?;
-        // Instructions of the prolog that are not executed yet.
-        if let Some(left) = prolog.checked_sub(at).filter(|left| *left > 0) {
-            return skip(&self.codes, left);
-        }
-        match self.epilogs {
-            Epilogs::Last(index) => {
-                let codes = self.codes.get(index..).unwrap_or_default();
-                // Without codes of its own there is none.
-                if codes.is_empty() {
-                    return Ok(&self.codes);
-                }
-                // The return follows.
-                let size = instructions(codes)?.saturating_add(1);
-                match at.checked_sub(self.length.saturating_sub(size)) {
-                    Some(done) if done < size => skip(codes, done),
-                    _ => Ok(&self.codes),
-                }
-            }
-            Epilogs::List { at: list, count } => {
-                let scope = |index: u32| memory.u32(offset(list, u64::from(index).wrapping_mul(4)));
-                let start = |scope: u32| u64::from(scope & 0x3_ffff);
-                // They are sorted: the last that begins at or before the instruction.
-                let (mut low, mut high) = (0, count);
-                while low < high {
-                    let middle = low.midpoint(high);
-                    if start(scope(middle)?) <= at {
-                        low = middle.saturating_add(1);
-                    } else {
-                        high = middle;
-                    }
-                }
-                if let Some(index) = low.checked_sub(1) {
-                    let scope = scope(index)?;
-                    let first = usize::try_from(scope >> 22).unwrap_or(usize::MAX);
-                    let codes = self.codes.get(first..).unwrap_or_default();
-                    let done = at.saturating_sub(start(scope));
-                    // The return follows.
-                    if done < instructions(codes)?.saturating_add(1) {
-                        return skip(codes, done);
-                    }
-                }
-                Ok(&self.codes)
-            }
-        }
-    }
-}
-
-/// The effect of a code on the registers of a frame.
-enum Effect {
-    None,
-    /// The codes end.
-    End,
-    /// The codes of a part of a function end, and those of the function itself follow.
-    EndOfPart,
-    /// Bytes were allocated.
-    Free(u64),
-    /// The frame register was set to the stack pointer plus an offset.
-    FromFrame(u64),
-    /// Registers were stored at an offset, and the stack pointer was lowered by a number of bytes.
-    Load {
-        registers: [Option<u8>; 2],
-        at: u64,
-        free: u64,
-    },
-    /// The next pair of registers was stored after the pair of the next code.
-    Next,
-    /// The return address was signed.
-    Signed,
-}
-
-impl Effect {
-    /// A pair of registers from `first` on, with the offset in words; a lowered stack pointer if `free` is
-    /// not zero.
-    fn pair(first: u8, at: u8, free: u8) -> Self {
-        let words = |number: u8| u64::from(number).wrapping_mul(8);
-        Self::Load { registers: [Some(first), first.checked_add(1)], at: words(at), free: words(free) }
-    }
-
-    fn single(register: u8, at: u8, free: u8) -> Self {
-        match Self::pair(register, at, free) {
-            Self::Load { at, free, .. } => Self::Load { registers: [Some(register), None], at, free },
-            other => other,
-        }
-    }
-
-    /// Registers of floating-point numbers, of which no value is an address.
-    fn numbers(free: u8) -> Self {
-        Self::Load { registers: [None; 2], at: 0, free: u64::from(free).wrapping_mul(8) }
-    }
-}
-
-/// Decodes the first code; returns its effect and the codes after it.
-fn decode(codes: &[u8]) -> Result<(Effect, &[u8]), UnwindError> {
-    let Some((&first, rest)) = codes.split_first() else { return Err(UnwindError::Damaged) };
-    let size = match first {
-        0xc0..=0xdf | 0xe2 => 1,
-        0xe7 => 2,
-        0xe0 => 3,
-        _ => 0,
-    };
-    let (operands, rest) = rest.split_at_checked(size).ok_or(UnwindError::Damaged)?;
-    let second = operands.first().copied().unwrap_or_default();
-    // Fields that both bytes share.
-    let four = (first << 2 | second >> 6) & 15;
-    let three = (first << 2 | second >> 6) & 7;
-    let place = second & 0x3f;
-    let effect = match first {
-        0x00..=0x1f => Effect::Free(u64::from(first).wrapping_mul(16)),
-        // The stack pointer was lowered by the offset itself.
-        0x20..=0x3f => Effect::pair(19, 0, first & 0x1f),
-        0x40..=0x7f => Effect::pair(29, first & 0x3f, 0),
-        0x80..=0xbf => Effect::pair(29, 0, (first & 0x3f).saturating_add(1)),
-        0xc0..=0xc7 => Effect::Free((u64::from(first & 7) << 8 | u64::from(second)).wrapping_mul(16)),
-        0xc8..=0xcb => Effect::pair(four.saturating_add(19), place, 0),
-        0xcc..=0xcf => Effect::pair(four.saturating_add(19), 0, place.saturating_add(1)),
-        0xd0..=0xd3 => Effect::single(four.saturating_add(19), place, 0),
-        0xd4 | 0xd5 => {
-            let register = (first & 1) << 3 | second >> 5;
-            Effect::single(register.saturating_add(19), 0, (second & 0x1f).saturating_add(1))
-        }
-        0xd6 | 0xd7 => {
-            let register = three.saturating_mul(2).saturating_add(19);
-            let at = u64::from(place).wrapping_mul(8);
-            Effect::Load { registers: [Some(register), Some(30)], at, free: 0 }
-        }
-        0xd8 | 0xd9 | 0xdc | 0xdd => Effect::numbers(0),
-        0xda | 0xdb => Effect::numbers(place.saturating_add(1)),
-        0xde => Effect::numbers((second & 0x1f).saturating_add(1)),
-        0xe0 => {
-            let [high, middle, low] = *operands else { return Err(UnwindError::Damaged) };
-            Effect::Free(u64::from(u32::from_be_bytes([0, high, middle, low])).wrapping_mul(16))
-        }
-        0xe1 => Effect::FromFrame(0),
-        0xe2 => Effect::FromFrame(u64::from(second).wrapping_mul(8)),
-        0xe3 => Effect::None,
-        0xe4 => Effect::End,
-        0xe5 => Effect::EndOfPart,
-        0xe6 => Effect::Next,
-        0xfc => Effect::Signed,
-        // Frames of the system, vectors of variable length, and codes that are reserved.
-        _ => return Err(UnwindError::Unsupported(first)),
-    };
-    Ok((effect, rest))
-}
-
-/// The number of instructions that codes stand for.
-fn instructions(mut codes: &[u8]) -> Result<u64, UnwindError> {
-    let mut count = 0_u64;
-    loop {
-        let (effect, rest) = decode(codes)?;
-        if matches!(effect, Effect::End | Effect::EndOfPart) {
-            return Ok(count);
-        }
-        (count, codes) = (count.saturating_add(1), rest);
-    }
-}
-
-/// Returns the codes after the first `count`, which does not pass their end.
-fn skip(mut codes: &[u8], count: u64) -> Result<&[u8], UnwindError> {
-    for _ in 0..count {
-        let (effect, rest) = decode(codes)?;
-        if matches!(effect, Effect::End) {
-            break;
-        }
-        codes = rest;
-    }
-    Ok(codes)
 }
 
 /// Undoes the operations of codes.
