@@ -66,7 +66,7 @@ mod usage;
 pub use cgroup::{ControlGroup, GroupCpu, GroupMemory, MemoryEvents, Throttling};
 pub use file::{process_folder, process_ids, read, thread_folder};
 pub use limits::Limits;
-pub use mapping::Mapping;
+pub use mapping::{FileId, Mapping};
 pub use mount::Mount;
 pub use pressure::{Pressure, ResourcePressure};
 pub use schedstat::SchedStat;

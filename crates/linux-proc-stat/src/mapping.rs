@@ -2,6 +2,21 @@
 
 use std::sync::Arc;
 
+/// The device and the inode of a mapped file.
+///
+/// A file of the same path with the same numbers is the mapped one. Some file systems, such as btrfs, have
+/// other devices for `stat` than for mappings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_structs, reason = "the kernel's three numbers")]
+pub struct FileId {
+    /// The major number of the device.
+    pub major: u32,
+    /// The minor number of the device.
+    pub minor: u32,
+    /// The number of the inode.
+    pub inode: u64,
+}
+
 /// A mapping: a line of `/proc/PID/maps`, and the first line of each part of `smaps`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -20,6 +35,8 @@ pub struct Mapping {
     pub is_shared: bool,
     /// The offset of `start` in the file.
     pub file_offset: u64,
+    /// The mapped file; `None` for memory without one.
+    pub file: Option<FileId>,
     /// The path as the process sees it, `[stack]` or similar, or empty. Characters that are not UTF-8 are
     /// replaced.
     pub name: Arc<str>,
@@ -34,6 +51,7 @@ impl Mapping {
     /// let mapping = Mapping::parse(b"401000-402000 r-xp 00001000 08:01 42 /usr/bin/a b").expect("a line of maps");
     /// assert_eq!((mapping.start, mapping.file_offset, &*mapping.name), (0x401000, 0x1000, "/usr/bin/a b"));
     /// assert!(mapping.is_executable && !mapping.is_writable);
+    /// assert_eq!(mapping.file.map(|file| (file.major, file.minor, file.inode)), Some((8, 1, 42)));
     /// ```
     pub fn parse(line: &[u8]) -> Option<Self> {
         Self::parse_after(line, None)
@@ -64,7 +82,9 @@ impl Mapping {
         let (start, end) = (hexadecimal(start)?, hexadecimal(end)?);
         let permissions = text()?.as_bytes();
         let file_offset = hexadecimal(text()?)?;
-        let (_, _) = (text()?, text()?);
+        let (major, minor) = text()?.split_once(':')?;
+        let number = |text: &str| u32::from_str_radix(text, 16).ok();
+        let file = FileId { major: number(major)?, minor: number(minor)?, inode: text()?.parse().ok()? };
         let name = String::from_utf8_lossy(parts.next().unwrap_or_default().trim_ascii_start());
         let name = previous.filter(|previous| **previous == *name).unwrap_or_else(|| name.into());
         let has = |permission: u8| permissions.contains(&permission);
@@ -76,6 +96,7 @@ impl Mapping {
             is_executable: has(b'x'),
             is_shared: has(b's'),
             file_offset,
+            file: (file.inode != 0).then_some(file),
             name,
         })
     }
@@ -118,6 +139,8 @@ mod tests {
             b"1000 rw-p 0 00:00 0",
             b"x-y rw-p 0 00:00 0 ",
             b"1000-2000 rw-p 0 00:00",
+            b"1000-2000 rw-p 0 0000 0 ",
+            b"1000-2000 rw-p 0 00:00 x ",
             b"1000-2000 rw-p z 00:00 0 ",
             b"1000-20000000000000000 rw-p 0 00:00 0 ",
             b"\xff\xfe-\xfd rw-p 0 00:00 0 /a",

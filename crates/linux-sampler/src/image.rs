@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use framehop::ExplicitModuleSectionInfo;
+use linux_proc_stat::FileId;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -104,6 +105,16 @@ impl Image {
             segment.file_offset.checked_add(inside)
         };
         self.segments.iter().find_map(offset)
+    }
+
+    /// Returns true if it is the mapped file.
+    pub(crate) fn is_of(&self, file: FileId) -> bool {
+        let id = |stat: rustix::fs::Stat| FileId {
+            major: rustix::fs::major(stat.st_dev),
+            minor: rustix::fs::minor(stat.st_dev),
+            inode: stat.st_ino,
+        };
+        rustix::fs::fstat(&self.file).is_ok_and(|stat| id(stat) == file)
     }
 
     /// The opened file.

@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
+use linux_proc_stat::FileId;
+
 use crate::error::Error;
 use crate::image::Image;
 use crate::record::{Record, RecordKind};
@@ -24,6 +26,8 @@ pub struct Mapping {
     /// The path as the process sees it, `[vdso]` or similar, or empty. Characters that are not UTF-8 are
     /// replaced.
     pub name: Arc<str>,
+    /// The mapped file, by which it is found once its process has ended; `None` if it is not known.
+    pub file: Option<FileId>,
     /// The image of the file, opened when it is first needed. Copies of the mapping share it.
     image: Arc<OnceLock<Option<Image>>>,
 }
@@ -40,7 +44,13 @@ impl Eq for Mapping {}
 impl Mapping {
     /// A mapping of a file, or of memory without one.
     pub fn new(start: u64, end: u64, file_offset: u64, name: impl Into<Arc<str>>) -> Self {
-        Self { start, end, file_offset, name: name.into(), image: Arc::default() }
+        Self { start, end, file_offset, name: name.into(), file: None, image: Arc::default() }
+    }
+
+    /// With the numbers of the mapped file.
+    #[must_use]
+    pub fn with_file(self, file: Option<FileId>) -> Self {
+        Self { file, ..self }
     }
 
     /// The mapped file, as the process `pid` sees it, which is opened once; `None` if it is not an image or
@@ -49,7 +59,8 @@ impl Mapping {
         self.image.get_or_init(|| self.open_image(pid).ok()).as_ref()
     }
 
-    /// Opens the mapped file, as the process `pid` sees it.
+    /// Opens the mapped file, as the process `pid` sees it. If it has ended, or its files are not to be seen,
+    /// the path is opened here, if it is the same file.
     ///
     /// # Errors
     /// If it is not a regular file or not an image, or cannot be read.
@@ -57,7 +68,11 @@ impl Mapping {
         if !self.is_file() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "memory without a file"));
         }
-        Image::open(pid, &self.name)
+        let opened = Image::open(pid, &self.name);
+        let (Err(_), Some(file)) = (&opened, self.file) else { return opened };
+        let own = i32::try_from(std::process::id()).ok();
+        let own = own.and_then(|own| Image::open(own, &self.name).ok());
+        own.filter(|image| image.is_of(file)).map_or(opened, Ok)
     }
 
     /// The image's own address for an address in this mapping.
@@ -114,7 +129,8 @@ impl ProcessMaps {
         let mut maps = Self::default();
         let executable = linux_proc_stat::Mapping::parse_all(text).filter(|mapping| mapping.is_executable);
         for mapping in executable {
-            maps.insert(Mapping::new(mapping.start, mapping.end, mapping.file_offset, mapping.name));
+            let linux_proc_stat::Mapping { start, end, file_offset, name, file, .. } = mapping;
+            maps.insert(Mapping::new(start, end, file_offset, name).with_file(file));
         }
         maps
     }
@@ -204,7 +220,7 @@ impl Processes {
         match record.kind {
             RecordKind::Map(map) => {
                 let name = String::from_utf8_lossy(map.name);
-                let mapping = Mapping::new(map.start, map.end, map.file_offset, name);
+                let mapping = Mapping::new(map.start, map.end, map.file_offset, name).with_file(map.file);
                 self.of(pid);
                 self.by_pid.entry(pid).or_default().insert(mapping);
             }
@@ -238,6 +254,20 @@ mod tests {
 9000-a000 rwxp 00000000 00:00 0
 ffff-x r-xp broken
 ";
+
+    #[test]
+    fn the_same_file_is_found_here_once_its_process_has_ended() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let maps = ProcessMaps::read(own).unwrap();
+        let program = std::env::current_exe().unwrap();
+        let mapping = maps.iter().find(|mapping| *mapping.name == *program.to_str().unwrap()).unwrap();
+        let mapped =
+            |file| Mapping::new(mapping.start, mapping.end, 0, Arc::clone(&mapping.name)).with_file(file);
+        assert!(mapped(mapping.file).open_image(i32::MAX).is_ok());
+        let other = mapping.file.map(|file| FileId { inode: file.inode ^ 1, ..file });
+        assert!(mapped(other).open_image(i32::MAX).is_err());
+        assert!(mapped(None).open_image(i32::MAX).is_err());
+    }
 
     #[test]
     fn executable_lines_are_read() {

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use linux_proc_stat::FileId;
+
 use crate::allocation_function::{self, ALLOCATED, FREED};
 use crate::attributes::{REGISTERS, SAMPLE_TYPE, sample};
 
@@ -222,6 +224,8 @@ pub struct MapRecord<'a> {
     pub end: u64,
     /// The offset of `start` in the file.
     pub file_offset: u64,
+    /// The mapped file; `None` for memory without one.
+    pub file: Option<FileId>,
     /// The path, or the kernel's name for a mapping without a file.
     pub name: &'a [u8],
 }
@@ -400,15 +404,17 @@ pub(crate) fn parse<'a>(record: &'a [u8], ids: &EventIds) -> Option<(Record<'a>,
         kind::MMAP2 => {
             of = body.thread()?;
             let (start, length, file_offset) = (body.u64()?, body.u64()?, body.u64()?);
-            // Device and inode, or a build id.
-            body.bytes(24)?;
+            let file = FileId { major: body.u32()?, minor: body.u32()?, inode: body.u64()? };
+            // The generation of the inode.
+            body.u64()?;
             let protection = body.u32()?;
             body.u32()?;
             if protection & PROT_EXEC == 0 {
                 return None;
             }
             let end = start.checked_add(length)?;
-            RecordKind::Map(MapRecord { start, end, file_offset, name: body.text() })
+            let file = (file.inode != 0).then_some(file);
+            RecordKind::Map(MapRecord { start, end, file_offset, file, name: body.text() })
         }
         kind::SWITCH | kind::SWITCH_CPU_WIDE if misc & MISC_SWITCH_OUT == 0 => RecordKind::SwitchIn,
         kind::SWITCH | kind::SWITCH_CPU_WIDE => {
