@@ -130,7 +130,7 @@ fn read_program(input: &[u8]) {
     let mut processes = Processes::new();
     let thread = ThreadKey { pid: -1, tid: -1 };
     let end = START + (1 << 20);
-    let map = MapRecord { start: START, end, file_offset: 0, name: name.as_bytes() };
+    let map = MapRecord { start: START, end, file_offset: 0, file: None, name: name.as_bytes() };
     processes.handle(&Record { thread, time_ns: 0, cpu: 0, kind: RecordKind::Map(map) });
     // The mapping has this process's view of the file.
     processes.of(-1).at(START).unwrap().image(pid);
