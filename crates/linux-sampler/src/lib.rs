@@ -98,6 +98,7 @@ pub use crash::{CrashWatch, WatchEnd};
 pub use error::Error;
 pub use image::{Image, Symbol, SymbolTable};
 pub use kernel::{kernel_symbols, kernel_symbols_at};
+pub use linux_proc_stat::FileId;
 pub use maps::{Mapping, ProcessMaps, Processes};
 pub use native_allocations::{AllocationCounts, NativeAllocations};
 pub use obstacle::{AllocationObstacle, Obstacle, paranoid_level};

@@ -235,7 +235,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns true if the last field ends where the payload does: a list of another version, or of another
-    /// event, often ends elsewhere.
+    /// event, often ends elsewhere. It is asked before the first field is taken.
     ///
     /// ```
     /// use nettrace::schema::{Field, FieldType};

@@ -11,7 +11,7 @@ use nettrace_writer::{Error, EventKind, EventKindId};
 /// Maximum number of kinds of events with the same provider and number.
 const MAX_VERSIONS: usize = 16;
 
-/// The size of a pointer in payloads: the processors that are sampled have 64 bits.
+/// Bytes of a pointer in payloads: the processors that are sampled have 64 bits.
 const POINTER_SIZE: u8 = 8;
 
 /// The kinds of events of a session.
