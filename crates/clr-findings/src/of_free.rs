@@ -60,6 +60,25 @@ fn after_collections(recording: &Overview) -> Option<AfterCollections> {
     })
 }
 
+/// Returns the native heap by which it is judged: of the readings that were not cut short, or of all without
+/// these, the one with the least free memory. What is used again from time to time is not free.
+fn native_heap_of(counts: &[MemoryCounts]) -> Option<&NativeHeap> {
+    let heaps = counts.iter().filter_map(|counts| counts.native_heap.as_ref()?.as_ref().ok());
+    heaps.min_by_key(|heap| (unread(heap) >= OF_ARENA, heap.held()))
+}
+
+fn unread(heap: &NativeHeap) -> u64 {
+    heap.sum(|arena| arena.unread)
+}
+
+/// Returns the part of the native heap of which it is not known what is free, if it is large enough for a
+/// cause.
+pub(crate) fn missing(counts: &[MemoryCounts]) -> Option<String> {
+    let unread = native_heap_of(counts).map(unread)?;
+    (unread >= thresholds::MIN_FREE_BYTES)
+        .then(|| format!("{} of the native heap: there was no time to read them", bytes(unread)))
+}
+
 struct Readings<'r> {
     counts: &'r [MemoryCounts],
     /// The resident memory of the process, or the memory in its core dump.
@@ -77,9 +96,7 @@ impl Readings<'_> {
     }
 
     fn native_heap(&self) -> Option<Finding> {
-        let heaps = self.counts.iter().filter_map(|counts| counts.native_heap.as_ref()?.as_ref().ok());
-        // What is used again from time to time is not free.
-        let heap = heaps.min_by_key(|heap| heap.held())?;
+        let heap = native_heap_of(self.counts)?;
         let (free, all) = (heap.held(), heap.resident());
         if !self.is_much(free, all) {
             return None;
@@ -96,7 +113,7 @@ impl Readings<'_> {
             bytes(self.all),
             if self.is_dump { "in the dump" } else { "resident in all" },
         );
-        let unread = heap.sum(|arena| arena.unread);
+        let unread = unread(heap);
         let unread = (unread >= OF_ARENA).then(|| format!("{} of it were not read", bytes(unread)));
         Some(
             Finding::new(FindingKind::NativeFree, thresholds::GROWTH_COST, cause, Details::Heap)

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::activity::Activity;
 use crate::diagnosis::{Evidence, diagnose};
 use crate::finding::Finding;
+use crate::of_free;
 use crate::of_recording::{compiled_at_start, exceptions_time};
 use crate::process::{ProcessEnd, ProcessIdentity};
 use crate::running::RunningMethod;
@@ -156,7 +157,16 @@ fn missing(evidence: &Evidence<'_>, runtime: Option<&str>) -> Vec<String> {
     });
     let calls = runtime.filter(|runtime| evidence.recording.is_some() && !has_events_of_calls(runtime));
     let calls = calls.map(|runtime| format!("outgoing calls: .NET Core {runtime} has no events of them"));
-    evidence.missing.iter().cloned().chain(of_recording).chain(calls).chain(starts).collect()
+    let native_heap = of_free::missing(evidence.counts);
+    evidence
+        .missing
+        .iter()
+        .cloned()
+        .chain(of_recording)
+        .chain(calls)
+        .chain(starts)
+        .chain(native_heap)
+        .collect()
 }
 
 /// Returns true for versions with events of calls by `HttpClient`, which are .NET 5 and later.

@@ -4,7 +4,7 @@ use clr_dump::{Generation, NativeArena, NativeHeap};
 use linux_proc_stat::ProcessUsage;
 
 use crate::memory_counts::{CollectionCount, FragmentedGeneration, MemoryCounts};
-use crate::{Evidence, Finding, FindingKind, diagnose};
+use crate::{Diagnosis, Evidence, Finding, FindingKind, ProcessIdentity, diagnose};
 
 const MB: u64 = 1_000_000;
 
@@ -54,6 +54,28 @@ fn native_memory_that_is_free_and_kept_is_a_cause() {
     let advice = "2 arenas keep it, the first of them 180 MB: malloc_trim gives it back, and with MALLOC_ARENA_MAX=2 \
                   threads share arenas";
     assert_eq!(many[0].evidence, [advice]);
+}
+
+/// A reading that was cut short has less free memory than there is.
+#[test]
+fn a_reading_that_was_cut_short_does_not_hide_free_memory() {
+    let cut = || {
+        let mut counts = arenas(&[[310 * MB, 20 * MB]]);
+        counts.native_heap.as_mut().unwrap().as_mut().unwrap().arenas[0].unread = 280 * MB;
+        counts
+    };
+    let whole = || arenas(&[[310 * MB, 260 * MB]]);
+    for counts in [[whole(), cut()], [cut(), whole()]] {
+        assert!(judge(&counts, 400 * MB)[0].cause.starts_with("260 MB of the 310 MB of the native heap"));
+        assert_eq!(super::missing(&counts), None);
+    }
+    // What nobody has read may be free, and this is said.
+    let counts = [cut(), cut()];
+    assert_eq!(judge(&counts, 400 * MB), []);
+    let usage = usage(400 * MB);
+    let evidence = Evidence::default().with_usage(&usage).with_counts(&counts);
+    let diagnosis = Diagnosis::new(ProcessIdentity::default(), &evidence);
+    assert_eq!(diagnosis.missing, ["280 MB of the native heap: there was no time to read them"]);
 }
 
 #[test]

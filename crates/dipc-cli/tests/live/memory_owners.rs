@@ -322,16 +322,18 @@ fn limits_of_runtimeconfig_are_the_heaps() {
         command.arg(testdata().join("workload/incidents/leak.dll")).arg("native");
         command
     };
+    // A runtime that listens may not have read its settings yet.
+    let until_limit = |target, bytes: u64, source| {
+        let limit = serde_json::json!({"bytes": bytes, "source": source});
+        until(target, |report| report["gc_limit"] == limit)
+    };
     let target = Target::start_waiting(program());
-    let report = account(target.pid());
-    let limit = serde_json::json!({"bytes": 419_430_400, "source": "System.GC.HeapHardLimit"});
-    assert_eq!(report["gc_limit"], limit, "{report:#}");
+    let report = until_limit(&target, 419_430_400, "System.GC.HeapHardLimit");
     assert_eq!(report["settings"]["System.GC.ConserveMemory"], "5", "{report:#}");
     let mut command = program();
     command.env("DOTNET_GCHeapHardLimit", "10000000");
     let target = Target::start_waiting(command);
-    let report = account(target.pid());
-    assert_eq!(report["gc_limit"], serde_json::json!({"bytes": 0x1000_0000, "source": "GCHeapHardLimit"}));
+    until_limit(&target, 0x1000_0000, "GCHeapHardLimit");
 }
 
 /// A group of the first version's memory controller with a limit, where this user can make one.

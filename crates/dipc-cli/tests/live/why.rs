@@ -58,15 +58,15 @@ fn causes_within(target: &Target, time: &str) -> Vec<Value> {
 }
 
 /// Asks for the cause until it is found: the program needs a moment for it. It is the first, and its sentence
-/// and the next two have the parts.
+/// and the next two have the parts. Returns it with the others.
 #[track_caller]
-fn until_found(target: &Target, parts: &[&str]) {
-    until_found_within(target, "3s", parts);
+fn until_found(target: &Target, parts: &[&str]) -> Vec<Value> {
+    until_found_within(target, "3s", parts)
 }
 
 /// The same with the time for which the program is watched.
 #[track_caller]
-fn until_found_within(target: &Target, time: &str, parts: &[&str]) {
+fn until_found_within(target: &Target, time: &str, parts: &[&str]) -> Vec<Value> {
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {
         let causes = causes_within(target, time);
@@ -76,7 +76,7 @@ fn until_found_within(target: &Target, time: &str, parts: &[&str]) {
             [&first["cause"]].into_iter().chain(evidence).filter_map(Value::as_str).collect();
         let found = sentences.join("\n");
         if parts.iter().all(|part| found.contains(part)) {
-            return;
+            return causes;
         }
         assert!(Instant::now() < deadline, "{parts:?}: {causes:?}");
     }

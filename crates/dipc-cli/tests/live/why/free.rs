@@ -9,9 +9,9 @@ use crate::program::run;
 #[test]
 fn why_finds_a_native_heap_that_is_free() {
     let Some(target) = start("fragments", &["native"]) else { return };
-    until_found(&target, &["MB of the native heap are free and not given back", "Codec.open", "malloc_trim"]);
+    let parts = ["MB of the native heap are free and not given back", "Codec.open", "malloc_trim"];
+    let causes = until_found(&target, &parts);
     // 297,000 chunks of 1,008 bytes; the runtime itself frees some memory.
-    let causes = causes(&target);
     let free = causes[0]["numbers"].as_array().unwrap().iter().find(|number| number["name"] == "free_bytes");
     let free = free.unwrap()["value"].as_f64().unwrap();
     assert!((free - 297_000.0 * 1008.0).abs() < 8e6, "{causes:?}");
