@@ -24,6 +24,7 @@ use crate::command::info::InfoArgs;
 use crate::command::list_profiles::ListProfilesArgs;
 use crate::command::locks::LocksArgs;
 use crate::command::man::ManArgs;
+use crate::command::mcp::McpArgs;
 use crate::command::memory::MemoryArgs;
 use crate::command::merge::MergeArgs;
 use crate::command::monitor::MonitorArgs;
@@ -77,7 +78,7 @@ All commands, one per line: dipc help commands
   Live       why top stack locks async heap memory events counters monitor ports
   Record     trace profile dump gcdump list-profiles push
   Recording  report view convert stat diff edit merge repair rules
-  Fleet      export schema sql            Other: demo sim completions help
+  Fleet      export schema sql mcp        Other: demo sim completions help
 By symptom: dipc help slow, leak, crash, hang, starvation, high-cpu, memory
 The book: dipc help introduction, attach, containers, … (dipc help topics)
 ";
@@ -277,6 +278,14 @@ pub(crate) enum Command {
     ///
     /// The tables are events, samples, losses, damages and recordings; dipc schema prints the views.
     Sql(Deferred<SqlArgs>),
+    /// Offer this program to an agent in an editor: the Model Context Protocol on standard input and output
+    ///
+    /// The tools are the commands that look at processes, recordings, dumps and heaps. Answers are bounded, and
+    /// mark what comes from a process as data. Nothing stops or changes a process without --allow-control.
+    ///
+    /// The protocol is part of dipc-fleet, an extended build of this program, which dipc starts from its own
+    /// folder or from PATH. More: dipc help scripts.
+    Mcp(Deferred<McpArgs>),
     /// Show the counters of a process: EventCounters and Meters
     #[command(subcommand, disable_help_subcommand = true)]
     Counters(Deferred<CountersCommand>),

@@ -116,6 +116,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Stack(args) => command::stack::run(args),
         Command::Counters(command) => command::counters::run(command),
         Command::Heap(args) => command::heap::run(args),
+        Command::Mcp(args) => command::mcp::run(args),
         Command::Memory(args) => command::memory::run(args),
         Command::Why(args) => command::why::run(args),
         Command::Locks(args) => command::locks::run(args),

@@ -73,25 +73,5 @@ pub(crate) fn run(args: &ExportArgs) -> Outcome {
 /// Runs the program that was built with the table writer.
 #[cfg(not(feature = "export"))]
 pub(crate) fn run(_: &ExportArgs) -> Outcome {
-    use crate::exit::{Exit, Failure};
-    use crate::process::companion;
-
-    companion::run("dipc-fleet", std::env::args_os().skip(1)).unwrap_or_else(|| {
-        Err(Failure::new(Exit::Failed, "export: this program was built without the writer of tables")
-            .with_help(format_args!(
-                "put dipc-fleet next to it or into a folder of PATH: install.sh --fleet, {}or cargo install dipc-cli --features cloud",
-                archive()
-            )))
-    })
-}
-
-/// Names the release archive with dipc-fleet, on systems that have one.
-#[cfg(not(feature = "export"))]
-fn archive() -> String {
-    use std::env::consts::{ARCH, OS};
-
-    if !cfg!(any(target_os = "linux", windows)) {
-        return String::new();
-    }
-    format!("dipc-fleet-{}-{ARCH}-{OS} of the release, ", env!("CARGO_PKG_VERSION"))
+    crate::process::companion::run_fleet("export", "the writer of tables")
 }

@@ -20,6 +20,7 @@ pub(crate) mod info;
 pub(crate) mod list_profiles;
 pub(crate) mod locks;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod merge;
 pub(crate) mod monitor;

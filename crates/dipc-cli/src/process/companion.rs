@@ -31,6 +31,32 @@ pub(crate) fn run(
     )
 }
 
+/// Runs dipc-fleet, the same program with more features, with this program's arguments; a failure if it is not
+/// installed, which names the command and `what` it lacks here.
+#[cfg(not(all(feature = "export", feature = "mcp")))]
+pub(crate) fn run_fleet(command: &str, what: &str) -> Outcome {
+    run("dipc-fleet", env::args_os().skip(1)).unwrap_or_else(|| {
+        let help = format!(
+            "put dipc-fleet next to it or into a folder of PATH: install.sh --fleet, {}or cargo install dipc-cli \
+             --features cloud",
+            archive()
+        );
+        Err(Failure::new(Exit::Failed, format_args!("{command}: this program was built without {what}"))
+            .with_help(help))
+    })
+}
+
+/// Names the release archive with dipc-fleet, on systems that have one.
+#[cfg(not(all(feature = "export", feature = "mcp")))]
+fn archive() -> String {
+    use std::env::consts::{ARCH, OS};
+
+    if !cfg!(any(target_os = "linux", windows)) {
+        return String::new();
+    }
+    format!("dipc-fleet-{}-{ARCH}-{OS} of the release, ", env!("CARGO_PKG_VERSION"))
+}
+
 /// Returns the exit code of a program; for one ended by a signal, the code that a shell would give it.
 fn code(status: ExitStatus) -> Exit {
     match status.code() {

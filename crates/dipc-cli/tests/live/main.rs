@@ -39,6 +39,8 @@ mod long_command_line;
 mod loss;
 mod lost_filters;
 mod made_types;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod memory;
 mod memory_growth;
 mod memory_owners;
