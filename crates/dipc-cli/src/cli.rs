@@ -280,8 +280,9 @@ pub(crate) enum Command {
     Sql(Deferred<SqlArgs>),
     /// Offer this program to an agent in an editor: the Model Context Protocol on standard input and output
     ///
-    /// The tools are the commands that look at processes, recordings, dumps and heaps. Answers are bounded, and
-    /// mark what comes from a process as data. Nothing stops or changes a process without --allow-control.
+    /// The tools are the commands that look at processes, recordings, dumps and heaps. Answers are bounded,
+    /// and mark what comes from a process as data. Nothing stops or changes a process without
+    /// --allow-control.
     ///
     /// The protocol is part of dipc-fleet, an extended build of this program, which dipc starts from its own
     /// folder or from PATH. More: dipc help scripts.

@@ -31,8 +31,8 @@ pub(crate) fn run(
     )
 }
 
-/// Runs dipc-fleet, the same program with more features, with this program's arguments; a failure if it is not
-/// installed, which names the command and `what` it lacks here.
+/// Runs dipc-fleet, the same program with more features, with this program's arguments; a failure if it is
+/// not installed, which names the command and `what` it lacks here.
 #[cfg(not(all(feature = "export", feature = "mcp")))]
 pub(crate) fn run_fleet(command: &str, what: &str) -> Outcome {
     run("dipc-fleet", env::args_os().skip(1)).unwrap_or_else(|| {
