@@ -3,8 +3,8 @@
 //! At the entry of an allocating function, a program decides whether the allocation is followed, and notes it
 //! for the thread. At its return, another one adds the address to the table of followed ones and writes a
 //! record with the stack. At the entry of a freeing function, a third one writes a record if the address is
-//! in that table: memory that is not followed costs no record. `munmap` can free a part of a mapping, or
-//! several of them: each call of it is a record.
+//! in that table: memory that is not followed costs no record. `munmap`, and `mmap` at a fixed address, can
+//! free a part of a mapping, or several of them: each such call is a record.
 //!
 //! # Source
 //! `include/uapi/linux/bpf.h` and `bpf_common.h` of Linux: instructions, and numbers of the kernel's
@@ -97,6 +97,8 @@ mod context {
 /// Memory that is mapped for writing, and backed by no file: `PROT_WRITE`, `MAP_ANONYMOUS`.
 const WRITABLE: i32 = 2;
 const ANONYMOUS: i32 = 0x20;
+/// A mapping that replaces what is at its address: `MAP_FIXED`.
+const FIXED: i32 = 0x10;
 /// Results from here on are errors of a system call.
 const FIRST_ERROR: i32 = -4095;
 
@@ -254,6 +256,13 @@ impl Assembler {
         self.place(Label::NotFreed);
     }
 
+    /// Writes a record of the range in the registers, and removes its address from the followed ones.
+    fn free_range(&mut self, tables: Tables<'_>, function: u32) {
+        self.store(FRAME, KEY, ADDRESS);
+        self.with_key(tables.followed, KEY, DELETE);
+        self.write(tables, FREED, function);
+    }
+
     fn finish(mut self) -> Vec<u64> {
         self.place(Label::End);
         self.set(R0, 0);
@@ -303,6 +312,14 @@ pub(super) fn entry(tables: Tables<'_>, function: AllocatingFunction, probe: u32
         _ => {}
     }
     if function == AllocatingFunction::Mmap {
+        program.load(R1, CONTEXT, argument(3));
+        // Skips the jump over the record.
+        program.add(If::AnyOf as u8 | 0x05, R1, 0, 1, FIXED);
+        program.jump(Label::NotFreed);
+        program.load(ADDRESS, CONTEXT, argument(0));
+        program.load(SIZE, CONTEXT, argument(arguments.size));
+        program.free_range(tables, function as u32);
+        program.place(Label::NotFreed);
         for (number, bits) in [(2, WRITABLE), (3, ANONYMOUS)] {
             program.load(R1, CONTEXT, argument(number));
             // Skips the jump to the end.
@@ -424,9 +441,7 @@ pub(super) fn freed(tables: Tables<'_>, function: FreeingFunction, probe: u32) -
         FreeingFunction::Free => program.free(tables, function as u32),
         FreeingFunction::Munmap => {
             program.load(SIZE, CONTEXT, size);
-            program.store(FRAME, KEY, ADDRESS);
-            program.with_key(tables.followed, KEY, DELETE);
-            program.write(tables, FREED, function as u32);
+            program.free_range(tables, function as u32);
         }
     }
     program.finish()
