@@ -169,8 +169,8 @@ fn a_program_without_a_runtime_is_not_followed_from_its_start() {
     assert!(!file.exists());
 }
 
-/// A program that keeps 50 blocks of 6,000 bytes, half of a mapping of 400 KiB, and 300 KiB of one of which two
-/// parts were replaced, one of them by memory that cannot be used.
+/// A program that keeps 50 blocks of 6,000 bytes, half of a mapping of 400 KiB, and 300 KiB of one of which
+/// two parts were replaced, one of them by memory that cannot be used.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <stdio.h>
