@@ -21,7 +21,7 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use prost::Message as _;
 use rustix::process::Signal;
 
-use crate::program::{Running, dipc};
+use crate::program::{Running, dipc, run};
 use crate::runtime::Runtime;
 use crate::web_server::WebServer;
 use crate::workload::Workload;
@@ -397,4 +397,13 @@ fn a_collector_gets_the_links_of_activities() {
     assert_eq!((&span.links[0].trace_id, &request.trace_id), (&vec![0xab; 16], &vec![0xab; 16]));
     running.signal(Signal::INT);
     running.finish().with_code(0);
+}
+
+#[test]
+fn metrics_that_are_switched_off_are_no_signal() {
+    let monitor = ["monitor", "--urls", "http://127.0.0.1:0", "--metrics", "false"];
+    let otlp = ["--otlp", "http://127.0.0.1:1", "--otlp-signals", "metrics"];
+    let refused = run(monitor.into_iter().chain(otlp)).with_code(2);
+    assert!(refused.stderr.contains("error: --otlp: there is nothing to send"), "{refused:?}");
+    assert!(refused.stderr.contains("--metrics true"), "{refused:?}");
 }

@@ -158,6 +158,10 @@ impl Export {
         let mut senders = BTreeMap::new();
         for signal in args.otlp_signals.iter().map(|signal| signal.signal()) {
             let Some(endpoint) = endpoints.get(&signal) else { continue };
+            if signal == OtlpSignal::Metrics && metrics.is_none() {
+                messages::warning("--otlp: metrics are switched off, and are not sent");
+                continue;
+            }
             let items = match signal {
                 OtlpSignal::Metrics => "points",
                 OtlpSignal::Logs => "log records",
@@ -166,6 +170,12 @@ impl Export {
             };
             messages::note(format_args!("Pushing to     : {endpoint}"));
             senders.insert(signal, Sender::start(items, endpoint.clone(), args.otlp_header.clone())?);
+        }
+        if senders.is_empty() {
+            let failure = Failure::usage("--otlp: there is nothing to send");
+            return Err(
+                failure.with_help("--metrics true collects counters; --otlp-signals lists other signals")
+            );
         }
         let mut attributes = args.otlp_attribute.clone();
         let host = host_name();
