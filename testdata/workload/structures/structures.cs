@@ -6,6 +6,7 @@ using System;
 using System.Collections;
 using System.Collections.Concurrent;
 using System.Collections.Generic;
+using System.Globalization;
 using System.Net;
 using System.Reflection;
 using System.Text;
@@ -59,6 +60,8 @@ class Contents
     public IPAddress Address = IPAddress.Parse("10.1.2.3"), Address6 = IPAddress.Parse("fe80::1:2");
     public Exception Exception = new InvalidOperationException("not now");
     public object Empty = new List<string>();
+    public List<object> Boxed = new List<object> { 7, -8L, (byte)200, 2.5, 'x', Size.Large, Access.Read | Access.Write,
+        new Guid(1, 2, 3, new byte[8]), new TimeSpan(1, 2, 3), 12.50m, "text" };
 
     static IEnumerable New(string name, Type of)
     {
@@ -105,6 +108,8 @@ class Contents
     {
         var text = value as string;
         if (text != null) return "\"" + text + "\"";
+        if (value is Enum || value is Guid || value is TimeSpan || value is char || value is decimal)
+            return "\"" + Convert.ToString(value, CultureInfo.InvariantCulture) + "\"";
         var items = value as IEnumerable;
         if (items == null)
         {

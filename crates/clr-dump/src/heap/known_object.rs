@@ -14,8 +14,9 @@ mod text;
 use self::fields::Fields;
 use self::reader::Reader;
 use crate::heap::Heap;
-use crate::heap::object::Value;
-use crate::memory::address::Address;
+use crate::heap::object::{MAX_VALUES, Value};
+use crate::memory::address::{Address, TypeHandle};
+use crate::types::field::ValueKind;
 
 /// The content of an object of a known type.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +43,8 @@ pub enum KnownContent {
         /// True if it is longer.
         is_cut: bool,
     },
+    /// The value in a box: of a number, an enumeration or a structure as an object.
+    Boxed(Value),
 }
 
 impl KnownContent {
@@ -52,7 +55,7 @@ impl KnownContent {
 }
 
 impl Heap<'_> {
-    /// Returns the content of a collection, or of an object that people write as text: at most `most`
+    /// Returns the content of a collection, of an object that people write as text, or of a box: at most `most`
     /// elements or characters. `None` for other objects, and if the memory lacks it.
     ///
     /// Collections are `List`, `Dictionary`, `HashSet`, `Queue`, `Stack`, `ConcurrentDictionary`,
@@ -74,6 +77,9 @@ impl Heap<'_> {
     /// ```
     pub fn known_content(self, object: Address, most: u32) -> Option<KnownContent> {
         let type_handle = self.type_of(object)?;
+        if let Some(value) = self.boxed(object, type_handle) {
+            return Some(KnownContent::Boxed(value));
+        }
         let name = self.dump.types().name(type_handle)?;
         let own = name.split('[').next().unwrap_or_default();
         let mut reader = Reader::new(self, most);
@@ -90,5 +96,16 @@ impl Heap<'_> {
             _ => return self.known_text(object, type_handle, own, most),
         };
         read(&mut reader, &Fields::read(self, object)?)
+    }
+
+    /// Returns the value in a box; `None` of other objects.
+    fn boxed(self, object: Address, type_handle: TypeHandle) -> Option<Value> {
+        // Its types state no kind of their values.
+        if self.dump.runtime().is_native_aot() {
+            return None;
+        }
+        let kind = self.dump.types().value_kind(type_handle).ok()?;
+        let value = || self.value_at(kind, Some(type_handle), object.at(8), 16, &mut MAX_VALUES.clone());
+        (kind != ValueKind::REFERENCE).then(value)
     }
 }

@@ -16,7 +16,7 @@ use crate::types::field::{Field, StaticField, ValueKind};
 /// Maximum nesting depth of structures.
 const MAX_DEPTH: u32 = 8;
 /// Maximum number of values of an object, including those in structures.
-const MAX_VALUES: usize = 1 << 16;
+pub(super) const MAX_VALUES: usize = 1 << 16;
 /// Maximum size of a structure with unknown fields, in bytes.
 const MAX_BYTES: usize = 64;
 /// Maximum number of elements of a fixed-size buffer.

@@ -26,7 +26,10 @@ fn plain(value: &Value) -> Value {
         Value::Object(fields) => match (list(value, "elements"), list(value, "pairs")) {
             (Some(elements), _) => elements.iter().map(plain).collect(),
             (_, Some(pairs)) => pairs.iter().map(pair).collect(),
-            _ => fields.get("text").cloned().unwrap_or_else(|| plain(&fields["content"])),
+            _ => match ["text", "name"].iter().find_map(|name| fields.get(*name)) {
+                Some(text) => text.clone(),
+                None => fields.get("content").or(fields.get("value")).map_or(Value::Null, plain),
+            },
         },
         value => value.clone(),
     }

@@ -75,6 +75,7 @@ fn content_line(dump: &Dump<'_>, object: Address, depth: u32) -> Option<String> 
             line(pairs.iter().take(shown).map(pair).collect(), count, ['{', '}'])
         }
         KnownContent::Text { text, is_cut } => quoted(&text, is_cut),
+        KnownContent::Boxed(value) => value_line(dump, &value, depth),
         _ => return None,
     })
 }
@@ -109,6 +110,9 @@ pub(crate) enum JsonContent {
         /// True if the text is longer.
         cut: bool,
     },
+    Boxed {
+        value: JsonValue,
+    },
 }
 
 #[derive(Debug, Serialize)]
@@ -130,6 +134,7 @@ impl JsonContent {
                 Self::Pairs { count: *count, pairs: pairs.collect() }
             }
             KnownContent::Text { text, is_cut } => Self::Text { text: text.clone(), cut: *is_cut },
+            KnownContent::Boxed(of) => Self::Boxed { value: value(of) },
             _ => return None,
         })
     }

@@ -201,6 +201,7 @@ fn known_text(dump: &Dump<'_>, known: &KnownContent) -> String {
         KnownContent::Text { text, is_cut } => {
             return format!("{}\n", quoted(&escape_controls(text), *is_cut));
         }
+        KnownContent::Boxed(value) => return format!("{}\n", escape_controls(&value_text(value))),
         _ => return String::new(),
     };
     let mut text = format!("{}\n", units::counted(count, "element", "elements"));
