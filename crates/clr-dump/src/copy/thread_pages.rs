@@ -29,14 +29,17 @@ fn read(dump: &Dump<'_>, registers: &[(u64, Option<Registers>)]) {
     for thread in dump.threads().list().unwrap_or_default() {
         let registers = registers.iter().find(|(tid, _)| *tid == thread.os_id);
         let registers = registers.and_then(|(_, registers)| registers.as_ref());
-        for code in dump.threads().stack(&thread, registers).frames.iter().filter_map(|it| it.code.as_ref()) {
-            dump.types().method(code);
+        for frame in dump.threads().stack(&thread, registers).frames {
+            let Some(code) = frame.code else { continue };
+            dump.types().method(&code);
+            dump.types().il_offset(&code, frame.position.lookup_address(frame.ip));
         }
         let _ = dump.threads().name(&thread);
         let _ = dump.locks().waits(&thread);
         for (_, chain) in dump.exceptions().of_thread(&thread).exceptions {
             for frame in chain.iter().flat_map(|exception| &exception.stack) {
                 dump.exceptions().method(frame);
+                dump.exceptions().il_offset(frame);
             }
         }
     }

@@ -135,8 +135,10 @@ impl<'s> Analysis<'s> {
     }
 
     fn exception_text(&self, exception: Exception) -> ExceptionText {
-        let frame =
-            |frame: &ExceptionFrame| frame_text(frame.ip, self.dump.exceptions().method(frame).as_ref());
+        let exceptions = self.dump.exceptions();
+        let frame = |frame: &ExceptionFrame| {
+            frame_text(frame.ip, exceptions.method(frame).as_ref(), exceptions.il_offset(frame))
+        };
         ExceptionText { frames: exception.stack.iter().map(frame).collect(), exception }
     }
 
@@ -158,14 +160,14 @@ impl<'s> Analysis<'s> {
 
     fn read_frame(&self, frame: &Frame) -> FrameText {
         let named = self.dump.threads().named(frame);
-        let text = frame_text(frame.ip, named.method.as_deref());
+        let text = frame_text(frame.ip, named.method.as_deref(), named.il_offset);
         if frame.code.is_some() && (text.name.is_some() || !self.dump.runtime().is_native_aot()) {
             return text;
         }
         let native = native_frame_text(frame, &named, &self.symbols);
         // Compiler-generated code is unnamed but for a symbol.
         if frame.code.is_some() {
-            return FrameText { name: native.name, ..frame_text(frame.ip, None) };
+            return FrameText { name: native.name, ..frame_text(frame.ip, None, None) };
         }
         native
     }

@@ -295,6 +295,9 @@ pub(super) struct FrameReport<'r> {
     method: Option<&'r str>,
     module: Option<&'r str>,
     token: Option<String>,
+    /// The offset in the method's IL, if the runtime's map of its code is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    il_offset: Option<u32>,
     /// The offset of native code in its image.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<String>,
@@ -313,6 +316,7 @@ impl<'r> FrameReport<'r> {
             method: frame.name.as_ref().map(|name| &*name.text),
             module: frame.module.as_deref(),
             token: frame.token.map(|token| format!("0x{token:08x}")),
+            il_offset: frame.il_offset,
         }
     }
 }
