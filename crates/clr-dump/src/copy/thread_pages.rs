@@ -9,6 +9,9 @@ use crate::memory::mapping::MappedFile;
 use crate::memory::touched::TouchedMemory;
 use crate::unwind::registers::Registers;
 
+/// Maximum size in bytes of entries of debug directories to read: larger ones are PDBs.
+const MAX_DEBUG_ENTRY: u32 = 1024;
+
 /// Reads what views of threads, stacks, exceptions and modules need, until `end` at most. Returns the numbers
 /// of the pages that were read, for the [first pages](crate::CopySettings::first_pages) of a copy.
 /// `registers` are those of threads, with their thread ids.
@@ -46,5 +49,9 @@ fn read(dump: &Dump<'_>, registers: &[(u64, Option<Registers>)]) {
     dump.locks().monitors();
     for module in dump.types().modules() {
         dump.types().metadata_bytes(&module);
+        // The name of its PDB.
+        for entry in dump.types().debug_entries(&module) {
+            dump.types().debug_data(&entry, MAX_DEBUG_ENTRY);
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! methods of code that was compiled ahead of time.
 
 mod aot;
+mod debug_directory;
 mod entry_point;
 mod il_offset;
 mod method_table;

@@ -4,6 +4,8 @@ use clr_dump::{Address, Frame, Method, NamedFrame, NativeSymbols};
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::{RuntimeName, type_display_name};
 
+use crate::inspect::core_lines::FrameLine;
+
 /// A frame in words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FrameText {
@@ -15,6 +17,7 @@ pub(crate) struct FrameText {
     pub(crate) token: Option<u32>,
     /// The offset in the method's IL; `None` if the memory lacks the map of its code.
     pub(crate) il_offset: Option<u32>,
+    pub(crate) line: Option<FrameLine>,
     /// True if the method was made in memory, without a name.
     pub(crate) is_dynamic: bool,
     /// True if the method belongs to another assembly than the framework's.
@@ -70,6 +73,7 @@ pub(crate) fn native_frame_text(frame: &Frame, named: &NamedFrame, symbols: &Nat
         module: module.map(ToOwned::to_owned),
         token: None,
         il_offset: None,
+        line: None,
         is_dynamic: false,
         is_user_code: false,
         kind: FrameKind::Native { offset },
@@ -92,6 +96,7 @@ pub(crate) fn frame_text(ip: Address, method: Option<&Method>, il_offset: Option
         is_user_code: module.is_some_and(|module| is_user_assembly(module.file_name(), &module.path)),
         token: method.and_then(|method| method.token),
         il_offset,
+        line: None,
         is_dynamic: method.is_some_and(|method| method.token.is_none() && method.name.is_none()),
         kind: FrameKind::Managed,
     }
