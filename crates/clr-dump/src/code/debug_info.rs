@@ -116,11 +116,11 @@ struct Bound {
     is_call: bool,
 }
 
-/// Returns the IL offset of the last entry not after a native offset; `None` for code after the method's end that
-/// statements share: it throws.
+/// Returns the IL offset of the last entry not after a native offset; `None` for code after the method's end
+/// that statements share: it throws.
 ///
-/// Code that begins the method, or a handler in it, belongs to the first statement there; other code without IL,
-/// and code that ends the method, to the code before it.
+/// Code that begins the method, or a handler in it, belongs to the first statement there; other code without
+/// IL, and code that ends the method, to the code before it.
 fn find(bytes: &[u8], form: BoundsForm, native: u32) -> Option<u32> {
     let mut place = Place::Start;
     let mut each = |bound: Bound| {

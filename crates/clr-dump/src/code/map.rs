@@ -337,8 +337,8 @@ impl CodeMap {
         sections
     }
 
-    /// Returns the IL offset of JIT-compiled code at an address; `None` if the address is in other code, or the
-    /// runtime has no map for it.
+    /// Returns the IL offset of JIT-compiled code at an address; `None` if the address is in other code, or
+    /// the runtime has no map for it.
     pub(crate) fn jit_il_offset(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<u32>> {
         let Some(form) = self.debug_info else { return Ok(None) };
         let section = self.section(memory, address)?.filter(|section| section.flags & CODE_HEAP != 0);

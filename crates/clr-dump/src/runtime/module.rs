@@ -176,7 +176,7 @@ fn path(memory: &dyn Memory, at: u64) -> MemoryResult<String> {
     Ok(String::from_utf16_lossy(&units))
 }
 
-/// An entry of the debug directory of a program's image, in memory: a reference to its PDB, or the PDB itself.
+/// An entry of the debug directory of a program's image, in memory: a reference to its PDB, or the PDB.
 ///
 /// # Source
 /// dotnet/runtime `docs/design/specs/PE-COFF.md`.

@@ -1,5 +1,5 @@
-//! The IL offsets and source lines of frames in memory, compared with those that the program finds for its own
-//! stacks (`testdata/workload/traced`).
+//! The IL offsets and source lines of frames in memory, compared with those that the program finds for its
+//! own stacks (`testdata/workload/traced`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -119,8 +119,8 @@ fn has_known_lines(stacks: &[Stack]) {
     }
 }
 
-/// Each frame has the IL offset and the line that the runtime finds. .NET Core 3.1 looks up the address after a
-/// call, where the next statement begins.
+/// Each frame has the IL offset and the line that the runtime finds. .NET Core 3.1 looks up the address after
+/// a call, where the next statement begins.
 fn compare(rows: &[Row], stacks: &[Stack], is_exact: bool) {
     assert_eq!(stacks.len(), rows.len());
     let mut unknown = Vec::new();

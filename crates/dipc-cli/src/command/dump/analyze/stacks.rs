@@ -238,8 +238,8 @@ fn repetition(frames: &[FrameText]) -> (usize, usize) {
         .unwrap_or((1, 1))
 }
 
-/// The name of a frame with its source line, shortened to `room` columns. The line stays whole if there is room
-/// for a short name.
+/// The name of a frame with its source line, shortened to `room` columns. The line stays whole if there is
+/// room for a short name.
 pub(super) fn fitted(frame: &FrameText, room: usize) -> String {
     let line = line(frame);
     match room.checked_sub(line.width()).filter(|room| *room >= MIN_NAME_WIDTH) {
