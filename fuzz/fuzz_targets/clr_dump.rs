@@ -67,19 +67,25 @@ fn read(bytes: Vec<u8>) {
         // No place of the stack has two frames.
         let places: BTreeSet<Address> = stack.frames.iter().map(|frame| frame.sp).collect();
         assert_eq!(places.len(), stack.frames.len());
-        for (_, code) in stack.managed() {
+        for (frame, code) in stack.managed() {
             dump.types().method(code);
+            dump.types().il_offset(code, frame.position.lookup_address(frame.ip));
         }
         let _ = dump.threads().name(&thread);
         let _ = dump.locks().waits(&thread);
         for (_, chain) in dump.exceptions().of_thread(&thread).exceptions {
             for frame in chain.iter().flat_map(|exception| &exception.stack) {
                 dump.exceptions().method(frame);
+                dump.exceptions().il_offset(frame);
             }
         }
     }
     dump.locks().monitors();
-    dump.types().modules();
+    for module in dump.types().modules() {
+        for entry in dump.types().debug_entries(&module) {
+            dump.types().debug_data(&entry, 1 << 16);
+        }
+    }
     let _ = dump.heap().statistics();
     let _ = dump.awaits().chains();
     read_objects(&core, &dump);

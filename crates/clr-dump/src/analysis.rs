@@ -104,5 +104,12 @@ fn read_frame(dump: &Dump<'_>, frame: &Frame) -> NamedFrame {
     let is_known = frame.code.is_some() && (has_name || !dump.runtime().is_native_aot());
     // A return address can be past the end of the function.
     let image = || dump.native_image(frame.position.lookup_address(frame.ip));
-    NamedFrame { method: method.map(Arc::new), image: if is_known { None } else { image() }, file: None }
+    let address = frame.position.lookup_address(frame.ip);
+    let il_offset = frame.code.as_ref().and_then(|code| dump.types().il_offset(code, address));
+    NamedFrame {
+        method: method.map(Arc::new),
+        il_offset,
+        image: if is_known { None } else { image() },
+        file: None,
+    }
 }

@@ -1,4 +1,6 @@
 //! Managed code by address.
 
+pub(crate) mod debug_info;
 pub(crate) mod map;
+pub(crate) mod native_array;
 pub(crate) mod ready_to_run;

@@ -181,7 +181,7 @@ pub use pool::{
 };
 pub use processor::{Machine, Processor};
 pub use runtime::Runtime;
-pub use runtime::module::Module;
+pub use runtime::module::{DebugEntry, Module};
 pub use statics::Statics;
 pub use statics::collections::HeldCollection;
 pub use statics::timers::{ActiveTimers, LateTimers, TickTime, Timer};

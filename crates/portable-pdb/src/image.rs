@@ -60,17 +60,32 @@ impl<'a> Image<'a> {
         } else {
             debug_directory::<ImageNtHeaders32>(bytes)
         };
+        let entries = entries.map_err(|error| not_an_image(&error))?;
+        Ok(Self::of_debug_entries(
+            entries.iter().filter_map(|entry| Some((entry.typ.get(LE).0, data(bytes, entry)?))),
+        ))
+    }
+
+    /// Reads entries of a debug directory, such as that of a program in the memory of a process: the type and
+    /// the data of each.
+    ///
+    /// ```
+    /// use portable_pdb::Image;
+    ///
+    /// let code_view = [&b"RSDS"[..], &[7; 16], &[1, 0, 0, 0], b"/src/App.pdb\0"].concat();
+    /// let image = Image::of_debug_entries([(2, &*code_view)]);
+    /// assert_eq!(image.code_view().unwrap().path, b"/src/App.pdb");
+    /// ```
+    pub fn of_debug_entries(entries: impl IntoIterator<Item = (u32, &'a [u8])>) -> Self {
         let mut image = Self { code_view: None, embedded: None };
-        for entry in entries.map_err(|error| not_an_image(&error))? {
-            let Some(data) = data(bytes, entry) else { continue };
-            let kind = entry.typ.get(LE);
-            if kind == IMAGE_DEBUG_TYPE_CODEVIEW {
+        for (kind, data) in entries {
+            if kind == IMAGE_DEBUG_TYPE_CODEVIEW.0 {
                 image.code_view = image.code_view.or_else(|| code_view(data));
-            } else if kind.0 == EMBEDDED_PORTABLE_PDB {
+            } else if kind == EMBEDDED_PORTABLE_PDB {
                 image.embedded = image.embedded.or_else(|| embedded(data));
             }
         }
-        Ok(image)
+        image
     }
 
     /// Returns the reference to its PDB, if any.

@@ -11,6 +11,8 @@ use crate::unwind::native::NativeImage;
 pub struct NamedFrame {
     /// The method of managed code; `None` for machine code, and if the memory lacks the way to it.
     pub method: Option<Arc<Method>>,
+    /// The offset in the method's IL; `None` if the memory lacks the runtime's map.
+    pub il_offset: Option<u32>,
     /// The program or library of machine code, and of compiler-generated code of a NativeAOT program, which
     /// has no method.
     pub image: Option<Arc<NativeImage>>,

@@ -48,6 +48,6 @@ impl CoreFile {
             path: file.path.clone(),
             offset: frame.ip.get().wrapping_sub(file.start.get()).wrapping_add(file.file_offset),
         });
-        NamedFrame { method: None, image, file }
+        NamedFrame { method: None, il_offset: None, image, file }
     }
 }

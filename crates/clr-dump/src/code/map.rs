@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
+use crate::code::debug_info::{self, DebugInfoForm};
 use crate::code::ready_to_run::Image;
 use crate::memory::address::{Address, MethodDesc};
 use crate::memory::{Memory, MemoryResult, offset};
@@ -37,6 +38,7 @@ pub struct CodeMap {
     root: u64,
     ranges: CodeRanges,
     nibble_map: NibbleMap,
+    debug_info: Option<DebugInfoForm>,
     processor: Processor,
     images: Mutex<HashMap<u64, Arc<Image>>>,
     /// All sections, for memory that lacks a part of the map.
@@ -162,6 +164,7 @@ impl CodeMap {
             root,
             ranges: layout.code_ranges,
             nibble_map: layout.nibble_map,
+            debug_info: layout.debug_info,
             processor: layout.processor,
             images: Mutex::default(),
             all_sections: OnceLock::new(),
@@ -334,16 +337,37 @@ impl CodeMap {
         sections
     }
 
-    fn find_jit(&self, memory: &dyn Memory, section: &Section, address: u64) -> MemoryResult<Option<Code>> {
+    /// Returns the IL offset of JIT-compiled code at an address; `None` if the address is in other code, or
+    /// the runtime has no map for it.
+    pub(crate) fn jit_il_offset(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<u32>> {
+        let Some(form) = self.debug_info else { return Ok(None) };
+        let section = self.section(memory, address)?.filter(|section| section.flags & CODE_HEAP != 0);
+        let Some(section) = section else { return Ok(None) };
+        let Some(method) = self.jit_method(memory, &section, address)? else { return Ok(None) };
+        let info = memory.u64(method.header)?;
+        let Ok(native) = u32::try_from(address.wrapping_sub(method.start)) else { return Ok(None) };
+        if info == 0 { Ok(None) } else { debug_info::il_offset(memory, form, info, native) }
+    }
+
+    /// Finds the last method that starts before an address; `None` if it is a stub.
+    fn jit_method(
+        &self,
+        memory: &dyn Memory,
+        section: &Section,
+        address: u64,
+    ) -> MemoryResult<Option<JitMethod>> {
         let [base, nibbles] = memory.words(offset(section.heap, 0x20))?;
         let Some(inside) = address.checked_sub(base) else { return Ok(None) };
         let Some(start) = method_start(memory, self.nibble_map, nibbles, inside)? else { return Ok(None) };
         let start = offset(base, start);
         let header = memory.u64(start.wrapping_sub(8))?;
         // A small number instead of a pointer marks a stub.
-        if header < 16 {
-            return Ok(None);
-        }
+        Ok((header >= 16).then_some(JitMethod { base, start, header }))
+    }
+
+    fn find_jit(&self, memory: &dyn Memory, section: &Section, address: u64) -> MemoryResult<Option<Code>> {
+        let Some(method) = self.jit_method(memory, section, address)? else { return Ok(None) };
+        let JitMethod { base, header, .. } = method;
         let method_desc = MethodDesc::new(memory.u64(offset(header, 0x18))?);
         // Entries are relative to the start of the range, which is the map's base in newer versions.
         let base = if self.ranges == CodeRanges::List { section.begin } else { base };
@@ -371,6 +395,16 @@ impl CodeMap {
     fn images(&self) -> MutexGuard<'_, HashMap<u64, Arc<Image>>> {
         self.images.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A JIT-compiled method.
+struct JitMethod {
+    /// The address that the heap's map begins with.
+    base: u64,
+    /// The address of the first instruction.
+    start: u64,
+    /// The address of the header.
+    header: u64,
 }
 
 /// Bytes of code for each nibble.

@@ -4,6 +4,8 @@
 //! dotnet/runtime `docs/design/coreclr/botr/readytorun-format.md`; ECMA-335 II.25 for the headers of an
 //! image.
 
+use crate::code::debug_info::{self, BoundsForm, DebugInfoForm};
+use crate::code::native_array;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::processor::Processor;
 use crate::unwind::FunctionEntry;
@@ -12,10 +14,13 @@ use crate::unwind::FunctionEntry;
 const SIGNATURE: u32 = 0x0052_5452;
 /// The section with the table of functions.
 const RUNTIME_FUNCTIONS: u32 = 102;
+/// The section with the maps of functions to IL, an array by function.
+const DEBUG_INFO: u32 = 105;
 /// Maximum number of sections to read.
 const MAX_SECTIONS: u32 = 64;
 /// Maximum number of functions of an image.
 const MAX_FUNCTIONS: u32 = 1 << 24;
+
 /// An image that was compiled ahead of time, as it is mapped.
 #[derive(Debug)]
 pub(crate) struct Image {
@@ -25,6 +30,8 @@ pub(crate) struct Image {
     pub(crate) functions: u64,
     /// The number of functions.
     pub(crate) count: u32,
+    /// The address of the array of maps to IL, and their form.
+    debug_info: Option<(u64, BoundsForm)>,
 }
 
 impl Image {
@@ -34,20 +41,45 @@ impl Image {
         if memory.u32(header)? != SIGNATURE {
             return Err(Missing { address: header });
         }
+        let bounds = bounds_form(memory.u16(offset(header, 4))?);
         // Signature, versions and flags precede the number of sections.
-        let count = memory.u32(offset(header, 12))?.min(MAX_SECTIONS);
-        for index in 0..u64::from(count) {
+        let sections = memory.u32(offset(header, 12))?.min(MAX_SECTIONS);
+        let (mut functions, mut debug_info) = (None, None);
+        for index in 0..u64::from(sections) {
             let at = offset(header, index.wrapping_mul(12).wrapping_add(16));
-            if memory.u32(at)? == RUNTIME_FUNCTIONS {
-                let functions = offset(base, memory.u32(offset(at, 4))?.into());
-                // An entry that marks the end follows the section and is not part of it.
-                let count = u64::from(memory.u32(offset(at, 8))?).checked_div(processor.function_entry());
-                let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(u32::MAX);
-                let count = count.min(MAX_FUNCTIONS);
-                return Ok(Self { base, processor, functions, count });
+            let start = || Ok(offset(base, memory.u32(offset(at, 4))?.into()));
+            match memory.u32(at)? {
+                RUNTIME_FUNCTIONS => {
+                    // An entry that marks the end follows the section and is not part of it.
+                    let count = u64::from(memory.u32(offset(at, 8))?).checked_div(processor.function_entry());
+                    let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(u32::MAX);
+                    functions = Some((start()?, count.min(MAX_FUNCTIONS)));
+                }
+                DEBUG_INFO => debug_info = Some((start()?, bounds)),
+                _ => {}
             }
         }
-        Err(Missing { address: header })
+        let (functions, count) = functions.ok_or(Missing { address: header })?;
+        Ok(Self { base, processor, functions, count, debug_info })
+    }
+
+    /// Returns the IL offset of code at an address, given the index of the first function of its method;
+    /// `None` if the image has no map for it.
+    pub(crate) fn il_offset(
+        &self,
+        memory: &dyn Memory,
+        method: u32,
+        address: u64,
+    ) -> MemoryResult<Option<u32>> {
+        let Some((array, bounds)) = self.debug_info else { return Ok(None) };
+        let Some(element) = native_array::element(memory, array, method)? else { return Ok(None) };
+        // Equal maps are there once: the others have the distance to it.
+        let Some((back, next)) = native_array::unsigned(memory, element)? else { return Ok(None) };
+        let info = if back == 0 { next } else { element.wrapping_sub(back.into()) };
+        let Ok(native) = u32::try_from(address.wrapping_sub(self.begin(memory, method)?)) else {
+            return Ok(None);
+        };
+        debug_info::il_offset(memory, DebugInfoForm { patchpoints: None, bounds }, info, native)
     }
 
     fn entry(&self, index: u32) -> u64 {
@@ -116,6 +148,15 @@ impl Image {
     /// Returns the address of a function's first instruction.
     pub(crate) fn begin(&self, memory: &dyn Memory, index: u32) -> MemoryResult<u64> {
         Ok(offset(self.base, memory.u32(self.entry(index))?.into()))
+    }
+}
+
+/// The form of the maps to IL, by the major version of the image's format.
+const fn bounds_form(version: u16) -> BoundsForm {
+    match version {
+        ..=15 => BoundsForm::Nibbles,
+        16 => BoundsForm::Bits { of_source: 2 },
+        _ => BoundsForm::Bits { of_source: 3 },
     }
 }
 

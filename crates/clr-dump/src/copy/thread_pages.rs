@@ -9,6 +9,9 @@ use crate::memory::mapping::MappedFile;
 use crate::memory::touched::TouchedMemory;
 use crate::unwind::registers::Registers;
 
+/// Maximum size in bytes of entries of debug directories to read: larger ones are PDBs.
+const MAX_DEBUG_ENTRY: u32 = 1024;
+
 /// Reads what views of threads, stacks, exceptions and modules need, until `end` at most. Returns the numbers
 /// of the pages that were read, for the [first pages](crate::CopySettings::first_pages) of a copy.
 /// `registers` are those of threads, with their thread ids.
@@ -29,19 +32,26 @@ fn read(dump: &Dump<'_>, registers: &[(u64, Option<Registers>)]) {
     for thread in dump.threads().list().unwrap_or_default() {
         let registers = registers.iter().find(|(tid, _)| *tid == thread.os_id);
         let registers = registers.and_then(|(_, registers)| registers.as_ref());
-        for code in dump.threads().stack(&thread, registers).frames.iter().filter_map(|it| it.code.as_ref()) {
-            dump.types().method(code);
+        for frame in dump.threads().stack(&thread, registers).frames {
+            let Some(code) = frame.code else { continue };
+            dump.types().method(&code);
+            dump.types().il_offset(&code, frame.position.lookup_address(frame.ip));
         }
         let _ = dump.threads().name(&thread);
         let _ = dump.locks().waits(&thread);
         for (_, chain) in dump.exceptions().of_thread(&thread).exceptions {
             for frame in chain.iter().flat_map(|exception| &exception.stack) {
                 dump.exceptions().method(frame);
+                dump.exceptions().il_offset(frame);
             }
         }
     }
     dump.locks().monitors();
     for module in dump.types().modules() {
         dump.types().metadata_bytes(&module);
+        // The name of its PDB.
+        for entry in dump.types().debug_entries(&module) {
+            dump.types().debug_data(&entry, MAX_DEBUG_ENTRY);
+        }
     }
 }

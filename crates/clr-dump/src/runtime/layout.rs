@@ -14,6 +14,7 @@ pub(crate) mod described;
 mod versions;
 
 pub(crate) use self::versions::{DESCRIBED, NATIVE_AOT, NET_3_1, NET_8, NET_9, NET_10, NET_10_ARM64};
+use crate::code::debug_info::DebugInfoForm;
 use crate::processor::Processor;
 
 /// A build of the runtime, which the build id of `libcoreclr.so` identifies.
@@ -97,6 +98,8 @@ pub(crate) struct Layout {
     pub(crate) thin_lock_owner_bits: u32,
     pub(crate) code_ranges: CodeRanges,
     pub(crate) nibble_map: NibbleMap,
+    /// The form of the maps from JIT-compiled code to IL; `None` where it was not measured.
+    pub(crate) debug_info: Option<DebugInfoForm>,
     pub(crate) frames: FrameKinds,
 }
 
@@ -340,13 +343,22 @@ pub(crate) struct Exception {
     pub(crate) hresult: u64,
     /// The number of frames, where the array has nothing but their return addresses.
     pub(crate) frame_count: Option<u64>,
+    /// True if the addresses of frames follow a call. Later runtimes have set them back into it.
+    pub(crate) has_return_addresses: bool,
 }
 
 impl Exception {
     /// The fields of all runtimes that compile methods while they run: only the place of the error code
     /// differs.
     const fn of_coreclr(hresult: u64) -> Self {
-        Self { message: 16, inner: 32, stack_trace: 48, hresult, frame_count: None }
+        Self {
+            message: 16,
+            inner: 32,
+            stack_trace: 48,
+            hresult,
+            frame_count: None,
+            has_return_addresses: false,
+        }
     }
 }
 

@@ -16,6 +16,8 @@ use crate::runtime::layout::{self, MadeMetadata, Pointers};
 const MAX_CHARACTERS: u64 = 4096;
 /// Maximum number of bytes of the metadata of a module.
 const MAX_METADATA_SIZE: u32 = 256 << 20;
+/// Maximum number of entries of the debug directory of an image.
+const MAX_DEBUG_ENTRIES: u32 = 32;
 /// Maximum number of sections of an image.
 const MAX_SECTIONS: u16 = 96;
 
@@ -174,12 +176,31 @@ fn path(memory: &dyn Memory, at: u64) -> MemoryResult<String> {
     Ok(String::from_utf16_lossy(&units))
 }
 
+/// An entry of the debug directory of a program's image, in memory: a reference to its PDB, or the PDB.
+///
+/// # Source
+/// dotnet/runtime `docs/design/specs/PE-COFF.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DebugEntry {
+    /// The type.
+    pub kind: u32,
+    /// The time stamp; of a reference to a portable PDB, a part of the PDB's id.
+    pub stamp: u32,
+    /// The address of the data. The memory can lack it.
+    pub address: Address,
+    /// The number of bytes of the data, as the image states it.
+    pub size: u32,
+}
+
 /// The headers of a PE image.
 #[derive(Debug)]
 pub(crate) struct PeImage {
     base: u64,
     size: u32,
     cli: u32,
+    /// The relative address and the size of the debug directory.
+    debug: (u32, u32),
     sections: Vec<Section>,
 }
 
@@ -233,6 +254,10 @@ impl PeImage {
             size: memory.u32(offset(optional, 56))?,
             // The 15th directory is the CLI header.
             cli: memory.u32(offset(optional, directories.wrapping_add(14 * 8)))?,
+            debug: (
+                memory.u32(offset(optional, directories.wrapping_add(6 * 8)))?,
+                memory.u32(offset(optional, directories.wrapping_add(6 * 8 + 4)))?,
+            ),
             sections,
         })
     }
@@ -251,12 +276,34 @@ impl PeImage {
     /// Returns the address in memory of a method's body, given that of the metadata, which shows the image's
     /// form.
     pub(crate) fn body(&self, memory: &dyn Memory, metadata_at: u64, relative: u32) -> Option<u64> {
+        let form = self.form(memory, metadata_at)?;
+        self.address(relative, form).filter(|_| relative != 0)
+    }
+
+    /// Returns the entries of the debug directory that the memory has, given the address of the metadata.
+    pub(crate) fn debug_entries(&self, memory: &dyn Memory, metadata_at: u64) -> Vec<DebugEntry> {
+        const SIZE: u32 = 28;
+        let (relative, size) = self.debug;
+        let form = self.form(memory, metadata_at).filter(|_| relative != 0);
+        let Some(form) = form else { return Vec::new() };
+        let Some(directory) = self.address(relative, form) else { return Vec::new() };
+        let entry = |index: u32| {
+            let at = offset(directory, u64::from(index.wrapping_mul(SIZE)));
+            let [stamp, kind, size, data] = [4, 12, 16, 20].map(|field| memory.u32(offset(at, field)).ok());
+            let address = Address::new(self.address(data.filter(|data| *data != 0)?, form)?);
+            Some(DebugEntry { kind: kind?, stamp: stamp?, address, size: size? })
+        };
+        let count = size.checked_div(SIZE).unwrap_or_default();
+        (0..count.min(MAX_DEBUG_ENTRIES)).filter_map(entry).collect()
+    }
+
+    /// The form of the image, which the address of its metadata shows.
+    fn form(&self, memory: &dyn Memory, metadata_at: u64) -> Option<Form> {
         let is_of = |form: &Form| {
             let metadata = self.address(self.cli, *form).and_then(|cli| memory.u32(offset(cli, 8)).ok());
             metadata.and_then(|metadata| self.address(metadata, *form)) == Some(metadata_at)
         };
-        let form = [Form::Mapped, Form::Flat].into_iter().find(is_of)?;
-        self.address(relative, form).filter(|_| relative != 0)
+        [Form::Mapped, Form::Flat].into_iter().find(is_of)
     }
 
     /// Returns the address and the size of the metadata.
@@ -322,6 +369,29 @@ mod tests {
         assert_eq!((at, &*memory.bytes(at, size).unwrap()), (0x10_0250, &b"BSJBfirst"[..]));
         assert_eq!(image.body(memory, 0x10_0250, 0x2010), Some(0x10_0210));
         assert_eq!(image.body(memory, 0x10_0250, 0), None);
+    }
+
+    #[test]
+    fn entries_of_the_debug_directory_are_found_in_both_forms() {
+        let mut file = assembly(0, b"first");
+        let mut put = |at: usize, words: &[u32]| {
+            let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+            file[at..at + bytes.len()].copy_from_slice(&bytes);
+        };
+        // Two entries at 0x2100, the second of which has no data in memory.
+        put(0x98 + 96 + 6 * 8, &[0x2100, 2 * 28]);
+        put(0x300, &[0, 0xabcd, 0, 2, 40, 0x2200, 0x400, 0, 0, 0, 17, 10, 0, 0x500]);
+        for (memory, data) in [
+            (TestMemory::default().put(0x10_0000, &file), 0x10_0400),
+            (TestMemory::default().put(0x10_0000, &file[..0x200]).put(0x10_2000, &file[0x200..]), 0x10_2200),
+        ] {
+            let memory: &dyn Memory = memory;
+            let image = PeImage::read(memory, 0x10_0000).unwrap();
+            let (metadata_at, _) = image.metadata(memory).unwrap();
+            let expected = DebugEntry { kind: 2, stamp: 0xabcd, address: Address::new(data), size: 40 };
+            assert_eq!(image.debug_entries(memory, metadata_at), [expected]);
+            assert_eq!(image.debug_entries(memory, 0x5000), []);
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::code::map::{Code, CodeOrigin};
 use crate::dump::view;
 use crate::heap::regions::variables::is_moving;
 use crate::memory::address::{Address, MethodDesc};
-use crate::memory::{MemoryResult, Missing, offset};
+use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::runtime::layout::Thrown;
 use crate::threads::thread::Thread;
 use crate::types::method::Method;
@@ -88,6 +88,8 @@ pub struct ExceptionFrame {
     pub method_desc: MethodDesc,
     /// The managed code at the address.
     pub code: Option<Code>,
+    /// An address in the instruction that threw, faulted or called.
+    pub instruction: Address,
 }
 
 /// The part of an exception in a thread.
@@ -318,7 +320,10 @@ impl Exceptions<'_> {
             let [ip, _, method_desc] = memory.words(at)?;
             let ip = Address::new(ip);
             let code = self.runtime().code().find(memory, ip).ok().flatten();
-            frames.push(ExceptionFrame { ip, method_desc: MethodDesc::new(method_desc), code });
+            let is_return_address =
+                fields.has_return_addresses && (index > 0 || is_after_call(memory, ip.get()));
+            let instruction = if is_return_address { FramePosition::Caller.lookup_address(ip) } else { ip };
+            frames.push(ExceptionFrame { ip, method_desc: MethodDesc::new(method_desc), code, instruction });
         }
         Ok(frames)
     }
@@ -332,11 +337,18 @@ impl Exceptions<'_> {
         for index in 0..count.min(MAX_FRAMES) {
             let ip = memory.pointer(offset(array, index.wrapping_mul(8).wrapping_add(16)))?;
             if ip != SEPARATOR {
-                let code = self.runtime().managed(memory, FramePosition::Caller.lookup_address(ip));
-                frames.push(ExceptionFrame { ip, method_desc: MethodDesc::default(), code });
+                let instruction = FramePosition::Caller.lookup_address(ip);
+                let code = self.runtime().managed(memory, instruction);
+                frames.push(ExceptionFrame { ip, method_desc: MethodDesc::default(), code, instruction });
             }
         }
         Ok(frames)
+    }
+
+    /// Returns the offset in its method's IL at which an exception passed a frame, as
+    /// [`Types::il_offset`](crate::Types::il_offset) does.
+    pub fn il_offset(self, frame: &ExceptionFrame) -> Option<u32> {
+        self.dump.types().il_offset(frame.code.as_ref()?, frame.instruction)
     }
 
     /// Returns the method of a frame that an exception passed; `None` if the memory lacks the way to it, or
@@ -349,6 +361,13 @@ impl Exceptions<'_> {
             _ => self.dump.types().checked_method(frame.method_desc),
         }
     }
+}
+
+/// Returns true if a call of x86-64 ends at an address: relative, by a pointer, or by a register. The first
+/// frame of an exception is after the call that threw it, or at the instruction that faulted.
+fn is_after_call(memory: &dyn Memory, address: u64) -> bool {
+    let before = memory.array::<6>(address.wrapping_sub(6));
+    matches!(before, Ok([_, 0xe8, ..] | [0xff, 0x15, ..] | [.., 0xff, 0xd0..=0xd7]))
 }
 
 #[cfg(test)]

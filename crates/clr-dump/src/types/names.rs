@@ -6,7 +6,9 @@
 //! methods of code that was compiled ahead of time.
 
 mod aot;
+mod debug_directory;
 mod entry_point;
+mod il_offset;
 mod method_table;
 
 use std::sync::Arc;
@@ -54,7 +56,7 @@ impl Types<'_> {
         let method_desc = match code.origin {
             CodeOrigin::Jit { method_desc } => method_desc,
             CodeOrigin::ReadyToRun { module, index } => {
-                self.entry_point(module, code.function.image_base, index).ok().flatten()?
+                self.entry_point(module, code.function.image_base, index).ok().flatten()?.0
             }
             CodeOrigin::NativeAot { method } => return self.aot_method(method),
         };

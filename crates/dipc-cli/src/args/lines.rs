@@ -19,6 +19,15 @@ pub(crate) struct LineArgs {
     pub(crate) symbol_path: Vec<PathBuf>,
 }
 
+/// Folders with the PDBs of frames in memory.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SymbolPathArgs {
+    /// Folder to search first for the source lines of frames, with PDBs or with modules that embed them; may
+    /// be given several times
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, global = true)]
+    pub(crate) symbol_path: Vec<PathBuf>,
+}
+
 impl LineArgs {
     /// Returns the options that the arguments stand for.
     pub(crate) fn options(&self) -> LineOptions {

@@ -35,6 +35,6 @@ pub(crate) fn run(args: &AsyncChainsArgs) -> Outcome {
     let runtime = source.runtime()?;
     check_described(&runtime, "the fields of async methods")?;
     let shown = AsyncArgs { of: args.of.clone(), head: args.head };
-    let exit = awaits::print(&Analysis::new(&source, &runtime)?, &shown, args.format)?;
+    let exit = awaits::print(&Analysis::new(&source, &runtime, &[])?, &shown, args.format)?;
     Ok(exit.join(source.exit()))
 }

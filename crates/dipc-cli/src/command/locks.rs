@@ -28,6 +28,6 @@ pub(crate) fn run(args: &LocksArgs) -> Outcome {
     let source = args.target.core_or_memory(args.core.as_deref())?;
     let runtime = source.runtime()?;
     check_described(&runtime, "monitors")?;
-    locks::print(&Analysis::new(&source, &runtime)?, args.format)?;
+    locks::print(&Analysis::new(&source, &runtime, &[])?, args.format)?;
     Ok(source.exit())
 }

@@ -56,6 +56,10 @@ pub(crate) struct StackArgs {
     /// With --exact: stop the process while its stacks are walked, for at most this time
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "exact")]
     stop: Option<Duration>,
+    /// With --exact: folder to search first for the source lines of frames, with PDBs or with modules that
+    /// embed them; may be given several times
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "exact")]
+    symbol_path: Vec<PathBuf>,
     /// Show below the work of a task the stack that created it: the chain of awaits. For a process, only
     /// tasks created during the sampling are known; a --count of several hundred shows most of them
     #[arg(long, conflicts_with = "awaits")]

@@ -2,14 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clr_dump::{
-    Address, CoreFile, Dump, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MonitorWait,
-    NativeFrames, NativeSymbols, Registers, Runtime, Stack, ThreadSnapshot, ThreadStacks, WaitKind,
+    Address, CoreFile, Dump, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, Method,
+    MonitorWait, NativeFrames, NativeSymbols, Registers, Runtime, Stack, ThreadSnapshot, ThreadStacks,
+    WaitKind,
 };
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::core_lines::CoreLines;
 use crate::inspect::core_source::Source;
 use crate::inspect::core_text::{FrameText, frame_text, native_frame_text};
 
@@ -18,6 +20,7 @@ pub(crate) struct Analysis<'s> {
     pub(crate) source: &'s Source,
     pub(crate) dump: Dump<'s>,
     symbols: NativeSymbols<'s>,
+    lines: CoreLines,
     /// Frames as text, by address and whether it is a return address: stacks share most frames.
     texts: RefCell<HashMap<(Address, bool), FrameText>>,
     pub(crate) threads: Vec<ManagedThread>,
@@ -64,19 +67,30 @@ pub(crate) struct ExceptionText {
 }
 
 impl<'s> Analysis<'s> {
-    /// Reads the threads with their stacks, and the names of their frames.
-    pub(crate) fn new(source: &'s Source, runtime: &'s Runtime) -> Result<Self, Failure> {
+    /// Reads the threads with their stacks, and the names and lines of their frames. PDBs are searched in the
+    /// folders of `symbol_path` first.
+    pub(crate) fn new(
+        source: &'s Source,
+        runtime: &'s Runtime,
+        symbol_path: &[PathBuf],
+    ) -> Result<Self, Failure> {
         let dump = source.dump(runtime);
         let stacks = stacks(source, &dump)?;
-        Ok(Self::with_stacks(source, dump, stacks))
+        Ok(Self::with_stacks(source, dump, stacks, symbol_path))
     }
 
     /// Reads the names of the frames of stacks that have been walked.
-    pub(crate) fn with_stacks(source: &'s Source, dump: Dump<'s>, stacks: ThreadStacks) -> Self {
+    pub(crate) fn with_stacks(
+        source: &'s Source,
+        dump: Dump<'s>,
+        stacks: ThreadStacks,
+        symbol_path: &[PathBuf],
+    ) -> Self {
         let mut analysis = Self {
             source,
             dump,
             symbols: native_symbols(source.pid()),
+            lines: CoreLines::new(symbol_path),
             texts: RefCell::default(),
             threads: Vec::new(),
             native_threads: Vec::new(),
@@ -135,9 +149,16 @@ impl<'s> Analysis<'s> {
     }
 
     fn exception_text(&self, exception: Exception) -> ExceptionText {
-        let frame =
-            |frame: &ExceptionFrame| frame_text(frame.ip, self.dump.exceptions().method(frame).as_ref());
+        let exceptions = self.dump.exceptions();
+        let frame = |frame: &ExceptionFrame| {
+            self.managed_text(frame.ip, exceptions.method(frame).as_ref(), exceptions.il_offset(frame))
+        };
         ExceptionText { frames: exception.stack.iter().map(frame).collect(), exception }
+    }
+
+    fn managed_text(&self, ip: Address, method: Option<&Method>, il_offset: Option<u32>) -> FrameText {
+        let line = method.and_then(|method| self.lines.find(self.source, &self.dump, method, il_offset));
+        FrameText { line, ..frame_text(ip, method, il_offset) }
     }
 
     /// The exception at an address, and its causes.
@@ -158,14 +179,14 @@ impl<'s> Analysis<'s> {
 
     fn read_frame(&self, frame: &Frame) -> FrameText {
         let named = self.dump.threads().named(frame);
-        let text = frame_text(frame.ip, named.method.as_deref());
+        let text = self.managed_text(frame.ip, named.method.as_deref(), named.il_offset);
         if frame.code.is_some() && (text.name.is_some() || !self.dump.runtime().is_native_aot()) {
             return text;
         }
         let native = native_frame_text(frame, &named, &self.symbols);
         // Compiler-generated code is unnamed but for a symbol.
         if frame.code.is_some() {
-            return FrameText { name: native.name, ..frame_text(frame.ip, None) };
+            return FrameText { name: native.name, ..frame_text(frame.ip, None, None) };
         }
         native
     }

@@ -87,6 +87,20 @@ impl Source {
         }
     }
 
+    /// The path of the program: the file that is mapped at the lowest address, as that of position-independent
+    /// programs is.
+    pub(crate) fn program_path(&self) -> Option<String> {
+        let path = |files: &[clr_dump::MappedFile]| {
+            let first = files.iter().min_by_key(|file| file.start)?;
+            Some(first.path.to_string())
+        };
+        match self {
+            Self::Core(core) => path(core.files()),
+            #[cfg(target_os = "linux")]
+            Self::Process(memory) => path(&memory.files().ok()?),
+        }
+    }
+
     /// Finds the runtime.
     pub(crate) fn runtime(&self) -> Result<Runtime, Failure> {
         let runtime = match self {

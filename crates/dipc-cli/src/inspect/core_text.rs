@@ -4,6 +4,8 @@ use clr_dump::{Address, Frame, Method, NamedFrame, NativeSymbols};
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::{RuntimeName, type_display_name};
 
+use crate::inspect::core_lines::FrameLine;
+
 /// A frame in words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FrameText {
@@ -13,6 +15,9 @@ pub(crate) struct FrameText {
     /// The file of the module.
     pub(crate) module: Option<String>,
     pub(crate) token: Option<u32>,
+    /// The offset in the method's IL; `None` if the memory lacks the map of its code.
+    pub(crate) il_offset: Option<u32>,
+    pub(crate) line: Option<FrameLine>,
     /// True if the method was made in memory, without a name.
     pub(crate) is_dynamic: bool,
     /// True if the method belongs to another assembly than the framework's.
@@ -67,6 +72,8 @@ pub(crate) fn native_frame_text(frame: &Frame, named: &NamedFrame, symbols: &Nat
         name: name.map(|text| FrameName { text, namespace_len: 0 }),
         module: module.map(ToOwned::to_owned),
         token: None,
+        il_offset: None,
+        line: None,
         is_dynamic: false,
         is_user_code: false,
         kind: FrameKind::Native { offset },
@@ -74,7 +81,7 @@ pub(crate) fn native_frame_text(frame: &Frame, named: &NamedFrame, symbols: &Nat
 }
 
 /// A frame of managed code in words.
-pub(crate) fn frame_text(ip: Address, method: Option<&Method>) -> FrameText {
+pub(crate) fn frame_text(ip: Address, method: Option<&Method>, il_offset: Option<u32>) -> FrameText {
     let name = method.and_then(|method| method.name.as_ref()).map(|name| {
         let of_runtime =
             RuntimeName { namespace: &name.type_name, name: &name.name, signature: &name.signature };
@@ -88,6 +95,8 @@ pub(crate) fn frame_text(ip: Address, method: Option<&Method>) -> FrameText {
         module: module.map(|module| module.file_name().to_owned()).filter(|name| !name.is_empty()),
         is_user_code: module.is_some_and(|module| is_user_assembly(module.file_name(), &module.path)),
         token: method.and_then(|method| method.token),
+        il_offset,
+        line: None,
         is_dynamic: method.is_some_and(|method| method.token.is_none() && method.name.is_none()),
         kind: FrameKind::Managed,
     }
@@ -95,7 +104,7 @@ pub(crate) fn frame_text(ip: Address, method: Option<&Method>) -> FrameText {
 
 /// The C# name of a method with its namespace; `None` for unnamed methods.
 pub(crate) fn method_text(method: &Method) -> Option<String> {
-    frame_text(Address::default(), Some(method)).name.map(|name| name.text)
+    frame_text(Address::default(), Some(method), None).name.map(|name| name.text)
 }
 
 /// The C# name of a type.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clr_events::code::{Method, Module};
 use nettrace_export::{LineCounts, SourceLine, SourceLines};
-use portable_pdb::{DocumentId, MethodLines, Pdb};
+use portable_pdb::{DocumentId, MethodLines, Pdb, PdbId};
 use uuid::Uuid;
 
 use crate::render::messages;
@@ -26,7 +26,7 @@ impl LineOptions {
     /// Opens the source of lines, if they are wanted.
     pub(crate) fn open(&self) -> Option<PdbLines> {
         self.are_wanted.then(|| PdbLines {
-            search: Search::new(&self.folders),
+            search: Search::new(&self.folders, false),
             places: HashMap::new(),
             modules: Vec::new(),
             files: Vec::new(),
@@ -50,6 +50,28 @@ impl LineOptions {
             messages::warning("no frame has a source line: no PDB of a jitted method's module was found");
             messages::help("--symbol-path DIR names a folder that has them; -v shows which files were tried");
         }
+    }
+}
+
+/// A module with a PDB to find.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PdbRequest<'m> {
+    /// The name of the module without its extension.
+    pub(crate) name: &'m str,
+    /// The path of its file; empty if unknown.
+    pub(crate) path: &'m str,
+    /// The path of the PDB when it was built; empty if unknown.
+    pub(crate) pdb_path: &'m str,
+    /// The id of the PDB; nil if unknown.
+    pub(crate) guid: Uuid,
+    /// The rest of the id.
+    pub(crate) stamp: Option<u32>,
+}
+
+impl PdbRequest<'_> {
+    /// Returns true if a PDB belongs to the module.
+    fn matches(&self, id: PdbId) -> bool {
+        id.guid == self.guid && self.stamp.is_none_or(|stamp| id.stamp == stamp)
     }
 }
 
@@ -86,24 +108,47 @@ struct Symbols {
 }
 
 impl PdbLines {
-    fn module(&mut self, module: &Module<'_>) -> usize {
-        let (guid, _) = module.pdb();
-        if let Some(place) = self.places.get(&guid).and_then(|places| places.get(module.path())) {
+    /// Searches in the user's folders, and for the PDBs of modules in memory. Warns of PDBs of other builds.
+    pub(crate) fn of_memory(folders: &[PathBuf]) -> Self {
+        Self {
+            search: Search::new(folders, true),
+            places: HashMap::new(),
+            modules: Vec::new(),
+            files: Vec::new(),
+            left: BUDGET,
+        }
+    }
+
+    /// Returns the index of a module. `embedded` returns the PDB that the memory has in the module.
+    pub(crate) fn module(
+        &mut self,
+        module: &PdbRequest<'_>,
+        embedded: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> usize {
+        let guid = module.guid;
+        if let Some(place) = self.places.get(&guid).and_then(|places| places.get(module.path)) {
             return *place;
         }
         // The same path can be written in many ways.
-        let path = normalized(module.path());
+        let path = normalized(module.path);
         let known = self.places.get(&guid).and_then(|places| places.get(&*path)).copied();
         let place = known.unwrap_or_else(|| {
-            let pdb = self.search.find(module);
+            let embedded = embedded().and_then(|pdb| self.search.check(module, pdb));
+            let pdb = embedded.or_else(|| self.search.find(module));
             let symbols = |pdb| Symbols { pdb, methods: HashMap::new(), files: HashMap::new() };
             self.modules.push(pdb.map(symbols));
             self.modules.len() - 1
         });
         let places = self.places.entry(guid).or_default();
         places.insert(path.into(), place);
-        places.insert(module.path().into(), place);
+        places.insert(module.path.into(), place);
         place
+    }
+
+    /// Returns the file and the line of the IL of a method, given the index of its module.
+    pub(crate) fn line_of(&mut self, module: usize, method: u32, il_offset: u32) -> Option<(&str, u32)> {
+        let (file, line) = self.look_up(module, method, il_offset)?;
+        Some((self.files.get(file)?, line))
     }
 
     fn look_up(&mut self, module: usize, method: u32, il_offset: u32) -> Option<(usize, u32)> {
@@ -139,9 +184,16 @@ fn normalized(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
+/// The PDB of a module of a recording.
+fn request<'m>(module: &Module<'m>) -> PdbRequest<'m> {
+    let (guid, _) = module.pdb();
+    PdbRequest { name: module.name(), path: module.path(), pdb_path: module.pdb_path(), guid, stamp: None }
+}
+
 impl SourceLines for PdbLines {
     fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>> {
-        let module = self.module(&method.module()?);
+        let module = method.module()?;
+        let module = self.module(&request(&module), || None);
         let (file, line) = self.look_up(module, method.token(), il_offset)?;
         Some(SourceLine::new(self.files.get(file)?, line))
     }

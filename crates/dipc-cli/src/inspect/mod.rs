@@ -17,13 +17,14 @@
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced strings.
 //!   `merging`: many recordings merged into one.
 //! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`:
-//!   what they lack. `core_dump`, `core_text`: their threads. `core_heap`, `core_value`,
+//!   what they lack. `core_dump`, `core_text`, `core_lines`: their threads. `core_heap`, `core_value`,
 //!   `core_known_value`: their objects. `tick_clock`: times of tick counts.
 
 pub(crate) mod core_advice;
 pub(crate) mod core_dump;
 pub(crate) mod core_heap;
 mod core_known_value;
+pub(crate) mod core_lines;
 pub(crate) mod core_source;
 pub(crate) mod core_text;
 pub(crate) mod core_value;

@@ -72,6 +72,7 @@ mod stripped_dump;
 mod structures;
 mod thread_times;
 mod top;
+mod traced;
 mod values;
 mod vanishing;
 mod view;

@@ -5,6 +5,7 @@ use super::{
     InstanceTable, Layout, MadeMetadata, Module, MonitorOwner, NibbleMap, Pointers, ReadyToRun,
     SavedRegisters, SlotForm, Slots, StaticFields, Thread, ThreadStore, Thrown, TypeForm, Types,
 };
+use crate::code::debug_info::{BoundsForm, DebugInfoForm, Patchpoints};
 use crate::processor::Processor;
 
 /// The flag of types with references in their objects, for most versions.
@@ -14,6 +15,11 @@ const CONTAINS_POINTERS: u32 = 0x0100_0000;
 const TRANSITION_BLOCK: SavedRegisters = SavedRegisters { preserved: 48, return_address: 96, size: 104 };
 /// HijackArgs before .NET 10: the registers with the result precede the others.
 const HIJACK_ARGS: SavedRegisters = SavedRegisters { preserved: 16, return_address: 64, size: 72 };
+
+/// PatchpointInfo: saved registers, the number of local variables, and five offsets.
+const PATCHPOINTS_8: Patchpoints = Patchpoints { locals: 8, size: 32 };
+/// The address of the replaced code is before the number.
+const PATCHPOINTS_10: Patchpoints = Patchpoints { locals: 16, size: 40 };
 
 /// Measured on 3.1.23 with the symbols of its `libcoreclr.so` (`.symtab`): the addresses in the table, and
 /// the instructions of the functions that use a field, such as `MethodTable::GetModule`.
@@ -76,7 +82,7 @@ pub(crate) const NET_3_1: Layout = Layout {
     },
     method_row_bits: 14,
     exception_tracker: ExceptionTracker { previous: 8, thrown: Thrown::Handle(64) },
-    exception: Exception::of_coreclr(116),
+    exception: Exception { has_return_addresses: true, ..Exception::of_coreclr(116) },
     heap: Heap::Fixed { generations: 4, first_segment: 56, generation_table: 344 },
     handle_tables: HandleTables { segments: 208, next: 1992, data_block: 11 },
     first_unused_entry: 188,
@@ -84,6 +90,7 @@ pub(crate) const NET_3_1: Layout = Layout {
     thin_lock_owner_bits: 10,
     code_ranges: CodeRanges::List,
     nibble_map: NibbleMap::Linear,
+    debug_info: Some(DebugInfoForm { patchpoints: None, bounds: BoundsForm::Nibbles }),
     frames: FrameKinds {
         inlined_call: FrameKind::Vtable { slot: 153 },
         inlined_call_registers: 32,
@@ -163,6 +170,7 @@ pub(crate) const NET_8: Layout = Layout {
     thin_lock_owner_bits: 16,
     code_ranges: CodeRanges::Tree,
     nibble_map: NibbleMap::Linear,
+    debug_info: Some(DebugInfoForm { patchpoints: Some(PATCHPOINTS_8), bounds: BoundsForm::Nibbles }),
     frames: FrameKinds {
         inlined_call: FrameKind::Vtable { slot: 134 },
         inlined_call_registers: 32,
@@ -240,6 +248,7 @@ pub(crate) const NET_9: Layout = Layout {
     thin_lock_owner_bits: 16,
     code_ranges: CodeRanges::Tree,
     nibble_map: NibbleMap::Linear,
+    debug_info: Some(DebugInfoForm { patchpoints: Some(PATCHPOINTS_8), bounds: BoundsForm::Nibbles }),
     frames: FrameKinds {
         inlined_call: FrameKind::Vtable { slot: 137 },
         inlined_call_registers: 24,
@@ -308,6 +317,10 @@ pub(crate) const NET_10: Layout = Layout {
     thin_lock_owner_bits: 16,
     code_ranges: CodeRanges::Tree,
     nibble_map: NibbleMap::WithPointers,
+    debug_info: Some(DebugInfoForm {
+        patchpoints: Some(PATCHPOINTS_10),
+        bounds: BoundsForm::Bits { of_source: 2 },
+    }),
     frames: FrameKinds {
         inlined_call: FrameKind::Identifier(1),
         inlined_call_registers: 24,
@@ -358,7 +371,14 @@ pub(crate) const DESCRIBED: Layout = Layout {
     types: Types { kind: 0, rank: 0, ..TYPES_9 },
     method_row_bits: 12,
     exception_tracker: NATIVE_AOT.exception_tracker,
-    exception: Exception { message: 0, inner: 0, stack_trace: 0, hresult: 0, frame_count: None },
+    exception: Exception {
+        message: 0,
+        inner: 0,
+        stack_trace: 0,
+        hresult: 0,
+        frame_count: None,
+        has_return_addresses: false,
+    },
     heap: Heap::Described,
     handle_tables: NATIVE_AOT.handle_tables,
     first_unused_entry: 0,
@@ -366,6 +386,7 @@ pub(crate) const DESCRIBED: Layout = Layout {
     thin_lock_owner_bits: 16,
     code_ranges: CodeRanges::Tree,
     nibble_map: NibbleMap::WithPointers,
+    debug_info: None,
     frames: FrameKinds { inlined_call: FrameKind::Identifier(1), ..NATIVE_AOT.frames },
 };
 
@@ -429,7 +450,14 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
     },
     method_row_bits: 12,
     exception_tracker: ExceptionTracker { previous: 0, thrown: Thrown::Object(0) },
-    exception: Exception { message: 8, inner: 24, stack_trace: 64, hresult: 72, frame_count: Some(76) },
+    exception: Exception {
+        message: 8,
+        inner: 24,
+        stack_trace: 64,
+        hresult: 72,
+        frame_count: Some(76),
+        has_return_addresses: true,
+    },
     heap: Heap::Described,
     handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
     first_unused_entry: 0,
@@ -437,6 +465,7 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
     thin_lock_owner_bits: 16,
     code_ranges: CodeRanges::None,
     nibble_map: NibbleMap::Linear,
+    debug_info: None,
     frames: FrameKinds {
         inlined_call: FrameKind::Transition,
         inlined_call_registers: 0,

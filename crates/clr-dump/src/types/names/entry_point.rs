@@ -13,15 +13,16 @@ const MAX_FUNCTIONS: u32 = 64;
 const MAX_BUCKETS: u64 = 1024;
 
 impl Types<'_> {
-    /// Finds the MethodDesc of a function of an image in the runtime's table of prepared methods.
+    /// Finds the MethodDesc of a function of an image in the runtime's table of prepared methods, with the
+    /// index of the method's first function.
     ///
     /// A function that is not in it is a funclet, and belongs to the last method before it.
-    pub(super) fn entry_point(
+    pub(crate) fn entry_point(
         self,
         module: Address,
         base: u64,
         index: u32,
-    ) -> MemoryResult<Option<MethodDesc>> {
+    ) -> MemoryResult<Option<(MethodDesc, u32)>> {
         let Some(field) = self.runtime().layout.module.ready_to_run else { return Ok(None) };
         let info = self.memory().u64(module.at(field.info))?;
         let table = self.memory().u64(offset(info, field.entry_points))?;
@@ -30,7 +31,7 @@ impl Types<'_> {
             let Some(index) = index.checked_sub(back) else { break };
             let begin = image.begin(self.memory(), index)?;
             if let Some(method_desc) = look_up(self.memory(), table, begin)? {
-                return Ok(Some(MethodDesc::new(method_desc)));
+                return Ok(Some((MethodDesc::new(method_desc), index)));
             }
         }
         Ok(None)

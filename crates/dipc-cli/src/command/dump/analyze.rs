@@ -40,6 +40,7 @@ use self::timers::TimersArgs;
 use crate::args::format::Format;
 use crate::args::heap_paths::{HeapPathsArgs, parse_address};
 use crate::args::heap_view::{HeapViewArgs, MemoryFormat};
+use crate::args::lines::SymbolPathArgs;
 use crate::args::target::{TARGETS, TargetArgs};
 use crate::command::memory::{self, PartsArgs};
 use crate::exit::{Exit, Failure, Outcome};
@@ -72,6 +73,8 @@ pub(crate) struct AnalyzeArgs {
     /// Show a view, or run a command of dotnet-dump, such as 'clrstack -all'; can be repeated
     #[arg(short, long = "command", value_name = "COMMAND")]
     commands: Vec<String>,
+    #[command(flatten)]
+    symbols: SymbolPathArgs,
     #[command(subcommand)]
     view: Option<View>,
 }
@@ -201,7 +204,9 @@ fn analyze(args: &AnalyzeArgs) -> Outcome {
     match (&line, &args.view) {
         (Some(line), _) => shown(&line.view, line.format),
         (None, Some(view)) => shown(view, None),
-        (None, None) => overview::show(&source, args.written(), table_or_json(args.format)?),
+        (None, None) => {
+            overview::show(&source, args.written(), &args.symbols.symbol_path, table_or_json(args.format)?)
+        }
     }
 }
 
@@ -260,7 +265,7 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, source: &Sou
     if let Some(exit) = view.print_objects(source, &runtime, format)? {
         return Ok(exit.join(source.exit()));
     }
-    let analysis = Analysis::new(source, &runtime)?;
+    let analysis = Analysis::new(source, &runtime, &args.symbols.symbol_path)?;
     match view {
         View::Threads(of) => threads::print(&analysis, of.live, format)?,
         View::Stacks(of) => stacks::print(&analysis, Shown::with_native(of.native), format)?,

@@ -27,7 +27,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget) -> Outcome {
     if let Some(pause) = pause {
         pause.end();
     }
-    let analysis = Analysis::with_stacks(&source, dump, threads);
+    let analysis = Analysis::with_stacks(&source, dump, threads, &args.symbol_path);
     let format = if args.format == StackFormat::Json { Format::Json } else { Format::Table };
     stacks::print(&analysis, Shown::with_native(args.native), format)?;
     Ok(Exit::Done)

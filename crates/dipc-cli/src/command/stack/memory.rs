@@ -36,7 +36,7 @@ impl MemoryWaits {
     pub(super) fn read(pid: u32) -> Option<Self> {
         let source = Source::attach(pid).ok()?;
         let runtime = source.runtime().ok().filter(|runtime| !runtime.is_native_aot())?;
-        let analysis = Analysis::new(&source, &runtime).ok()?;
+        let analysis = Analysis::new(&source, &runtime, &[]).ok()?;
         let waits =
             ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &analysis.dump.locks().monitors());
         let chains = analysis.dump.awaits().chains_until(Instant::now() + HEAP_TIME).unwrap_or_default();

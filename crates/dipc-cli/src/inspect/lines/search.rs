@@ -3,10 +3,10 @@
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf, Prefix};
 
-use clr_events::code::Module;
 use portable_pdb::{Image, Pdb};
 use uuid::Uuid;
 
+use crate::inspect::lines::PdbRequest;
 use crate::render::messages;
 
 /// Maximum size of a file to read, in bytes. Large programs have PDBs of some ten megabytes.
@@ -25,6 +25,8 @@ pub(super) struct Search {
     /// Bytes that may still be kept.
     left: usize,
     budget: Budget,
+    /// True to warn of modules whose only PDBs are of another build.
+    warns_of_mismatches: bool,
 }
 
 /// The remaining files and bytes of the search.
@@ -49,7 +51,7 @@ struct Candidate {
 enum Origin {
     /// The user named the folder.
     User,
-    /// The recording named the whole path, and may name anything.
+    /// The recording or the memory named the whole path, and may name anything.
     Recording,
 }
 
@@ -64,12 +66,20 @@ impl Candidate {
 }
 
 impl Search {
-    pub(super) fn new(folders: &[PathBuf]) -> Self {
-        Self { folders: folders.to_vec(), left: MAX_TOTAL_SIZE, budget: BUDGET }
+    pub(super) fn new(folders: &[PathBuf], warns_of_mismatches: bool) -> Self {
+        Self { folders: folders.to_vec(), left: MAX_TOTAL_SIZE, budget: BUDGET, warns_of_mismatches }
+    }
+
+    /// Returns a PDB that the memory has, if it is that of the module.
+    pub(super) fn check(&mut self, request: &PdbRequest<'_>, pdb: Vec<u8>) -> Option<Vec<u8>> {
+        let is_of_module = Pdb::parse(&pdb).is_ok_and(|pdb| request.matches(pdb.id()));
+        self.left = self.left.checked_sub(pdb.len()).filter(|_| is_of_module)?;
+        messages::detail(format_args!("{}: source lines: the PDB in its memory", request.name));
+        Some(pdb)
     }
 
     /// Returns the PDB of a module, unpacked; `None`, with a message, if no PDB is of the same build.
-    pub(super) fn find(&mut self, module: &Module<'_>) -> Option<Vec<u8>> {
+    pub(super) fn find(&mut self, module: &PdbRequest<'_>) -> Option<Vec<u8>> {
         if self.budget.is_spent() {
             return None;
         }
@@ -85,32 +95,40 @@ impl Search {
         found
     }
 
-    fn find_within_budget(&mut self, module: &Module<'_>) -> Option<Vec<u8>> {
-        let name = module.name();
-        let (guid, _) = module.pdb();
-        let Some(guid) = Some(guid).filter(|guid| !guid.is_nil()).or_else(|| self.guid_of(module)) else {
+    fn find_within_budget(&mut self, module: &PdbRequest<'_>) -> Option<Vec<u8>> {
+        let name = module.name;
+        let Some(guid) = Some(module.guid).filter(|guid| !guid.is_nil()).or_else(|| self.guid_of(module))
+        else {
             messages::detail(format_args!("{name}: no source lines: it does not name its PDB"));
             return None;
         };
-        let mut why = Vec::new();
-        for candidate in self.candidates(module, guid) {
+        let request = PdbRequest { guid, ..*module };
+        let (mut why, mut mismatch) = (Vec::new(), None);
+        for candidate in self.candidates(&request) {
             let path = &candidate.path;
             let found = if candidate.is_module { self.embedded(&candidate) } else { self.read(&candidate) };
             let what = match found {
                 Ok(None) => continue,
-                Ok(Some(pdb)) => match Pdb::parse(&pdb).map(|pdb| pdb.id().guid) {
-                    Ok(id) if id == guid && pdb.len() <= self.left => {
+                Ok(Some(pdb)) => match Pdb::parse(&pdb).map(|pdb| request.matches(pdb.id())) {
+                    Ok(true) if pdb.len() <= self.left => {
                         self.left -= pdb.len();
                         messages::detail(format_args!("{name}: source lines: {}", path.display()));
                         return Some(pdb);
                     }
-                    Ok(id) if id == guid => "the others leave no room for it".to_owned(),
-                    Ok(_) => "it is of another build".to_owned(),
+                    Ok(true) => "the others leave no room for it".to_owned(),
+                    Ok(false) => {
+                        mismatch.get_or_insert_with(|| path.clone());
+                        "it is of another build".to_owned()
+                    }
                     Err(error) => error.to_string(),
                 },
                 Err(error) => error,
             };
             why.push(format!("{}: {what}", path.display()));
+        }
+        if let Some(path) = mismatch.filter(|_| self.warns_of_mismatches) {
+            let path = path.display();
+            messages::warning(format_args!("{name} has no source lines: {path} is of another build of it"));
         }
         let why = if why.is_empty() { "no PDB was found".to_owned() } else { why.join("; ") };
         messages::detail(format_args!("{name}: no source lines: {why}"));
@@ -119,24 +137,24 @@ impl Search {
 
     /// The candidate files, likeliest first: in the user's folders, next to the module, embedded in it, at
     /// the path of its build.
-    fn candidates(&self, module: &Module<'_>, guid: Uuid) -> Vec<Candidate> {
-        let built = last_part(module.pdb_path());
-        let name = if built.is_empty() { format!("{}.pdb", module.name()) } else { built.to_owned() };
+    fn candidates(&self, module: &PdbRequest<'_>) -> Vec<Candidate> {
+        let built = last_part(module.pdb_path);
+        let name = if built.is_empty() { format!("{}.pdb", module.name) } else { built.to_owned() };
         let mut candidates = Vec::new();
         for folder in &self.folders {
             candidates.push(Candidate::pdb(folder.join(&name), Origin::User));
             // The folder layout of symbol servers.
-            let key = format!("{}ffffffff", guid.simple());
+            let key = format!("{}ffffffff", module.guid.simple());
             candidates.push(Candidate::pdb(folder.join(&name).join(key).join(&name), Origin::User));
-            let module = Some(last_part(module.path())).filter(|name| !name.is_empty());
+            let module = Some(last_part(module.path)).filter(|name| !name.is_empty());
             candidates.extend(module.map(|name| Candidate::module(folder.join(name), Origin::User)));
         }
-        if let Some(path) = local(module.path()) {
+        if let Some(path) = local(module.path) {
             candidates.push(Candidate::pdb(path.with_file_name(&name), Origin::Recording));
             candidates.push(Candidate::pdb(path.with_extension("pdb"), Origin::Recording));
             candidates.push(Candidate::module(path, Origin::Recording));
         }
-        candidates.extend(local(module.pdb_path()).map(|path| Candidate::pdb(path, Origin::Recording)));
+        candidates.extend(local(module.pdb_path).map(|path| Candidate::pdb(path, Origin::Recording)));
         let mut seen: Vec<PathBuf> = Vec::new();
         candidates.retain(|candidate| {
             let is_new = !seen.contains(&candidate.path);
@@ -147,10 +165,10 @@ impl Search {
     }
 
     /// Reads the PDB's GUID from the module's file, if the recording does not state it.
-    fn guid_of(&mut self, module: &Module<'_>) -> Option<Uuid> {
-        let name = last_part(module.path());
+    fn guid_of(&mut self, module: &PdbRequest<'_>) -> Option<Uuid> {
+        let name = last_part(module.path);
         let by_user = self.folders.iter().map(|folder| Candidate::module(folder.join(name), Origin::User));
-        let by_recording = local(module.path()).map(|path| Candidate::module(path, Origin::Recording));
+        let by_recording = local(module.path).map(|path| Candidate::module(path, Origin::Recording));
         let candidates: Vec<_> = by_user.chain(by_recording).collect();
         candidates.iter().find_map(|candidate| {
             let image = self.read(candidate).ok()??;
@@ -253,7 +271,7 @@ mod tests {
         let read = |budget: &mut Search, origin| budget.read(&Candidate::pdb(path.clone(), origin));
         for origin in [Origin::User, Origin::Recording] {
             let mut search =
-                Search { budget: Budget { files: 3, bytes: 2500, unpacked: 0 }, ..Search::new(&[]) };
+                Search { budget: Budget { files: 3, bytes: 2500, unpacked: 0 }, ..Search::new(&[], false) };
             assert_eq!(read(&mut search, origin), Ok(Some(vec![7; 1000])));
             assert_eq!(read(&mut search, origin), Ok(Some(vec![7; 1000])));
             assert_eq!(read(&mut search, origin), Err("it has more than 500 bytes".to_owned()));
@@ -263,7 +281,7 @@ mod tests {
             );
             // Missing files count, too.
             let mut search =
-                Search { budget: Budget { files: 2, bytes: 2500, unpacked: 0 }, ..Search::new(&[]) };
+                Search { budget: Budget { files: 2, bytes: 2500, unpacked: 0 }, ..Search::new(&[], false) };
             let none = Candidate::module(folder.path().join("none"), origin);
             assert_eq!((search.embedded(&none), search.embedded(&none)), (Ok(None), Ok(None)));
             assert!(search.budget.is_spent());
@@ -273,7 +291,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_recording_names_no_files_of_the_kernel() {
-        let mut search = Search::new(&[]);
+        let mut search = Search::new(&[], false);
         for path in ["/dev/zero", "/proc/self/mem", "/proc/kmsg"] {
             let path = PathBuf::from(path);
             assert!(search.read(&Candidate::pdb(path, Origin::Recording)).is_err());

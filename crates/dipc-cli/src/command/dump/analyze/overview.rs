@@ -6,6 +6,7 @@ mod report;
 mod without_runtime;
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clr_dump::{AwaitChains, ExceptionState, HeapStatistics, ThreadWaits};
@@ -42,7 +43,12 @@ const GROUP_FRAMES: usize = 2;
 const LABELS: usize = 6;
 
 /// Prints the overview of a core dump, or the rest if it lacks the runtime's data.
-pub(super) fn show(source: &Source, written: Option<String>, format: Format) -> Outcome {
+pub(super) fn show(
+    source: &Source,
+    written: Option<String>,
+    symbol_path: &[PathBuf],
+    format: Format,
+) -> Outcome {
     let lacking = |failure: Failure| match (source.core(), core_advice::shortfall(source)) {
         (Some(core), Some(reason)) => {
             without_runtime::print(source, core, written.as_deref(), &reason, format)
@@ -53,7 +59,7 @@ pub(super) fn show(source: &Source, written: Option<String>, format: Format) -> 
         Ok(runtime) => runtime,
         Err(failure) => return lacking(failure),
     };
-    let analysis = match Analysis::new(source, &runtime) {
+    let analysis = match Analysis::new(source, &runtime, symbol_path) {
         Ok(analysis) => analysis,
         Err(failure) => return lacking(failure),
     };

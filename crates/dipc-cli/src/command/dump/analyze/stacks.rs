@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use clr_dump::{Address, FramePosition, Gap, Stack};
 use indexmap::IndexMap;
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::format::Format;
 use crate::exit::Failure;
 use crate::inspect::core_dump::{Analysis, ManagedThread, NativeThread};
+use crate::inspect::core_lines::FrameLine;
 use crate::inspect::core_text::{FrameKind, FrameText};
 use crate::render::escape::escape_controls;
 use crate::render::frame_name::fit_csharp;
@@ -131,10 +133,13 @@ pub(super) fn label(thread: &ManagedThread) -> String {
 /// The label of a thread with its innermost method of the user's code.
 pub(super) fn label_with_method(thread: &ManagedThread) -> String {
     let frame = thread.frames.iter().find(|frame| frame.is_user_code);
-    let method = frame.map_or_else(String::new, |frame| format!(" in {}", fitted(frame, METHOD_WIDTH)));
+    let method = frame
+        .map_or_else(String::new, |frame| format!(" in {}", fitted_name(frame, METHOD_WIDTH) + &line(frame)));
     label(thread) + &method
 }
 
+/// Minimum width of the name of a frame with a source line.
+const MIN_NAME_WIDTH: usize = 16;
 /// The width of a method after the label of a thread.
 const METHOD_WIDTH: usize = 60;
 
@@ -233,8 +238,23 @@ fn repetition(frames: &[FrameText]) -> (usize, usize) {
         .unwrap_or((1, 1))
 }
 
-/// The name of a frame, shortened to `room` columns.
+/// The name of a frame with its source line, shortened to `room` columns. The line stays whole if there is
+/// room for a short name.
 pub(super) fn fitted(frame: &FrameText, room: usize) -> String {
+    let line = line(frame);
+    match room.checked_sub(line.width()).filter(|room| *room >= MIN_NAME_WIDTH) {
+        Some(room) => fitted_name(frame, room) + &line,
+        None => fitted_name(frame, room),
+    }
+}
+
+/// The source line of a frame; empty if it is unknown.
+fn line(frame: &FrameText) -> String {
+    let line = frame.line.as_ref().map(FrameLine::suffix).unwrap_or_default();
+    escape_controls(&line).into_owned()
+}
+
+fn fitted_name(frame: &FrameText, room: usize) -> String {
     let name = escape_controls(&name(frame)).into_owned();
     let name = if frame.is_managed() { fit_csharp(&name, room) } else { name };
     width::cut(&name, room)
@@ -295,6 +315,14 @@ pub(super) struct FrameReport<'r> {
     method: Option<&'r str>,
     module: Option<&'r str>,
     token: Option<String>,
+    /// The offset in the method's IL, if the runtime's map of its code is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    il_offset: Option<u32>,
+    /// The source file as it was given to the compiler, if a PDB of the module was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
     /// The offset of native code in its image.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<String>,
@@ -313,6 +341,9 @@ impl<'r> FrameReport<'r> {
             method: frame.name.as_ref().map(|name| &*name.text),
             module: frame.module.as_deref(),
             token: frame.token.map(|token| format!("0x{token:08x}")),
+            il_offset: frame.il_offset,
+            file: frame.line.as_ref().map(|line| &*line.file),
+            line: frame.line.as_ref().map(|line| line.line),
         }
     }
 }
