@@ -32,7 +32,7 @@ pub(crate) fn element(memory: &dyn Memory, array: u64, index: u32) -> MemoryResu
             at = next;
         } else {
             // A leaf without siblings is at the top of its subtree, with its index in the block.
-            let is_leaf = node & 3 == 0 && node >> 2 == index % BLOCK;
+            let is_leaf = node == (index % BLOCK) << 2;
             return Ok(is_leaf.then_some(next));
         }
         bit /= 2;

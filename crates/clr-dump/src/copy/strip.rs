@@ -208,7 +208,10 @@ fn read_threads(core: &CoreFile, recorder: &Recorder<'_>, names: &Dump<'_>, numb
         let stack = runtime.stack(recorder, thread, registers);
         for frame in &stack.frames {
             match &frame.code {
-                Some(managed) => drop(names.types().method(managed)),
+                Some(managed) => {
+                    names.types().method(managed);
+                    names.types().il_offset(managed, frame.position.lookup_address(frame.ip));
+                }
                 None => drop(runtime.native_image(recorder, frame.position.lookup_address(frame.ip))),
             }
         }
@@ -218,13 +221,22 @@ fn read_threads(core: &CoreFile, recorder: &Recorder<'_>, names: &Dump<'_>, numb
         for (_, chain) in names.exceptions().of_thread(thread).exceptions {
             for frame in chain.iter().flat_map(|exception| &exception.stack) {
                 names.exceptions().method(frame);
+                names.exceptions().il_offset(frame);
             }
         }
         keep_addresses(core, recorder, stack_range(thread, &stack, registers), numbers);
     }
     names.locks().monitors();
-    names.types().modules();
+    for module in names.types().modules() {
+        for entry in names.types().debug_entries(&module) {
+            // The id of the PDB, without the path of its build.
+            let _ = names.memory().array::<PDB_ID>(entry.address.get());
+        }
+    }
 }
+
+/// The number of bytes of the id of a PDB, with the signature before it and the age after it.
+const PDB_ID: usize = 24;
 
 /// Keeps the words of a stack that are addresses of memory. Registers that were saved there can have numbers.
 fn keep_addresses(core: &CoreFile, recorder: &Recorder<'_>, range: Option<Range<u64>>, numbers: Numbers) {
