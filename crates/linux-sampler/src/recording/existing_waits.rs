@@ -78,9 +78,11 @@ impl RecordingWriter {
     ) -> Option<SwitchStack> {
         let mut stack = Vec::new();
         self.unwinder.waiting_stack(thread.pid, wait, &mut self.processes, &mut stack).ok()?;
+        self.mappings_of(thread.pid, self.start_ns, &stack).ok()?;
         self.note_frames(thread.pid, &stack);
         let in_kernel = wait.kernel_frames.iter().filter_map(|name| kernel.get(name.as_bytes()).copied());
         let mut frames: Vec<u64> = in_kernel.collect();
+        self.kernel_mapping_of(thread.pid, self.start_ns, &frames).ok()?;
         self.kernel_frames.extend(frames.iter().copied());
         frames.extend_from_slice(&stack);
         Some(SwitchStack { frames, switches: 1 })
