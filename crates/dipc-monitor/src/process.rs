@@ -101,7 +101,10 @@ impl Watched {
             has_ended,
             source_lines: OnceLock::new(),
             log_filter: OnceLock::new(),
-            container: system.and_then(SystemProcess::pid).and_then(|pid| Container::of_process(pid).ok()).unwrap_or_default(),
+            container: system
+                .and_then(SystemProcess::pid)
+                .and_then(|pid| Container::of_process(pid).ok())
+                .unwrap_or_default(),
             attributes: OnceLock::new(),
             system,
             dump_folder: None,

@@ -256,8 +256,7 @@ impl Processes {
         match record.kind {
             RecordKind::Map(map) => {
                 let name = String::from_utf8_lossy(map.name);
-                let mut mapping =
-                    Mapping::new(map.start, map.end, map.file_offset, name).with_file(map.file);
+                let mut mapping = Mapping::new(map.start, map.end, map.file_offset, name).with_file(map.file);
                 self.images.share(&mut mapping);
                 self.of(pid);
                 self.by_pid.entry(pid).or_default().insert(mapping);

@@ -52,8 +52,8 @@ use crate::waiting::ThreadWait;
 
 use events::{Kinds, mapping_metadata, number, text};
 use existing_waits::ExistingWait;
-pub use many::MACHINE_PROVIDER;
 use many::ManyProcesses;
+pub use many::{MACHINE_PROVIDER, SampledProcess};
 pub use program_events::ProgramEvent;
 
 /// The addresses of the kernel, as TraceEvent expects them.
@@ -201,6 +201,8 @@ struct KnownProcess {
     parent: u64,
     container: Container,
     has_ended: bool,
+    samples: u64,
+    has_other_code: bool,
 }
 
 #[derive(Debug)]
@@ -480,6 +482,9 @@ impl RecordingWriter {
         self.note_frames(thread.pid, &stack);
         if sample.chain_len() >= self.max_frames {
             self.counts.cut_stacks = self.counts.cut_stacks.saturating_add(1);
+        }
+        if let Some(known) = self.known.get_mut(&thread.pid) {
+            known.samples = known.samples.saturating_add(1);
         }
         let kernel: Vec<u64> = sample.kernel_frames().collect();
         self.kernel_mapping_of(thread.pid, record.time_ns, &kernel)?;

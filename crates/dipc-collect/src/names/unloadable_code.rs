@@ -36,6 +36,11 @@ mod elsewhere {
             None
         }
 
+        /// Returns nothing: the memory is not read.
+        pub const fn of_process(_: u32) -> Option<Self> {
+            None
+        }
+
         /// Returns the names of the methods on stacks.
         ///
         /// # Errors

@@ -7,9 +7,9 @@ use linux_proc_stat::Container;
 use nettrace::TypeCode;
 use nettrace_writer::{Error, EventKind, EventKindId, EventWriter, FieldKind};
 
-use super::RecordingWriter;
 use super::events::number;
-use crate::config::{Scope, SamplerConfig};
+use super::{KnownProcess, RecordingWriter};
+use crate::config::{SamplerConfig, Scope};
 use crate::record::ThreadKey;
 
 /// The provider of the events about processes that `Universal.System` does not have.
@@ -28,6 +28,21 @@ const ID_STEP: u64 = 10_000_000;
 /// Maximum number of UTF-16 code units of a text.
 const MAX_TEXT: usize = 4096;
 
+/// A process of a recording of many that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SampledProcess {
+    /// The process.
+    pub pid: i32,
+    /// Its id in the recording.
+    pub id: u64,
+    /// Its samples and stacks of waits.
+    pub samples: u64,
+    /// True if code outside native images was sampled, such as that of a JIT compiler: its names are not in
+    /// the recording.
+    pub has_other_code: bool,
+}
+
 /// The state of a recording of many processes.
 #[derive(Debug)]
 pub(super) struct ManyProcesses {
@@ -41,11 +56,8 @@ pub(super) struct ManyProcesses {
 impl ManyProcesses {
     fn define(writer: &mut EventWriter, config: &SamplerConfig) -> Result<Self, Error> {
         let text = FieldKind::Scalar(TypeCode::STRING16);
-        let fields = [
-            ("ParentId", FieldKind::Scalar(TypeCode::VARUINT)),
-            ("ControlGroup", text),
-            ("Container", text),
-        ];
+        let fields =
+            [("ParentId", FieldKind::Scalar(TypeCode::VARUINT)), ("ControlGroup", text), ("Container", text)];
         let kind = writer.define(&EventKind::new(MACHINE_PROVIDER, 1, "Process", &fields))?;
         let has_births = config.children || matches!(config.scope, Scope::Machine | Scope::Cgroup(_));
         Ok(Self { kind, has_births, reused: HashMap::new() })
@@ -69,6 +81,19 @@ impl RecordingWriter {
     pub fn of_many_processes(mut self, config: &SamplerConfig) -> Result<Self, Error> {
         self.many = Some(ManyProcesses::define(&mut self.writer, config)?);
         Ok(self)
+    }
+
+    /// The processes of a recording of many that have not ended.
+    pub fn sampled_processes(&self) -> Vec<SampledProcess> {
+        let running = self.known.iter().filter(|(_, known)| self.many.is_some() && !known.has_ended);
+        let mut processes: Vec<_> = running
+            .map(|(&pid, known)| {
+                let KnownProcess { own_id: id, samples, has_other_code, .. } = *known;
+                SampledProcess { pid, id, samples, has_other_code }
+            })
+            .collect();
+        processes.sort_by_key(|process| (std::cmp::Reverse(process.samples), process.pid));
+        processes
     }
 
     /// Describes a process that another has started, with the name and the group of that one.
@@ -143,7 +168,11 @@ impl RecordingWriter {
         for (depth, frame) in stack.iter().enumerate() {
             let inside = if depth == 0 { *frame } else { frame.wrapping_sub(1) };
             let Some(mapping) = self.processes.of(pid).at(inside) else { continue };
-            let Some(known) = self.known.get(&pid) else { return Ok(()) };
+            let Some(known) = self.known.get_mut(&pid) else { return Ok(()) };
+            if !known.has_other_code {
+                let own = mapping.image(pid).and_then(|image| mapping.address_in(image, inside));
+                known.has_other_code = own.is_none() && !mapping.name.starts_with('[');
+            }
             if known.mappings.get(&mapping.start).is_none_or(|known| known.mapping != *mapping) {
                 let mapping = mapping.clone();
                 self.mapping(pid, time, mapping)?;

@@ -32,11 +32,18 @@ impl UnloadableCode {
     /// Returns the code of a process that has made load contexts of assemblies, from which it can unload
     /// code. `None` for other processes, and if the memory cannot be read.
     pub fn find(pid: u32) -> Option<Self> {
+        Self::of_process(pid).filter(|code| {
+            let made = Dump::new(&code.memory, &code.runtime).statics().made_load_contexts();
+            made.is_some_and(|made| made > DEFAULT_CONTEXTS)
+        })
+    }
+
+    /// Returns the code of any process of .NET; `None` for other processes, and if the memory cannot be read.
+    pub fn of_process(pid: u32) -> Option<Self> {
         let memory = ProcessMemory::open(pid).ok()?;
         memory.machine().map_or(Ok(()), Machine::check).ok()?;
         let runtime = Runtime::find(&memory, &memory.files().ok()?).ok()?;
-        let made = Dump::new(&memory, &runtime).statics().made_load_contexts()?;
-        (made > DEFAULT_CONTEXTS).then_some(Self { memory, runtime })
+        Some(Self { memory, runtime })
     }
 
     /// Returns a recording with the names of the methods on the stacks of the events of a process that they
