@@ -196,6 +196,9 @@ pub struct MachineRecording {
     /// Running processes with sampled code that the recording does not name, such as a JIT compiler's, with
     /// the id of each in the recording: first those with the most samples.
     pub without_names: Vec<(u32, u64)>,
+    /// The names of methods of processes that have ended, as far as their memory was read before, with the
+    /// id of each in the recording.
+    pub ended_names: Vec<(File, u64)>,
     /// True if the recording has ended because it has as many bytes as it may have.
     pub is_full: bool,
 }

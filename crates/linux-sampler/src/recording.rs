@@ -202,7 +202,9 @@ struct KnownProcess {
     container: Container,
     has_ended: bool,
     samples: u64,
-    has_other_code: bool,
+    /// Sampled addresses in code outside native images, and those of them that were not taken yet.
+    other_code: HashSet<u64>,
+    new_other_code: Vec<u64>,
 }
 
 #[derive(Debug)]

@@ -52,10 +52,16 @@ struct Names {
 
 /// Writes the samples into the file `path`, or one with a similar name if that is taken and the user did not
 /// choose it, with the names of methods of the processes that run.
-pub(crate) fn write(recording: &MachineRecording, path: &Path, is_chosen: bool) -> Result<PathBuf, Failure> {
-    let names = names_of(&recording.without_names);
+pub(crate) fn write(
+    recording: &mut MachineRecording,
+    path: &Path,
+    is_chosen: bool,
+) -> Result<PathBuf, Failure> {
+    let mut names = names_of(&recording.without_names);
     let summary = recording.samples.summary();
-    let (lists, memory, missing) = (names.lists.len(), names.memory.len(), names.missing);
+    let (lists, missing) = (names.lists.len(), names.missing);
+    names.lists.append(&mut recording.ended_names);
+    let memory = names.memory.len() + names.lists.len() - lists;
     let written = if lists + memory == 0 {
         save(&recording.samples, path, is_chosen)?
     } else {
@@ -79,8 +85,12 @@ pub(crate) fn write(recording: &MachineRecording, path: &Path, is_chosen: bool) 
     ));
     if lists + memory + missing > 0 {
         messages::note(format_args!(
-            "Names          : of {} by their runtimes, of {memory} from memory, of {missing} none",
-            counted(lists as u64, "process", "processes")
+            "Names          : of {} by their runtimes, of {memory} from memory; {}",
+            counted(lists as u64, "process", "processes"),
+            match missing {
+                0 => "none is without".to_owned(),
+                _ => format!("{missing} without, or not of .NET"),
+            }
         ));
     }
     Ok(written)

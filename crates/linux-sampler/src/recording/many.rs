@@ -25,6 +25,9 @@ pub const MACHINE_PROVIDER: &str = "Dipc-Machine";
 /// exceed 4,194,304.
 const ID_STEP: u64 = 10_000_000;
 
+/// Maximum number of addresses in code outside native images to keep of a process.
+const MAX_OTHER_CODE: usize = 1 << 16;
+
 /// Maximum number of UTF-16 code units of a text.
 const MAX_TEXT: usize = 4096;
 
@@ -49,6 +52,9 @@ pub(super) struct ManyProcesses {
     kind: EventKindId,
     /// True if processes that are started are in the scope.
     has_births: bool,
+    /// True if the stacks of threads that wait already are read: of all threads of a machine that takes so
+    /// long that records would be lost.
+    pub(super) has_existing_stacks: bool,
     /// The number of described processes of each number that have ended.
     reused: HashMap<i32, u64>,
 }
@@ -60,7 +66,8 @@ impl ManyProcesses {
             [("ParentId", FieldKind::Scalar(TypeCode::VARUINT)), ("ControlGroup", text), ("Container", text)];
         let kind = writer.define(&EventKind::new(MACHINE_PROVIDER, 1, "Process", &fields))?;
         let has_births = config.children || matches!(config.scope, Scope::Machine | Scope::Cgroup(_));
-        Ok(Self { kind, has_births, reused: HashMap::new() })
+        let has_existing_stacks = config.scope != Scope::Machine;
+        Ok(Self { kind, has_births, has_existing_stacks, reused: HashMap::new() })
     }
 
     /// The id of a process in the recording: its number, or another if that was a process's before.
@@ -88,12 +95,19 @@ impl RecordingWriter {
         let running = self.known.iter().filter(|(_, known)| self.many.is_some() && !known.has_ended);
         let mut processes: Vec<_> = running
             .map(|(&pid, known)| {
-                let KnownProcess { own_id: id, samples, has_other_code, .. } = *known;
-                SampledProcess { pid, id, samples, has_other_code }
+                let KnownProcess { own_id: id, samples, ref other_code, .. } = *known;
+                SampledProcess { pid, id, samples, has_other_code: !other_code.is_empty() }
             })
             .collect();
         processes.sort_by_key(|process| (std::cmp::Reverse(process.samples), process.pid));
         processes
+    }
+
+    /// Takes the sampled addresses in code outside native images that are new since the last call, with each
+    /// process and its id in the recording. Return addresses are one less, which is in the calling code.
+    pub fn take_other_code(&mut self) -> Vec<(i32, u64, Vec<u64>)> {
+        let new = self.known.iter_mut().filter(|(_, known)| !known.new_other_code.is_empty());
+        new.map(|(&pid, known)| (pid, known.own_id, std::mem::take(&mut known.new_other_code))).collect()
     }
 
     /// Describes a process that another has started, with the name and the group of that one.
@@ -114,6 +128,8 @@ impl RecordingWriter {
         known.mappings.clear();
         known.frames.clear();
         known.named.clear();
+        known.other_code.clear();
+        known.new_other_code.clear();
         known.name = name.to_vec();
         self.process_event(pid, time, self.kinds.created)?;
         self.group(pid, None, time)
@@ -169,9 +185,12 @@ impl RecordingWriter {
             let inside = if depth == 0 { *frame } else { frame.wrapping_sub(1) };
             let Some(mapping) = self.processes.of(pid).at(inside) else { continue };
             let Some(known) = self.known.get_mut(&pid) else { return Ok(()) };
-            if !known.has_other_code {
+            if !known.other_code.contains(&inside) && known.other_code.len() < MAX_OTHER_CODE {
                 let own = mapping.image(pid).and_then(|image| mapping.address_in(image, inside));
-                known.has_other_code = own.is_none() && !mapping.name.starts_with('[');
+                if own.is_none() && !mapping.name.starts_with('[') {
+                    known.other_code.insert(inside);
+                    known.new_other_code.push(inside);
+                }
             }
             if known.mappings.get(&mapping.start).is_none_or(|known| known.mapping != *mapping) {
                 let mapping = mapping.clone();

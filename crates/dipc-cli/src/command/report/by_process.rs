@@ -94,7 +94,10 @@ fn processes<'r>(profile: &Profile, rows: impl Iterator<Item = &'r ProcessWeight
             || ("-".to_owned(), "-".to_owned()),
             |top| {
                 let name = FrameName::new(&profile.frames, Some(top.frame_id), &top.frame);
-                (name.fit(NAME), units::short_percent(top.percent))
+                let name = name.fit(NAME);
+                let is_long = name.chars().count() > NAME;
+                let cut: String = name.chars().take(NAME - 1).collect();
+                (if is_long { cut + "…" } else { name }, units::short_percent(top.percent))
             },
         );
         columns.row([

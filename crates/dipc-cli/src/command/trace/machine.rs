@@ -27,9 +27,9 @@ pub(crate) struct MachineArgs {
     ///
     /// The kernel samples running threads, as with --cpu, and with --off-cpu also waits. At the end each .NET
     /// process that was sampled lists its methods, or they are named from its memory; a process that ended
-    /// before has no names of methods. Processes that start or end meanwhile are in the recording, with their
-    /// control groups and containers. dipc report FILE topN --by-process and --by-container show them, and
-    /// --pid PID shows one.
+    /// before has the names that its memory had while it was sampled. Processes that start or end meanwhile
+    /// are in the recording, with their control groups and containers. dipc report FILE topN --by-process and
+    /// --by-container show them, and --pid PID shows one.
     #[arg(long, conflicts_with_all = NOT_OF_MANY)]
     pub(crate) all: bool,
     /// Sample the processes of a container or control group into one recording: the id of a container or its
@@ -38,6 +38,7 @@ pub(crate) struct MachineArgs {
     pub(crate) cgroup: Option<String>,
     /// Sample the processes of -p into one recording, instead of one for each (Linux)
     #[arg(long, requires = "process_id", conflicts_with_all = NOT_OF_MANY)]
+    #[arg(conflicts_with_all = ["all", "cgroup"])]
     pub(crate) one_file: bool,
 }
 
@@ -100,8 +101,8 @@ pub(super) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     while !sampler.is_over() && !is_over() && interrupts.count() == 0 {
         thread::sleep(TICK);
     }
-    let recording = sampler.finish()?;
-    let path = machine::write(&recording, &path, args.output.is_some())?;
+    let mut recording = sampler.finish()?;
+    let path = machine::write(&mut recording, &path, args.output.is_some())?;
     machine::warn(&recording);
     written.add(&path, " topN --by-process", Vec::new(), RecordingEnd::default());
     let exit = loss_exit(recording.samples.summary(), args.fail_on_loss);

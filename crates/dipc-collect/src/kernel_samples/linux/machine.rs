@@ -1,7 +1,7 @@
 //! The samples of many processes, in one recording.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
+use linux_proc_stat::Status;
 use linux_sampler::{
     OffCpu, Record, RecordKind, RecordingCounts, RecordingWriter, SampledProcess, Sampler, SamplerConfig,
     Scope, Trial,
@@ -19,6 +20,7 @@ use super::{
 };
 use crate::kernel_samples::scope::{GroupName, SampleScope};
 use crate::kernel_samples::{KernelRecording, MachineRecording, SampleError, SampleSettings};
+use crate::names::SampledNames;
 use crate::observer::{Note, Observer};
 use crate::staged::StagedFile;
 
@@ -175,15 +177,26 @@ impl OpenMachine {
             written.map(|()| bytes).map_err(SampleError::Write)
         };
         let mut is_full = false;
+        let mut names = SampledNames::default();
         while self.read()? && !stop.load(Ordering::Acquire) && !is_full {
             is_full = write(&mut self.recording)? >= MAX_BYTES;
+            for (pid, id, addresses) in self.recording.take_other_code() {
+                names.add(pid.unsigned_abs(), id, &addresses);
+            }
+            names.read();
         }
         write_records(self.sampler.finish(), &mut self.recording, self.filter.as_mut())?;
         let processes = self.recording.sampled_processes();
         let counts = self.recording.finish(Sampler::now_ns()).map_err(SampleError::Record)?;
         write(&mut self.recording)?;
         let samples = KernelRecording { file, staged, summary: counts.into() };
-        Ok(machine_recording(samples, counts, &processes, is_full))
+        let running = |id: &u64| processes.iter().any(|process| process.id == *id);
+        let mut ended_names = Vec::new();
+        for id in names.ids().filter(|id| !running(id)) {
+            ended_names.extend(names.of(id).map_err(SampleError::Write)?.map(|file| (file, id)));
+        }
+        let recording = machine_recording(samples, counts, &processes, is_full);
+        Ok(MachineRecording { ended_names, ..recording })
     }
 }
 
@@ -201,6 +214,7 @@ fn machine_recording(
         ended: counts.ended,
         outside: counts.outside,
         without_names: without_names.map(|process| (process.pid.unsigned_abs(), process.id)).collect(),
+        ended_names: Vec::new(),
         is_full,
     }
 }
@@ -283,8 +297,8 @@ fn open_own(
         let config = config.clone().with_scope(Scope::Processes(own.clone())).with_children(!are_named);
         match Sampler::open(&config) {
             Ok(sampler) => {
-                // Processes that have ended are not left out.
-                let left_out = others.iter().map(|pid| pid.unsigned_abs()).filter(|pid| exists(*pid));
+                // Threads of the kernel, and processes that have ended, are not left out.
+                let left_out = others.iter().map(|pid| pid.unsigned_abs()).filter(|pid| has_memory(*pid));
                 let left_out = left_out.collect();
                 return Ok(OpenScope { sampler, config, filter: None, left_out });
             }
@@ -294,11 +308,15 @@ fn open_own(
             Err(error) => return Err(SampleError::Open(error)),
         }
     }
-    Err(refused)
+    // Of named processes, the first says what it needs.
+    let first = numbers(pids).first().copied().filter(|_| are_named);
+    let of_first = first.map(|pid| Sampler::open(&SamplerConfig::of_process(pid)).map(drop));
+    Err(of_first.and_then(Result::err).map_or(refused, SampleError::Open))
 }
 
-fn exists(pid: u32) -> bool {
-    fs::exists(linux_proc_stat::process_folder(pid)).unwrap_or(false)
+fn has_memory(pid: u32) -> bool {
+    let status = linux_proc_stat::read(&linux_proc_stat::process_folder(pid).join("status"));
+    status.is_ok_and(|status| Status::new(&status).has_memory())
 }
 
 /// The processes of a control group.
