@@ -20,12 +20,15 @@ use crate::staged::StagedFile;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub use linux::{KernelSampler, LiveSamples, RuntimeEvents, snapshot};
+pub use linux::{KernelSampler, LiveSamples, MachineSampler, RuntimeEvents, snapshot};
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub use elsewhere::{KernelSampler, LiveSamples, RuntimeEvents, snapshot};
+pub use elsewhere::{KernelSampler, LiveSamples, MachineSampler, RuntimeEvents, snapshot};
+
+mod scope;
+pub use scope::{GroupError, GroupName, SampleScope};
 
 /// The samples per second for programs that watch a process: they cost it next to nothing.
 pub const LIVE_FREQUENCY: u32 = 99;
@@ -174,6 +177,30 @@ pub struct KernelRecording {
     file: File,
     staged: StagedFile,
     summary: SampleSummary,
+}
+
+/// The samples of many processes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct MachineRecording {
+    /// The samples.
+    pub samples: KernelRecording,
+    /// The number of processes.
+    pub processes: u64,
+    /// The number of processes that were started meanwhile.
+    pub born: u64,
+    /// The number of processes that have ended meanwhile.
+    pub ended: u64,
+    /// Samples that were left out because their processes are outside this process's pid namespace.
+    pub outside: u64,
+    /// Running processes with sampled code that the recording does not name, such as a JIT compiler's, with
+    /// the id of each in the recording: first those with the most samples.
+    pub without_names: Vec<(u32, u64)>,
+    /// The names of methods of processes that have ended, as far as their memory was read before, with the
+    /// id of each in the recording.
+    pub ended_names: Vec<(File, u64)>,
+    /// True if the recording has ended because it has as many bytes as it may have.
+    pub is_full: bool,
 }
 
 /// The numbers of samples taken and missing.

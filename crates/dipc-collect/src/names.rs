@@ -26,6 +26,8 @@ use crate::staged::{StagedFile, folder_of};
 use companion::are_of_another;
 
 pub use companion::{are_of_recording, companion_path, names_path};
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub use unloadable_code::SampledNames;
 pub use unloadable_code::{StackAddresses, UnloadableCode};
 
 /// The time limit for the list of methods.

@@ -30,7 +30,6 @@ mod access;
 mod artifact;
 mod black_box;
 pub mod configuration;
-mod container;
 mod counters;
 mod egress;
 mod filter;

@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use dipc_client::dipc_transport::{self, ProcessState};
 use dipc_client::{Error, ProcessInfo, ProviderConfig, Target, Uuid};
+use linux_proc_stat::Container;
 use nettrace_edit::Snapshot;
 
-use crate::container::Container;
 use crate::counters::SharedCounters;
 use crate::filter::ProcessFacts;
 use crate::filtered_sources::FilteredSources;
@@ -101,7 +101,10 @@ impl Watched {
             has_ended,
             source_lines: OnceLock::new(),
             log_filter: OnceLock::new(),
-            container: system.and_then(SystemProcess::pid).map(Container::of_process).unwrap_or_default(),
+            container: system
+                .and_then(SystemProcess::pid)
+                .and_then(|pid| Container::of_process(pid).ok())
+                .unwrap_or_default(),
             attributes: OnceLock::new(),
             system,
             dump_folder: None,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dipc_client::{Timeouts, Uuid};
+use linux_proc_stat::Container;
 
-use crate::container::Container;
 use crate::process::Watched;
 
 /// Maximum number of attributes that the environment of a process can set.
@@ -52,7 +52,7 @@ fn own_attributes(process: &Watched) -> Vec<(String, String)> {
     add("process.runtime.name", ".NET".to_owned());
     let version = process.runtime_version.as_deref().and_then(|version| version.split(['+', ' ']).next());
     add("process.runtime.version", version.unwrap_or_default().to_owned());
-    let Container { id, pod_uid } = process.container().clone();
+    let Container { id, pod_uid, .. } = process.container().clone();
     add("container.id", id.unwrap_or_default());
     add("k8s.pod.uid", pod_uid.unwrap_or_default());
     // Elsewhere the variables mean something else.

@@ -25,6 +25,8 @@
 //! [`ControlGroup`] finds the control groups of a process, and reads their memory and processor time, the
 //! effects of their limits, and pressure.
 //!
+//! [`Container`] is the container and the pod of a process, by the names of its control groups.
+//!
 //! [`ProcessUsage`] is one reading of all of that: the threads, memory, descriptors and sockets of a process,
 //! its control group, and the machine. [`UsageChange`] compares two readings: processor time in cores, time
 //! without a processor, throttling, faults, growth, and what other processes used.
@@ -49,6 +51,7 @@
 )]
 
 mod cgroup;
+mod container;
 mod file;
 mod limits;
 mod mapping;
@@ -64,6 +67,7 @@ mod test_tree;
 mod usage;
 
 pub use cgroup::{ControlGroup, GroupCpu, GroupMemory, MemoryEvents, Throttling};
+pub use container::Container;
 pub use file::{process_folder, process_ids, read, thread_folder};
 pub use limits::Limits;
 pub use mapping::{FileId, Mapping};

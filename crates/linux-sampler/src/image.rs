@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use framehop::ExplicitModuleSectionInfo;
 use linux_proc_stat::FileId;
@@ -36,6 +37,10 @@ pub struct Image {
     build_id: Vec<u8>,
     debug_link: Option<String>,
     segments: Vec<Segment>,
+    /// The unwind information, once it is needed; `None` in it if it cannot be read.
+    sections: OnceLock<Option<UnwindSections>>,
+    /// The names of its functions, once they are needed.
+    functions: OnceLock<SymbolTable>,
 }
 
 /// A loaded part of the file.
@@ -48,7 +53,7 @@ struct Segment {
 }
 
 /// The unwind information of an image, with its addresses.
-pub(crate) type UnwindSections = ExplicitModuleSectionInfo<Vec<u8>>;
+pub(crate) type UnwindSections = ExplicitModuleSectionInfo<Arc<[u8]>>;
 
 impl Image {
     /// Opens a file in a process's view of the file system.
@@ -79,7 +84,14 @@ impl Image {
                 segments.take(64).collect(),
             )
         })?;
-        Ok(Self { file, build_id, debug_link, segments })
+        Ok(Self {
+            file,
+            build_id,
+            debug_link,
+            segments,
+            sections: OnceLock::new(),
+            functions: OnceLock::new(),
+        })
     }
 
     /// The build id, which identifies the file on symbol servers; empty if the file does not have one.
@@ -142,8 +154,12 @@ impl Image {
         })
     }
 
-    /// Reads the unwind information.
-    pub(crate) fn unwind_sections(&self) -> io::Result<UnwindSections> {
+    /// The unwind information, which is read once: all processes that map the file share it.
+    pub(crate) fn unwind_sections(&self) -> Option<UnwindSections> {
+        self.sections.get_or_init(|| self.read_unwind_sections().ok()).clone()
+    }
+
+    fn read_unwind_sections(&self) -> io::Result<UnwindSections> {
         with_object(&self.file, |object| {
             let range = |name: &str| {
                 let section = object.section_by_name(name)?;
@@ -151,7 +167,7 @@ impl Image {
             };
             let data = |name: &str| {
                 let section = object.section_by_name(name)?;
-                section.uncompressed_data().ok().map(std::borrow::Cow::into_owned)
+                section.uncompressed_data().ok().map(Arc::<[u8]>::from)
             };
             let header = range(".eh_frame_hdr").zip(data(".eh_frame_hdr"));
             let frames = range(".eh_frame");
@@ -177,6 +193,11 @@ impl Image {
                 text_segment: None,
             }
         })
+    }
+
+    /// The symbols of functions, which are read once; empty if they cannot be read.
+    pub(crate) fn functions(&self) -> &SymbolTable {
+        self.functions.get_or_init(|| self.symbols().unwrap_or_default())
     }
 
     /// Reads the symbols of functions: from the symbol table, or only exported symbols if the file is

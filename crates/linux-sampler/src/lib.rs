@@ -108,7 +108,9 @@ pub use record::{
     ThreadKey, TracepointEvent,
 };
 #[cfg(feature = "nettrace")]
-pub use recording::{ProgramEvent, RecordingCounts, RecordingWriter, SAMPLING_KEY};
+pub use recording::{
+    MACHINE_PROVIDER, ProgramEvent, RecordingCounts, RecordingWriter, SAMPLING_KEY, SampledProcess,
+};
 pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 pub use sampler::{Records, Sampler};
 pub use start::spawn_prepared;

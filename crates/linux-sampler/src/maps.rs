@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use linux_proc_stat::FileId;
 
@@ -201,6 +201,37 @@ impl ProcessMaps {
 #[derive(Debug, Default)]
 pub struct Processes {
     by_pid: HashMap<i32, ProcessMaps>,
+    images: SharedImages,
+}
+
+/// Maximum number of files to remember, before those that no process maps are forgotten.
+const MAX_SHARED: usize = 4096;
+
+/// The image of a file.
+type SharedImage = OnceLock<Option<Image>>;
+
+/// The images of files that several processes map: each is open once, and its parts are read once.
+#[derive(Debug, Default)]
+struct SharedImages {
+    by_file: HashMap<(FileId, Arc<str>), Weak<SharedImage>>,
+}
+
+impl SharedImages {
+    /// Lets a mapping share the image with those of other processes, unless these could not open it.
+    fn share(&mut self, mapping: &mut Mapping) {
+        let Some(file) = mapping.file.filter(|_| mapping.is_file()) else { return };
+        if self.by_file.len() >= MAX_SHARED {
+            self.by_file.retain(|_, image| image.strong_count() > 0);
+        }
+        let key = (file, Arc::clone(&mapping.name));
+        match self.by_file.get(&key).and_then(Weak::upgrade) {
+            Some(image) if !matches!(image.get(), Some(None)) => mapping.image = image,
+            _ if self.by_file.len() < MAX_SHARED => {
+                self.by_file.insert(key, Arc::downgrade(&mapping.image));
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Processes {
@@ -211,7 +242,12 @@ impl Processes {
 
     /// The mappings of a process. The mappings of a new process are read, or left empty if that fails.
     pub fn of(&mut self, pid: i32) -> &ProcessMaps {
-        self.by_pid.entry(pid).or_insert_with(|| ProcessMaps::read(pid).unwrap_or_default())
+        let Self { by_pid, images } = self;
+        by_pid.entry(pid).or_insert_with(|| {
+            let mut maps = ProcessMaps::read(pid).unwrap_or_default();
+            maps.by_start.values_mut().for_each(|mapping| images.share(mapping));
+            maps
+        })
     }
 
     /// Applies a record. Returns the process if its mappings have been replaced by `exec`.
@@ -220,7 +256,8 @@ impl Processes {
         match record.kind {
             RecordKind::Map(map) => {
                 let name = String::from_utf8_lossy(map.name);
-                let mapping = Mapping::new(map.start, map.end, map.file_offset, name).with_file(map.file);
+                let mut mapping = Mapping::new(map.start, map.end, map.file_offset, name).with_file(map.file);
+                self.images.share(&mut mapping);
                 self.of(pid);
                 self.by_pid.entry(pid).or_default().insert(mapping);
             }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 
 use framehop::{CacheNative, FrameAddress, Module, UnwindRegsNative, Unwinder as _, UnwinderNative};
 
@@ -17,7 +18,7 @@ const MAX_IMAGES: usize = 4096;
 
 /// The unwind information of a process.
 pub(crate) struct Process {
-    unwinder: UnwinderNative<Vec<u8>, framehop::MayAllocateDuringUnwind>,
+    unwinder: UnwinderNative<Arc<[u8]>, framehop::MayAllocateDuringUnwind>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
     /// True for mappings with unwind information, by first address.
     mappings: HashMap<u64, bool>,
@@ -76,10 +77,10 @@ impl Process {
     }
 }
 
-fn module(pid: i32, mapping: &Mapping) -> Option<Module<Vec<u8>>> {
+fn module(pid: i32, mapping: &Mapping) -> Option<Module<Arc<[u8]>>> {
     let image = mapping.image(pid)?;
     let own = mapping.address_in(image, mapping.start)?;
-    let sections = image.unwind_sections().ok()?;
+    let sections = image.unwind_sections()?;
     sections.eh_frame.as_ref()?;
     let base = mapping.start.wrapping_sub(own);
     Some(Module::new(mapping.name.to_string(), mapping.start..mapping.end, base, sections))

@@ -13,6 +13,8 @@ use linux_proc_stat::Status;
 pub enum Obstacle {
     /// `/proc/sys/kernel/perf_event_paranoid` has this value, and this process lacks `CAP_PERFMON`.
     Paranoid(i32),
+    /// The same for samples of whole processors or of a control group.
+    ParanoidForMachine(i32),
     /// The process belongs to another user, and this one lacks `CAP_PERFMON` (before Linux 5.8:
     /// `CAP_SYS_PTRACE`).
     OtherUser,
@@ -30,6 +32,10 @@ impl fmt::Display for Obstacle {
             Self::Paranoid(level) => write!(
                 f,
                 "kernel.perf_event_paranoid is {level}; CAP_PERFMON, root or a value of at most 1 permits it"
+            ),
+            Self::ParanoidForMachine(level) => write!(
+                f,
+                "kernel.perf_event_paranoid is {level}; CAP_PERFMON, root or a value of at most 0 permits it"
             ),
             Self::OtherUser => f.write_str("the process belongs to another user; CAP_PERFMON or root permits it"),
             Self::Seccomp => f.write_str(

@@ -29,12 +29,13 @@
 
 mod events;
 mod existing_waits;
+mod many;
 mod native_allocations;
 mod program_events;
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
+use linux_proc_stat::Container;
 use nettrace::{Ticks, TraceInfo};
 use nettrace_writer::{Error, EventKindId, EventWriter, ThreadIndex};
 
@@ -51,6 +52,8 @@ use crate::waiting::ThreadWait;
 
 use events::{Kinds, mapping_metadata, number, text};
 use existing_waits::ExistingWait;
+use many::ManyProcesses;
+pub use many::{MACHINE_PROVIDER, SampledProcess};
 pub use program_events::ProgramEvent;
 
 /// The addresses of the kernel, as TraceEvent expects them.
@@ -94,6 +97,14 @@ pub struct RecordingCounts {
     pub program_events: u64,
     /// Stacks cut at the limit of frames.
     pub cut_stacks: u64,
+    /// Processes that are described.
+    pub processes: u64,
+    /// Those of them that were started meanwhile, in a recording of many.
+    pub born: u64,
+    /// Those that have ended.
+    pub ended: u64,
+    /// Samples that were left out because their processes are outside this process's pid namespace.
+    pub outside: u64,
 }
 
 /// Turns the records of a [`Sampler`](crate::Sampler) into a recording, in memory: see
@@ -122,6 +133,8 @@ pub struct RecordingCounts {
 pub struct RecordingWriter {
     writer: EventWriter,
     kinds: Kinds,
+    /// The state of a recording of many processes; `None` for others.
+    many: Option<ManyProcesses>,
     processes: Processes,
     unwinder: Unwinder,
     off_cpu: OffCpuTracker<SwitchStack>,
@@ -133,6 +146,9 @@ pub struct RecordingWriter {
     next_metadata: u64,
     next_symbol: u64,
     kernel_frames: BTreeSet<u64>,
+    /// The number of the kernel's mapping, which all processes share, and the functions with written names.
+    kernel_mapping: Option<u64>,
+    kernel_named: HashSet<u64>,
     /// The names of the kernel's functions, once they are needed repeatedly: see [`flush`](Self::flush).
     kernel_symbols: Option<SymbolTable>,
     max_frames: usize,
@@ -175,18 +191,26 @@ struct KnownProcess {
     frames: BTreeSet<u64>,
     /// Functions with written names, as mapping number and first address.
     named: HashSet<(u64, u64)>,
-    /// The number of the kernel's mapping.
-    kernel_mapping: u64,
+    /// True if the kernel is mapped into it.
+    has_kernel_mapping: bool,
     /// The [changes](crate::ProcessMaps::changes) of mappings that are already in the recording.
     described: u64,
+    /// The name of its program.
+    name: Vec<u8>,
+    /// In a recording of many processes: the process that started it, or 0, and its control group.
+    parent: u64,
+    container: Container,
+    has_ended: bool,
+    samples: u64,
+    /// Sampled addresses in code outside native images, and those of them that were not taken yet.
+    other_code: HashSet<u64>,
+    new_other_code: Vec<u64>,
 }
 
 #[derive(Debug)]
 struct KnownMapping {
     id: u64,
     mapping: Mapping,
-    /// The names of its functions, once they are needed.
-    symbols: Option<SymbolTable>,
 }
 
 impl RecordingWriter {
@@ -223,6 +247,7 @@ impl RecordingWriter {
         Ok(Self {
             writer,
             kinds,
+            many: None,
             processes: Processes::new(),
             unwinder: Unwinder::new(),
             off_cpu: OffCpuTracker::new(),
@@ -233,6 +258,8 @@ impl RecordingWriter {
             next_metadata: 1,
             next_symbol: 1,
             kernel_frames: BTreeSet::new(),
+            kernel_mapping: None,
+            kernel_named: HashSet::new(),
             kernel_symbols: None,
             max_frames: usize::from(max_frames),
             ended: VecDeque::new(),
@@ -262,6 +289,9 @@ impl RecordingWriter {
     /// As [`EventWriter::event`].
     pub fn existing_process(&mut self, pid: i32) -> Result<(), Error> {
         let time = self.start_ns;
+        if self.many.is_some() && !self.off_cpu_times {
+            return self.process(pid, time, true);
+        }
         let threads = threads(pid).unwrap_or_default();
         if self.off_cpu_times {
             // First: a wait that is confirmed at the end counts from here.
@@ -296,27 +326,38 @@ impl RecordingWriter {
         if let Some(interval) = self.off_cpu.handle(record) {
             self.interval(&interval, Some(record.cpu))?;
         }
-        if let RecordKind::Ended { thread } = record.kind {
-            if thread.pid == thread.tid {
-                self.names()?;
-                self.system_event(thread.pid, record.time_ns, self.kinds.ended, &[])?;
-                self.ended(thread.pid);
-            }
-            // Another thread may reuse the number.
-            self.threads.remove(&thread.tid);
-        }
-        if matches!(record.kind, RecordKind::Name { exec: true, .. }) {
-            self.names()?;
-            self.known.remove(&record.thread.pid);
-        }
-        if let RecordKind::Started { thread, .. } = record.kind
-            && thread.pid == thread.tid
-        {
-            // The number of a process that has ended.
-            self.known.remove(&thread.pid);
-        }
+        self.lifetime(record)?;
         if let Some(pid) = self.processes.handle(record) {
             self.unwinder.forget(pid);
+        }
+        Ok(())
+    }
+
+    /// Follows the births, programs and ends of processes.
+    fn lifetime(&mut self, record: &Record<'_>) -> Result<(), Error> {
+        match record.kind {
+            RecordKind::Ended { thread } => {
+                if thread.pid == thread.tid {
+                    self.ended_one(thread.pid, record.time_ns)?;
+                    self.ended(thread.pid);
+                }
+                // Another thread may reuse the number.
+                self.threads.remove(&thread.tid);
+            }
+            RecordKind::Name { exec: true, name } if self.many.is_some() => {
+                self.became(record.thread.pid, name, record.time_ns)?;
+            }
+            RecordKind::Name { exec: true, .. } => {
+                self.symbols(record.thread.pid)?;
+                self.known.remove(&record.thread.pid);
+            }
+            RecordKind::Started { thread, parent } if thread.pid == thread.tid => {
+                // The number of a process that has ended.
+                self.known.remove(&thread.pid);
+                self.ended.retain(|ended| *ended != thread.pid);
+                self.born(thread.pid, parent.pid, record.time_ns)?;
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -382,7 +423,7 @@ impl RecordingWriter {
         for &pid in &pids {
             self.symbols(pid)?;
         }
-        self.kernel(&pids)
+        self.kernel()
     }
 
     /// The counts so far.
@@ -433,16 +474,22 @@ impl RecordingWriter {
     fn sample(&mut self, record: &Record<'_>, sample: &Sample<'_>) -> Result<(), Error> {
         let thread = record.thread;
         if thread.pid <= 0 {
+            self.outside(thread, sample.user_frames());
             return Ok(());
         }
         self.process(thread.pid, record.time_ns, false)?;
         let mut stack = std::mem::take(&mut self.stack);
         self.unwinder.user_stack(thread, sample, &mut self.processes, &mut stack);
+        self.mappings_of(thread.pid, record.time_ns, &stack)?;
         self.note_frames(thread.pid, &stack);
         if sample.chain_len() >= self.max_frames {
             self.counts.cut_stacks = self.counts.cut_stacks.saturating_add(1);
         }
+        if let Some(known) = self.known.get_mut(&thread.pid) {
+            known.samples = known.samples.saturating_add(1);
+        }
         let kernel: Vec<u64> = sample.kernel_frames().collect();
+        self.kernel_mapping_of(thread.pid, record.time_ns, &kernel)?;
         if self.kernel_frames.len() < MAX_ADDRESSES {
             self.kernel_frames.extend(kernel.iter().copied());
         }
@@ -511,7 +558,7 @@ impl RecordingWriter {
             return Ok(index);
         }
         let process_id = self.known.get(&thread.pid).map_or(0, |known| known.own_id);
-        let id = if process_id == u64::from(thread.pid.unsigned_abs()) {
+        let id = if self.many.is_some() || process_id == u64::from(thread.pid.unsigned_abs()) {
             thread.tid
         } else {
             innermost_id(thread.pid, thread.tid).unwrap_or(thread.tid)
@@ -527,20 +574,13 @@ impl RecordingWriter {
 
     /// Describes a process and its new mappings.
     fn process(&mut self, pid: i32, time: u64, existing: bool) -> Result<(), Error> {
-        if let Entry::Vacant(vacant) = self.known.entry(pid) {
-            let own_id = innermost_id(pid, pid).unwrap_or(pid).unsigned_abs().into();
-            vacant.insert(KnownProcess { own_id, ..KnownProcess::default() });
-            let name = linux_proc_stat::read(&folder(pid, pid).join("comm")).unwrap_or_default();
-            self.payload.clear();
-            number(&mut self.payload, own_id);
-            text(&mut self.payload, name.trim_ascii_end());
-            text(&mut self.payload, b"Unknown");
-            let payload = std::mem::take(&mut self.payload);
-            let kind = if existing { self.kinds.existing } else { self.kinds.created };
-            let result = self.system_event(pid, time, kind, &payload);
-            self.payload = payload;
-            result?;
-            self.kernel_mapping(pid, time)?;
+        if !self.known.contains_key(&pid) {
+            self.describe(pid, time, existing, None)?;
+            self.group(pid, None, time)?;
+        }
+        if self.many.is_some() {
+            // Mappings are listed with the first sample in them.
+            return Ok(());
         }
         let maps = self.processes.of(pid);
         let Some(known) = self.known.get(&pid) else { return Ok(()) };
@@ -559,6 +599,34 @@ impl RecordingWriter {
             known.described = changes;
         }
         Ok(())
+    }
+
+    /// Describes a process that is new in the recording, by its name or that of another.
+    fn describe(&mut self, pid: i32, time: u64, existing: bool, name: Option<&[u8]>) -> Result<(), Error> {
+        let own_id = match &self.many {
+            Some(many) => many.id(pid),
+            None => innermost_id(pid, pid).unwrap_or(pid).unsigned_abs().into(),
+        };
+        let read = || linux_proc_stat::read(&folder(pid, pid).join("comm")).unwrap_or_default();
+        let name = name.map_or_else(|| read().trim_ascii_end().to_vec(), <[u8]>::to_vec);
+        self.known.insert(pid, KnownProcess { own_id, name, ..KnownProcess::default() });
+        self.counts.processes = self.counts.processes.saturating_add(1);
+        let kind = if existing { self.kinds.existing } else { self.kinds.created };
+        self.process_event(pid, time, kind)?;
+        if self.many.is_some() { Ok(()) } else { self.kernel_mapping(pid, time) }
+    }
+
+    /// Writes the id and the name of a process.
+    fn process_event(&mut self, pid: i32, time: u64, kind: EventKindId) -> Result<(), Error> {
+        let Some(known) = self.known.get(&pid) else { return Ok(()) };
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.clear();
+        number(&mut payload, known.own_id);
+        text(&mut payload, &known.name);
+        text(&mut payload, b"Unknown");
+        let result = self.system_event(pid, time, kind, &payload);
+        self.payload = payload;
+        result
     }
 
     fn mapping(&mut self, pid: i32, time: u64, mapping: Mapping) -> Result<(), Error> {
@@ -583,7 +651,7 @@ impl RecordingWriter {
             metadata_id,
         )?;
         if let Some(known) = self.known.get_mut(&pid) {
-            known.mappings.insert(mapping.start, KnownMapping { id, mapping, symbols: None });
+            known.mappings.insert(mapping.start, KnownMapping { id, mapping });
         }
         Ok(())
     }
@@ -618,14 +686,14 @@ impl RecordingWriter {
         if all.is_empty() {
             return Ok(());
         }
-        for known_mapping in known.mappings.values_mut() {
-            let KnownMapping { id, mapping, symbols } = known_mapping;
+        for known_mapping in known.mappings.values() {
+            let KnownMapping { id, mapping } = known_mapping;
             let Some(image) = mapping.image(pid) else { continue };
             let mut frames = all.range(mapping.start..mapping.end).peekable();
             if frames.peek().is_none() {
                 continue;
             }
-            let symbols = symbols.get_or_insert_with(|| image.symbols().unwrap_or_default());
+            let symbols = image.functions();
             for &frame in frames {
                 let Some(own) = mapping.address_in(image, frame) else { continue };
                 let Some(symbol) = symbols.at(own) else { continue };
@@ -645,35 +713,41 @@ impl RecordingWriter {
 
     /// Maps the kernel into a process, so that its frames are found there.
     fn kernel_mapping(&mut self, pid: i32, time: u64) -> Result<(), Error> {
-        let id = self.next_mapping;
-        self.next_mapping = id.saturating_add(1);
+        let id = match self.kernel_mapping {
+            Some(id) => id,
+            None => {
+                let id = self.next_mapping;
+                self.next_mapping = id.saturating_add(1);
+                *self.kernel_mapping.insert(id)
+            }
+        };
         if let Some(known) = self.known.get_mut(&pid) {
-            known.kernel_mapping = id;
+            known.has_kernel_mapping = true;
         }
         let mapping = Mapping::new(KERNEL_START, u64::MAX, 0, "vmlinux");
         self.mapping_event(pid, time, id, (KERNEL_START, u64::MAX), &mapping, 0)
     }
 
-    /// Names the frames in the kernel.
-    fn kernel(&mut self, pids: &[i32]) -> Result<(), Error> {
+    /// Names the frames in the kernel, which all processes share.
+    fn kernel(&mut self) -> Result<(), Error> {
         let frames = std::mem::take(&mut self.kernel_frames);
         if frames.is_empty() {
             return Ok(());
         }
         if let Some(symbols) = self.kernel_symbols.take() {
-            let named = pids.iter().try_for_each(|&pid| self.kernel_names(pid, &frames, &symbols));
+            let named = self.kernel_names(&frames, &symbols);
             self.kernel_symbols = Some(symbols);
             return named;
         }
-        let symbols = kernel_symbols_at(&frames).unwrap_or_default();
-        pids.iter().try_for_each(|&pid| self.kernel_names(pid, &frames, &symbols))
+        self.kernel_names(&frames, &kernel_symbols_at(&frames).unwrap_or_default())
     }
 
-    fn kernel_names(&mut self, pid: i32, frames: &BTreeSet<u64>, symbols: &SymbolTable) -> Result<(), Error> {
+    fn kernel_names(&mut self, frames: &BTreeSet<u64>, symbols: &SymbolTable) -> Result<(), Error> {
+        let Some(mapping) = self.kernel_mapping else { return Ok(()) };
+        let Some(pid) = self.known.keys().copied().min() else { return Ok(()) };
         for &frame in frames {
-            let (Some(symbol), Some(known)) = (symbols.at(frame), self.known.get_mut(&pid)) else { continue };
-            let mapping = known.kernel_mapping;
-            if known.named.insert((mapping, symbol.start)) {
+            let Some(symbol) = symbols.at(frame) else { continue };
+            if self.kernel_named.insert(symbol.start) {
                 self.symbol_event(pid, mapping, symbol.start, symbol.end.saturating_sub(1), symbol.name)?;
             }
         }

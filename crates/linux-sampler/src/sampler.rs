@@ -718,7 +718,12 @@ impl<'c> Opening<'c> {
                 self.access.off_cpu_stacks = false;
             }
             _ => {
-                let reason = Obstacle::of(&error, pid);
+                let reason = match (Obstacle::of(&error, pid), tasks) {
+                    (Obstacle::Paranoid(level), Tasks::All | Tasks::Cgroup(_)) => {
+                        Obstacle::ParanoidForMachine(level)
+                    }
+                    (reason, _) => reason,
+                };
                 let tasks = match (tasks, pid) {
                     (Tasks::Thread(tid), Some(pid)) => format!("thread {tid} of process {pid}"),
                     (Tasks::Thread(tid), None) => format!("thread {tid}"),

@@ -50,6 +50,10 @@ pub struct Process {
     pub id: u64,
     /// Name of the program, if the recording has it.
     pub name: Option<String>,
+    /// The path of its control group, in recordings of many processes.
+    pub control_group: Option<String>,
+    /// The id of its container, if it is in one.
+    pub container: Option<String>,
     /// The frame of the process, as dotnet-trace writes it: `Process64 NAME (ID) Args: ARGUMENTS`.
     pub frame: String,
 }

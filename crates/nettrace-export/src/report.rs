@@ -20,6 +20,7 @@
 
 mod allocations;
 pub(crate) mod blocked;
+mod by_process;
 mod call_tree;
 mod callers;
 mod calls;
@@ -56,6 +57,7 @@ pub use blocked::{
     BlockedPart, BlockedTime, Starvation, WaitingMethod, allocating_methods, blocked_methods, blocked_time,
     blocked_waits, ready_methods, starvation, working_methods,
 };
+pub use by_process::{ContainerWeight, ProcessReport, ProcessWeight, TopCode};
 pub use call_tree::{CallNode, CallTree, call_tree};
 pub use callers::{CallerRow, callers};
 pub use calls::{CallRow, Calls, CallsReport};

@@ -37,6 +37,9 @@ pub struct MergerOptions {
     pub sampling_rate_of: Option<usize>,
     /// The value of [`REQUESTED_EVENTS`] in the merged recording.
     pub requested_events: Option<String>,
+    /// Recordings, by index, with the process of all their events: where a recording has the id that a
+    /// process has in its own namespace, this is the id of the others.
+    pub processes: Vec<(usize, u64)>,
 }
 
 /// The header property with the groups of events that dipc requested, separated by spaces: none of them
@@ -70,6 +73,13 @@ impl MergerOptions {
     #[must_use]
     pub fn with_requested_events(mut self, groups: impl Into<String>) -> Self {
         self.requested_events = Some(groups.into());
+        self
+    }
+
+    /// With the process of all events of a recording: see [`processes`](Self::processes).
+    #[must_use]
+    pub fn with_process_of(mut self, recording: usize, process_id: u64) -> Self {
+        self.processes.push((recording, process_id));
         self
     }
 }
@@ -142,6 +152,8 @@ struct MergedSource {
     is_numbered: bool,
     /// Before V6: the process of all threads.
     process_id: Option<u64>,
+    /// True if that is the process of all threads whatever they say.
+    is_of_one: bool,
     /// The numbers of kinds of events.
     kinds: MetadataMap<u32>,
     /// By [`Event::thread_slot`].
@@ -176,6 +188,13 @@ impl Merger {
     /// If the list of recordings is empty, if the sizes of their addresses differ, or if the header is larger
     /// than a block can be.
     pub fn new(infos: &[TraceInfo], options: MergerOptions) -> Result<Self, Error> {
+        let mut given = infos.to_vec();
+        for (index, process_id) in &options.processes {
+            if let Some(info) = given.get_mut(*index) {
+                info.process_id = Some(*process_id);
+            }
+        }
+        let infos = &given;
         let earliest = infos.iter().min_by_key(|info| info.start.unix_milliseconds().unwrap_or(i64::MAX));
         let first = earliest.ok_or(Error::Read(nettrace::Error::Empty))?;
         if let Some(other) = infos.iter().find(|info| info.pointer_size != first.pointer_size) {
@@ -218,6 +237,7 @@ impl Merger {
                 from_v6: is_v6(info),
                 is_numbered: info.format != Format::Netperf,
                 process_id: info.process_id,
+                is_of_one: options.processes.iter().any(|(of, _)| *of == index),
                 kinds: MetadataMap::new(),
                 threads: Vec::new(),
                 last_activities: (None, None, 0),
@@ -482,7 +502,7 @@ impl Merger {
     #[inline(never)]
     fn new_thread_index(&mut self, source: usize, slot: usize, thread: &Thread) -> Result<u64, Error> {
         let Some(of) = self.sources.get(source) else { return Ok(0) };
-        let process_id = thread.process_id().or(of.process_id);
+        let process_id = thread.process_id().filter(|_| !of.is_of_one).or(of.process_id);
         let process_id = process_id.map(|id| self.process_ids.give(of.process_group, id));
         let key = (of.group, process_id, thread.id().0, thread.name().map(ToString::to_string));
         let shared = if of.is_part { self.shared_threads.get(&key).copied() } else { None };

@@ -19,7 +19,8 @@ use crate::args::source::{ManyProcesses, SOURCES, SourceArgs};
 use crate::args::stopping::StoppingArgs;
 use crate::command::report;
 use crate::command::trace::{
-    self, Buffering, DEFAULT_LIMIT_PERCENT, ReadingsUse, TraceArgs, WrittenFile, WrittenFiles, snapshot_name,
+    self, Buffering, DEFAULT_LIMIT_PERCENT, MachineArgs, ReadingsUse, TraceArgs, WrittenFile, WrittenFiles,
+    snapshot_name,
 };
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
@@ -261,6 +262,7 @@ impl Presenter<'_> {
 pub(crate) fn everything(source: SourceArgs<ManyProcesses>) -> TraceArgs {
     TraceArgs {
         source,
+        machine: MachineArgs::default(),
         output: None,
         duration: None,
         selection: SelectionArgs {

@@ -3,6 +3,7 @@
 mod args;
 mod file_names;
 mod flight;
+mod machine;
 mod native;
 mod request;
 mod session;
@@ -38,6 +39,7 @@ use native::NativeProcess;
 
 pub(crate) use args::{Buffering, DEFAULT_LIMIT_PERCENT, ReadingsUse, TraceArgs};
 pub(crate) use file_names::snapshot_name;
+pub(crate) use machine::MachineArgs;
 pub(crate) use written::{News, RecordingEnd, WrittenFile, WrittenFiles};
 
 /// Maximum wait between checks for recordings that have ended.
@@ -54,6 +56,9 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
 /// Records until the end of the process, of the time, or an interrupt. The paths of finished recordings are
 /// added to `written`, if its owner presents them; otherwise a note names the command that does.
 pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &WrittenFiles) -> Outcome {
+    if args.machine.are_given() {
+        return machine::record(args, interrupts, written);
+    }
     let mut sources = args.sources()?;
     let crash_dump = args.flight.dump_on.map(|_| have_it_dump_itself(&mut sources, args)).transpose()?;
     let kernel_samples = args.kernel_samples()?;

@@ -121,6 +121,9 @@ fn not_opened(error: &linux_sampler::Error) -> Failure {
             Obstacle::Paranoid(_) => {
                 "setcap cap_perfmon+ep on the file of dipc, or sysctl kernel.perf_event_paranoid=2 (1 for the time in the kernel), or run dipc as root"
             }
+            Obstacle::ParanoidForMachine(_) => {
+                "setcap cap_perfmon,cap_sys_ptrace+ep on the file of dipc, or sysctl kernel.perf_event_paranoid=0, or run dipc as root"
+            }
             Obstacle::OtherUser => {
                 "run dipc as the user of the process, as root, or with CAP_PERFMON and CAP_SYS_PTRACE"
             }

@@ -11,6 +11,7 @@
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file next to the
 //!   recording. `kernel_samples`: the kernel's samples. `exceptions`: exceptions in a session of their own,
 //!   which ends once they are many. `additions`: these merged into the recording.
+//! - `machine`: the kernel's samples of many processes in one recording, with the names of each.
 //! - `requested_events`: groups of events that a session requested, and that did not occur.
 //! - `process_core`: the destination of core dumps of processes.
 //! - `flight`: `session` (the ring of dipc-collect, and its snapshots), `method_lists`, `snapshot` and
@@ -22,6 +23,7 @@ pub(crate) mod exceptions;
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;
+pub(crate) mod machine;
 pub(crate) mod names;
 pub(crate) mod notes;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]

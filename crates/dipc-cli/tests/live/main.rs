@@ -38,6 +38,7 @@ mod live_events;
 mod long_command_line;
 mod loss;
 mod lost_filters;
+mod machine;
 mod made_types;
 #[cfg(feature = "mcp")]
 mod mcp;

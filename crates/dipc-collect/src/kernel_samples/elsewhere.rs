@@ -10,7 +10,7 @@ use dipc_client::Target;
 use dipc_client::dipc_wire::ProviderConfig;
 use nettrace::Event;
 
-use super::{KernelRecording, SampleError, SampleSettings, ThreadSnapshot};
+use super::{KernelRecording, MachineRecording, SampleError, SampleScope, SampleSettings, ThreadSnapshot};
 use crate::observer::Observer;
 
 /// A sampler, which cannot exist here.
@@ -55,6 +55,38 @@ impl KernelSampler {
     }
 
     pub fn finish(self) -> Result<KernelRecording, SampleError> {
+        match self.0 {}
+    }
+}
+
+/// A sampler of many processes, which cannot exist here.
+#[derive(Debug)]
+pub struct MachineSampler(Infallible);
+
+#[allow(missing_docs, reason = "as on Linux")]
+impl MachineSampler {
+    pub fn start(
+        _: &SampleScope,
+        _: SampleSettings,
+        _: &Path,
+        _: &mut dyn Observer,
+    ) -> Result<Self, SampleError> {
+        Err(SampleError::Unavailable)
+    }
+
+    pub fn description(&self) -> &str {
+        match self.0 {}
+    }
+
+    pub fn left_out(&self) -> &[u32] {
+        match self.0 {}
+    }
+
+    pub fn is_over(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn finish(self) -> Result<MachineRecording, SampleError> {
         match self.0 {}
     }
 }

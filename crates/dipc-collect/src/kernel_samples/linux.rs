@@ -1,6 +1,7 @@
 //! The kernel's samples on Linux.
 
 mod event_kinds;
+mod machine;
 #[cfg(target_arch = "x86_64")]
 mod managed_code;
 mod runtime_events;
@@ -30,6 +31,7 @@ use super::{
 use crate::observer::{Note, Observer};
 use crate::staged::StagedFile;
 
+pub use machine::MachineSampler;
 pub use runtime_events::RuntimeEvents;
 
 /// Maximum time between two reads of the buffers.

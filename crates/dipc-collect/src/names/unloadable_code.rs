@@ -16,7 +16,7 @@ use nettrace::{Event, Ticks};
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub use linux::UnloadableCode;
+pub use linux::{SampledNames, UnloadableCode};
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod elsewhere {
@@ -33,6 +33,11 @@ mod elsewhere {
     impl UnloadableCode {
         /// Returns nothing: the memory is not read.
         pub const fn find(_: u32) -> Option<Self> {
+            None
+        }
+
+        /// Returns nothing: the memory is not read.
+        pub const fn of_process(_: u32) -> Option<Self> {
             None
         }
 

@@ -47,6 +47,15 @@ impl RecordingWriter {
 
     /// Adds the waiting threads of a process to the threads that are off the processors.
     pub(super) fn existing_waits(&mut self, pid: i32, threads: &[i32]) {
+        if self.many.as_ref().is_some_and(|many| !many.has_existing_stacks) {
+            for &tid in threads {
+                let is_waiting = matches!(state(pid, tid), Ok(Some(state)) if is_waiting(state));
+                let wait = is_waiting.then_some(None);
+                let thread = ThreadKey { pid, tid };
+                self.off_cpu.existing(thread, self.start_ns, sys::monotonic_ns(), wait);
+            }
+            return;
+        }
         let looks: Vec<_> = threads.iter().map(|&tid| (tid, thread_activity(pid, tid))).collect();
         let names: BTreeSet<&[u8]> = looks
             .iter()
@@ -78,9 +87,11 @@ impl RecordingWriter {
     ) -> Option<SwitchStack> {
         let mut stack = Vec::new();
         self.unwinder.waiting_stack(thread.pid, wait, &mut self.processes, &mut stack).ok()?;
+        self.mappings_of(thread.pid, self.start_ns, &stack).ok()?;
         self.note_frames(thread.pid, &stack);
         let in_kernel = wait.kernel_frames.iter().filter_map(|name| kernel.get(name.as_bytes()).copied());
         let mut frames: Vec<u64> = in_kernel.collect();
+        self.kernel_mapping_of(thread.pid, self.start_ns, &frames).ok()?;
         self.kernel_frames.extend(frames.iter().copied());
         frames.extend_from_slice(&stack);
         Some(SwitchStack { frames, switches: 1 })

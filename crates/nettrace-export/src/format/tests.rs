@@ -95,6 +95,7 @@ fn profile(metric: Metric) -> Profile {
             id: 42,
             name: Some("App".to_owned()),
             frame: "Process64 App (42) Args: ".to_owned(),
+            ..Process::default()
         }],
         threads,
         stack_totals,

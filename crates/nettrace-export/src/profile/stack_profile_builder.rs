@@ -98,6 +98,7 @@ impl StackProfileBuilder {
                 id: process,
                 name: Some(name.to_owned()),
                 frame: process_frame(process, Some(name)),
+                ..Process::default()
             };
         }
     }
@@ -177,7 +178,7 @@ impl StackProfileBuilder {
     fn process(&mut self, id: u64) -> ProcessIndex {
         let processes = &mut self.profile.processes;
         *self.process_indices.entry(id).or_insert_with(|| {
-            processes.push(Process { id, name: None, frame: process_frame(id, None) });
+            processes.push(Process { id, frame: process_frame(id, None), ..Process::default() });
             ProcessIndex::of(processes.len() - 1)
         })
     }

@@ -4,9 +4,10 @@ mod equal;
 mod files;
 
 use equal::{Expected, assert_equal, assert_same, has_shared_ids};
-use nettrace::{Reader, Record, SliceReader, Thread, TraceInfo};
+use nettrace::{Reader, Record, SliceReader, Thread, Ticks, TraceInfo};
 use nettrace_writer::{
-    Error, Merger, MergerOptions, Omissions, REQUESTED_EVENTS, Transcoder, Version, merge, transcode,
+    Error, EventKind, EventWriter, MergeOrder, Merger, MergerOptions, Omissions, REQUESTED_EVENTS,
+    Transcoder, Version, merge, transcode,
 };
 
 fn written(bytes: &[u8], version: Version) -> (Vec<u8>, Omissions) {
@@ -248,6 +249,37 @@ fn a_process_that_the_kernel_sampled_has_the_kernels_rate_and_all_else_of_its_ru
     let options = options.with_requested_events("gc");
     let with_request = ["10101010", "2", "gc", "4096"].map(str::to_owned).to_vec();
     assert_eq!(merged(&both, &options), (with_request, true));
+}
+
+/// A runtime in a container states its id there.
+#[test]
+fn a_recording_can_be_given_its_process() {
+    let recording = |process: u64| {
+        let pairs = vec![("ProcessId".to_owned(), process.to_string())];
+        let mut writer = EventWriter::new(&TraceInfo::new_v6(0, Ticks(0), pairs)).expect("a header");
+        let kind = writer.define(&EventKind::new("Demo", 1, "Tick", &[])).expect("a kind");
+        let thread = writer.thread(process, 8, None).expect("a thread");
+        writer.event(kind, Ticks(process), thread, None, &[], &[]).expect("an event");
+        writer.finish().expect("an end");
+        writer.bytes().to_vec()
+    };
+    let files = [recording(4711), recording(1)];
+    let infos = files
+        .each_ref()
+        .map(|file| SliceReader::new(file).expect("a recording").info().expect("a header").clone());
+    let options =
+        MergerOptions::default().with_same_processes(true).with_same_clock(true).with_process_of(1, 4711);
+    let mut merger = Merger::new(&infos, options).expect("headers that can be merged");
+    let readers = files.each_ref().map(|file| SliceReader::new(file).expect("a recording"));
+    let mut order = MergeOrder::new(readers);
+    while let Some((source, event)) = order.next(&merger).expect("an event") {
+        merger.event(source, &event).expect("an event that can be written");
+    }
+    merger.finish(order.events().map(|events| events.threads())).expect("an end");
+    let mut events = SliceReader::new(merger.bytes()).expect("a recording");
+    let mut processes = Vec::new();
+    events.for_each(|event| processes.push(event.process_id())).expect("events");
+    assert_eq!(processes, [Some(4711), Some(4711)]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `dipc report`: the content of a recording as tables, one report per file.
 
 mod alloc;
+mod by_process;
 mod callers;
 mod contention;
 mod events;

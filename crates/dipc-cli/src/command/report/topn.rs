@@ -12,6 +12,7 @@ use nettrace_export::report::{
 };
 use nettrace_export::{FrameId, FrameKind, Measure, Metric, NameForm, Profile, Unit};
 
+use super::by_process::{self, Grouping};
 use crate::args::format::Format;
 use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::Outcome;
@@ -32,6 +33,12 @@ pub(crate) struct TopNArgs {
     /// library's methods that implement the wait
     #[arg(long, conflicts_with_all = ["idle", "no_blocked", "inclusive", "by"])]
     blocked: bool,
+    /// Show processes instead of methods: each with its part, its container and its hottest code
+    #[arg(long, conflicts_with_all = ["inclusive", "blocked", "no_session", "by_container"])]
+    by_process: bool,
+    /// Show containers instead of methods, and control groups of processes outside containers
+    #[arg(long, conflicts_with_all = ["inclusive", "blocked", "no_session"])]
+    by_container: bool,
     /// Leave out the process's work for the recording's own session, and background compilation
     #[arg(long, conflicts_with = "idle")]
     no_session: bool,
@@ -69,6 +76,11 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         idle_stacks: false,
     };
     let mut read = profile::read(file, &options, request)?;
+    let grouping =
+        (args.by_process.then_some(Grouping::Process)).or(args.by_container.then_some(Grouping::Container));
+    if let Some(grouping) = grouping {
+        return by_process::print(&read, grouping, args.number, args.format);
+    }
     let cost = if args.no_session {
         let cost = SessionCost::take(&mut read.profile);
         read.unverified = read.unverified.min(read.profile.total());

@@ -7,6 +7,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, ArgGroup, Args, ValueEnum, ValueHint};
 use dipc_client::BufferMode;
 
+use super::machine::MachineArgs;
 use crate::args::flight::FlightArgs;
 use crate::args::format::ConvertFormat;
 use crate::args::names::NameArgs;
@@ -27,11 +28,13 @@ pub(crate) const DEFAULT_LIMIT_PERCENT: u32 = 20;
 const DEFAULT_FREQUENCY: u32 = 997;
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("source").required(true).args(SOURCES))]
+#[command(group = ArgGroup::new("source").required(true).args(SOURCES).args(["all", "cgroup"]))]
 #[command(group = ArgGroup::new("files").args(["keep", "rotate"]).multiple(true))]
 pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs<ManyProcesses>,
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
     /// Path of the recording; '-' is standard output [default: APPNAME_PID_yyyyMMdd_HHmmss.nettrace, with _2
     /// and so on where that exists]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -174,6 +177,11 @@ pub(crate) enum ReadingsUse {
 }
 
 impl TraceArgs {
+    /// The samples of a running thread per second.
+    pub(super) fn sample_frequency(&self) -> u32 {
+        self.frequency.unwrap_or(DEFAULT_FREQUENCY)
+    }
+
     /// The samples, and with them the events, to request from the kernel.
     pub(crate) fn kernel_samples(&self) -> Result<Option<SampleSettings>, Failure> {
         let request = self.selection.request();
@@ -200,7 +208,7 @@ impl TraceArgs {
             }
             return Ok(None);
         }
-        let frequency = if is_on { self.frequency.unwrap_or(DEFAULT_FREQUENCY) } else { 0 };
+        let frequency = if is_on { self.sample_frequency() } else { 0 };
         let native = self.native_alloc.map(|interval| NativeAllocationSettings {
             interval: u32::try_from(interval).unwrap_or(u32::MAX),
             limit_percent: self.native_alloc_limit,

@@ -31,6 +31,34 @@ pub(super) struct ManagedCode {
     found: Option<Process>,
 }
 
+/// Maximum number of processes to keep structures of: 4 MiB for each at most.
+const MAX_PROCESSES: usize = 48;
+
+/// The managed code of many processes. Of more than a limit, those are kept that were sampled last.
+#[derive(Debug, Default)]
+pub(super) struct ManagedCodes {
+    by_pid: HashMap<i32, (ManagedCode, u64)>,
+    /// The number of frames so far.
+    asked: u64,
+}
+
+impl RuntimeUnwinder for ManagedCodes {
+    fn caller(&mut self, pid: i32, frame: &SampledFrame<'_>) -> Option<Registers> {
+        self.asked = self.asked.wrapping_add(1);
+        if !self.by_pid.contains_key(&pid) && self.by_pid.len() >= MAX_PROCESSES {
+            let oldest = self.by_pid.iter().min_by_key(|(_, (_, last))| *last).map(|(pid, _)| *pid);
+            self.by_pid.remove(&oldest?);
+        }
+        let (code, last) = self.by_pid.entry(pid).or_insert_with(|| (ManagedCode::new(pid), 0));
+        *last = self.asked;
+        code.caller(pid, frame)
+    }
+
+    fn forget(&mut self, pid: i32) {
+        self.by_pid.remove(&pid);
+    }
+}
+
 /// The search for a runtime.
 #[derive(Debug)]
 struct Search {

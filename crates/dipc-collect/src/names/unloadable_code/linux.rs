@@ -1,9 +1,9 @@
 //! The methods at addresses in the memory of a process, as a recording of events that name them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Seek as _};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use clr_dump::{Address, Code, Dump, Machine, Method, Module, ProcessMemory, Runtime};
 use clr_events::enums::MethodFlags;
@@ -32,11 +32,18 @@ impl UnloadableCode {
     /// Returns the code of a process that has made load contexts of assemblies, from which it can unload
     /// code. `None` for other processes, and if the memory cannot be read.
     pub fn find(pid: u32) -> Option<Self> {
+        Self::of_process(pid).filter(|code| {
+            let made = Dump::new(&code.memory, &code.runtime).statics().made_load_contexts();
+            made.is_some_and(|made| made > DEFAULT_CONTEXTS)
+        })
+    }
+
+    /// Returns the code of any process of .NET; `None` for other processes, and if the memory cannot be read.
+    pub fn of_process(pid: u32) -> Option<Self> {
         let memory = ProcessMemory::open(pid).ok()?;
         memory.machine().map_or(Ok(()), Machine::check).ok()?;
         let runtime = Runtime::find(&memory, &memory.files().ok()?).ok()?;
-        let made = Dump::new(&memory, &runtime).statics().made_load_contexts()?;
-        (made > DEFAULT_CONTEXTS).then_some(Self { memory, runtime })
+        Some(Self { memory, runtime })
     }
 
     /// Returns a recording with the names of the methods on the stacks of the events of a process that they
@@ -66,6 +73,115 @@ impl UnloadableCode {
         let mut file = names.finish().map_err(io::Error::other)?;
         file.rewind()?;
         Ok(file)
+    }
+}
+
+/// Names of sampled methods, read from the memory of processes while they run: those that end early have no
+/// others.
+#[derive(Debug, Default)]
+pub struct SampledNames {
+    /// By the id in the recording.
+    processes: HashMap<u64, SampledMethods>,
+}
+
+/// Maximum number of processes to read.
+const MAX_PROCESSES: usize = 256;
+/// Maximum number of methods of a process.
+const MAX_METHODS: usize = 1 << 14;
+
+/// Maximum number of addresses that wait for the runtime of a process to be found.
+const MAX_WAITING: usize = 1 << 14;
+/// Maximum number of searches for the runtime of a process, which may not be loaded yet.
+const MAX_SEARCHES: u32 = 8;
+/// The time between the first two searches; it doubles.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+struct SampledMethods {
+    pid: u32,
+    /// `None` before its runtime is found.
+    code: Option<UnloadableCode>,
+    searches: u32,
+    next_search: Instant,
+    /// The addresses that were not looked up yet.
+    waiting: Vec<u64>,
+    /// The methods and the last known address of each, by the first.
+    methods: BTreeMap<u64, (Method, u64)>,
+}
+
+impl SampledMethods {
+    fn new(pid: u32) -> Self {
+        Self {
+            pid,
+            code: None,
+            searches: 0,
+            next_search: Instant::now(),
+            waiting: Vec::new(),
+            methods: BTreeMap::new(),
+        }
+    }
+
+    /// Looks up the addresses that wait, if the runtime is found.
+    fn read(&mut self) {
+        let now = Instant::now();
+        if self.code.is_none() && self.searches < MAX_SEARCHES && now >= self.next_search {
+            self.code = UnloadableCode::of_process(self.pid);
+            self.next_search = now + FIRST_DELAY * 2_u32.pow(self.searches);
+            self.searches += 1;
+        }
+        let Some(UnloadableCode { memory, runtime }) = &self.code else { return };
+        let dump = Dump::new(memory, runtime);
+        for address in self.waiting.drain(..) {
+            let Ok(Some(found)) = runtime.code().find(memory, Address::new(address)) else { continue };
+            let begin = found.function.begin;
+            if let Some((_, last)) = self.methods.get_mut(&begin) {
+                *last = address.max(*last);
+            } else if self.methods.len() < MAX_METHODS
+                && let Some(method) = dump.types().method(&found)
+            {
+                self.methods.insert(begin, (method, address));
+            }
+        }
+    }
+}
+
+impl SampledNames {
+    /// Adds sampled addresses of a process, which has an id in the recording.
+    pub fn add(&mut self, pid: u32, id: u64, addresses: &[u64]) {
+        if !self.processes.contains_key(&id) && self.processes.len() >= MAX_PROCESSES {
+            return;
+        }
+        let process = self.processes.entry(id).or_insert_with(|| SampledMethods::new(pid));
+        let room = MAX_WAITING.saturating_sub(process.waiting.len());
+        process.waiting.extend(addresses.iter().take(room));
+    }
+
+    /// Reads the names of the methods at the added addresses, as far as their runtimes are found.
+    pub fn read(&mut self) {
+        let waiting = self.processes.values_mut().filter(|process| !process.waiting.is_empty());
+        waiting.for_each(SampledMethods::read);
+    }
+
+    /// Returns a recording with the names of the methods of a process; `None` without any.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn of(&self, id: u64) -> io::Result<Option<File>> {
+        let Some(process) = self.processes.get(&id).filter(|process| !process.methods.is_empty()) else {
+            return Ok(None);
+        };
+        let mut names = NamesWriter::new(id, tempfile::tempfile()?).map_err(io::Error::other)?;
+        for (begin, (method, last)) in &process.methods {
+            names.add(method, *begin..last.saturating_add(1)).map_err(io::Error::other)?;
+        }
+        let mut file = names.finish().map_err(io::Error::other)?;
+        file.rewind()?;
+        Ok(Some(file))
+    }
+
+    /// The ids of the processes that were read.
+    pub fn ids(&self) -> impl Iterator<Item = u64> + '_ {
+        self.processes.keys().copied()
     }
 }
 

@@ -5,6 +5,7 @@ use clr_events::ids::event_pipe;
 use clr_events::{ClrEvent, KernelSampleKind, NativeAllocationKind, Provider, sets};
 use nettrace::{Event, Metadata, MetadataMap};
 
+use super::process::{MACHINE_PROCESS, MACHINE_PROVIDER};
 use crate::profile::causality::states_context;
 use crate::profile::metric::Metric;
 #[cfg(feature = "report")]
@@ -74,6 +75,7 @@ impl EventInterest {
             _ if kernel_sample.is_some() => WEIGHED,
             _ if options.collects_async_callers() && has_async_buffer(metadata) => ASYNC_BUFFER,
             event_pipe::PROVIDER if id == event_pipe::PROCESS_INFO => PROCESS,
+            MACHINE_PROVIDER if id == MACHINE_PROCESS => PROCESS,
             _ => 0,
         };
         let context = if states_context(metadata, options.grouping) { CONTEXT } else { 0 };

@@ -17,7 +17,16 @@ const MAX_LENGTH: usize = 32 << 10;
 pub(super) struct Processes {
     /// By number: the command line, or in V6 a name.
     labels: HashMap<Option<u64>, ProcessLabel>,
+    /// The control group and the container of each, in recordings of many.
+    groups: HashMap<Option<u64>, (Option<String>, Option<String>)>,
 }
+
+/// The provider of the control groups of processes, as dipc writes them.
+pub(super) const MACHINE_PROVIDER: &str = "Dipc-Machine";
+/// Its event about a process.
+pub(super) const MACHINE_PROCESS: u32 = 1;
+/// Maximum number of processes to keep the groups of.
+const MAX_GROUPS: usize = 1 << 18;
 
 #[derive(Debug)]
 enum ProcessLabel {
@@ -39,6 +48,7 @@ impl Processes {
                 ProcessLabel::Name(String::from_utf8_lossy(name).into_owned())
             }
             Some(_) => return,
+            None if event.provider() == MACHINE_PROVIDER => return self.add_group(event),
             None => match event.fields().next() {
                 Some(Ok((_, Value::String(text)))) if event.provider() == event_pipe::PROVIDER => {
                     ProcessLabel::CommandLine(text.chars().take(MAX_LENGTH).collect())
@@ -47,6 +57,25 @@ impl Processes {
             },
         };
         self.labels.insert(event.process_id(), label);
+    }
+
+    /// Adds the control group and the container of a process, which its last program is in.
+    fn add_group(&mut self, event: &Event<'_>) {
+        if self.groups.len() >= MAX_GROUPS {
+            return;
+        }
+        let (mut control_group, mut container) = (None, None);
+        for field in event.fields() {
+            let Ok((name, Value::String(text))) = field else { continue };
+            let text: String = text.chars().take(MAX_LENGTH).collect();
+            let text = Some(text).filter(|text| !text.is_empty());
+            match name {
+                "ControlGroup" => control_group = text,
+                "Container" => container = text,
+                _ => {}
+            }
+        }
+        self.groups.insert(event.process_id(), (control_group, container));
     }
 
     /// Returns the file name of a process's program, or in V6 its name.
@@ -90,7 +119,9 @@ impl Processes {
         };
         let name = name.map(str::to_owned);
         let shown = name.clone().unwrap_or_else(|| format!("Process({id})"));
-        Process { id, frame: format!("Process{bits} {shown} ({id}) Args: {arguments}"), name }
+        let frame = format!("Process{bits} {shown} ({id}) Args: {arguments}");
+        let (control_group, container) = self.groups.get(&process).cloned().unwrap_or_default();
+        Process { id, name, control_group, container, frame }
     }
 }
 

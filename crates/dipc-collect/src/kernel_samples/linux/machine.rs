@@ -1,0 +1,386 @@
+//! The samples of many processes, in one recording.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime};
+
+use linux_proc_stat::Status;
+use linux_sampler::{
+    OffCpu, Record, RecordKind, RecordingCounts, RecordingWriter, SampledProcess, Sampler, SamplerConfig,
+    Scope, Trial,
+};
+
+use super::{
+    FEW_STACK_BYTES, INTERVAL, MAX_MACHINE_RATE, MAX_RATE_WITH_DEEP_STACKS, PAGES_FOR_BURSTS, describe,
+};
+use crate::kernel_samples::scope::{GroupName, SampleScope};
+use crate::kernel_samples::{KernelRecording, MachineRecording, SampleError, SampleSettings};
+use crate::names::SampledNames;
+use crate::observer::{Note, Observer};
+use crate::staged::StagedFile;
+
+/// Maximum number of bytes of samples: the recording ends with them.
+const MAX_BYTES: u64 = 4 << 30;
+/// The time after which the group of a process is read again, for one that was moved.
+const GROUP_LIFETIME: Duration = Duration::from_secs(1);
+
+/// A sampler of many processes that writes their samples into one file.
+#[derive(Debug)]
+pub struct MachineSampler {
+    stop: Arc<AtomicBool>,
+    description: String,
+    left_out: Vec<u32>,
+    thread: JoinHandle<Result<MachineRecording, SampleError>>,
+}
+
+impl MachineSampler {
+    /// Opens the kernel's events of these processes and starts to sample them, into a temporary file in
+    /// `folder`. Where the kernel does not permit all of them, the processes of this user are sampled, and
+    /// [`left_out`](Self::left_out) has the others.
+    ///
+    /// # Errors
+    /// If the kernel permits none of them, or the file cannot be created.
+    pub fn start(
+        scope: &SampleScope,
+        settings: SampleSettings,
+        folder: &Path,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, SampleError> {
+        let opened = OpenMachine::open(scope, settings, observer)?;
+        let (file, staged) = StagedFile::create(folder)
+            .map_err(|error| SampleError::Create { folder: folder.to_owned(), error })?;
+        let (description, left_out) = (opened.description.clone(), opened.left_out.clone());
+        let stop = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&stop);
+        let thread = thread::spawn(move || opened.record(file, staged, &until));
+        Ok(Self { stop, description, left_out, thread })
+    }
+
+    /// The kind of samples and the right to take them, in words.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The processes that this user may not sample.
+    pub fn left_out(&self) -> &[u32] {
+        &self.left_out
+    }
+
+    /// Returns true if all processes have ended, or the limit of bytes is reached.
+    pub fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Ends the sampling.
+    ///
+    /// # Errors
+    /// If the kernel's events could not be read, or the samples not be written.
+    pub fn finish(self) -> Result<MachineRecording, SampleError> {
+        self.stop.store(true, Ordering::Release);
+        self.thread.join().unwrap_or(Err(SampleError::EndedEarly))
+    }
+}
+
+/// A sampler of many processes, and the writer of its records.
+struct OpenMachine {
+    sampler: Sampler,
+    recording: RecordingWriter,
+    filter: Option<GroupFilter>,
+    /// True if the recording ends with its processes.
+    ends: bool,
+    description: String,
+    left_out: Vec<u32>,
+}
+
+/// A sampler of a scope.
+struct OpenScope {
+    sampler: Sampler,
+    config: SamplerConfig,
+    filter: Option<GroupFilter>,
+    left_out: Vec<u32>,
+}
+
+impl OpenMachine {
+    fn open(
+        scope: &SampleScope,
+        settings: SampleSettings,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, SampleError> {
+        let frequency = settings.frequency.min(affordable_frequency());
+        let settings = SampleSettings { frequency, ..settings };
+        let mut config = SamplerConfig::new(Scope::Machine).with_frequency(frequency);
+        // A busy machine reads them late, and while the processes are listed not at all.
+        config = config.with_buffer_pages(PAGES_FOR_BURSTS);
+        if frequency > MAX_RATE_WITH_DEEP_STACKS {
+            config = config.with_stack_bytes(FEW_STACK_BYTES);
+        }
+        if settings.off_cpu {
+            config = config.with_off_cpu(OffCpu::Stacks { every: 1 });
+        }
+        let OpenScope { sampler, config, filter, left_out } = open_scope(scope, config)?;
+        let access = sampler.access();
+        if !access.kernel {
+            observer.note(Note::UserModeOnly { off_cpu: settings.off_cpu });
+        }
+        let by_processor = !matches!(config.scope, Scope::Processes(_));
+        let description = describe(settings, false, access, by_processor);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let recording = RecordingWriter::new(now_ms, Sampler::now_ns(), None, &config, &description);
+        let recording = recording.and_then(|recording| recording.of_many_processes(&config));
+        let recording = recording.map_err(SampleError::Record)?;
+        #[cfg(target_arch = "x86_64")]
+        let recording =
+            recording.with_runtime_unwinder(Box::new(super::managed_code::ManagedCodes::default()));
+        #[cfg(not(target_arch = "x86_64"))]
+        observer.note(Note::ManagedCallersMissing);
+        let ends = matches!(scope, SampleScope::Processes(_));
+        let mut opened = Self { sampler, recording, filter, ends, description, left_out };
+        opened.existing(&config.scope, scope).map_err(SampleError::Record)?;
+        Ok(opened)
+    }
+
+    /// Lists the processes that there are.
+    fn existing(&mut self, scope: &Scope, asked: &SampleScope) -> Result<(), nettrace_writer::Error> {
+        let pids: Vec<i32> = match (scope, asked) {
+            (Scope::Processes(pids) | Scope::ProcessesByProcessor(pids), _) => pids.clone(),
+            (_, SampleScope::Group(group)) => numbers(&processes_of(group)),
+            _ => numbers(&linux_proc_stat::process_ids().unwrap_or_default()),
+        };
+        pids.into_iter().try_for_each(|pid| self.recording.existing_process(pid))
+    }
+
+    /// Turns the records of the next moment into events. Returns false once all processes have ended.
+    fn read(&mut self) -> Result<bool, SampleError> {
+        let records = self.sampler.read(INTERVAL).map_err(SampleError::Read)?;
+        write_records(records, &mut self.recording, self.filter.as_mut())?;
+        Ok(!self.ends || self.sampler.running() > 0)
+    }
+
+    /// Writes samples until a stop is requested, the processes end, or the limit of bytes is reached.
+    fn record(
+        mut self,
+        mut file: File,
+        staged: StagedFile,
+        stop: &AtomicBool,
+    ) -> Result<MachineRecording, SampleError> {
+        let mut bytes = 0;
+        let mut write = |recording: &mut RecordingWriter| {
+            bytes += recording.bytes().len() as u64;
+            let written = file.write_all(recording.bytes());
+            recording.clear_bytes();
+            written.map(|()| bytes).map_err(SampleError::Write)
+        };
+        let mut is_full = false;
+        let mut names = SampledNames::default();
+        while self.read()? && !stop.load(Ordering::Acquire) && !is_full {
+            is_full = write(&mut self.recording)? >= MAX_BYTES;
+            for (pid, id, addresses) in self.recording.take_other_code() {
+                names.add(pid.unsigned_abs(), id, &addresses);
+            }
+            names.read();
+        }
+        write_records(self.sampler.finish(), &mut self.recording, self.filter.as_mut())?;
+        let processes = self.recording.sampled_processes();
+        let counts = self.recording.finish(Sampler::now_ns()).map_err(SampleError::Record)?;
+        write(&mut self.recording)?;
+        let samples = KernelRecording { file, staged, summary: counts.into() };
+        let running = |id: &u64| processes.iter().any(|process| process.id == *id);
+        let mut ended_names = Vec::new();
+        for id in names.ids().filter(|id| !running(id)) {
+            ended_names.extend(names.of(id).map_err(SampleError::Write)?.map(|file| (file, id)));
+        }
+        let recording = machine_recording(samples, counts, &processes, is_full);
+        Ok(MachineRecording { ended_names, ..recording })
+    }
+}
+
+fn machine_recording(
+    samples: KernelRecording,
+    counts: RecordingCounts,
+    processes: &[SampledProcess],
+    is_full: bool,
+) -> MachineRecording {
+    let without_names = processes.iter().filter(|process| process.has_other_code);
+    MachineRecording {
+        samples,
+        processes: counts.processes,
+        born: counts.born,
+        ended: counts.ended,
+        outside: counts.outside,
+        without_names: without_names.map(|process| (process.pid.unsigned_abs(), process.id)).collect(),
+        ended_names: Vec::new(),
+        is_full,
+    }
+}
+
+fn write_records<'a>(
+    records: impl Iterator<Item = Record<'a>>,
+    recording: &mut RecordingWriter,
+    mut filter: Option<&mut GroupFilter>,
+) -> Result<(), SampleError> {
+    for record in records {
+        if filter.as_mut().is_none_or(|filter| filter.takes(&record)) {
+            recording.record(&record).map_err(SampleError::Record)?;
+        }
+    }
+    Ok(())
+}
+
+/// The highest frequency with which all processors together stay within the limit of samples.
+fn affordable_frequency() -> u32 {
+    let processors = linux_sampler::processors().map_or(1, |all| all.len().max(1) as u64);
+    u32::try_from(MAX_MACHINE_RATE / processors).unwrap_or(u32::MAX).max(1)
+}
+
+fn numbers(pids: &[u32]) -> Vec<i32> {
+    pids.iter().filter_map(|pid| i32::try_from(*pid).ok()).collect()
+}
+
+/// Opens the sampler of a scope; where the kernel does not permit it, that of this user's processes in it.
+fn open_scope(scope: &SampleScope, config: SamplerConfig) -> Result<OpenScope, SampleError> {
+    let whole = |config: SamplerConfig, filter| {
+        let sampler = Sampler::open(&config).map_err(SampleError::Open)?;
+        Ok(OpenScope { sampler, config, filter, left_out: Vec::new() })
+    };
+    let (refused, pids) = match scope {
+        SampleScope::Processes(pids) => {
+            let by_processor = config.clone().with_scope(Scope::ProcessesByProcessor(numbers(pids)));
+            match whole(by_processor, None) {
+                Ok(opened) => return Ok(opened),
+                Err(error @ SampleError::Open(linux_sampler::Error::NoProcess { .. })) => return Err(error),
+                Err(error) => (error, pids.clone()),
+            }
+        }
+        SampleScope::Machine => match whole(config.clone(), None) {
+            Ok(opened) => return Ok(opened),
+            Err(error) => (error, linux_proc_stat::process_ids().unwrap_or_default()),
+        },
+        SampleScope::Group(group) => {
+            let folders = group.folders.iter().filter(|folder| folder.is_dir());
+            let mut of_folder = folders.filter_map(|folder| whole(of_group(&config, folder), None).ok());
+            if let Some(opened) = of_folder.next() {
+                return Ok(opened);
+            }
+            // The kernel knows no such group of its events, as in version 1 without their controller.
+            match whole(config.clone(), Some(GroupFilter::new(group.clone()))) {
+                Ok(opened) => return Ok(opened),
+                Err(error) => (error, processes_of(group)),
+            }
+        }
+    };
+    open_own(refused, &pids, config, matches!(scope, SampleScope::Processes(_)))
+}
+
+fn of_group(config: &SamplerConfig, folder: &Path) -> SamplerConfig {
+    config.clone().with_scope(Scope::Cgroup(folder.to_owned()))
+}
+
+/// Opens the sampler of those processes that this user may sample, with their children unless the processes
+/// were named.
+fn open_own(
+    refused: SampleError,
+    pids: &[u32],
+    config: SamplerConfig,
+    are_named: bool,
+) -> Result<OpenScope, SampleError> {
+    let may = |pid: i32| Trial::of_process(pid).is_ok_and(|trial| trial.user.is_ok());
+    let (own, others): (Vec<i32>, Vec<i32>) = numbers(pids).into_iter().partition(|&pid| may(pid));
+    let own_pid = i32::try_from(std::process::id()).ok();
+    let mut own: Vec<i32> = own.into_iter().filter(|&pid| are_named || Some(pid) != own_pid).collect();
+    while !own.is_empty() {
+        let config = config.clone().with_scope(Scope::Processes(own.clone())).with_children(!are_named);
+        match Sampler::open(&config) {
+            Ok(sampler) => {
+                // Threads of the kernel, and processes that have ended, are not left out.
+                let left_out = others.iter().map(|pid| pid.unsigned_abs()).filter(|pid| has_memory(*pid));
+                let left_out = left_out.collect();
+                return Ok(OpenScope { sampler, config, filter: None, left_out });
+            }
+            Err(linux_sampler::Error::NoProcess { pid }) if own.contains(&pid) => {
+                own.retain(|other| *other != pid);
+            }
+            Err(error) => return Err(SampleError::Open(error)),
+        }
+    }
+    // Of named processes, the first says what it needs.
+    let first = numbers(pids).first().copied().filter(|_| are_named);
+    let of_first = first.map(|pid| Sampler::open(&SamplerConfig::of_process(pid)).map(drop));
+    Err(of_first.and_then(Result::err).map_or(refused, SampleError::Open))
+}
+
+fn has_memory(pid: u32) -> bool {
+    let status = linux_proc_stat::read(&linux_proc_stat::process_folder(pid).join("status"));
+    status.is_ok_and(|status| Status::new(&status).has_memory())
+}
+
+/// The processes of a control group.
+fn processes_of(group: &GroupName) -> Vec<u32> {
+    let pids = linux_proc_stat::process_ids().unwrap_or_default();
+    pids.into_iter().filter(|pid| groups_of(*pid).is_ok_and(|groups| group.has(&groups))).collect()
+}
+
+fn groups_of(pid: u32) -> io::Result<String> {
+    let text = linux_proc_stat::read(&linux_proc_stat::process_folder(pid).join("cgroup"))?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A filter for the records of a control group, where the kernel has none.
+#[derive(Debug)]
+struct GroupFilter {
+    group: GroupName,
+    known: HashMap<i32, Membership>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Membership {
+    is_in: bool,
+    read: Instant,
+}
+
+impl GroupFilter {
+    fn new(group: GroupName) -> Self {
+        Self { group, known: HashMap::new() }
+    }
+
+    /// Returns true if a record is of a process in the group.
+    fn takes(&mut self, record: &Record<'_>) -> bool {
+        match record.kind {
+            RecordKind::Started { thread, parent } if thread.pid != parent.pid => {
+                let is_in = self.has(parent.pid);
+                self.known.insert(thread.pid, Membership { is_in, read: Instant::now() });
+                is_in
+            }
+            RecordKind::Ended { thread } if thread.pid == thread.tid => {
+                let is_in = self.has(thread.pid);
+                self.known.remove(&thread.pid);
+                is_in
+            }
+            RecordKind::Lost { .. } | RecordKind::LostSamples { .. } | RecordKind::LostStacks { .. } => true,
+            RecordKind::Throttled | RecordKind::Unthrottled => true,
+            _ => self.has(record.thread.pid),
+        }
+    }
+
+    fn has(&mut self, pid: i32) -> bool {
+        if pid <= 0 {
+            return false;
+        }
+        let known = self.known.get(&pid).copied();
+        if let Some(known) = known.filter(|known| known.read.elapsed() < GROUP_LIFETIME) {
+            return known.is_in;
+        }
+        // A process that has ended was where it was seen last.
+        let is_in = match groups_of(pid.unsigned_abs()) {
+            Ok(groups) => self.group.has(&groups),
+            Err(_) => known.is_some_and(|known| known.is_in),
+        };
+        self.known.insert(pid, Membership { is_in, read: Instant::now() });
+        is_in
+    }
+}
