@@ -87,8 +87,8 @@ impl Source {
         }
     }
 
-    /// The path of the program: the file that is mapped at the lowest address, as that of position-independent
-    /// programs is.
+    /// The path of the program: the file that is mapped at the lowest address, as that of
+    /// position-independent programs is.
     pub(crate) fn program_path(&self) -> Option<String> {
         let path = |files: &[clr_dump::MappedFile]| {
             let first = files.iter().min_by_key(|file| file.start)?;
