@@ -74,15 +74,9 @@ fn pod_uid(groups: &str) -> Option<String> {
 
 /// Returns true for five groups of 8, 4, 4, 4 and 12 hexadecimal digits, or for 32 of them.
 fn is_uuid(text: &str) -> bool {
-    let is_digits = |part: &str, count| part.len() == count && part.bytes().all(|b| b.is_ascii_hexdigit());
-    let parts: Vec<&str> = text.split('-').collect();
-    match parts[..] {
-        [whole] => is_digits(whole, 32),
-        [a, b, c, d, e] => {
-            [(a, 8), (b, 4), (c, 4), (d, 4), (e, 12)].iter().all(|(part, count)| is_digits(part, *count))
-        }
-        _ => false,
-    }
+    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    let is_formed = lengths == [32] || lengths == [8, 4, 4, 4, 12];
+    is_formed && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]

@@ -713,13 +713,12 @@ impl RecordingWriter {
 
     /// Maps the kernel into a process, so that its frames are found there.
     fn kernel_mapping(&mut self, pid: i32, time: u64) -> Result<(), Error> {
-        let id = match self.kernel_mapping {
-            Some(id) => id,
-            None => {
-                let id = self.next_mapping;
-                self.next_mapping = id.saturating_add(1);
-                *self.kernel_mapping.insert(id)
-            }
+        let id = if let Some(id) = self.kernel_mapping {
+            id
+        } else {
+            let id = self.next_mapping;
+            self.next_mapping = id.saturating_add(1);
+            *self.kernel_mapping.insert(id)
         };
         if let Some(known) = self.known.get_mut(&pid) {
             known.has_kernel_mapping = true;
