@@ -6,13 +6,13 @@ use std::os::fd::OwnedFd;
 
 use crate::attributes::{Counter, EventAttributes, EventSettings, Inherit};
 use crate::error::Error;
-use crate::obstacle::{Obstacle, has_filter, own_status, paranoid_level};
+use crate::obstacle::{Obstacle, PARANOID_FOR_USERS, has_filter, own_status, paranoid_level};
 use crate::sys::{self, Tasks};
 use crate::threads::processors;
 
-/// The bits of the capabilities that permit sampling, in the kernel's numbers: `CAP_SYS_ADMIN`, and since
-/// Linux 5.8 `CAP_PERFMON`.
-const CAPABILITIES: u64 = 1 << 21 | 1 << 38;
+/// The bits of the capabilities that permit sampling, in the kernel's numbers; `CAP_PERFMON` since Linux 5.8.
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_PERFMON: u64 = 1 << 38;
 
 /// The permissions that a sampler got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,8 @@ pub struct Access {
 pub struct Rights {
     /// `kernel.perf_event_paranoid`; `None` if it cannot be read.
     pub paranoid: Option<i32>,
-    /// True if this process has `CAP_PERFMON` or `CAP_SYS_ADMIN`, as root has outside containers.
+    /// True if this process has `CAP_SYS_ADMIN`, as root has outside containers, or `CAP_PERFMON`, which is
+    /// not enough at levels above 2. Both count in the machine's own user namespace only.
     pub has_capability: bool,
     /// True if a seccomp filter looks at the calls of this process.
     pub has_filter: bool,
@@ -54,14 +55,30 @@ pub struct Rights {
 impl Rights {
     /// Reads the rights of this process.
     pub fn of_self() -> Self {
-        let capabilities = own_status(|status| status.mask("CapEff"));
+        let paranoid = paranoid_level();
+        let capabilities = own_status(|status| status.mask("CapEff")).unwrap_or(0);
         Self {
-            paranoid: paranoid_level(),
-            has_capability: capabilities.is_some_and(|bits| bits & CAPABILITIES != 0),
+            paranoid,
+            has_capability: capabilities & sufficient(paranoid) != 0 && !in_user_namespace(),
             has_filter: has_filter(),
             has_kernel_names: has_kernel_names(),
         }
     }
+}
+
+/// Returns the capabilities of which each permits sampling at this level.
+fn sufficient(paranoid: Option<i32>) -> u64 {
+    match paranoid {
+        Some(level) if level > PARANOID_FOR_USERS => CAP_SYS_ADMIN,
+        _ => CAP_SYS_ADMIN | CAP_PERFMON,
+    }
+}
+
+/// Returns true if the users of this process are others outside, as in containers without root.
+fn in_user_namespace() -> bool {
+    // The machine's own namespace has all users, as they are.
+    const ALL: [&str; 3] = ["0", "0", "4294967295"];
+    fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.split_whitespace().eq(ALL))
 }
 
 /// The kernel's refusal of an event.
@@ -145,4 +162,17 @@ fn has_kernel_names() -> bool {
     let mut line = Vec::new();
     let read = BufReader::with_capacity(256, file).read_until(b' ', &mut line);
     read.is_ok() && line.iter().any(|byte| !matches!(byte, b'0' | b' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn perfmon_is_not_enough_above_level_2() {
+        assert_eq!(sufficient(Some(3)), CAP_SYS_ADMIN);
+        for level in [Some(2), Some(-1), None] {
+            assert_eq!(sufficient(level), CAP_SYS_ADMIN | CAP_PERFMON);
+        }
+    }
 }

@@ -7,11 +7,17 @@ use std::path::Path;
 
 use linux_proc_stat::Status;
 
+use crate::access::Rights;
+
+/// The highest level of `kernel.perf_event_paranoid` that permits users samples of user mode.
+pub(crate) const PARANOID_FOR_USERS: i32 = 2;
+
 /// The setting that prevents sampling of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// `/proc/sys/kernel/perf_event_paranoid` has this value, and this process lacks `CAP_PERFMON`.
+    /// `/proc/sys/kernel/perf_event_paranoid` has this value, and this process lacks `CAP_PERFMON`; at values
+    /// above 2, which kernels of Debian and Ubuntu know, `CAP_SYS_ADMIN`.
     Paranoid(i32),
     /// The process belongs to another user, and this one lacks `CAP_PERFMON` (before Linux 5.8:
     /// `CAP_SYS_PTRACE`).
@@ -27,6 +33,10 @@ pub enum Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Paranoid(level) if *level > PARANOID_FOR_USERS => write!(
+                f,
+                "kernel.perf_event_paranoid is {level}; CAP_SYS_ADMIN, as root has on the host, or a value of at most {PARANOID_FOR_USERS} permits it"
+            ),
             Self::Paranoid(level) => write!(
                 f,
                 "kernel.perf_event_paranoid is {level}; CAP_PERFMON, root or a value of at most 1 permits it"
@@ -79,20 +89,24 @@ impl fmt::Display for AllocationObstacle {
 impl Obstacle {
     /// Returns the obstacle for the kernel's error from opening an event of `pid`.
     pub(crate) fn of(error: &io::Error, pid: Option<i32>) -> Self {
-        let errno = error.raw_os_error().unwrap_or(0);
-        let filtered = has_filter();
+        let is_other_user =
+            pid.and_then(user_of).is_some_and(|user| user != rustix::process::getuid().as_raw());
+        Self::decide(error.raw_os_error().unwrap_or(0), &Rights::of_self(), is_other_user)
+    }
+
+    fn decide(errno: i32, rights: &Rights, is_other_user: bool) -> Self {
+        // A missing capability is reported by Rights for the level.
+        let level = rights.paranoid.filter(|_| !rights.has_capability);
         match errno {
-            libc::ENOSYS | libc::EPERM if filtered => Self::Seccomp,
+            libc::ENOSYS | libc::EPERM if rights.has_filter => Self::Seccomp,
             libc::ENOSYS | libc::ENOENT => Self::NotBuilt,
-            libc::EPERM | libc::EACCES => {
-                let other =
-                    pid.and_then(user_of).is_some_and(|user| user != rustix::process::getuid().as_raw());
-                match paranoid_level() {
-                    _ if other => Self::OtherUser,
-                    Some(level) if level > 0 => Self::Paranoid(level),
-                    _ => Self::Unknown,
-                }
-            }
+            libc::EPERM | libc::EACCES => match level {
+                // Before the kernel looks at the process.
+                Some(level) if level > PARANOID_FOR_USERS => Self::Paranoid(level),
+                _ if is_other_user => Self::OtherUser,
+                Some(level) if level > 0 => Self::Paranoid(level),
+                _ => Self::Unknown,
+            },
             _ => Self::Unknown,
         }
     }
@@ -117,4 +131,36 @@ pub(crate) fn own_status<T>(field: impl FnOnce(Status<'_>) -> Option<T>) -> Opti
 fn user_of(pid: i32) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
     Some(fs::metadata(format!("/proc/{pid}")).ok()?.uid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_obstacle_is_the_first_that_the_kernel_checks() {
+        let rights = |paranoid, has_capability, has_filter| Rights {
+            paranoid: Some(paranoid),
+            has_capability,
+            has_filter,
+            has_kernel_names: false,
+        };
+        for (errno, rights, is_other_user, obstacle) in [
+            (libc::EPERM, rights(3, false, true), false, Obstacle::Seccomp),
+            // A filter refuses with EPERM, the kernel with EACCES.
+            (libc::EACCES, rights(3, false, true), false, Obstacle::Paranoid(3)),
+            // CAP_PERFMON would not help: it is the level that is to be lowered.
+            (libc::EACCES, rights(3, false, false), true, Obstacle::Paranoid(3)),
+            (libc::EACCES, rights(2, false, false), true, Obstacle::OtherUser),
+            (libc::EACCES, rights(2, false, false), false, Obstacle::Paranoid(2)),
+            (libc::EACCES, rights(3, true, false), true, Obstacle::OtherUser),
+            (libc::EACCES, rights(2, true, false), false, Obstacle::Unknown),
+            (libc::ENOSYS, rights(2, true, false), false, Obstacle::NotBuilt),
+        ] {
+            let decided = Obstacle::decide(errno, &rights, is_other_user);
+            assert_eq!(decided, obstacle, "{errno} {rights:?} {is_other_user}");
+        }
+        assert!(Obstacle::Paranoid(3).to_string().contains("CAP_SYS_ADMIN"));
+        assert!(Obstacle::Paranoid(2).to_string().contains("CAP_PERFMON"));
+    }
 }
