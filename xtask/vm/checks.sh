@@ -19,7 +19,8 @@ has() {
 }
 # file_of NAME: the name as the name of a file.
 file_of() { echo "$1" | tr -cs 'A-Za-z0-9\n' '-'; }
-# expect NAME PATTERN COMMAND...: the command's output, which is a file in $OUTPUT, has a line with the pattern.
+# expect NAME PATTERN COMMAND...: the command's output, which is a file in $OUTPUT, has a line with the
+# pattern.
 expect() {
     check=$1 pattern=$2
     shift 2
@@ -35,8 +36,8 @@ until_line() {
         sleep 0.2
     done
 }
-# sampled NAME PROGRAM WORDS...: a recording by `dipc trace --cpu`, which the words begin with, while the program
-# computes. It is expected to have the method that computes.
+# sampled NAME PROGRAM WORDS...: a recording by `dipc trace --cpu`, which the words begin with, while the
+# program computes. It is expected to have the method that computes.
 sampled() {
     check=$1 computes=$2
     shift 2

@@ -1,4 +1,5 @@
-# Containers of the trials of `cargo xtask vm`, as Docker makes them, by runc of $packages: a configuration for each.
+# Containers of the trials of `cargo xtask vm`, as Docker makes them, by runc of $packages: a configuration
+# for each.
 
 runc() { LD_LIBRARY_PATH=$packages/libseccomp2/usr/lib/x86_64-linux-gnu "$packages/runc/usr/sbin/runc" "$@"; }
 
@@ -6,9 +7,9 @@ runc() { LD_LIBRARY_PATH=$packages/libseccomp2/usr/lib/x86_64-linux-gnu "$packag
 docker_capabilities="CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP
     NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE"
 
-# The calls that Docker's profile for seccomp leaves out, if the capability in front of them is missing: `-` is for
-# none. The profile is a list of what is permitted; here is the rest, as Linux 6.12 has it. Not here: arguments of
-# `clone`, `personality` and `socket`, of which some are refused.
+# The calls that Docker's profile for seccomp leaves out, if the capability in front of them is missing: `-`
+# is for none. The profile is a list of what is permitted; here is the rest, as Linux 6.12 has it. Not here:
+# arguments of `clone`, `personality` and `socket`, of which some are refused.
 refused_calls="
     SYS_ADMIN bpf clone3 fanotify_init fsconfig fsmount fsopen fspick lookup_dcookie mount mount_setattr
     SYS_ADMIN move_mount open_tree perf_event_open quotactl quotactl_fd setdomainname sethostname setns syslog
@@ -71,8 +72,8 @@ mount_of() {
     printf ',{"destination":"%s","type":"bind","source":"%s","options":["rbind","%s"]}' "$1" "$2" "${3:-ro}"
 }
 
-# container NAME WORDS...: starts the container, which runs the program, with standard input and output of this
-# call. Its process id is then in the variable pid.
+# container NAME WORDS...: starts the container, which runs the program, with standard input and output of
+# this call. Its process id is then in the variable pid.
 container() {
     container=$1
     shift
@@ -84,7 +85,7 @@ container() {
     # What is mounted there gets its mode.
     chmod 1777 "$folder/rootfs/tmp"
     if [ -n "$root" ]; then
-        system=$(for entry in "$root"/*; do mkdir "$folder/rootfs/${entry##*/}"; mount_of "/${entry##*/}" "$entry"; done)
+        system=$(for entry in "$root"/*; do mkdir -p "$folder/rootfs/${entry##*/}"; mount_of "/${entry##*/}" "$entry"; done)
     else
         for entry in bin lib lib64 sbin; do ln -s "usr/$entry" "$folder/rootfs/$entry"; done
         mkdir "$folder/rootfs/usr"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tries dipc with programs in roots with other C libraries, in a machine of `cargo xtask vm`: .NET with the glibc of
-# Debian 11, and a program with musl. roots.sh DIPC RUNTIMES WORKLOADS PACKAGES OLD. PACKAGES has runc, OLD the
-# packages of the old root.
+# Tries dipc with programs in roots with other C libraries, in a machine of `cargo xtask vm`: .NET with the
+# glibc of Debian 11, and a program with musl. roots.sh DIPC RUNTIMES WORKLOADS PACKAGES OLD. PACKAGES has
+# runc, OLD the packages of the old root.
 
 dipc=$1 runtimes=$2 workloads=$3 packages=$4 old=$5
 here=$(dirname "$0")
@@ -25,11 +25,11 @@ for version in 9.0.1 3.1.23; do
     esac
     mkfifo "/run/$version.commands"
     root=/run/old
-    container "$version" "/runtimes/$version/dotnet" "/app/$workload/workload.dll" park "keep 1000" \
+    container "$version" "/runtimes/$version/dotnet" "/app/$workload/workload.dll" park "keep 1000" "spin 200" \
         <> "/run/$version.commands" > "$version.out" 2>&1
-    until_line "$version.out" '^ok keep' || failed "$version starts" "$(tail -3 "$version.out")"
+    until_line "$version.out" '^ok spin' || failed "$version starts" "$(tail -3 "$version.out")"
     has "$version: the old C library" "/proc/$pid/maps" 'libc-2\.31\.so$'
-    expect "$version: ps" "^ *$pid .* x64 " "$dipc" ps $limit
+    expect "$version: ps" "^ *$pid .* $version " "$dipc" ps $limit
     expect "$version: trace" ', 0 lost' \
         "$dipc" trace $limit -p "$pid" --duration 1s --clrevents gc -o "$version.nettrace"
     sampled "$version: trace --cpu" "$version" "$dipc" trace --cpu -p "$pid"

@@ -109,8 +109,8 @@ pub enum Fix {
     },
     /// Give the tool the right that it lacks to look into the process.
     PermitTracing(TracingObstacle),
-    /// Lower `kernel.perf_event_paranoid` to this value, or give the tool `CAP_SYS_ADMIN`: `CAP_PERFMON` is not
-    /// enough at levels above 2.
+    /// Lower `kernel.perf_event_paranoid` to this value, or give the tool `CAP_SYS_ADMIN`: `CAP_PERFMON` is
+    /// not enough at levels above 2.
     LowerParanoid {
         /// The highest value that permits the samples.
         paranoid: i32,

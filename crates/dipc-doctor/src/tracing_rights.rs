@@ -1,8 +1,8 @@
 //! The right to look into another process, and the reason why this process does not have it.
 //!
 //! # Source
-//! ptrace(2), "Ptrace access mode checking"; capabilities(7), user_namespaces(7), the kernel's documents of Yama
-//! and AppArmor. Seen with runc on Linux 6.1 and 6.12.
+//! ptrace(2), "Ptrace access mode checking"; capabilities(7), user_namespaces(7), the kernel's documents of
+//! Yama and AppArmor. Seen with runc on Linux 6.1 and 6.12.
 
 use std::fs;
 use std::path::Path;
@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    fn on(rights: Rights) -> [TracingObstacle; 2] {
+    fn on(rights: &Rights) -> [TracingObstacle; 2] {
         [TracingAccess::Read, TracingAccess::Attach].map(|access| rights.obstacle(access))
     }
 
@@ -269,37 +269,37 @@ mod tests {
     fn what_is_missing_is_named() {
         use TracingObstacle as Is;
         let both = |obstacle: Is| [obstacle.clone(), obstacle];
-        assert_eq!(on(equal()), both(Is::Unknown));
+        assert_eq!(on(&equal()), both(Is::Unknown));
         let other = Is::OtherUser { uid: 1654, own_uid: 0 };
-        assert_eq!(on(Rights { uid: 1654, ..equal() }), both(other));
-        let Is::MissingCapabilities(names) = &on(Rights { own_capabilities: 0, ..equal() })[0] else {
+        assert_eq!(on(&Rights { uid: 1654, ..equal() }), both(other));
+        let Is::MissingCapabilities(names) = &on(&Rights { own_capabilities: 0, ..equal() })[0] else {
             panic!()
         };
         assert_eq!((names.len(), names[0], names[13]), (14, "CHOWN", "SETFCAP"));
         // A container with other users, seen from the machine, and the machine seen from it.
         let below = Rights { is_namespace_shared: false, ..equal() };
-        assert_eq!(on(below.clone()), both(Is::OtherUserNamespace));
+        assert_eq!(on(&below), both(Is::OtherUserNamespace));
         let above = Rights { in_first_namespace: false, own_capabilities: u64::MAX, ..below };
-        assert_eq!(on(above), both(Is::OtherUserNamespace));
-        assert_eq!(on(Rights { is_dumpable: false, ..equal() }), both(Is::NotDumpable));
+        assert_eq!(on(&above), both(Is::OtherUserNamespace));
+        assert_eq!(on(&Rights { is_dumpable: false, ..equal() }), both(Is::NotDumpable));
         // The kernel permits reading still.
         for level in [1, 2, 3] {
             let rights = Rights { ptrace_scope: level, ..equal() };
-            assert_eq!(on(rights), [Is::Unknown, Is::Yama(level)]);
+            assert_eq!(on(&rights), [Is::Unknown, Is::Yama(level)]);
         }
-        assert_eq!(on(Rights { tracer: Some(7), ..equal() }), [Is::Unknown, Is::Traced { tracer: 7 }]);
-        assert_eq!(on(Rights { has_filter: true, ..equal() }), [Is::Unknown, Is::Seccomp]);
+        assert_eq!(on(&Rights { tracer: Some(7), ..equal() }), [Is::Unknown, Is::Traced { tracer: 7 }]);
+        assert_eq!(on(&Rights { has_filter: true, ..equal() }), [Is::Unknown, Is::Seccomp]);
     }
 
     #[test]
     fn the_capability_leaves_what_it_does_not_permit() {
         let root = Rights { own_capabilities: u64::MAX, uid: 1654, ptrace_scope: 2, ..equal() };
-        let [_, attach] = on(root.clone());
+        let [_, attach] = on(&root);
         assert_eq!(attach, TracingObstacle::Unknown);
-        let [_, attach] = on(Rights { ptrace_scope: 3, ..root.clone() });
+        let [_, attach] = on(&Rights { ptrace_scope: 3, ..root.clone() });
         assert_eq!(attach, TracingObstacle::Yama(3));
         let confined = |own: &str, other: &str| {
-            on(Rights { own_profile: Some(own.into()), profile: Some(other.into()), ..root.clone() })
+            on(&Rights { own_profile: Some(own.into()), profile: Some(other.into()), ..root.clone() })
         };
         let app_armor =
             TracingObstacle::AppArmor { own: "docker-default".into(), other: "unconfined".into() };

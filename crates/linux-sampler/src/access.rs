@@ -6,13 +6,9 @@ use std::os::fd::OwnedFd;
 
 use crate::attributes::{Counter, EventAttributes, EventSettings, Inherit};
 use crate::error::Error;
-use crate::obstacle::{Obstacle, PARANOID_FOR_USERS, has_filter, own_status, paranoid_level};
+use crate::obstacle::{Obstacle, has_capability, has_filter, paranoid_level};
 use crate::sys::{self, Tasks};
 use crate::threads::processors;
-
-/// The bits of the capabilities that permit sampling, in the kernel's numbers; `CAP_PERFMON` since Linux 5.8.
-const CAP_SYS_ADMIN: u64 = 1 << 21;
-const CAP_PERFMON: u64 = 1 << 38;
 
 /// The permissions that a sampler got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,29 +52,13 @@ impl Rights {
     /// Reads the rights of this process.
     pub fn of_self() -> Self {
         let paranoid = paranoid_level();
-        let capabilities = own_status(|status| status.mask("CapEff")).unwrap_or(0);
         Self {
             paranoid,
-            has_capability: capabilities & sufficient(paranoid) != 0 && !in_user_namespace(),
+            has_capability: has_capability(paranoid),
             has_filter: has_filter(),
             has_kernel_names: has_kernel_names(),
         }
     }
-}
-
-/// Returns the capabilities of which each permits sampling at this level.
-fn sufficient(paranoid: Option<i32>) -> u64 {
-    match paranoid {
-        Some(level) if level > PARANOID_FOR_USERS => CAP_SYS_ADMIN,
-        _ => CAP_SYS_ADMIN | CAP_PERFMON,
-    }
-}
-
-/// Returns true if the users of this process are others outside, as in containers without root.
-fn in_user_namespace() -> bool {
-    // The machine's own namespace has all users, as they are.
-    const ALL: [&str; 3] = ["0", "0", "4294967295"];
-    fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.split_whitespace().eq(ALL))
 }
 
 /// The kernel's refusal of an event.
@@ -162,17 +142,4 @@ fn has_kernel_names() -> bool {
     let mut line = Vec::new();
     let read = BufReader::with_capacity(256, file).read_until(b' ', &mut line);
     read.is_ok() && line.iter().any(|byte| !matches!(byte, b'0' | b' '))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn perfmon_is_not_enough_above_level_2() {
-        assert_eq!(sufficient(Some(3)), CAP_SYS_ADMIN);
-        for level in [Some(2), Some(-1), None] {
-            assert_eq!(sufficient(level), CAP_SYS_ADMIN | CAP_PERFMON);
-        }
-    }
 }

@@ -7,10 +7,12 @@ use std::path::Path;
 
 use linux_proc_stat::Status;
 
-use crate::access::Rights;
-
 /// The highest level of `kernel.perf_event_paranoid` that permits users samples of user mode.
-pub(crate) const PARANOID_FOR_USERS: i32 = 2;
+const PARANOID_FOR_USERS: i32 = 2;
+
+/// The bits of the capabilities that permit sampling, in the kernel's numbers; `CAP_PERFMON` since Linux 5.8.
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_PERFMON: u64 = 1 << 38;
 
 /// The setting that prevents sampling of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,14 +93,16 @@ impl Obstacle {
     pub(crate) fn of(error: &io::Error, pid: Option<i32>) -> Self {
         let is_other_user =
             pid.and_then(user_of).is_some_and(|user| user != rustix::process::getuid().as_raw());
-        Self::decide(error.raw_os_error().unwrap_or(0), &Rights::of_self(), is_other_user)
+        let paranoid = paranoid_level();
+        // A missing capability is reported by the level that asks for it.
+        let level = paranoid.filter(|_| !has_capability(paranoid));
+        Self::decide(error.raw_os_error().unwrap_or(0), has_filter(), level, is_other_user)
     }
 
-    fn decide(errno: i32, rights: &Rights, is_other_user: bool) -> Self {
-        // A missing capability is reported by Rights for the level.
-        let level = rights.paranoid.filter(|_| !rights.has_capability);
+    /// Returns the obstacle for the kernel's error. The level is `None` if a capability permits sampling.
+    fn decide(errno: i32, has_filter: bool, level: Option<i32>, is_other_user: bool) -> Self {
         match errno {
-            libc::ENOSYS | libc::EPERM if rights.has_filter => Self::Seccomp,
+            libc::ENOSYS | libc::EPERM if has_filter => Self::Seccomp,
             libc::ENOSYS | libc::ENOENT => Self::NotBuilt,
             libc::EPERM | libc::EACCES => match level {
                 // Before the kernel looks at the process.
@@ -110,6 +114,29 @@ impl Obstacle {
             _ => Self::Unknown,
         }
     }
+}
+
+/// Returns true if this process has a capability that permits sampling at this level. They count in the
+/// machine's own user namespace only.
+pub(crate) fn has_capability(paranoid: Option<i32>) -> bool {
+    let capabilities = own_status(|status| status.mask("CapEff")).unwrap_or(0);
+    capabilities & sufficient(paranoid) != 0 && !in_user_namespace()
+}
+
+/// Returns the capabilities of which each permits sampling at this level.
+fn sufficient(paranoid: Option<i32>) -> u64 {
+    match paranoid {
+        Some(level) if level > PARANOID_FOR_USERS => CAP_SYS_ADMIN,
+        _ => CAP_SYS_ADMIN | CAP_PERFMON,
+    }
+}
+
+/// Returns true if the users of this process are others outside, as in containers without root.
+fn in_user_namespace() -> bool {
+    // The machine's own namespace has all users, as they are.
+    const ALL: [&str; 3] = ["0", "0", "4294967295"];
+    let map = linux_proc_stat::read(Path::new("/proc/self/uid_map"));
+    map.is_ok_and(|map| !String::from_utf8_lossy(&map).split_whitespace().eq(ALL))
 }
 
 /// Returns `kernel.perf_event_paranoid`: 2 permits an unprivileged user samples of user mode, 1 also of the
@@ -139,28 +166,30 @@ mod tests {
 
     #[test]
     fn the_obstacle_is_the_first_that_the_kernel_checks() {
-        let rights = |paranoid, has_capability, has_filter| Rights {
-            paranoid: Some(paranoid),
-            has_capability,
-            has_filter,
-            has_kernel_names: false,
-        };
-        for (errno, rights, is_other_user, obstacle) in [
-            (libc::EPERM, rights(3, false, true), false, Obstacle::Seccomp),
+        for (errno, has_filter, level, is_other_user, obstacle) in [
+            (libc::EPERM, true, Some(3), false, Obstacle::Seccomp),
             // A filter refuses with EPERM, the kernel with EACCES.
-            (libc::EACCES, rights(3, false, true), false, Obstacle::Paranoid(3)),
-            // CAP_PERFMON would not help: it is the level that is to be lowered.
-            (libc::EACCES, rights(3, false, false), true, Obstacle::Paranoid(3)),
-            (libc::EACCES, rights(2, false, false), true, Obstacle::OtherUser),
-            (libc::EACCES, rights(2, false, false), false, Obstacle::Paranoid(2)),
-            (libc::EACCES, rights(3, true, false), true, Obstacle::OtherUser),
-            (libc::EACCES, rights(2, true, false), false, Obstacle::Unknown),
-            (libc::ENOSYS, rights(2, true, false), false, Obstacle::NotBuilt),
+            (libc::EACCES, true, Some(3), false, Obstacle::Paranoid(3)),
+            // Being the user of the process would not help.
+            (libc::EACCES, false, Some(3), true, Obstacle::Paranoid(3)),
+            (libc::EACCES, false, Some(2), true, Obstacle::OtherUser),
+            (libc::EACCES, false, Some(2), false, Obstacle::Paranoid(2)),
+            (libc::EACCES, false, None, true, Obstacle::OtherUser),
+            (libc::EACCES, false, None, false, Obstacle::Unknown),
+            (libc::ENOSYS, false, None, false, Obstacle::NotBuilt),
         ] {
-            let decided = Obstacle::decide(errno, &rights, is_other_user);
-            assert_eq!(decided, obstacle, "{errno} {rights:?} {is_other_user}");
+            let decided = Obstacle::decide(errno, has_filter, level, is_other_user);
+            assert_eq!(decided, obstacle, "{errno} {has_filter} {level:?} {is_other_user}");
         }
         assert!(Obstacle::Paranoid(3).to_string().contains("CAP_SYS_ADMIN"));
         assert!(Obstacle::Paranoid(2).to_string().contains("CAP_PERFMON"));
+    }
+
+    #[test]
+    fn perfmon_is_not_enough_above_level_2() {
+        assert_eq!(sufficient(Some(3)), CAP_SYS_ADMIN);
+        for level in [Some(2), Some(-1), None] {
+            assert_eq!(sufficient(level), CAP_SYS_ADMIN | CAP_PERFMON);
+        }
     }
 }

@@ -9,8 +9,8 @@ pub(crate) fn to_attach(pid: u32) -> String {
     advice(&TracingObstacle::of(pid, TracingAccess::Attach))
 }
 
-/// Returns the advice after the kernel refused to open a file of a process in `/proc`; `None` for other files,
-/// and if the reason is not known.
+/// Returns the advice after the kernel refused to open a file of a process in `/proc`; `None` for other
+/// files, and if the reason is not known.
 pub(crate) fn to_read(path: &Path) -> Option<String> {
     let obstacle = TracingObstacle::of(process_of(path)?, TracingAccess::Read);
     (obstacle != TracingObstacle::Unknown).then(|| advice(&obstacle))

@@ -8,8 +8,8 @@ use dipc_transport::{Address, Connection, Deadline, Discovery, PeerCheck, SkipRe
 use crate::facts::ProcStatus;
 use crate::{Evidence, Finding, Fix, SocketEvidence, StaleSocketsEvidence, TmpdirEvidence, UserEvidence};
 
-/// Checks this process's own `TMPDIR`, unreadable processes, and sockets of processes that have ended or are not
-/// visible here.
+/// Checks this process's own `TMPDIR`, unreadable processes, and sockets of processes that have ended or are
+/// not visible here.
 ///
 /// ```
 /// use dipc_doctor::{Check, Status};
@@ -40,9 +40,9 @@ fn unreadable(discovery: &Discovery) -> Option<Finding> {
     (count > 0).then(|| Finding::warning(evidence).with_fix(super::permission_fix(own_uid)))
 }
 
-/// Returns the sockets in [`Discovery::skipped`] at which a process listens that is not visible here: it is in
-/// another pid namespace, as in a container that shares the folder. At most 16 sockets are tried, each with a
-/// connection that sends nothing.
+/// Returns the sockets in [`Discovery::skipped`] at which a process listens that is not visible here: it is
+/// in another pid namespace, as in a container that shares the folder. At most 16 sockets are tried, each
+/// with a connection that sends nothing.
 ///
 /// ```
 /// for socket in dipc_doctor::find_foreign_sockets(&dipc_transport::discover()) {

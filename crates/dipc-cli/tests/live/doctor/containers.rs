@@ -90,3 +90,26 @@ fn a_socket_of_another_pid_namespace() {
         assert!(refused.contains("shareProcessNamespace"), "{refused}");
     }
 }
+
+/// Root of a container that dropped all capabilities, next to one that did not.
+#[test]
+fn root_without_capabilities() {
+    if !rustix::process::geteuid().is_root() {
+        say_not_run("only root can drop capabilities");
+        return;
+    }
+    let Some(program) = Workload::start(NativeAot9) else { return };
+    let pid = program.pid().to_string();
+    for arguments in
+        [&["info", "-p", &pid][..], &["dump", "--stream", "-p", &pid, "-o", "-"], &["doctor", "-p", &pid]]
+    {
+        let dipc = dipc(arguments.iter().copied());
+        let mut command = Command::new("setpriv");
+        command.arg("--bounding-set=-all").arg(dipc.get_program()).args(dipc.get_args());
+        let output = command.output().unwrap();
+        assert!(!output.status.success());
+        let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let advice = "the process has capabilities that dipc lacks (CHOWN, ";
+        assert!(printed.contains(advice) && printed.contains("--cap-add SYS_PTRACE"), "{printed}");
+    }
+}
