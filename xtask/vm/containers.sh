@@ -56,7 +56,7 @@ for program in plain mapped; do
     expect "host: stack --exact of $program" 'Program\.Main' "$dipc" stack $limit --exact -p "$target"
     expect "host: memory of $program" '^GC heap' "$dipc" memory -p "$target"
     expect "host: counters of $program" 'working_set (By),Metric,[1-9]' \
-        "$dipc" counters collect -p "$target" --duration 12s --format csv -o -
+        "$dipc" counters collect $limit -p "$target" --duration 12s --format csv -o -
     expect "host: dump --stream of $program" '^Written  *: .* MB' "$dipc" $dump -p "$target" -o $program.core
     expect "host: the dump of $program has its objects" ' 1,000 .*Node' "$dipc" dump analyze $program.core -c dumpheap
     expect "host: doctor of $program" '^ok  *answer' "$dipc" doctor $limit -p "$target"

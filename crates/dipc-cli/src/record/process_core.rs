@@ -103,7 +103,11 @@ impl Output {
                 // A core dump has all that the process knows.
                 if let Some(written) = file.file().filter(|_| !is_device(path)) {
                     let owner_only = std::fs::Permissions::from_mode(0o600);
-                    written.set_permissions(owner_only).map_err(|error| file.failed("protect", &error))?;
+                    written.set_permissions(owner_only).map_err(|error| {
+                        file.failed("protect", &error).with_help(
+                            "a core dump has all that the process knows, and the file of this name is of another user: name another with -o",
+                        )
+                    })?;
                 }
                 (Some(file), is_direct)
             }
