@@ -392,6 +392,10 @@ pub(crate) struct ReleaseOptions {
 pub(crate) const MACHINES: [&str; 4] = ["user-events", "debian-6.12", "debian-6.1", ARM64_MACHINE];
 /// The machine of arm64, which runs only programs that are named.
 pub(crate) const ARM64_MACHINE: &str = "arm64";
+/// The trials of `cargo xtask vm`: scripts in `xtask/vm`.
+pub(crate) const TRIALS: [&str; 3] = ["dipc", "containers", ROOTS];
+/// The trial with other C libraries.
+pub(crate) const ROOTS: &str = "roots";
 
 /// The arguments of `cargo xtask vm`.
 #[derive(Args)]
@@ -408,7 +412,11 @@ pub(crate) struct VmOptions {
     /// Fails where a machine cannot be made instead of reporting it
     #[arg(long)]
     pub(crate) require_all: bool,
-    /// The program and its arguments, after `--` [default: the trial of dipc]
+    /// The trial to run: dipc next to runtimes, or with runtimes in containers, which runc makes, or in roots
+    /// with other C libraries
+    #[arg(long, default_value = TRIALS[0], value_parser = TRIALS, conflicts_with = "command")]
+    pub(crate) trial: String,
+    /// The program and its arguments, after `--` [default: the trial]
     #[arg(last = true)]
     pub(crate) command: Vec<OsString>,
 }

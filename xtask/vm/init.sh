@@ -40,7 +40,7 @@ $b ip link set lo up
 groups=sys/fs/cgroup
 if [ "$CGROUP" = v1 ]; then
     $b mount -t tmpfs tmpfs $groups
-    for controller in cpu,cpuacct memory pids cpuset freezer perf_event; do
+    for controller in cpu,cpuacct memory pids cpuset freezer perf_event devices; do
         $b mkdir $groups/$controller
         if $b mount -t cgroup -o $controller cgroup $groups/$controller; then
             $b mkdir $groups/$controller/program
@@ -64,6 +64,8 @@ fi
 [ -n "$PERF_EVENT_PARANOID" ] && echo "$PERF_EVENT_PARANOID" > proc/sys/kernel/perf_event_paranoid
 
 $b cp /command run/command
+# User namespaces, and runtimes of containers, want a root that is not a folder of another.
+$b mount --move . /
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp TMPDIR=/tmp OUTPUT=/mnt
 $b chroot . /bin/sh /run/command < /dev/null
 echo $? > mnt/status

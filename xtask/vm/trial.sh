@@ -4,31 +4,9 @@
 # dipc-client, which compares events in user_events with a stream. Recordings and outputs stay in $OUTPUT.
 
 dipc=$1 runtimes=$2 workloads=$3 comparison=$4
+. "$(dirname "$0")/checks.sh"
 cd "$OUTPUT" || exit 1
-failures=0
-# An emulated processor may be ten times slower than any, on a busy machine.
-limit="--timeout 100s"
 
-say() { echo "$(cut -d' ' -f1 /proc/uptime) s  $*"; }
-# passed NAME TEXT, failed NAME TEXT
-passed() { say "passed   $1${2:+: $2}"; }
-failed() { say "FAILED   $1${2:+: $2}"; failures=$((failures + 1)); }
-# has NAME FILE PATTERN: the file has a line with the pattern.
-has() {
-    if line=$(grep -m 1 -e "$3" "$2"); then
-        passed "$1" "$(echo "$line" | tr -s ' ')"
-    else
-        failed "$1" "$(tail -3 "$2")"
-    fi
-}
-# until_line FILE PATTERN: waits for a line, 100 s at most.
-until_line() {
-    for _ in $(seq 1000); do
-        grep -q -e "$2" "$1" && return 0
-        sleep 0.1
-    done
-    return 1
-}
 # ask COMMAND: sends it to the program, and waits for its answer.
 ask() {
     answers=$(grep -c '^ok' program.out)
@@ -160,5 +138,4 @@ else
     say "NOT RUN  .NET 10.0.5: cargo xtask runtimes sets it up"
 fi
 
-say "$failures failed"
-[ $failures = 0 ]
+end

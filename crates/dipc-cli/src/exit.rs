@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use dipc_client::OptionalFeature;
 
+use crate::process::tracing_rights;
+
 /// The exit code of the program. Scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -162,6 +164,9 @@ impl From<dipc_client::Error> for Failure {
             dipc_client::Error::UnsupportedOption { feature, .. } => option_help(*feature).map(str::to_owned),
             dipc_client::Error::Transport(dipc_transport::Error::NoSuchProcess { .. }) => {
                 Some("dipc ps lists the processes that can be reached".to_owned())
+            }
+            dipc_client::Error::Transport(dipc_transport::Error::PermissionDenied { path, .. }) => {
+                tracing_rights::to_read(path).or(help)
             }
             _ => help,
         };

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::Check;
+use crate::{Check, TracingObstacle};
 
 /// The action that fixes a finding.
 ///
@@ -107,12 +107,21 @@ pub enum Fix {
         /// The highest level that permits it.
         paranoid: i32,
     },
+    /// Give the tool the right that it lacks to look into the process.
+    PermitTracing(TracingObstacle),
+    /// Lower `kernel.perf_event_paranoid` to this value, or give the tool `CAP_SYS_ADMIN`: `CAP_PERFMON` is
+    /// not enough at levels above 2.
+    LowerParanoid {
+        /// The highest value that permits the samples.
+        paranoid: i32,
+    },
     /// Run the tool as the user of the process, or with `CAP_PERFMON` and `CAP_SYS_PTRACE`.
     SampleAsUser {
         /// The user, if it is known.
         uid: Option<u32>,
     },
-    /// Run the container with `CAP_PERFMON`, or with another seccomp profile.
+    /// Run the container with `CAP_PERFMON` (at levels of `kernel.perf_event_paranoid` above 2,
+    /// `CAP_SYS_ADMIN`), with which the usual seccomp profiles permit the call.
     PermitInContainer,
     /// Try again with a longer time-out.
     RetryLonger,

@@ -38,6 +38,7 @@ mod fix;
 mod candidates;
 mod checks;
 mod facts;
+mod tracing_rights;
 
 use std::path::Path;
 
@@ -49,7 +50,7 @@ pub use candidates::{
     candidates, entry_assembly, find_by_name, find_candidates, find_runtimes, runtime_version,
 };
 pub use check::Check;
-pub use checks::check_host;
+pub use checks::{check_host, find_foreign_sockets};
 pub use evidence::{
     AnswerEvidence, Evidence, MissingSocketReason, ProcessEvidence, RuntimeEvidence, RuntimeKind,
     SamplingEvidence, SamplingExtent, SamplingObstacle, SettingsEvidence, SocketEvidence,
@@ -58,6 +59,7 @@ pub use evidence::{
 };
 pub use finding::{Examination, Finding, Status};
 pub use fix::Fix;
+pub use tracing_rights::{TracingAccess, TracingObstacle};
 
 pub use {dipc_client, dipc_transport};
 

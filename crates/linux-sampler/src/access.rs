@@ -6,13 +6,9 @@ use std::os::fd::OwnedFd;
 
 use crate::attributes::{Counter, EventAttributes, EventSettings, Inherit};
 use crate::error::Error;
-use crate::obstacle::{Obstacle, has_filter, own_status, paranoid_level};
+use crate::obstacle::{Obstacle, has_capability, has_filter, paranoid_level};
 use crate::sys::{self, Tasks};
 use crate::threads::processors;
-
-/// The bits of the capabilities that permit sampling, in the kernel's numbers: `CAP_SYS_ADMIN`, and since
-/// Linux 5.8 `CAP_PERFMON`.
-const CAPABILITIES: u64 = 1 << 21 | 1 << 38;
 
 /// The permissions that a sampler got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +39,8 @@ pub struct Access {
 pub struct Rights {
     /// `kernel.perf_event_paranoid`; `None` if it cannot be read.
     pub paranoid: Option<i32>,
-    /// True if this process has `CAP_PERFMON` or `CAP_SYS_ADMIN`, as root has outside containers.
+    /// True if this process has `CAP_SYS_ADMIN`, as root has outside containers, or `CAP_PERFMON`, which is
+    /// not enough at levels above 2. Both count in the machine's own user namespace only.
     pub has_capability: bool,
     /// True if a seccomp filter looks at the calls of this process.
     pub has_filter: bool,
@@ -54,10 +51,10 @@ pub struct Rights {
 impl Rights {
     /// Reads the rights of this process.
     pub fn of_self() -> Self {
-        let capabilities = own_status(|status| status.mask("CapEff"));
+        let paranoid = paranoid_level();
         Self {
-            paranoid: paranoid_level(),
-            has_capability: capabilities.is_some_and(|bits| bits & CAPABILITIES != 0),
+            paranoid,
+            has_capability: has_capability(paranoid),
             has_filter: has_filter(),
             has_kernel_names: has_kernel_names(),
         }

@@ -13,16 +13,24 @@ mod modules;
 mod processor;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::iter;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
+use self::debian::Packages;
 use self::kernel::{Kernel, Source};
 use self::machine::Machine;
 use self::processor::Processor;
-use crate::arguments::{ARM64_MACHINE, MACHINES, VmOptions};
+use crate::arguments::{ARM64_MACHINE, MACHINES, ROOTS, TRIALS, VmOptions};
 use crate::task::steps::Steps;
 use crate::task::{runtimes, setup, workspace};
+
+/// The packages of the trials with containers.
+const CONTAINER_PACKAGES: [&str; 3] = ["apparmor", "libseccomp2", "runc"];
+
+/// The packages of a root with an old C library, in which .NET starts.
+const OLD_ROOT_PACKAGES: [&str; 4] = ["libc6", "libgcc-s1", "libstdc++6", "zlib1g"];
 
 /// Returns the origin of a machine's kernel.
 fn source(machine: &str) -> Source<'_> {
@@ -45,7 +53,7 @@ pub(crate) fn run(options: &VmOptions) -> Result<()> {
     };
     let is_trial = options.command.is_empty();
     ensure!(!is_trial || !is_chosen(ARM64_MACHINE), "{ARM64_MACHINE} needs a program for arm64, after --");
-    let command = if is_trial { trial()? } else { options.command.clone() };
+    let command = if is_trial { trial(&options.trial, &folder)? } else { options.command.clone() };
     let mut steps = Steps::new(options.require_all);
     for name in MACHINES.into_iter().filter(|name| is_chosen(name)) {
         let processor = if name == ARM64_MACHINE { Processor::Arm64 } else { Processor::X86_64 };
@@ -80,23 +88,39 @@ pub(crate) fn tools() -> impl Iterator<Item = (&'static str, &'static str)> {
     kernel::TOOLS.into_iter().chain(emulators)
 }
 
-/// Returns the command line that tries `dipc` next to a real runtime, after building it.
-fn trial() -> Result<Vec<OsString>> {
+/// Returns the command line of a trial, after building `dipc` and whatever else the trial needs.
+fn trial(name: &str, folder: &Path) -> Result<Vec<OsString>> {
     workspace::execute(&mut workspace::cargo(["build", "-p", "dipc-cli"]))?;
-    let example = ["build", "-p", "dipc-client", "--all-features", "--example", "user_events"];
-    workspace::execute(&mut workspace::cargo(example))?;
-    let programs = ["debug/dipc", "debug/examples/user_events"];
-    let folder = workspace::target()?;
-    let [program, comparison] = programs.map(|program| folder.join(program).into());
-    let folder = runtimes::folder(None)?;
-    let setups = runtimes::set_up_all(&folder, None);
+    let target = workspace::target()?;
+    let runtimes_folder = runtimes::folder(None)?;
+    let setups = runtimes::set_up_all(&runtimes_folder, None);
     for setup in &setups {
         // The script reports a runtime that is not there.
         if let Err(error) = &setup.path {
             println!("not set up: .NET {}: {error:#}", setup.runtime.name);
         }
     }
-    let paths = ["xtask/vm/trial.sh", "testdata/workload"].map(|path| workspace::root().join(path));
-    let [script, workloads] = paths.map(OsString::from);
-    Ok(vec!["sh".into(), script, program, folder.into(), workloads, comparison])
+    let script = if name == TRIALS[0] { "trial" } else { name };
+    let script = workspace::root().join(format!("xtask/vm/{script}.sh"));
+    let workloads = workspace::root().join("testdata/workload");
+    let mut paths = vec![script, target.join("debug/dipc"), runtimes_folder, workloads];
+    if name == TRIALS[0] {
+        let example = ["build", "-p", "dipc-client", "--all-features", "--example", "user_events"];
+        workspace::execute(&mut workspace::cargo(example))?;
+        paths.push(target.join("debug/examples/user_events"));
+    } else {
+        paths.push(unpacked(Packages::own(folder), &CONTAINER_PACKAGES)?);
+    }
+    if name == ROOTS {
+        paths.push(unpacked(Packages::bullseye(folder)?, &OLD_ROOT_PACKAGES)?);
+    }
+    Ok(iter::once("sh".into()).chain(paths.into_iter().map(OsString::from)).collect())
+}
+
+/// Returns the folder with these packages of Debian, each unpacked in a folder of its name.
+fn unpacked(packages: Packages, names: &[&str]) -> Result<PathBuf> {
+    for name in names {
+        packages.unpacked(name)?;
+    }
+    Ok(packages.into_folder())
 }

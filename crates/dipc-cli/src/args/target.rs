@@ -53,9 +53,15 @@ impl TargetArgs {
             Some(pid) => Some(pid),
             None => self.find(REQUEST_TIMEOUT)?.target.pid(),
         };
-        let without = || Failure::usage("read memory: the process at this address has no process id here");
-        Source::attach(pid.ok_or_else(without)?)
+        Source::attach(pid.ok_or_else(|| without_pid("read memory"))?)
     }
+}
+
+/// Returns the failure of an operation that needs a process id, for an address whose process has none here.
+pub(crate) fn without_pid(operation: &str) -> Failure {
+    Failure::usage(format_args!("{operation}: the process at this address has no process id here")).with_help(
+        "run dipc on the host, or share the pid namespace with the process (shareProcessNamespace: true, --pid container:NAME), and name it by -p",
+    )
 }
 
 /// Returns the process named with one of the three arguments.

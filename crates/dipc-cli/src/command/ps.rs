@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use dipc_transport::Discovery;
+use dipc_transport::{Discovery, SkipReason};
 
 use crate::args::format::Format;
 use crate::duration;
@@ -48,8 +48,12 @@ pub(crate) fn run(args: &PsArgs) -> Outcome {
             } else {
                 output::print(table::fitted(&processes))?;
             }
+            note_foreign(&discovery);
             if let Some(with_runtime) = with_runtime {
-                note_unreachable(unreachable(&discovery, &processes, with_runtime));
+                match unreachable(&discovery, &processes, with_runtime) {
+                    0 if processes.is_empty() => note_unreadable(&discovery),
+                    count => note_unreachable(count),
+                }
             }
         }
     }
@@ -75,6 +79,32 @@ fn unreachable(discovery: &Discovery, processes: &[Process], with_runtime: Vec<u
         // A process that has just started may have its socket by now.
         .filter(|pid| asked.contains(pid) || dipc_transport::find(*pid).is_err())
         .count()
+}
+
+/// Prints a note about runtimes of other containers, which a socket in a shared folder shows.
+fn note_foreign(discovery: &Discovery) {
+    let foreign = dipc_doctor::find_foreign_sockets(discovery);
+    let Some(first) = foreign.first() else { return };
+    let more = if foreign.len() > 1 { format!(" (and {} more)", foreign.len() - 1) } else { String::new() };
+    messages::note(format_args!(
+        "A process that is not visible here, as in another container, listens at {}{more}: use --endpoint instead of -p.",
+        first.display()
+    ));
+}
+
+/// Prints a note about processes of which nothing is known, after no .NET process was found.
+fn note_unreadable(discovery: &Discovery) {
+    let is_unreadable = |reason: &SkipReason| matches!(reason, SkipReason::EnvironmentUnreadable(_));
+    let mut pids =
+        discovery.skipped.iter().filter(|it| is_unreadable(&it.reason)).filter_map(|skipped| skipped.pid);
+    let Some(first) = pids.next() else { return };
+    messages::note(match pids.count() {
+        0 => format!("Process {first} cannot be looked into; dipc doctor -p {first} says why."),
+        more => format!(
+            "{} processes cannot be looked into, such as {first}; dipc doctor -p {first} says why.",
+            more + 1
+        ),
+    });
 }
 
 fn note_unreachable(count: usize) {

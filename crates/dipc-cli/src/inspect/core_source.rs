@@ -44,7 +44,7 @@ impl Source {
         {
             let memory = clr_dump::ProcessMemory::open(pid).map_err(|error| {
                 Failure::new(Exit::NotReachable, format_args!("read the memory of process {pid}: {error}"))
-                    .with_help("this takes the permission to trace the process: be its user, or root")
+                    .with_help(crate::process::tracing_rights::to_attach(pid))
             })?;
             let machine = memory.machine().map_or(Ok(()), clr_dump::Machine::check);
             machine.map_err(|error| not_read(&format_args!("process {pid}"), &error))?;

@@ -7,6 +7,7 @@
 //! - `query`, `info`, `table`: requests to many runtimes at the same time, their facts, and the table of
 //!   `ps`.
 //! - `peer`: the process at an address.
+//! - `tracing_rights`: the right to look into a process, and the way to get it.
 //! - `companion`: companion programs in this program's folder, such as `dipc-fleet`.
 
 pub(crate) mod candidates;
@@ -18,3 +19,4 @@ pub(crate) mod query;
 mod socket;
 pub(crate) mod table;
 pub(crate) mod target;
+pub(crate) mod tracing_rights;

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use dipc_collect::kernel_samples::{NativeSummary, SampleError, SampleSummary};
 
 use crate::exit::{Exit, Failure};
+use crate::process::tracing_rights;
 use crate::record::notes::Messages;
 use crate::render::output_file::{NameOrigin, OutputFile};
 use crate::render::{messages, units};
@@ -82,9 +83,12 @@ impl From<SampleError> for Failure {
             SampleError::Session(error) => error.into(),
             SampleError::Write(error) => unwritten(Path::new(NAME), &error),
             SampleError::StacksRefused(reason) => {
-                Self::new(Exit::Refused, format_args!("stack: {reason}")).with_help(
-                    "native stacks need the rights of a debugger: the user of the process (with kernel.yama.ptrace_scope 0), CAP_SYS_PTRACE or root",
-                )
+                let failure = Self::new(Exit::Refused, format_args!("stack: {reason}"));
+                // The reason begins with a file of the process.
+                match tracing_rights::process_of(Path::new(&reason)) {
+                    Some(pid) => failure.with_help(tracing_rights::to_attach(pid)),
+                    None => failure,
+                }
             }
             #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
             SampleError::Open(error) => not_opened(&error),
@@ -118,6 +122,9 @@ fn not_opened(error: &linux_sampler::Error) -> Failure {
             return Failure { exit: Exit::NotReachable, ..failure }.with_help(help);
         }
         linux_sampler::Error::NotPermitted { reason, .. } => match reason {
+            Obstacle::Paranoid(level) if *level > 2 => {
+                "sysctl kernel.perf_event_paranoid=2 (1 for the time in the kernel), or run dipc as root on the host, or its container with --cap-add SYS_ADMIN: CAP_PERFMON is not enough"
+            }
             Obstacle::Paranoid(_) => {
                 "setcap cap_perfmon+ep on the file of dipc, or sysctl kernel.perf_event_paranoid=2 (1 for the time in the kernel), or run dipc as root"
             }
@@ -128,7 +135,7 @@ fn not_opened(error: &linux_sampler::Error) -> Failure {
                 "run dipc as the user of the process, as root, or with CAP_PERFMON and CAP_SYS_PTRACE"
             }
             Obstacle::Seccomp => {
-                "run dipc on the host, or its container with --cap-add PERFMON or another seccomp profile"
+                "run dipc on the host, or its container with --cap-add PERFMON (SYS_ADMIN if kernel.perf_event_paranoid is above 2)"
             }
             _ => return Failure { exit: Exit::NotReachable, ..failure },
         },

@@ -12,6 +12,7 @@ use dipc_collect::core::{self, CoreError, CoreSettings, ProcessCopy};
 use crate::compression::OutputCompression;
 use crate::duration;
 use crate::exit::{Exit, Failure};
+use crate::process::tracing_rights;
 use crate::render::output_file::{NameOrigin, OutputFile, is_device};
 use crate::render::{output, units};
 
@@ -74,9 +75,8 @@ pub(crate) fn not_copied(error: &CoreError, pause: Duration) -> Failure {
             ),
         )
         .with_help("it runs on; a longer --pause leaves time to stop the threads and to copy memory"),
-        CoreError::Trace { .. } => Failure::new(Exit::NotReachable, format_args!("dump: {error}")).with_help(
-            "this takes the permission to trace the process (be its user, or root), and no debugger that traces it",
-        ),
+        CoreError::Trace { pid, .. } => Failure::new(Exit::NotReachable, format_args!("dump: {error}"))
+            .with_help(tracing_rights::to_attach(*pid)),
         CoreError::NoProcess { .. } => Failure::new(Exit::NotReachable, format_args!("dump: {error}")),
         _ => Failure::new(Exit::Failed, format_args!("dump: {error}")),
     }
@@ -103,7 +103,11 @@ impl Output {
                 // A core dump has all that the process knows.
                 if let Some(written) = file.file().filter(|_| !is_device(path)) {
                     let owner_only = std::fs::Permissions::from_mode(0o600);
-                    written.set_permissions(owner_only).map_err(|error| file.failed("protect", &error))?;
+                    written.set_permissions(owner_only).map_err(|error| {
+                        file.failed("protect", &error).with_help(
+                            "a core dump has all that the process knows, and the file of this name is of another user: name another with -o",
+                        )
+                    })?;
                 }
                 (Some(file), is_direct)
             }

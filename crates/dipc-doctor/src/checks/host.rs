@@ -1,13 +1,15 @@
 //! Checks that concern all processes of the host.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use dipc_transport::{Discovery, SkipReason};
+use dipc_transport::{Address, Connection, Deadline, Discovery, PeerCheck, SkipReason, SocketName};
 
 use crate::facts::ProcStatus;
-use crate::{Evidence, Finding, Fix, StaleSocketsEvidence, TmpdirEvidence, UserEvidence};
+use crate::{Evidence, Finding, Fix, SocketEvidence, StaleSocketsEvidence, TmpdirEvidence, UserEvidence};
 
-/// Checks this process's own `TMPDIR`, unreadable processes, and sockets of ended processes.
+/// Checks this process's own `TMPDIR`, unreadable processes, and sockets of processes that have ended or are
+/// not visible here.
 ///
 /// ```
 /// use dipc_doctor::{Check, Status};
@@ -19,8 +21,9 @@ use crate::{Evidence, Finding, Fix, StaleSocketsEvidence, TmpdirEvidence, UserEv
 /// assert_eq!(tmpdir.map(|finding| finding.status), Some(Status::Warning));
 /// ```
 pub fn check_host(discovery: &Discovery, own_tmpdir: &Path) -> Vec<Finding> {
-    let findings = [Some(tmpdir(own_tmpdir)), unreadable(discovery), stale_sockets(discovery)];
-    findings.into_iter().flatten().collect()
+    let foreign = find_foreign_sockets(discovery);
+    let sockets = [foreign_sockets(&foreign), stale_sockets(discovery, &foreign)];
+    [Some(tmpdir(own_tmpdir)), unreadable(discovery)].into_iter().chain(sockets).flatten().collect()
 }
 
 fn tmpdir(own_tmpdir: &Path) -> Finding {
@@ -37,10 +40,47 @@ fn unreadable(discovery: &Discovery) -> Option<Finding> {
     (count > 0).then(|| Finding::warning(evidence).with_fix(super::permission_fix(own_uid)))
 }
 
-fn stale_sockets(discovery: &Discovery) -> Option<Finding> {
+/// Returns the sockets in [`Discovery::skipped`] at which a process listens that is not visible here: it is
+/// in another pid namespace, as in a container that shares the folder. At most 16 sockets are tried, each
+/// with a connection that sends nothing.
+///
+/// ```
+/// for socket in dipc_doctor::find_foreign_sockets(&dipc_transport::discover()) {
+///     println!("a process of another container listens at {}", socket.display());
+/// }
+/// ```
+pub fn find_foreign_sockets(discovery: &Discovery) -> Vec<PathBuf> {
+    const MAX_TRIED: usize = 16;
+    let tried = unclaimed(discovery).take(MAX_TRIED);
+    tried.filter(|path| has_listener(path) && !is_visible(path)).cloned().collect()
+}
+
+/// Returns the sockets without a visible process.
+fn unclaimed(discovery: &Discovery) -> impl Iterator<Item = &PathBuf> {
     let is_stale = |reason: &SkipReason| matches!(reason, SkipReason::Stale);
-    let stale: Vec<&PathBuf> =
-        discovery.skipped.iter().filter(|it| is_stale(&it.reason)).map(|it| &it.path).collect();
+    discovery.skipped.iter().filter(move |it| is_stale(&it.reason)).map(|it| &it.path)
+}
+
+fn has_listener(socket: &Path) -> bool {
+    const ANSWER: Duration = Duration::from_millis(500);
+    Connection::connect(&Address::from(socket), PeerCheck::Any, Deadline::after(ANSWER)).is_ok()
+}
+
+/// Returns true if the process of a socket is visible: it has started since the sockets were listed.
+fn is_visible(socket: &Path) -> bool {
+    let name = socket.file_name().and_then(SocketName::parse);
+    name.is_some_and(|name| dipc_transport::start_key(name.pid).is_ok_and(|key| key == name.key))
+}
+
+fn foreign_sockets(foreign: &[PathBuf]) -> Option<Finding> {
+    let example = foreign.first()?.clone();
+    let fix = Fix::UseEndpoint { path: example.clone(), is_cut: false };
+    let evidence = SocketEvidence::ProcessNotVisible { count: foreign.len(), example };
+    Some(Finding::warning(Evidence::Socket(evidence)).with_fix(fix))
+}
+
+fn stale_sockets(discovery: &Discovery, foreign: &[PathBuf]) -> Option<Finding> {
+    let stale: Vec<&PathBuf> = unclaimed(discovery).filter(|path| !foreign.contains(path)).collect();
     let example = (*stale.first()?).clone();
     let evidence = StaleSocketsEvidence::Ended { count: stale.len(), example };
     Some(Finding::ok(Evidence::StaleSockets(evidence)).with_fix(Fix::RemoveStaleSockets))

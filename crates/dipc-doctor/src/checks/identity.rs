@@ -1,7 +1,7 @@
 //! The process, its user and its namespaces.
 
 use crate::facts::{Facts, Process};
-use crate::{Evidence, Finding, Fix, ProcessEvidence, UserEvidence};
+use crate::{Evidence, Finding, Fix, ProcessEvidence, TracingObstacle, UserEvidence};
 
 pub(super) fn process(facts: &Facts, process: &Process) -> Finding {
     let evidence = ProcessEvidence::Found { pid: facts.pid, name: process.name.clone() };
@@ -18,12 +18,18 @@ pub(super) fn user(facts: &Facts, process: &Process) -> Finding {
     if is_readable {
         return Finding::ok(evidence);
     }
-    let fix = match own_uid {
-        0 => Fix::GrantPtrace,
+    let fix = match (own_uid, &process.tracing_obstacle) {
+        (_, Some(obstacle)) if is_specific(obstacle) => Fix::PermitTracing(obstacle.clone()),
+        (0, _) => Fix::GrantPtrace,
         _ if own_uid == process_uid => Fix::RunAsRoot,
         _ => Fix::RunAsUser { uid: Some(process_uid) },
     };
     super::unless_reached(process, Finding::problem(evidence).with_fix(fix))
+}
+
+/// Returns true if the obstacle is more than another user.
+fn is_specific(obstacle: &TracingObstacle) -> bool {
+    !matches!(obstacle, TracingObstacle::Unknown | TracingObstacle::OtherUser { .. })
 }
 
 pub(super) fn container(facts: &Facts, process: &Process) -> Option<Finding> {

@@ -13,7 +13,7 @@ mod tests;
 use crate::facts::{Facts, Presence, Process};
 use crate::{Evidence, Examination, Finding, Fix, ProcessEvidence, Status};
 
-pub use host::check_host;
+pub use host::{check_host, find_foreign_sockets};
 
 /// Returns the findings that follow from the facts.
 pub(crate) fn judge(facts: &Facts) -> Examination {

@@ -26,10 +26,14 @@ pub(super) fn sampling(process: &Process) -> Option<Finding> {
         has_kernel_names: facts.has_kernel_names,
         sees_short_threads: facts.processors.is_ok(),
         process_uid: process.status.uid,
+        sees_runtime: process.image.is_ok(),
         has_runtime_sampler: !is_native && (process.endpoint.is_ok() || process.image().is_some()),
         ..SamplingEvidence::new(extent)
     };
     let fix = refusal.and_then(|(_, obstacle)| match obstacle {
+        SamplingObstacle::Paranoid(level) if *level > PARANOID_FOR_USER_MODE => {
+            Some(Fix::LowerParanoid { paranoid: PARANOID_FOR_USER_MODE })
+        }
         SamplingObstacle::Paranoid(_) if extent == SamplingExtent::Nothing => {
             Some(Fix::PermitSampling { paranoid: PARANOID_FOR_USER_MODE })
         }

@@ -11,7 +11,8 @@ use super::*;
 use crate::facts::{Answer, Environment, ProcStatus, RuntimeImage, Sampling, UnixSocket};
 use crate::{
     Check, MissingSocketReason, RuntimeEvidence, RuntimeKind, SamplingEvidence, SamplingExtent,
-    SamplingObstacle, SettingsEvidence, SocketEvidence, TmpdirEvidence, UserEvidence, VersionSupport,
+    SamplingObstacle, SettingsEvidence, SocketEvidence, TmpdirEvidence, TracingObstacle, UserEvidence,
+    VersionSupport,
 };
 
 fn image(kind: RuntimeKind, version: &str) -> RuntimeImage {
@@ -49,6 +50,7 @@ fn process() -> Process {
         })),
         answer: Answer::NotAsked,
         sampling: None,
+        tracing_obstacle: None,
         machine: None,
     }
 }
@@ -279,6 +281,20 @@ fn an_unreadable_process_by_the_user_that_examines_it() {
 }
 
 #[test]
+fn a_missing_right_other_than_the_users_is_the_fix() {
+    let missing = TracingObstacle::MissingCapabilities(vec!["NET_RAW"]);
+    for (obstacle, fix) in [
+        (TracingObstacle::OtherUser { uid: 1000, own_uid: 0 }, Fix::GrantPtrace),
+        (TracingObstacle::Unknown, Fix::GrantPtrace),
+        (missing.clone(), Fix::PermitTracing(missing)),
+    ] {
+        let process = Process { tracing_obstacle: Some(obstacle), ..unreadable() };
+        let examination = judge(&Facts { own_uid: Some(0), ..facts(Presence::Here(Box::new(process))) });
+        assert_eq!(get(&examination, Check::User, Status::Problem).fix, Some(fix));
+    }
+}
+
+#[test]
 fn an_unreadable_process_that_answers_is_not_a_problem() {
     let reached = judged(Process { answer: answered(), ..unreadable() });
     let user = get(&reached, Check::User, Status::Ok);
@@ -367,7 +383,8 @@ fn the_least_that_permits_more_samples_depends_on_the_obstacle() {
     assert_eq!((finding.fix.as_ref(), sampling_evidence(finding).obstacle.as_ref()), (None, None));
     for (obstacle, user, status, fix) in [
         (paranoid, true, Status::Ok, Some(Fix::PermitSampling { paranoid: 1 })),
-        (SamplingObstacle::Paranoid(3), false, Status::Warning, Some(Fix::PermitSampling { paranoid: 2 })),
+        (SamplingObstacle::Paranoid(3), false, Status::Warning, Some(Fix::LowerParanoid { paranoid: 2 })),
+        (SamplingObstacle::Paranoid(2), false, Status::Warning, Some(Fix::PermitSampling { paranoid: 2 })),
         (SamplingObstacle::OtherUser, false, Status::Warning, Some(Fix::SampleAsUser { uid: Some(1000) })),
         (SamplingObstacle::Seccomp, false, Status::Warning, Some(Fix::PermitInContainer)),
         (SamplingObstacle::NotBuilt, false, Status::Warning, None),

@@ -12,7 +12,7 @@ pub struct SamplingEvidence {
     pub error: Option<String>,
     /// `kernel.perf_event_paranoid`; `None` if it cannot be read.
     pub paranoid: Option<i32>,
-    /// True if this process has `CAP_PERFMON` or `CAP_SYS_ADMIN`, as root has.
+    /// True if this process has `CAP_SYS_ADMIN`, as root has, or at levels of at most 2 `CAP_PERFMON`.
     pub has_capability: bool,
     /// True if functions of the kernel have names.
     pub has_kernel_names: bool,
@@ -20,6 +20,8 @@ pub struct SamplingEvidence {
     pub sees_short_threads: bool,
     /// The effective user of the examined process.
     pub process_uid: Option<u32>,
+    /// True if it can be seen which runtime the process has.
+    pub sees_runtime: bool,
     /// True if the runtime can sample its threads itself, which the kernel's refusal does not affect.
     pub has_runtime_sampler: bool,
 }
@@ -40,7 +42,8 @@ pub enum SamplingExtent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SamplingObstacle {
-    /// `kernel.perf_event_paranoid` has this value, and this process lacks `CAP_PERFMON`.
+    /// `kernel.perf_event_paranoid` has this value, and this process lacks `CAP_PERFMON`; at values above 2,
+    /// `CAP_SYS_ADMIN`.
     Paranoid(i32),
     /// The process belongs to another user, and this one lacks `CAP_PERFMON`.
     OtherUser,
@@ -64,6 +67,7 @@ impl SamplingEvidence {
             has_kernel_names: false,
             sees_short_threads: false,
             process_uid: None,
+            sees_runtime: true,
             has_runtime_sampler: true,
         }
     }

@@ -21,6 +21,14 @@ pub enum SocketEvidence {
     },
     /// The file cannot be reached, is not a socket, or was not made by the process.
     Rejected(Arc<Error>),
+    /// Processes listen that are not visible from here, such as those of another container with the same
+    /// folder.
+    ProcessNotVisible {
+        /// The number of sockets.
+        count: usize,
+        /// One of the sockets.
+        example: PathBuf,
+    },
 }
 
 /// The reason why a diagnostic socket is missing.

@@ -21,6 +21,7 @@ use dipc_client::{Error, Hazard, ProcessInfo, ProcessView, Startup, Target, Time
 use dipc_transport::{Endpoint, ProcessState, open_regular};
 
 use self::status::with_inner_pid;
+use crate::{TracingAccess, TracingObstacle};
 
 pub(crate) use environment::Environment;
 pub(crate) use image::RuntimeImage;
@@ -86,6 +87,8 @@ pub(crate) struct Process {
     pub(crate) answer: Answer,
     /// Trials of the kernel's samples; `None` on systems without them.
     pub(crate) sampling: Option<Sampling>,
+    /// The reason why its environment cannot be read; `None` if it can.
+    pub(crate) tracing_obstacle: Option<TracingObstacle>,
     /// The architecture of its program (`e_machine`); `None` if it is not known.
     pub(crate) machine: Option<u16>,
 }
@@ -179,6 +182,10 @@ impl Process {
             startup: view.startup(),
             createdump: view.createdump_hazard(),
             sampling: Sampling::try_on(pid),
+            tracing_obstacle: environment
+                .as_ref()
+                .err()
+                .map(|_| TracingObstacle::of(pid, TracingAccess::Read)),
             machine: open_regular(Path::new(&format!("/proc/{pid}/exe"))).ok().and_then(program::machine),
             status,
             environment,

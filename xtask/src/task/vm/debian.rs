@@ -11,7 +11,7 @@ use crate::task::workspace::execute;
 /// The packages of an architecture, below a folder.
 pub(super) struct Packages {
     folder: PathBuf,
-    /// Options of apt that choose another architecture than this machine's; none for its own.
+    /// Options of apt that choose another architecture or release than this machine's; none for its own.
     options: Vec<String>,
     /// The end of the names of kernels.
     kernels: &'static str,
@@ -23,21 +23,49 @@ impl Packages {
         Self { folder: folder.join("packages"), options: Vec::new(), kernels: "-amd64" }
     }
 
-    /// Packages for arm64, of lists that are downloaded unless an earlier run did: this machine's lists need
-    /// not have them.
+    /// Packages for arm64: this machine's lists need not have them.
     pub(super) fn arm64(folder: &Path) -> Result<Self> {
-        let folder = folder.join("packages-arm64");
+        let options = ["APT::Architecture=arm64", "APT::Architectures=arm64"].map(ToOwned::to_owned);
+        Self::separate(folder.join("packages-arm64"), &options, "-arm64")
+    }
+
+    /// Packages of Debian 11 for this machine, of the archive that this machine's come from.
+    pub(super) fn bullseye(folder: &Path) -> Result<Self> {
+        const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+        let folder = folder.join("packages-bullseye");
+        fs::create_dir_all(&folder)?;
+        let sources = folder.join("sources.list");
+        if !sources.exists() {
+            let mut targets = Command::new("apt-get");
+            targets.args([
+                "indextargets",
+                "--format",
+                "$(ORIGIN)/$(LABEL) $(REPO_URI)",
+                "Created-By: Packages",
+            ]);
+            let output = targets.stderr(Stdio::inherit()).output().context("apt-get")?;
+            let targets = String::from_utf8(output.stdout)?;
+            let archive = targets.lines().find_map(|line| line.strip_prefix("Debian/Debian "));
+            let archive = archive.context("apt has no archive of Debian")?;
+            fs::write(&sources, format!("deb [signed-by={KEYS}] {archive} bullseye main\n"))?;
+        }
+        let options =
+            [format!("Dir::Etc::sourcelist={}", sources.display()), "Dir::Etc::sourceparts=-".to_owned()];
+        Self::separate(folder, &options, "-amd64")
+    }
+
+    /// Packages of lists that are downloaded unless an earlier run did.
+    fn separate(folder: PathBuf, chosen: &[String], kernels: &'static str) -> Result<Self> {
         let apt = folder.join("apt");
         let lists = apt.join("lists");
         let options = [
-            "APT::Architecture=arm64".to_owned(),
-            "APT::Architectures=arm64".to_owned(),
             format!("Dir::State::lists={}", lists.display()),
             format!("Dir::State::status={}", apt.join("status").display()),
             format!("Dir::Cache={}", apt.join("cache").display()),
         ];
-        let options = options.into_iter().flat_map(|option| ["-o".to_owned(), option]).collect();
-        let packages = Self { folder, options, kernels: "-arm64" };
+        let options = chosen.iter().cloned().chain(options);
+        let options = options.flat_map(|option| ["-o".to_owned(), option]).collect();
+        let packages = Self { folder, options, kernels };
         if !lists.exists() {
             for folder in [lists.join("partial"), apt.join("cache/archives/partial")] {
                 fs::create_dir_all(folder)?;
@@ -61,6 +89,11 @@ impl Packages {
         }
         download(package, folder, &self.options, &unpacked)?;
         Ok(unpacked)
+    }
+
+    /// Returns the folder that packages are unpacked in, each in a folder of its name.
+    pub(super) fn into_folder(self) -> PathBuf {
+        self.folder
     }
 
     /// Returns the name of the newest kernel package of a series (`6.12`) that apt knows.

@@ -46,6 +46,7 @@ pub(super) fn run(args: &CollectArgs) -> Outcome {
 
     use super::{DumpKind, REQUEST_TIMEOUT, file_name};
     use crate::args::format::Format;
+    use crate::args::target::without_pid;
     use crate::exit::{Exit, Failure};
     use crate::record::process_core::{CorePlace, write};
     use crate::render::messages;
@@ -65,9 +66,7 @@ pub(super) fn run(args: &CollectArgs) -> Outcome {
         Some(pid) => Some(pid),
         None => args.target.find(REQUEST_TIMEOUT.min(args.timeout))?.target.pid(),
     };
-    let pid = pid.ok_or_else(|| {
-        Failure::usage("dump: --stream: the process at this address has no process id here")
-    })?;
+    let pid = pid.ok_or_else(|| without_pid("dump: --stream"))?;
     let is_standard_output = args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
     if is_standard_output && args.format == Format::Json {
         return Err(Failure::usage("dump: --format json: the dump goes to standard output"));

@@ -1,5 +1,6 @@
 use dipc_doctor::Fix;
 
+use crate::process::tracing_rights;
 use crate::render::shell;
 
 /// Returns the words for an action.
@@ -44,6 +45,11 @@ pub(super) fn fix(fix: &Fix) -> String {
         Fix::Continue { pid } => format!("continue it: kill -CONT {pid}"),
         Fix::PermitSampling { paranoid } => format!(
             "setcap cap_perfmon+ep on the file of dipc, or sysctl kernel.perf_event_paranoid={paranoid}, or run dipc as root"
+        ),
+        Fix::PermitTracing(obstacle) => tracing_rights::advice(obstacle),
+        Fix::LowerParanoid { paranoid } => format!(
+            "sysctl kernel.perf_event_paranoid={paranoid}, or run dipc as root on the host, or its container with --cap-add \
+             SYS_ADMIN: CAP_PERFMON is not enough"
         ),
         Fix::SampleAsUser { uid: Some(uid) } => {
             format!(
@@ -94,7 +100,8 @@ fn fixed(fix: &Fix) -> Option<&'static str> {
             "run dipc as the user of the process, as root, or with CAP_PERFMON and CAP_SYS_PTRACE"
         }
         Fix::PermitInContainer => {
-            "run dipc on the host, or its container with --cap-add PERFMON (or another seccomp profile)"
+            "run dipc on the host, or its container with --cap-add PERFMON (SYS_ADMIN if kernel.perf_event_paranoid is above \
+             2)"
         }
         Fix::RetryLonger => "try again with a longer --timeout",
         _ => return None,

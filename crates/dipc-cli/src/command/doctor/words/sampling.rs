@@ -22,7 +22,8 @@ pub(super) fn sampling(evidence: &SamplingEvidence) -> Words {
         return words;
     };
     // Neither sampler is open to another user.
-    if evidence.extent != SamplingExtent::Nothing || evidence.obstacle == Some(SamplingObstacle::OtherUser) {
+    let is_closed = !evidence.sees_runtime || evidence.obstacle == Some(SamplingObstacle::OtherUser);
+    if evidence.extent != SamplingExtent::Nothing || is_closed {
         return words.because(cause);
     }
     words.because(if evidence.has_runtime_sampler {
@@ -43,6 +44,9 @@ fn reason(evidence: &SamplingEvidence) -> String {
 
 fn cause(obstacle: &SamplingObstacle, evidence: &SamplingEvidence) -> String {
     match obstacle {
+        SamplingObstacle::Paranoid(level) if *level > 2 => {
+            format!("kernel.perf_event_paranoid is {level}, and dipc lacks CAP_SYS_ADMIN")
+        }
         SamplingObstacle::Paranoid(level) => {
             format!("kernel.perf_event_paranoid is {level}, and dipc lacks CAP_PERFMON")
         }

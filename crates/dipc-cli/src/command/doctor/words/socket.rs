@@ -22,6 +22,11 @@ pub(super) fn socket(evidence: &SocketEvidence) -> Words {
                 _ => words,
             }
         }
+        SocketEvidence::ProcessNotVisible { count, example } => Words::new(format!(
+            "sockets of processes that are not visible from here: {count}, such as {}",
+            example.display()
+        ))
+        .because("they are in another pid namespace, as in a container that shares the folder with this one"),
         other => Words::unknown(other),
     }
 }
