@@ -55,8 +55,8 @@ impl KnownContent {
 }
 
 impl Heap<'_> {
-    /// Returns the content of a collection, of an object that people write as text, or of a box: at most `most`
-    /// elements or characters. `None` for other objects, and if the memory lacks it.
+    /// Returns the content of a collection, of an object that people write as text, or of a box: at most
+    /// `most` elements or characters. `None` for other objects, and if the memory lacks it.
     ///
     /// Collections are `List`, `Dictionary`, `HashSet`, `Queue`, `Stack`, `ConcurrentDictionary`,
     /// `ConcurrentQueue`, `ImmutableList` and `ImmutableDictionary`; texts are of `StringBuilder`, `Uri`,
