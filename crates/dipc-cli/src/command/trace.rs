@@ -50,15 +50,16 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     if !args.show_child_io {
         interrupts.watch_enter();
     }
-    record(args, &interrupts, &WrittenFiles::default())
+    let written = WrittenFiles::default();
+    if args.machine.are_given() {
+        return machine::record(args, &interrupts, &written);
+    }
+    record(args, &interrupts, &written)
 }
 
 /// Records until the end of the process, of the time, or an interrupt. The paths of finished recordings are
 /// added to `written`, if its owner presents them; otherwise a note names the command that does.
 pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &WrittenFiles) -> Outcome {
-    if args.machine.are_given() {
-        return machine::record(args, interrupts, written);
-    }
     let mut sources = args.sources()?;
     let crash_dump = args.flight.dump_on.map(|_| have_it_dump_itself(&mut sources, args)).transpose()?;
     let kernel_samples = args.kernel_samples()?;

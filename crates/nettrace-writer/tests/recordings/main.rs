@@ -72,7 +72,7 @@ fn blocks_out_of_a_time_are_skipped_and_the_rest_is_the_same() {
             .for_each(|event| (first, last) = (first.min(event.time().0), last.max(event.time().0)))
             .unwrap();
         let third = last.saturating_sub(first) / 3;
-        let times = nettrace::Ticks(first + third)..=nettrace::Ticks(last - third);
+        let times = Ticks(first + third)..=Ticks(last - third);
         let reader = |skips: bool| {
             let input = Cursor::new(bytes.to_vec());
             let mut events =
@@ -164,7 +164,7 @@ fn merged_with_itself_it_is_there_once_and_with_others_every_event_is_there() {
     let slices: Vec<_> = all.iter().map(Vec::as_slice).collect();
     let (out, counts) = merged(&slices);
     let mut events = SliceReader::new(&out).expect("a recording");
-    let (mut count, mut newest) = (0, nettrace::Ticks(0));
+    let (mut count, mut newest) = (0, Ticks(0));
     while let Some(event) = events.next().expect("an event") {
         count += 1;
         assert!(event.time() >= newest && event.is_sorted(), "not in the order of time");
@@ -275,7 +275,7 @@ fn a_recording_can_be_given_its_process() {
     while let Some((source, event)) = order.next(&merger).expect("an event") {
         merger.event(source, &event).expect("an event that can be written");
     }
-    merger.finish(order.events().map(|events| events.threads())).expect("an end");
+    merger.finish(order.events().map(nettrace::Events::threads)).expect("an end");
     let mut events = SliceReader::new(merger.bytes()).expect("a recording");
     let mut processes = Vec::new();
     events.for_each(|event| processes.push(event.process_id())).expect("events");

@@ -27,7 +27,7 @@ const SHORT_ID: usize = 12;
 
 /// The containers in the form that JSON has.
 #[derive(Serialize)]
-struct Containers {
+struct ContainerReport {
     metric: &'static str,
     unit: &'static str,
     total: u64,
@@ -53,7 +53,7 @@ pub(super) fn print(
             let mut containers = report.containers();
             containers.truncate(number);
             let ProcessReport { metric, unit, total, samples, .. } = report;
-            output::print_json(&Containers { metric, unit, total, samples, containers })?;
+            output::print_json(&ContainerReport { metric, unit, total, samples, containers })?;
         }
         (Format::Table, Grouping::Process) => {
             let text = processes(&read.profile, report.processes.iter().take(number));

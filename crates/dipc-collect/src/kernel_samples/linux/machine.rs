@@ -274,7 +274,7 @@ fn open_scope(scope: &SampleScope, config: SamplerConfig) -> Result<OpenScope, S
             }
         }
     };
-    open_own(refused, &pids, config, matches!(scope, SampleScope::Processes(_)))
+    open_own(refused, &pids, &config, matches!(scope, SampleScope::Processes(_)))
 }
 
 fn of_group(config: &SamplerConfig, folder: &Path) -> SamplerConfig {
@@ -286,7 +286,7 @@ fn of_group(config: &SamplerConfig, folder: &Path) -> SamplerConfig {
 fn open_own(
     refused: SampleError,
     pids: &[u32],
-    config: SamplerConfig,
+    config: &SamplerConfig,
     are_named: bool,
 ) -> Result<OpenScope, SampleError> {
     let may = |pid: i32| Trial::of_process(pid).is_ok_and(|trial| trial.user.is_ok());
@@ -361,8 +361,11 @@ impl GroupFilter {
                 self.known.remove(&thread.pid);
                 is_in
             }
-            RecordKind::Lost { .. } | RecordKind::LostSamples { .. } | RecordKind::LostStacks { .. } => true,
-            RecordKind::Throttled | RecordKind::Unthrottled => true,
+            RecordKind::Lost { .. }
+            | RecordKind::LostSamples { .. }
+            | RecordKind::LostStacks { .. }
+            | RecordKind::Throttled
+            | RecordKind::Unthrottled => true,
             _ => self.has(record.thread.pid),
         }
     }
