@@ -4,6 +4,7 @@ mod args;
 mod file_names;
 mod flight;
 mod machine;
+mod machine_args;
 mod native;
 mod request;
 mod session;
@@ -39,7 +40,7 @@ use native::NativeProcess;
 
 pub(crate) use args::{Buffering, DEFAULT_LIMIT_PERCENT, ReadingsUse, TraceArgs};
 pub(crate) use file_names::snapshot_name;
-pub(crate) use machine::MachineArgs;
+pub(crate) use machine_args::MachineArgs;
 pub(crate) use written::{News, RecordingEnd, WrittenFile, WrittenFiles};
 
 /// Maximum wait between checks for recordings that have ended.

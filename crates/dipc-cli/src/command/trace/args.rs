@@ -7,7 +7,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, ArgGroup, Args, ValueEnum, ValueHint};
 use dipc_client::BufferMode;
 
-use super::machine::MachineArgs;
+use super::machine_args::MachineArgs;
 use crate::args::flight::FlightArgs;
 use crate::args::format::ConvertFormat;
 use crate::args::names::NameArgs;
