@@ -90,10 +90,10 @@ impl Drop for Counter {
 /// The samples of a process that ran for this time, by a count with the standard error of its root, five of
 /// which are allowed; of lost ones nobody knows whose they were.
 fn assert_count(samples: u64, ran_ns: u64, hertz: f64, lost: u64) {
-    let expected = ran_ns as f64 / 1e9 * hertz;
+    let expected = Duration::from_nanos(ran_ns).as_secs_f64() * hertz;
     let allowed = 5.0 * expected.sqrt() + 5.0;
-    let samples = samples as f64;
-    let is_right = samples <= expected + allowed && samples + lost as f64 >= expected - allowed;
+    let [samples, lost] = [samples, lost].map(|number| f64::from(u32::try_from(number).unwrap()));
+    let is_right = samples <= expected + allowed && samples + lost >= expected - allowed;
     assert!(is_right, "{samples} samples of {expected:.0} ± {allowed:.0}, {lost} lost");
 }
 

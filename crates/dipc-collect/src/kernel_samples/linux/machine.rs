@@ -122,7 +122,7 @@ impl OpenMachine {
         if settings.off_cpu {
             config = config.with_off_cpu(OffCpu::Stacks { every: 1 });
         }
-        let OpenScope { sampler, config, filter, left_out } = open_scope(scope, config)?;
+        let OpenScope { sampler, config, filter, left_out } = open_scope(scope, &config)?;
         let access = sampler.access();
         if !access.kernel {
             observer.note(Note::UserModeOnly { off_cpu: settings.off_cpu });
@@ -243,7 +243,7 @@ fn numbers(pids: &[u32]) -> Vec<i32> {
 }
 
 /// Opens the sampler of a scope; where the kernel does not permit it, that of this user's processes in it.
-fn open_scope(scope: &SampleScope, config: SamplerConfig) -> Result<OpenScope, SampleError> {
+fn open_scope(scope: &SampleScope, config: &SamplerConfig) -> Result<OpenScope, SampleError> {
     let whole = |config: SamplerConfig, filter| {
         let sampler = Sampler::open(&config).map_err(SampleError::Open)?;
         Ok(OpenScope { sampler, config, filter, left_out: Vec::new() })
@@ -263,7 +263,7 @@ fn open_scope(scope: &SampleScope, config: SamplerConfig) -> Result<OpenScope, S
         },
         SampleScope::Group(group) => {
             let folders = group.folders.iter().filter(|folder| folder.is_dir());
-            let mut of_folder = folders.filter_map(|folder| whole(of_group(&config, folder), None).ok());
+            let mut of_folder = folders.filter_map(|folder| whole(of_group(config, folder), None).ok());
             if let Some(opened) = of_folder.next() {
                 return Ok(opened);
             }
@@ -274,7 +274,7 @@ fn open_scope(scope: &SampleScope, config: SamplerConfig) -> Result<OpenScope, S
             }
         }
     };
-    open_own(refused, &pids, &config, matches!(scope, SampleScope::Processes(_)))
+    open_own(refused, &pids, config, matches!(scope, SampleScope::Processes(_)))
 }
 
 fn of_group(config: &SamplerConfig, folder: &Path) -> SamplerConfig {
