@@ -28,8 +28,8 @@ pub(crate) struct McpArgs {
     /// Also offer what stops or changes a process: dumps, stops for exact stacks and heaps, collections
     #[arg(long)]
     pub(crate) allow_control: bool,
-    /// Give the agent names of code and numbers, and no texts that may hold secrets: command lines, paths,
-    /// messages of exceptions, SQL, URLs, contents of objects
+    /// Keep back texts that may hold secrets: command lines, contents of objects, events and counters, and of
+    /// recordings also paths, user names, messages of exceptions, SQL and URLs
     #[arg(long)]
     pub(crate) privacy: bool,
 }

@@ -126,6 +126,8 @@ fn shares_are_those_of_the_kernel() {
     assert_eq!(one["samples"], process(&report, pids[0])["samples"]);
     let table = run(["report", file.to_str().unwrap(), "topN", "--by-process"]).with_code(0).text();
     assert!(table.contains("PROCESS") && table.contains("CPU time: "), "{table}");
+    let overview = run(["report", file.to_str().unwrap()]).with_code(0).text();
+    assert!(overview.lines().next().unwrap().ends_with(" processes; topN --by-process shows the part of each"));
 }
 
 fn methods_have_names_beside_other_processes(runtime: Runtime) {

@@ -27,9 +27,9 @@ pub(super) struct Program {
     largest: u64,
 }
 
-pub(super) const DIPC: Program = Program { name: "dipc", features: "", largest: 12 << 20 };
+pub(super) const DIPC: Program = Program { name: "dipc", features: "", largest: 14 << 20 };
 /// The program with the writer of tables.
-pub(super) const FLEET: Program = Program { name: "dipc-fleet", features: "cloud", largest: 16 << 20 };
+pub(super) const FLEET: Program = Program { name: "dipc-fleet", features: "cloud", largest: 18 << 20 };
 pub(super) const PROGRAMS: [Program; 2] = [DIPC, FLEET];
 
 /// The targets that programs are released for.

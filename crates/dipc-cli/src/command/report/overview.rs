@@ -87,6 +87,26 @@ pub(super) fn run(file: &Path, format: Format, user_code: &UserCodeArgs, absent:
     Ok(exit)
 }
 
+/// The program of a recording, or the number of processes of one that has no session of a program.
+fn program(summary: &Summary) -> String {
+    let others = summary.processes.saturating_sub(1);
+    if summary.program.is_none() && summary.process_id.is_none() && others > 0 {
+        let processes = units::count(summary.processes as u64);
+        return format!("{processes} processes; topN --by-process shows the part of each");
+    }
+    let program = summary
+        .program
+        .as_deref()
+        .map_or("a program that the recording does not name".into(), command_line::shortened);
+    let others = match others {
+        0 => String::new(),
+        _ => format!(", and {}", units::counted(others as u64, "other process", "other processes")),
+    };
+    let process = summary.process_id.map_or_else(String::new, |pid| format!(", process {pid}"));
+    let runtime = summary.runtime.as_ref().map_or_else(String::new, |version| format!(", .NET {version}"));
+    format!("{program}{process}{runtime}{others}")
+}
+
 /// The width of the names of reports.
 const NAME: usize = 12;
 
@@ -102,21 +122,10 @@ fn table(overview: &Overview, width: Option<usize>, height: Option<usize>) -> St
         }
     };
     let summary = &overview.summary;
-    let program = summary
-        .program
-        .as_deref()
-        .map_or("a program that the recording does not name".into(), command_line::shortened);
     if let Some(mostly_other) = summary.memory.and_then(|memory| memory.mostly_other()) {
         line(&mut memory, "Memory", &mostly_other);
     }
-    let others = summary.processes.saturating_sub(1);
-    let others = match others {
-        0 => String::new(),
-        _ => format!(", and {}", units::counted(others as u64, "other process", "other processes")),
-    };
-    let process = summary.process_id.map_or_else(String::new, |pid| format!(", process {pid}"));
-    let runtime = summary.runtime.as_ref().map_or_else(String::new, |version| format!(", .NET {version}"));
-    line(&mut text, "Program", &format!("{program}{process}{runtime}{others}"));
+    line(&mut text, "Program", &program(summary));
     let start = summary.start.as_ref().map_or_else(String::new, |start| format!("{start}, "));
     let at_least = if summary.lost_is_lower_bound { "at least " } else { "" };
     let recorded = format!(
