@@ -127,7 +127,9 @@ fn shares_are_those_of_the_kernel() {
     let table = run(["report", file.to_str().unwrap(), "topN", "--by-process"]).with_code(0).text();
     assert!(table.contains("PROCESS") && table.contains("CPU time: "), "{table}");
     let overview = run(["report", file.to_str().unwrap()]).with_code(0).text();
-    assert!(overview.lines().next().unwrap().ends_with(" processes; topN --by-process shows the part of each"));
+    assert!(
+        overview.lines().next().unwrap().ends_with(" processes; topN --by-process shows the part of each")
+    );
 }
 
 fn methods_have_names_beside_other_processes(runtime: Runtime) {
