@@ -32,14 +32,22 @@ impl Container {
     /// # Errors
     /// If `/proc` cannot be read, or the process has ended.
     pub fn of_process(pid: u32) -> io::Result<Self> {
-        let groups = read(&process_folder(pid).join("cgroup"))?;
-        Ok(Self::of_groups(&String::from_utf8_lossy(&groups)))
+        Ok(Self::of_groups(&control_groups(pid)?))
     }
 
     /// Takes them from the text of `/proc/PID/cgroup`.
     pub fn of_groups(groups: &str) -> Self {
         Self { group: group(groups).to_owned(), id: container_id(groups), pod_uid: pod_uid(groups) }
     }
+}
+
+/// Returns the text of `/proc/PID/cgroup`: lines of `hierarchy:controllers:path`.
+///
+/// # Errors
+/// If `/proc` cannot be read, or the process has ended.
+pub fn control_groups(pid: u32) -> io::Result<String> {
+    let groups = read(&process_folder(pid).join("cgroup"))?;
+    Ok(String::from_utf8_lossy(&groups).into_owned())
 }
 
 /// Returns the path of the group that tells most: lines are `hierarchy:controllers:path`.

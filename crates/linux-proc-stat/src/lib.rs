@@ -67,7 +67,7 @@ mod test_tree;
 mod usage;
 
 pub use cgroup::{ControlGroup, GroupCpu, GroupMemory, MemoryEvents, Throttling};
-pub use container::Container;
+pub use container::{Container, control_groups};
 pub use file::{process_folder, process_ids, read, thread_folder};
 pub use limits::Limits;
 pub use mapping::{FileId, Mapping};

@@ -67,6 +67,7 @@ mod allocation_function;
 mod attributes;
 mod config;
 mod crash;
+mod decoder;
 mod error;
 mod image;
 mod kernel;
@@ -95,6 +96,7 @@ mod waiting;
 pub use access::{Access, Refusal, Rights, Trial};
 pub use config::{OffCpu, SamplerConfig, Scope};
 pub use crash::{CrashWatch, WatchEnd};
+pub use decoder::{RecordBatch, RecordDecoder, Records};
 pub use error::Error;
 pub use image::{Image, Symbol, SymbolTable};
 pub use kernel::{kernel_symbols, kernel_symbols_at};
@@ -112,7 +114,7 @@ pub use recording::{
     MACHINE_PROVIDER, ProgramEvent, RecordingCounts, RecordingWriter, SAMPLING_KEY, SampledProcess,
 };
 pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
-pub use sampler::{Records, Sampler};
+pub use sampler::{RecordReader, Sampler};
 pub use start::spawn_prepared;
 pub use stopped::StoppedProcess;
 pub use threads::{innermost_id, processors, threads};

@@ -14,10 +14,11 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
 use crate::access::Access;
 use crate::attributes::{Counter, EventAttributes, EventSettings, Inherit};
 use crate::config::{OffCpu, SamplerConfig, Scope};
+use crate::decoder::{Filter, RecordBatch, RecordDecoder, RecordOrder, Records};
 use crate::error::Error;
 use crate::native_allocations::{AllocationCounts, Probes};
 use crate::obstacle::Obstacle;
-use crate::record::{self, EventIds, EventSource, Record, RecordKind, SampleEvent};
+use crate::record::{self, EventIds, EventSource, SampleEvent};
 use crate::sys::{self, Ring, Tasks};
 use crate::thinning::Thinning;
 use crate::threads::{processors, threads};
@@ -56,11 +57,16 @@ const SPARE_DESCRIPTORS: u64 = 256;
 /// ```
 #[derive(Debug)]
 pub struct Sampler {
+    reader: RecordReader,
+    decoder: RecordDecoder,
+    access: Access,
+}
+
+/// A reader of a sampler's buffers, for a thread that does nothing else: [`Sampler::into_parts`].
+#[derive(Debug)]
+pub struct RecordReader {
     events: Vec<OwnedFd>,
     buffers: Vec<Buffer>,
-    ids: EventIds,
-    access: Access,
-    filter: Filter,
     poll: mio::Poll,
     wakeups: mio::Events,
     /// Descriptors of the processes, which become readable when the process ends, by token minus the number
@@ -91,78 +97,6 @@ struct Buffer {
     /// The index in `events` of the event that it was mapped from.
     event: usize,
     ring: Ring,
-}
-
-/// A filter for the records of the scope.
-#[derive(Debug)]
-struct Filter {
-    /// The processes, if running threads are sampled per processor.
-    processes: Option<HashSet<i32>>,
-    /// The processes with events of tracepoints and allocations, which are opened for all tasks; `None` for
-    /// all.
-    of_all_tasks: Option<HashSet<i32>>,
-    children: bool,
-    /// Threads that events were opened for. A thread that began meanwhile may have inherited other events as
-    /// well.
-    opened: HashSet<i32>,
-    /// The thinning of stacks of switches; `None` if they are not recorded.
-    thinning: Option<Thinning>,
-    /// True if the stacks of switches have buffers of their own.
-    stacks_apart: bool,
-}
-
-impl Filter {
-    /// Returns the record if it is in the scope and not a duplicate. The stack of a switch can get another
-    /// weight, or be dropped.
-    fn apply<'a>(&mut self, mut record: Record<'a>, source: EventSource) -> Option<Record<'a>> {
-        if !self.takes(&record, source) {
-            return None;
-        }
-        let Some(thinning) = &mut self.thinning else { return Some(record) };
-        let tid = record.thread.tid;
-        match &mut record.kind {
-            RecordKind::Sample(sample) if sample.event == SampleEvent::Switch => {
-                sample.period = thinning.stack(tid)?;
-            }
-            RecordKind::SwitchOut { .. } => thinning.switch(tid),
-            RecordKind::Ended { thread } => thinning.ended(thread.tid),
-            RecordKind::Lost { count } if self.stacks_apart && source.event == SampleEvent::Switch => {
-                record.kind = RecordKind::LostStacks { count: *count };
-            }
-            _ => {}
-        }
-        Some(record)
-    }
-
-    /// Returns true if a record is in the scope, and is not a duplicate.
-    fn takes(&mut self, record: &Record<'_>, source: EventSource) -> bool {
-        if let RecordKind::Tracepoint(_) | RecordKind::NativeAllocation(_) = record.kind {
-            return self.of_all_tasks.as_ref().is_none_or(|pids| pids.contains(&record.thread.pid));
-        }
-        if let Some(processes) = &mut self.processes {
-            match record.kind {
-                RecordKind::Started { thread, parent }
-                    if self.children && processes.contains(&parent.pid) =>
-                {
-                    processes.insert(thread.pid);
-                }
-                RecordKind::Sample(_) if source.thread.is_none() => {
-                    return processes.contains(&record.thread.pid);
-                }
-                _ => {}
-            }
-        }
-        let inherited_too = source.thread.is_some_and(|owner| owner != record.thread.tid)
-            && self.opened.contains(&record.thread.tid);
-        if let RecordKind::Ended { thread } = record.kind {
-            self.opened.remove(&thread.tid);
-            return true;
-        }
-        match record.kind {
-            RecordKind::Sample(_) | RecordKind::SwitchIn | RecordKind::SwitchOut { .. } => !inherited_too,
-            _ => true,
-        }
-    }
 }
 
 impl Sampler {
@@ -254,13 +188,10 @@ impl Sampler {
                     .map_err(Error::io("epoll"))?;
             }
         }
-        Ok(Self {
+        let reader = RecordReader {
             running: processes.len(),
             events,
             buffers,
-            ids,
-            access,
-            filter,
             poll,
             wakeups: mio::Events::with_capacity(64),
             processes,
@@ -270,17 +201,24 @@ impl Sampler {
             returned: 0,
             last_read_ns: sys::monotonic_ns(),
             probes,
-        })
+        };
+        Ok(Self { reader, decoder: RecordDecoder { ids, filter }, access })
+    }
+
+    /// Divides the sampler, so that one thread empties the buffers while another decodes the records and takes
+    /// its time.
+    pub fn into_parts(self) -> (RecordReader, RecordDecoder) {
+        (self.reader, self.decoder)
     }
 
     /// The counts of native allocations, if they are followed.
     pub fn allocation_counts(&mut self) -> Option<AllocationCounts> {
-        Some(self.probes.as_mut()?.counts())
+        Some(self.reader.probes.as_mut()?.counts())
     }
 
     /// The probes of native allocations and their cost, in words.
     pub fn allocation_probes(&self) -> Option<String> {
-        Some(self.probes.as_ref()?.description())
+        Some(self.reader.probes.as_ref()?.description())
     }
 
     /// The permissions that the kernel granted.
@@ -290,7 +228,7 @@ impl Sampler {
 
     /// The number of processes of the scope that have not ended; zero for scopes without processes.
     pub const fn running(&self) -> usize {
-        self.running
+        self.reader.running
     }
 
     /// The time of the records' clock, in nanoseconds.
@@ -305,6 +243,49 @@ impl Sampler {
     /// # Errors
     /// If waiting fails.
     pub fn read(&mut self, timeout: Duration) -> Result<Records<'_>, Error> {
+        self.reader.advance(timeout)?;
+        Ok(self.decode())
+    }
+
+    /// Ends the sampling, and returns all remaining records.
+    pub fn finish(&mut self) -> Records<'_> {
+        self.reader.end();
+        self.decode()
+    }
+
+    fn decode(&mut self) -> Records<'_> {
+        let reader = &self.reader;
+        self.decoder.decode(&reader.bytes, reader.ready(), reader.last_read_ns)
+    }
+}
+
+impl RecordReader {
+    /// Waits as [`Sampler::read`] does, and returns the same records, not decoded.
+    ///
+    /// # Errors
+    /// If waiting fails.
+    pub fn read(&mut self, timeout: Duration) -> Result<RecordBatch, Error> {
+        self.advance(timeout)?;
+        Ok(self.batch())
+    }
+
+    /// Ends the sampling, and returns all remaining records.
+    pub fn finish(&mut self) -> RecordBatch {
+        self.end();
+        self.batch()
+    }
+
+    /// The number of processes of the scope that have not ended; zero for scopes without processes.
+    pub const fn running(&self) -> usize {
+        self.running
+    }
+
+    fn batch(&self) -> RecordBatch {
+        RecordBatch::copy(&self.bytes, self.ready(), self.last_read_ns)
+    }
+
+    /// Waits for records, and makes those up to the previous call ready.
+    fn advance(&mut self, timeout: Duration) -> Result<(), Error> {
         match self.poll.poll(&mut self.wakeups, Some(timeout)) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                 return Err(Error::io("epoll")(error));
@@ -317,14 +298,12 @@ impl Sampler {
         }
         let horizon = self.last_read_ns;
         self.take();
-        if let Some(thinning) = &mut self.filter.thinning {
-            thinning.adjust(self.last_read_ns);
-        }
-        Ok(self.records_until(horizon))
+        self.returned = self.order.partition_point(|(time, _)| *time <= horizon);
+        Ok(())
     }
 
-    /// Ends the sampling, and returns all remaining records.
-    pub fn finish(&mut self) -> Records<'_> {
+    /// Disables the events, and makes all remaining records ready.
+    fn end(&mut self) {
         if let Some(probes) = &mut self.probes {
             probes.counts();
             probes.remove();
@@ -334,7 +313,12 @@ impl Sampler {
             let _ = sys::disable(event.as_fd());
         }
         self.take();
-        self.records_until(u64::MAX)
+        self.returned = self.order.len();
+    }
+
+    /// The records that are ready, in time order.
+    fn ready(&self) -> &RecordOrder {
+        self.order.get(..self.returned).unwrap_or_default()
     }
 
     /// Removes the processes that have ended since.
@@ -375,17 +359,6 @@ impl Sampler {
         }
         self.order.sort_by_key(|(time, _)| *time);
     }
-
-    fn records_until(&mut self, horizon: u64) -> Records<'_> {
-        let count = self.order.partition_point(|(time, _)| *time <= horizon);
-        self.returned = count;
-        Records {
-            bytes: &self.bytes,
-            places: self.order.get(..count).unwrap_or_default().iter(),
-            ids: &self.ids,
-            filter: &mut self.filter,
-        }
-    }
 }
 
 fn switches_per_stack(config: &SamplerConfig) -> u32 {
@@ -394,30 +367,6 @@ fn switches_per_stack(config: &SamplerConfig) -> u32 {
 
 fn process_descriptor(pid: i32) -> Option<OwnedFd> {
     rustix::process::pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
-}
-
-/// Records in the order of time. Dropping them early loses the rest.
-#[derive(Debug)]
-pub struct Records<'a> {
-    bytes: &'a [u8],
-    places: std::slice::Iter<'a, (u64, Range<usize>)>,
-    ids: &'a EventIds,
-    filter: &'a mut Filter,
-}
-
-impl<'a> Iterator for Records<'a> {
-    type Item = Record<'a>;
-
-    fn next(&mut self) -> Option<Record<'a>> {
-        loop {
-            let (_, place) = self.places.next()?;
-            let bytes = self.bytes.get(place.clone())?;
-            let Some((record, source)) = record::parse(bytes, self.ids) else { continue };
-            if let Some(record) = self.filter.apply(record, source) {
-                return Some(record);
-            }
-        }
-    }
 }
 
 /// The buffer of an event.

@@ -60,8 +60,8 @@ pub(crate) fn write(
     let mut names = names_of(&recording.without_names);
     let summary = recording.samples.summary();
     let (lists, missing) = (names.lists.len(), names.missing);
+    let memory = names.memory.len() + recording.ended_names.len();
     names.lists.append(&mut recording.ended_names);
-    let memory = names.memory.len() + names.lists.len() - lists;
     let written = if lists + memory == 0 {
         save(&recording.samples, path, is_chosen)?
     } else {

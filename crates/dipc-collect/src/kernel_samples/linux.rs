@@ -1,5 +1,6 @@
 //! The kernel's samples on Linux.
 
+mod drain;
 mod event_kinds;
 mod machine;
 #[cfg(target_arch = "x86_64")]

@@ -54,11 +54,8 @@ impl GroupName {
     /// If no process is in it.
     pub fn find(name: &str) -> Result<Self, GroupError> {
         let pids = linux_proc_stat::process_ids().unwrap_or_default();
-        let groups = |pid: &u32| {
-            let text = linux_proc_stat::read(&linux_proc_stat::process_folder(*pid).join("cgroup")).ok()?;
-            Some(String::from_utf8_lossy(&text).into_owned())
-        };
-        let all: Vec<String> = pids.iter().filter_map(groups).collect();
+        let all: Vec<String> =
+            pids.iter().filter_map(|pid| linux_proc_stat::control_groups(*pid).ok()).collect();
         Self::find_among(name, &all)
     }
 

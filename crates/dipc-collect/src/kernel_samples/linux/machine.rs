@@ -2,22 +2,21 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use linux_proc_stat::Status;
+use linux_proc_stat::{Status, control_groups};
 use linux_sampler::{
     OffCpu, Record, RecordKind, RecordingCounts, RecordingWriter, SampledProcess, Sampler, SamplerConfig,
     Scope, Trial,
 };
 
-use super::{
-    FEW_STACK_BYTES, INTERVAL, MAX_MACHINE_RATE, MAX_RATE_WITH_DEEP_STACKS, PAGES_FOR_BURSTS, describe,
-};
+use super::drain::Drain;
+use super::{FEW_STACK_BYTES, MAX_MACHINE_RATE, MAX_RATE_WITH_DEEP_STACKS, PAGES_FOR_BURSTS, describe};
 use crate::kernel_samples::scope::{GroupName, SampleScope};
 use crate::kernel_samples::{KernelRecording, MachineRecording, SampleError, SampleSettings};
 use crate::names::SampledNames;
@@ -155,20 +154,16 @@ impl OpenMachine {
         pids.into_iter().try_for_each(|pid| self.recording.existing_process(pid))
     }
 
-    /// Turns the records of the next moment into events. Returns false once all processes have ended.
-    fn read(&mut self) -> Result<bool, SampleError> {
-        let records = self.sampler.read(INTERVAL).map_err(SampleError::Read)?;
-        write_records(records, &mut self.recording, self.filter.as_mut())?;
-        Ok(!self.ends || self.sampler.running() > 0)
-    }
-
     /// Writes samples until a stop is requested, the processes end, or the limit of bytes is reached.
     fn record(
-        mut self,
+        self,
         mut file: File,
         staged: StagedFile,
-        stop: &AtomicBool,
+        stop: &Arc<AtomicBool>,
     ) -> Result<MachineRecording, SampleError> {
+        let Self { sampler, mut recording, mut filter, ends, .. } = self;
+        let (reader, mut decoder) = sampler.into_parts();
+        let drain = Drain::start(reader, ends, Arc::clone(stop));
         let mut bytes = 0;
         let mut write = |recording: &mut RecordingWriter| {
             bytes += recording.bytes().len() as u64;
@@ -178,25 +173,32 @@ impl OpenMachine {
         };
         let mut is_full = false;
         let mut names = SampledNames::default();
-        while self.read()? && !stop.load(Ordering::Acquire) && !is_full {
-            is_full = write(&mut self.recording)? >= MAX_BYTES;
-            for (pid, id, addresses) in self.recording.take_other_code() {
+        while let Some(batch) = drain.next() {
+            let batch = batch?;
+            for record in decoder.records(&batch) {
+                if filter.as_mut().is_none_or(|filter| filter.takes(&record)) {
+                    recording.record(&record).map_err(SampleError::Record)?;
+                }
+            }
+            is_full = write(&mut recording)? >= MAX_BYTES;
+            if is_full {
+                stop.store(true, Ordering::Release);
+            }
+            for (pid, id, addresses) in recording.take_other_code() {
                 names.add(pid.unsigned_abs(), id, &addresses);
             }
             names.read();
         }
-        write_records(self.sampler.finish(), &mut self.recording, self.filter.as_mut())?;
-        let processes = self.recording.sampled_processes();
-        let counts = self.recording.finish(Sampler::now_ns()).map_err(SampleError::Record)?;
-        write(&mut self.recording)?;
+        let processes = recording.sampled_processes();
+        let counts = recording.finish(Sampler::now_ns()).map_err(SampleError::Record)?;
+        write(&mut recording)?;
         let samples = KernelRecording { file, staged, summary: counts.into() };
         let running = |id: &u64| processes.iter().any(|process| process.id == *id);
         let mut ended_names = Vec::new();
         for id in names.ids().filter(|id| !running(id)) {
             ended_names.extend(names.of(id).map_err(SampleError::Write)?.map(|file| (file, id)));
         }
-        let recording = machine_recording(samples, counts, &processes, is_full);
-        Ok(MachineRecording { ended_names, ..recording })
+        Ok(machine_recording(samples, counts, &processes, ended_names, is_full))
     }
 }
 
@@ -204,6 +206,7 @@ fn machine_recording(
     samples: KernelRecording,
     counts: RecordingCounts,
     processes: &[SampledProcess],
+    ended_names: Vec<(File, u64)>,
     is_full: bool,
 ) -> MachineRecording {
     let without_names = processes.iter().filter(|process| process.has_other_code);
@@ -214,22 +217,9 @@ fn machine_recording(
         ended: counts.ended,
         outside: counts.outside,
         without_names: without_names.map(|process| (process.pid.unsigned_abs(), process.id)).collect(),
-        ended_names: Vec::new(),
+        ended_names,
         is_full,
     }
-}
-
-fn write_records<'a>(
-    records: impl Iterator<Item = Record<'a>>,
-    recording: &mut RecordingWriter,
-    mut filter: Option<&mut GroupFilter>,
-) -> Result<(), SampleError> {
-    for record in records {
-        if filter.as_mut().is_none_or(|filter| filter.takes(&record)) {
-            recording.record(&record).map_err(SampleError::Record)?;
-        }
-    }
-    Ok(())
 }
 
 /// The highest frequency with which all processors together stay within the limit of samples.
@@ -322,12 +312,7 @@ fn has_memory(pid: u32) -> bool {
 /// The processes of a control group.
 fn processes_of(group: &GroupName) -> Vec<u32> {
     let pids = linux_proc_stat::process_ids().unwrap_or_default();
-    pids.into_iter().filter(|pid| groups_of(*pid).is_ok_and(|groups| group.has(&groups))).collect()
-}
-
-fn groups_of(pid: u32) -> io::Result<String> {
-    let text = linux_proc_stat::read(&linux_proc_stat::process_folder(pid).join("cgroup"))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    pids.into_iter().filter(|pid| control_groups(*pid).is_ok_and(|groups| group.has(&groups))).collect()
 }
 
 /// A filter for the records of a control group, where the kernel has none.
@@ -379,7 +364,7 @@ impl GroupFilter {
             return known.is_in;
         }
         // A process that has ended was where it was seen last.
-        let is_in = match groups_of(pid.unsigned_abs()) {
+        let is_in = match control_groups(pid.unsigned_abs()) {
             Ok(groups) => self.group.has(&groups),
             Err(_) => known.is_some_and(|known| known.is_in),
         };
