@@ -16,8 +16,8 @@ const RUNTIMES: &str = "dotnet-diagnostic-*-socket";
 /// Maximum number of sockets to probe for a listener, and to name in a message.
 const MAX_SOCKETS: usize = 16;
 
-/// Time limit for probing each of several sockets.
-const ANSWER: Duration = Duration::from_millis(500);
+/// Time limit for probing several sockets.
+const ANSWER: Duration = Duration::from_secs(1);
 
 /// Returns the one socket that `path` stands for: the path itself, the runtime's socket in a folder, or the
 /// socket with a file name that matches the pattern in the last part. If there are several, sockets without a
@@ -35,7 +35,8 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, Failure> {
         Failure::new(Exit::NotReachable, format_args!("find: {}: {error}", folder.display()))
     })?;
     if found.len() > 1 && more == 0 {
-        let live: Vec<_> = found.iter().filter(|socket| has_listener(socket)).cloned().collect();
+        let deadline = Deadline::after(ANSWER);
+        let live: Vec<_> = found.iter().filter(|socket| has_listener(socket, deadline)).cloned().collect();
         if !live.is_empty() {
             found = live;
         }
@@ -90,8 +91,8 @@ fn is_socket(entry: &fs::DirEntry) -> bool {
     entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
-fn has_listener(socket: &Path) -> bool {
-    let connection = Connection::connect(&Address::from(socket), PeerCheck::Any, Deadline::after(ANSWER));
+fn has_listener(socket: &Path, deadline: Deadline) -> bool {
+    let connection = Connection::connect(&Address::from(socket), PeerCheck::Any, deadline);
     !matches!(connection, Err(Error::Stale { .. }))
 }
 

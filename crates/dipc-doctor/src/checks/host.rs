@@ -51,8 +51,10 @@ fn unreadable(discovery: &Discovery) -> Option<Finding> {
 /// ```
 pub fn find_foreign_sockets(discovery: &Discovery) -> Vec<PathBuf> {
     const MAX_TRIED: usize = 16;
+    // Of all together: a listener that never accepts can have a full queue.
+    let deadline = Deadline::after(Duration::from_secs(1));
     let tried = unclaimed(discovery).take(MAX_TRIED);
-    tried.filter(|path| has_listener(path) && !is_visible(path)).cloned().collect()
+    tried.filter(|path| has_listener(path, deadline) && !is_visible(path)).cloned().collect()
 }
 
 /// Returns the sockets without a visible process.
@@ -61,9 +63,8 @@ fn unclaimed(discovery: &Discovery) -> impl Iterator<Item = &PathBuf> {
     discovery.skipped.iter().filter(move |it| is_stale(&it.reason)).map(|it| &it.path)
 }
 
-fn has_listener(socket: &Path) -> bool {
-    const ANSWER: Duration = Duration::from_millis(500);
-    Connection::connect(&Address::from(socket), PeerCheck::Any, Deadline::after(ANSWER)).is_ok()
+fn has_listener(socket: &Path, deadline: Deadline) -> bool {
+    Connection::connect(&Address::from(socket), PeerCheck::Any, deadline).is_ok()
 }
 
 /// Returns true if the process of a socket is visible: it has started since the sockets were listed.

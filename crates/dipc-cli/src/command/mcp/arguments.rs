@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::command::mcp::folders::Folders;
 use crate::command::mcp::tools::{Kind, Parameter, Presence, Tool};
 
-/// The most bytes that a text may have.
-const LONGEST_TEXT: usize = 4_096;
+/// Maximum number of bytes of a string.
+const MAX_TEXT: usize = 4_096;
 
 /// A command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ fn property(parameter: &Parameter) -> Value {
     let mut property = match parameter.kind {
         Kind::Integer { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
         Kind::Seconds { max } => json!({"type": "integer", "minimum": 1, "maximum": max}),
-        Kind::Text | Kind::File | Kind::NewFile => json!({"type": "string", "maxLength": LONGEST_TEXT}),
+        Kind::Text | Kind::File | Kind::NewFile => json!({"type": "string", "maxLength": MAX_TEXT}),
         Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
         Kind::Switch => json!({"type": "boolean"}),
     };
@@ -124,7 +124,7 @@ fn switch(value: &Value) -> Result<bool, String> {
 }
 
 /// Agents write numbers as texts, too.
-fn integer(value: &Value, min: u64, max: u64) -> Result<u64, String> {
+pub(super) fn integer(value: &Value, min: u64, max: u64) -> Result<u64, String> {
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
     number
         .filter(|number| (min..=max).contains(number))
@@ -133,8 +133,8 @@ fn integer(value: &Value, min: u64, max: u64) -> Result<u64, String> {
 
 fn text(value: &Value) -> Result<&str, String> {
     let is_plain =
-        |text: &&str| !text.is_empty() && text.len() <= LONGEST_TEXT && !text.contains(char::is_control);
-    value.as_str().filter(is_plain).ok_or_else(|| format!("a text of 1 to {LONGEST_TEXT} bytes in one line"))
+        |text: &&str| !text.is_empty() && text.len() <= MAX_TEXT && !text.contains(char::is_control);
+    value.as_str().filter(is_plain).ok_or_else(|| format!("a text of 1 to {MAX_TEXT} bytes in one line"))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const OWN_TIME: Duration = Duration::from_secs(120);
 /// The time in which a command that was asked to end writes what it has.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) end: End,

@@ -12,7 +12,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
 
@@ -21,7 +21,7 @@ use crate::command::mcp::answer::{Output, Outputs};
 use crate::command::mcp::arguments::{self, Words};
 use crate::command::mcp::child::{self, End, Ran};
 use crate::command::mcp::folders::Folders;
-use crate::command::mcp::tools::{self, Effect, TOOLS, Texts, Tool};
+use crate::command::mcp::tools::{self, Effect, MORE, TOOLS, Texts, Tool};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::shell;
 
@@ -104,8 +104,8 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let offered = TOOLS.iter().filter(|tool| self.offers(tool)).map(|tool| self.offered(tool));
-        Ok(ListToolsResult::with_all_items(offered.chain([more()]).collect()))
+        let offered = TOOLS.iter().filter(|tool| self.offers(tool)).chain([&MORE]);
+        Ok(ListToolsResult::with_all_items(offered.map(|tool| self.offered(tool)).collect()))
     }
 
     async fn call_tool(
@@ -116,7 +116,7 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let cancelled = context.ct.cancelled();
         let answer = match &*request.name {
-            "more" => self.more(&arguments),
+            name if name == MORE.name => self.more(&arguments),
             name => match tools::find(name).filter(|tool| self.offers(tool)) {
                 Some(tool) => self.call(tool, &arguments, cancelled).await,
                 None => Err(self.no_tool(name)),
@@ -263,30 +263,13 @@ impl Server {
 
     fn more(&self, arguments: &Map<String, Value>) -> Result<(String, bool), String> {
         let number = |name: &str| {
-            let value =
-                arguments.get(name).and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
-            value.ok_or_else(|| format!("more: '{name}': a whole number, as the answer states it"))
+            let value = arguments.get(name).unwrap_or(&Value::Null);
+            arguments::integer(value, 0, u64::MAX).map_err(|why| format!("more: '{name}': {why}"))
         };
         let from = usize::try_from(number("from")?).unwrap_or(usize::MAX);
         let outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         outputs.more(number("answer")?, from).map(|text| (text, true))
     }
-}
-
-/// The tool that continues an answer.
-fn more() -> OfferedTool {
-    let number = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
-    let schema = json!({
-        "type": "object",
-        "properties": {"answer": number("the number of the answer"), "from": number("the byte to begin at")},
-        "required": ["answer", "from"],
-        "additionalProperties": false,
-    });
-    let schema = schema.as_object().cloned().unwrap_or_default();
-    let about = "Show the next part of an answer that was too long, as its last line states.";
-    let mut more = OfferedTool::new("more", about, schema);
-    more.annotations = Some(ToolAnnotations::new().read_only(true).open_world(false));
-    more
 }
 
 async fn start(line: &Words, cancelled: impl Future<Output = ()>) -> Result<Ran, String> {

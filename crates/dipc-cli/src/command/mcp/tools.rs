@@ -122,6 +122,8 @@ const fn control(parameter: Parameter) -> Parameter {
     Parameter { presence: Presence::Control, ..parameter }
 }
 
+const HEAP_GROUPS: Parameter =
+    parameter("by", Some("--by"), Kind::Choice(&["type", "module", "namespace"]), "the groups");
 const PID: Parameter = parameter(
     "pid",
     Some("--process-id"),
@@ -170,6 +172,24 @@ const TYPE: Parameter = parameter(
     Kind::Text,
     "only types with this text in their name; * matches any text",
 );
+
+/// The tool that continues an answer; the server itself has the answers.
+pub(super) static MORE: Tool = Tool {
+    name: "more",
+    about: "Show the next part of an answer that was too long, as its last line states.",
+    words: &[],
+    parameters: &[
+        required(parameter(
+            "answer",
+            None,
+            Kind::Integer { min: 1, max: u64::MAX },
+            "the number of the answer",
+        )),
+        required(parameter("from", None, Kind::Integer { min: 0, max: u64::MAX }, "the byte to begin at")),
+    ],
+    effect: Effect::Looks,
+    texts: Texts::None,
+};
 
 /// All tools.
 pub(super) const TOOLS: &[Tool] = &[
@@ -294,7 +314,7 @@ pub(super) const TOOLS: &[Tool] = &[
         words: &["heap"],
         parameters: &[
             required(PID),
-            parameter("by", Some("--by"), Kind::Choice(&["type", "module", "namespace"]), "the groups"),
+            HEAP_GROUPS,
             parameter("sort", Some("--sort"), Kind::Choice(&["bytes", "objects", "retained"]), "the order"),
             ROWS,
             STOP,
@@ -307,11 +327,7 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "heap_file",
         about: "Show the contents of a .gcdump file by type, with retained sizes.",
         words: &["gcdump", "report"],
-        parameters: &[
-            required(parameter("file", None, Kind::File, "a .gcdump file")),
-            parameter("by", Some("--by"), Kind::Choice(&["type", "module", "namespace"]), "the groups"),
-            ROWS,
-        ],
+        parameters: &[required(parameter("file", None, Kind::File, "a .gcdump file")), HEAP_GROUPS, ROWS],
         effect: Effect::Looks,
         texts: Texts::None,
     },

@@ -11,7 +11,7 @@ use crate::exit::Outcome;
 use crate::inspect::profile::RecordingProfile;
 use crate::render::frame_name::FrameName;
 use crate::render::table::{Align, Columns};
-use crate::render::{output, units};
+use crate::render::{output, units, width};
 
 /// The rows of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,10 +94,7 @@ fn processes<'r>(profile: &Profile, rows: impl Iterator<Item = &'r ProcessWeight
             || ("-".to_owned(), "-".to_owned()),
             |top| {
                 let name = FrameName::new(&profile.frames, Some(top.frame_id), &top.frame);
-                let name = name.fit(NAME);
-                let is_long = name.chars().count() > NAME;
-                let cut: String = name.chars().take(NAME - 1).collect();
-                (if is_long { cut + "…" } else { name }, units::short_percent(top.percent))
+                (width::cut(&name.fit(NAME), NAME), units::short_percent(top.percent))
             },
         );
         columns.row([
