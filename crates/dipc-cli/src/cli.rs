@@ -9,6 +9,7 @@ use crate::command::completions::CompletionsArgs;
 use crate::command::control::{PerfMapCommand, ProfilerCommand, SetEnvArgs, StartupHookArgs};
 use crate::command::convert::ConvertArgs;
 use crate::command::counters::CountersCommand;
+use crate::command::crash_handler::CrashHandlerArgs;
 use crate::command::demo::{DemoArgs, DemoRuntimeArgs};
 use crate::command::diff::DiffArgs;
 use crate::command::doctor::DoctorArgs;
@@ -76,7 +77,7 @@ Usage: dipc COMMAND …        dipc help COMMAND explains it; --version
 All commands, one per line: dipc help commands
   Process    ps info env doctor resume set-env startup-hook profiler perfmap
   Live       why top stack locks async heap memory events counters monitor ports
-  Record     trace profile dump gcdump list-profiles push
+  Record     trace profile dump crash-handler gcdump list-profiles push
   Recording  report view convert stat diff edit merge repair rules
   Fleet      export schema sql mcp        Other: demo sim completions help
 By symptom: dipc help slow, leak, crash, hang, starvation, high-cpu, memory
@@ -175,6 +176,13 @@ pub(crate) enum Command {
     Monitor(Deferred<MonitorArgs>),
     /// Write a core dump of a .NET process
     Dump(Deferred<DumpArgs>),
+    /// Keep a core dump of every process of the machine that crashes, with an overview (Linux)
+    ///
+    /// The kernel gives each core dump to dipc (kernel.core_pattern), which writes it compressed, with the
+    /// facts of the process as JSON and, of a .NET process, the overview of dump analyze as text. Processes
+    /// in containers are taken, too. Without a command, shows what is installed.
+    #[command(disable_help_subcommand = true)]
+    CrashHandler(Deferred<CrashHandlerArgs>),
     /// Resume a .NET process that was started suspended
     Resume(Deferred<RequestArgs>),
     /// Set or remove environment variables of a .NET process

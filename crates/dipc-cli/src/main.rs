@@ -117,6 +117,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Counters(command) => command::counters::run(command),
         Command::Heap(args) => command::heap::run(args),
         Command::Mcp(args) => command::mcp::run(args),
+        Command::CrashHandler(args) => command::crash_handler::run(args),
         Command::Memory(args) => command::memory::run(args),
         Command::Why(args) => command::why::run(args),
         Command::Locks(args) => command::locks::run(args),

@@ -55,6 +55,8 @@ mod bundle;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub mod core;
 pub mod counters;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub mod crash_handler;
 mod dump_watch;
 pub mod exceptions;
 pub mod heap;

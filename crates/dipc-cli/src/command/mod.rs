@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod control;
 pub(crate) mod convert;
 pub(crate) mod counters;
+pub(crate) mod crash_handler;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;

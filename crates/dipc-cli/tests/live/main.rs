@@ -15,6 +15,7 @@ mod converted;
 mod counters;
 mod counts;
 mod cpu;
+mod crash_handler;
 mod cut_core;
 mod disk;
 mod doctor;

@@ -1,0 +1,257 @@
+//! The work of a handler for one process: its facts, and its core dump from the kernel's pipe.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use linux_proc_stat::{Container, Mapping, Status};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Serialize;
+
+use crate::staged::StagedFile;
+
+/// The bytes that are read at once.
+const CHUNK: usize = 256 << 10;
+/// Maximum number of entries of a process's folder for sockets to look at.
+const MAX_ENTRIES: usize = 10_000;
+
+/// A process that has crashed, and whose core dump the kernel writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct CrashedProcess {
+    /// The process, in the first namespace of pids.
+    pub pid: u32,
+    /// The thread that crashed.
+    pub tid: u32,
+    /// The number of the signal that ended it.
+    pub signal: i32,
+    /// The time of the crash, in seconds since 1970.
+    pub time: u64,
+    /// The name of the process.
+    pub name: String,
+    /// The file of its program, as the process sees its files.
+    pub executable: Option<String>,
+    /// Its user.
+    pub uid: Option<u32>,
+    /// The id of its container.
+    pub container: Option<String>,
+    /// The uid of its Kubernetes pod.
+    pub pod: Option<String>,
+    /// True if it has a runtime of .NET.
+    pub is_dotnet: bool,
+}
+
+impl CrashedProcess {
+    /// Reads the facts of a process from `/proc`, where the kernel keeps it while it waits for its handler.
+    /// What is not there is unknown.
+    pub fn read(pid: u32, tid: u32, signal: i32, time: u64) -> Self {
+        let folder = linux_proc_stat::process_folder(pid);
+        let status = linux_proc_stat::read(&folder.join("status")).unwrap_or_default();
+        let status = Status::new(&status);
+        let container = Container::of_process(pid).unwrap_or_default();
+        Self {
+            pid,
+            tid,
+            signal,
+            time,
+            name: status
+                .name()
+                .map_or_else(|| "unknown".to_owned(), |it| String::from_utf8_lossy(it).into_owned()),
+            executable: fs::read_link(folder.join("exe"))
+                .ok()
+                .map(|path| path.to_string_lossy().into_owned()),
+            uid: status.effective_user(),
+            container: container.id,
+            pod: container.pod_uid,
+            is_dotnet: has_runtime(&folder, status.innermost_id().unwrap_or(pid)),
+        }
+    }
+}
+
+/// Returns true if a process has a runtime of .NET: one of its libraries, its mappings of code, or its
+/// diagnostic socket.
+fn has_runtime(folder: &Path, own_pid: u32) -> bool {
+    let maps = linux_proc_stat::read(&folder.join("maps")).unwrap_or_default();
+    let is_runtimes = |path: &str| {
+        ["/libcoreclr.so", "/libclrjit.so", "/libSystem.Native.so"].iter().any(|file| path.ends_with(file))
+            || path.contains("memfd:doublemapper")
+    };
+    if Mapping::parse_all(&maps).any(|mapping| is_runtimes(&mapping.name)) {
+        return true;
+    }
+    let environment = linux_proc_stat::read(&folder.join("environ")).unwrap_or_default();
+    let sockets = environment.split(|byte| *byte == 0).find_map(|variable| variable.strip_prefix(b"TMPDIR="));
+    let sockets = String::from_utf8_lossy(sockets.unwrap_or(b"/tmp")).into_owned();
+    let socket = format!("dotnet-diagnostic-{own_pid}-");
+    let entries = fs::read_dir(folder.join("root").join(sockets.trim_start_matches('/')));
+    let mut entries = entries.into_iter().flatten().take(MAX_ENTRIES).flatten();
+    entries.any(|entry| entry.file_name().to_string_lossy().starts_with(&socket))
+}
+
+/// The reason for which a core dump ends early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum CutReason {
+    /// The file has as many bytes as it may have.
+    Size,
+    /// The process has waited as long as it may.
+    Time,
+    /// The file system has no more room.
+    NoSpace,
+}
+
+/// A core dump that was taken from the kernel, and has no name yet.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TakenCore {
+    /// The file.
+    pub file: File,
+    /// The way to its name.
+    pub staged: StagedFile,
+    /// The bytes of the core dump.
+    pub core_bytes: u64,
+    /// The reason for which it ends early.
+    pub cut: Option<CutReason>,
+}
+
+/// The destination of a core dump, which counts its bytes.
+struct Counted {
+    file: File,
+    bytes: u64,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.bytes = self.bytes.saturating_add(written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Copies a core dump from `input` into a file in `folder`, with gzip if it `compresses`, until the end, the
+/// limit of bytes of the file, or the end of the time. What was copied by then stays.
+///
+/// # Errors
+/// If the file cannot be created or the input not be read; a file system without room ends the core dump.
+pub fn take(
+    mut input: impl Read + AsFd,
+    folder: &Path,
+    compresses: bool,
+    max_bytes: u64,
+    max_wait: Duration,
+) -> io::Result<TakenCore> {
+    let end = Instant::now() + max_wait;
+    let (file, staged) = StagedFile::create(folder)?;
+    let permissions: fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    file.set_permissions(permissions)?;
+    let plain = Counted { file, bytes: 0 };
+    let mut sink = if compresses {
+        Sink::Compressed(GzEncoder::new(plain, Compression::fast()))
+    } else {
+        Sink::Plain(BufWriter::with_capacity(CHUNK, plain))
+    };
+    let mut chunk = vec![0; CHUNK];
+    let mut core_bytes = 0_u64;
+    let cut = loop {
+        if sink.bytes() >= max_bytes {
+            break Some(CutReason::Size);
+        }
+        if !is_readable(input.as_fd(), end)? {
+            break Some(CutReason::Time);
+        }
+        let count = match input.read(&mut chunk) {
+            Ok(0) => break None,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let room = usize::try_from(max_bytes.saturating_sub(sink.bytes())).unwrap_or(usize::MAX);
+        // Uncompressed, the limit is exact.
+        let count = if compresses { count } else { count.min(room) };
+        match sink.write(chunk.get(..count).unwrap_or_default()) {
+            Ok(()) => core_bytes = core_bytes.saturating_add(count as u64),
+            Err(error) if is_full(&error) => break Some(CutReason::NoSpace),
+            Err(error) => return Err(error),
+        }
+    };
+    let (file, is_complete) = sink.finish()?;
+    let cut = cut.or((!is_complete).then_some(CutReason::NoSpace));
+    Ok(TakenCore { file, staged, core_bytes, cut })
+}
+
+enum Sink {
+    Plain(BufWriter<Counted>),
+    Compressed(GzEncoder<Counted>),
+}
+
+impl Sink {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Plain(sink) => sink.get_ref().bytes.saturating_add(sink.buffer().len() as u64),
+            Self::Compressed(sink) => sink.get_ref().bytes,
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(sink) => sink.write_all(bytes),
+            Self::Compressed(sink) => sink.write_all(bytes),
+        }
+    }
+
+    /// Writes the end. Returns the file, and false if the end did not fit into the file system.
+    fn finish(self) -> io::Result<(File, bool)> {
+        let (file, result) = match self {
+            Self::Plain(sink) => {
+                let file = sink.get_ref().file.try_clone()?;
+                (file, sink.into_inner().map(drop).map_err(io::IntoInnerError::into_error))
+            }
+            Self::Compressed(mut sink) => {
+                let file = sink.get_ref().file.try_clone()?;
+                (file, sink.try_finish())
+            }
+        };
+        match result.and_then(|()| file.sync_all()) {
+            Ok(()) => Ok((file, true)),
+            Err(error) if is_full(&error) => Ok((file, false)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
+/// Waits until there is something to read, or the input has ended. Returns false at the end of the time.
+fn is_readable(input: impl AsFd, end: Instant) -> io::Result<bool> {
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        let mut wanted = [PollFd::new(&input, PollFlags::IN)];
+        let limit = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        match poll(&mut wanted, Some(&limit)) {
+            Ok(0) => return Ok(false),
+            Ok(_) => return Ok(true),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
