@@ -96,6 +96,7 @@ pub(crate) use linux::run;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux {
     use std::env;
+    use std::ffi::OsStr;
     use std::fs::{self, File};
     use std::io::{self, Write as _};
     use std::os::fd::AsRawFd as _;
@@ -324,13 +325,13 @@ mod linux {
     }
 
     /// Runs this program, apart from the handler: a core dump is untrusted.
-    fn run_self(words: &[&std::ffi::OsStr], stdout: Stdio, folder: &Path) -> io::Result<ExitStatus> {
+    fn run_self(words: &[&OsStr], [stdout, stderr]: [Stdio; 2], folder: &Path) -> io::Result<ExitStatus> {
         let mut child = Command::new(env::current_exe()?)
             .args(words)
             .env("TMPDIR", folder)
             .stdin(Stdio::null())
             .stdout(stdout)
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn()?;
         let end = Instant::now() + READING;
         loop {
@@ -352,19 +353,19 @@ mod linux {
         let core = format!("/proc/{}/fd/{}", std::process::id(), taken.file.as_raw_fd());
         let folder = names.core.parent().unwrap_or(Path::new("/"));
         let words = ["dump".as_ref(), "strip".as_ref(), core.as_ref(), "-o".as_ref(), names.core.as_os_str()];
-        let status = run_self(&words, Stdio::null(), folder).map_err(|error| error.to_string())?;
+        let status =
+            run_self(&words, [Stdio::null(), Stdio::null()], folder).map_err(|error| error.to_string())?;
         if names.core.exists() { Ok(()) } else { Err(format!("dump strip: {status}")) }
     }
 
     /// Writes the overview of a core dump into the file next to it.
     fn overview(settings: &HandlerSettings, names: &CoreNames) -> io::Result<()> {
-        let (mut file, staged) = StagedFile::create(&settings.folder)?;
+        let (file, staged) = StagedFile::create(&settings.folder)?;
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-        let words = ["dump".as_ref(), "analyze".as_ref(), names.core.as_os_str()];
-        let status = run_self(&words, file.try_clone()?.into(), &settings.folder)?;
-        if !matches!(status.code(), Some(0 | 6)) {
-            writeln!(file, "dipc dump analyze: {status}")?;
-        }
+        // Of a core dump without a runtime, it has the reason.
+        let words = ["--quiet".as_ref(), "dump".as_ref(), "analyze".as_ref(), names.core.as_os_str()];
+        let outputs = [file.try_clone()?.into(), file.into()];
+        run_self(&words, outputs, &settings.folder)?;
         staged.name_over(&names.overview)
     }
 

@@ -176,6 +176,8 @@ fn a_core_dump_is_kept_with_its_facts_and_overview() {
     assert!(!names.iter().any(|name| name.contains("1764500000")), "{names:?}");
     assert_eq!(names.len(), 7, "{names:?}");
     assert_eq!(handler.run(&["status"]).with_code(0).text().matches(".gz\n").count(), 2);
+    let overview = fs::read_to_string(&handler.files(".txt")[0]).unwrap();
+    assert!(overview.starts_with("error: "), "{overview}");
 }
 
 #[test]
