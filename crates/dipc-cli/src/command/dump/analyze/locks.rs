@@ -220,8 +220,9 @@ struct Report {
 pub(crate) struct DeadlockRow {
     tid: u64,
     name: Option<String>,
-    /// `monitor`, `lock`, `reader_writer_lock`, `mutex`, `semaphore`, `thread`, `task`, or `task_in_context`
-    /// of a task that goes on in the thread's own SynchronizationContext.
+    /// `monitor`, `lock`, `reader_writer_lock`, `mutex`, `semaphore`, `event`, `barrier`, `countdown`,
+    /// `collection`, `thread`, `task`, or `task_in_context` of a task that goes on in the thread's own
+    /// SynchronizationContext.
     kind: &'static str,
     /// The object that it waits for.
     object: String,
