@@ -253,7 +253,7 @@ pub(crate) fn deadlock_rows(analysis: &Analysis<'_>, waits: &ThreadWaits) -> Vec
     cycles.map(|cycle| cycle.into_iter().map(row).collect()).collect()
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Lock {
     object: String,
     r#type: Option<String>,
@@ -303,9 +303,7 @@ impl Report {
                     .map(|thread| thread.thread.os_id)
                     .collect(),
                 waiters: monitor.waiters,
-                holder_unknown: None,
-                state: BTreeMap::new(),
-                could_signal_tids: Vec::new(),
+                ..Lock::default()
             }
         });
         let thin = heap.map_or(&[][..], |heap| &heap.thin_locks).iter().map(|(object, holder)| {
@@ -317,9 +315,7 @@ impl Report {
                 owner_managed_id: Some(*holder),
                 waiting_tids: Vec::new(),
                 waiters: 0,
-                holder_unknown: None,
-                state: BTreeMap::new(),
-                could_signal_tids: Vec::new(),
+                ..Lock::default()
             }
         });
         let waiting_tids = |object: Address| -> Vec<u64> {
@@ -335,9 +331,7 @@ impl Report {
                 owner_managed_id: owner.map(|thread| thread.managed_id),
                 waiters: u32::try_from(waiting_tids.len()).unwrap_or(u32::MAX),
                 waiting_tids,
-                holder_unknown: None,
-                state: BTreeMap::new(),
-                could_signal_tids: Vec::new(),
+                ..Lock::default()
             }
         });
         let could_signal = |object: Address| -> Vec<u64> {
