@@ -342,6 +342,28 @@ impl Heap<'_> {
         walk.window.set_end(address.saturating_add(MIN_OBJECT_SIZE));
         walk.object(address).filter(|object| self.dump.types().is_type(object.type_handle))
     }
+
+    /// Returns the first objects that an object refers to.
+    #[cfg(feature = "analysis")]
+    pub(crate) fn references_of(self, object: Address, most: usize) -> Vec<Address> {
+        let (memory, flag) = (self.memory(), self.runtime().layout.types.contains_pointers);
+        let mut found = Vec::new();
+        let mut read = || {
+            let object = self.object_at(object)?;
+            (memory.u32(object.type_handle.get()).ok()? & flag != 0).then_some(())?;
+            let pointers = Pointers::read(memory, object.type_handle).ok()?;
+            pointers.each(object.address.get(), object.size, |at| {
+                let target = memory.pointer(at).ok()?;
+                if !target.is_null() {
+                    found.push(target);
+                }
+                (found.len() < most).then_some(())
+            });
+            Some(())
+        };
+        read();
+        found
+    }
 }
 
 /// The counts of objects by type.

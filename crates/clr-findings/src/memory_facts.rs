@@ -68,6 +68,9 @@ pub struct WaitFacts {
     pub type_name: Option<String>,
     /// The indexes of the threads that have to act.
     pub owners: Vec<usize>,
+    /// True if any of the owners could act, and the object does not state which one will.
+    #[serde(default)]
+    pub is_any: bool,
     /// The state of a `SemaphoreSlim`.
     pub semaphore: Option<SemaphoreFacts>,
     /// True for a task that no code of its own ends: that of a `TaskCompletionSource`.

@@ -188,8 +188,8 @@ impl<'a> ProgramMetadata<'a> {
         Ok(first..end.min(all))
     }
 
-    /// Returns the type and the name of a method of another program, by the token of a call. `None` for other
-    /// tokens, and for methods of instantiated types.
+    /// Returns the type and the name of a method of another program or of an instantiated type, without its
+    /// arguments, by the token of a call. `None` for other tokens.
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).
@@ -353,6 +353,22 @@ impl<'a> ProgramMetadata<'a> {
 
     /// Returns the name of the type of a referenced member, by its coded index.
     fn type_of_member(&self, parent: u32) -> Result<Option<String>> {
+        const TYPE_SPEC: usize = 0x1b;
+        const TYPE_SPEC_PARENT: u32 = 4;
+        const INSTANTIATED: u8 = 0x15;
+        let mut parent = parent;
+        if parent & 7 == TYPE_SPEC_PARENT {
+            let mut at = self.row(TYPE_SPEC, parent >> 3)?;
+            let signature = at.index(self.tables.is_wide(Column::Blob), "signature of a type")?;
+            let mut signature = Cursor::new(self.streams.blob(signature)?);
+            if signature.u8("kind of a type")? != INSTANTIATED {
+                return Ok(None);
+            }
+            signature.u8("kind of an instantiated type")?;
+            // Two bits for the table instead of three.
+            let token = signature.compressed_u32("instantiated type")?;
+            parent = token >> 2 << 3 | token & 3;
+        }
         let table = [TYPE_DEF, TYPE_REF].get(usize::try_from(parent & 7).unwrap_or(usize::MAX)).copied();
         let token = table.and_then(|table| Some(u32::try_from(table).ok()? << 24 | parent >> 3));
         token.map_or(Ok(None), |token| self.referenced_type_name(token))

@@ -1,10 +1,13 @@
 //! The waits of threads for one another: monitors, locks, threads that are joined, and tasks.
 
 mod finder;
+mod primitive;
+mod signaler;
 
 use std::collections::BTreeMap;
 
 use self::finder::{Finder, Objects, handle_kind, lock_kind};
+use self::primitive::Primitive;
 use crate::analysis::ThreadSnapshot;
 use crate::dump::Dump;
 use crate::heap::object::Value;
@@ -22,8 +25,29 @@ pub struct ThreadWait {
     pub kind: WaitedFor,
     /// The address of the object.
     pub object: Address,
-    /// The indexes of the threads that have to act; empty if unknown.
+    /// The indexes of the threads that have to act; empty if unknown. If [`is_any`](Self::is_any), these are
+    /// the threads in methods that would let the waiter go on, with the object in reach.
     pub owners: Vec<usize>,
+    /// The methods of the object's type that let a waiter go on; empty if the object states its holders.
+    pub signals: &'static [&'static str],
+    /// The object at the end of the awaits of a task: what the innermost `async` method awaits.
+    pub awaited: Option<Address>,
+}
+
+impl ThreadWait {
+    pub(crate) const fn new(kind: WaitedFor, object: Address, owners: Vec<usize>) -> Self {
+        Self { kind, object, owners, signals: &[], awaited: None }
+    }
+
+    /// Returns true if each of the owners could let the thread go on: memory does not say which one will.
+    pub const fn is_any(&self) -> bool {
+        !self.signals.is_empty()
+    }
+
+    /// The object that a thread has to act on.
+    pub(crate) fn end(&self) -> Address {
+        self.awaited.unwrap_or(self.object)
+    }
 }
 
 /// A kind of object that a thread waits for.
@@ -41,6 +65,14 @@ pub enum WaitedFor {
     Mutex,
     /// `SemaphoreSlim` or `Semaphore`, which lack holders.
     Semaphore,
+    /// `ManualResetEventSlim`, `ManualResetEvent` or `AutoResetEvent`.
+    Event,
+    /// `Barrier`: other participants.
+    Barrier,
+    /// `CountdownEvent`.
+    Countdown,
+    /// An element of a `BlockingCollection`, or a place in it.
+    Collection,
     /// The end of a thread (`Thread.Join`).
     Thread,
     /// The end of a task (`Task.Wait`, `Task.Result`).
@@ -58,28 +90,10 @@ impl WaitedFor {
     /// Returns true if threads hold such an object, or have entered it, and managed memory does not say
     /// which.
     pub const fn has_unknown_holder(self) -> bool {
-        matches!(self, Self::Mutex | Self::Semaphore)
-    }
-
-    /// The kind by the innermost method of the framework; `None` for methods that wait for something else,
-    /// and for `async` ones, whose thread does not wait.
-    fn of_method(name: &str) -> Option<Self> {
-        const METHODS: [(&str, WaitedFor); 9] = [
-            // The object can be another one, too.
-            ("System.Threading.WaitHandle.WaitOne", WaitedFor::Mutex),
-            ("System.Threading.SemaphoreSlim.Wait", WaitedFor::Semaphore),
-            ("System.Threading.Lock.", WaitedFor::Lock),
-            ("System.Threading.ReaderWriterLockSlim.Enter", WaitedFor::ReaderWriterLock),
-            ("System.Threading.ReaderWriterLockSlim.TryEnter", WaitedFor::ReaderWriterLock),
-            ("System.Threading.Thread.Join", WaitedFor::Thread),
-            ("System.Threading.Tasks.Task.Wait", WaitedFor::Task),
-            ("System.Threading.Tasks.Task.InternalWait", WaitedFor::Task),
-            ("System.Threading.Tasks.Task.SpinThenBlockingWait", WaitedFor::Task),
-        ];
-        if name.ends_with("Async") {
-            return None;
-        }
-        METHODS.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, kind)| *kind)
+        matches!(
+            self,
+            Self::Mutex | Self::Semaphore | Self::Event | Self::Barrier | Self::Countdown | Self::Collection
+        )
     }
 }
 
@@ -113,20 +127,24 @@ impl ThreadWaits {
     /// Finds the wait of each thread.
     pub fn find(dump: &Dump<'_>, threads: &[&ThreadSnapshot], monitors: &Monitors) -> Self {
         let object = |of: &&ThreadSnapshot| dump.threads().object(&of.thread).ok().flatten();
-        let finder = Finder { threads, dump, objects: threads.iter().map(object).collect() };
+        let finder = Finder::new(threads, dump, threads.iter().map(object).collect());
         let of_thread = |index| finder.monitor_wait(index, monitors).or_else(|| finder.stack_wait(index));
         let mut waits: Vec<_> = (0..threads.len()).map(of_thread).collect();
         finder.add_runners(&mut waits);
+        finder.add_signalers(&mut waits);
         Self { waits }
     }
 
-    /// Adds the waits for mutexes and semaphores of which only a handle is on the stack: the heap is searched
-    /// for them.
+    /// Adds the waits for mutexes, semaphores and events of which only a handle is on the stack: the heap is
+    /// searched for them.
     pub fn add_handles(&mut self, dump: &Dump<'_>, threads: &[&ThreadSnapshot]) {
-        let finder = Finder { threads, dump, objects: Vec::new() };
+        let finder = Finder::new(threads, dump, Vec::new());
         let mut waiting: BTreeMap<Address, Vec<usize>> = BTreeMap::new();
-        for index in (0..self.waits.len()).filter(|index| self.of(*index).is_none()) {
-            let Some((WaitedFor::Mutex, words)) = finder.stack_words(index) else { continue };
+        let is_open = |index: &usize| self.of(*index).is_none() && !finder.is_idle(*index);
+        for index in (0..self.waits.len()).filter(is_open) {
+            let Some((Primitive { kind: WaitedFor::Mutex, .. }, words)) = finder.stack_words(index) else {
+                continue;
+            };
             let is_handle = |word: &Address| dump.heap().type_name(*word).as_deref() == Some(WAIT_HANDLE);
             for handle in words.into_iter().filter(is_handle) {
                 waiting.entry(handle).or_default().push(index);
@@ -136,17 +154,18 @@ impl ThreadWaits {
         if waiting.is_empty() || dump.heap().walk(&mut objects).is_err() {
             return;
         }
-        for (object, kind) in objects.found {
+        for (object, _) in objects.found {
             let Some(Value::Reference { address, .. }) = dump.heap().field_value(object, "_waitHandle")
             else {
                 continue;
             };
             for index in waiting.get(&address).into_iter().flatten() {
                 if let Some(wait) = self.waits.get_mut(*index) {
-                    *wait = Some(ThreadWait { kind, object, owners: Vec::new() });
+                    *wait = finder.wait_for_object(None, object);
                 }
             }
         }
+        finder.add_signalers(&mut self.waits);
     }
 
     /// The wait of a thread.
@@ -166,8 +185,19 @@ impl ThreadWaits {
 
     /// The threads that wait for one another, each cycle once: the thread, its wait, and the thread that it
     /// waits for.
+    ///
+    /// A thread that any of several threads could let go on is in a cycle only if none of them can go on.
     pub fn deadlocks(&self) -> Vec<Vec<(usize, &ThreadWait, usize)>> {
-        let owners = |index: usize| self.of(index).map_or(&[][..], |wait| &wait.owners);
+        let stuck = self.stuck();
+        let is_stuck = |index: usize| stuck.get(index).copied().unwrap_or_default();
+        let of_stuck: Vec<Vec<usize>> = (0..self.waits.len())
+            .map(|index| {
+                let wait = self.of(index).filter(|_| is_stuck(index));
+                let owners = wait.into_iter().flat_map(|wait| wait.owners.iter().copied());
+                owners.filter(|owner| is_stuck(*owner)).collect()
+            })
+            .collect();
+        let owners = |index: usize| of_stuck.get(index).map_or(&[][..], |owners| owners);
         let next: Vec<_> = (0..self.waits.len())
             .map(|index| {
                 let leads_back = |owner: &&usize| reaches(**owner, index, self.waits.len(), &owners);
@@ -176,6 +206,31 @@ impl ThreadWaits {
             .collect();
         let step = |index: usize| Some((index, self.of(index)?, next.get(index).copied()??));
         deadlocks(&next).into_iter().map(|cycle| cycle.into_iter().filter_map(step).collect()).collect()
+    }
+}
+
+impl ThreadWaits {
+    /// Finds the threads that wait, directly or through others, for threads that cannot go on.
+    fn stuck(&self) -> Vec<bool> {
+        let mut stuck: Vec<bool> =
+            self.waits.iter().map(|wait| wait.as_ref().is_some_and(|wait| !wait.owners.is_empty())).collect();
+        loop {
+            let is_stuck = |owner: &usize| stuck.get(*owner).copied().unwrap_or_default();
+            let goes_on = |wait: &ThreadWait| {
+                let mut owners = wait.owners.iter();
+                if wait.is_any() { !owners.all(is_stuck) } else { !owners.any(is_stuck) }
+            };
+            let free = self.iter().filter(|(index, wait)| is_stuck(index) && goes_on(wait));
+            let free: Vec<usize> = free.map(|(index, _)| index).collect();
+            if free.is_empty() {
+                return stuck;
+            }
+            for index in free {
+                if let Some(stuck) = stuck.get_mut(index) {
+                    *stuck = false;
+                }
+            }
+        }
     }
 }
 
@@ -210,7 +265,7 @@ pub fn held_locks(dump: &Dump<'_>, threads: &[&ThreadSnapshot]) -> Vec<HeldLock>
     if dump.heap().walk(&mut found).is_err() {
         return Vec::new();
     }
-    let finder = Finder { threads, dump, objects: Vec::new() };
+    let finder = Finder::new(threads, dump, Vec::new());
     let held = |(object, kind): (Address, WaitedFor)| {
         let owners = finder.holders(usize::MAX, object, kind)?;
         Some(HeldLock { object, owners })
@@ -220,11 +275,11 @@ pub fn held_locks(dump: &Dump<'_>, threads: &[&ThreadSnapshot]) -> Vec<HeldLock>
 
 #[cfg(test)]
 mod tests {
-    use super::WaitedFor;
+    use super::*;
 
     #[test]
     fn a_thread_in_an_async_method_does_not_wait() {
-        let of = |method: &str| WaitedFor::of_method(&format!("System.Threading.{method}"));
+        let of = |method: &str| Primitive::of_method(&format!("System.Threading.{method}")).map(|of| of.kind);
         assert_eq!(of("SemaphoreSlim.WaitUntilCountOrTimeout"), Some(WaitedFor::Semaphore));
         assert_eq!(of("SemaphoreSlim.Wait"), Some(WaitedFor::Semaphore));
         assert_eq!(of("Tasks.Task.Wait"), Some(WaitedFor::Task));
@@ -233,5 +288,33 @@ mod tests {
         assert_eq!(of("SemaphoreSlim.WaitUntilCountOrTimeoutAsync"), None);
         assert_eq!(of("SemaphoreSlim.<WaitUntilCountOrTimeoutAsync>d__31.MoveNext"), None);
         assert_eq!(of("Tasks.Task.WaitAsync"), None);
+    }
+
+    /// Waits of threads for others: their indexes, and whether any of them suffices.
+    fn waits(of: &[Option<(&[usize], bool)>]) -> ThreadWaits {
+        let wait = |(owners, is_any): (&[usize], bool)| ThreadWait {
+            signals: if is_any { &["Release"] } else { &[] },
+            ..ThreadWait::new(WaitedFor::Semaphore, Address::default(), owners.to_vec())
+        };
+        ThreadWaits { waits: of.iter().map(|of| of.map(wait)).collect() }
+    }
+
+    fn cycles(of: &[Option<(&[usize], bool)>]) -> Vec<Vec<usize>> {
+        let cycle = |cycle: Vec<(usize, &ThreadWait, usize)>| cycle.into_iter().map(|(of, ..)| of).collect();
+        waits(of).deadlocks().into_iter().map(cycle).collect()
+    }
+
+    #[test]
+    fn one_thread_that_can_signal_ends_a_wait() {
+        // 0 waits for 1, which any of 0 and 2 lets go on.
+        let pair: [Option<(&[usize], bool)>; 3] = [Some((&[1], false)), Some((&[0, 2], true)), None];
+        assert_eq!(cycles(&pair), [[0; 0]; 0]);
+        // It takes both readers of a lock to leave it.
+        let pair: [Option<(&[usize], bool)>; 3] = [Some((&[1], false)), Some((&[0, 2], false)), None];
+        assert_eq!(cycles(&pair), [[0, 1]]);
+        // 2 waits for the others.
+        let three: [Option<(&[usize], bool)>; 3] =
+            [Some((&[1], false)), Some((&[0, 2], true)), Some((&[1], true))];
+        assert_eq!(cycles(&three), [[0, 1]]);
     }
 }

@@ -3,10 +3,14 @@
 //! # Source
 //! ECMA-335 II.25.4 for bodies of methods, III.2 to III.4 for instructions.
 
+#[cfg(feature = "analysis")]
+use crate::memory::address::Address;
 use crate::memory::address::TypeHandle;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::module::{Module, PeImage};
 use crate::types::Types;
+#[cfg(feature = "analysis")]
+use crate::types::field::StaticField;
 use crate::types::method::Method;
 
 /// Maximum number of bytes of a method's instructions.
@@ -16,6 +20,26 @@ const TWO_BYTES: u8 = 0xfe;
 const CALL: u8 = 0x28;
 const CALL_VIRTUAL: u8 = 0x6f;
 const SWITCH: u8 = 0x45;
+const LOAD_FIELD: u8 = 0x7b;
+const LOAD_FIELD_ADDRESS: u8 = 0x7c;
+const LOAD_STATIC_FIELD: u8 = 0x7e;
+const LOAD_STATIC_FIELD_ADDRESS: u8 = 0x7f;
+/// The table of the fields that a program defines.
+#[cfg(feature = "analysis")]
+const FIELD: u32 = 0x04;
+/// Maximum number of types to search for the one that defines a field.
+#[cfg(feature = "analysis")]
+const MAX_TYPES: u32 = 1 << 16;
+
+/// The fields that a method reads.
+#[cfg(feature = "analysis")]
+#[derive(Debug, Default)]
+pub(crate) struct FieldsRead {
+    /// The names of fields of objects.
+    pub(crate) names: Vec<String>,
+    /// The addresses of static fields that its own program defines.
+    pub(crate) statics: Vec<Address>,
+}
 
 impl Types<'_> {
     /// Returns true if a method calls a method of another assembly: its instructions have the call, whether
@@ -29,8 +53,47 @@ impl Types<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn calls(self, method: &Method, type_name: &str, name: &str) -> bool {
+        self.calls_any(method, &[type_name], &[name])
+    }
+
+    /// Returns true if a method calls any of these methods of any of these types.
+    pub(crate) fn calls_any(self, method: &Method, types: &[&str], names: &[&str]) -> bool {
         let place = method.module.as_ref().zip(method.token);
-        place.is_some_and(|(module, token)| self.row_calls(module, token & 0x00ff_ffff, type_name, name))
+        place.is_some_and(|(module, token)| self.row_calls(module, token & 0x00ff_ffff, types, names))
+    }
+
+    /// Returns the fields that a method reads.
+    #[cfg(feature = "analysis")]
+    pub(crate) fn fields_read(self, method: &Method) -> FieldsRead {
+        let mut read = FieldsRead::default();
+        let mut find = || {
+            let module = method.module.as_ref()?;
+            let metadata = self.metadata(module)?;
+            for (instruction, token) in self.tokens(module, method.token? & 0x00ff_ffff)? {
+                let row = token & 0x00ff_ffff;
+                let own = (token >> 24 == FIELD).then(|| metadata.field(row).ok()).flatten();
+                match (instruction, own) {
+                    (LOAD_FIELD | LOAD_FIELD_ADDRESS, Some(field)) => read.names.push(field.name),
+                    (LOAD_FIELD | LOAD_FIELD_ADDRESS, None) => {
+                        let other = metadata.referenced_method(token).ok().flatten();
+                        read.names.extend(other.map(|(_, name)| name));
+                    }
+                    (LOAD_STATIC_FIELD | LOAD_STATIC_FIELD_ADDRESS, Some(field)) => {
+                        let defines =
+                            |of: &u32| metadata.fields_of_type(*of).is_ok_and(|rows| rows.contains(&row));
+                        let of = (1..=metadata.type_count().min(MAX_TYPES)).find(defines);
+                        let of = of.and_then(|of| self.defined_type(module.address, of));
+                        let fields = of.map(|of| self.dump.statics().fields_of(of, &[]));
+                        let is_meant = |of: &StaticField| of.field.name == field.name;
+                        read.statics.extend(fields.into_iter().flatten().find(is_meant).map(|of| of.address));
+                    }
+                    _ => {}
+                }
+            }
+            Some(())
+        };
+        find();
+        read
     }
 
     /// The same for a method of a type, by its name: the `MoveNext` of a state machine.
@@ -40,25 +103,32 @@ impl Types<'_> {
             let metadata = self.metadata(&module)?;
             let mut rows = metadata.methods_of_type(self.type_row(of).ok()?).ok()?;
             let row = rows.find(|row| metadata.method(*row).is_ok_and(|of| of.name == method))?;
-            Some(self.row_calls(&module, row, type_name, name))
+            Some(self.row_calls(&module, row, &[type_name], &[name]))
         };
         calls().unwrap_or_default()
     }
 
-    fn row_calls(self, module: &Module, row: u32, type_name: &str, name: &str) -> bool {
+    fn row_calls(self, module: &Module, row: u32, types: &[&str], names: &[&str]) -> bool {
         let calls = || {
             let metadata = self.metadata(module)?;
-            let body = metadata.method(row).ok()?.body;
-            let image = PeImage::read(self.memory(), module.base.get()).ok()?;
-            let at = image.body(self.memory(), module.metadata_at?.0, body)?;
-            let code = instructions(self.memory(), at).ok()?;
-            let is_meant = |token: u32| {
+            let is_meant = |(instruction, token): (u8, u32)| {
                 let referenced = metadata.referenced_method(token).ok().flatten();
-                referenced.is_some_and(|(of, called)| of == type_name && called == name)
+                matches!(instruction, CALL | CALL_VIRTUAL)
+                    && referenced.is_some_and(|(of, called)| {
+                        types.contains(&of.as_str()) && names.contains(&called.as_str())
+                    })
             };
-            Some(called_tokens(&code).into_iter().any(is_meant))
+            Some(self.tokens(module, row)?.into_iter().any(is_meant))
         };
         calls().unwrap_or_default()
+    }
+
+    /// The instructions of a method that call a method or load a field, with its token.
+    fn tokens(self, module: &Module, row: u32) -> Option<Vec<(u8, u32)>> {
+        let body = self.metadata(module)?.method(row).ok()?.body;
+        let image = PeImage::read(self.memory(), module.base.get()).ok()?;
+        let at = image.body(self.memory(), module.metadata_at?.0, body)?;
+        Some(tokens_of(&instructions(self.memory(), at).ok()?))
     }
 }
 
@@ -72,14 +142,18 @@ fn instructions(memory: &dyn Memory, at: u64) -> MemoryResult<Vec<u8>> {
     memory.bytes(offset(at, start), usize::try_from(size).unwrap_or_default())
 }
 
-/// The tokens of the methods that instructions call, up to an unknown instruction.
-fn called_tokens(code: &[u8]) -> Vec<u32> {
+/// The tokens of the methods that instructions call and of the fields that they load, up to an unknown
+/// instruction.
+fn tokens_of(code: &[u8]) -> Vec<(u8, u32)> {
     let mut tokens = Vec::new();
     let mut rest = code;
     while let Some((instruction, after)) = rest.split_first() {
         let number = after.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-        if matches!(*instruction, CALL | CALL_VIRTUAL) {
-            tokens.extend(number);
+        if matches!(
+            *instruction,
+            CALL | CALL_VIRTUAL | LOAD_FIELD..=LOAD_FIELD_ADDRESS | LOAD_STATIC_FIELD..=LOAD_STATIC_FIELD_ADDRESS
+        ) {
+            tokens.extend(number.map(|token| (*instruction, token)));
         }
         let operand = match *instruction {
             SWITCH => number.and_then(|targets| targets.checked_mul(4)?.checked_add(4)),
@@ -149,11 +223,12 @@ mod tests {
             &[0x28, 3, 0, 0, 0x0a],
         ]
         .concat();
-        assert_eq!(called_tokens(&code), [0x0a00_0002, 0x0a00_0003]);
+        let tokens = [(LOAD_STATIC_FIELD, 0x0400_0001), (CALL_VIRTUAL, 0x0a00_0002), (CALL, 0x0a00_0003)];
+        assert_eq!(tokens_of(&code), tokens);
         // One that does not exist, and one that is cut off.
-        assert_eq!(called_tokens(&[0x24, 0x28, 1, 0, 0, 6]), [0; 0]);
-        assert_eq!(called_tokens(&[0x28, 1, 0]), [0; 0]);
-        assert_eq!(called_tokens(&[0x45, 0xff, 0xff, 0xff, 0xff, 0]), [0; 0]);
+        assert_eq!(tokens_of(&[0x24, 0x28, 1, 0, 0, 6]), []);
+        assert_eq!(tokens_of(&[0x28, 1, 0]), []);
+        assert_eq!(tokens_of(&[0x45, 0xff, 0xff, 0xff, 0xff, 0]), []);
     }
 
     #[test]

@@ -81,6 +81,7 @@ fn wait_facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: &ThreadWait) -> Wa
         object: wait.object,
         type_name: dump.heap().type_name(wait.object).map(|name| type_display_name(&name)),
         owners: wait.owners.clone(),
+        is_any: wait.is_any(),
         semaphore,
         is_promise: awaits::is_promise(dump, wait.object),
     }

@@ -7,7 +7,7 @@ use clr_events::escape_controls;
 use nettrace_export::units::counted;
 
 use super::most_frequent;
-use crate::finding::{Details, Finding, FindingKind, Number, in_method};
+use crate::finding::{Confidence, Details, Finding, FindingKind, Number, in_method};
 use crate::memory_facts::{MemoryFacts, ThreadFacts};
 use crate::thresholds;
 
@@ -64,8 +64,10 @@ fn deadlock(memory: &MemoryFacts, cycle: &[usize]) -> Finding {
         .iter()
         .filter_map(|thread| Some(wait_in_words(memory, thread, *thread.wait.as_ref()?.owners.first()?)));
     let number = threads.len() as f64;
+    let is_likely = threads.iter().any(|thread| thread.wait.as_ref().is_some_and(|wait| wait.is_any));
     Finding::new(FindingKind::Deadlock, number, format!("Deadlock: {who}{place}"), Details::Locks)
         .with_method(method)
+        .with_confidence(if is_likely { Confidence::Likely } else { Confidence::Certain })
         .with_object(object)
         .with_evidence(waits.collect::<Vec<_>>())
         .with_numbers([Number::new("threads", number)])
@@ -84,6 +86,7 @@ pub(super) fn what(kind: WaitedFor, type_name: Option<&str>) -> String {
     match (kind, type_name) {
         (WaitedFor::Thread, _) => "the end".to_owned(),
         (WaitedFor::Task | WaitedFor::TaskInContext, _) => "a task".to_owned(),
+        (kind, Some(name)) if !kind.is_lock() => escape_controls(name).into_owned(),
         (_, Some(name)) => format!("a lock ({})", escape_controls(name)),
         (_, None) => "a lock".to_owned(),
     }
@@ -93,7 +96,8 @@ pub(super) fn what(kind: WaitedFor, type_name: Option<&str>) -> String {
 fn lock_waiters(memory: &MemoryFacts) -> BTreeMap<usize, Vec<usize>> {
     let mut waiters: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let owner_of = |index: usize| {
-        let wait = memory.thread(index)?.wait.as_ref().filter(|wait| wait.kind.is_lock())?;
+        let wait = memory.thread(index)?.wait.as_ref();
+        let wait = wait.filter(|wait| wait.kind.is_lock() && !wait.kind.has_unknown_holder())?;
         wait.owners.first().copied()
     };
     for index in 0..memory.threads.len() {

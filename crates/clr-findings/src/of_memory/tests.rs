@@ -23,6 +23,7 @@ fn waiting(tid: u64, method: &str, kind: WaitedFor, owner: usize) -> ThreadFacts
         object: Address::new(0x1000),
         type_name: None,
         owners: vec![owner],
+        is_any: false,
         semaphore: None,
         is_promise: false,
     };

@@ -17,6 +17,7 @@ fn readings() -> Readings {
         object: Address::new(0x7f00_1000),
         type_name: Some("SemaphoreSlim".to_owned()),
         owners: vec![1],
+        is_any: false,
         semaphore: Some(SemaphoreFacts { count: 0, maximum: Some(2), is_guard: true }),
         is_promise: false,
     };

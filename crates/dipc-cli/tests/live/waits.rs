@@ -145,6 +145,69 @@ fn mutexes_are_shown_with_their_waiters_alone(runtime: Runtime) {
 
 on_runtimes!(mutexes_are_shown_with_their_waiters_alone: net_3_1, net_8_0, net_9_0);
 
+/// The rings of an account: each thread with the kind of object that it waits for, and the next thread.
+fn rings_of_account(line: &str) -> BTreeSet<BTreeSet<String>> {
+    let ring = |part: &str| {
+        let waits: Vec<_> = part.split(", ").map(|wait| wait.split_once(": ").unwrap()).collect();
+        let next = |at: usize| waits[(at + 1) % waits.len()].0;
+        let wait = |(at, (name, kind)): (usize, &(&str, &str))| format!("{name}: {kind} of {}", next(at));
+        waits.iter().enumerate().map(wait).collect()
+    };
+    line.split("; ").map(ring).collect()
+}
+
+/// The same of the cycles that were found.
+fn rings(cycles: &Value) -> BTreeSet<BTreeSet<String>> {
+    let ring = |cycle: &Value| {
+        let rows = cycle.as_array().unwrap();
+        let name = |row: &Value| row["name"].as_str().unwrap_or("?").to_owned();
+        let owner =
+            |row: &Value| rows.iter().find(|of| of["tid"] == row["owner_tid"]).map_or("?".into(), name);
+        let wait =
+            |row: &Value| format!("{}: {} of {}", name(row), row["kind"].as_str().unwrap(), owner(row));
+        rows.iter().map(wait).collect()
+    };
+    cycles.as_array().unwrap().iter().map(ring).collect()
+}
+
+/// Deadlocks of two, three and five threads through different objects (`testdata/workload/waits/rings.cs`),
+/// in the process and in its core dump.
+fn rings_of_different_objects_are_found(runtime: Runtime) {
+    let Some(program) = runtime.program("waits/rings.dll") else { return };
+    let target = Target::start(program);
+    let expected = rings_of_account(&target.line());
+    let pid = target.pid().to_string();
+    until(|| {
+        let overview = run(["dump", "analyze", "-p", &pid, "--format", "json"]).with_code(0).json();
+        let found = rings(&overview["deadlocks"]);
+        if found == expected { Ok(()) } else { Err(format!("{found:?}")) }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let core = folder.path().join("rings.core");
+    let core = core.to_str().unwrap();
+    run(["dump", "-p", &pid, "--stream", "-o", core]).with_code(0);
+    for source in [&["-p", &*pid][..], &[core]] {
+        let overview = run([&["dump", "analyze"], source, &["--format", "json"]].concat()).json();
+        assert_eq!(rings(&overview["deadlocks"]), expected, "{source:?}");
+        let locks = run([&["locks"], source].concat()).with_code(0).text();
+        for part in [
+            "\nDeadlock (likely):\n",
+            " late in Rings.LockBeforeBarrier(",
+            " could signal (SignalAndWait, RemoveParticipant, RemoveParticipants)\n",
+            "; arrived 1, participants 2; could be signaled (",
+            "; count 0, maximum 1; could be signaled (Release) by: ",
+            ", which awaits System.Threading.SemaphoreSlim 0x",
+            // Its own signaler sleeps: no deadlock.
+            "; set 0; could be signaled (Set) by: ",
+        ] {
+            assert!(locks.contains(part), "{part}: {locks}");
+        }
+        assert_eq!(locks.matches("Deadlock").count(), expected.len(), "{locks}");
+    }
+}
+
+on_runtimes!(rings_of_different_objects_are_found: net_3_1, net_8_0, net_9_0);
+
 /// Returns the number of delays that have elapsed, once there are any, or zero after ten seconds.
 fn elapsed_delays(pid: &str) -> u64 {
     let deadline = Instant::now() + Duration::from_secs(10);

@@ -1,7 +1,10 @@
 //! The search for the objects that threads wait for, on their stacks and in the heap, and for their holders.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
+use super::primitive::{COLLECTION, Primitive, has_handle};
+use super::signaler::Known;
 use super::{ThreadWait, WaitedFor};
 use crate::analysis::ThreadSnapshot;
 use crate::analysis::named_frame::NamedFrame;
@@ -21,9 +24,6 @@ const MAX_CONTINUATIONS: u64 = 1 << 12;
 
 const LOCK: &str = "System.Threading.Lock";
 const READER_WRITER_LOCK: &str = "System.Threading.ReaderWriterLockSlim";
-const MUTEX: &str = "System.Threading.Mutex";
-const SEMAPHORE: &str = "System.Threading.Semaphore";
-const SEMAPHORE_SLIM: &str = "System.Threading.SemaphoreSlim";
 const THREAD: &str = "System.Threading.Thread";
 /// The event that a thread waits for in `Task.Wait`.
 const TASK_EVENT: &str = "System.Threading.Tasks.Task+SetOnInvokeMres";
@@ -35,10 +35,21 @@ pub(super) struct Finder<'a> {
     pub(super) dump: &'a Dump<'a>,
     /// The managed objects of threads.
     pub(super) objects: Vec<Option<Address>>,
+    pub(super) known: RefCell<Known>,
+}
+
+impl<'a> Finder<'a> {
+    pub(super) fn new(
+        threads: &'a [&'a ThreadSnapshot],
+        dump: &'a Dump<'a>,
+        objects: Vec<Option<Address>>,
+    ) -> Self {
+        Self { threads, dump, objects, known: RefCell::default() }
+    }
 }
 
 impl Finder<'_> {
-    fn thread(&self, index: usize) -> Option<&ThreadSnapshot> {
+    pub(super) fn thread(&self, index: usize) -> Option<&ThreadSnapshot> {
         self.threads.get(index).copied()
     }
 
@@ -49,13 +60,13 @@ impl Finder<'_> {
             .owner
             .and_then(|owner| self.threads.iter().position(|other| other.thread.address == owner.thread));
         let owners = owner.into_iter().collect();
-        Some(ThreadWait { kind: WaitedFor::Monitor, object: monitor.object, owners })
+        Some(ThreadWait::new(WaitedFor::Monitor, monitor.object, owners))
     }
 
     /// The wait that the innermost methods of a thread are in: its object is on the stack of these methods.
     pub(super) fn stack_wait(&self, index: usize) -> Option<ThreadWait> {
-        let Some((kind, words)) = self.stack_words(index) else { return self.inlined_join(index) };
-        self.wait_for(index, kind, &words)
+        let Some((of, words)) = self.stack_words(index) else { return self.inlined_join(index) };
+        self.wait_for(index, of, &words)
     }
 
     /// The wait of a thread for the end of another where `Thread.Join` is inlined (.NET Core 3.1): the
@@ -80,12 +91,12 @@ impl Finder<'_> {
         (variable.get().abs_diff(frame.get()) < MAX_DISTANCE).then_some(())?;
         let object = self.dump.memory().pointer(variable.get()).ok()?;
         let owner = self.objects.iter().position(|other| *other == Some(object))?;
-        (owner != index).then(|| ThreadWait { kind: WaitedFor::Thread, object, owners: vec![owner] })
+        (owner != index).then(|| ThreadWait::new(WaitedFor::Thread, object, vec![owner]))
     }
 
     /// The kind of wait that the innermost methods of a thread are in, and the objects on the stack of these
     /// methods.
-    pub(super) fn stack_words(&self, index: usize) -> Option<(WaitedFor, Vec<Address>)> {
+    pub(super) fn stack_words(&self, index: usize) -> Option<(&'static Primitive, Vec<Address>)> {
         let thread = self.thread(index)?;
         let mut found: Option<(_, Address)> = None;
         let managed =
@@ -97,20 +108,26 @@ impl Finder<'_> {
                 *end = frame.sp;
             }
             let name = named.full_name().unwrap_or_default();
-            if !name.starts_with("System.Threading.") {
+            if !name.starts_with("System.Threading.") && !name.starts_with(COLLECTION) {
                 break;
             }
-            if let Some(kind) = WaitedFor::of_method(&name) {
-                found = Some((kind, Address::default()));
+            if let Some(of) = Primitive::of_method(&name) {
+                found = Some((of, Address::default()));
             }
         }
-        let (kind, end) = found.filter(|(_, end)| !end.is_null())?;
+        let (of, end) = found.filter(|(_, end)| !end.is_null())?;
         let start = thread.stack_start()?;
-        Some((kind, self.dump.heap().objects_between(start, end)))
+        Some((of, self.dump.heap().objects_between(start, end)))
+    }
+
+    /// Returns true for a thread without methods of the program: such threads wait for work.
+    pub(super) fn is_idle(&self, index: usize) -> bool {
+        !self.thread(index).is_some_and(|thread| thread.frames.iter().any(is_of_program))
     }
 
     /// Finds the object of a kind of wait among words of a stack.
-    fn wait_for(&self, index: usize, kind: WaitedFor, words: &[Address]) -> Option<ThreadWait> {
+    fn wait_for(&self, index: usize, of: &'static Primitive, words: &[Address]) -> Option<ThreadWait> {
+        let kind = of.kind;
         let is_of = |word: &Address, name: &str| self.dump.heap().type_name(*word).as_deref() == Some(name);
         let mut candidates = words.iter().copied();
         let (object, owners) = match kind {
@@ -119,13 +136,17 @@ impl Finder<'_> {
                 let mut locks = candidates.filter(|word| is_of(word, name));
                 locks.find_map(|word| Some((word, self.holders(index, word, kind)?)))?
             }
-            WaitedFor::Mutex | WaitedFor::Semaphore => return self.wait_for_handle(words),
+            _ if kind.has_unknown_holder() => {
+                let wait = words.iter().find_map(|word| self.wait_for_object(Some(of), *word))?;
+                let is_work = matches!(wait.kind, WaitedFor::Event | WaitedFor::Collection);
+                return (!is_work || !self.is_idle(index)).then_some(wait);
+            }
             WaitedFor::Thread => candidates.find_map(|word| {
                 let of = is_of(&word, THREAD).then_some(Some(word))?;
                 let owner = self.objects.iter().position(|object| *object == of)?;
                 (owner != index).then(|| (word, vec![owner]))
             })?,
-            WaitedFor::Task | WaitedFor::Monitor | WaitedFor::TaskInContext => {
+            _ => {
                 let events: BTreeSet<Address> =
                     words.iter().copied().filter(|word| is_of(word, TASK_EVENT)).collect();
                 let tasks = candidates.filter_map(|word| Some((word, self.dump.awaits().task(word)?)));
@@ -133,7 +154,7 @@ impl Finder<'_> {
                 (tasks.find(|(_, task)| self.resumes_any(task.continuation, &events))?.0, Vec::new())
             }
         };
-        Some(ThreadWait { kind, object, owners })
+        Some(ThreadWait::new(kind, object, owners))
     }
 
     /// Returns true if a continuation is one of these objects, or a list with one: several threads wait for
@@ -153,12 +174,17 @@ impl Finder<'_> {
         heap.objects_between(start, end).iter().any(|item| waiting.contains(item))
     }
 
-    /// The wait for a mutex or a semaphore, with unknown holders.
-    fn wait_for_handle(&self, words: &[Address]) -> Option<ThreadWait> {
-        words.iter().find_map(|word| {
-            let kind = handle_kind(&self.dump.heap().type_name(*word)?)?;
-            Some(ThreadWait { kind, object: *word, owners: Vec::new() })
-        })
+    /// The wait for an object without a holder, by the methods that wait; `None` for other objects.
+    pub(super) fn wait_for_object(
+        &self,
+        by: Option<&'static Primitive>,
+        object: Address,
+    ) -> Option<ThreadWait> {
+        let name = self.dump.heap().type_name(object)?;
+        let own = Primitive::of_type(&name).filter(|_| by.is_none_or(|by| by.is_for(&name)))?;
+        // The methods that take from a collection and those that add to it wait for one another.
+        let signals = by.filter(|by| by.types == own.types).unwrap_or(own).signals;
+        Some(ThreadWait { signals, ..ThreadWait::new(own.kind, object, Vec::new()) })
     }
 
     /// The threads that hold a lock, other than the waiter; `None` without holders.
@@ -224,12 +250,11 @@ impl Finder<'_> {
     /// Adds the threads that run the tasks which others wait for, and the threads with the context in which
     /// tasks go on.
     pub(super) fn add_runners(&self, waits: &mut [Option<ThreadWait>]) {
-        let tasks: BTreeSet<Address> = waits
-            .iter()
-            .flatten()
-            .filter(|wait| wait.kind == WaitedFor::Task)
-            .map(|wait| wait.object)
-            .collect();
+        let mut tasks = BTreeSet::new();
+        for wait in waits.iter_mut().flatten().filter(|wait| wait.kind == WaitedFor::Task) {
+            wait.awaited = self.await_end(wait.object);
+            tasks.insert(wait.end());
+        }
         if tasks.is_empty() {
             return;
         }
@@ -241,7 +266,7 @@ impl Finder<'_> {
         }
         for (index, wait) in waits.iter_mut().enumerate() {
             let Some(wait) = wait.as_mut().filter(|wait| wait.kind == WaitedFor::Task) else { continue };
-            let of_task = runners.iter().filter(|(task, runner)| *task == wait.object && *runner != index);
+            let of_task = runners.iter().filter(|(task, runner)| *task == wait.end() && *runner != index);
             wait.owners = of_task.map(|(_, runner)| *runner).collect();
             if wait.owners.is_empty() && self.goes_on_in_context_of(index, wait.object) {
                 wait.kind = WaitedFor::TaskInContext;
@@ -338,13 +363,15 @@ pub(super) fn lock_kind(type_name: &str) -> Option<WaitedFor> {
     }
 }
 
-/// Returns the kind of a mutex or a semaphore, given its type.
+/// Returns the kind of an object with a handle, given its type.
 pub(super) fn handle_kind(type_name: &str) -> Option<WaitedFor> {
-    match type_name {
-        MUTEX => Some(WaitedFor::Mutex),
-        SEMAPHORE | SEMAPHORE_SLIM => Some(WaitedFor::Semaphore),
-        _ => None,
-    }
+    Primitive::of_type(type_name).filter(|_| has_handle(type_name)).map(|of| of.kind)
+}
+
+/// Returns true for a frame of a method that is not of the framework.
+pub(super) fn is_of_program(frame: &NamedFrame) -> bool {
+    const FRAMEWORK: [&str; 3] = ["System.", "Microsoft.", "Interop."];
+    frame.full_name().is_some_and(|name| !FRAMEWORK.iter().any(|of| name.starts_with(of)))
 }
 
 /// The objects of a heap that have a kind.

@@ -96,7 +96,8 @@ fn incomplete(monitors: &Monitors, heap: Option<&HeapStatistics>) -> String {
 pub(crate) fn deadlocks(analysis: &Analysis<'_>, waits: &ThreadWaits, width: Option<usize>) -> String {
     let mut text = String::new();
     for cycle in waits.deadlocks() {
-        text.push_str("Deadlock:\n");
+        let is_likely = cycle.iter().any(|(_, wait, _)| wait.is_any());
+        text.push_str(if is_likely { "Deadlock (likely):\n" } else { "Deadlock:\n" });
         for (thread, wait, owner) in cycle {
             let line = format!("  {}\n", wait_text(analysis, thread, wait, owner));
             text.push_str(&width::wrapped(&line, width));
@@ -109,8 +110,15 @@ pub(crate) fn deadlocks(analysis: &Analysis<'_>, waits: &ThreadWaits, width: Opt
 fn wait_text(analysis: &Analysis<'_>, thread: usize, wait: &ThreadWait, owner: usize) -> String {
     let method = analysis.threads.get(thread).map_or_else(String::new, label_with_method);
     let owner = thread_label(analysis, owner);
-    let object = format!("{} {:#x}", object_type(analysis, wait.object), wait.object);
+    let mut object = object_text(analysis, wait.object);
+    if let Some(awaited) = wait.awaited {
+        let _ = write!(object, ", which awaits {}", object_text(analysis, awaited));
+    }
     match wait.kind {
+        _ if wait.is_any() => format!(
+            "thread {method} waits for {object}, which thread {owner} could signal ({})",
+            wait.signals.join(", ")
+        ),
         WaitedFor::Thread => format!("thread {method} waits for the end of thread {owner} (Thread.Join)"),
         WaitedFor::Task => format!("thread {method} waits for {object}, which thread {owner} runs"),
         WaitedFor::TaskInContext => format!(
@@ -155,13 +163,23 @@ fn without_holder_text(
 ) -> String {
     let label = |index: usize| analysis.threads.get(index).map_or_else(String::new, label_with_method);
     let waiting: Vec<_> = waiting_for(waits, object).map(label).collect();
-    format!(
-        "{}: held by: not known ({}), {} wait: {}",
-        object_text(analysis, object),
-        wait_words::holder_unknown(kind).unwrap_or_default(),
-        waiting.len(),
-        waiting.join(", ")
-    )
+    let mut line = format!("{}: ", object_text(analysis, object));
+    if let Some(reason) = wait_words::holder_unknown(kind) {
+        let _ = write!(line, "held by: not known ({reason}), ");
+    }
+    let _ = write!(line, "{} wait: {}", waiting.len(), waiting.join(", "));
+    for (at, (word, number)) in analysis.dump.heap().wait_state(object).into_iter().enumerate() {
+        let _ = write!(line, "{} {word} {number}", if at == 0 { ";" } else { "," });
+    }
+    if let Some((_, wait)) = waits.iter().find(|(_, wait)| wait.object == object && wait.is_any()) {
+        let signals = wait.signals.join(", ");
+        let could: Vec<_> = wait.owners.iter().map(|owner| label(*owner)).collect();
+        let _ = match could.as_slice() {
+            [] => write!(line, "; no method on a stack with the object calls {signals}"),
+            could => write!(line, "; could be signaled ({signals}) by: {}", could.join(", ")),
+        };
+    }
+    line
 }
 
 /// The indexes of the threads that wait for an object.
@@ -202,14 +220,20 @@ struct Report {
 pub(crate) struct DeadlockRow {
     tid: u64,
     name: Option<String>,
-    /// `monitor`, `lock`, `reader_writer_lock`, `mutex`, `semaphore`, `thread`, `task`, or `task_in_context`
-    /// of a task that goes on in the thread's own SynchronizationContext.
+    /// `monitor`, `lock`, `reader_writer_lock`, `mutex`, `semaphore`, `event`, `barrier`, `countdown`,
+    /// `collection`, `thread`, `task`, or `task_in_context` of a task that goes on in the thread's own
+    /// SynchronizationContext.
     kind: &'static str,
     /// The object that it waits for.
     object: String,
     r#type: Option<String>,
-    /// The thread that holds it, or that runs the task.
+    /// The thread that holds it, that runs the task, or that could signal it.
     owner_tid: Option<u64>,
+    /// The object at the end of the awaits of a task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    awaits: Option<String>,
+    /// True if the object does not state which thread will signal it.
+    likely: bool,
 }
 
 /// The threads that wait for one another, each cycle once.
@@ -222,12 +246,14 @@ pub(crate) fn deadlock_rows(analysis: &Analysis<'_>, waits: &ThreadWaits) -> Vec
         object: format!("{:#x}", wait.object),
         r#type: analysis.dump.heap().type_name(wait.object).map(|name| name.to_string()),
         owner_tid: tid(owner),
+        awaits: wait.awaited.map(|awaited| format!("{awaited:#x}")),
+        likely: wait.is_any(),
     };
     let cycles = waits.deadlocks().into_iter();
     cycles.map(|cycle| cycle.into_iter().map(row).collect()).collect()
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Lock {
     object: String,
     r#type: Option<String>,
@@ -238,6 +264,12 @@ struct Lock {
     waiters: u32,
     /// The reason, if the holder is unknown.
     holder_unknown: Option<&'static str>,
+    /// The state of an object other than a monitor, in numbers.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    state: BTreeMap<&'static str, u64>,
+    /// The threads that could let the waiters go on, where the object does not state a holder.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    could_signal_tids: Vec<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -271,7 +303,7 @@ impl Report {
                     .map(|thread| thread.thread.os_id)
                     .collect(),
                 waiters: monitor.waiters,
-                holder_unknown: None,
+                ..Lock::default()
             }
         });
         let thin = heap.map_or(&[][..], |heap| &heap.thin_locks).iter().map(|(object, holder)| {
@@ -283,7 +315,7 @@ impl Report {
                 owner_managed_id: Some(*holder),
                 waiting_tids: Vec::new(),
                 waiters: 0,
-                holder_unknown: None,
+                ..Lock::default()
             }
         });
         let waiting_tids = |object: Address| -> Vec<u64> {
@@ -299,9 +331,14 @@ impl Report {
                 owner_managed_id: owner.map(|thread| thread.managed_id),
                 waiters: u32::try_from(waiting_tids.len()).unwrap_or(u32::MAX),
                 waiting_tids,
-                holder_unknown: None,
+                ..Lock::default()
             }
         });
+        let could_signal = |object: Address| -> Vec<u64> {
+            let wait = waits.iter().map(|(_, wait)| wait).find(|wait| wait.object == object && wait.is_any());
+            let owners = wait.map_or(&[][..], |wait| &wait.owners);
+            owners.iter().filter_map(|owner| Some(thread(*owner)?.os_id)).collect()
+        };
         let without_holders = without_holders(waits).into_iter().map(|(object, kind)| {
             let waiting_tids = waiting_tids(object);
             Lock {
@@ -312,6 +349,8 @@ impl Report {
                 waiters: u32::try_from(waiting_tids.len()).unwrap_or(u32::MAX),
                 waiting_tids,
                 holder_unknown: wait_words::holder_unknown(kind),
+                state: analysis.dump.heap().wait_state(object).into_iter().collect(),
+                could_signal_tids: could_signal(object),
             }
         });
         let all_waits = analysis.threads.iter().flat_map(|thread| {

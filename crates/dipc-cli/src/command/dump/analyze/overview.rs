@@ -91,7 +91,10 @@ impl<'a> Facts<'a> {
         let heap = heap::read(analysis);
         let holders = heap.as_ref().ok().and_then(|heap| heap::holders(analysis, heap));
         let missing = missing(analysis, &monitors, &heap);
-        let waits = ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &monitors);
+        let mut waits = ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &monitors);
+        if heap.is_ok() {
+            waits.add_handles(&analysis.dump, &analysis.snapshots());
+        }
         let chains = heap.as_ref().ok().and_then(|heap| heap::await_chains(analysis, heap));
         let threads = analysis.snapshots();
         let awaits = chains.as_ref().map_or(AwaitSearch::Within(AWAIT_TIME), AwaitSearch::Done);

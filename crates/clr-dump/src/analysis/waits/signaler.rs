@@ -1,0 +1,184 @@
+//! The threads that could let others go on which wait for an object without a recorded holder: they are in a
+//! method with a call that does so, and the object is on the stack of this method, in a field that it reads
+//! of an object there, in an array there, or in a static field that it reads. The end of the awaits of a
+//! task that a thread waits for is such an object, too.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::finder::{Finder, is_of_program};
+use super::primitive::Primitive;
+use super::{ThreadWait, WaitedFor};
+use crate::heap::object::Value;
+use crate::memory::address::Address;
+use crate::types::method::Method;
+
+/// Maximum number of objects with waiters to find the threads of.
+const MAX_OBJECTS: usize = 256;
+/// Maximum number of objects on a stack to search for references.
+const MAX_STACK_OBJECTS: usize = 1 << 12;
+/// Maximum number of references of an object.
+const MAX_REFERENCES: usize = 256;
+/// Maximum number of tasks from one that a thread waits for to the end of its awaits.
+const MAX_AWAITS: usize = 64;
+/// Bytes of the frame of a thread's outermost method.
+const OUTERMOST_FRAME: u64 = 256;
+/// The task of `SemaphoreSlim.WaitAsync`.
+const SEMAPHORE_TASK: &str = "System.Threading.SemaphoreSlim+TaskNode";
+
+/// The module and the token of a method.
+type MethodKey = (Address, u32);
+
+/// Facts that are read once.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// Objects on the stack of a method and of those that it calls, by the indexes of thread and frame.
+    objects: HashMap<(usize, usize), Arc<Vec<Address>>>,
+    /// Methods with a call, by the name of the first type and the first method.
+    calls: HashMap<(MethodKey, &'static str, &'static str), bool>,
+}
+
+impl Finder<'_> {
+    /// Adds the threads that could let others go on.
+    pub(super) fn add_signalers(&self, waits: &mut [Option<ThreadWait>]) {
+        let mut wanted: BTreeMap<Address, (&'static [&'static str], &'static [&'static str])> =
+            BTreeMap::new();
+        for wait in waits.iter_mut().flatten().filter(|wait| wait.owners.is_empty()) {
+            let end = wait.end();
+            let name = || self.dump.heap().type_name(end);
+            let Some(of) = name().and_then(|name| Primitive::of_type(&name)) else { continue };
+            // A task that waits for an object does not state which thread will signal it.
+            if wait.awaited.is_some() {
+                wait.signals = of.signals;
+            }
+            if wait.is_any() && wanted.len() < MAX_OBJECTS {
+                wanted.insert(end, (of.types, wait.signals));
+            }
+        }
+        let mut found: BTreeMap<Address, Vec<usize>> = BTreeMap::new();
+        for (object, (types, signals)) in wanted {
+            let waits_for_it = |index: usize| {
+                waits.get(index).and_then(Option::as_ref).is_some_and(|wait| wait.end() == object)
+            };
+            let could = |index: &usize| !waits_for_it(*index) && self.could(*index, object, types, signals);
+            found.insert(object, (0..self.threads.len()).filter(could).collect());
+        }
+        for wait in waits.iter_mut().flatten().filter(|wait| wait.is_any() && wait.owners.is_empty()) {
+            wait.owners = found.get(&wait.end()).cloned().unwrap_or_default();
+        }
+    }
+
+    /// Returns true if a thread could call one of the methods on an object.
+    fn could(
+        &self,
+        index: usize,
+        object: Address,
+        types: &'static [&'static str],
+        signals: &'static [&'static str],
+    ) -> bool {
+        let Some(thread) = self.thread(index) else { return false };
+        let methods = thread.frames.iter().enumerate().filter(|(_, frame)| is_of_program(frame));
+        let methods = methods.filter_map(|(at, frame)| Some((at, frame.method.as_deref()?)));
+        methods.filter(|(_, method)| self.calls_any(method, types, signals)).any(|(at, method)| {
+            let heap = self.dump.heap();
+            let fields = self.dump.types().fields_read(method);
+            let is_target =
+                |value: Option<Value>| matches!(value, Some(Value::Reference { address, .. }) if address == object);
+            let refers = |from: &Address| {
+                let is_array = || heap.type_name(*from).is_some_and(|name| name.ends_with("[]"));
+                heap.references_of(*from, MAX_REFERENCES).contains(&object)
+                    && (is_array() || fields.names.iter().any(|name| is_target(heap.field_value(*from, name))))
+            };
+            let objects = self.objects_of(index, at);
+            let is_static = |at: &Address| heap.reference_at(*at).is_some_and(|(of, _)| of == object);
+            objects.contains(&object)
+                || fields.statics.iter().any(is_static)
+                || objects.iter().any(refers)
+        })
+    }
+
+    fn calls_any(
+        &self,
+        method: &Method,
+        types: &'static [&'static str],
+        signals: &'static [&'static str],
+    ) -> bool {
+        let (Some(module), Some(token)) = (&method.module, method.token) else { return false };
+        let (Some(of), Some(name)) = (types.first(), signals.first()) else { return false };
+        let key = ((module.address, token), *of, *name);
+        if let Some(calls) = self.known.borrow().calls.get(&key) {
+            return *calls;
+        }
+        let calls = self.dump.types().calls_any(method, types, signals);
+        self.known.borrow_mut().calls.insert(key, calls);
+        calls
+    }
+
+    /// The objects on the stack of a method and of those that it calls, which save its registers.
+    fn objects_of(&self, index: usize, frame: usize) -> Arc<Vec<Address>> {
+        if let Some(objects) = self.known.borrow().objects.get(&(index, frame)) {
+            return Arc::clone(objects);
+        }
+        let range = || {
+            let thread = self.thread(index)?;
+            let frames = &thread.stack.frames;
+            let caller = frames.get(frame.saturating_add(1)).map(|caller| caller.sp);
+            let end = || frames.get(frame).map(|of| of.sp.saturating_add(OUTERMOST_FRAME));
+            Some((thread.stack_start()?, caller.or_else(end)?))
+        };
+        let mut objects =
+            range().map(|(start, end)| self.dump.heap().objects_between(start, end)).unwrap_or_default();
+        objects.truncate(MAX_STACK_OBJECTS);
+        let objects = Arc::new(objects);
+        self.known.borrow_mut().objects.insert((index, frame), Arc::clone(&objects));
+        objects
+    }
+
+    /// The object at the end of the awaits of a task; `None` if it is the task itself.
+    pub(super) fn await_end(&self, task: Address) -> Option<Address> {
+        let heap = self.dump.heap();
+        let mut end = task;
+        let mut seen = BTreeSet::new();
+        while seen.len() < MAX_AWAITS && seen.insert(end) {
+            let is_awaited = |of: &Address| {
+                let task = self.dump.awaits().task(*of);
+                task.is_some_and(|task| !task.is_completed && task.continuation == end)
+            };
+            match heap.references_of(end, MAX_REFERENCES).into_iter().find(is_awaited) {
+                Some(next) => end = next,
+                None => break,
+            }
+        }
+        if heap.type_name(end).as_deref() == Some(SEMAPHORE_TASK) {
+            let semaphores = heap.awaited_semaphores().ok()?;
+            return semaphores.into_iter().find(|of| of.tasks.contains(&end)).map(|of| of.address);
+        }
+        (end != task).then_some(end)
+    }
+}
+
+impl crate::heap::Heap<'_> {
+    /// Returns the state of an object that threads wait for, in numbers with a word each: the count of a
+    /// semaphore, the participants of a barrier. Empty for other objects.
+    pub fn wait_state(self, object: Address) -> Vec<(&'static str, u64)> {
+        let of = self.type_name(object).and_then(|name| Primitive::of_type(&name));
+        let number = |(field, lowest, bits, word): &(&str, u32, u32, &'static str)| {
+            let value = match self.field_value(object, field)? {
+                Value::Signed(number) => number.cast_unsigned(),
+                Value::Unsigned(number) => number,
+                _ => return None,
+            };
+            let mask = u64::MAX.checked_shr(64_u32.saturating_sub(*bits)).unwrap_or_default();
+            let value = value.checked_shr(*lowest).unwrap_or_default() & mask;
+            // A semaphore without a maximum has that of its type.
+            (value != u64::from(i32::MAX.cast_unsigned())).then_some((*word, value))
+        };
+        let mut state: Vec<_> = of.map_or(&[][..], |of| of.state).iter().filter_map(number).collect();
+        if of.is_some_and(|of| of.kind == WaitedFor::Semaphore)
+            && let Some(semaphore) = self.semaphore(object).filter(|semaphore| !semaphore.tasks.is_empty())
+        {
+            state.push(("awaiting", u64::try_from(semaphore.tasks.len()).unwrap_or(u64::MAX)));
+        }
+        state
+    }
+}

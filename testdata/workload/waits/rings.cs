@@ -1,0 +1,206 @@
+// Deadlocks of two, three and five threads through different primitives. Each thread holds something, or is
+// the one that signals it, and waits for what the next thread holds. The line that the program prints is its
+// account: the threads of each ring, in the order of their waits, with the kind of object that each waits for.
+// mcs -optimize+ -langversion:7.2 -out:rings.dll rings.cs
+using System;
+using System.Collections.Concurrent;
+using System.Threading;
+using System.Threading.Tasks;
+
+sealed class Ring
+{
+    readonly CountdownEvent _ready;
+    public Ring(int threads) { _ready = new CountdownEvent(threads); }
+    // All threads hold what they hold before any of them waits for another.
+    public void Meet() { _ready.Signal(); _ready.Wait(); }
+}
+
+static class Rings
+{
+    static readonly Mutex Ledger = new Mutex();
+    static readonly object Account = new object();
+
+    static Thread Start(string name, ThreadStart body)
+    {
+        var thread = new Thread(body) { Name = name, IsBackground = true };
+        thread.Start();
+        return thread;
+    }
+
+    // Two threads: a semaphore and a monitor.
+    static void PermitThenLock(Ring ring, SemaphoreSlim held, object wanted)
+    {
+        held.Wait();
+        ring.Meet();
+        lock (wanted) { }
+        held.Release();
+    }
+
+    static void LockThenPermit(Ring ring, object held, SemaphoreSlim wanted)
+    {
+        lock (held)
+        {
+            ring.Meet();
+            wanted.Wait();
+            wanted.Release();
+        }
+    }
+
+    // Two threads: a monitor and a barrier.
+    static void LockThenBarrier(Ring ring, object held, Barrier barrier)
+    {
+        lock (held)
+        {
+            ring.Meet();
+            barrier.SignalAndWait();
+        }
+    }
+
+    static void LockBeforeBarrier(Ring ring, object wanted, Barrier barrier)
+    {
+        ring.Meet();
+        lock (wanted) { }
+        barrier.SignalAndWait();
+    }
+
+    // Two threads: the value of a Lazy and a monitor.
+    static void LazyThenLock(Lazy<string> lazy) { GC.KeepAlive(lazy.Value); }
+
+    static void LockThenLazy(Ring ring, object held, Lazy<string> wanted)
+    {
+        lock (held)
+        {
+            ring.Meet();
+            GC.KeepAlive(wanted.Value);
+        }
+    }
+
+    // Three threads: a mutex in a static field, a lock that is read, and a countdown.
+    static void MutexThenWrite(Ring ring, ReaderWriterLockSlim wanted)
+    {
+        Ledger.WaitOne();
+        ring.Meet();
+        wanted.EnterWriteLock();
+        Ledger.ReleaseMutex();
+    }
+
+    static void ReadThenCountdown(Ring ring, ReaderWriterLockSlim held, CountdownEvent wanted)
+    {
+        held.EnterReadLock();
+        ring.Meet();
+        wanted.Wait();
+        held.ExitReadLock();
+    }
+
+    static void MutexBeforeCountdown(Ring ring, CountdownEvent signaled)
+    {
+        ring.Meet();
+        Ledger.WaitOne();
+        signaled.Signal();
+    }
+
+    // Five threads: events, a collection, a thread, and an async method that waits for a semaphore.
+    static void EventThenSlim(Ring ring, AutoResetEvent wanted, ManualResetEventSlim signaled)
+    {
+        ring.Meet();
+        wanted.WaitOne();
+        signaled.Set();
+    }
+
+    static void TakeThenEvent(Ring ring, BlockingCollection<int> wanted, AutoResetEvent signaled)
+    {
+        ring.Meet();
+        wanted.Take();
+        signaled.Set();
+    }
+
+    static void JoinThenAdd(Ring ring, Thread wanted, BlockingCollection<int> filled)
+    {
+        ring.Meet();
+        wanted.Join();
+        filled.Add(1);
+    }
+
+    static async Task EnterAsync(SemaphoreSlim wanted)
+    {
+        await wanted.WaitAsync();
+        wanted.Release();
+    }
+
+    static async Task CallAsync(SemaphoreSlim wanted) { await EnterAsync(wanted); }
+
+    static void BlockOnAwait(Ring ring, SemaphoreSlim wanted)
+    {
+        ring.Meet();
+        CallAsync(wanted).Wait();
+    }
+
+    static void PermitThenSlim(Ring ring, SemaphoreSlim held, ManualResetEventSlim wanted)
+    {
+        held.Wait();
+        ring.Meet();
+        wanted.Wait();
+        held.Release();
+    }
+
+    // A thread that waits for an event which another sets, after a pause that does not end: no deadlock.
+    static void Signal(ManualResetEventSlim signaled)
+    {
+        Thread.Sleep(-1);
+        signaled.Set();
+    }
+
+    static void Main()
+    {
+        var permit = new SemaphoreSlim(1, 1);
+        var monitor = new object();
+        var two = new Ring(2);
+        Start("permit", () => PermitThenLock(two, permit, monitor));
+        Start("lock", () => LockThenPermit(two, monitor, permit));
+
+        var barrier = new Barrier(2);
+        var gate = new object();
+        var met = new Ring(2);
+        var holder = new ManualResetEventSlim();
+        Start("barrier", () => { lock (gate) { holder.Set(); LockThenBarrier(met, gate, barrier); } });
+        holder.Wait();
+        Start("late", () => LockBeforeBarrier(met, gate, barrier));
+
+        var lazily = new Ring(2);
+        var lazy = new Lazy<string>(() =>
+        {
+            lazily.Meet();
+            lock (Account) return "value";
+        });
+        Start("lazy", () => LazyThenLock(lazy));
+        Start("eager", () => LockThenLazy(lazily, Account, lazy));
+
+        var three = new Ring(3);
+        var table = new ReaderWriterLockSlim();
+        var countdown = new CountdownEvent(1);
+        Start("mutex", () => MutexThenWrite(three, table));
+        Start("read", () => ReadThenCountdown(three, table, countdown));
+        Start("count", () => MutexBeforeCountdown(three, countdown));
+
+        var five = new Ring(5);
+        var changed = new AutoResetEvent(false);
+        var opened = new ManualResetEventSlim();
+        var orders = new BlockingCollection<int>();
+        var place = new SemaphoreSlim(1);
+        Start("event", () => EventThenSlim(five, changed, opened));
+        Start("take", () => TakeThenEvent(five, orders, changed));
+        var awaiting = Start("await", () => BlockOnAwait(five, place));
+        Start("join", () => JoinThenAdd(five, awaiting, orders));
+        Start("slim", () => PermitThenSlim(five, place, opened));
+
+        var slow = new ManualResetEventSlim();
+        Start("slow", () => Signal(slow));
+        Start("patient", () => slow.Wait());
+
+        Console.WriteLine("permit: monitor, lock: semaphore; barrier: barrier, late: monitor; "
+            + "lazy: monitor, eager: monitor; "
+            + "mutex: reader_writer_lock, read: countdown, count: mutex; "
+            + "event: event, take: collection, join: thread, await: task, slim: event");
+        Console.ReadLine();
+    }
+}
