@@ -44,8 +44,8 @@ impl Sections {
     /// Reads the sections of a header, and whether its version is known. An unknown version yields no
     /// sections.
     pub(crate) fn read(memory: &dyn Memory, header: u64) -> MemoryResult<(Self, bool)> {
-        /// Measured: .NET 8 and 9, and .NET 11, which has sizes in the place of ends.
-        const KNOWN: [u16; 3] = [9, 10, WITH_SIZES];
+        /// Measured: .NET 8, 9 and 10, and .NET 11, which has sizes in the place of ends.
+        const KNOWN: [u16; 4] = [9, 10, 16, WITH_SIZES];
         const WITH_SIZES: u16 = 26;
         let mut sections = Self::default();
         let version = memory.u16(offset(header, 4))?;
