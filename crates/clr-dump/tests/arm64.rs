@@ -161,7 +161,8 @@ impl HeapVisitor for Starts {
     }
 }
 
-/// A library of .NET 10 that was compiled ahead of time. The numbers are those of the whole core dump, of 38 MB.
+/// A library of .NET 10 that was compiled ahead of time. The numbers are those of the whole core dump, of
+/// 38 MB.
 #[test]
 fn a_library_that_was_compiled_ahead_of_time_is_read() {
     let core = CoreFile::open(testdata::bytes("cores/aot-10-arm64.core.xz")).unwrap();

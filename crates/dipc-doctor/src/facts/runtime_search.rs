@@ -48,7 +48,8 @@ impl RuntimeSearch {
         runtime
     }
 
-    /// Returns true if a process has mapped the library of a runtime, or one that was compiled ahead of time.
+    /// Returns true if a process has mapped the library of a runtime, or one that was compiled ahead of
+    /// time.
     fn has_library(&mut self, pid: u32) -> bool {
         let (mut found, mut others) = (false, Libraries::default());
         let view = ProcessView::of(pid);
