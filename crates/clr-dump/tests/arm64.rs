@@ -176,7 +176,7 @@ fn a_library_that_was_compiled_ahead_of_time_is_read() {
     let heap = dump.heap().statistics().unwrap();
     let objects: u64 = heap.types.iter().map(|of| of.amount.objects).sum();
     let bytes: u64 = heap.types.iter().map(|of| of.amount.bytes).sum();
-    assert_eq!((objects, bytes, heap.walk.gaps.len()), (10_562, 550_578, 0));
+    assert_eq!((objects, bytes, heap.walk.gaps.len()), (10_562, 535_446, 0));
     let handles = dump.heap().handles().unwrap();
     assert_eq!((handles.handles.len(), handles.is_incomplete), (1, false));
 }
