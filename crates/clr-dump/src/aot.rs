@@ -21,8 +21,9 @@ use crate::contracts::Contracts;
 use crate::error::Error;
 use crate::memory::address::Address;
 use crate::memory::mapping::MappedFile;
-use crate::memory::{Memory, MemoryResult, offset};
+use crate::memory::{Memory, MemoryResult, PAGE, offset};
 use crate::processor::Processor;
+use crate::runtime::elf_image::ElfImage;
 use crate::runtime::layout::{self, AllocationContext, ExceptionTracker, Heap, Layout, Thrown, described};
 use crate::unwind::FunctionEntry;
 use crate::unwind::native::{NativeFunction, NativeImages};
@@ -40,8 +41,9 @@ const MAX_BYTES: u64 = 256 << 20;
 
 /// The bytes that the description begins with.
 const COOKIE: [u8; 4] = *b"DNDH";
-/// The major versions of the description: of .NET 8 and 9.
-const VERSIONS: [u16; 2] = [3, 4];
+/// The major versions of the description: of .NET 8 and 9, and of 10.
+const VERSIONS: [u16; 3] = [3, 4, NET_10];
+const NET_10: u16 = 5;
 /// The first word of the program's header.
 const HEADER: [u8; 4] = *b"RTR\0";
 
@@ -64,6 +66,8 @@ struct Description {
     /// The places of the values of global variables, keyed by name.
     globals: HashMap<String, u64>,
     heap: Heap,
+    /// True for the version of .NET 10, which does not state all that differs.
+    is_net_10: bool,
 }
 
 /// A runtime as its description has it.
@@ -84,21 +88,44 @@ pub(crate) enum Source {
     Contracts(Box<Contracts>),
 }
 
+/// Finds a `DotNetRuntimeDebugHeader` that is not exported, in the variables of an image.
+pub(crate) fn find_header(memory: &dyn Memory, image: &ElfImage) -> Option<u64> {
+    /// Maximum number of bytes to search.
+    const MAX_DATA: u64 = 1 << 20;
+    let (start, size) = image.data?;
+    let end = offset(start, size.min(MAX_DATA));
+    // It is aligned to words.
+    let mut page = start.checked_next_multiple_of(8)?;
+    while page < end {
+        let next = (page | (PAGE - 1)).saturating_add(1).min(end);
+        // A core dump may lack a page.
+        let bytes = memory.bytes(page, usize::try_from(next.saturating_sub(page)).ok()?).unwrap_or_default();
+        let mut words = (page..).step_by(8).zip(bytes.as_chunks::<8>().0);
+        if let Some((at, _)) = words.find(|(_, word)| word.starts_with(&COOKIE) && word.ends_with(&[0; 2])) {
+            return Some(at);
+        }
+        page = next;
+    }
+    None
+}
+
 /// Reads the runtime that `source` describes in the image of `file`; `files` has all of its mapped parts.
 pub(crate) fn read(
     memory: &dyn Memory,
     source: &Source,
     file: &MappedFile,
     files: &[MappedFile],
+    processor: Processor,
 ) -> Result<Described, Error> {
     let wrong =
         |what: &'static str| Error::WrongLayout { version: "NativeAOT".to_owned(), what: what.into() };
     let description = match source {
         Source::Header(header) => Description::of_header(memory, *header)?,
-        Source::Contracts(contracts) => Description::of_contracts(contracts)
+        Source::Contracts(contracts) => Description::of_contracts(contracts, processor)
             .map_err(|what| Error::WrongLayout { version: "NativeAOT".to_owned(), what: what.into() })?,
     };
-    let layout = description.layout().ok_or_else(|| wrong("its description of itself lacks fields"))?;
+    let mut layout = description.layout().ok_or_else(|| wrong("its description of itself lacks fields"))?;
+    layout.processor = processor;
     let slots = description.slots(memory, &layout).ok_or_else(|| wrong("its description lacks variables"))?;
     let (native_aot, is_measured) = description
         .find_program(memory, file, image_end(file, files))
@@ -128,12 +155,13 @@ impl Description {
         if memory.array(header).map_err(missing)? != COOKIE {
             return Err(wrong("it has no description of itself"));
         }
-        let is_known = memory.u16(offset(header, 4)).is_ok_and(|version| VERSIONS.contains(&version));
-        if !is_known || memory.u32(offset(header, 8)) != Ok(1) {
+        let version = memory.u16(offset(header, 4)).ok().filter(|version| VERSIONS.contains(version));
+        if version.is_none() || memory.u32(offset(header, 8)) != Ok(1) {
             return Err(wrong("its description of itself is of another version"));
         }
         let missing = Error::missing("the runtime's description of itself");
-        let description = Self::read(memory, header).map_err(missing)?;
+        let mut description = Self::read(memory, header).map_err(missing)?;
+        description.is_net_10 = version == Some(NET_10);
         if description.fields.is_empty() {
             return Err(wrong("its description of itself is empty: it had not started"));
         }
@@ -142,9 +170,10 @@ impl Description {
 
     /// Takes the facts of data contracts. An error names what they lack, or what is another than readers have
     /// as a constant.
-    fn of_contracts(contracts: &Contracts) -> Result<Self, String> {
+    fn of_contracts(contracts: &Contracts, processor: Processor) -> Result<Self, String> {
         let lacking = |of: &str, field: &str| format!("its description of its data lacks {of}.{field}");
-        let mut description = Self { fields: HashMap::new(), globals: HashMap::new(), heap: Heap::Described };
+        let mut description =
+            Self { fields: HashMap::new(), globals: HashMap::new(), heap: Heap::Described, is_net_10: false };
         let offset = |of: &str, field: &str| {
             let at = contracts.offset(of, field).and_then(|at| u32::try_from(at).ok());
             at.ok_or_else(|| lacking(of, field))
@@ -165,14 +194,14 @@ impl Description {
             let address = contracts.pointer(name).ok_or_else(|| lacking("globals", name))?;
             description.globals.insert(old.to_owned(), address.get());
         }
-        description.heap =
-            described::collector(contracts, Processor::X86_64)?.map_or(Heap::Described, Heap::Stated);
+        description.heap = described::collector(contracts, processor)?.map_or(Heap::Described, Heap::Stated);
         Ok(description)
     }
 
     fn read(memory: &dyn Memory, header: u64) -> MemoryResult<Self> {
         let [types, globals] = memory.words(offset(header, 16))?;
-        let mut description = Self { fields: HashMap::new(), globals: HashMap::new(), heap: Heap::Described };
+        let mut description =
+            Self { fields: HashMap::new(), globals: HashMap::new(), heap: Heap::Described, is_net_10: false };
         if types == 0 || globals == 0 {
             return Ok(description);
         }
@@ -216,11 +245,20 @@ impl Description {
         // Two other pointers to frames lie between.
         layout.thread.frame = field("m_pTransitionFrame").or_else(|| link.checked_sub(24))?;
         layout.thread.os_id = field("m_threadId")?;
-        layout.thread.allocation_context = AllocationContext::Thread(field("m_rgbAllocContextBuffer")?);
+        // From .NET 10 on, it is in a context of the runtime's own.
+        let context = || {
+            field("m_eeAllocContext")?.checked_add(self.field("ee_alloc_context", "m_rgbAllocContextBuffer")?)
+        };
+        let context = field("m_rgbAllocContextBuffer").or_else(context)?;
+        layout.thread.allocation_context = AllocationContext::Thread(context);
         layout.thread.exception_tracker = field("m_pExInfoStackHead")?;
         // The reference to static fields of modules that were loaded, and the list for the program's own
-        // static fields, follow two words further.
-        layout.thread.static_fields = Some(layout.thread.exception_tracker.checked_add(24)?);
+        // static fields, follow two words further; in .NET 10 three.
+        let distance = if self.is_net_10 { 32 } else { 24 };
+        layout.thread.static_fields = Some(layout.thread.exception_tracker.checked_add(distance)?);
+        if self.is_net_10 {
+            layout.handle_tables = layout::NET_10.handle_tables;
+        }
         layout.exception_tracker = ExceptionTracker {
             previous: self.field("ExInfo", "m_pPrevExInfo")?,
             thrown: Thrown::Object(self.field("ExInfo", "m_exception")?),
@@ -392,10 +430,67 @@ mod tests {
             path: "/a".into(),
         };
         let globals = HashMap::from([("g_pTheRuntimeInstance".to_owned(), 0x100)]);
-        let description = Description { fields: HashMap::new(), globals, heap: Heap::Described };
+        let heap = Heap::Described;
+        let description = Description { fields: HashMap::new(), globals, heap, is_net_10: false };
         let (program, is_measured) =
             description.find_program(&memory, &file, IMAGE + 0x3000).unwrap().unwrap();
         assert_eq!((program.code, is_measured), (IMAGE + 0x1100..IMAGE + 0x1500, false));
+    }
+
+    /// A description in the form of .NET 10, in the variables of an image that does not export it.
+    #[test]
+    fn the_description_of_net_10_is_found_without_its_symbol() {
+        const HEADER: u64 = 0x1_0000 + 0x1008;
+        let mut memory = TestMemory::default();
+        let mut texts = 0x5000;
+        let mut text = |memory: &mut TestMemory, text: &str| {
+            texts += 0x40;
+            memory.put(texts, &[text.as_bytes(), &[0; 16]].concat());
+            texts
+        };
+        let threads = "RuntimeThreadLocals";
+        let fields = [
+            ("ThreadStore", "m_ThreadList", 0),
+            (threads, "m_pNext", 96),
+            (threads, "m_eeAllocContext", 16),
+            ("ee_alloc_context", "m_rgbAllocContextBuffer", 8),
+            (threads, "m_threadId", 184),
+            (threads, "m_pExInfoStackHead", 120),
+            ("ExInfo", "m_pPrevExInfo", 0),
+            ("ExInfo", "m_exception", 16),
+        ];
+        let mut words = Vec::new();
+        for (of, field, at) in fields {
+            words.extend([text(&mut memory, of), text(&mut memory, field), at]);
+        }
+        memory.put_words(0x3000, &[&words[..], &[0; 3]].concat());
+        let global = [text(&mut memory, "g_gcDacGlobals"), 0x7000, 0];
+        memory.put_words(0x4000, &global);
+        let version = 5_u64 << 32 | u64::from(u32::from_le_bytes(COOKIE));
+        let mut data: Vec<u64> = (0..0x400).map(|index| index << 48).collect();
+        data[0x201..0x205].copy_from_slice(&[version, 1, 0x3000, 0x4000]);
+        memory.put_words(0x1_0000, &data);
+        let image = ElfImage {
+            machine: 62,
+            bias: 0,
+            build_id: None,
+            unwind_table: None,
+            data: Some((0x1_0000, 0x2000)),
+            end: 0x2_0000,
+            dynamic: None,
+        };
+        assert_eq!(find_header(&memory, &image), Some(HEADER));
+        assert_eq!(find_header(&memory, &ElfImage { data: Some((0x1_0000, 0x1000)), ..image }), None);
+        let description = Description::of_header(&memory, HEADER).unwrap();
+        let layout = description.layout().unwrap();
+        assert_eq!((layout.thread.link, layout.thread.os_id, layout.thread.frame), (96, 184, 72));
+        assert_eq!(layout.thread.allocation_context, AllocationContext::Thread(24));
+        assert_eq!(layout.thread.static_fields, Some(152));
+        assert_eq!(layout.handle_tables, layout::NET_10.handle_tables);
+        assert_eq!(description.globals.get("g_gcDacGlobals"), Some(&0x4008));
+        memory.put_words(HEADER, &[version + (1 << 32), 1]);
+        let error = Description::of_header(&memory, HEADER).err().unwrap().to_string();
+        assert!(error.contains("of another version"), "{error}");
     }
 
     /// A description in the form of .NET 11, with offsets of its own.
@@ -423,7 +518,7 @@ mod tests {
 
     #[test]
     fn the_description_of_net_11_is_all_that_states_offsets() {
-        let description = Description::of_contracts(&contracts(STATED)).unwrap();
+        let description = Description::of_contracts(&contracts(STATED), Processor::X86_64).unwrap();
         let layout = description.layout().unwrap();
         assert_eq!((layout.thread.link, layout.thread.os_id, layout.thread.frame), (80, 200, 64));
         assert_eq!((layout.thread_store.first, layout.thread.exception_tracker), (8, 120));
@@ -435,7 +530,7 @@ mod tests {
         let Heap::Stated(collector) = layout.heap else { panic!("{:?}", layout.heap) };
         assert_eq!((collector.generation_size, collector.generations), (512, 5));
         assert_eq!((collector.context, collector.first_segment), (8, 72));
-        let variables = [(3, 0x604), (7, 0x605), (12, 0x606), (15, 0x607), (21, 0x608), (26, 0x609)];
+        let variables = [(21, 0x608), (26, 0x609), (3, 0x604), (7, 0x605), (12, 0x606), (15, 0x607)];
         assert_eq!(collector.variables, variables);
         let slots = description.slots(&TestMemory::default(), &layout).unwrap();
         assert_eq!((slots[layout.slots.thread_store], slots[layout.slots.free_type]), (0x601, 0x603));
@@ -451,7 +546,8 @@ mod tests {
             (r#""StartSegment":72"#, "Generation.StartSegment"),
             (r#""TotalGenerationCount":"0x5","#, "TotalGenerationCount"),
         ] {
-            let error = Description::of_contracts(&contracts(&STATED.replacen(text, "", 1))).err().unwrap();
+            let stated = contracts(&STATED.replacen(text, "", 1));
+            let error = Description::of_contracts(&stated, Processor::X86_64).err().unwrap();
             assert_eq!(error, format!("its description of its data lacks {lacking}"));
         }
     }

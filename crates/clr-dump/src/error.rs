@@ -48,9 +48,6 @@ pub enum Error {
     /// The processor has another architecture than x86-64 and arm64.
     #[error("programs of {0} are not read yet, only those of x86-64 and arm64")]
     UnsupportedMachine(Machine),
-    /// The program was compiled ahead of time, for another architecture than x86-64.
-    #[error("programs of NativeAOT for {0} are not read yet, only those for x86-64")]
-    UnsupportedNativeAot(Machine),
     /// No mapped file is a runtime.
     #[error("it has no .NET runtime: no mapped file is one")]
     NoRuntime,

@@ -69,8 +69,9 @@
 //!
 //! The runtime of NativeAOT describes itself, and its programs have the names of types and methods, also
 //! where symbols were removed: threads, stacks, exceptions and the heap are read. Names were measured with
-//! .NET 8, 9 and 11 and are not read for other versions ([`Runtime::is_measured`]). .NET 11 describes itself
-//! by data contracts. Neither describes fields, static fields and monitors.
+//! .NET 8 to 11 and are not read for other versions ([`Runtime::is_measured`]). .NET 11 describes itself by
+//! data contracts. Neither describes fields, static fields and monitors. A library need not export its
+//! description: it is found in its variables.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 // Code that is never used is found with all features.

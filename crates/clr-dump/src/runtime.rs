@@ -134,6 +134,9 @@ impl Runtime {
             }
             unknown.get_or_insert((file.path.to_string(), hexadecimal(id)));
         }
+        if unknown.is_none() && native.is_none() && unreadable.is_none() {
+            native = unexported(memory, files);
+        }
         match (unknown, native, unreadable) {
             (Some((path, build_id)), _, _) => Err(Error::UnknownRuntime { path, build_id }),
             (None, Some((file, image, source)), _) => {
@@ -189,11 +192,7 @@ impl Runtime {
         image: &ElfImage,
         source: &Source,
     ) -> Result<Self, Error> {
-        // Their frames and registers on other processors were not measured.
-        if processor(image)? != Processor::X86_64 {
-            return Err(Error::UnsupportedNativeAot(Machine(image.machine)));
-        }
-        let described = aot::read(memory, source, file, files)?;
+        let described = aot::read(memory, source, file, files, processor(image)?)?;
         let stated = match source {
             Source::Contracts(contracts) => contracts.text("RuntimeProductVersionString").map(str::to_owned),
             Source::Header(_) => None,
@@ -500,6 +499,18 @@ fn processor(image: &ElfImage) -> Result<Processor, Error> {
 fn contracts(memory: &dyn Memory, image: &ElfImage) -> Result<Option<Contracts>, ContractsError> {
     let Ok(Some(symbol)) = image.symbol(memory, contracts::SYMBOL) else { return Ok(None) };
     Contracts::read(memory, Address::new(symbol.address)).map(Some)
+}
+
+/// Finds a program or library that was compiled ahead of time and does not export its description.
+fn unexported<'f>(
+    memory: &dyn Memory,
+    files: &'f [MappedFile],
+) -> Option<(&'f MappedFile, ElfImage, Source)> {
+    files.iter().filter(|file| file.file_offset == 0).take(MAX_FILES).find_map(|file| {
+        let image = ElfImage::read(memory, file.start.get()).ok()??;
+        let header = aot::find_header(memory, &image)?;
+        Some((file, image, Source::Header(header)))
+    })
 }
 
 /// Returns true for the description of a program that was compiled ahead of time.

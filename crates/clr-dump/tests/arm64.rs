@@ -160,3 +160,23 @@ impl HeapVisitor for Starts {
         self.0.insert(object.address);
     }
 }
+
+/// A library of .NET 10 that was compiled ahead of time. The numbers are those of the whole core dump, of
+/// 38 MB.
+#[test]
+fn a_library_that_was_compiled_ahead_of_time_is_read() {
+    let core = CoreFile::open(testdata::bytes("cores/aot-10-arm64.core.xz")).unwrap();
+    assert_eq!(core.processor(), Some(Processor::Aarch64));
+    let dump = Dump::open(&core).unwrap();
+    let runtime = dump.runtime();
+    assert!(runtime.is_native_aot() && runtime.is_measured() && !runtime.is_described());
+    assert!(runtime.path().ends_with("/acadsharp_native.so"), "{}", runtime.path());
+    let threads = dump.threads().list().unwrap();
+    assert_eq!(threads.iter().map(|thread| thread.os_id).collect::<Vec<_>>(), [7553, 7573]);
+    let heap = dump.heap().statistics().unwrap();
+    let objects: u64 = heap.types.iter().map(|of| of.amount.objects).sum();
+    let bytes: u64 = heap.types.iter().map(|of| of.amount.bytes).sum();
+    assert_eq!((objects, bytes, heap.walk.gaps.len()), (10_562, 535_446, 0));
+    let handles = dump.heap().handles().unwrap();
+    assert_eq!((handles.handles.len(), handles.is_incomplete), (1, false));
+}

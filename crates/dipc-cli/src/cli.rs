@@ -304,9 +304,9 @@ pub(crate) enum Command {
     /// Show the heap of a process from its memory, without a collection: the process stops for a stated time,
     /// or not at all
     ///
-    /// Shows the report of dipc gcdump report, for .NET 8, 9, 10, 3.1.23 and NativeAOT 8 and 9 on x86-64
-    /// Linux, and .NET 10 on arm64. Unreferenced objects that no collection has removed yet are included.
-    /// Needs the rights of a debugger: the same user, or CAP_SYS_PTRACE.
+    /// Shows the report of dipc gcdump report, for .NET 8, 9, 10, 3.1.23 and NativeAOT 8 to 11 on x86-64
+    /// Linux, and .NET 10 and NativeAOT on arm64. Unreferenced objects that no collection has removed yet are
+    /// included. Needs the rights of a debugger: the same user, or CAP_SYS_PTRACE.
     Heap(Deferred<HeapArgs>),
     /// Show the resident memory of a process by owner: heaps, code, files, stacks; or the memory in a core
     /// dump

@@ -136,10 +136,10 @@ pub(crate) fn each_entry<'b>(table: &'b [u8], mut visit: impl FnMut(Bytes<'b>) -
 /// The width of the kind of a record in a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum KindBits {
-    /// Up to .NET 10.
+    /// Up to .NET 9.
     #[default]
     Eight,
-    /// .NET 11.
+    /// .NET 10 and later.
     Seven,
 }
 

@@ -44,15 +44,16 @@ impl Sections {
     /// Reads the sections of a header, and whether its version is known. An unknown version yields no
     /// sections.
     pub(crate) fn read(memory: &dyn Memory, header: u64) -> MemoryResult<(Self, bool)> {
-        /// Measured: .NET 8 and 9, and .NET 11, which has sizes in the place of ends.
-        const KNOWN: [u16; 3] = [9, 10, WITH_SIZES];
+        /// Measured: .NET 8, 9 and 10, and .NET 11, which has sizes in the place of ends.
+        const KNOWN: [u16; 4] = [9, 10, NET_10, WITH_SIZES];
+        const NET_10: u16 = 16;
         const WITH_SIZES: u16 = 26;
         let mut sections = Self::default();
         let version = memory.u16(offset(header, 4))?;
         if !KNOWN.contains(&version) {
             return Ok((sections, false));
         }
-        if version == WITH_SIZES {
+        if version >= NET_10 {
             sections.kind_bits = KindBits::Seven;
         }
         let size = u64::from(memory.u8(offset(header, 14))?);
@@ -102,6 +103,8 @@ mod tests {
         let (old, is_known) = read(10, 24, &[301, 0x5000, 0x5010, 313, 0x6000, 0]);
         assert_eq!((old.range(301), old.range(313), is_known), (Some(0x5000..0x5010), None, true));
         assert_eq!(old.kind_bits, KindBits::Eight);
+        let (ten, is_known) = read(16, 24, &[301, 0x5000, 0x5010, 313, 0x6000, 0]);
+        assert_eq!((ten.range(301), ten.kind_bits, is_known), (Some(0x5000..0x5010), KindBits::Seven, true));
         let (new, is_known) = read(26, 16, &[301 + (16 << 32), 0x5000, 313 + (1 << 63), 0x6000]);
         assert_eq!((new.range(301), new.range(313), is_known), (Some(0x5000..0x5010), None, true));
         assert_eq!(new.kind_bits, KindBits::Seven);

@@ -266,6 +266,7 @@ impl HeapLayout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::tests::TestMemory;
 
     #[test]
     fn shared_segments_are_divided_at_the_starts_of_young_generations() {
@@ -302,5 +303,53 @@ mod tests {
         let layout = HeapLayout { regions: vec![region(320, 400, 2)], young: vec![(320, 1)], ..layout };
         let facts = layout.parts().iter().map(|part| (part.first, part.generation)).collect::<Vec<_>>();
         assert_eq!(facts, [(318, 1)]);
+    }
+
+    /// A server's collector as the contract GC states it, with offsets that no version has.
+    #[test]
+    fn heaps_of_a_server_are_read_by_the_contract() {
+        use crate::runtime::layout::{Collector, Heap, Layout, NET_10};
+        let collector = Collector {
+            generation_size: 32,
+            generations: 2,
+            context: 16,
+            first_segment: 8,
+            heap_fields: [24, 40, 56, 64],
+            handle_tables: NET_10.handle_tables,
+            variables: [(19, 0x100), (20, 0x110), (21, 0x120), (26, 0x130), (u64::MAX, 0), (u64::MAX, 0)],
+        };
+        let layout: &'static Layout = Box::leak(Box::new(Layout { heap: Heap::Stated(collector), ..NET_10 }));
+        let mut memory = TestMemory::default();
+        // Two heaps, a table of them; no collection moves objects.
+        memory.put_words(0x100, &[2]).put_words(0x110, &[0x200]).put_words(0x120, &[0]);
+        memory.put_words(0x200, &[0x1000, 0x2000]);
+        for heap in [0x1000, 0x2000] {
+            let region = |at: u64| heap * 0x100 + at;
+            let mut words = [0; 16];
+            // The end of the youngest objects, their region, the queue; two generations.
+            (words[3], words[5], words[7]) = (region(0x80), region(0x1000), heap + 0x800);
+            (words[9], words[10], words[11]) = (region(0x1000), region(0x90), region(0xa8));
+            words[13] = region(0x2000);
+            memory.put_words(heap, &words);
+            for (at, start) in [(0x1000, 0x10), (0x2000, 0x100)] {
+                let ends = [start + 0x20, start + 0x40, start + 0x60, start + 0x20].map(region);
+                memory.put_words(region(at), &[&ends[..], &[region(start), 0, 0]].concat());
+            }
+        }
+        // There are no threads; a server's collector is of kind 2.
+        memory.put_words(0x300, &[0x400, 2]).put_words(0x400, &[0; 20]);
+        let slots = [(NET_10.slots.thread_store, 0x300), (NET_10.slots.heap_type, 0x308)];
+        let heap = HeapLayout::read(&memory, &Runtime::of_slots(layout, &slots)).unwrap();
+        assert_eq!((heap.server_heaps, heap.is_moving, heap.generations), (Some(2), false, 2));
+        assert_eq!(heap.finalize_queues, [0x1800, 0x2800]);
+        assert_eq!(heap.holes.get(&0x10_0090), Some(&0x10_00a8));
+        let regions = heap.regions.iter().map(|of| (of.start, of.end, of.generation, of.heap));
+        let expected = [
+            (0x10_0010, 0x10_0080, 0, 0),
+            (0x10_0100, 0x10_0120, 1, 0),
+            (0x20_0010, 0x20_0080, 0, 1),
+            (0x20_0100, 0x20_0120, 1, 1),
+        ];
+        assert_eq!(regions.collect::<Vec<_>>(), expected);
     }
 }

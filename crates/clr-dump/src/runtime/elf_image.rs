@@ -28,7 +28,7 @@ pub(crate) struct ElfImage {
     pub(crate) data: Option<(u64, u64)>,
     /// The address past its last byte, with the variables that the file does not have.
     pub(crate) end: u64,
-    dynamic: Option<u64>,
+    pub(crate) dynamic: Option<u64>,
 }
 
 /// An exported variable.

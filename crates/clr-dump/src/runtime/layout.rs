@@ -392,6 +392,9 @@ pub(crate) struct Collector {
     pub(crate) context: u64,
     /// The offset of the first segment in a generation.
     pub(crate) first_segment: u64,
+    /// The offsets in a heap of a server's collector: of its end, its ephemeral segment, its queue of
+    /// objects with finalizers, and its generations.
+    pub(crate) heap_fields: [u64; 4],
     pub(crate) handle_tables: HandleTables,
     /// The places of variables in `GcDacVars`, and their addresses.
     pub(crate) variables: [(u64, u64); 6],

@@ -443,7 +443,7 @@ impl ExplicitFrames {
         if runtime.layout.frames.inlined_call == FrameKind::Transition {
             // A thread has one transition frame.
             let at = std::mem::take(&mut self.next);
-            let registers = transition_registers(memory, at)?;
+            let registers = transition_registers(memory, runtime.processor(), at)?;
             let is_next = |of: &Registers| {
                 sp.is_none_or(|sp| of.sp > sp) && runtime.managed_caller(memory, of.ip).is_some()
             };
@@ -527,35 +527,55 @@ fn interrupted(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Regist
 const FAULT_CONTEXT: u64 = 0x20;
 
 /// The registers of the managed code that has left a frame of NativeAOT (PInvokeTransitionFrame): its
-/// address, the frame pointer, the thread, flags, and the registers that the flags name. `None` without such
-/// a frame, or if it lacks the stack pointer.
-fn transition_registers(memory: &dyn Memory, at: u64) -> MemoryResult<Option<Registers>> {
-    /// The registers in the order of their flags; the flag of the stack pointer is the 16th.
-    const PRESERVED: [(u32, Register); 5] = [
+/// address, the frame pointer (on arm64 in the other order), the thread, flags, and the registers that the
+/// flags name. `None` without such a frame, or if it lacks the stack pointer.
+///
+/// # Source
+/// dotnet/runtime `src/coreclr/nativeaot/Runtime/inc/rhbinder.h`.
+fn transition_registers(
+    memory: &dyn Memory,
+    processor: Processor,
+    at: u64,
+) -> MemoryResult<Option<Registers>> {
+    /// The registers in the order of their flags. The stack pointer follows them.
+    const X86_64: [(u32, Register); 6] = [
         (0x01, Register::RBX),
         (0x08, Register::R12),
         (0x10, Register::R13),
         (0x20, Register::R14),
         (0x40, Register::R15),
+        (0x8000, Register::RSP),
     ];
-    const STACK_POINTER: u32 = 0x8000;
+    const AARCH64: [(u32, Register); 11] = [
+        (0x01, Register::x(19)),
+        (0x02, Register::x(20)),
+        (0x04, Register::x(21)),
+        (0x08, Register::x(22)),
+        (0x10, Register::x(23)),
+        (0x20, Register::x(24)),
+        (0x40, Register::x(25)),
+        (0x80, Register::x(26)),
+        (0x100, Register::x(27)),
+        (0x200, Register::x(28)),
+        (0x400, Register::SP),
+    ];
     // The outermost code, and code that a signal has interrupted, have marks.
     if at == 0 || at >= u64::MAX.wrapping_sub(1) {
         return Ok(None);
     }
-    let [ip, bp] = memory.words(at)?;
+    let [first, second] = memory.words(at)?;
+    let (ip, fp, order): (_, _, &[_]) = match processor {
+        Processor::X86_64 => (first, second, &X86_64),
+        Processor::Aarch64 => (second, first, &AARCH64),
+    };
     let flags = memory.u32(offset(at, 24))?;
-    let mut registers = Registers::new(ip, 0, bp);
-    let mut place = offset(at, 32);
-    for (_, register) in PRESERVED.iter().filter(|(flag, _)| flags & flag != 0) {
-        registers.set(*register, memory.u64(place)?);
-        place = offset(place, 8);
+    let registers = Registers::of(processor, processor.return_address(ip), 0);
+    let mut registers = registers.with(Register::RBP, fp).with(Register::FP, fp);
+    let saved = order.iter().filter(|(flag, _)| flags & flag != 0);
+    for ((_, register), place) in saved.zip((32..).step_by(8)) {
+        registers.set(*register, memory.u64(offset(at, place))?);
     }
-    if flags & STACK_POINTER == 0 {
-        return Ok(None);
-    }
-    registers.sp = memory.u64(place)?;
-    Ok(Some(registers))
+    Ok(Some(registers).filter(|registers| registers.sp != 0))
 }
 
 /// The registers of the managed caller that a method was about to return to when its thread was stopped for a
@@ -691,4 +711,78 @@ fn climbed_helper(memory: &dyn Memory, runtime: &Runtime, at: u64, helper: &Regi
         frame = bp;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::TestMemory;
+    use crate::runtime::layout::{NATIVE_AOT, NET_10_ARM64};
+
+    const AT: u64 = 0x7fff_0000;
+    const CODE: u64 = 0xffff_8123_4568;
+    /// The same with a signature (pointer authentication).
+    const SIGNED: u64 = 0x00a3_ffff_8123_4568;
+
+    fn memory(words: &[u64]) -> TestMemory {
+        let mut memory = TestMemory::default();
+        memory.put_words(AT, words);
+        memory
+    }
+
+    #[test]
+    fn registers_of_arm64_are_those_that_the_runtime_saved() {
+        let runtime = Runtime::of_slots(&NET_10_ARM64, &[]);
+        let words: Vec<u64> = (0..24).map(|index| if index == 1 { SIGNED } else { index }).collect();
+        for (of, size) in
+            [(runtime.layout.frames.transition_block, 176), (runtime.layout.frames.hijack_args, 192)]
+        {
+            let registers = saved_registers(&memory(&words), &runtime, &of, AT).unwrap();
+            assert_eq!((registers.ip, registers.sp), (CODE, AT + size));
+            let numbers = [29, 19, 20, 28].map(|number| registers.get(Register::x(number)));
+            assert_eq!(numbers, [Some(0), Some(2), Some(3), Some(11)]);
+        }
+    }
+
+    #[test]
+    fn a_call_of_native_code_of_arm64_has_a_signed_return_address() {
+        let runtime = Runtime::of_slots(&NET_10_ARM64, &[]);
+        // InlinedCallFrame: identifier, next, datum, stack pointer, return address, frame pointer.
+        let frame = memory(&[1, u64::MAX, 0, AT + 0x100, SIGNED, AT + 0x120]);
+        let registers = managed_registers(&frame, &runtime, AT).unwrap().unwrap();
+        assert_eq!((registers.ip, registers.sp), (CODE, AT + 0x100));
+        assert_eq!(registers.frame_pointer(), Some(AT + 0x120));
+        // It is not active.
+        assert_eq!(managed_registers(&memory(&[1, 0, 0, AT, 0, AT]), &runtime, AT), Ok(None));
+    }
+
+    #[test]
+    fn a_fault_of_arm64_has_all_registers() {
+        let runtime = Runtime::of_slots(&NET_10_ARM64, &[]);
+        // The kind, the next frame, a function, a flag; flags, x0 to x30, the stack pointer, the address.
+        let mut words = vec![4, u64::MAX, 0, 0, 0];
+        words.extend(100..131);
+        words.extend([AT + 0x2000, CODE]);
+        let registers = interrupted(&memory(&words), &runtime, AT).unwrap();
+        assert_eq!((registers.ip, registers.sp), (CODE, AT + 0x2000));
+        let numbers = [0, 19, 29, 30].map(|number| registers.get(Register::x(number)));
+        assert_eq!(numbers, [Some(100), Some(119), Some(129), Some(130)]);
+        words[0] = 5;
+        assert_eq!(interrupted(&memory(&words), &runtime, AT), None);
+    }
+
+    #[test]
+    fn transition_frames_have_the_registers_that_their_flags_name() {
+        let of = |processor, words: &[u64]| transition_registers(&memory(words), processor, AT).unwrap();
+        let x86 = of(Processor::X86_64, &[CODE, 0x10, 0, 0x8009, 1, 2, AT + 0x100]).unwrap();
+        assert_eq!((x86.ip, x86.sp, x86.frame_pointer()), (CODE, AT + 0x100, Some(0x10)));
+        assert_eq!([Register::RBX, Register::R12].map(|of| x86.get(of)), [Some(1), Some(2)]);
+        // The frame pointer precedes the address.
+        let arm = of(Processor::Aarch64, &[0x10, SIGNED, 0, 0x605, 1, 2, 3, AT + 0x100]).unwrap();
+        assert_eq!((arm.ip, arm.sp, arm.frame_pointer()), (CODE, AT + 0x100, Some(0x10)));
+        assert_eq!([19, 21, 28, 20].map(|of| arm.get(Register::x(of))), [Some(1), Some(2), Some(3), None]);
+        // Without the stack pointer, or without a frame.
+        assert_eq!(of(Processor::Aarch64, &[0x10, CODE, 0, 0x1, 1]), None);
+        assert_eq!(transition_registers(&memory(&[]), NATIVE_AOT.processor, u64::MAX), Ok(None));
+    }
 }

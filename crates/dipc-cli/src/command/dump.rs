@@ -82,8 +82,8 @@ enum DumpCommand {
     ///
     /// Reads a process while it runs, without stopping it and without the help of its runtime: threads that
     /// are running at that moment may be shown incorrectly. Supports .NET 8, 9, 10 and 3.1.23, and NativeAOT
-    /// of .NET 8 and 9, on x86-64 Linux, and .NET 10 on arm64. A core dump can be of another processor than
-    /// this machine's.
+    /// of .NET 8 to 11, on x86-64 Linux, and .NET 10 and NativeAOT on arm64. A core dump can be of another
+    /// processor than this machine's.
     Analyze(analyze::AnalyzeArgs),
     /// Copy a core dump without the program's strings and buffers, to pass it on
     ///

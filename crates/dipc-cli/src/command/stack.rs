@@ -46,8 +46,8 @@ pub(crate) struct StackArgs {
     #[arg(long, conflicts_with_all = ["file", "count", "by_task"])]
     native: bool,
     /// Read the stacks from the process's memory, without a session: all threads at once, including IL stubs
-    /// and threads without samples (.NET 8, 9, 10, 3.1.23 and NativeAOT 8 and 9 on x86-64 Linux, .NET 10 on
-    /// arm64)
+    /// and threads without samples (.NET 8, 9, 10, 3.1.23 and NativeAOT 8 to 11 on x86-64 Linux, .NET 10 and
+    /// NativeAOT 10 and 11 on arm64)
     ///
     /// Without --stop the process keeps running, and threads in managed code lack their innermost frames.
     /// Needs the rights of a debugger: the same user, or CAP_SYS_PTRACE.
@@ -101,10 +101,13 @@ pub(crate) fn run(args: &StackArgs) -> Outcome {
     if args.exact && args.format == StackFormat::DotnetStack {
         return Err(Failure::usage("--exact: write its stacks as a table or as JSON"));
     }
-    let found = args.process.find(args.timeout)?;
+    // Memory is read without the runtime's help.
+    let found = (!args.exact).then(|| args.process.find(args.timeout)).transpose()?;
     loop {
-        let exit =
-            if args.exact { exact::show(args, &found)? } else { live::show(args, &found, &interrupts)? };
+        let exit = match &found {
+            Some(found) => live::show(args, found, &interrupts)?,
+            None => exact::show(args)?,
+        };
         let Some(period) = args.watch else { return Ok(exit) };
         if interrupts.wait(period) {
             return Ok(Exit::Done);

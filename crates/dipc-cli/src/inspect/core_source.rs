@@ -111,16 +111,12 @@ impl Source {
         runtime.map_err(|error| {
             let failure = Failure::new(Exit::Failed, format_args!("{}: {error}", self.subject()));
             match error {
-                Error::UnknownRuntime { .. } | Error::WrongLayout { .. } => {
-                    failure.with_help(
-                        "dipc has the structures of .NET 8, 9, 10, NativeAOT 8, 9 and 11 and .NET Core 3.1.23 on x86-64, and of .NET 10 on arm64: \
-                         those of the threads, code, frames, types and heap of others are missing; dotnet-dump analyze reads them",
-                    )
-                }
-                Error::UnsupportedMachine(_) | Error::UnsupportedNativeAot(_) => failure.with_help(MACHINE_HELP),
-                Error::NoRuntime => failure.with_help(
-                    "dipc reads .NET 8, 9, 10, NativeAOT 8, 9 and 11 and .NET Core 3.1.23 on x86-64, and .NET 10 on arm64",
-                ),
+                Error::UnknownRuntime { .. } | Error::WrongLayout { .. } => failure.with_help(format_args!(
+                    "dipc has the structures of {READ}: those of the threads, code, frames, types and heap of others are \
+                     missing; dotnet-dump analyze reads them"
+                )),
+                Error::UnsupportedMachine(_) => failure.with_help(MACHINE_HELP),
+                Error::NoRuntime => failure.with_help(format_args!("dipc reads {READ}")),
                 _ => failure,
             }
         })
@@ -143,6 +139,9 @@ impl Source {
 }
 
 /// The advice for programs of other processors.
+/// The runtimes that are read.
+const READ: &str = ".NET 8, 9, 10, NativeAOT 8 to 11 and .NET Core 3.1.23 on x86-64, and .NET 10 and NativeAOT 10 and 11 on arm64";
+
 const MACHINE_HELP: &str = "dotnet-dump analyze on a machine of that kind reads it; of a running process, dipc stack, trace, top \
                             and gcdump ask the runtime";
 

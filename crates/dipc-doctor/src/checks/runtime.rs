@@ -82,7 +82,7 @@ pub(super) fn dump_hazard(process: &Process) -> Option<Hazard> {
 
 /// The processor for which the memory of all programs is read (`EM_X86_64`).
 const X86_64: u16 = 62;
-/// The processor for which the memory of programs of .NET 10 is read (`EM_AARCH64`).
+/// The processor for which the memory of NativeAOT programs and of .NET 10 is read (`EM_AARCH64`).
 const AARCH64: u16 = 183;
 
 /// Reports a processor for which program memory is not read.
@@ -90,7 +90,7 @@ pub(super) fn memory(process: &Process) -> Option<Finding> {
     let is_native = process.image().is_some_and(|image| matches!(image.kind, RuntimeKind::NativeAot { .. }));
     let is_read = |machine: u16| match machine {
         X86_64 => true,
-        AARCH64 => !is_native && process.major_version().is_none_or(|major| major >= 10),
+        AARCH64 => is_native || process.major_version().is_none_or(|major| major >= 10),
         _ => false,
     };
     let machine = process.machine.filter(|machine| !is_read(*machine))?;

@@ -1,5 +1,6 @@
 //! The runtime that a process has loaded, from its mapped files and the exports of its program.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +60,25 @@ pub(super) enum LibraryKind {
     Mono,
 }
 
+/// Libraries of a process, which can be compiled ahead of time.
+#[derive(Default)]
+pub(super) struct Libraries {
+    pub(super) paths: BTreeSet<PathBuf>,
+}
+
+impl Libraries {
+    /// Maximum number of libraries to keep.
+    const MAX: usize = 1024;
+
+    /// Adds the path of a mapped file if it has the name of a library.
+    pub(super) fn add(&mut self, path: &Path) {
+        let is_library = path.file_name().is_some_and(|name| name.to_string_lossy().contains(".so"));
+        if is_library && self.paths.len() < Self::MAX && !self.paths.contains(path) {
+            self.paths.insert(path.to_path_buf());
+        }
+    }
+}
+
 /// A kind of runtime, before the file is searched for a diagnostic port.
 enum Kind {
     CoreClr,
@@ -81,6 +101,7 @@ impl RuntimeFile {
     fn find(pid: u32) -> Result<Option<Self>, String> {
         let view = ProcessView::of(pid);
         let (mut library, mut mono, mut is_musl) = (None, None, false);
+        let mut others = Libraries::default();
         view.for_each_mapped_file(|path| {
             let found = match library_kind(path) {
                 Some(LibraryKind::CoreClr) => &mut library,
@@ -88,6 +109,7 @@ impl RuntimeFile {
                 None => {
                     let name = path.file_name().unwrap_or_default();
                     is_musl |= name.to_string_lossy().starts_with("ld-musl-");
+                    others.add(path);
                     return;
                 }
             };
@@ -101,14 +123,26 @@ impl RuntimeFile {
                 Some((Kind::CoreClr, path, file))
             }
             (None, Some(path)) => Some((Kind::Mono, path, program)),
-            (None, None) => File::open(&program).ok().and_then(LinkedRuntime::find).map(|runtime| {
-                let path = std::fs::read_link(&program).unwrap_or_else(|_| program.clone());
-                let kind = match runtime {
-                    LinkedRuntime::CoreClr => Kind::SingleFile,
-                    LinkedRuntime::NativeAot => Kind::NativeAot,
+            (None, None) => {
+                let of_program = || {
+                    let runtime = LinkedRuntime::find(File::open(&program).ok()?)?;
+                    let path = std::fs::read_link(&program).unwrap_or_else(|_| program.clone());
+                    Some((runtime, path, program.clone()))
                 };
-                (kind, path, program)
-            }),
+                let of_library = |path: &PathBuf| {
+                    let file = view.locate(path).ok()?;
+                    let runtime = LinkedRuntime::find(dipc_transport::open_regular(&file).ok()?)?;
+                    Some((runtime, path.clone(), file))
+                };
+                let found = of_program().or_else(|| others.paths.iter().find_map(of_library));
+                found.map(|(runtime, path, file)| {
+                    let kind = match runtime {
+                        LinkedRuntime::CoreClr => Kind::SingleFile,
+                        LinkedRuntime::NativeAot => Kind::NativeAot,
+                    };
+                    (kind, path, file)
+                })
+            }
         };
         Ok(found.map(|(kind, path, file)| Self { kind, path, file, is_musl }))
     }

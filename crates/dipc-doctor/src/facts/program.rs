@@ -18,18 +18,24 @@ pub(crate) enum LinkedRuntime {
 }
 
 impl LinkedRuntime {
-    /// Finds the runtime of a program by the symbols that it exports for debuggers.
+    /// Finds the runtime of a program or library: by the symbols that it exports for debuggers, or by the
+    /// section that NativeAOT has its code in. Libraries of NativeAOT may export their own functions alone.
     pub(crate) fn find(program: impl Read + Seek) -> Option<Self> {
         let cache = ReadCache::new(program);
         let budget = Cell::new(BUDGET);
         let data = Budgeted { data: &cache, budget: &budget };
         // Symbols are read one by one, and large programs export tens of thousands; their names are read
         // together.
-        if !may_export_runtime(data) {
-            return None;
+        let (has_aot_code, may_export) = match FileKind::parse(data) {
+            Ok(FileKind::Elf32) => traces::<elf::FileHeader32<Endianness>>(data),
+            Ok(FileKind::Elf64) => traces::<elf::FileHeader64<Endianness>>(data),
+            _ => None,
+        }?;
+        if !may_export {
+            return has_aot_code.then_some(Self::NativeAot);
         }
         let file = object::File::parse(data).ok()?;
-        let mut native = false;
+        let mut native = has_aot_code;
         for symbol in file.dynamic_symbols().filter(object::ObjectSymbol::is_definition) {
             match symbol.name() {
                 Ok(CORECLR_SYMBOL) => return Some(Self::CoreClr),
@@ -53,24 +59,22 @@ const CORECLR_SYMBOL: &str = "DotNetRuntimeInfo";
 /// The symbols of NativeAOT: up to .NET 10, and from .NET 11 on. CoreCLR has the latter, too.
 const NATIVE_AOT_SYMBOLS: [&str; 2] = ["DotNetRuntimeDebugHeader", "DotNetRuntimeContractDescriptor"];
 
-/// Returns true if one of the symbols is among the names of dynamic symbols.
-fn may_export_runtime<'a>(data: impl ReadRef<'a>) -> bool {
-    let names = match FileKind::parse(data) {
-        Ok(FileKind::Elf32) => dynamic_names::<elf::FileHeader32<Endianness>>(data),
-        Ok(FileKind::Elf64) => dynamic_names::<elf::FileHeader64<Endianness>>(data),
-        _ => None,
-    };
-    let has = |name: &str| names.is_some_and(|names| memmem::find(names, name.as_bytes()).is_some());
-    has(CORECLR_SYMBOL) || NATIVE_AOT_SYMBOLS.into_iter().any(has)
-}
+/// The section with the code of NativeAOT.
+const NATIVE_AOT_SECTION: &[u8] = b"__managedcode";
 
-/// Returns the string table of the dynamic symbols.
-fn dynamic_names<'a, Elf: FileHeader<Endian = Endianness>>(data: impl ReadRef<'a>) -> Option<&'a [u8]> {
+/// Returns true if a file has the section of NativeAOT, and true if one of the symbols is among the names of
+/// its dynamic symbols.
+fn traces<'a, Elf: FileHeader<Endian = Endianness>>(data: impl ReadRef<'a>) -> Option<(bool, bool)> {
     let header = Elf::parse(data).ok()?;
     let endian = header.endian().ok()?;
     let sections = header.sections(endian, data).ok()?;
-    let symbols = sections.iter().find(|section| section.sh_type(endian) == elf::SHT_DYNSYM)?;
-    sections.section(symbols.link(endian)).ok()?.data(endian, data).ok()
+    let has_aot_code =
+        sections.iter().any(|section| sections.section_name(endian, section) == Ok(NATIVE_AOT_SECTION));
+    let symbols = sections.iter().find(|section| section.sh_type(endian) == elf::SHT_DYNSYM);
+    let names = || sections.section(symbols?.link(endian)).ok()?.data(endian, data).ok();
+    let names: &[u8] = names().unwrap_or_default();
+    let has = |name: &str| memmem::find(names, name.as_bytes()).is_some();
+    Some((has_aot_code, has(CORECLR_SYMBOL) || NATIVE_AOT_SYMBOLS.into_iter().any(has)))
 }
 
 /// Maximum number of bytes that are read from a program: its tables of sections and symbols, and names.
@@ -177,6 +181,10 @@ mod tests {
         let of_core_clr = find(&["DotNetRuntimeContractDescriptor", "DotNetRuntimeInfo"]);
         assert_eq!(of_core_clr, Some(LinkedRuntime::CoreClr));
         assert_eq!(find(&["main"]), None);
+        // The name of the third section is the first one.
+        let mut library = elf(&["__managedcode", "own_function"], 0);
+        library[3 * 64] = 1;
+        assert_eq!(LinkedRuntime::find(Cursor::new(library)), Some(LinkedRuntime::NativeAot));
         assert_eq!(LinkedRuntime::find(Cursor::new(b"#!/bin/sh\n")), None);
     }
 

@@ -1,18 +1,19 @@
 //! The search for processes with a runtime among all processes of a machine.
 
 use std::collections::HashMap;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
 
 use dipc_client::ProcessView;
 use linux_proc_stat::Stat;
 
-use super::image::library_kind;
+use super::image::{Libraries, library_kind};
 use super::program::LinkedRuntime;
 
 /// A search that reads each program once, however many processes run it.
 #[derive(Default)]
 pub(crate) struct RuntimeSearch {
-    /// The runtimes of programs, by device and inode.
+    /// The runtimes of programs and libraries, by device and inode.
     programs: HashMap<(u64, u64), Option<LinkedRuntime>>,
 }
 
@@ -26,16 +27,19 @@ impl RuntimeSearch {
         if caught.is_some_and(|caught| caught & RUNTIME_SIGNALS != RUNTIME_SIGNALS) {
             return false;
         }
-        self.linked_runtime(pid).is_some() || has_library(pid)
+        self.linked_runtime(pid).is_some() || self.has_library(pid)
     }
 
     fn linked_runtime(&mut self, pid: u32) -> Option<LinkedRuntime> {
-        let path = format!("/proc/{pid}/exe");
-        let known = fs::metadata(&path).ok().and_then(|file| identity(&file));
+        self.runtime_of(Path::new(&format!("/proc/{pid}/exe")))
+    }
+
+    fn runtime_of(&mut self, path: &Path) -> Option<LinkedRuntime> {
+        let known = fs::metadata(path).ok().and_then(|file| identity(&file));
         if let Some(runtime) = known.and_then(|identity| self.programs.get(&identity)) {
             return *runtime;
         }
-        let file = File::open(path).ok()?;
+        let file = dipc_transport::open_regular(path).ok()?;
         let opened = file.metadata().ok().and_then(|file| identity(&file));
         let runtime = LinkedRuntime::find(file);
         if let Some(identity) = opened {
@@ -43,12 +47,20 @@ impl RuntimeSearch {
         }
         runtime
     }
-}
 
-fn has_library(pid: u32) -> bool {
-    let mut found = false;
-    let read = ProcessView::of(pid).for_each_mapped_file(|path| found |= library_kind(path).is_some());
-    read.is_ok() && found
+    /// Returns true if a process has mapped the library of a runtime, or one that was compiled ahead of
+    /// time.
+    fn has_library(&mut self, pid: u32) -> bool {
+        let (mut found, mut others) = (false, Libraries::default());
+        let view = ProcessView::of(pid);
+        let read = view.for_each_mapped_file(|path| {
+            found |= library_kind(path).is_some();
+            others.add(path);
+        });
+        let mut is_aot =
+            |path: &PathBuf| view.locate(path).is_ok_and(|file| self.runtime_of(&file).is_some());
+        read.is_ok() && (found || others.paths.iter().any(&mut is_aot))
+    }
 }
 
 /// SIGFPE (8) and SIGSEGV (11). CoreCLR, NativeAOT and Mono throw `DivideByZeroException` and

@@ -104,8 +104,10 @@ impl<'m> Variables<'m> {
     /// The offsets of the fields of a heap of a server's collector: of its end, its ephemeral segment, its
     /// queue of objects with finalizers, and its generations.
     pub(crate) fn heap_fields(&self) -> MemoryResult<[u64; 4]> {
-        if let Heap::Fixed { generation_table, .. } = self.heap {
-            return Ok([0, 8, 16, generation_table]);
+        match self.heap {
+            Heap::Fixed { generation_table, .. } => return Ok([0, 8, 16, generation_table]),
+            Heap::Stated(collector) => return Ok(collector.heap_fields),
+            Heap::Described => {}
         }
         let fields = self.pointer(HEAP_OFFSETS)?;
         let field = |index: u64| self.memory.u32(offset(fields, index.wrapping_mul(4))).map(u64::from);

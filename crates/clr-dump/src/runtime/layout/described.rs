@@ -193,39 +193,50 @@ const NEWEST: [(&str, u32); 7] = [
     ("Thread", 1),
 ];
 
-/// The variables of a workstation's collector, and their places in `GcDacVars`.
-const COLLECTOR: [(&str, u64); 6] = [
+/// The variables of every collector, and their places in `GcDacVars`.
+const COLLECTOR: [(&str, u64); 2] = [("StructureInvalidCount", 21), ("HandleTableMap", 26)];
+/// The variables of a workstation's collector.
+const WORKSTATION: [(&str, u64); 4] = [
     ("GCHeapGenerationTable", 3),
     ("GCHeapEphemeralHeapSegment", 7),
     ("GCHeapAllocAllocated", 12),
     ("GCHeapFinalizeQueue", 15),
-    ("StructureInvalidCount", 21),
-    ("HandleTableMap", 26),
 ];
+/// The variables of a server's collector, which has the others in each heap.
+const SERVER: [(&str, u64); 2] = [("NumHeaps", 19), ("Heaps", 20)];
+/// The fields of a server's heap, in the order of [`Collector::heap_fields`].
+const HEAP_FIELDS: [&str; 4] = ["AllocAllocated", "EphemeralHeapSegment", "FinalizeQueue", "GenerationTable"];
 
-/// Returns the facts of the contract GC; `None` if the description does not have it, or if it is of a
-/// server's collector, which has its variables in each heap. An error names what is missing or wrong.
+/// Returns the facts of the contract GC; `None` if the description does not have it, or lacks a field of a
+/// server's heaps. An error names what is missing or wrong.
 pub(crate) fn collector(contracts: &Contracts, processor: Processor) -> Result<Option<Collector>, String> {
     check_constants(contracts, processor)?;
-    let is_workstation = contracts
-        .text("GCIdentifiers")
-        .is_some_and(|text| text.split([',', ' ']).any(|word| word == "workstation"));
-    if contracts.version("GC").is_none() || !is_workstation {
+    if contracts.version("GC").is_none() {
         return Ok(None);
     }
     let lacking = |name: &str| format!("its description of its data lacks {name}");
     let offset =
         |of: &str, field: &str| contracts.offset(of, field).ok_or_else(|| lacking(&format!("{of}.{field}")));
     let stated = |name: &str| contracts.number(name).ok_or_else(|| lacking(name));
-    let mut variables = [(0, 0); COLLECTOR.len()];
-    for (variable, (name, place)) in variables.iter_mut().zip(COLLECTOR) {
-        *variable = (place, contracts.pointer(name).ok_or_else(|| lacking(name))?.get());
+    let is_server = contracts.pointer("Heaps").is_some();
+    let mut heap_fields = [0; HEAP_FIELDS.len()];
+    if is_server {
+        for (place, field) in heap_fields.iter_mut().zip(HEAP_FIELDS) {
+            let Some(at) = contracts.offset("GCHeap", field) else { return Ok(None) };
+            *place = at;
+        }
+    }
+    let mut variables = [(u64::MAX, 0); 6];
+    let of_kind: &[_] = if is_server { &SERVER } else { &WORKSTATION };
+    for (variable, (name, place)) in variables.iter_mut().zip(COLLECTOR.iter().chain(of_kind)) {
+        *variable = (*place, contracts.pointer(name).ok_or_else(|| lacking(name))?.get());
     }
     Ok(Some(Collector {
         generation_size: contracts.size("Generation").ok_or_else(|| lacking("Generation"))?,
         generations: stated("TotalGenerationCount")?,
         context: offset("Generation", "AllocationContext")?,
         first_segment: offset("Generation", "StartSegment")?,
+        heap_fields,
         handle_tables: HandleTables {
             segments: offset("HandleTable", "SegmentList")?,
             next: offset("TableSegment", "NextSegment")?,

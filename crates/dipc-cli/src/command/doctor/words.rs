@@ -51,7 +51,7 @@ pub(super) fn describe(finding: &Finding) -> Words {
         Evidence::Sampling(evidence) => sampling::sampling(evidence),
         Evidence::Memory { machine } => {
             let programs = match clr_dump::Machine(*machine) {
-                clr_dump::Machine::AARCH64 => "NativeAOT, and of .NET before 10, for arm64".to_owned(),
+                clr_dump::Machine::AARCH64 => ".NET before 10 for arm64".to_owned(),
                 machine => machine.to_string(),
             };
             Words::new(format!("the memory of programs of {programs} is not read yet")).because(

@@ -4,20 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::args::format::Format;
-use crate::args::target::without_pid;
 use crate::command::dump::stacks::{self, Shown};
 use crate::command::stack::{StackArgs, StackFormat};
 use crate::exit::{Exit, Outcome};
 use crate::inspect::core_dump::{Analysis, stacks_with};
-use crate::inspect::core_source::Source;
 use crate::inspect::pause::Pause;
-use crate::process::target::FoundTarget;
 
 /// Shows the stacks once.
-pub(super) fn show(args: &StackArgs, found: &FoundTarget) -> Outcome {
-    let pid = found.endpoint.as_ref().map(|endpoint| endpoint.pid).or_else(|| found.target.pid());
-    let pid = pid.ok_or_else(|| without_pid("--exact"))?;
-    let source = Source::attach(pid)?;
+pub(super) fn show(args: &StackArgs) -> Outcome {
+    let source = args.process.memory()?;
     // The files of the process and its runtime do not change: it is stopped only for its threads.
     let runtime = source.runtime()?;
     let pause = args.stop.map(|limit: Duration| Pause::begin(&source, limit)).transpose()?;
