@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::package::{self, MUSL_LIBRARY, NET3_1, NET8_0, NET9_0, NET10_0, NET10_0_ARM64, NET10_0_WINDOWS, Package};
+use super::package::{
+    self, MUSL_LIBRARY, NET3_1, NET8_0, NET9_0, NET10_0, NET10_0_ARM64, NET10_0_WINDOWS, Package,
+};
 use crate::task::workspace;
 
 /// The folders of packages.

@@ -135,7 +135,14 @@ impl Client {
                 }
                 let mut command = Command::new("python3");
                 command.args(["-m", "pip"]);
-                command.args(["download", "--quiet", "--no-deps", "--only-binary=:all:", "--platform", platform]);
+                command.args([
+                    "download",
+                    "--quiet",
+                    "--no-deps",
+                    "--only-binary=:all:",
+                    "--platform",
+                    platform,
+                ]);
                 (command, &["--dest"])
             }
         };
