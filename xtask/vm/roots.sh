@@ -74,7 +74,7 @@ mkdir -p $musl/lib $musl/bin
 cp -L /lib/ld-musl-x86_64.so.1 $musl/lib
 # The name that libraries for musl ask for.
 ln -s ld-musl-x86_64.so.1 $musl/lib/libc.musl-x86_64.so.1
-cp "$(find "$packages/busybox-static" -name busybox -type f)" $musl/bin
+for busybox in bin usr/bin; do cp "$packages/busybox-static/$busybox/busybox" $musl/bin 2> /dev/null; done
 for command in sh sleep; do ln -s busybox $musl/bin/$command; done
 for program in loop reader; do
     musl-gcc -O1 -fno-omit-frame-pointer -o $musl/bin/$program "$here/musl/$program.c"
