@@ -27,8 +27,9 @@ mkfifo /run/program.commands
 pid=$!
 until_line program.out '^ok keep' || failed ".NET 9.0.1 starts" "$(tail -3 program.out)"
 
-expect "the machine's label" 'machine_t' cat /proc/$pid/attr/current
-expect "the container's label" 'container_t' confined cat /proc/self/attr/current
+# A label ends with a zero.
+expect "the machine's label" 'machine_t' tr -d '\000' < /proc/$pid/attr/current
+expect "the container's label" 'container_t' confined sh -c "tr -d '\000' < /proc/self/attr/current"
 expect "the machine: memory" '^GC heap' "$dipc" memory -p "$pid"
 expect "the container: ps" "^ *$pid .* 9\.0\.1 " confined "$dipc" ps $limit
 expect "the container: trace" ', 0 lost' \
