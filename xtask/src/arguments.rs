@@ -393,9 +393,11 @@ pub(crate) const MACHINES: [&str; 4] = ["user-events", "debian-6.12", "debian-6.
 /// The machine of arm64, which runs only programs that are named.
 pub(crate) const ARM64_MACHINE: &str = "arm64";
 /// The trials of `cargo xtask vm`: scripts in `xtask/vm`.
-pub(crate) const TRIALS: [&str; 3] = ["dipc", "containers", ROOTS];
+pub(crate) const TRIALS: [&str; 4] = ["dipc", "containers", ROOTS, SELINUX];
 /// The trial with other C libraries.
 pub(crate) const ROOTS: &str = "roots";
+/// The trial with SELinux.
+pub(crate) const SELINUX: &str = "selinux";
 
 /// The arguments of `cargo xtask vm`.
 #[derive(Args)]
@@ -413,7 +415,7 @@ pub(crate) struct VmOptions {
     #[arg(long)]
     pub(crate) require_all: bool,
     /// The trial to run: dipc next to runtimes, or with runtimes in containers, which runc makes, or in roots
-    /// with other C libraries
+    /// with other C libraries, or on a kernel with SELinux in the place of AppArmor
     #[arg(long, default_value = TRIALS[0], value_parser = TRIALS, conflicts_with = "command")]
     pub(crate) trial: String,
     /// The program and its arguments, after `--` [default: the trial]

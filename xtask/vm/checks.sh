@@ -49,6 +49,12 @@ sampled() {
     "$dipc" report "$file.nettrace" topN -n 1000 > "$file-top.txt" 2>&1
     has "$check" "$file-top.txt" ' Spin\.\(Fib\|Hot\)(int)'
 }
+# as UID WORDS...: a program of another user without capabilities.
+as() {
+    user_id=$1
+    shift
+    setpriv --reuid "$user_id" --regid "$user_id" --clear-groups --bounding-set=-all "$@"
+}
 # end: the last line, and the trial's exit code.
 end() {
     say "$checks checks, $failures failed"

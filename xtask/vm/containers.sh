@@ -25,12 +25,6 @@ program() {
     # Opened for writing as well, it has no end for the program to read.
     container "$1" /runtimes/9.0.1/dotnet /app/net8.0/workload.dll park "keep 1000" "spin 200" <> "/run/$1.commands" > "$1.out" 2>&1
 }
-# as UID WORDS...: a program of another user without capabilities.
-as() {
-    user_id=$1
-    shift
-    setpriv --reuid "$user_id" --regid "$user_id" --clear-groups --bounding-set=-all "$@"
-}
 dump="dump $limit --stream --pause 100s"
 
 mkdir -m 1777 /run/volume

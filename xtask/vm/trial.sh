@@ -6,6 +6,8 @@
 dipc=$1 runtimes=$2 workloads=$3 comparison=$4
 . "$(dirname "$0")/checks.sh"
 cd "$OUTPUT" || exit 1
+# Users that are not root write there, too.
+chmod 1777 .
 
 # ask COMMAND: sends it to the program, and waits for its answer.
 ask() {
@@ -88,6 +90,28 @@ if [ -x "$runtimes/9.0.1/dotnet" ]; then
     fi
     echo quit >&3
     exec 3>&-
+    wait
+
+    # What each level permits the user of a process.
+    mkfifo /run/user.commands
+    level_here=$(cat /proc/sys/kernel/perf_event_paranoid)
+    as 1654 "$runtimes/9.0.1/dotnet" "$workloads/net8.0/workload.dll" <> /run/user.commands > user.out 2>&1 &
+    until_line user.out '^ready' || failed "the program of user 1654 starts" "$(tail -3 user.out)"
+    user=$(sed -n 's/^ready //p' user.out)
+    for level in 3 2 1 0 -1; do
+        echo $level > /proc/sys/kernel/perf_event_paranoid
+        name=$(echo "level $level" | sed 's/-/minus /')
+        sampled "$name: trace --cpu" user as 1654 "$dipc" trace --cpu -p $user
+        case $level in
+            # Debian's kernels permit nothing at 3; others have no such level.
+            3) case $(uname -r) in *-amd64) permits='perf_event_paranoid is 3' ;; *) permits='in user mode only' ;; esac ;;
+            2) permits='in user mode only' ;;
+            *) permits='with time in the kernel' ;;
+        esac
+        has "$name: what is permitted" "$file.txt" "$permits"
+    done
+    echo "$level_here" > /proc/sys/kernel/perf_event_paranoid
+    kill $user
     wait
 else
     say "NOT RUN  .NET 9.0.1: cargo xtask runtimes sets it up"

@@ -2,7 +2,7 @@
 //!
 //! # Source
 //! ptrace(2), "Ptrace access mode checking"; capabilities(7), user_namespaces(7), the kernel's documents of
-//! Yama and AppArmor. Seen with runc on Linux 6.1 and 6.12.
+//! Yama, AppArmor and SELinux. Seen with runc on Linux 6.1 and 6.12.
 
 use std::fs;
 use std::path::Path;
@@ -51,6 +51,13 @@ pub enum TracingObstacle {
         /// The other's profile, or `unconfined`.
         other: String,
     },
+    /// The labels of SELinux differ, which is a reason if its policy is enforced.
+    SeLinux {
+        /// This process's label.
+        own: String,
+        /// The other's label; `None` if this process may not read it.
+        other: Option<String>,
+    },
     /// No other reason is visible, and a seccomp filter looks at the calls of this process.
     Seccomp,
     /// None of these.
@@ -90,7 +97,18 @@ struct Rights {
     ptrace_scope: u32,
     own_profile: Option<String>,
     profile: Option<String>,
+    /// The labels of SELinux, unless it only warns.
+    own_label: Option<String>,
+    label: Option<String>,
     has_filter: bool,
+}
+
+/// The types of SELinux's labels that the usual policies permit everything.
+const UNCONFINED_TYPES: [&str; 2] = ["unconfined_t", "spc_t"];
+
+/// Returns the type of a label, `user:role:type` and perhaps a level; `None` if the text is not a label.
+fn type_of(label: &str) -> Option<&str> {
+    label.split(':').nth(2)
 }
 
 const SYS_PTRACE: u64 = 1 << 19;
@@ -116,9 +134,17 @@ impl Rights {
             let label = label.trim_end_matches(['\0', '\n']);
             Some(label.split_once(" (").map_or(label, |(name, _)| name).to_owned())
         };
-        // Labels of SELinux have the file, too.
+        // AppArmor and SELinux share the file, and one of both is on.
         let has_app_armor = text(Path::new("/sys/module/apparmor/parameters/enabled"));
         let has_app_armor = has_app_armor.is_some_and(|value| value.starts_with('Y'));
+        // Containers do not see the file.
+        let only_warns = text(Path::new("/sys/fs/selinux/enforce")).is_some_and(|value| value.trim() == "0");
+        let has_selinux = !has_app_armor && !only_warns;
+        let own_profile = profile(Path::new("/proc/self/attr/current"));
+        let profile = profile(&folder.join("attr/current"));
+        let label = |profile: &Option<String>| {
+            profile.clone().filter(|label| has_selinux && type_of(label).is_some())
+        };
         let uid = other.effective_user()?;
         Some(Self {
             own_uid: own.effective_user()?,
@@ -132,8 +158,10 @@ impl Rights {
             ptrace_scope: text(Path::new("/proc/sys/kernel/yama/ptrace_scope"))
                 .and_then(|level| level.trim().parse().ok())
                 .unwrap_or(0),
-            own_profile: profile(Path::new("/proc/self/attr/current")).filter(|_| has_app_armor),
-            profile: profile(&folder.join("attr/current")),
+            own_label: label(&own_profile),
+            label: label(&profile),
+            own_profile: own_profile.filter(|_| has_app_armor),
+            profile,
             has_filter: own.mask("Seccomp") == Some(2),
         })
     }
@@ -170,9 +198,13 @@ impl Rights {
                 return TracingObstacle::Yama(self.ptrace_scope);
             }
         }
-        match (&self.own_profile, &self.profile) {
-            (Some(own), Some(other)) if own != "unconfined" && own != other => {
+        let is_confined = |label: &String| type_of(label).is_some_and(|of| !UNCONFINED_TYPES.contains(&of));
+        match (&self.own_profile, &self.profile, &self.own_label) {
+            (Some(own), Some(other), _) if own != "unconfined" && own != other => {
                 TracingObstacle::AppArmor { own: own.clone(), other: other.clone() }
+            }
+            (_, _, Some(own)) if is_confined(own) && self.label.as_ref() != Some(own) => {
+                TracingObstacle::SeLinux { own: own.clone(), other: self.label.clone() }
             }
             _ if attaches && self.has_filter => TracingObstacle::Seccomp,
             _ => TracingObstacle::Unknown,
@@ -307,6 +339,26 @@ mod tests {
         for (own, other) in [("docker-default", "docker-default"), ("unconfined", "docker-default")] {
             assert_eq!(confined(own, other)[0], TracingObstacle::Unknown);
         }
+    }
+
+    #[test]
+    fn labels_of_selinux_that_differ_are_a_reason() {
+        let root = Rights { own_capabilities: u64::MAX, ..equal() };
+        let container = |level: &str| format!("system_u:system_r:container_t:s0:{level}");
+        let labels = |own: &str, other: Option<String>| {
+            on(&Rights { own_label: Some(own.to_owned()), label: other, ..root.clone() })
+        };
+        let (own, other) = (container("c1,c2"), Some(container("c3,c4")));
+        let reason = TracingObstacle::SeLinux { own: own.clone(), other: other.clone() };
+        assert_eq!(labels(&own, other), [reason.clone(), reason]);
+        let unreadable = TracingObstacle::SeLinux { own: own.clone(), other: None };
+        assert_eq!(labels(&own, None)[1], unreadable);
+        // The same label, and labels that policies permit everything.
+        assert_eq!(labels(&own, Some(own.clone()))[1], TracingObstacle::Unknown);
+        for unconfined in ["unconfined_u:unconfined_r:unconfined_t:s0", "system_u:system_r:spc_t:s0"] {
+            assert_eq!(labels(unconfined, Some(own.clone()))[1], TracingObstacle::Unknown);
+        }
+        assert_eq!((type_of("a:b:c"), type_of("docker-default"), type_of("a:b")), (Some("c"), None, None));
     }
 
     #[cfg(target_os = "linux")]

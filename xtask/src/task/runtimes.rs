@@ -40,6 +40,15 @@ static LIVE: [Runtime; 5] = [
 /// The runtime for Wine, which test runs do not set up.
 static WINDOWS: Runtime = Runtime { name: "10.0.9-windows", recipe: "1", build: layout::net10_0_windows };
 
+/// The runtime for virtual machines of arm64, which test runs do not set up.
+static ARM64: Runtime = Runtime { name: "10.0.9-arm64", recipe: "1", build: layout::net10_0_arm64 };
+
+/// A library of .NET 10.0.13 compiled ahead of time for musl, which test runs do not set up.
+static MUSL: Runtime = Runtime { name: "nativeaot-10-musl", recipe: "1", build: layout::musl_library };
+
+/// The file of that library.
+const MUSL_LIBRARY: &str = "ExcelReader.Native.so";
+
 /// A runtime with its folder, or the error of setting it up.
 pub(crate) struct Setup {
     pub(crate) runtime: &'static Runtime,
@@ -84,6 +93,16 @@ pub(crate) fn set_up_all(folder: &Path, packages: Option<&Path>) -> Vec<Setup> {
 /// Returns the server program of .NET 10 for Windows, set up.
 pub(crate) fn windows_server() -> Result<PathBuf> {
     Ok(set_up(&WINDOWS, &folder(None)?, None)?.join("azmcp.exe"))
+}
+
+/// Returns the server program of .NET 10 for arm64, set up in a folder.
+pub(crate) fn arm64_server(folder: &Path) -> Result<PathBuf> {
+    Ok(set_up(&ARM64, folder, None)?.join("azmcp"))
+}
+
+/// Returns the library compiled ahead of time for musl, set up.
+pub(crate) fn musl_library() -> Result<PathBuf> {
+    Ok(set_up(&MUSL, &folder(None)?, None)?.join(MUSL_LIBRARY))
 }
 
 /// Builds a runtime, unless it exists in the version of its recipe, and returns its folder.

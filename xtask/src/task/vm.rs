@@ -16,18 +16,19 @@ use std::ffi::OsString;
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use self::debian::Packages;
 use self::kernel::{Kernel, Source};
 use self::machine::Machine;
 use self::processor::Processor;
-use crate::arguments::{ARM64_MACHINE, MACHINES, ROOTS, TRIALS, VmOptions};
+use crate::arguments::{ARM64_MACHINE, MACHINES, ROOTS, SELINUX, TRIALS, VmOptions};
 use crate::task::steps::Steps;
+use crate::task::toolchain::Toolchain;
 use crate::task::{runtimes, setup, workspace};
 
-/// The packages of the trials with containers.
-const CONTAINER_PACKAGES: [&str; 3] = ["apparmor", "libseccomp2", "runc"];
+/// The packages of all trials but the first.
+const TRIAL_PACKAGES: [&str; 5] = ["apparmor", "busybox-static", "checkpolicy", "libseccomp2", "runc"];
 
 /// The packages of a root with an old C library, in which .NET starts.
 const OLD_ROOT_PACKAGES: [&str; 4] = ["libc6", "libgcc-s1", "libstdc++6", "zlib1g"];
@@ -52,15 +53,25 @@ pub(crate) fn run(options: &VmOptions) -> Result<()> {
         chosen => chosen.iter().any(|chosen| chosen == name),
     };
     let is_trial = options.command.is_empty();
-    ensure!(!is_trial || !is_chosen(ARM64_MACHINE), "{ARM64_MACHINE} needs a program for arm64, after --");
-    let command = if is_trial { trial(&options.trial, &folder)? } else { options.command.clone() };
+    let is_own_trial = is_trial && options.trial != TRIALS[0];
+    ensure!(!is_own_trial || !is_chosen(ARM64_MACHINE), "{ARM64_MACHINE} has no trial {}", options.trial);
+    let runs_trial = is_trial && MACHINES.iter().any(|name| *name != ARM64_MACHINE && is_chosen(name));
+    let command = if runs_trial { trial(&options.trial, &folder)? } else { options.command.clone() };
     let mut steps = Steps::new(options.require_all);
     for name in MACHINES.into_iter().filter(|name| is_chosen(name)) {
         let processor = if name == ARM64_MACHINE { Processor::Arm64 } else { Processor::X86_64 };
         match prepare(name, processor, &folder) {
             Ok(kernel) => {
-                let machine = Machine { name, kernel, processor, settings: &options.settings };
-                steps.run(name, || machine.run(&folder, &command, options.time));
+                let has_selinux = is_trial && options.trial == SELINUX;
+                let settings = &options.settings;
+                let machine = Machine { name, kernel, processor, settings, has_selinux };
+                steps.run(name, || {
+                    let command = match processor {
+                        Processor::Arm64 if is_trial => arm64_trial(&folder)?,
+                        _ => command.clone(),
+                    };
+                    machine.run(&folder, &command, options.time)
+                });
             }
             Err(error) => steps.not_run(name, &format!("{error:#}")),
         }
@@ -90,7 +101,10 @@ pub(crate) fn tools() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Returns the command line of a trial, after building `dipc` and whatever else the trial needs.
 fn trial(name: &str, folder: &Path) -> Result<Vec<OsString>> {
-    workspace::execute(&mut workspace::cargo(["build", "-p", "dipc-cli"]))?;
+    // Programs for other roots are static, as those of a release are.
+    let linking: &[&str] = if name == ROOTS { &["--", "-Ctarget-feature=+crt-static"] } else { &[] };
+    let build = ["rustc", "-p", "dipc-cli", "--bin", "dipc"];
+    workspace::execute(&mut workspace::cargo(build.iter().chain(linking).copied()))?;
     let target = workspace::target()?;
     let runtimes_folder = runtimes::folder(None)?;
     let setups = runtimes::set_up_all(&runtimes_folder, None);
@@ -109,12 +123,41 @@ fn trial(name: &str, folder: &Path) -> Result<Vec<OsString>> {
         workspace::execute(&mut workspace::cargo(example))?;
         paths.push(target.join("debug/examples/user_events"));
     } else {
-        paths.push(unpacked(Packages::own(folder), &CONTAINER_PACKAGES)?);
+        paths.push(unpacked(Packages::own(folder), &TRIAL_PACKAGES)?);
     }
     if name == ROOTS {
         paths.push(unpacked(Packages::bullseye(folder)?, &OLD_ROOT_PACKAGES)?);
+        paths.push(folder.join("glibc"));
+        match runtimes::musl_library() {
+            Ok(library) => paths.push(library),
+            // The script reports that it was not given.
+            Err(error) => println!("not set up: {error:#}"),
+        }
     }
     Ok(iter::once("sh".into()).chain(paths.into_iter().map(OsString::from)).collect())
+}
+
+/// Returns the command line of the trial of arm64, after building `dipc` as it is released there. Paths are
+/// those in the machine.
+fn arm64_trial(folder: &Path) -> Result<Vec<OsString>> {
+    const TARGET: &str = "aarch64-unknown-linux-gnu";
+    const LINKER: (&str, &str) = ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross");
+    let missing = missing(&[LINKER]);
+    ensure!(missing.is_empty(), "dipc for arm64 needs a linker (Debian: apt-get install {missing})");
+    let target = workspace::target()?.join("arm64");
+    let mut build = Toolchain::install_for_target(TARGET)?.command("build", TARGET);
+    build.arg("--target-dir").arg(&target).args(["-p", "dipc-cli"]);
+    build.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER.0);
+    build.env("RUSTFLAGS", "-Ctarget-feature=+crt-static");
+    workspace::execute(&mut build)?;
+    let server = runtimes::arm64_server(&folder.join("runtimes"))?;
+    let script = workspace::root().join("xtask/vm/arm64.sh");
+    let dipc = target.join(TARGET).join("debug/dipc");
+    let inside = |path: PathBuf| {
+        let path = path.strip_prefix(workspace::root());
+        path.map(|path| path.as_os_str().to_owned()).context("arm64 sees the workspace alone")
+    };
+    Ok(vec!["sh".into(), inside(script)?, inside(dipc)?, inside(server)?])
 }
 
 /// Returns the folder with these packages of Debian, each unpacked in a folder of its name.

@@ -58,6 +58,10 @@ pub(crate) fn advice(obstacle: &TracingObstacle) -> String {
         TracingObstacle::AppArmor { own, other } => format!(
             "AppArmor's profile {own}, with which dipc runs, does not permit it for processes of the profile {other}: run the container of dipc with --security-opt apparmor={other}, or dipc on the host"
         ),
+        TracingObstacle::SeLinux { own, other } => format!(
+            "SELinux's label {own}, with which dipc runs, may not permit it for processes of {}: run the container of dipc with --security-opt label=disable, or dipc on the host",
+            other.as_deref().unwrap_or("another label")
+        ),
         TracingObstacle::Seccomp => {
             "a seccomp filter may refuse it, as containers have one: run the container of dipc with --cap-add SYS_PTRACE or another filter, or dipc on the host".to_owned()
         }
@@ -101,6 +105,10 @@ mod tests {
             (
                 TracingObstacle::AppArmor { own: "docker-default".into(), other: "unconfined".into() },
                 &["docker-default", "--security-opt apparmor=unconfined"],
+            ),
+            (
+                TracingObstacle::SeLinux { own: "u:r:container_t:s0".into(), other: None },
+                &["u:r:container_t:s0", "another label", "--security-opt label=disable"],
             ),
         ] {
             let advice = advice(&obstacle);

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::package::{self, NET3_1, NET8_0, NET9_0, NET10_0, NET10_0_WINDOWS, Package};
+use super::package::{
+    self, MUSL_LIBRARY, NET3_1, NET8_0, NET9_0, NET10_0, NET10_0_ARM64, NET10_0_WINDOWS, Package,
+};
 use crate::task::workspace;
 
 /// The folders of packages.
@@ -32,6 +34,15 @@ pub(super) fn native_aot(_: &Packages<'_>, layout: &Path) -> Result<()> {
     let program = layout.join("workload");
     io::copy(&mut reader, &mut File::create(&program)?).with_context(|| packed.display().to_string())?;
     make_executable(&program)
+}
+
+/// Makes a folder with the library compiled ahead of time for musl.
+pub(super) fn musl_library(packages: &Packages<'_>, layout: &Path) -> Result<()> {
+    let wheel = packages.obtain(&MUSL_LIBRARY)?;
+    let unpacked = tempfile::tempdir_in(layout)?;
+    package::unpack_wheel(&wheel, unpacked.path())?;
+    let library = unpacked.path().join("excelreader/_lib").join(super::MUSL_LIBRARY);
+    fs::rename(&library, layout.join(super::MUSL_LIBRARY)).with_context(|| library.display().to_string())
 }
 
 /// Makes .NET Core 3.1.23: a folder with `dotnet`, as an installer does.
@@ -133,6 +144,12 @@ const REPLACED: [&str; 4] = [
 /// other programs find the parts that they use.
 pub(super) fn net10_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     unpack_application(&packages.obtain(&NET10_0)?, layout)?;
+    make_executable(&layout.join("azmcp"))
+}
+
+/// Makes the same application for arm64, with .NET 10.0.9.
+pub(super) fn net10_0_arm64(packages: &Packages<'_>, layout: &Path) -> Result<()> {
+    unpack_application(&packages.obtain(&NET10_0_ARM64)?, layout)?;
     make_executable(&layout.join("azmcp"))
 }
 

@@ -14,7 +14,8 @@ use crate::task::workspace;
 #[derive(Clone, Copy)]
 pub(super) enum Client {
     Npm,
-    Pip,
+    /// With the platform of the wheel.
+    Pip(&'static str),
 }
 
 /// A package of a pinned version.
@@ -28,7 +29,7 @@ pub(super) struct Package {
 
 /// .NET Core 3.1.23: `dotnet`, its host and Microsoft.NETCore.App.
 pub(super) const NET3_1: Package = Package {
-    client: Client::Pip,
+    client: Client::Pip("manylinux1_x86_64"),
     requirement: "dotnetcore2==3.1.23",
     file: "dotnetcore2-3.1.23-py3-none-manylinux1_x86_64.whl",
     sha256: "5f076ddc39da0c685e7de20ecb91ee81185928918ec86fbeb3bffc55dd867ab5",
@@ -64,6 +65,22 @@ pub(super) const NET10_0_WINDOWS: Package = Package {
     requirement: "@azure/mcp-win32-x64@2.0.5",
     file: "azure-mcp-win32-x64-2.0.5.tgz",
     sha256: "813ec4c8cda4a802f16ef525a3a2c210415fcca445b72a154629dea940f5e7ab",
+};
+
+/// The same application for arm64, with .NET 10.0.9.
+pub(super) const NET10_0_ARM64: Package = Package {
+    client: Client::Npm,
+    requirement: "@azure/mcp-linux-arm64@2.0.5",
+    file: "azure-mcp-linux-arm64-2.0.5.tgz",
+    sha256: "e0f78b26dbb75b755a5fd35d4add269ef14e8ed251e2d24b798a4f0fd573f0fd",
+};
+
+/// A library compiled ahead of time by .NET 10.0.13, for musl.
+pub(super) const MUSL_LIBRARY: Package = Package {
+    client: Client::Pip("musllinux_1_2_x86_64"),
+    requirement: "excelreader-native==7.3.0",
+    file: "excelreader_native-7.3.0-py3-none-musllinux_1_2_x86_64.whl",
+    sha256: "28e4f0ea963bde0f5d08a9efbc899dae70321474f89c54e9f809229e97c03c0b",
 };
 
 impl Package {
@@ -107,7 +124,7 @@ impl Client {
                 }
                 (Command::new("npm"), &["pack", "--silent", "--pack-destination"])
             }
-            Self::Pip => {
+            Self::Pip(platform) => {
                 let python = Command::new("python3")
                     .args(["-m", "pip", "--version"])
                     .stdout(Stdio::null())
@@ -118,8 +135,14 @@ impl Client {
                 }
                 let mut command = Command::new("python3");
                 command.args(["-m", "pip"]);
-                let platform = ["--only-binary=:all:", "--platform=manylinux1_x86_64"];
-                command.args(["download", "--quiet", "--no-deps"]).args(platform);
+                command.args([
+                    "download",
+                    "--quiet",
+                    "--no-deps",
+                    "--only-binary=:all:",
+                    "--platform",
+                    platform,
+                ]);
                 (command, &["--dest"])
             }
         };

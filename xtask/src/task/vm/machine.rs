@@ -29,6 +29,8 @@ pub(super) struct Machine<'a> {
     pub(super) kernel: Kernel,
     pub(super) processor: Processor,
     pub(super) settings: &'a VmSettings,
+    /// SELinux in the place of AppArmor, without a policy.
+    pub(super) has_selinux: bool,
 }
 
 impl Machine<'_> {
@@ -54,7 +56,8 @@ impl Machine<'_> {
         qemu.arg("-serial").arg(format!("file:{}", console.display()));
         qemu.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(&initramfs);
         let options = self.processor.kernel_options();
-        qemu.arg("-append").arg(format!("{options} quiet panic=-1 rdinit=/init"));
+        let security = if self.has_selinux { " security=selinux" } else { "" };
+        qemu.arg("-append").arg(format!("{options}{security} quiet panic=-1 rdinit=/init"));
         let mut share = |path: &Path, tag: &str, access: &str| {
             // Without `remap` files of different file systems have the same numbers, and mounts end
             // elsewhere.

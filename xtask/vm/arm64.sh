@@ -1,0 +1,61 @@
+#!/bin/sh
+# Tries dipc, as it is released, next to a server of .NET 10.0.9 in the machine of arm64 of `cargo xtask vm`:
+# arm64.sh DIPC SERVER. Recordings and outputs stay in $OUTPUT.
+
+workspace=$PWD
+dipc=$workspace/$1 server=$workspace/$2
+# The root has few commands.
+mkdir -p /tmp/bin
+busybox --install -s /tmp/bin
+PATH=$PATH:/tmp/bin
+. "$(dirname "$0")/checks.sh"
+cd "$OUTPUT" || exit 1
+
+say "kernel $(uname -r) $(uname -m), $(nproc) processors, perf_event_paranoid $(cat /proc/sys/kernel/perf_event_paranoid)"
+mkfifo /tmp/requests
+DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 "$server" server start < /tmp/requests > server.out 2>&1 &
+pid=$!
+exec 4> /tmp/requests
+for _ in $(seq 1000); do
+    ls /tmp/dotnet-diagnostic-$pid-* > /dev/null 2>&1 && break
+    sleep 0.1
+done
+# request NUMBER METHOD PARAMETERS: sends a request, which the server answers with a line.
+request() { echo "{\"jsonrpc\":\"2.0\",\"id\":$1,\"method\":\"$2\",\"params\":$3}" >&4; }
+request 1 initialize '{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"trial","version":"1"}}'
+until_line server.out '"id":1' || failed "the server answers" "$(tail -3 server.out)"
+
+expect "ps" "^ *$pid .* 10\.0\.9  *arm64 " "$dipc" ps $limit
+expect "info" '^Runtime  *10\.0\.9' "$dipc" info $limit -p $pid
+expect "doctor" '^ok  *answer' "$dipc" doctor $limit -p $pid
+expect "trace" ', 0 lost' "$dipc" trace $limit -p $pid --duration 3s -o trace.nettrace
+expect "trace has the runtime's events" '^Microsoft-Windows-DotNETRuntime ' "$dipc" stat trace.nettrace
+expect "counters" 'working_set (By),Metric,[1-9]' \
+    "$dipc" counters collect $limit -p $pid --duration 12s --format csv -o -
+expect "gcdump" '^Written' "$dipc" gcdump collect $limit -p $pid -o heap.gcdump
+expect "gcdump has strings" ' [1-9][0-9,]* .* string$' "$dipc" gcdump report heap.gcdump
+expect "stack" 'Program\.' "$dipc" stack $limit -p $pid
+expect "stack --exact" 'Program\.' "$dipc" stack $limit --exact -p $pid
+expect "stack --native" 'libc\.so\.6!' "$dipc" stack $limit --native -p $pid
+expect "memory" '^GC heap' "$dipc" memory -p $pid
+# The server is at work: each list of tools is a second and more of an emulated processor.
+"$dipc" trace $limit --cpu --off-cpu -p $pid -o cpu.nettrace > cpu.txt 2>&1 &
+tracing=$!
+until_line cpu.txt '^Output File\|^error:'
+for number in 2 3 4; do
+    request $number tools/list '{}'
+    until_line server.out "\"id\":$number" || failed "the server answers" "$(tail -3 server.out | cut -c1-200)"
+done
+kill -INT $tracing
+wait $tracing
+has "trace --cpu --off-cpu" cpu.txt '^CPU samples  *: [1-9]'
+"$dipc" report cpu.nettrace topN -n 10000 > top.txt 2>&1
+has "the samples have managed methods" top.txt ' System\.Text\.Json\.'
+has "the samples have the kernel's functions" top.txt ' vmlinux!'
+expect "dump --stream" '^Written  *: .* MB' "$dipc" dump $limit --stream --pause 100s -p $pid -o full.core
+expect "dump --stream of stacks" '^Written  *: .* [KM]B' \
+    "$dipc" dump $limit --stream --type mini --pause 100s -p $pid -o mini.core
+expect "the dump has the same stacks" 'Program\.' "$dipc" dump analyze mini.core -c clrstack
+expect "the dump has objects" 'System\.RuntimeType' "$dipc" dump analyze full.core -c dumpheap
+kill -KILL $pid
+end
