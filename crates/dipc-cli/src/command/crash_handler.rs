@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::exit::Outcome;
 use crate::{duration, size};
 
 #[derive(Debug, Args)]
@@ -86,7 +85,7 @@ struct TakeArgs {
 }
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub(crate) fn run(_: &CrashHandlerArgs) -> Outcome {
+pub(crate) fn run(_: &CrashHandlerArgs) -> crate::exit::Outcome {
     Err(crate::exit::Failure::usage("crash-handler: only on Linux, on x86-64 and aarch64"))
 }
 
@@ -97,6 +96,7 @@ pub(crate) use linux::run;
 mod linux {
     use std::env;
     use std::ffi::OsStr;
+    use std::fmt::Write as _;
     use std::fs::{self, File};
     use std::io::{self, Write as _};
     use std::os::fd::AsRawFd as _;
@@ -246,7 +246,8 @@ mod linux {
                 .iter()
                 .find(|file| file.extension().is_some_and(|it| it == "gz" || it == "stripped"));
             let file = file.map_or_else(String::new, |file| file.display().to_string());
-            text += &format!("{time}  {} ({})  {}  {file}\n", core.name, core.pid, units::bytes(core.bytes));
+            let _ =
+                writeln!(text, "{time}  {} ({})  {}  {file}", core.name, core.pid, units::bytes(core.bytes));
         }
         output::print(text)?;
         Ok(Exit::Done)
