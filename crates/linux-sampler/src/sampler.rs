@@ -205,8 +205,7 @@ impl Sampler {
         Ok(Self { reader, decoder: RecordDecoder { ids, filter }, access })
     }
 
-    /// Divides the sampler, so that one thread empties the buffers while another decodes the records and takes
-    /// its time.
+    /// Divides the sampler, so that one thread empties the buffers while another decodes the records.
     pub fn into_parts(self) -> (RecordReader, RecordDecoder) {
         (self.reader, self.decoder)
     }

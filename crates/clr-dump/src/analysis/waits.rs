@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use self::finder::{Finder, Objects, handle_kind, lock_kind};
 use self::primitive::Primitive;
+use self::signaler::Signalers;
 use crate::analysis::ThreadSnapshot;
 use crate::dump::Dump;
 use crate::heap::object::Value;
@@ -131,7 +132,7 @@ impl ThreadWaits {
         let of_thread = |index| finder.monitor_wait(index, monitors).or_else(|| finder.stack_wait(index));
         let mut waits: Vec<_> = (0..threads.len()).map(of_thread).collect();
         finder.add_runners(&mut waits);
-        finder.add_signalers(&mut waits);
+        Signalers::new(&finder).add(&mut waits);
         Self { waits }
     }
 
@@ -165,7 +166,7 @@ impl ThreadWaits {
                 }
             }
         }
-        finder.add_signalers(&mut self.waits);
+        Signalers::new(&finder).add(&mut self.waits);
     }
 
     /// The wait of a thread.

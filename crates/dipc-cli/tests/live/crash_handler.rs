@@ -201,7 +201,7 @@ fn limits_end_a_core_dump_and_not_the_handler() {
     assert_eq!((&handler.facts()["cut"], &handler.facts()["core_bytes"]), (&"time".into(), &6.into()));
 
     // Without room, the facts alone are kept.
-    let handler = Handler::installed(&["--min-free", "900000TB"]);
+    let handler = Handler::installed(&["--min-free", "900000000GB"]);
     handler.take(&core, "1764500000");
     assert_eq!(handler.facts()["cut"], "no-space");
     assert!(handler.files(".gz").is_empty());

@@ -1,10 +1,8 @@
 //! The search for the objects that threads wait for, on their stacks and in the heap, and for their holders.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use super::primitive::{COLLECTION, Primitive, has_handle};
-use super::signaler::Known;
 use super::{ThreadWait, WaitedFor};
 use crate::analysis::ThreadSnapshot;
 use crate::analysis::named_frame::NamedFrame;
@@ -22,11 +20,18 @@ const MAX_LINKS: usize = 64;
 /// Maximum number of continuations of a task.
 const MAX_CONTINUATIONS: u64 = 1 << 12;
 
+/// Maximum number of tasks from one that a thread waits for to the end of its awaits.
+const MAX_AWAITS: usize = 64;
+/// Maximum number of references of an object.
+const MAX_REFERENCES: usize = 256;
+
 const LOCK: &str = "System.Threading.Lock";
 const READER_WRITER_LOCK: &str = "System.Threading.ReaderWriterLockSlim";
 const THREAD: &str = "System.Threading.Thread";
 /// The event that a thread waits for in `Task.Wait`.
 const TASK_EVENT: &str = "System.Threading.Tasks.Task+SetOnInvokeMres";
+/// The task of `SemaphoreSlim.WaitAsync`.
+const SEMAPHORE_TASK: &str = "System.Threading.SemaphoreSlim+TaskNode";
 /// The continuation of an `await` that goes on in a SynchronizationContext.
 const CONTEXT_CONTINUATION: &str = "System.Threading.Tasks.SynchronizationContextAwaitTaskContinuation";
 
@@ -35,7 +40,6 @@ pub(super) struct Finder<'a> {
     pub(super) dump: &'a Dump<'a>,
     /// The managed objects of threads.
     pub(super) objects: Vec<Option<Address>>,
-    pub(super) known: RefCell<Known>,
 }
 
 impl<'a> Finder<'a> {
@@ -44,7 +48,7 @@ impl<'a> Finder<'a> {
         dump: &'a Dump<'a>,
         objects: Vec<Option<Address>>,
     ) -> Self {
-        Self { threads, dump, objects, known: RefCell::default() }
+        Self { threads, dump, objects }
     }
 }
 
@@ -273,6 +277,28 @@ impl Finder<'_> {
                 wait.owners = vec![index];
             }
         }
+    }
+
+    /// The object at the end of the awaits of a task; `None` if it is the task itself.
+    fn await_end(&self, task: Address) -> Option<Address> {
+        let heap = self.dump.heap();
+        let mut end = task;
+        let mut seen = BTreeSet::new();
+        while seen.len() < MAX_AWAITS && seen.insert(end) {
+            let is_awaited = |of: &Address| {
+                let task = self.dump.awaits().task(*of);
+                task.is_some_and(|task| !task.is_completed && task.continuation == end)
+            };
+            match heap.references_of(end, MAX_REFERENCES).into_iter().find(is_awaited) {
+                Some(next) => end = next,
+                None => break,
+            }
+        }
+        if heap.type_name(end).as_deref() == Some(SEMAPHORE_TASK) {
+            let semaphores = heap.awaited_semaphores().ok()?;
+            return semaphores.into_iter().find(|of| of.tasks.contains(&end)).map(|of| of.address);
+        }
+        (end != task).then_some(end)
     }
 
     /// The tasks with delegates that a thread runs: they are on the stack of the methods that call these.

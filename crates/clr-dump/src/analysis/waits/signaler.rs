@@ -1,9 +1,9 @@
 //! The threads that could let others go on which wait for an object without a recorded holder: they are in a
 //! method with a call that does so, and the object is on the stack of this method, in a field that it reads
-//! of an object there, in an array there, or in a static field that it reads. The end of the awaits of a
-//! task that a thread waits for is such an object, too.
+//! of an object there, in an array there, or in a static field that it reads.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::finder::{Finder, is_of_program};
@@ -19,33 +19,38 @@ const MAX_OBJECTS: usize = 256;
 const MAX_STACK_OBJECTS: usize = 1 << 12;
 /// Maximum number of references of an object.
 const MAX_REFERENCES: usize = 256;
-/// Maximum number of tasks from one that a thread waits for to the end of its awaits.
-const MAX_AWAITS: usize = 64;
 /// Bytes of the frame of a thread's outermost method.
 const OUTERMOST_FRAME: u64 = 256;
-/// The task of `SemaphoreSlim.WaitAsync`.
-const SEMAPHORE_TASK: &str = "System.Threading.SemaphoreSlim+TaskNode";
-
 /// The module and the token of a method.
 type MethodKey = (Address, u32);
 
+/// The search for threads that could let others go on.
+pub(super) struct Signalers<'f> {
+    finder: &'f Finder<'f>,
+    known: RefCell<Known>,
+}
+
 /// Facts that are read once.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+struct Known {
     /// Objects on the stack of a method and of those that it calls, by the indexes of thread and frame.
     objects: HashMap<(usize, usize), Arc<Vec<Address>>>,
     /// Methods with a call, by the name of the first type and the first method.
     calls: HashMap<(MethodKey, &'static str, &'static str), bool>,
 }
 
-impl Finder<'_> {
+impl<'f> Signalers<'f> {
+    pub(super) fn new(finder: &'f Finder<'f>) -> Self {
+        Self { finder, known: RefCell::default() }
+    }
+
     /// Adds the threads that could let others go on.
-    pub(super) fn add_signalers(&self, waits: &mut [Option<ThreadWait>]) {
+    pub(super) fn add(&self, waits: &mut [Option<ThreadWait>]) {
         let mut wanted: BTreeMap<Address, (&'static [&'static str], &'static [&'static str])> =
             BTreeMap::new();
         for wait in waits.iter_mut().flatten().filter(|wait| wait.owners.is_empty()) {
             let end = wait.end();
-            let name = || self.dump.heap().type_name(end);
+            let name = || self.finder.dump.heap().type_name(end);
             let Some(of) = name().and_then(|name| Primitive::of_type(&name)) else { continue };
             // A task that waits for an object does not state which thread will signal it.
             if wait.awaited.is_some() {
@@ -61,7 +66,7 @@ impl Finder<'_> {
                 waits.get(index).and_then(Option::as_ref).is_some_and(|wait| wait.end() == object)
             };
             let could = |index: &usize| !waits_for_it(*index) && self.could(*index, object, types, signals);
-            found.insert(object, (0..self.threads.len()).filter(could).collect());
+            found.insert(object, (0..self.finder.threads.len()).filter(could).collect());
         }
         for wait in waits.iter_mut().flatten().filter(|wait| wait.is_any() && wait.owners.is_empty()) {
             wait.owners = found.get(&wait.end()).cloned().unwrap_or_default();
@@ -76,12 +81,12 @@ impl Finder<'_> {
         types: &'static [&'static str],
         signals: &'static [&'static str],
     ) -> bool {
-        let Some(thread) = self.thread(index) else { return false };
+        let Some(thread) = self.finder.thread(index) else { return false };
         let methods = thread.frames.iter().enumerate().filter(|(_, frame)| is_of_program(frame));
         let methods = methods.filter_map(|(at, frame)| Some((at, frame.method.as_deref()?)));
         methods.filter(|(_, method)| self.calls_any(method, types, signals)).any(|(at, method)| {
-            let heap = self.dump.heap();
-            let fields = self.dump.types().fields_read(method);
+            let heap = self.finder.dump.heap();
+            let fields = self.finder.dump.types().fields_read(method);
             let is_target =
                 |value: Option<Value>| matches!(value, Some(Value::Reference { address, .. }) if address == object);
             let refers = |from: &Address| {
@@ -109,7 +114,7 @@ impl Finder<'_> {
         if let Some(calls) = self.known.borrow().calls.get(&key) {
             return *calls;
         }
-        let calls = self.dump.types().calls_any(method, types, signals);
+        let calls = self.finder.dump.types().calls_any(method, types, signals);
         self.known.borrow_mut().calls.insert(key, calls);
         calls
     }
@@ -120,40 +125,19 @@ impl Finder<'_> {
             return Arc::clone(objects);
         }
         let range = || {
-            let thread = self.thread(index)?;
+            let thread = self.finder.thread(index)?;
             let frames = &thread.stack.frames;
             let caller = frames.get(frame.saturating_add(1)).map(|caller| caller.sp);
             let end = || frames.get(frame).map(|of| of.sp.saturating_add(OUTERMOST_FRAME));
             Some((thread.stack_start()?, caller.or_else(end)?))
         };
-        let mut objects =
-            range().map(|(start, end)| self.dump.heap().objects_between(start, end)).unwrap_or_default();
+        let mut objects = range()
+            .map(|(start, end)| self.finder.dump.heap().objects_between(start, end))
+            .unwrap_or_default();
         objects.truncate(MAX_STACK_OBJECTS);
         let objects = Arc::new(objects);
         self.known.borrow_mut().objects.insert((index, frame), Arc::clone(&objects));
         objects
-    }
-
-    /// The object at the end of the awaits of a task; `None` if it is the task itself.
-    pub(super) fn await_end(&self, task: Address) -> Option<Address> {
-        let heap = self.dump.heap();
-        let mut end = task;
-        let mut seen = BTreeSet::new();
-        while seen.len() < MAX_AWAITS && seen.insert(end) {
-            let is_awaited = |of: &Address| {
-                let task = self.dump.awaits().task(*of);
-                task.is_some_and(|task| !task.is_completed && task.continuation == end)
-            };
-            match heap.references_of(end, MAX_REFERENCES).into_iter().find(is_awaited) {
-                Some(next) => end = next,
-                None => break,
-            }
-        }
-        if heap.type_name(end).as_deref() == Some(SEMAPHORE_TASK) {
-            let semaphores = heap.awaited_semaphores().ok()?;
-            return semaphores.into_iter().find(|of| of.tasks.contains(&end)).map(|of| of.address);
-        }
-        (end != task).then_some(end)
     }
 }
 

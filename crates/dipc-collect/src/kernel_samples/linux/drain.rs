@@ -1,5 +1,5 @@
-//! A thread that only empties the kernel's buffers: images, names and a slow disk delay their reader, and what
-//! does not fit into a full buffer is lost.
+//! A thread that only empties the kernel's buffers: images, names and a slow disk delay a reader, and records
+//! that do not fit into a full buffer are lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
