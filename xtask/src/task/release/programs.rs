@@ -204,9 +204,6 @@ fn flags(build: &Build<'_>, platform: &Platform) -> Result<OsString> {
         // position-independent programs: 0.6 MB.
         flags.push("-Clink-arg=-Wl,--icf=all".into());
         flags.push("-Clink-arg=-Wl,-z,pack-relative-relocs".into());
-        // A panic ends the program without unwinding, and a trace without symbols does not show names: 0.07
-        // MB saved.
-        flags.push("-Clink-arg=-Wl,--no-eh-frame-hdr".into());
     }
     if platform.is_windows() {
         flags.push("-Clink-arg=-Wl,--no-insert-timestamp".into());
