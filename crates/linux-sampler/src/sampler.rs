@@ -39,7 +39,7 @@ const SPARE_DESCRIPTORS: u64 = 256;
 ///
 /// The sampler is read by one thread: [`read`](Self::read) waits for records and returns the ordered part of
 /// them. Memory is bounded by four times the buffers. If the reader is too slow, records are lost, which the
-/// kernel counts: [`RecordKind::Lost`].
+/// kernel counts: [`RecordKind::Lost`](crate::RecordKind::Lost).
 ///
 /// ```no_run
 /// use linux_sampler::{RecordKind, Sampler, SamplerConfig};
