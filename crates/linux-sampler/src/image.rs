@@ -40,7 +40,6 @@ pub struct Image {
     /// The unwind information, once it is needed; `None` in it if it cannot be read.
     sections: OnceLock<Option<UnwindSections>>,
     /// The names of its functions, once they are needed.
-    #[cfg(feature = "nettrace")]
     functions: OnceLock<SymbolTable>,
 }
 
@@ -91,7 +90,6 @@ impl Image {
             debug_link,
             segments,
             sections: OnceLock::new(),
-            #[cfg(feature = "nettrace")]
             functions: OnceLock::new(),
         })
     }
@@ -198,7 +196,6 @@ impl Image {
     }
 
     /// The symbols of functions, which are read once; empty if they cannot be read.
-    #[cfg(feature = "nettrace")]
     pub(crate) fn functions(&self) -> &SymbolTable {
         self.functions.get_or_init(|| self.symbols().unwrap_or_default())
     }
