@@ -27,7 +27,7 @@ pub const SETTINGS: &str = "/etc/dipc/crash-handler.json";
 
 /// The settings of a handler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "the program that is the handler states every setting")]
 pub struct HandlerSettings {
     /// The folder of the core dumps.
     pub folder: PathBuf,
@@ -48,20 +48,6 @@ pub struct HandlerSettings {
 }
 
 impl HandlerSettings {
-    /// Creates the default settings for cores in `folder`.
-    pub fn new(folder: PathBuf) -> Self {
-        Self {
-            folder,
-            max_bytes: 8 << 30,
-            keep: 8,
-            min_free_bytes: 1 << 30,
-            max_wait_seconds: 120,
-            dotnet_only: false,
-            privacy: false,
-            former: Former::default(),
-        }
-    }
-
     /// Maximum time for which the process that has crashed waits.
     pub const fn max_wait(&self) -> Duration {
         Duration::from_secs(self.max_wait_seconds)

@@ -95,20 +95,18 @@ pub(crate) use linux::run;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux {
     use std::env;
-    use std::ffi::OsStr;
     use std::fmt::Write as _;
     use std::fs::{self, File};
     use std::io::{self, Write as _};
     use std::os::fd::AsRawFd as _;
     use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
     use std::path::Path;
-    use std::process::{Command, ExitStatus, Stdio};
-    use std::thread;
-    use std::time::{Duration, Instant};
+    use std::process::Stdio;
+    use std::time::Duration;
 
     use dipc_collect::crash_handler::{
-        CoreNames, CrashedProcess, CutReason, HandlerSettings, InstallError, KernelSettings, TakenCore,
-        kept_cores, make_room, take,
+        CoreNames, CrashedProcess, CutReason, Former, HandlerSettings, InstallError, KernelSettings,
+        TakenCore, kept_cores, make_room, take,
     };
     use dipc_collect::staged::{StagedFile, write_private};
     use jiff::{Timestamp, tz::TimeZone};
@@ -117,12 +115,11 @@ mod linux {
     use super::{CrashHandlerArgs, CrashHandlerCommand, InstallArgs, TakeArgs};
     use crate::duration;
     use crate::exit::{Exit, Failure, Outcome};
+    use crate::record::own_program;
     use crate::render::{messages, output, units};
 
     /// Maximum time for the overview of a core dump, or its stripped copy.
     const READING: Duration = Duration::from_secs(300);
-    /// The time between looks at a command.
-    const LOOK: Duration = Duration::from_millis(50);
 
     pub(crate) fn run(args: &CrashHandlerArgs) -> Outcome {
         let kernel = KernelSettings::new(args.kernel.clone(), args.settings.clone());
@@ -168,9 +165,7 @@ mod linux {
                 "crash-handler: --folder: the kernel runs the handler in /: name an absolute path",
             ));
         }
-        let in_folder = |error: io::Error| {
-            Failure::new(Exit::Failed, format_args!("crash-handler: {}: {error}", args.folder.display()))
-        };
+        let in_folder = |error| failed_at(&args.folder, &error);
         if !args.folder.exists() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&args.folder).map_err(in_folder)?;
         }
@@ -182,34 +177,43 @@ mod linux {
             ))
             .with_help("core dumps are files of root: name a folder of root's own"));
         }
-        let mut settings = HandlerSettings::new(args.folder.clone());
-        settings.max_bytes = args.max_size;
-        settings.keep = args.keep.try_into().unwrap_or(usize::MAX);
-        settings.min_free_bytes = args.min_free;
-        settings.max_wait_seconds = args.max_wait.as_secs().max(1);
-        settings.dotnet_only = args.dotnet_only;
-        settings.privacy = args.privacy;
+        let settings = HandlerSettings {
+            folder: args.folder.clone(),
+            max_bytes: args.max_size,
+            keep: args.keep.try_into().unwrap_or(usize::MAX),
+            min_free_bytes: args.min_free,
+            max_wait_seconds: args.max_wait.as_secs().max(1),
+            dotnet_only: args.dotnet_only,
+            privacy: args.privacy,
+            former: Former::default(),
+        };
         kernel.install(&program, &settings, args.force).map_err(|error| failed(&error))?;
         let now = kernel.current().map_err(|error| failed(&error))?;
         messages::note(format_args!("Core dumps     : {}", args.folder.display()));
         messages::note(
             "Until          : uninstall, or the next start of the machine; to keep them, in /etc/sysctl.d:",
         );
-        output::print(format_args!(
-            "kernel.core_pattern = {}\nkernel.core_pipe_limit = {}\n",
-            now.core_pattern, now.core_pipe_limit
-        ))?;
-        Ok(Exit::Done)
+        print_settings(&now)
     }
 
     fn uninstall(kernel: &KernelSettings) -> Outcome {
         let former = kernel.uninstall().map_err(|error| failed(&error))?;
         messages::note("Restored       : the kernel's settings from before; core dumps stay");
+        print_settings(&former)
+    }
+
+    /// Prints the kernel's settings as a file below `/etc/sysctl.d` has them.
+    fn print_settings(settings: &Former) -> Outcome {
         output::print(format_args!(
             "kernel.core_pattern = {}\nkernel.core_pipe_limit = {}\n",
-            former.core_pattern, former.core_pipe_limit
+            settings.core_pattern, settings.core_pipe_limit
         ))?;
         Ok(Exit::Done)
+    }
+
+    /// The failure of a file or folder.
+    fn failed_at(path: &Path, error: &io::Error) -> Failure {
+        Failure::new(Exit::Failed, format_args!("crash-handler: {}: {error}", path.display()))
     }
 
     fn status(kernel: &KernelSettings, path: &Path) -> Outcome {
@@ -233,9 +237,7 @@ mod linux {
             duration::display(settings.max_wait()),
             if settings.privacy { "; without strings and buffers" } else { "" },
         );
-        let cores = kept_cores(&settings.folder).map_err(|error| {
-            Failure::new(Exit::Failed, format_args!("crash-handler: {}: {error}", settings.folder.display()))
-        })?;
+        let cores = kept_cores(&settings.folder).map_err(|error| failed_at(&settings.folder, &error))?;
         for core in cores.iter().rev() {
             let time = i64::try_from(core.time).ok().and_then(|time| Timestamp::from_second(time).ok());
             let time = time.map_or_else(String::new, |time| {
@@ -254,10 +256,8 @@ mod linux {
     }
 
     fn read_settings(path: &Path) -> Result<HandlerSettings, Failure> {
-        HandlerSettings::read(path).map_err(|error| {
-            Failure::new(Exit::Failed, format_args!("crash-handler: {}: {error}", path.display()))
-                .with_help("dipc crash-handler install writes them")
-        })
+        HandlerSettings::read(path)
+            .map_err(|error| failed_at(path, &error).with_help("dipc crash-handler install writes them"))
     }
 
     /// The facts of a core dump, in the file next to it.
@@ -310,13 +310,9 @@ mod linux {
         let facts = Facts { process: &process, core_bytes: taken.core_bytes, cut: taken.cut };
         let facts = serde_json::to_vec_pretty(&facts).map_err(|error| failed("facts", &error))?;
         write_private(&names.facts, &facts).map_err(|error| failed("facts", &error))?;
-        log(&format!(
-            "core dump of {} ({}), signal {}: {}",
-            process.name,
-            process.pid,
-            process.signal,
-            names.core.display()
-        ));
+        let CrashedProcess { name, pid, signal, .. } = &process;
+        let place = if has_core { names.core.display().to_string() } else { "none kept".to_owned() };
+        log(&format!("core dump of {name} ({pid}), signal {signal}: {place}"));
         if has_core && !settings.privacy {
             overview(&settings, &names).map_err(|why| failed("overview", &why))?;
         }
@@ -325,38 +321,22 @@ mod linux {
         Ok(Exit::Done)
     }
 
-    /// Runs this program, apart from the handler: a core dump is untrusted.
-    fn run_self(words: &[&OsStr], [stdout, stderr]: [Stdio; 2], folder: &Path) -> io::Result<ExitStatus> {
-        let mut child = Command::new(env::current_exe()?)
-            .args(words)
-            .env("TMPDIR", folder)
-            .stdin(Stdio::null())
-            .stdout(stdout)
-            .stderr(stderr)
-            .spawn()?;
-        let end = Instant::now() + READING;
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok(status);
-            }
-            if Instant::now() >= end {
-                // It may have ended by itself in between.
-                let _ = child.kill();
-                return child.wait();
-            }
-            thread::sleep(LOOK);
-        }
-    }
-
     /// Writes a copy without strings and buffers.
     fn strip(taken: &TakenCore, names: &CoreNames) -> Result<(), String> {
         // The core dump itself has no name.
         let core = format!("/proc/{}/fd/{}", std::process::id(), taken.file.as_raw_fd());
         let folder = names.core.parent().unwrap_or(Path::new("/"));
-        let words = ["dump".as_ref(), "strip".as_ref(), core.as_ref(), "-o".as_ref(), names.core.as_os_str()];
-        let status =
-            run_self(&words, [Stdio::null(), Stdio::null()], folder).map_err(|error| error.to_string())?;
-        if names.core.exists() { Ok(()) } else { Err(format!("dump strip: {status}")) }
+        let status = own_program::command().and_then(|mut command| {
+            command.args(["dump", "strip"]).arg(core).arg("-o").arg(&names.core);
+            command.env("TMPDIR", folder).stdout(Stdio::null()).stderr(Stdio::null());
+            own_program::run(&mut command, READING)
+        });
+        let status = status.map_err(|error| error.to_string())?;
+        match status {
+            _ if names.core.exists() => Ok(()),
+            Some(status) => Err(format!("dump strip: {status}")),
+            None => Err(format!("dump strip: it took longer than {}", duration::display(READING))),
+        }
     }
 
     /// Writes the overview of a core dump into the file next to it.
@@ -364,9 +344,9 @@ mod linux {
         let (file, staged) = StagedFile::create(&settings.folder)?;
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
         // Of a core dump without a runtime, it has the reason.
-        let words = ["--quiet".as_ref(), "dump".as_ref(), "analyze".as_ref(), names.core.as_os_str()];
-        let outputs = [file.try_clone()?.into(), file.into()];
-        run_self(&words, outputs, &settings.folder)?;
+        let mut command = own_program::command()?;
+        command.args(["--quiet", "dump", "analyze"]).arg(&names.core).env("TMPDIR", &settings.folder);
+        own_program::run(command.stdout(file.try_clone()?).stderr(file), READING)?;
         staged.name_over(&names.overview)
     }
 

@@ -26,6 +26,7 @@ pub(crate) mod kernel_samples;
 pub(crate) mod machine;
 pub(crate) mod names;
 pub(crate) mod notes;
+pub(crate) mod own_program;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) mod process_core;
 mod readings;

@@ -1,7 +1,7 @@
 //! The work of a handler for one process: its facts, and its core dump from the kernel's pipe.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -157,7 +157,7 @@ pub fn take(
     let mut sink = if compresses {
         Sink::Compressed(GzEncoder::new(plain, Compression::fast()))
     } else {
-        Sink::Plain(BufWriter::with_capacity(CHUNK, plain))
+        Sink::Plain(plain)
     };
     let mut chunk = vec![0; CHUNK];
     let mut core_bytes = 0_u64;
@@ -189,14 +189,14 @@ pub fn take(
 }
 
 enum Sink {
-    Plain(BufWriter<Counted>),
+    Plain(Counted),
     Compressed(GzEncoder<Counted>),
 }
 
 impl Sink {
     fn bytes(&self) -> u64 {
         match self {
-            Self::Plain(sink) => sink.get_ref().bytes.saturating_add(sink.buffer().len() as u64),
+            Self::Plain(sink) => sink.bytes,
             Self::Compressed(sink) => sink.get_ref().bytes,
         }
     }
@@ -211,10 +211,7 @@ impl Sink {
     /// Writes the end. Returns the file, and false if the end did not fit into the file system.
     fn finish(self) -> io::Result<(File, bool)> {
         let (file, result) = match self {
-            Self::Plain(sink) => {
-                let file = sink.get_ref().file.try_clone()?;
-                (file, sink.into_inner().map(drop).map_err(io::IntoInnerError::into_error))
-            }
+            Self::Plain(sink) => (sink.file, Ok(())),
             Self::Compressed(mut sink) => {
                 let file = sink.get_ref().file.try_clone()?;
                 (file, sink.try_finish())

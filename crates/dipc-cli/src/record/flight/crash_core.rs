@@ -4,13 +4,14 @@
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 use dipc_client::ProcessView;
 use dipc_collect::staged::{folder_of, publish_first, publish_new};
 
 use crate::exit::{Exit, Failure};
+use crate::record::own_program;
 use crate::render::output_file::{OutputFile, unused_names};
 use crate::render::{messages, shell, units};
 
@@ -110,25 +111,16 @@ pub(super) fn write_overview(core: &Path, path: &Path) -> Result<(PathBuf, Strin
     let mut file = OutputFile::create_new(path)?;
     let output = file.file().ok_or_else(|| failed(&"the file is closed"))?;
     let output = output.try_clone().map_err(|error| failed(&error))?;
-    let program = std::env::current_exe().map_err(|error| failed(&error))?;
-    let mut command = Command::new(program);
-    command.args(["dump", "analyze"]).arg(core).stdin(Stdio::null()).stderr(Stdio::null()).stdout(output);
-    let mut child = command.spawn().map_err(|error| failed(&error))?;
-    let started = Instant::now();
-    loop {
-        match child.try_wait().map_err(|error| failed(&error))? {
-            Some(status) if status.success() || status.code() == Some(6) => break,
-            Some(status) => {
-                file.discard();
-                return Err(failed(&status));
-            }
-            None if started.elapsed() > OVERVIEW => {
-                let _ = child.kill();
-                let _ = child.wait();
-                file.discard();
-                return Err(failed(&format_args!("it took longer than {}", units::time(OVERVIEW))));
-            }
-            None => std::thread::sleep(Duration::from_millis(10)),
+    let mut command = own_program::command().map_err(|error| failed(&error))?;
+    command.args(["dump", "analyze"]).arg(core).stderr(Stdio::null()).stdout(output);
+    match own_program::run(&mut command, OVERVIEW).map_err(|error| failed(&error))? {
+        Some(status) if status.success() || status.code() == Some(6) => {}
+        status => {
+            file.discard();
+            return Err(status.map_or_else(
+                || failed(&format_args!("it took longer than {}", units::time(OVERVIEW))),
+                |status| failed(&status),
+            ));
         }
     }
     file.store()?;
