@@ -1,9 +1,11 @@
 //! Profiles of a process, each from the samples of some seconds.
 //!
 //! [`from_session`] has the samples of the runtime itself, [`from_samples`] those of the Linux kernel. A
-//! program that profiles a process at intervals calls one of them for each interval.
+//! program that profiles a process at intervals calls one of them for each interval. [`read_session`] and
+//! [`read_samples`] fill several builders, as for profiles of several metrics.
 
 use std::convert::Infallible;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use clr_events::CodeMap;
@@ -11,6 +13,7 @@ use dipc_client::{
     Error, Keywords, Level, LiveReader, Profile as EventProfile, ProviderConfig, RUNTIME_PROVIDER, Session,
     SessionConfig, Target,
 };
+use nettrace::Event;
 use nettrace_export::{Measure, Metric, NeedsTimeOrder, Omissions, Options, Profile, ProfileBuilder};
 
 use crate::kernel_samples::LiveSamples;
@@ -44,7 +47,8 @@ impl ProfileRequest {
         Self { max_code_size, ..self }
     }
 
-    fn into_builder(self) -> ProfileBuilder {
+    /// Returns a builder of the profile.
+    pub fn into_builder(self) -> ProfileBuilder {
         let mut builder = ProfileBuilder::new(self.options);
         *builder.code_mut() = CodeMap::with_limit(self.max_code_size);
         builder
@@ -91,10 +95,27 @@ pub enum SamplesEnd {
     Cancelled,
 }
 
-/// Returns the configuration of a session for [`from_session`] with the events of a metric; `None` for
-/// metrics that take other sources, or more than a session. NativeAOT programs lack the sampler of
-/// [`Metric::Cpu`] and [`Metric::Wall`].
-pub fn session_config(metric: Metric) -> Option<SessionConfig> {
+/// Returns the configuration of a session with the events of these metrics; `None` if one of them takes
+/// another source, or more than a session. NativeAOT programs lack the sampler of [`Metric::Cpu`] and
+/// [`Metric::Wall`].
+pub fn session_config(metrics: &[Metric]) -> Option<SessionConfig> {
+    let mut providers: Vec<ProviderConfig> = Vec::new();
+    for metric in metrics {
+        for config in metric_providers(*metric)? {
+            match providers.iter_mut().find(|provider| provider.name == config.name) {
+                Some(provider) => {
+                    provider.keywords |= config.keywords;
+                    provider.level = provider.level.max(config.level);
+                }
+                None => providers.push(config),
+            }
+        }
+    }
+    Some(SessionConfig::new(providers))
+}
+
+/// Returns the providers of a metric's events; `None` if it takes another source.
+fn metric_providers(metric: Metric) -> Option<Vec<ProviderConfig>> {
     let of_profile = |name| {
         let profile = EventProfile::find(name)?;
         Some(profile.providers.iter().map(|provider| provider.to_config()).collect())
@@ -107,15 +128,14 @@ pub fn session_config(metric: Metric) -> Option<SessionConfig> {
             arguments: String::new(),
         }])
     };
-    let providers: Option<Vec<_>> = match metric {
+    match metric {
         Metric::Cpu | Metric::Wall => Some(vec![sampler()]),
         Metric::Alloc => of_profile("gc-verbose"),
         Metric::LiveAlloc => of_profile("live-alloc"),
         Metric::Exception => of_runtime(Keywords::EXCEPTION),
         Metric::Contention => of_runtime(Keywords::CONTENTION),
         _ => None,
-    };
-    providers.map(SessionConfig::new)
+    }
 }
 
 /// Makes a profile of the samples of a [session](session_config). Blocks until a limit ends the session.
@@ -131,13 +151,25 @@ pub fn from_session(
     observer: &mut dyn Observer,
 ) -> Result<SessionProfile, NeedsTimeOrder> {
     let mut builder = request.into_builder();
-    let add = |reader: &mut LiveReader| {
-        reader.for_each(|event| builder.add(event));
-        Ok::<_, Infallible>(false)
-    };
-    let Ok((reader, end)) = live_stream::read(session, LiveReader::new(MAX_DELAY), limits, observer, add);
+    let (reader, end) = read_session(session, slice::from_mut(&mut builder), limits, observer);
     let (profile, omissions) = builder.finish(reader.info())?;
     Ok(SessionProfile { profile, omissions, reader, end })
+}
+
+/// Passes the events of a [session](session_config) to builders. Blocks until a limit ends the session.
+/// Returns the reader of the stream, which knows its losses and damage.
+pub fn read_session(
+    session: Session,
+    builders: &mut [ProfileBuilder],
+    limits: &Limits,
+    observer: &mut dyn Observer,
+) -> (LiveReader, StreamEnd) {
+    let add = |reader: &mut LiveReader| {
+        reader.for_each(|event| builders.iter_mut().for_each(|builder| builder.add(event)));
+        Ok::<_, Infallible>(false)
+    };
+    let Ok(read) = live_stream::read(session, LiveReader::new(MAX_DELAY), limits, observer, add);
+    read
 }
 
 /// Makes a profile of processor time of the kernel's samples, whatever the metric of the request. Blocks
@@ -148,32 +180,47 @@ pub fn from_session(
 /// # Errors
 /// As [`from_session`].
 pub fn from_samples(
-    mut samples: LiveSamples,
+    samples: LiveSamples,
     runtime: Option<&Target>,
     mut request: ProfileRequest,
     limits: &Limits,
 ) -> Result<KernelProfile, NeedsTimeOrder> {
     request.options.metric = Some(Metric::Cpu);
     let mut builder = request.into_builder();
-    let stop = limits.stop_signal();
-    let end = read_until_end(&mut samples, &mut builder, limits);
-    let mut names_error = None;
-    if end != SamplesEnd::Cancelled {
-        samples.finish(|event| builder.add(event));
-        names_error = runtime.and_then(|runtime| {
-            for_each_method(runtime, || stop.is_cancelled(), |event| builder.code_mut().add(event)).err()
-        });
-    }
+    let (end, names_error) = read_samples(samples, runtime, slice::from_mut(&mut builder), limits);
     let (mut profile, omissions) = builder.finish(None)?;
     // Also if no thread of the process ran.
     (profile.metric, profile.measure) = (Metric::Cpu, Measure::CPU_TIME);
     Ok(KernelProfile { profile, omissions, end, names_error })
 }
 
-fn read_until_end(samples: &mut LiveSamples, builder: &mut ProfileBuilder, limits: &Limits) -> SamplesEnd {
+/// Passes the kernel's samples to builders, and then the methods that a `runtime` lists, as
+/// [`from_samples`] does. Returns the end of the samples, and the reason for which methods have no names.
+pub fn read_samples(
+    mut samples: LiveSamples,
+    runtime: Option<&Target>,
+    builders: &mut [ProfileBuilder],
+    limits: &Limits,
+) -> (SamplesEnd, Option<Error>) {
+    let stop = limits.stop_signal();
+    let end = read_until_end(&mut samples, builders, limits);
+    if end == SamplesEnd::Cancelled {
+        return (end, None);
+    }
+    samples.finish(|event| builders.iter_mut().for_each(|builder| builder.add(event)));
+    let names_error = runtime.and_then(|runtime| {
+        let add = |event: &Event<'_>| {
+            builders.iter_mut().for_each(|builder| builder.code_mut().add(event));
+        };
+        for_each_method(runtime, || stop.is_cancelled(), add).err()
+    });
+    (end, names_error)
+}
+
+fn read_until_end(samples: &mut LiveSamples, builders: &mut [ProfileBuilder], limits: &Limits) -> SamplesEnd {
     let (begin, stop) = (Instant::now(), limits.stop_signal());
     loop {
-        samples.read(|event| builder.add(event));
+        samples.read(|event| builders.iter_mut().for_each(|builder| builder.add(event)));
         if stop.is_cancelled() {
             return SamplesEnd::Cancelled;
         }

@@ -271,7 +271,7 @@ fn a_profile_has_the_samples_and_methods_of_its_session() {
     );
     let collect = |request: ProfileRequest| {
         let session =
-            simulation.target().start_session(&profiles::session_config(Metric::Wall).unwrap()).unwrap();
+            simulation.target().start_session(&profiles::session_config(&[Metric::Wall]).unwrap()).unwrap();
         profiles::from_session(session, request, &unlimited(), &mut ()).unwrap()
     };
     let has_worker = |profile: &Profile| {

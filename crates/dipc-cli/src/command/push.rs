@@ -3,19 +3,18 @@
 
 mod parca;
 mod pyroscope;
+mod sampling;
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use clr_counters::otlp::rejected_points;
 use dipc_client::Target;
 use dipc_collect::RetryWait;
-use dipc_collect::profiles::{self, ProfileRequest, SamplesEnd};
-use dipc_collect::stream;
 use dipc_http::{Endpoint, RequestError};
 use hyper::header::{HeaderName, HeaderValue};
 use nettrace_export::{CausalGrouping, Format, Metric, Options, Profile, WriteOptions};
@@ -30,18 +29,14 @@ use crate::args::target::{ReachArgs, TARGETS, selector};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::http::{host_name, parse_endpoint, parse_header};
-use crate::inspect::profile::diagnostics::warn_of_omissions;
 use crate::inspect::profile::{self, ProfileOptions};
 use crate::interrupt::Interrupts;
 use crate::process::candidates::application_name;
 use crate::process::peer::local_process;
 use crate::process::target::{FoundTarget, TargetSelector, endpoints_of_name};
-use crate::record::kernel_samples::{LiveSamples, SamplerChoice};
-use crate::record::notes::Messages;
-use crate::record::recorder::Limits;
-use crate::record::session::start_unless_interrupted;
-use crate::record::stream_stats;
+use crate::record::kernel_samples::SamplerChoice;
 use crate::render::{messages, units};
+use sampling::{DEFAULT_DURATION, ProcessMetrics, push_process};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).arg("files").args(TARGETS))]
@@ -78,12 +73,13 @@ pub(crate) struct PushArgs {
     /// working or blocked, as with --by wall.
     #[arg(long, value_enum, default_value_t, conflicts_with = "files")]
     sampler: SamplerChoice,
-    /// Metric of the profiles; for a process cpu, wall, alloc, live-alloc, contention or exception
+    /// Metrics of the profiles, one profile for each [default: cpu, or that of the recording]
     ///
-    /// The last four are of the runtime's events. What is still in use at the end of a profile was allocated
-    /// during it: give it the time of several collections (--duration).
-    #[arg(long = "by", value_name = "METRIC", value_enum)]
-    metric: Option<MetricArg>,
+    /// For a process: cpu and off-cpu by the kernel's samples; wall by the runtime's; alloc, live-alloc,
+    /// contention and exception by the runtime's events, all in one session. What is still in use at the end
+    /// of a profile was allocated during it: give it the time of several collections (--duration).
+    #[arg(long = "by", value_name = "METRIC,…", value_enum, value_delimiter = ',')]
+    metrics: Vec<MetricArg>,
     /// Time from the start of one profile of a process to the start of the next
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse, conflicts_with = "files")]
     every: Duration,
@@ -194,6 +190,17 @@ impl PushArgs {
         self.duration.unwrap_or_else(|| self.every.min(DEFAULT_DURATION))
     }
 
+    /// The metrics, each once.
+    fn metrics(&self) -> Vec<Metric> {
+        let mut metrics: Vec<Metric> = Vec::new();
+        for metric in self.metrics.iter().map(|metric| metric.metric()) {
+            if !metrics.contains(&metric) {
+                metrics.push(metric);
+            }
+        }
+        metrics
+    }
+
     fn grouping(&self) -> CausalGrouping {
         self.awaits.grouping(CausalGrouping::default())
     }
@@ -246,28 +253,29 @@ pub(crate) fn run(args: &PushArgs) -> Outcome {
     pusher.finish(exit)
 }
 
-/// Sends the profile of a recording.
+/// Sends the profiles of a recording.
 fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
     let options =
         ProfileOptions { names: args.names.form(), grouping: args.grouping(), ..ProfileOptions::default() };
-    let metric = args.metric.map(MetricArg::metric);
-    let request = profile::ProfileRequest { metric, tracks: false, kinds: true, idle_stacks: false };
-    // Profiles pushed before remain pushed.
-    let read = pusher.interrupts.while_computing(|| profile::read(file, &options, request))?;
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    pusher.push(&read.profile, stem.as_deref())?;
-    Ok(read.exit)
+    let mut metrics: Vec<_> = args.metrics().into_iter().map(Some).collect();
+    if metrics.is_empty() {
+        metrics.push(None);
+    }
+    let mut exit = Exit::Done;
+    for metric in metrics {
+        let request = profile::ProfileRequest { metric, tracks: false, kinds: true, idle_stacks: false };
+        // Profiles pushed before remain pushed.
+        let read = pusher.interrupts.while_computing(|| profile::read(file, &options, request))?;
+        pusher.push(&read.profile, stem.as_deref())?;
+        exit = exit.join(read.exit);
+    }
+    Ok(exit)
 }
 
 /// Samples processes repeatedly, all at the same time, and sends a profile of each every time.
 fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
-    let metric = args.metric.map(MetricArg::metric);
-    if metric.is_some_and(|metric| profiles::session_config(metric).is_none()) {
-        return Err(no_such_metric());
-    }
-    if metric.is_some_and(is_of_events) && args.sampler != SamplerChoice::Auto {
-        return Err(Failure::usage("push: --sampler is for --by cpu and wall: other metrics have events"));
-    }
+    let metrics = ProcessMetrics::new(args.metrics(), args.sampler)?;
     if let Some(duration) = args.duration.filter(|duration| *duration > args.every) {
         return Err(Failure::usage(format_args!(
             "push: --duration {} is longer than --every {}",
@@ -276,11 +284,10 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
         ))
         .with_help("a profile ends before the next one begins: give a longer --every"));
     }
-    let may_be_native = matches!(metric, None | Some(Metric::Cpu)) && args.sampler != SamplerChoice::Runtime;
-    let processes = args.processes.find(args.timeout, may_be_native)?;
+    let processes = args.processes.find(args.timeout, metrics.are_of_kernel())?;
     if let [process] = &*processes {
         let mut pusher = Pusher::new(args, interrupts)?;
-        let exit = push_process(args, metric, process, &mut pusher, interrupts)?;
+        let exit = push_process(args, &metrics, process, &mut pusher, interrupts)?;
         return pusher.finish(exit);
     }
     messages::note(format_args!("Processes      : {}", processes.len()));
@@ -288,7 +295,7 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
         let push = |process: &ProfiledProcess| {
             let mut pusher = Pusher::new(args, interrupts)?;
             pusher.pid = process.pid;
-            let end = push_process(args, metric, process, &mut pusher, interrupts);
+            let end = push_process(args, &metrics, process, &mut pusher, interrupts);
             if let Err(failure) = &end {
                 messages::warning(format_args!("process {}: {failure}", pusher.pid_text()));
             }
@@ -319,137 +326,6 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
         Some(failure) if (all.sent, all.failed.0) == (0, 0) => Err(failure),
         _ => all.finish(exit),
     }
-}
-
-/// The failure for a metric of which a session has no events.
-fn no_such_metric() -> Failure {
-    Failure::usage(
-        "push: for a process, the metrics are cpu, wall, alloc, live-alloc, contention and exception",
-    )
-    .with_help("dipc trace records the data for other metrics, and dipc push FILE --by sends it")
-}
-
-/// Returns true for metrics of a runtime's events, whichever sampler there is.
-const fn is_of_events(metric: Metric) -> bool {
-    !matches!(metric, Metric::Cpu | Metric::Wall)
-}
-
-/// Samples a process repeatedly, and sends a profile each time.
-fn push_process(
-    args: &PushArgs,
-    metric: Option<Metric>,
-    process: &ProfiledProcess,
-    pusher: &mut Pusher<'_>,
-    interrupts: &Interrupts,
-) -> Outcome {
-    let runtime = process.runtime.as_ref();
-    pusher.is_dotnet = runtime.is_some();
-    let managed = runtime.filter(|runtime| !runtime.is_native_aot().unwrap_or(false));
-    let mut choice = args.sampler;
-    let of_events = metric.filter(|metric| is_of_events(*metric));
-    if of_events.is_some() {
-        choice = SamplerChoice::Runtime;
-    }
-    if metric == Some(Metric::Wall) && choice == SamplerChoice::Auto {
-        messages::note(
-            "Samples        : by the runtime: the kernel's samples lack the time of waiting threads (--by wall)",
-        );
-        choice = SamplerChoice::Runtime;
-    }
-    if choice == SamplerChoice::Runtime && managed.is_none() {
-        return Err(Failure::new(
-            Exit::Refused,
-            "push: the process is a NativeAOT program: its runtime has no sampler, and no names of methods",
-        )
-        .with_help("--by cpu has the kernel sample it"));
-    }
-    let title = process.pid.map_or_else(|| "process".to_owned(), |pid| format!("process {pid}"));
-    let mut left = args.count;
-    let mut exit = Exit::Done;
-    let mut is_first = true;
-    while left != Some(0) && interrupts.count() == 0 {
-        let begin = Instant::now();
-        let samples = choice.start(process.kernel_pid(), &title, managed.is_some(), is_first)?;
-        let (profile, end) = match (samples, managed) {
-            (Some(samples), _) => sample_by_kernel(args, managed, samples, interrupts)?,
-            (None, Some(runtime)) => {
-                // The reason was given.
-                choice = SamplerChoice::Runtime;
-                sample(args, metric.unwrap_or(Metric::Wall), runtime, interrupts)?
-            }
-            (None, None) => return Err(Failure::new(Exit::Refused, "push: the program has no sampler")),
-        };
-        is_first = false;
-        exit = exit.join(end.exit);
-        if profile.samples() > 0 {
-            pusher.push(&profile, process.name.as_deref())?;
-        } else {
-            messages::warning(if of_events.is_some() {
-                "nothing of this kind was recorded: there is no profile to send"
-            } else {
-                "no working thread was sampled: there is no profile to send"
-            });
-        }
-        if end.is_unasked {
-            messages::note("Process ended.");
-            break;
-        }
-        left = left.map(|left| left - 1);
-        if left != Some(0) {
-            interrupts.wait(args.every.saturating_sub(begin.elapsed()));
-        }
-    }
-    Ok(exit)
-}
-
-/// The end of a session.
-struct SessionEnd {
-    exit: Exit,
-    is_unasked: bool,
-}
-
-/// The default time for which a process is sampled, if the interval between profiles is not shorter.
-const DEFAULT_DURATION: Duration = Duration::from_secs(10);
-
-/// Makes a profile of the kernel's samples of a process. A `managed` runtime lists its methods.
-fn sample_by_kernel(
-    args: &PushArgs,
-    managed: Option<&Target>,
-    samples: LiveSamples,
-    interrupts: &Interrupts,
-) -> Result<(Profile, SessionEnd), Failure> {
-    let request = ProfileRequest::new(args.profile_options(Metric::Cpu).with_kinds(false));
-    let limits = stream::Limits::new(interrupts.stop_signal()).with_duration(Some(args.duration()));
-    let taken = profiles::from_samples(samples, managed, request, &limits)?;
-    let mut exit = Exit::Done;
-    if let Some(error) = taken.names_error {
-        messages::warning(format_args!("names of methods are missing: {error}"));
-        exit = Exit::Incomplete;
-    }
-    warn_of_omissions(&taken.omissions);
-    Ok((taken.profile, SessionEnd { exit, is_unasked: taken.end == SamplesEnd::Process }))
-}
-
-/// Makes a profile of the runtime's samples.
-fn sample(
-    args: &PushArgs,
-    metric: Metric,
-    runtime: &Target,
-    interrupts: &Interrupts,
-) -> Result<(Profile, SessionEnd), Failure> {
-    let config = profiles::session_config(metric).ok_or_else(no_such_metric)?;
-    let session = start_unless_interrupted(runtime, &config, interrupts)?;
-    let request = ProfileRequest::new(args.profile_options(metric).with_kinds(true));
-    let limits = Limits::new(runtime, None, args.timeout, interrupts).with_duration(Some(args.duration()));
-    let taken = profiles::from_session(session, request, &limits.stream, &mut Messages)?;
-    let reader = &taken.reader;
-    let inside =
-        stream_stats::report_damage(reader.events(), reader.unreadable(), "the readable part is sent");
-    let end = limits.end(taken.end);
-    let is_unasked = end.is_unasked();
-    let exit = end.report("a profile was sampled", "sent")?;
-    warn_of_omissions(&taken.omissions);
-    Ok((taken.profile, SessionEnd { exit: exit.join(inside), is_unasked }))
 }
 
 /// The name of this program in OpenTelemetry scopes.
@@ -534,8 +410,10 @@ impl<'a> Pusher<'a> {
                 self.sent = self.sent.saturating_add(1);
                 let (samples, bytes) = (units::count(profile.samples()), units::bytes(message.len() as u64));
                 let of = self.pid.map_or_else(String::new, |pid| format!(" of process {pid}"));
+                let kind = if self.args.metrics.len() > 1 { profile.metric.name() } else { "" };
+                let space = if kind.is_empty() { "" } else { " " };
                 messages::note(format_args!(
-                    "Pushed         : {samples} samples{of}, {bytes}, to {endpoint}"
+                    "Pushed         : {samples}{space}{kind} samples{of}, {bytes}, to {endpoint}"
                 ));
             }
             Err(reason) => {

@@ -36,8 +36,9 @@ pub(crate) enum SamplerChoice {
 }
 
 impl SamplerChoice {
-    /// Starts the kernel's samples of a process, and says so if that `is_new`; `None` if the runtime samples
-    /// itself, for a stated reason unless the user asked for it.
+    /// Starts the kernel's samples of a process, also of times off the processors with `off_cpu`, and says so
+    /// if the process `is_new`; `None` if the runtime samples itself, for a stated reason unless the user
+    /// asked for it.
     ///
     /// # Errors
     /// Fails if the kernel's samples are not available, but the user asked for them or the program lacks a
@@ -45,6 +46,7 @@ impl SamplerChoice {
     pub(crate) fn start(
         self,
         pid: Result<u32, Failure>,
+        off_cpu: bool,
         title: &str,
         has_runtime_sampler: bool,
         is_new: bool,
@@ -52,7 +54,8 @@ impl SamplerChoice {
         if self == Self::Runtime {
             return Ok(None);
         }
-        let start = |pid| Ok(LiveSamples::start(pid, LIVE_FREQUENCY, is_new, Box::new(Messages))?);
+        let settings = SampleSettings::of_processors(LIVE_FREQUENCY, off_cpu);
+        let start = |pid| Ok(LiveSamples::start(pid, settings, is_new, Box::new(Messages))?);
         match pid.and_then(start) {
             Ok(samples) => {
                 if is_new {

@@ -401,6 +401,52 @@ fn profiles_of_events_have_their_stacks() {
     }
 }
 
+/// Of one time: the kernel's samples and one session of the runtime.
+#[test]
+fn one_time_has_profiles_of_several_kinds() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    workload.run("spin 300");
+    let pid = workload.pid().to_string();
+    let (address, requests) = server();
+    let url = format!("http://{address}");
+    let metrics = "cpu,off-cpu,alloc,exception,contention";
+    let pushing = thread::spawn({
+        let pid = pid.clone();
+        move || {
+            let times = ["--every", "3s", "--duration", "3s", "--count", "1"];
+            run(["push", "-p", &pid, "--by", metrics, "--pyroscope", &url].into_iter().chain(times))
+        }
+    });
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !pushing.is_finished() {
+        assert!(Instant::now() < deadline);
+        workload.run("spin 100");
+        workload.run("alloc 20");
+        workload.run("throw 5");
+    }
+    let pushed = pushing.join().unwrap();
+    if pushed.code != Some(0) && pushed.stderr.contains("kernel") {
+        return say_not_run("the kernel does not permit samples of times off the processors");
+    }
+    let pushed = pushed.with_code(0);
+    assert!(pushed.stderr.contains("Not pushed     : contention"), "{}", pushed.stderr);
+    let mut found = BTreeMap::new();
+    for (_, body) in requests.try_iter() {
+        let (labels, pprof) = of_pyroscope(&body);
+        let name = labels.into_iter().find(|(name, _)| name == "__name__").unwrap().1;
+        found.insert(name, texts(&pprof));
+    }
+    let names: Vec<_> = found.keys().map(String::as_str).collect();
+    assert_eq!(names, ["exceptions", "memory", "off_cpu", "process_cpu"]);
+    // Each has the stacks of its own kind.
+    let has = |name: &str, method: &str| found[name].iter().any(|text| text.contains(method));
+    assert!(has("process_cpu", "Spin.Hot"), "{found:?}");
+    assert!(!has("memory", "Spin.Hot") && !has("exceptions", "Spin.Hot"), "{found:?}");
+    assert!(has("memory", "Program.Run(") && has("exceptions", "Program.Run("), "{found:?}");
+    // Between two commands, the program waits for its standard input.
+    assert!(has("off_cpu", "Main(") && found["off_cpu"].iter().any(|text| text == "off-CPU time"));
+}
+
 #[test]
 fn metrics_without_a_session_are_refused() {
     let pid = std::process::id().to_string();
@@ -409,5 +455,7 @@ fn metrics_without_a_session_are_refused() {
         run(arguments.into_iter().chain(more.iter().copied())).with_code(2).assert_error_names(names);
     };
     refused(&["--by", "gc"], &["live-alloc"]);
+    refused(&["--by", "alloc,gc"], &["live-alloc"]);
     refused(&["--by", "alloc", "--sampler", "kernel"], &["--sampler", "--by cpu"]);
+    refused(&["--by", "off-cpu", "--sampler", "runtime"], &["off-cpu", "threads that wait"]);
 }

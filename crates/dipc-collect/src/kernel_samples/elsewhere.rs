@@ -108,7 +108,12 @@ pub struct LiveSamples(Infallible);
 
 #[allow(missing_docs, reason = "as on Linux")]
 impl LiveSamples {
-    pub fn start(_: u32, _: u32, _: bool, _: Box<dyn Observer + Send>) -> Result<Self, SampleError> {
+    pub fn start(
+        _: u32,
+        _: SampleSettings,
+        _: bool,
+        _: Box<dyn Observer + Send>,
+    ) -> Result<Self, SampleError> {
         Err(SampleError::Unavailable)
     }
 

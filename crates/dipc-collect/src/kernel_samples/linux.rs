@@ -388,19 +388,19 @@ pub struct LiveSamples {
 }
 
 impl LiveSamples {
-    /// Opens the kernel's events of a process, and starts to sample its running threads. Missing parts are
-    /// noted if the process `is_new`.
+    /// Opens the kernel's events of a process, and starts to sample its threads; native allocations are not
+    /// followed. Missing parts are noted if the process `is_new`.
     ///
     /// # Errors
     /// If the kernel does not permit it, or the process does not exist.
     pub fn start(
         pid: u32,
-        frequency: u32,
+        settings: SampleSettings,
         is_new: bool,
         mut observer: Box<dyn Observer + Send>,
     ) -> Result<Self, SampleError> {
         let begin = if is_new { Begin::Running } else { Begin::Again };
-        let settings = SampleSettings::of_processors(frequency, false);
+        let settings = settings.with_native_allocations(None);
         let mut opened = OpenSampler::open(pid, settings, None, begin, &mut *observer)?;
         let description = opened.description.clone();
         let stop = Arc::new(AtomicBool::new(false));

@@ -66,7 +66,7 @@ impl WatchSession for TopSession<'_> {
         let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
         let is_managed = !source.target.is_native_aot().unwrap_or(false);
         let pid = local_process(source.pid, &source.target);
-        let samples = match args.sampler.start(pid, &process.title(), is_managed, true) {
+        let samples = match args.sampler.start(pid, false, &process.title(), is_managed, true) {
             Ok(samples) => samples,
             Err(failure) if args.sampler == SamplerChoice::Auto => {
                 messages::warning(failure);

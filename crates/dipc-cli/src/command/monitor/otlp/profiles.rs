@@ -15,7 +15,7 @@ use nettrace_export::{Metric, Options};
 
 use super::Senders;
 use crate::exit::{Exit, Failure};
-use crate::record::kernel_samples::{LIVE_FREQUENCY, LiveSamples};
+use crate::record::kernel_samples::{LIVE_FREQUENCY, LiveSamples, SampleSettings};
 use crate::record::notes::Messages;
 use crate::render::escape::escape_controls;
 use crate::render::messages;
@@ -159,7 +159,8 @@ impl Shared {
             Failure::new(Exit::Failed, "the system does not show the process: it may be on another machine")
         })?;
         let is_new = !profiled.is_known.swap(true, Ordering::Relaxed);
-        let samples = match LiveSamples::start(pid, LIVE_FREQUENCY, is_new, Box::new(Messages)) {
+        let settings = SampleSettings::of_processors(LIVE_FREQUENCY, false);
+        let samples = match LiveSamples::start(pid, settings, is_new, Box::new(Messages)) {
             // The process has ended meanwhile.
             Err(_) if process.has_ended() => return Ok(None),
             started => started?,
