@@ -45,6 +45,8 @@ pub enum Check {
     Sampling,
     /// The processor, if the memory of its programs cannot be read.
     Memory,
+    /// The destination of the kernel's core dumps.
+    CoreDumps,
 }
 
 impl Check {
@@ -67,6 +69,7 @@ impl Check {
             Self::Createdump => "createdump",
             Self::Sampling => "sampling",
             Self::Memory => "memory",
+            Self::CoreDumps => "core-dumps",
         }
     }
 }

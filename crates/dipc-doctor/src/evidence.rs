@@ -75,6 +75,12 @@ pub enum Evidence {
         /// The processor's architecture, as ELF numbers it (`e_machine`).
         machine: u16,
     },
+    /// For [`Check::CoreDumps`]: the kernel's pattern (`kernel.core_pattern`), the name of a file, or a program
+    /// after `|`.
+    CoreDumps {
+        /// The pattern.
+        pattern: String,
+    },
 }
 
 impl Evidence {
@@ -97,6 +103,7 @@ impl Evidence {
             Self::Createdump(_) => Check::Createdump,
             Self::Sampling(_) => Check::Sampling,
             Self::Memory { .. } => Check::Memory,
+            Self::CoreDumps { .. } => Check::CoreDumps,
         }
     }
 }

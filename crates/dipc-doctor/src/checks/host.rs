@@ -8,8 +8,8 @@ use dipc_transport::{Address, Connection, Deadline, Discovery, PeerCheck, SkipRe
 use crate::facts::ProcStatus;
 use crate::{Evidence, Finding, Fix, SocketEvidence, StaleSocketsEvidence, TmpdirEvidence, UserEvidence};
 
-/// Checks this process's own `TMPDIR`, unreadable processes, and sockets of processes that have ended or are
-/// not visible here.
+/// Checks this process's own `TMPDIR`, unreadable processes, sockets of processes that have ended or are not
+/// visible here, and the destination of core dumps.
 ///
 /// ```
 /// use dipc_doctor::{Check, Status};
@@ -22,14 +22,26 @@ use crate::{Evidence, Finding, Fix, SocketEvidence, StaleSocketsEvidence, Tmpdir
 /// ```
 pub fn check_host(discovery: &Discovery, own_tmpdir: &Path) -> Vec<Finding> {
     let foreign = find_foreign_sockets(discovery);
-    let sockets = [foreign_sockets(&foreign), stale_sockets(discovery, &foreign)];
-    [Some(tmpdir(own_tmpdir)), unreadable(discovery)].into_iter().chain(sockets).flatten().collect()
+    let findings = [
+        Some(tmpdir(own_tmpdir)),
+        unreadable(discovery),
+        foreign_sockets(&foreign),
+        stale_sockets(discovery, &foreign),
+        core_dumps(),
+    ];
+    findings.into_iter().flatten().collect()
 }
 
 fn tmpdir(own_tmpdir: &Path) -> Finding {
     let is_folder = std::fs::metadata(own_tmpdir).is_ok_and(|metadata| metadata.is_dir());
     let evidence = Evidence::Tmpdir(TmpdirEvidence::Own { path: own_tmpdir.to_path_buf(), is_folder });
     if is_folder { Finding::ok(evidence) } else { Finding::warning(evidence).with_fix(Fix::SetTmpdir) }
+}
+
+/// Returns the kernel's destination of core dumps, if the system states it.
+fn core_dumps() -> Option<Finding> {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").ok()?;
+    Some(Finding::ok(Evidence::CoreDumps { pattern: pattern.trim_end_matches('\n').to_owned() }))
 }
 
 fn unreadable(discovery: &Discovery) -> Option<Finding> {

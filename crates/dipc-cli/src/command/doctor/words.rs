@@ -49,6 +49,7 @@ pub(super) fn describe(finding: &Finding) -> Words {
              it back",
         ),
         Evidence::Sampling(evidence) => sampling::sampling(evidence),
+        Evidence::CoreDumps { pattern } => settings::core_dumps(pattern),
         Evidence::Memory { machine } => {
             let programs = match clr_dump::Machine(*machine) {
                 clr_dump::Machine::AARCH64 => ".NET before 10 for arm64".to_owned(),

@@ -64,3 +64,22 @@ pub(super) fn tmpdir(evidence: &TmpdirEvidence) -> Words {
         other => Words::unknown(other),
     }
 }
+
+/// The destination of the kernel's core dumps.
+pub(super) fn core_dumps(pattern: &str) -> Words {
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    if dipc_collect::crash_handler::KernelSettings::is_ours(pattern) {
+        return Words::new(
+            "the kernel gives core dumps to dipc, which keeps them; dipc crash-handler lists them",
+        );
+    }
+    match pattern.strip_prefix('|') {
+        Some(command) => {
+            let program = command.split_whitespace().next().unwrap_or_default();
+            Words::new(format!("the kernel gives core dumps to {program}"))
+        }
+        None => Words::new(format!("the kernel writes core dumps into files named {pattern}")).because(
+            "of processes whose ulimit -c permits it; dipc crash-handler install keeps those of all",
+        ),
+    }
+}

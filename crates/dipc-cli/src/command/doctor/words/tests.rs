@@ -48,6 +48,22 @@ fn a_socket_in_another_folder() {
 }
 
 #[test]
+fn the_destination_of_core_dumps() {
+    for (pattern, parts) in [
+        ("core", &["files named core", "ulimit -c", "dipc crash-handler install"][..]),
+        ("|/usr/lib/systemd/systemd-coredump %P %u", &["to /usr/lib/systemd/systemd-coredump"]),
+    ] {
+        let evidence = Evidence::CoreDumps { pattern: pattern.into() };
+        assert_names(&Finding::new(Status::Ok, evidence), parts);
+    }
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let pattern = "|/usr/local/bin/dipc crash-handler take %P %I %s %t".into();
+        assert_names(&Finding::new(Status::Ok, Evidence::CoreDumps { pattern }), &["to dipc"]);
+    }
+}
+
+#[test]
 fn musl() {
     let evidence = Evidence::Musl { runtime_identifier: "linux-musl-x64".into() };
     assert_names(&Finding::new(Status::Ok, evidence), &["musl", "linux-musl-x64", "profilers"]);
