@@ -42,7 +42,7 @@ sampled() {
     check=$1 computes=$2
     shift 2
     file=$(file_of "$check")
-    "$@" $limit --duration 4s -o "$OUTPUT/$file.nettrace" > "$file.txt" 2>&1 &
+    "$@" $limit --duration 6s -o "$OUTPUT/$file.nettrace" > "$file.txt" 2>&1 &
     until_line "$file.txt" '^Output File\|^error:'
     echo "spin 3000" > "/run/$computes.commands"
     wait $!

@@ -153,7 +153,10 @@ impl EventAttributes {
         };
         if !settings.kernel {
             flags |= flag::EXCLUDE_KERNEL;
-        } else if !settings.kernel_stacks {
+        }
+        // Later kernels refuse chains with the kernel's frames also where its samples are left out: seen in
+        // Debian's 6.12, not in 6.1.
+        if !settings.kernel || !settings.kernel_stacks {
             flags |= flag::EXCLUDE_CALLCHAIN_KERNEL;
         }
         if settings.side_band {
@@ -233,6 +236,26 @@ mod tests {
         assert_eq!((words[1], words[2]), (1700, 1), "number and period");
         assert_eq!(words[3], SAMPLE_TYPE | sample::RAW, "parts");
         assert_eq!(words[5] & flag::FREQUENCY, 0);
+    }
+
+    #[test]
+    fn samples_of_user_mode_ask_for_nothing_of_the_kernel() {
+        let settings = EventSettings {
+            counter: Counter::CpuClock,
+            rate: 99,
+            stack_bytes: 8192,
+            max_frames: 127,
+            kernel: false,
+            kernel_stacks: true,
+            inherit: Inherit::Threads,
+            side_band: true,
+            switches: false,
+            watermark: 4096,
+        };
+        let of_kernel = flag::EXCLUDE_KERNEL | flag::EXCLUDE_CALLCHAIN_KERNEL;
+        let excluded = |settings: &EventSettings| EventAttributes::new(settings).as_words()[5] & of_kernel;
+        assert_eq!(excluded(&settings), of_kernel);
+        assert_eq!(excluded(&EventSettings { kernel: true, ..settings }), 0);
     }
 
     #[test]
