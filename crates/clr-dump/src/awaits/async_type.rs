@@ -3,11 +3,12 @@
 //! # Source
 //! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Task.cs`,
 //! `TaskContinuation.cs`, `System/Runtime/CompilerServices/AsyncTaskMethodBuilderT.cs`,
-//! `PoolingAsyncValueTaskMethodBuilderT.cs`; dotnet/roslyn `GeneratedNames` for the fields of state machines.
+//! `PoolingAsyncValueTaskMethodBuilderT.cs`; `AsyncHelpers.CoreCLR.cs` for calls that the
+//! runtime suspends; dotnet/roslyn `GeneratedNames` for the fields of state machines.
 
 use crate::awaits::Awaits;
 use crate::memory::address::{Address, TypeHandle};
-use crate::memory::offset;
+use crate::memory::{MemoryResult, offset};
 use crate::types::Types;
 use crate::types::field::{Field, ValueKind};
 
@@ -22,6 +23,12 @@ const THREAD_EVENTS: [&str; 2] =
     ["System.Threading.Tasks.Task+SetOnInvokeMres", "System.Threading.Tasks.Task+SetOnCountdownMres"];
 /// The fields of continuation objects that lead to the waiting object.
 const LINKS: [&str; 3] = ["m_task", "m_action", "_continuation"];
+/// The task of `async` methods that the runtime suspends by itself (.NET 11), without state machines.
+const RUNTIME_TASK: &str = "System.Runtime.CompilerServices.AsyncHelpers+RuntimeAsyncTask`1";
+/// The suspended call of such a method, of which the runtime makes subtypes.
+const CONTINUATION: &str = "System.Runtime.CompilerServices.Continuation";
+/// The offset of `DiagnosticIP` in a `ResumeInfo`.
+const DIAGNOSTIC_IP: u64 = 8;
 /// The completion bits in a task's state: one is set once the task has ended.
 pub(crate) const COMPLETED: u32 = 0x0160_0000;
 /// The fields with the state of a state machine, of the C# and Visual Basic compilers and of Mono's.
@@ -34,6 +41,8 @@ pub(crate) enum AsyncRole {
     Method(MethodBox),
     /// A task of another kind.
     Task(TaskFields),
+    /// A call that the runtime suspended.
+    Continuation(ContinuationFields),
     /// A delegate.
     Delegate,
     /// `Action<object>`: the continuation of a `ValueTask` source.
@@ -46,6 +55,14 @@ pub(crate) enum AsyncRole {
     Other,
 }
 
+impl AsyncRole {
+    /// Returns true for objects that stand for `async` methods: boxes of state machines, and tasks of calls
+    /// that the runtime suspends.
+    pub(crate) const fn is_method(&self) -> bool {
+        matches!(self, Self::Method(_) | Self::Task(TaskFields { suspended: Some(_), .. }))
+    }
+}
+
 /// The offsets of fields in a task, from the address of the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TaskFields {
@@ -54,6 +71,16 @@ pub(crate) struct TaskFields {
     pub(crate) action: u64,
     /// The timer of `Task.Delay`.
     pub(crate) timer: Option<u64>,
+    /// The innermost suspended call; `None` for tasks of other kinds.
+    pub(crate) suspended: Option<u64>,
+}
+
+/// The offsets of fields in a suspended call, from the address of the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ContinuationFields {
+    /// The call that awaits it.
+    next: u64,
+    resume_info: u64,
 }
 
 /// The state of a task.
@@ -111,10 +138,23 @@ impl Awaits<'_> {
         }
         match self.known_base(type_handle) {
             Some(Base::Delegate) => AsyncRole::Delegate,
-            Some(Base::Task) => match TaskFields::new(&self.dump.types().fields(type_handle)) {
-                Some(task) => AsyncRole::Task(task),
-                None => AsyncRole::Other,
-            },
+            Some(Base::Task) => {
+                let fields = self.dump.types().fields(type_handle);
+                let suspended = (own == RUNTIME_TASK).then(|| place(&fields, "m_stateObject")).flatten();
+                match TaskFields::new(&fields) {
+                    Some(task) => AsyncRole::Task(TaskFields { suspended, ..task }),
+                    None => AsyncRole::Other,
+                }
+            }
+            Some(Base::Continuation) => {
+                let fields = self.dump.types().fields(type_handle);
+                match (place(&fields, "Next"), place(&fields, "ResumeInfo")) {
+                    (Some(next), Some(resume_info)) => {
+                        AsyncRole::Continuation(ContinuationFields { next, resume_info })
+                    }
+                    _ => AsyncRole::Other,
+                }
+            }
             None => AsyncRole::Other,
         }
     }
@@ -138,9 +178,24 @@ impl Awaits<'_> {
         let known = |of: &TypeHandle| match self.dump.types().name(*of).as_deref() {
             Some("System.Threading.Tasks.Task") => Some(Base::Task),
             Some("System.MulticastDelegate") => Some(Base::Delegate),
+            Some(CONTINUATION) => Some(Base::Continuation),
             _ => None,
         };
         self.dump.types().type_and_bases(type_handle).iter().find_map(known)
+    }
+
+    /// Reads a suspended call: the address in the code of its method at which it is, and the call that awaits
+    /// it. The address is `None` for calls of the runtime's own.
+    pub(crate) fn suspended_call(
+        self,
+        call: Address,
+        fields: ContinuationFields,
+    ) -> MemoryResult<(Option<Address>, Address)> {
+        let memory = self.memory();
+        let next = memory.pointer(call.at(fields.next))?;
+        let info = memory.pointer(call.at(fields.resume_info))?;
+        let ip = if info.is_null() { info } else { memory.pointer(info.at(DIAGNOSTIC_IP))? };
+        Ok((Some(ip).filter(|ip| !ip.is_null()), next))
     }
 
     /// The offsets of the fields that lead from a continuation object to the waiting object.
@@ -168,6 +223,7 @@ impl Types<'_> {
 enum Base {
     Task,
     Delegate,
+    Continuation,
 }
 
 impl TaskFields {
@@ -177,6 +233,7 @@ impl TaskFields {
             flags: place(fields, "m_stateFlags")?,
             action: place(fields, "m_action")?,
             timer: place(fields, "_timer"),
+            suspended: None,
         })
     }
 }

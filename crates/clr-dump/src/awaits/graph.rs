@@ -10,13 +10,14 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::awaits::Awaits;
 use crate::awaits::async_roles::Roles;
-use crate::awaits::async_type::{AsyncRole, MethodBox, StateMachine};
+use crate::awaits::async_type::{AsyncRole, MethodBox, StateMachine, TaskFields};
 use crate::awaits::chain::{self, ChainEnd};
 use crate::dump::Dump;
 use crate::heap::{HeapObject, HeapVisitor, HeapWalk};
 use crate::memory::MemoryResult;
 use crate::memory::address::{Address, TypeHandle};
 use crate::memory::touched::TouchedMemory;
+use crate::types::method::Method;
 use crate::types::names::HAS_COMPONENT_SIZE;
 
 /// Maximum number of objects of a graph.
@@ -27,6 +28,8 @@ const MAX_CONTINUATIONS: u32 = 1 << 20;
 const MAX_OPERATIONS: usize = 1 << 16;
 /// Maximum number of continuation objects between a task and its waiter.
 const MAX_LINKS: u32 = 8;
+/// Maximum number of calls of a chain that the runtime suspended.
+const MAX_CALLS: usize = 1 << 12;
 /// Maximum number of bytes of an object to search for the continuation of a `ValueTask`.
 const MAX_SEARCHED_BYTES: u64 = 4096;
 /// Maximum number of objects to search for a method's resumer.
@@ -59,6 +62,13 @@ pub enum AwaitKind {
         /// the source; negative while it runs. `None` if unknown.
         state: Option<i32>,
     },
+    /// A call of an `async` method that the runtime suspended by itself (.NET 11): such methods have no state
+    /// machines.
+    SuspendedCall {
+        /// The address in the method's code at which it is: for
+        /// [`suspended_method`](Awaits::suspended_method).
+        at: Address,
+    },
     /// A task that does not belong to an `async` method.
     Task {
         /// The delegate that the task runs.
@@ -76,6 +86,13 @@ pub enum AwaitKind {
     Thread,
     /// Another object.
     Other,
+}
+
+impl AwaitKind {
+    /// Returns true for calls of `async` methods.
+    pub const fn is_method(self) -> bool {
+        matches!(self, Self::Method { .. } | Self::SuspendedCall { .. })
+    }
 }
 
 /// The state of the timer of a `Task.Delay`.
@@ -113,7 +130,7 @@ pub struct AwaitChains {
 pub struct AwaitedOperation {
     /// The operation, such as a task.
     pub operation: AwaitNode,
-    /// The method: an [`AwaitKind::Method`].
+    /// The method: an [`AwaitKind::Method`] or an [`AwaitKind::SuspendedCall`].
     pub method: AwaitNode,
 }
 
@@ -162,6 +179,14 @@ impl Awaits<'_> {
         Self::read(&self.dump.with_memory(&memory))
     }
 
+    /// Returns the method of a node that is an [`AwaitKind::SuspendedCall`];
+    /// `None` for other nodes, and if the memory lacks the way to it.
+    pub fn suspended_method(self, node: &AwaitNode) -> Option<Method> {
+        let AwaitKind::SuspendedCall { at } = node.kind else { return None };
+        let code = self.runtime().code().find(self.memory(), at).ok()??;
+        self.dump.types().method(&code)
+    }
+
     fn read(dump: &Dump<'_>) -> MemoryResult<AwaitChains> {
         let mut found = Found {
             roles: Roles::new(dump),
@@ -172,10 +197,19 @@ impl Awaits<'_> {
         };
         let walk = dump.heap().walk(&mut found)?;
         let Found { roles, boxes, tasks, actions, is_full } = found;
-        let mut graph =
-            Graph { roles, nodes: Vec::new(), index: HashMap::new(), waiters: Vec::new(), is_full };
+        let mut graph = Graph {
+            roles,
+            nodes: Vec::new(),
+            index: HashMap::new(),
+            waiters: Vec::new(),
+            suspended: HashMap::new(),
+            outermost: HashMap::new(),
+            is_full,
+        };
         for (address, type_handle) in boxes.into_iter().chain(tasks) {
-            graph.node(address, type_handle);
+            if graph.first_call(address).is_none() {
+                graph.node(address, type_handle);
+            }
         }
         for node in 0..graph.nodes.len() {
             graph.add_waiters(node);
@@ -209,7 +243,8 @@ impl HeapVisitor for Found<'_, '_> {
                 self.boxes.len()
             }
             AsyncRole::Task(fields) => {
-                let is_awaited = memory.u64(address.at(fields.continuation)).is_ok_and(|of| of != 0);
+                let is_set = |at| memory.u64(address.at(at)).is_ok_and(|of| of != 0);
+                let is_awaited = is_set(fields.continuation) || fields.suspended.is_some_and(is_set);
                 if is_awaited && !self.roles.is_completed(address, fields) {
                     self.tasks.push((address, object.type_handle));
                 }
@@ -217,7 +252,7 @@ impl HeapVisitor for Found<'_, '_> {
             }
             AsyncRole::Delegate => {
                 let target = self.roles.dump.heap().delegate_target(address).unwrap_or_default();
-                if !target.is_null() && matches!(&*self.roles.of_object(target), AsyncRole::Method(_)) {
+                if !target.is_null() && self.roles.of_object(target).is_method() {
                     self.actions.insert(address, target);
                 }
                 self.actions.len()
@@ -238,6 +273,11 @@ struct Graph<'n, 'm> {
     nodes: Vec<AwaitNode>,
     index: HashMap<Address, usize>,
     waiters: Vec<Vec<usize>>,
+    /// The tasks of calls that the runtime suspended, with the node of the innermost call; `None` while its
+    /// calls run.
+    suspended: HashMap<Address, Option<usize>>,
+    /// The nodes of outermost suspended calls, with their tasks, which end with them.
+    outermost: HashMap<usize, Address>,
     is_full: bool,
 }
 
@@ -247,16 +287,63 @@ impl Graph<'_, '_> {
         if let Some(index) = self.index.get(&address) {
             return Some(*index);
         }
+        let kind = self.kind(address, type_handle);
+        self.add_node(address, type_handle, kind)
+    }
+
+    /// Adds a node that the graph does not have; `None` if it is full.
+    fn add_node(&mut self, address: Address, type_handle: TypeHandle, kind: AwaitKind) -> Option<usize> {
         if self.nodes.len() >= MAX_NODES {
             self.is_full = true;
             return None;
         }
-        let kind = self.kind(address, type_handle);
         let index = self.nodes.len();
         self.nodes.push(AwaitNode { address, type_handle, kind });
         self.waiters.push(Vec::new());
         self.index.insert(address, index);
         Some(index)
+    }
+
+    /// The node of the innermost suspended call of a task; `None` for tasks of other kinds, and while the calls
+    /// run. Adds the nodes of all its calls.
+    fn first_call(&mut self, task: Address) -> Option<usize> {
+        if let Some(first) = self.suspended.get(&task) {
+            return *first;
+        }
+        let role = self.roles.of_object(task);
+        let AsyncRole::Task(TaskFields { suspended: Some(at), .. }) = &*role else {
+            return None;
+        };
+        let memory = self.roles.dump.memory();
+        let mut calls = Vec::new();
+        let mut call = memory.pointer(task.at(*at)).unwrap_or_default();
+        for _ in 0..MAX_CALLS {
+            let (AsyncRole::Continuation(fields), false) = (&*self.roles.of_object(call), call.is_null())
+            else {
+                break;
+            };
+            let Ok((ip, next)) = self.roles.dump.awaits().suspended_call(call, *fields) else { break };
+            // The runtime's own, for the task or source that is awaited, have no code.
+            if let (Some(at), Ok(type_handle)) = (ip, self.roles.type_of(call))
+                && let Some(node) = self.add_node(call, type_handle, AwaitKind::SuspendedCall { at })
+            {
+                calls.push(node);
+            }
+            call = next;
+        }
+        for pair in calls.windows(2) {
+            if let [awaited, waiter] = pair
+                && let Some(waiters) = self.waiters.get_mut(*awaited)
+            {
+                waiters.push(*waiter);
+            }
+        }
+        let first = calls.first().copied();
+        self.suspended.insert(task, first);
+        if let Some(last) = calls.last() {
+            self.outermost.insert(*last, task);
+        }
+        first
     }
 
     fn kind(&mut self, address: Address, type_handle: TypeHandle) -> AwaitKind {
@@ -265,6 +352,9 @@ impl Graph<'_, '_> {
             AsyncRole::Method(of) => {
                 let (state_machine, state) = self.roles.state(address, of);
                 AwaitKind::Method { state_machine, state }
+            }
+            AsyncRole::Task(TaskFields { suspended: Some(_), .. }) => {
+                AwaitKind::Task { action: None, is_running: true, delay: None }
             }
             AsyncRole::Task(fields) => {
                 let action =
@@ -305,7 +395,12 @@ impl Graph<'_, '_> {
 
     /// Adds the waiters of a method or a task.
     fn add_waiters(&mut self, node: usize) {
-        let Some(AwaitNode { address, type_handle, .. }) = self.nodes.get(node).copied() else { return };
+        let Some(mut of) = self.nodes.get(node).copied() else { return };
+        if let Some(task) = self.outermost.get(&node) {
+            let Ok(type_handle) = self.roles.type_of(*task) else { return };
+            of = AwaitNode { address: *task, type_handle, ..of };
+        }
+        let AwaitNode { address, type_handle, .. } = of;
         let memory = self.roles.dump.memory();
         let mut waiters = Vec::new();
         match &*self.roles.of(type_handle) {
@@ -341,7 +436,13 @@ impl Graph<'_, '_> {
         if is_completed {
             return;
         }
-        let Some(index) = self.node(waiter, type_handle) else { return };
+        let index = match self.first_call(waiter) {
+            Some(first) => first,
+            None => {
+                let Some(index) = self.node(waiter, type_handle) else { return };
+                index
+            }
+        };
         if let Some(waiters) = self.waiters.get_mut(node)
             && index != node
         {
@@ -361,7 +462,7 @@ impl Graph<'_, '_> {
                 let before = waiters.len();
                 let target = dump.heap().delegate_target(continuation).unwrap_or_default();
                 match &*self.roles.of_object(target) {
-                    AsyncRole::Method(_) => waiters.push(target),
+                    role if role.is_method() => waiters.push(target),
                     // A wrapper, which has the delegate that it wraps.
                     AsyncRole::Other => self.follow_links(target, links_left, waiters),
                     _ => {}
@@ -380,7 +481,7 @@ impl Graph<'_, '_> {
                     self.resolve(item, links_left, waiters);
                 }
             }
-            AsyncRole::Other => {
+            AsyncRole::Continuation(_) | AsyncRole::Other => {
                 let before = waiters.len();
                 self.follow_links(continuation, links_left, waiters);
                 // A plain object marks a task that has ended.
@@ -452,17 +553,13 @@ impl Graph<'_, '_> {
         let waiting: HashSet<usize> = self.waiters.iter().flatten().copied().collect();
         // A method that runs has nothing that resumes it.
         let is_suspended = |state: Option<i32>| state.is_none_or(|state| !(-2..0).contains(&state));
-        let is_orphan = |(index, node): &(usize, &AwaitNode)| {
-            matches!(node.kind, AwaitKind::Method { state, .. } if is_suspended(state))
-                && !waiting.contains(index)
-        };
-        let orphans: HashMap<Address, usize> = self
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(is_orphan)
-            .map(|(index, node)| (node.address, index))
-            .collect();
+        let is_method =
+            |node: &AwaitNode| matches!(node.kind, AwaitKind::Method { state, .. } if is_suspended(state));
+        let methods = self.nodes.iter().enumerate().filter(|(_, node)| is_method(node));
+        let methods = methods.map(|(index, node)| (node.address, index));
+        let calls = self.suspended.iter().filter_map(|(task, first)| Some((*task, (*first)?)));
+        let orphans: HashMap<Address, usize> =
+            methods.chain(calls).filter(|(_, index)| !waiting.contains(index)).collect();
         if orphans.is_empty() {
             return Ok(());
         }
@@ -483,8 +580,7 @@ impl Graph<'_, '_> {
                 AsyncRole::Method(_) | AsyncRole::Task(_) | AsyncRole::Delegate => continue,
                 _ => self.source_waiters(referrer.address, &mut waiters),
             }
-            let method = self.nodes.get(referrer.method).map(|node| node.address);
-            if waiters.iter().any(|waiter| Some(*waiter) == method) {
+            if waiters.iter().any(|waiter| orphans.get(waiter) == Some(&referrer.method)) {
                 if resumed.insert(referrer.method) {
                     self.add_source(&referrer, AwaitKind::Source);
                 }
@@ -525,7 +621,7 @@ impl Graph<'_, '_> {
     /// The operations that await nothing, with the methods that await them.
     fn operations(&self) -> Vec<AwaitedOperation> {
         let waiting: HashSet<usize> = self.waiters.iter().flatten().copied().collect();
-        let is_method = |node: &AwaitNode| matches!(node.kind, AwaitKind::Method { .. });
+        let is_method = |node: &AwaitNode| node.kind.is_method();
         let mut operations = Vec::new();
         for (index, (operation, waiters)) in self.nodes.iter().zip(&self.waiters).enumerate() {
             if is_method(operation) || waiting.contains(&index) {
@@ -544,7 +640,7 @@ impl Graph<'_, '_> {
     fn chains(self) -> AwaitChains {
         let labels: Vec<_> = self.nodes.iter().map(|node| self.label(node)).collect();
         let chains = chain::chains(&self.waiters, &labels);
-        let is_method = |node: &&AwaitNode| matches!(node.kind, AwaitKind::Method { .. });
+        let is_method = |node: &&AwaitNode| node.kind.is_method();
         let methods = self.nodes.iter().filter(is_method).count();
         let group = |group: chain::Group| AwaitGroup {
             count: group.count,

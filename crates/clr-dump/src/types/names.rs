@@ -237,6 +237,10 @@ impl Types<'_> {
         let module = self.module_at(self.module_of(handle).ok()?);
         let metadata = self.metadata(&module)?;
         let row = self.type_row(handle).ok()?;
+        if row == 0 {
+            // The runtime makes types without metadata from one that has it: continuations of .NET 11.
+            return self.read_type(self.base_type(handle).ok()?, depth, left);
+        }
         let name = metadata.type_name(row).ok()?;
         if !is_instance(flags) {
             return Some(name);

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use clr_dump::{
-    Address, AwaitChains, AwaitKind, AwaitNode, AwaitedOperation, Delay, Dump, Semaphore, TypeHandle, Value,
+    Address, AwaitChains, AwaitKind, AwaitNode, AwaitedOperation, Delay, Dump, Module, Semaphore, TypeHandle,
+    Value,
 };
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::type_display_name;
@@ -30,23 +31,21 @@ pub(super) struct FoundAwaits {
 /// Returns the calls of `async` methods of the user's code that await.
 pub(super) fn awaits(dump: &Dump<'_>, chains: &AwaitChains) -> FoundAwaits {
     let reader = Reader { dump, chains, semaphores: semaphores(dump, chains) };
-    let mut groups: BTreeMap<(TypeHandle, Option<i32>, TypeHandle, Address), AwaitFacts> = BTreeMap::new();
+    let mut groups: BTreeMap<(MethodKey, TypeHandle, Address), AwaitFacts> = BTreeMap::new();
     let mut elapsed = ElapsedDelays::default();
     for of in &chains.operations {
-        let AwaitKind::Method { state_machine: Some(state_machine), state } = of.method.kind else {
-            continue;
-        };
+        let Some(method) = method_key(&of.method) else { continue };
         if matches!(of.operation.kind, AwaitKind::Task { delay: Some(Delay::Elapsed), .. }) {
-            elapsed.method = elapsed.method.or_else(|| reader.user_method(state_machine));
+            elapsed.method = elapsed.method.or_else(|| reader.user_method(&of.method));
             elapsed.calls = elapsed.calls.saturating_add(u64::from(elapsed.method.is_some()));
         }
         let semaphore = reader.semaphore(of.operation.address);
         let object = semaphore.map_or_else(Address::default, |semaphore| semaphore.address);
-        let key = (state_machine, state, of.operation.type_handle, object);
+        let key = (method, of.operation.type_handle, object);
         match groups.get_mut(&key) {
             Some(facts) => facts.calls.push(of.method.address),
             None => {
-                if let Some(facts) = reader.facts(of, state_machine, state, semaphore) {
+                if let Some(facts) = reader.facts(of, semaphore) {
                     groups.insert(key, facts);
                 }
             }
@@ -56,6 +55,18 @@ pub(super) fn awaits(dump: &Dump<'_>, chains: &AwaitChains) -> FoundAwaits {
         framework: reader.framework(),
         awaits: groups.into_values().collect(),
         elapsed_delays: elapsed,
+    }
+}
+
+/// An `await` in a method: a state machine with its state, or an address in the method's code.
+type MethodKey = (TypeHandle, Option<i32>, Address);
+
+/// Returns the key of a call's `await`; `None` if its method is unknown.
+fn method_key(method: &AwaitNode) -> Option<MethodKey> {
+    match method.kind {
+        AwaitKind::Method { state_machine, state } => Some((state_machine?, state, Address::default())),
+        AwaitKind::SuspendedCall { at } => Some((TypeHandle::default(), None, at)),
+        _ => None,
     }
 }
 
@@ -82,39 +93,32 @@ impl Reader<'_, '_> {
     }
 
     /// The facts with the first call; `None` for methods of the framework.
-    fn facts(
-        &self,
-        of: &AwaitedOperation,
-        state_machine: TypeHandle,
-        state: Option<i32>,
-        semaphore: Option<&Semaphore>,
-    ) -> Option<AwaitFacts> {
+    fn facts(&self, of: &AwaitedOperation, semaphore: Option<&Semaphore>) -> Option<AwaitFacts> {
         let awaited_type = self.dump.types().name(of.operation.type_handle)?;
         Some(AwaitFacts {
-            method: self.user_method(state_machine)?,
-            state,
+            method: self.user_method(&of.method)?,
+            state: match of.method.kind {
+                AwaitKind::Method { state, .. } => state,
+                _ => None,
+            },
             awaited: awaited(&of.operation, &awaited_type),
             type_name: type_display_name(&awaited_type),
-            semaphore: semaphore.map(|semaphore| SemaphoreFacts::of(semaphore, self.releases(state_machine))),
+            semaphore: semaphore.map(|semaphore| SemaphoreFacts::of(semaphore, self.releases(&of.method))),
             calls: vec![of.method.address],
-            callers: self.callers(state_machine, state),
+            callers: self.callers(&of.method),
         })
     }
 
     /// The calls of methods of the user's code that await a method of the framework, which awaits an
     /// operation.
     fn framework(&self) -> Vec<FrameworkAwaits> {
-        let method = |node: &AwaitNode| match node.kind {
-            AwaitKind::Method { state_machine: Some(of), .. } => self.user_method(of),
-            _ => None,
-        };
         let mut calls: BTreeMap<(String, String), u64> = BTreeMap::new();
         for group in &self.chains.groups {
             let Some([_, first, callers @ ..]) = group.nodes.get(..) else { continue };
-            if method(first).is_some() {
+            if self.user_method(first).is_some() {
                 continue;
             }
-            let user = callers.iter().enumerate().find_map(|(at, node)| Some((at, method(node)?)));
+            let user = callers.iter().enumerate().find_map(|(at, node)| Some((at, self.user_method(node)?)));
             let Some((at, user)) = user else { continue };
             let awaited = at.checked_sub(1).and_then(|at| callers.get(at)).unwrap_or(first);
             let sum = calls.entry((user, self.framework_method(awaited))).or_default();
@@ -135,36 +139,54 @@ impl Reader<'_, '_> {
             AwaitKind::Method { state_machine: Some(of), .. } => {
                 self.dump.types().name(of).map(|name| short_name(&name, MOVE_NEXT, ""))
             }
+            AwaitKind::SuspendedCall { .. } => {
+                let method = self.dump.awaits().suspended_method(node).and_then(|method| method.name);
+                method.map(|name| short_name(&name.type_name, &name.name, ""))
+            }
             _ => name.map(|name| short_names(&type_display_name(&name))),
         }
         .unwrap_or_else(|| "the framework".to_owned())
     }
 
     /// Returns true if a method releases a semaphore.
-    fn releases(&self, state_machine: TypeHandle) -> bool {
-        self.dump.types().method_of_type_calls(state_machine, MOVE_NEXT, SEMAPHORE, RELEASE)
+    fn releases(&self, method: &AwaitNode) -> bool {
+        let types = self.dump.types();
+        match method.kind {
+            AwaitKind::Method { state_machine: Some(of), .. } => {
+                types.method_of_type_calls(of, MOVE_NEXT, SEMAPHORE, RELEASE)
+            }
+            _ => {
+                let method = self.dump.awaits().suspended_method(method);
+                method.is_some_and(|method| types.calls(&method, SEMAPHORE, RELEASE))
+            }
+        }
     }
 
-    /// The `async` method of a state machine, if it is of the user's code.
-    fn user_method(&self, state_machine: TypeHandle) -> Option<String> {
+    /// The `async` method of a call, if it is of the user's code.
+    fn user_method(&self, call: &AwaitNode) -> Option<String> {
         let types = self.dump.types();
-        let module = types.module(state_machine)?;
-        is_user_assembly(module.file_name(), &module.path).then_some(())?;
-        Some(short_name(&types.name(state_machine)?, MOVE_NEXT, ""))
+        let is_user = |module: &Module| is_user_assembly(module.file_name(), &module.path);
+        match call.kind {
+            AwaitKind::Method { state_machine: Some(of), .. } => {
+                is_user(&*types.module(of)?).then_some(())?;
+                Some(short_name(&types.name(of)?, MOVE_NEXT, ""))
+            }
+            _ => {
+                let method = self.dump.awaits().suspended_method(call)?;
+                is_user(method.module.as_ref()?).then_some(())?;
+                let name = method.name?;
+                Some(short_name(&name.type_name, &name.name, ""))
+            }
+        }
     }
 
     /// The methods of the user's code that await a method, the nearest first, in the most frequent chain.
-    fn callers(&self, state_machine: TypeHandle, state: Option<i32>) -> Vec<String> {
-        let is_method =
-            |node: &&AwaitNode| node.kind == AwaitKind::Method { state_machine: Some(state_machine), state };
+    fn callers(&self, method: &AwaitNode) -> Vec<String> {
+        let is_method = |node: &&AwaitNode| method_key(node) == method_key(method);
         let group =
             self.chains.groups.iter().find(|group| group.nodes.get(1).as_ref().is_some_and(is_method));
         let callers = group.map_or(&[][..], |group| group.nodes.get(2..).unwrap_or_default());
-        let method = |node: &AwaitNode| match node.kind {
-            AwaitKind::Method { state_machine: Some(of), .. } => self.user_method(of),
-            _ => None,
-        };
-        callers.iter().filter_map(method).take(MAX_CALLERS).collect()
+        callers.iter().filter_map(|node| self.user_method(node)).take(MAX_CALLERS).collect()
     }
 }
 

@@ -72,6 +72,7 @@ mod stopping;
 mod streamed_dump;
 mod stripped_dump;
 mod structures;
+mod suspended;
 mod thread_times;
 mod top;
 mod traced;

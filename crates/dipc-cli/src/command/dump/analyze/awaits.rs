@@ -99,6 +99,11 @@ impl Texts<'_> {
         }
     }
 
+    /// The `async` method of a call that the runtime suspended.
+    fn suspended_method(&self, node: &AwaitNode) -> Option<String> {
+        method_text(&self.analysis.dump.awaits().suspended_method(node)?)
+    }
+
     /// The method that a delegate calls.
     fn delegate(&self, delegate: Address) -> Option<String> {
         method_text(&self.analysis.dump.heap().delegate_method(delegate)?)
@@ -108,6 +113,9 @@ impl Texts<'_> {
     fn name(&self, node: &AwaitNode) -> String {
         match node.kind {
             AwaitKind::Method { state_machine, .. } => self.method(node, state_machine),
+            AwaitKind::SuspendedCall { .. } => self
+                .suspended_method(node)
+                .unwrap_or_else(|| format!("{} (its code is not known)", self.type_name(node.type_handle))),
             _ => self.type_name(node.type_handle),
         }
     }
@@ -130,6 +138,9 @@ impl Texts<'_> {
                     Some(method) => format!("{name}: {method} {state}"),
                     None => format!("{name}: its delegate {state}"),
                 }
+            }
+            AwaitKind::Task { action: None, is_running: true, .. } => {
+                format!("{name}: its methods run, or are about to")
             }
             AwaitKind::Callback => match self.delegate(node.address) {
                 Some(method) => format!("then {method} is called"),
@@ -339,6 +350,10 @@ impl LinkReport {
                     Some(Delay::Elapsed) => link.delay_elapsed = true,
                     _ => {}
                 }
+            }
+            AwaitKind::SuspendedCall { .. } => {
+                link.kind = "method";
+                link.method = texts.suspended_method(node);
             }
             AwaitKind::Source => link.kind = "source",
             AwaitKind::Callback => {
