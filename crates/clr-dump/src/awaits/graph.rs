@@ -436,13 +436,8 @@ impl Graph<'_, '_> {
         if is_completed {
             return;
         }
-        let index = match self.first_call(waiter) {
-            Some(first) => first,
-            None => {
-                let Some(index) = self.node(waiter, type_handle) else { return };
-                index
-            }
-        };
+        let call = self.first_call(waiter);
+        let Some(index) = call.or_else(|| self.node(waiter, type_handle)) else { return };
         if let Some(waiters) = self.waiters.get_mut(node)
             && index != node
         {

@@ -89,11 +89,12 @@ impl StoredRequest {
             "why" => Artifact::Why(top_format(self.accept.as_deref())?, query.duration()?),
             "stacks" => Artifact::Stacks(stack_format(self.accept.as_deref())?),
             "exceptions" => {
-                let duration = query.duration()?;
-                let format = log_format(self.accept.as_deref())?;
-                Artifact::Exceptions(match content {
-                    Some(content) => body::exceptions(content, format, duration)?,
-                    None => ExceptionsRequest { format, duration, ..ExceptionsRequest::default() },
+                let filters = content.map(body::exceptions).transpose()?.unwrap_or_default();
+                Artifact::Exceptions(ExceptionsRequest {
+                    format: log_format(self.accept.as_deref())?,
+                    duration: query.duration()?,
+                    past: !query.has_duration(),
+                    ..filters
                 })
             }
             "livemetrics" => {

@@ -13,7 +13,7 @@ use dipc_monitor::{
 use dipc_sim::{Builder, Fault, Runtime, Speed};
 use tempfile::TempDir;
 
-use crate::{Fixture, await_that};
+use crate::{Fixture, await_that, http};
 
 struct BoxFixture {
     fixture: Fixture,
@@ -191,6 +191,34 @@ fn a_snapshot_has_the_content_of_the_ring() {
     assert_eq!(snapshot().unwrap(), whole);
     // The session goes on.
     assert_eq!(runtime.session_count(), 1);
+}
+
+/// Without having been asked before, and without a session of their own.
+#[test]
+fn exceptions_of_the_past_are_there_at_once() {
+    let fixture = BoxFixture::start(|config| config);
+    let runtime = fixture.fixture.add(exceptions());
+    let read = |path: &str| {
+        let answer = fixture.fixture.get(path);
+        let lines = answer.text();
+        let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        (answer.status == 200).then(|| lines.lines().map(parse).collect::<Vec<_>>())
+    };
+    await_that("all exceptions are kept", || read("/exceptions").is_some_and(|all| all.len() == 43));
+    let past = read("/exceptions").unwrap();
+    assert_eq!((&past[0]["id"], &past[42]["id"]), (&1.into(), &43.into()));
+    assert_eq!(past[0]["typeName"], "System.Net.Sockets.SocketException");
+    assert!(!past[0]["message"].as_str().unwrap().is_empty());
+    assert_eq!(past[0]["stack"]["frames"], serde_json::json!([]));
+    let filter = r#"{"include":[{"exceptionType":"System.Net.Http.HttpRequestException"}]}"#;
+    let answer = http::post(fixture.fixture.address(), "/exceptions", filter);
+    let filtered = answer.text().lines().count();
+    let expected = past.iter().filter(|it| it["typeName"] == "System.Net.Http.HttpRequestException").count();
+    assert_eq!((answer.status, filtered), (200, expected));
+    assert!(expected > 0 && expected < 43, "{expected}");
+    assert_eq!(runtime.session_count(), 1);
+    // Those of the next time come from a session.
+    assert!(read("/exceptions?durationSeconds=1").is_some_and(|thrown| thrown != past));
 }
 
 #[test]

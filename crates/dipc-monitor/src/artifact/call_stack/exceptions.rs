@@ -1,21 +1,20 @@
-//! Exceptions that are thrown while a session runs, with their stacks.
-//!
-//! dotnet-monitor has past exceptions, from code in the process; a session only has exceptions thrown while
-//! it runs.
+//! Exceptions: those of the last seconds from the black box, without stacks, as nothing was loaded into the
+//! process to keep them; or those thrown while a session runs, with their stacks.
 
 use std::fmt::Write as _;
+use std::io;
 use std::time::Duration;
 
 use clr_events::code::Symbolizer;
+use dipc_client::LiveReader;
 use dipc_collect::StopSignal;
-use dipc_collect::exceptions::{self, ThrownException};
+use dipc_collect::exceptions::{self, Exceptions, ThrownException};
 use dipc_collect::stream::Limits;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::CallStack;
-use crate::artifact::stream;
-use crate::artifact::{ArtifactError, ArtifactSink, LogFormat, begin, write};
+use crate::artifact::{ArtifactError, ArtifactSink, LogFormat, begin, snapshot, stream, write};
 use crate::process::Watched;
 
 /// The exceptions to collect.
@@ -30,6 +29,8 @@ pub struct ExceptionsRequest {
     pub format: LogFormat,
     /// The time after which it ends; `None` is without a limit.
     pub duration: Option<Duration>,
+    /// True for exceptions of the past where the process has a black box: then there is nothing to wait for.
+    pub past: bool,
 }
 
 /// A filter: all that is given has to match, whole names. Of the stack, its innermost managed frame is
@@ -62,11 +63,18 @@ struct Exception {
 }
 
 impl Exception {
-    /// Describes an exception. `start` is the beginning of the stream in Unix nanoseconds.
-    fn of(thrown: &ThrownException, id: u64, start: Option<i128>, symbolizer: Symbolizer<'_>) -> Self {
+    /// Describes an exception. `start` is the beginning of the stream in Unix nanoseconds. Without a
+    /// `symbolizer`, it has no stack.
+    fn of(
+        thrown: &ThrownException,
+        id: u64,
+        start: Option<i128>,
+        symbolizer: Option<Symbolizer<'_>>,
+    ) -> Self {
         let nanoseconds = start.map(|start| start + i128::from(thrown.time.as_nanos()));
         let time = nanoseconds.and_then(|time| Timestamp::from_nanosecond(time).ok());
-        let stack = CallStack::of(thrown.stack.thread(), thrown.frames(symbolizer));
+        let frames = symbolizer.map(|symbolizer| thrown.frames(symbolizer)).unwrap_or_default();
+        let stack = CallStack::of(thrown.stack.thread(), frames);
         Self {
             id,
             timestamp: time.unwrap_or_else(Timestamp::now).strftime("%Y-%m-%dT%H:%M:%S.%7fZ").to_string(),
@@ -105,15 +113,34 @@ pub(in crate::artifact) fn collect(
     stop: &StopSignal,
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
+    if let Some(last_seconds) = process.last_seconds.get().filter(|_| request.past) {
+        let mut past = Past::default();
+        snapshot::write(&snapshot::take(&**last_seconds)?, &mut past)?;
+        begin(sink)?;
+        let (mut exceptions, reader) = past.finish();
+        return write_all(request, &mut exceptions, &reader, false, sink);
+    }
     let session = stream::start(process, &exceptions::session_config(), stop)?;
     begin(sink)?;
     let limits = Limits::new(stop.clone()).with_duration(request.duration);
     let mut collected = exceptions::read(session, &limits, &mut ());
-    let start = collected.reader.info().and_then(|info| info.start.unix_milliseconds());
-    let start = start.map(|start| i128::from(start) * 1_000_000);
-    let first = collected.exceptions.dropped().saturating_add(1);
     stream::require_end(collected.end)?;
-    let (thrown, symbolizer) = collected.exceptions.resolve();
+    write_all(request, &mut collected.exceptions, &collected.reader, true, sink)
+}
+
+/// Writes the exceptions that were asked for.
+fn write_all(
+    request: &ExceptionsRequest,
+    exceptions: &mut Exceptions,
+    reader: &LiveReader,
+    has_stacks: bool,
+    sink: &mut dyn ArtifactSink,
+) -> Result<(), ArtifactError> {
+    let start = reader.info().and_then(|info| info.start.unix_milliseconds());
+    let start = start.map(|start| i128::from(start) * 1_000_000);
+    let first = exceptions.dropped().saturating_add(1);
+    let (thrown, symbolizer) = exceptions.resolve();
+    let symbolizer = has_stacks.then_some(symbolizer);
     for (thrown, id) in thrown.zip(first..) {
         let exception = Exception::of(thrown, id, start, symbolizer);
         if request.accepts(&exception) {
@@ -121,6 +148,44 @@ pub(in crate::artifact) fn collect(
         }
     }
     Ok(())
+}
+
+/// A reader of the recording that is written into it.
+struct Past {
+    reader: LiveReader,
+    exceptions: Exceptions,
+}
+
+impl Default for Past {
+    fn default() -> Self {
+        Self { reader: LiveReader::in_whole_order(), exceptions: Exceptions::default() }
+    }
+}
+
+impl Past {
+    fn read(&mut self) {
+        let Self { reader, exceptions } = self;
+        reader.for_each(|event| exceptions.add(event));
+    }
+
+    /// Reads the last events.
+    fn finish(mut self) -> (Exceptions, LiveReader) {
+        self.reader.end_of_input();
+        self.read();
+        (self.exceptions, self.reader)
+    }
+}
+
+impl io::Write for Past {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.reader.feed(bytes);
+        self.read();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn encode(exception: &Exception, format: LogFormat) -> Vec<u8> {

@@ -202,12 +202,8 @@ pub(super) fn default_live_metrics(interval: Duration, duration: Option<Duration
     LiveMetricsRequest { selection: default_counters(), interval, duration }
 }
 
-/// Parses the body of `POST /logs`.
-pub(super) fn exceptions(
-    body: &[u8],
-    format: LogFormat,
-    duration: Option<Duration>,
-) -> Result<ExceptionsRequest, RequestError> {
+/// Parses the filters in the body of `POST /exceptions`.
+pub(super) fn exceptions(body: &[u8]) -> Result<ExceptionsRequest, RequestError> {
     let mut members = Members::parse(body)?;
     let filters = |members: &mut Members, name: &str| {
         let filters = members.objects(name)?.into_iter().map(|mut filter| {
@@ -223,9 +219,10 @@ pub(super) fn exceptions(
     };
     let (include, exclude) = (filters(&mut members, "include")?, filters(&mut members, "exclude")?);
     members.end()?;
-    Ok(ExceptionsRequest { include, exclude, format, duration })
+    Ok(ExceptionsRequest { include, exclude, ..ExceptionsRequest::default() })
 }
 
+/// Parses the body of `POST /logs`.
 pub(super) fn logs(
     body: &[u8],
     format: LogFormat,

@@ -62,6 +62,11 @@ impl Query {
         Ok(u64::try_from(seconds.unwrap_or(30)).ok().map(Duration::from_secs))
     }
 
+    /// Returns true if `durationSeconds` is given.
+    pub(crate) fn has_duration(&self) -> bool {
+        self.get("durationSeconds").is_some()
+    }
+
     /// `tags`, separated by commas.
     pub(crate) fn tags(&self) -> BTreeSet<String> {
         let tags = self.get("tags").unwrap_or_default().split(',').map(str::trim);

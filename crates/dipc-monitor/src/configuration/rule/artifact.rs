@@ -57,7 +57,7 @@ pub(super) fn exceptions(section: &Section<'_>, duration: Option<Duration>) -> E
         items.map(filter).collect()
     };
     let (include, exclude) = (filters("Include"), filters("Exclude"));
-    ExceptionsRequest { include, exclude, format: log_format(section.view), duration }
+    ExceptionsRequest { include, exclude, format: log_format(section.view), duration, past: false }
 }
 
 /// The counters of `CollectLiveMetrics`.
