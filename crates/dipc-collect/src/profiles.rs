@@ -210,7 +210,9 @@ pub fn read_samples(
     samples.finish(|event| builders.iter_mut().for_each(|builder| builder.add(event)));
     let names_error = runtime.and_then(|runtime| {
         let add = |event: &Event<'_>| {
-            builders.iter_mut().for_each(|builder| builder.code_mut().add(event));
+            for builder in builders.iter_mut() {
+                builder.code_mut().add(event);
+            }
         };
         for_each_method(runtime, || stop.is_cancelled(), add).err()
     });

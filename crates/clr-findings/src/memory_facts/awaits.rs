@@ -151,33 +151,25 @@ impl Reader<'_, '_> {
     /// Returns true if a method releases a semaphore.
     fn releases(&self, method: &AwaitNode) -> bool {
         let types = self.dump.types();
-        match method.kind {
-            AwaitKind::Method { state_machine: Some(of), .. } => {
-                types.method_of_type_calls(of, MOVE_NEXT, SEMAPHORE, RELEASE)
-            }
-            _ => {
-                let method = self.dump.awaits().suspended_method(method);
-                method.is_some_and(|method| types.calls(&method, SEMAPHORE, RELEASE))
-            }
+        if let AwaitKind::Method { state_machine: Some(of), .. } = method.kind {
+            return types.method_of_type_calls(of, MOVE_NEXT, SEMAPHORE, RELEASE);
         }
+        let method = self.dump.awaits().suspended_method(method);
+        method.is_some_and(|method| types.calls(&method, SEMAPHORE, RELEASE))
     }
 
     /// The `async` method of a call, if it is of the user's code.
     fn user_method(&self, call: &AwaitNode) -> Option<String> {
         let types = self.dump.types();
         let is_user = |module: &Module| is_user_assembly(module.file_name(), &module.path);
-        match call.kind {
-            AwaitKind::Method { state_machine: Some(of), .. } => {
-                is_user(&*types.module(of)?).then_some(())?;
-                Some(short_name(&types.name(of)?, MOVE_NEXT, ""))
-            }
-            _ => {
-                let method = self.dump.awaits().suspended_method(call)?;
-                is_user(method.module.as_ref()?).then_some(())?;
-                let name = method.name?;
-                Some(short_name(&name.type_name, &name.name, ""))
-            }
+        if let AwaitKind::Method { state_machine: Some(of), .. } = call.kind {
+            is_user(&*types.module(of)?).then_some(())?;
+            return Some(short_name(&types.name(of)?, MOVE_NEXT, ""));
         }
+        let method = self.dump.awaits().suspended_method(call)?;
+        is_user(method.module.as_ref()?).then_some(())?;
+        let name = method.name?;
+        Some(short_name(&name.type_name, &name.name, ""))
     }
 
     /// The methods of the user's code that await a method, the nearest first, in the most frequent chain.

@@ -59,7 +59,7 @@ impl ProcessMetrics {
         };
         let (kernel, mut session): (Vec<_>, Vec<_>) = asked.into_iter().partition(is_of_kernel);
         if fallback == Metric::Wall {
-            session.iter_mut().for_each(|metric| *metric = fallback);
+            session.fill(fallback);
         }
         if sampler == SamplerChoice::Runtime && kernel.contains(&Metric::OffCpu) {
             return Err(Failure::usage("push: --by off-cpu: the runtime does not sample threads that wait")
