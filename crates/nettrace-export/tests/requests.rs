@@ -664,6 +664,40 @@ fn names_select_spans() {
 }
 
 #[test]
+fn slow_requests_have_a_profile_of_their_own() {
+    let mut recording = Recording::default();
+    recording
+        .method(0x1000, "Shop.Stock", "Reserve")
+        .method(0x2000, "Shop.Cart", "Total")
+        .method(0x3000, "Shop.Stock", "Count")
+        .request_start(at(1000, 1, &[1, 1]), "/quick")
+        .thread_sample(2000, 2)
+        .request_stop(at(3000, 1, &[1, 1]))
+        .request_start(at(10_000, 1, &[1, 2]), "/slow")
+        .thread_sample(11_000, 1)
+        .thread_sample(15_000, 3)
+        .request_stop(at(20_000, 1, &[1, 2]))
+        .request_start(at(30_000, 1, &[1, 3]), "/slow")
+        .thread_sample(31_000, 1)
+        .request_stop(at(39_000, 1, &[1, 3]))
+        .thread_sample(40_000, 2);
+    let of = |least| recording.report_with(RequestsOptions::default().with_slower_than(least)).unwrap();
+    let report = of(Some(micros(9000)));
+    let rows: Vec<_> = report.rows.iter().map(|row| (&*row.name, row.count)).collect();
+    assert_eq!(rows, [("GET /slow", 2)]);
+    let profile = report.slower.unwrap();
+    let mut times = std::collections::BTreeMap::new();
+    for row in nettrace_export::report::top(&profile).iter().filter(|row| !row.is_root) {
+        times.insert(row.frame.rsplit('.').next().unwrap().to_owned(), row.exclusive);
+    }
+    // Four and eight milliseconds, and five.
+    let expected = [("Count()", 5_000_000), ("Reserve()", 12_000_000)];
+    assert_eq!(times, expected.map(|(name, time)| (name.to_owned(), time)).into());
+    assert!(of(Some(micros(10_001))).rows.is_empty() && of(Some(micros(10_001))).slower.is_none());
+    assert!(of(None).slower.is_none());
+}
+
+#[test]
 fn names_without_end_share_a_row() {
     let mut recording = Recording::default();
     // Numbers in a path are summed up under a template, words are not.

@@ -84,8 +84,13 @@ pub(crate) struct RequestSamples {
 impl RequestSamples {
     /// Adds the samples of another request of the same process, as long as there is room.
     pub(crate) fn add(&mut self, other: &Self) {
+        self.add_up_to(other, MAX_PER_REQUEST);
+    }
+
+    /// Adds the samples of another request of the same process, with at most this number of stacks.
+    pub(crate) fn add_up_to(&mut self, other: &Self, max: usize) {
         for (key, (stack, took, count)) in &other.stacks {
-            if self.stacks.len() < MAX_PER_REQUEST || self.stacks.contains_key(key) {
+            if self.stacks.len() < max || self.stacks.contains_key(key) {
                 let sum = self.stacks.entry(*key).or_insert((*stack, Duration::ZERO, 0));
                 sum.1 = sum.1.saturating_add(*took);
                 sum.2 = sum.2.saturating_add(*count);

@@ -32,6 +32,9 @@ use thread_parts::{KnownThreadParts, MeasuredThreadParts, ThreadTimes};
 pub struct RequestsOptions {
     /// The number of requests to list individually, the slowest first; at most 1,000.
     pub slowest: usize,
+    /// Only spans that took at least this long; of requests among them, all stacks together are in
+    /// [`RequestsReport::slower`].
+    pub slower_than: Option<Duration>,
     /// Only spans with such a name: the route, path or address, or `Provider/Task`.
     pub name: Option<Pattern>,
     /// The form of the names of methods: of [`RequestsReport::profile`], and whether [`SlowStack::csharp`] is
@@ -46,7 +49,7 @@ pub struct RequestsOptions {
 impl RequestsOptions {
     /// Returns true if the stacks of threads are looked at.
     const fn needs_stacks(&self) -> bool {
-        self.slowest > 0 || self.waits
+        self.slowest > 0 || self.waits || self.slower_than.is_some()
     }
 
     /// With this [`start`](Self::start).
@@ -65,6 +68,12 @@ impl RequestsOptions {
     #[must_use]
     pub fn with_slowest(self, slowest: usize) -> Self {
         Self { slowest, ..self }
+    }
+
+    /// With this [`slower_than`](Self::slower_than).
+    #[must_use]
+    pub fn with_slower_than(self, slower_than: Option<Duration>) -> Self {
+        Self { slower_than, ..self }
     }
 
     /// With this [`name`](Self::name).
@@ -217,6 +226,10 @@ pub struct RequestsReport {
     /// The same stacks, as a profile with a thread for each of the slowest.
     #[serde(skip)]
     pub profile: Option<Profile>,
+    /// The stacks of threads while they worked for the requests that are
+    /// [slow enough](RequestsOptions::slower_than), if wanted: time on the processors and off them.
+    #[serde(skip)]
+    pub slower: Option<Profile>,
     /// Spans, threads and kinds that were left out, because there were more than are kept.
     pub left_out: u64,
 }
@@ -256,6 +269,8 @@ struct Finished {
     slowest: Vec<Slow>,
     /// Calls that are not part of a request: they are listed only in a recording without requests.
     slowest_calls: Vec<Slow>,
+    /// The samples of all requests that are slow enough, by process.
+    slower: BTreeMap<Option<u64>, RequestSamples>,
 }
 
 /// A span that is listed, before the end of the recording.
@@ -294,6 +309,9 @@ struct RowProcess(Option<u64>);
 /// The number of distinct rows, and of statuses of a row.
 const MAX_ROWS: usize = 1 << 11;
 const MAX_STATUSES: usize = 64;
+/// Maximum number of processes, and of stacks of each, of requests that are slow enough.
+const MAX_PROCESSES: usize = 64;
+const MAX_SLOWER_STACKS: usize = 1 << 14;
 /// The requests that are listed individually.
 const MAX_SLOWEST: usize = 1000;
 /// Maximum duration that percentiles distinguish from longer ones: twelve days.
@@ -379,7 +397,9 @@ impl Requests {
             self.end.unwrap_or_else(|| self.spans.last()).saturating_duration_since(self.options.start);
         let has_samples = self.options.waits && self.stacks.has_samples();
         let known = (self.spans.known(), self.thread_times.known(has_samples));
-        let Finished { rows, mut slowest, slowest_calls } = std::mem::take(&mut self.finished);
+        let Finished { rows, mut slowest, slowest_calls, slower } = std::mem::take(&mut self.finished);
+        let slower: Vec<_> = slower.into_iter().collect();
+        let slower = (!slower.is_empty()).then(|| self.stacks.finish(&slower, self.options.names, false));
         let mut rows: Vec<_> = rows.into_iter().collect();
         let samples = rows
             .iter_mut()
@@ -428,7 +448,7 @@ impl Requests {
             }
         }
         let left_out = self.spans.left_out();
-        Some(RequestsReport { duration, rows, slowest, sources, profile, left_out })
+        Some(RequestsReport { duration, rows, slowest, sources, profile, slower, left_out })
     }
 
     /// Returns the sleep and I/O in the samples of each request, or of each row.
@@ -487,8 +507,14 @@ impl Finished {
             .name
             .as_ref()
             .is_none_or(|pattern| span.is_named(|name| pattern.matches(name)) || pattern.matches(&row_name));
-        if !is_wanted {
+        if !is_wanted || options.slower_than.is_some_and(|least| span.duration < least) {
             return;
+        }
+        if options.slower_than.is_some()
+            && span.is_request()
+            && (self.slower.len() < MAX_PROCESSES || self.slower.contains_key(&span.process))
+        {
+            self.slower.entry(span.process).or_default().add_up_to(&samples, MAX_SLOWER_STACKS);
         }
         self.row(span, &row_name).add(span, &thread_parts, &samples);
         if span.is_request() && options.slowest > 0 {

@@ -8,13 +8,14 @@ use clap::Args;
 use nettrace::{Interest, Metadata};
 use nettrace_export::report::{
     Requests, RequestsOptions, RequestsReport, SlowSpan, SpanEnd, SpanRole, SpanRow, ThreadParts, TimeParts,
-    call_tree,
+    call_tree, sort_top, top,
 };
 use nettrace_export::{NameForm, Pattern, Profile};
 
 use crate::args::format::Format;
 use crate::args::names::NameArgs;
 use crate::command::report::reading::{ReadPart, ReadingArgs};
+use crate::duration;
 use crate::exit::Outcome;
 use crate::inspect::names::{Names, add_code};
 use crate::inspect::needs::Needs;
@@ -30,6 +31,10 @@ pub(crate) struct RequestsArgs {
     /// List the N slowest requests individually, with the stacks of their threads
     #[arg(long, value_name = "N", default_value_t = 0)]
     slowest: usize,
+    /// Only requests and calls that took at least this long, and the methods in which the threads of these
+    /// requests spent their time
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    slower_than: Option<Duration>,
     /// Only spans with this text in their route, path, address or kind; '*' matches any text
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
@@ -50,6 +55,7 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
     let options = RequestsOptions::default()
         .with_waits(true)
         .with_slowest(args.slowest)
+        .with_slower_than(args.slower_than)
         .with_name(name)
         .with_names(names);
     let options = options.with_start(args.reading.start(file)?);
@@ -73,7 +79,7 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
         requests.extend_to(end);
     }
     let mut report = requests.finish();
-    if args.name.is_some() {
+    if args.name.is_some() || args.slower_than.is_some() {
         report = report.filter(|report| !report.rows.is_empty());
     }
     args.reading.show(
@@ -98,6 +104,7 @@ fn text(report: &RequestsReport, rows: usize) -> String {
         }
     }
     text.push_str(&time_parts(report, rows));
+    text.push_str(&report.slower.as_ref().map(|slower| methods(slower, rows)).unwrap_or_default());
     let mut trees =
         report.profile.as_ref().map(|profile| stacks(profile, report.slowest.len())).unwrap_or_default();
     trees.resize(report.slowest.len(), String::new());
@@ -108,6 +115,39 @@ fn text(report: &RequestsReport, rows: usize) -> String {
     text.truncate(text.trim_end().len());
     text + "\n"
 }
+
+/// The methods in which threads spent their time for the requests that are slow enough.
+fn methods(profile: &Profile, rows: usize) -> String {
+    let total = profile.total();
+    let mut of_stacks: Vec<_> = top(profile).into_iter().filter(|row| !row.is_root).collect();
+    sort_top(&mut of_stacks, false);
+    if of_stacks.is_empty() {
+        return "No stack of a thread was sampled during these requests.\n\n".to_owned();
+    }
+    let mut columns = Columns::new([
+        ("TIME", Align::Right),
+        ("%", Align::Right),
+        ("WITH CALLEES %", Align::Right),
+        ("METHOD", Align::Left),
+        ("CALLED FROM", Align::Left),
+    ]);
+    for row in of_stacks.iter().take(rows) {
+        let name = |frame| FrameName::new(&profile.frames, Some(frame), profile.frames.name(frame));
+        let caller = row.user_caller(false).map(|caller| name(caller.frame).without_parameters().to_owned());
+        columns.row([
+            units::time(Duration::from_nanos(row.exclusive)),
+            units::short_percent(units::share(row.exclusive, total)),
+            units::short_percent(units::share(row.inclusive, total)),
+            FrameName::new(&profile.frames, row.frame_id, &row.frame).fit(METHOD_NAME),
+            caller.unwrap_or_else(|| "-".to_owned()),
+        ]);
+    }
+    let title = table::heading("Methods of these requests, by the samples of their threads");
+    format!("{title}{}\n", columns.fitted(&[]))
+}
+
+/// The width of the name of a method.
+const METHOD_NAME: usize = 60;
 
 /// The name with an example of the part that is a placeholder: only the path, which contains it.
 fn name_with_example(row: &SpanRow) -> String {
