@@ -12,6 +12,7 @@ mod names;
 mod object;
 mod objects;
 mod overview;
+mod requests;
 mod roots;
 pub(crate) mod stacks;
 mod strings;
@@ -31,6 +32,7 @@ use self::finalizers::FinalizersArgs;
 use self::generations::GenerationsArgs;
 use self::object::ObjectArgs;
 use self::objects::ObjectsArgs;
+use self::requests::RequestsArgs;
 use self::roots::{HandlesArgs, StaticsArgs};
 use self::stacks::Shown;
 use self::strings::StringsArgs;
@@ -122,6 +124,8 @@ enum View {
     Locks,
     /// Show the async methods that have not ended, what each waits for, and what waits for it
     Async(AsyncArgs),
+    /// Show the requests that have not ended: those that ASP.NET Core serves, and those of HttpClient
+    Requests(RequestsArgs),
     /// Show the thread pool: its workers, the work that waits for them, and starvation
     #[command(name = "threadpool")]
     ThreadPool(ThreadPoolArgs),
@@ -273,6 +277,7 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, source: &Sou
         View::Locks => locks::print(&analysis, format)?,
         View::Modules => modules::print(&analysis, format)?,
         View::ThreadPool(args) => return Ok(threadpool::print(&analysis, args, format)?.join(source.exit())),
+        View::Requests(args) => return Ok(requests::print(&analysis, args, format)?.join(source.exit())),
         View::Async(args) => return Ok(awaits::print(&analysis, args, format)?.join(source.exit())),
         _ => {}
     }
@@ -286,6 +291,7 @@ impl View {
             Self::Statics(_) => check_described(runtime, "static fields"),
             Self::Locks => check_described(runtime, "monitors"),
             Self::Async(_) => check_described(runtime, "the fields of async methods"),
+            Self::Requests(_) => check_described(runtime, "the fields of requests"),
             Self::ThreadPool(_) => check_described(runtime, "the fields of the thread pool"),
             Self::Tasks(_) => check_described(runtime, "the fields of tasks"),
             Self::Timers(_) => check_described(runtime, "the fields of timers"),
