@@ -4,15 +4,15 @@
 //! unwind managed code in a profiler. **Not for** other processors and systems, and dumps of programs
 //! without .NET: debuggers read those.
 //!
-//! Features: `analysis` (conclusions), `awaits` (with the thread pool), `copy` (core dumps that are written),
+//! Features: `analysis` (conclusions, and requests), `awaits` (with the thread pool), `copy` (core dumps that are written),
 //! all by default; `heap-graph` (the heap as a graph of `gcdump`), `linux-sampler` (unwinding of its samples,
 //! and names of native functions), `serde` (some facts as its data). Rust 1.89 or later.
 //!
 //! Everything is read from a [`Memory`], "bytes at an address": a [`CoreFile`], a live process
 //! ([`ProcessMemory`]), or the caller's own. A [`Dump`] is such memory with the [`Runtime`] in it, whose
 //! structures are checked to be where they are expected. Its views have the data by subject: [`Threads`] with
-//! their managed stacks, [`Exceptions`], [`Locks`], [`Types`], [`Statics`], the [`Heap`], [`Awaits`] and the
-//! [`ThreadPool`].
+//! their managed stacks, [`Exceptions`], [`Locks`], [`Types`], [`Statics`], the [`Heap`], [`Awaits`], the
+//! [`ThreadPool`] and [`Requests`].
 //! [`ThreadSnapshot`], [`ThreadWaits`] and [`Death`] are conclusions from them, and a [`MemoryAccount`] has
 //! the memory of the process by its owners. Addresses in their results and parameters are [`Address`], types
 //! [`TypeHandle`] and methods [`MethodDesc`]; a [`Memory`] is read by number.
@@ -108,6 +108,8 @@ mod owners;
 #[cfg(feature = "awaits")]
 mod pool;
 mod processor;
+#[cfg(feature = "analysis")]
+mod requests;
 mod runtime;
 mod statics;
 mod threads;
@@ -181,6 +183,14 @@ pub use pool::{
     workers::PoolWorkers,
 };
 pub use processor::{Machine, Processor};
+#[cfg(feature = "analysis")]
+pub use requests::{
+    OpenRequests, Requests,
+    activity::{RequestStart, TraceIds},
+    incoming::{IncomingRequest, IncomingState},
+    outgoing::{OutgoingRequest, OutgoingState},
+    work::RequestWork,
+};
 pub use runtime::Runtime;
 pub use runtime::module::{DebugEntry, Module};
 pub use statics::Statics;

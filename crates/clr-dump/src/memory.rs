@@ -9,6 +9,7 @@ pub(crate) mod page_map;
 pub(crate) mod paged_file;
 #[cfg(target_os = "linux")]
 pub(crate) mod process;
+pub(crate) mod read_stop;
 pub(crate) mod resident;
 pub(crate) mod touched;
 pub(crate) mod unpack;

@@ -3,8 +3,8 @@
 
 use std::fmt;
 use std::io;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -251,6 +251,27 @@ impl fmt::Debug for Interrupts {
     }
 }
 
+/// The cancellation of a view, if a prompt watches for it.
+static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Sets a flag at SIGINT from now on, instead of ending at it. A further SIGINT before the flag is cleared ends
+/// the program.
+pub(crate) fn watch_cancellation() -> Result<Arc<AtomicBool>, Failure> {
+    use signal_hook::consts::SIGINT;
+
+    const ENDED_BY_SIGINT: i32 = 130;
+    let cancelled = Arc::clone(CANCELLED.get_or_init(Arc::default));
+    signal_hook::flag::register_conditional_shutdown(SIGINT, ENDED_BY_SIGINT, Arc::clone(&cancelled))
+        .and_then(|_| signal_hook::flag::register(SIGINT, Arc::clone(&cancelled)))
+        .map_err(unwatched)?;
+    Ok(cancelled)
+}
+
+/// Returns true if the view that runs was cancelled: its result is incomplete.
+pub(crate) fn is_cancelled() -> bool {
+    CANCELLED.get().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+}
+
 /// Calls `heard` for each SIGINT, SIGTERM and SIGHUP from now on; they no longer end the program.
 pub(crate) fn on_each_signal(mut heard: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     watch(move |_| heard()).map_err(unwatched)
@@ -315,8 +336,6 @@ fn is_ignored(signal: i32) -> bool {
 /// Reports Ctrl-C and Ctrl-Break. Windows offers nothing that a thread could wait on.
 #[cfg(windows)]
 fn watch(mut heard: impl FnMut(EndSignal) + Send + 'static) -> io::Result<()> {
-    use std::sync::atomic::Ordering;
-
     use signal_hook::consts::{SIGINT, SIGTERM};
 
     const PAUSE: Duration = Duration::from_millis(50);

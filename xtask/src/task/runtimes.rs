@@ -33,7 +33,7 @@ static LIVE: [Runtime; 5] = [
     Runtime { name: "nativeaot-9", recipe: "1", build: layout::native_aot },
     Runtime { name: "3.1.23", recipe: "1", build: layout::net3_1 },
     Runtime { name: "8.0.28", recipe: "1", build: layout::net8_0 },
-    Runtime { name: "9.0.1", recipe: "2", build: layout::net9_0 },
+    Runtime { name: "9.0.1", recipe: "3", build: layout::net9_0 },
     Runtime { name: "10.0.5", recipe: "1", build: layout::net10_0 },
 ];
 

@@ -188,6 +188,40 @@ impl Awaits<'_> {
     }
 
     fn read(dump: &Dump<'_>) -> MemoryResult<AwaitChains> {
+        let (graph, walk) = Graph::read(dump)?;
+        Ok(AwaitChains { walk, ..graph.chains() })
+    }
+
+    /// Reads the objects that take part in awaits, with the links between them.
+    pub(crate) fn links(self) -> MemoryResult<AwaitLinks> {
+        let (graph, walk) = Graph::read(self.dump)?;
+        let mut awaited = vec![Vec::new(); graph.nodes.len()];
+        for (node, waiters) in graph.waiters.iter().enumerate() {
+            for waiter in waiters {
+                if let Some(awaited) = awaited.get_mut(*waiter) {
+                    awaited.push(node);
+                }
+            }
+        }
+        let Graph { nodes, waiters, is_full, .. } = graph;
+        Ok(AwaitLinks { nodes, waiters, awaited, is_full, walk })
+    }
+}
+
+/// The objects that take part in awaits, with the links between them by their indexes.
+pub(crate) struct AwaitLinks {
+    pub(crate) nodes: Vec<AwaitNode>,
+    /// The waiters of each node.
+    pub(crate) waiters: Vec<Vec<usize>>,
+    /// The nodes that each node waits for.
+    pub(crate) awaited: Vec<Vec<usize>>,
+    /// True if a limit cut off nodes.
+    pub(crate) is_full: bool,
+    pub(crate) walk: HeapWalk,
+}
+
+impl<'n, 'm> Graph<'n, 'm> {
+    fn read(dump: &'n Dump<'m>) -> MemoryResult<(Self, HeapWalk)> {
         let mut found = Found {
             roles: Roles::new(dump),
             boxes: Vec::new(),
@@ -215,7 +249,7 @@ impl Awaits<'_> {
             graph.add_waiters(node);
         }
         graph.add_sources(&actions)?;
-        Ok(AwaitChains { walk, ..graph.chains() })
+        Ok((graph, walk))
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use nettrace::ReadAt;
 
@@ -18,6 +19,7 @@ use crate::error::Error;
 use crate::memory::copy_note::CopyNote;
 use crate::memory::mapping::MappedFile;
 use crate::memory::paged_file::PagedFile;
+use crate::memory::read_stop::ReadStop;
 use crate::memory::{Memory, MemoryResult, Missing};
 use crate::processor::{Machine, Processor};
 use crate::runtime::elf_image::ElfImage;
@@ -69,6 +71,7 @@ pub struct CoreFile {
     headers: Vec<Range<u64>>,
     /// The parts of the file with notes.
     notes: Vec<Range<u64>>,
+    stop: ReadStop,
 }
 
 /// Memory in the file.
@@ -156,6 +159,7 @@ impl CoreFile {
             executed_path: None,
             headers: headers(programs, size, count, sections),
             notes: Vec::new(),
+            stop: ReadStop::default(),
             file,
         };
         let mut notes = Vec::new();
@@ -196,6 +200,11 @@ impl CoreFile {
             core.omitted.clear();
         }
         Ok(core)
+    }
+
+    /// Makes reads of memory fail while a flag is set: a person has canceled what needs them.
+    pub fn stop_reading_at(&mut self, flag: Arc<AtomicBool>) {
+        self.stop = ReadStop::at(flag);
     }
 
     /// Uses mapped files for memory that the dump leaves out: the kernel leaves out mappings of files that
@@ -484,6 +493,9 @@ impl CoreFile {
 
 impl Memory for CoreFile {
     fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+        if self.stop.is_stopped() {
+            return Err(Missing { address });
+        }
         self.read_memory(address, buffer).map_err(|_| Missing { address })
     }
 }

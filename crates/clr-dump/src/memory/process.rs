@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashMap;
 
 use crate::error::Error;
 use crate::memory::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
+use crate::memory::read_stop::ReadStop;
 use crate::memory::{Memory, MemoryResult, Missing, PAGE};
 use crate::processor::Machine;
 
@@ -28,6 +30,7 @@ pub struct ProcessMemory {
     file: File,
     pid: u32,
     constant: ConstantPages,
+    stop: ReadStop,
 }
 
 /// Pages of files that are mapped without write access. Unwinding reads the same ones for each thread, some
@@ -88,7 +91,12 @@ impl ProcessMemory {
     pub fn open(pid: u32) -> Result<Self, Error> {
         let path = format!("/proc/{pid}/mem");
         let file = File::open(&path).map_err(|error| Error::Io { what: path, error })?;
-        Ok(Self { file, pid, constant: ConstantPages::default() })
+        Ok(Self { file, pid, constant: ConstantPages::default(), stop: ReadStop::default() })
+    }
+
+    /// Makes reads fail while a flag is set: a person has canceled what needs them.
+    pub fn stop_reading_at(&mut self, flag: Arc<AtomicBool>) {
+        self.stop = ReadStop::at(flag);
     }
 
     /// Keeps the pages of files that are mapped now without write access, 8 MiB at most, for readers of many
@@ -177,6 +185,9 @@ fn page_bytes_in(vector: &[u8]) -> Option<u64> {
 
 impl Memory for ProcessMemory {
     fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+        if self.stop.is_stopped() {
+            return Err(Missing { address });
+        }
         if self.constant.read(&self.file, address, buffer).is_some() {
             return Ok(());
         }

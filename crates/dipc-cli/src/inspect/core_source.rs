@@ -2,6 +2,8 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clr_dump::{CoreFile, Dump, Error, ReadAt, Runtime};
 
@@ -53,6 +55,15 @@ impl Source {
         #[cfg(not(target_os = "linux"))]
         Err(Failure::usage(format_args!("read the memory of process {pid}: only on Linux"))
             .with_help("analyze a core dump: dipc dump -p PID writes one"))
+    }
+
+    /// Makes reads fail from the time on at which the flag is set.
+    pub(crate) fn stop_reading_at(&mut self, stop: &Arc<AtomicBool>) {
+        match self {
+            Self::Core(core) => core.stop_reading_at(Arc::clone(stop)),
+            #[cfg(target_os = "linux")]
+            Self::Process(memory) => memory.stop_reading_at(Arc::clone(stop)),
+        }
     }
 
     /// The reader of its memory.

@@ -25,6 +25,7 @@ pub(crate) mod core_dump;
 pub(crate) mod core_heap;
 mod core_known_value;
 pub(crate) mod core_lines;
+pub(crate) mod core_reads;
 pub(crate) mod core_source;
 pub(crate) mod core_text;
 pub(crate) mod core_value;

@@ -43,9 +43,14 @@ impl TickClock {
     pub(crate) fn time(&self, tick: u64) -> Option<Timestamp> {
         let moment = self.moment?;
         let since = SignedDuration::from_millis(difference(tick, moment.tick));
-        let seconds = i64::try_from(moment.utc / 10_000_000).ok()?.checked_sub(UNIX_EPOCH)?;
-        let nanoseconds = i32::try_from(moment.utc % 10_000_000).ok()?.checked_mul(100)?;
-        Timestamp::new(seconds, nanoseconds).ok()?.checked_add(since).ok()
+        Self::utc(moment.utc)?.checked_add(since).ok()
+    }
+
+    /// The time of a `DateTime` in UTC, by its `Ticks`; `None` if it is out of range.
+    pub(crate) fn utc(ticks: u64) -> Option<Timestamp> {
+        let seconds = i64::try_from(ticks / 10_000_000).ok()?.checked_sub(UNIX_EPOCH)?;
+        let nanoseconds = i32::try_from(ticks % 10_000_000).ok()?.checked_mul(100)?;
+        Timestamp::new(seconds, nanoseconds).ok()
     }
 
     /// The same for a tick with these lowest 32 bits.

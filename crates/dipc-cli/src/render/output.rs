@@ -6,11 +6,15 @@ use std::io::{self, IsTerminal as _, Write};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
+use crate::interrupt;
 use crate::render::escape::escape_output;
 
 /// Writes text to standard output, with colours only if they can be shown, and nothing that controls a
 /// terminal.
 pub(crate) fn print(text: impl fmt::Display) -> Result<(), Failure> {
+    if interrupt::is_cancelled() {
+        return Err(Failure::new(Exit::Failed, "interrupted"));
+    }
     let text = text.to_string();
     #[allow(clippy::disallowed_methods, reason = "escaped on this line")]
     let mut out = anstream::stdout().lock();

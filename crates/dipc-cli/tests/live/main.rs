@@ -52,6 +52,7 @@ mod monitor_otlp;
 mod names;
 mod native_alloc;
 mod nobody;
+mod open_requests;
 mod outputs;
 mod overview;
 #[path = "../page/data.rs"]

@@ -3,6 +3,7 @@
 
 #![cfg(unix)]
 
+mod prompt;
 mod pty;
 
 use std::fs;

@@ -19,7 +19,7 @@ use super::Sim;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Opens a terminal of so many columns: our side, the path of the program's, and that side opened.
-fn open_terminal(columns: u16) -> (File, String, File) {
+pub(super) fn open_terminal(columns: u16) -> (File, String, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();

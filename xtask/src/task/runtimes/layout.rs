@@ -80,7 +80,7 @@ pub(super) fn net9_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
 
     let application = package::unpack_npm(&application, unpacked.path())?.join("dist");
     let deps: Value = serde_json::from_reader(File::open(application.join("azmcp.deps.json"))?)?;
-    for framework in ["Microsoft.NETCore.App", "Microsoft.AspNetCore.App"] {
+    for framework in [CORE, "Microsoft.AspNetCore.App"] {
         framework_folder(framework, &deps, &application, layout)?;
     }
     let core = layout.join("shared/Microsoft.NETCore.App/9.0.1");
@@ -99,16 +99,14 @@ fn framework_folder(framework: &str, deps: &Value, application: &Path, layout: &
     let mut entry = target[&pack].as_object().with_context(|| format!("the manifest lacks {pack}"))?.clone();
     let folder = layout.join("shared").join(framework).join("9.0.1");
     fs::create_dir_all(&folder)?;
-    if framework == "Microsoft.NETCore.App" {
-        let runtime = entry.get_mut("runtime").and_then(Value::as_object_mut).context("no runtime files")?;
-        for package in REPLACED {
-            let files = target[package]["runtime"].as_object();
-            let (path, versions) = files
-                .and_then(|files| files.iter().next())
-                .with_context(|| format!("the manifest lacks {package}"))?;
-            let name = path.rsplit('/').next().unwrap_or(path);
-            runtime.insert(name.to_owned(), versions.clone());
-        }
+    let runtime = entry.get_mut("runtime").and_then(Value::as_object_mut).context("no runtime files")?;
+    for package in replaced(framework, target) {
+        let files = target[&package]["runtime"].as_object();
+        let (path, versions) = files
+            .and_then(|files| files.iter().next())
+            .with_context(|| format!("the manifest lacks {package}"))?;
+        let name = path.rsplit('/').next().unwrap_or(path);
+        runtime.insert(name.to_owned(), versions.clone());
     }
     for kind in ["runtime", "native"] {
         let Some(files) = entry.get(kind).and_then(Value::as_object) else { continue };
@@ -128,11 +126,32 @@ fn framework_folder(framework: &str, deps: &Value, application: &Path, layout: &
         "libraries": { &library: { "type": "package", "serviceable": true, "sha512": "" } },
     });
     fs::write(folder.join(format!("{framework}.deps.json")), serde_json::to_vec_pretty(&manifest)?)?;
+    if framework != CORE {
+        // The framework that it needs.
+        let core = json!({ "tfm": "net9.0", "framework": { "name": CORE, "version": "9.0.1" } });
+        let settings = serde_json::to_vec_pretty(&json!({ "runtimeOptions": core }))?;
+        fs::write(folder.join(format!("{framework}.runtimeconfig.json")), settings)?;
+    }
     Ok(())
 }
 
-/// Assemblies of Microsoft.NETCore.App that the application has replaced by newer packages: its manifest
-/// lists them apart from the runtime pack.
+/// The packages by which the application has replaced assemblies of a framework: its manifest lists them
+/// apart from the runtime pack.
+fn replaced(framework: &str, target: &Value) -> Vec<String> {
+    if framework == CORE {
+        return REPLACED.map(ToOwned::to_owned).to_vec();
+    }
+    let packages = target.as_object().into_iter().flatten().map(|(package, _)| package);
+    packages
+        .filter(|name| name.starts_with("Microsoft.Extensions.") && name.ends_with("/9.0.4"))
+        .cloned()
+        .collect()
+}
+
+/// The framework that all programs use.
+const CORE: &str = "Microsoft.NETCore.App";
+
+/// Those packages of Microsoft.NETCore.App.
 const REPLACED: [&str; 4] = [
     "System.Diagnostics.DiagnosticSource/9.0.4",
     "System.Formats.Asn1/9.0.4",

@@ -12,6 +12,8 @@ mod names;
 mod object;
 mod objects;
 mod overview;
+mod prompt;
+mod requests;
 mod roots;
 pub(crate) mod stacks;
 mod strings;
@@ -21,6 +23,7 @@ mod threads;
 mod timers;
 mod wait_words;
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
@@ -31,6 +34,7 @@ use self::finalizers::FinalizersArgs;
 use self::generations::GenerationsArgs;
 use self::object::ObjectArgs;
 use self::objects::ObjectsArgs;
+use self::requests::RequestsArgs;
 use self::roots::{HandlesArgs, StaticsArgs};
 use self::stacks::Shown;
 use self::strings::StringsArgs;
@@ -45,9 +49,9 @@ use crate::args::target::{TARGETS, TargetArgs};
 use crate::command::memory::{self, PartsArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::core_advice;
-use crate::inspect::core_dump::Analysis;
+use crate::inspect::core_reads::CoreReads;
 use crate::inspect::core_source::{Source, check_described};
-use crate::inspect::heap::Heap;
+use crate::interrupt;
 use crate::render::messages;
 
 #[derive(Debug, Args)]
@@ -73,6 +77,9 @@ pub(crate) struct AnalyzeArgs {
     /// Show a view, or run a command of dotnet-dump, such as 'clrstack -all'; can be repeated
     #[arg(short, long = "command", value_name = "COMMAND")]
     commands: Vec<String>,
+    /// Ask for views and commands, one a line, and keep what was read of a core dump; 'help' lists them
+    #[arg(short, long, conflicts_with = "commands")]
+    interactive: bool,
     #[command(flatten)]
     symbols: SymbolPathArgs,
     #[command(subcommand)]
@@ -122,6 +129,8 @@ enum View {
     Locks,
     /// Show the async methods that have not ended, what each waits for, and what waits for it
     Async(AsyncArgs),
+    /// Show the requests that have not ended: those that ASP.NET Core serves, and those of HttpClient
+    Requests(RequestsArgs),
     /// Show the thread pool: its workers, the work that waits for them, and starvation
     #[command(name = "threadpool")]
     ThreadPool(ThreadPoolArgs),
@@ -180,13 +189,18 @@ fn analyze(args: &AnalyzeArgs) -> Outcome {
     if !args.commands.is_empty() && args.view.is_some() {
         return Err(Failure::usage("dump analyze: --command and a view exclude each other"));
     }
+    if args.interactive {
+        return interact(args);
+    }
     let line = match &args.view {
         Some(View::Other(words)) => Some(parse(words)?),
         _ => None,
     };
     let source = args.source()?;
+    let runtime = OnceCell::new();
+    let reads = CoreReads::new(&source, &runtime, &args.symbols.symbol_path);
     let shown = |view: &View, format: Option<MemoryFormat>| {
-        let shown = show(args, view, format.unwrap_or(args.format), &source);
+        let shown = show(args, view, format.unwrap_or(args.format), &reads);
         shown.map_err(|failure| with_shortfall(failure, &source)).inspect_err(|failure| {
             // The caller prints failures of the whole command.
             if args.format != MemoryFormat::Json {
@@ -208,6 +222,22 @@ fn analyze(args: &AnalyzeArgs) -> Outcome {
             overview::show(&source, args.written(), &args.symbols.symbol_path, table_or_json(args.format)?)
         }
     }
+}
+
+/// Reads views and commands from standard input and shows them.
+fn interact(args: &AnalyzeArgs) -> Outcome {
+    if args.view.is_some() {
+        return Err(Failure::usage("dump analyze: --interactive and a view exclude each other"));
+    }
+    if args.core.as_ref().is_some_and(|core| core.as_os_str() == "-") {
+        return Err(Failure::usage("dump analyze: --interactive reads commands from standard input")
+            .with_help("name the file of the core dump"));
+    }
+    let cancelled = interrupt::watch_cancellation()?;
+    let mut source = args.source()?;
+    source.stop_reading_at(&cancelled);
+    let runtime = OnceCell::new();
+    prompt::run(args, &CoreReads::new(&source, &runtime, &args.symbols.symbol_path), &cancelled)
 }
 
 /// The words of a command.
@@ -244,9 +274,10 @@ fn with_shortfall(failure: Failure, source: &Source) -> Failure {
     }
 }
 
-fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, source: &Source) -> Outcome {
+fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, reads: &CoreReads<'_>) -> Outcome {
+    let source = reads.source;
     if let View::Heap(heap) = view {
-        let read = Heap::of_memory(source, heap.view.stop)?;
+        let read = reads.heap(heap.view.stop)?;
         heap.view.show(&read, &args.title(), view_format)?;
         return Ok(read.exit);
     }
@@ -256,24 +287,26 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, source: &Sou
         return Ok(source.exit());
     }
     if let Some(paths) = view.paths() {
-        let read = Heap::of_memory(source, None)?;
+        let read = reads.heap(None)?;
         paths.show(&read.graph, format)?;
         return Ok(read.exit);
     }
-    let runtime = source.runtime()?;
-    view.check(&runtime)?;
-    if let Some(exit) = view.print_objects(source, &runtime, format)? {
+    let runtime = reads.runtime()?;
+    view.check(runtime)?;
+    if let Some(exit) = view.print_objects(reads, runtime, format)? {
         return Ok(exit.join(source.exit()));
     }
-    let analysis = Analysis::new(source, &runtime, &args.symbols.symbol_path)?;
+    let analysis = reads.analysis()?;
+    let analysis = &*analysis;
     match view {
-        View::Threads(of) => threads::print(&analysis, of.live, format)?,
-        View::Stacks(of) => stacks::print(&analysis, Shown::with_native(of.native), format)?,
-        View::Exceptions(of) => exceptions::print(&analysis, of.address.map(Address::new), format)?,
-        View::Locks => locks::print(&analysis, format)?,
-        View::Modules => modules::print(&analysis, format)?,
-        View::ThreadPool(args) => return Ok(threadpool::print(&analysis, args, format)?.join(source.exit())),
-        View::Async(args) => return Ok(awaits::print(&analysis, args, format)?.join(source.exit())),
+        View::Threads(of) => threads::print(analysis, of.live, format)?,
+        View::Stacks(of) => stacks::print(analysis, Shown::with_native(of.native), format)?,
+        View::Exceptions(of) => exceptions::print(analysis, of.address.map(Address::new), format)?,
+        View::Locks => locks::print(analysis, format)?,
+        View::Modules => modules::print(analysis, format)?,
+        View::ThreadPool(args) => return Ok(threadpool::print(analysis, args, format)?.join(source.exit())),
+        View::Requests(args) => return Ok(requests::print(analysis, args, format)?.join(source.exit())),
+        View::Async(args) => return Ok(awaits::print(analysis, args, format)?.join(source.exit())),
         _ => {}
     }
     Ok(source.exit())
@@ -286,6 +319,7 @@ impl View {
             Self::Statics(_) => check_described(runtime, "static fields"),
             Self::Locks => check_described(runtime, "monitors"),
             Self::Async(_) => check_described(runtime, "the fields of async methods"),
+            Self::Requests(_) => check_described(runtime, "the fields of requests"),
             Self::ThreadPool(_) => check_described(runtime, "the fields of the thread pool"),
             Self::Tasks(_) => check_described(runtime, "the fields of tasks"),
             Self::Timers(_) => check_described(runtime, "the fields of timers"),
@@ -304,10 +338,11 @@ impl View {
     /// Prints a view of objects, which needs no threads; `None` for other views.
     fn print_objects(
         &self,
-        source: &Source,
+        reads: &CoreReads<'_>,
         runtime: &Runtime,
         format: Format,
     ) -> Result<Option<Exit>, Failure> {
+        let source = reads.source;
         let dump = source.dump(runtime);
         let shows_values = matches!(self, Self::Object(_) | Self::Statics(_));
         if shows_values && source.core().is_some_and(CoreFile::is_without_numbers) {
@@ -327,7 +362,7 @@ impl View {
                 Exit::Done
             }
             Self::Object(args) => {
-                let heap = Heap::of_memory(source, None)?;
+                let heap = reads.heap(None)?;
                 object::print(&dump, args, Some(&heap.graph), format)?;
                 heap.exit
             }

@@ -378,7 +378,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "dump_contents",
         about: "Show contents of a core dump, or of a running process's memory. exceptions: with messages and \
-                causes; object: the fields of one object (needs address); strings; statics.",
+                causes; requests: HTTP requests that have not ended, with URL, age, state and code; object: the fields of one object (needs address); strings; statics.",
         words: &["dump", "analyze"],
         parameters: &[
             PID,
@@ -386,7 +386,7 @@ pub(super) const TOOLS: &[Tool] = &[
             required(parameter(
                 "view",
                 None,
-                Kind::Choice(&["exceptions", "object", "strings", "statics"]),
+                Kind::Choice(&["exceptions", "object", "requests", "strings", "statics"]),
                 "the view",
             )),
             parameter("address", None, Kind::Text, "for object: its address, in hexadecimal"),

@@ -81,7 +81,7 @@ pub(crate) fn join_command(mut words: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Views that have the same name here; their own flags begin with two dashes.
-const OWN: [&str; 20] = [
+const OWN: [&str; 21] = [
     "threads",
     "stacks",
     "exceptions",
@@ -101,6 +101,7 @@ const OWN: [&str; 20] = [
     "tasks",
     "threadpool",
     "timers",
+    "requests",
     "help",
 ];
 
@@ -146,11 +147,7 @@ fn of_threads(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
             line.view("threads", line.has("-live").then(|| "--live".to_owned()))
         }
         "pe" | "printexception" | "exceptions" => {
-            line.check(&[
-                ("-nested", AS_EVER),
-                ("-lines", "source lines are not shown; dipc stack -p PID --lines shows them for a process"),
-                ("-ccw", "there is no COM on Linux"),
-            ])?;
+            line.check(&[("-nested", AS_EVER), ("-lines", AS_EVER), ("-ccw", "there is no COM on Linux")])?;
             line.check_values(1)?;
             line.view("exceptions", line.address())
         }
@@ -591,7 +588,7 @@ mod tests {
             ("clrstack", "-a -l -p -r"),
             ("pstacks", "-l -p -r"),
             ("clrthreads", "-managedexception"),
-            ("pe", "-lines -ccw"),
+            ("pe", "-ccw"),
             ("dumpheap", "-mt -min -max -heap -segment -live -dead -thinlock -short"),
             ("dumpheap -type T", "-min -heap -short"),
             ("dumpheap -strings", "-gen -type"),
@@ -652,7 +649,7 @@ mod tests {
     const ALWAYS: [(&str, &str); 10] = [
         ("clrstack", "-all"),
         ("pstacks", "-a -all"),
-        ("pe", "-nested"),
+        ("pe", "-lines -nested"),
         ("threadpool", "-live -ti -wi"),
         ("dumpheap", "-stat"),
         ("eeheap", "-gc --gc"),

@@ -1,0 +1,70 @@
+//! The work on a request: a thread, or a chain of awaits.
+
+use std::sync::Arc;
+
+use crate::awaits::graph::{AwaitKind, AwaitLinks, AwaitNode};
+use crate::dump::Dump;
+use crate::requests::machine::RUNNING;
+
+/// Maximum number of objects of a chain.
+const MAX_CHAIN: usize = 256;
+
+/// The work on a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestWork {
+    /// The id of the thread that runs it; `None` if it awaits something, or the thread is unknown.
+    pub thread: Option<u64>,
+    /// The objects that it awaits, the innermost first: each object waits for its predecessor. Of several
+    /// that are awaited at once, the first is followed.
+    pub chain: Vec<AwaitNode>,
+    /// True if the innermost method of the chain runs, or waits for a thread of the pool.
+    pub is_running: bool,
+}
+
+impl RequestWork {
+    /// Follows the awaits of a method from the method inwards.
+    pub(super) fn of(links: &AwaitLinks, method: usize) -> Self {
+        let mut indexes = vec![method];
+        let next = |of: usize| links.awaited.get(of)?.first().copied();
+        let mut at = next(method);
+        while let Some(of) = at.filter(|of| indexes.len() < MAX_CHAIN && !indexes.contains(of)) {
+            indexes.push(of);
+            at = next(of);
+        }
+        let chain = indexes.iter().rev().filter_map(|index| links.nodes.get(*index).copied());
+        Self::of_chain(chain.collect())
+    }
+
+    /// Adds the methods that wait for the outermost one, as long as one waits for it.
+    pub(super) fn with_waiters(mut self, links: &AwaitLinks, outermost: usize) -> Self {
+        let mut seen = vec![outermost];
+        let mut at = outermost;
+        while let Some([waiter]) = links.waiters.get(at).map(|waiters| &waiters[..]) {
+            if self.chain.len() >= MAX_CHAIN || seen.contains(waiter) {
+                break;
+            }
+            self.chain.extend(links.nodes.get(*waiter));
+            seen.push(*waiter);
+            at = *waiter;
+        }
+        self
+    }
+
+    fn of_chain(chain: Vec<AwaitNode>) -> Self {
+        let is_running = matches!(
+            chain.first().map(|node| node.kind),
+            Some(AwaitKind::Method { state: Some(RUNNING), .. })
+        );
+        Self { thread: None, chain, is_running }
+    }
+
+    /// The names of the types of the chain's methods and objects, the innermost first.
+    pub(super) fn types(&self, dump: &Dump<'_>) -> Vec<Arc<str>> {
+        let name = |node: &AwaitNode| match node.kind {
+            AwaitKind::Method { state_machine: Some(machine), .. } => dump.types().name(machine),
+            _ => dump.types().name(node.type_handle),
+        };
+        self.chain.iter().filter_map(name).collect()
+    }
+}

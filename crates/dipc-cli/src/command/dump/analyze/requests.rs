@@ -1,0 +1,236 @@
+//! `dipc dump analyze CORE requests`: the requests that have not ended, of ASP.NET Core and of `HttpClient`.
+
+use std::time::Duration;
+
+use clap::Args;
+use clr_dump::{
+    AwaitKind, AwaitNode, IncomingState, OpenRequests, OutgoingState, RequestStart, RequestWork, TraceIds,
+};
+use clr_events::code::is_user_assembly;
+use clr_events::csharp::async_method;
+use jiff::Timestamp;
+
+mod json;
+mod text;
+
+use crate::args::format::Format;
+use crate::exit::{Exit, Failure};
+use crate::inspect::core_dump::Analysis;
+use crate::inspect::core_heap;
+use crate::inspect::core_text::type_text;
+use crate::inspect::tick_clock::TickClock;
+use crate::render::{output, width};
+
+/// The default number of rows that are shown of each direction.
+const ROWS: usize = 30;
+
+#[derive(Debug, Args)]
+pub(super) struct RequestsArgs {
+    /// Number of requests to show of each direction, the oldest first [default: 30 in a table, else all]
+    #[arg(short = 'n', long = "rows", alias = "head", value_name = "N")]
+    head: Option<usize>,
+}
+
+pub(super) fn print(analysis: &Analysis<'_>, args: &RequestsArgs, format: Format) -> Result<Exit, Failure> {
+    let requests = analysis
+        .dump
+        .requests()
+        .read(&analysis.snapshots())
+        .map_err(|missing| core_heap::lacks(analysis.source, &missing.to_string()))?;
+    core_heap::check(analysis.source, &requests.walk)?;
+    let list = List::new(analysis, &requests);
+    match format {
+        Format::Table => output::print(text::table(&list, args.head.unwrap_or(ROWS), width::of_output()))?,
+        Format::Json => output::print_json(&json::Report::new(&list, args.head.unwrap_or(usize::MAX)))?,
+    }
+    Ok(if list.is_complete { Exit::Done } else { Exit::Incomplete })
+}
+
+/// The requests of a process.
+struct List {
+    incoming: Vec<Row>,
+    outgoing: Vec<Row>,
+    idle_connections: u64,
+    is_complete: bool,
+}
+
+/// A request.
+struct Row {
+    address: u64,
+    state: &'static str,
+    method: Option<String>,
+    url: Option<String>,
+    version: Option<String>,
+    age: Option<Age>,
+    started: Option<Timestamp>,
+    trace: Option<TraceIds>,
+    /// The thread that works on it.
+    thread: Option<u64>,
+    /// The innermost method of the program that runs or awaits something; `None` of requests that only the
+    /// framework works on.
+    code: Option<String>,
+    /// True if the method waits for a thread of the pool.
+    is_queued: bool,
+    /// The methods that await something, and what the innermost of them awaits, which is the first.
+    chain: Vec<String>,
+}
+
+/// The time since the start of a request.
+#[derive(Debug, Clone, Copy)]
+struct Age {
+    time: Duration,
+    /// True for a core dump: the time until the server looked at its connections last.
+    is_minimum: bool,
+}
+
+impl List {
+    fn new(analysis: &Analysis<'_>, requests: &OpenRequests) -> Self {
+        let clock = RequestClock {
+            clock: TickClock::new(analysis.source, &analysis.dump),
+            now: analysis.source.pid().map(|_| Timestamp::now()),
+            heartbeat: requests.heartbeat,
+        };
+        let row = |work: &RequestWork, started: Option<RequestStart>| Row {
+            age: started.and_then(|start| clock.age(start)),
+            started: started.and_then(|start| clock.time(start)),
+            ..Row::of_work(analysis, work)
+        };
+        let incoming = requests.incoming.iter().map(|of| Row {
+            address: of.address.get(),
+            state: incoming_state(of.state),
+            method: of.method.clone(),
+            url: of.target.clone(),
+            version: of.version.map(ToOwned::to_owned),
+            trace: of.trace.clone(),
+            ..row(&of.work, of.started)
+        });
+        let outgoing = requests.outgoing.iter().map(|of| Row {
+            address: of.address.get(),
+            state: outgoing_state(of.state),
+            method: of.method.clone(),
+            url: of.url.clone(),
+            // As the server's: 2, not 2.0.
+            version: of.version.as_deref().map(|of| match of {
+                "2.0" => "2".to_owned(),
+                "3.0" => "3".to_owned(),
+                other => other.to_owned(),
+            }),
+            trace: of.trace.clone(),
+            ..row(&of.work, of.started)
+        });
+        let mut list = Self {
+            incoming: incoming.collect(),
+            outgoing: outgoing.collect(),
+            idle_connections: requests.idle_connections,
+            is_complete: core_heap::is_whole(&requests.walk) && !requests.is_truncated,
+        };
+        for rows in [&mut list.incoming, &mut list.outgoing] {
+            // Those without a start come last.
+            rows.sort_by_key(|row| (row.started.is_none(), row.started));
+        }
+        list
+    }
+}
+
+impl Row {
+    /// The parts of a request that its work shows.
+    fn of_work(analysis: &Analysis<'_>, work: &RequestWork) -> Self {
+        let dump = &analysis.dump;
+        let machine = |node: &AwaitNode| match node.kind {
+            AwaitKind::Method { state_machine, .. } => state_machine,
+            _ => None,
+        };
+        let is_of_user = |node: &&AwaitNode| {
+            let module = machine(node).and_then(|of| dump.types().module(of));
+            module.is_some_and(|module| is_user_assembly(module.file_name(), &module.path))
+        };
+        let name = |node: &AwaitNode| {
+            let of = machine(node).unwrap_or(node.type_handle);
+            let name = dump.types().name(of);
+            name.as_deref().and_then(async_method).unwrap_or_else(|| type_text(name.as_deref(), of.get()))
+        };
+        let thread = analysis.threads.iter().find(|of| Some(of.thread.os_id) == work.thread);
+        let frames = thread.into_iter().flat_map(|thread| &thread.frames);
+        let frame = frames.filter(|frame| frame.is_user_code).find_map(|frame| frame.name.as_ref());
+        let awaiting = || work.chain.iter().find(is_of_user).map(name);
+        Self {
+            address: 0,
+            state: "",
+            method: None,
+            url: None,
+            version: None,
+            age: None,
+            started: None,
+            trace: None,
+            thread: work.thread,
+            code: frame.map(|name| name.text.clone()).or_else(awaiting),
+            is_queued: work.is_running && work.thread.is_none(),
+            chain: work.chain.iter().map(name).collect(),
+        }
+    }
+}
+
+/// The clocks of a process, and the time of reading.
+struct RequestClock {
+    clock: TickClock,
+    /// `None` of a core dump.
+    now: Option<Timestamp>,
+    heartbeat: Option<u64>,
+}
+
+impl RequestClock {
+    fn time(&self, start: RequestStart) -> Option<Timestamp> {
+        match start {
+            RequestStart::Utc(ticks) => TickClock::utc(ticks),
+            RequestStart::Tick(tick) => self.clock.time(tick).or_else(|| {
+                let age = self.clock.until(tick).and_then(i64::checked_neg)?;
+                self.now?.checked_sub(jiff::SignedDuration::from_millis(age)).ok()
+            }),
+            _ => None,
+        }
+    }
+
+    fn age(&self, start: RequestStart) -> Option<Age> {
+        let since =
+            |from: Timestamp, to: Timestamp| Duration::try_from(to.duration_since(from)).unwrap_or_default();
+        if let Some(now) = self.now {
+            let time = match start {
+                RequestStart::Tick(tick) => {
+                    let age = self.clock.until(tick)?.checked_neg()?;
+                    Duration::from_millis(u64::try_from(age).unwrap_or_default())
+                }
+                start => since(self.time(start)?, now),
+            };
+            return Some(Age { time, is_minimum: false });
+        }
+        let heartbeat = self.heartbeat?;
+        let time = match start {
+            RequestStart::Tick(tick) => Duration::from_millis(heartbeat.saturating_sub(tick)),
+            start => since(self.time(start)?, self.clock.time(heartbeat)?),
+        };
+        Some(Age { time, is_minimum: true })
+    }
+}
+
+const fn incoming_state(state: IncomingState) -> &'static str {
+    match state {
+        IncomingState::Reading => "reading",
+        IncomingState::ReadingBody => "reading body",
+        IncomingState::Responding => "responding",
+        IncomingState::Writing => "writing",
+        _ => "handler",
+    }
+}
+
+const fn outgoing_state(state: OutgoingState) -> &'static str {
+    match state {
+        OutgoingState::WaitingForConnection => "waiting for a connection",
+        OutgoingState::Sending => "sending",
+        OutgoingState::WaitingForResponse => "waiting for response",
+        OutgoingState::ReadingResponse => "reading response",
+        _ => "handler",
+    }
+}
+
+#[cfg(test)]
+mod tests;
