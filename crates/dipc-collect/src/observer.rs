@@ -32,9 +32,6 @@ pub enum Note {
     },
     /// The kernel's samples include those of child processes, as before Linux 5.13.
     ChildrenIncluded,
-    /// The runtime's structures are not used for samples on this processor: the kernel's samples lack callers
-    /// of managed methods without frame pointer.
-    ManagedCallersMissing,
     /// The running threads of a snapshot have no stacks.
     RunningStacksMissing {
         /// The reason.

@@ -20,10 +20,6 @@ impl Observer for Messages {
             Note::ChildrenIncluded => {
                 messages::warning("kernel's samples: before Linux 5.13 they include the child processes");
             }
-            Note::ManagedCallersMissing => messages::warning(format_args!(
-                "samples of programs of {} are unwound by frame pointers alone yet: callers of methods without frame pointer are missing",
-                std::env::consts::ARCH
-            )),
             Note::RunningStacksMissing { reason } => {
                 messages::warning(format_args!("running threads have no stacks: kernel's samples: {reason}"));
             }

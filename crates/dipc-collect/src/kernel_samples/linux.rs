@@ -3,7 +3,6 @@
 mod drain;
 mod event_kinds;
 mod machine;
-#[cfg(target_arch = "x86_64")]
 mod managed_code;
 mod runtime_events;
 
@@ -213,8 +212,7 @@ impl OpenSampler {
         }
         // Before its first instruction, a process is a copy of this one, which the program replaces.
         let description = describe(settings, events.is_some(), access, sees_short_threads);
-        let recording =
-            begin_recording(pid, &config, &description, !matches!(begin, Begin::Starting), observer)?;
+        let recording = begin_recording(pid, &config, &description, !matches!(begin, Begin::Starting))?;
         if let Some(events) = &mut events {
             // Its events are not older than the recording.
             events.begin()?;
@@ -309,17 +307,12 @@ fn begin_recording(
     config: &SamplerConfig,
     description: &str,
     runs: bool,
-    #[cfg_attr(target_arch = "x86_64", allow(unused_variables, reason = "nothing is missing"))]
-    observer: &mut dyn Observer,
 ) -> Result<RecordingWriter, SampleError> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let start = Sampler::now_ns();
     let recording = RecordingWriter::new(now_ms, start, Some(pid), config, description);
     let recording = recording.map_err(SampleError::Record)?;
-    #[cfg(not(target_arch = "x86_64"))]
-    observer.note(Note::ManagedCallersMissing);
-    #[cfg(target_arch = "x86_64")]
     let recording = recording.with_runtime_unwinder(Box::new(managed_code::ManagedCode::new(pid)));
     let mut recording = recording;
     if runs {
@@ -531,7 +524,7 @@ pub fn snapshot(
         Err(error) => {
             observer.note(Note::RunningStacksMissing { reason: error.to_string() });
             let pid = i32::try_from(pid)?;
-            begin_recording(pid, &SamplerConfig::of_process(pid), "not permitted", true, observer)?
+            begin_recording(pid, &SamplerConfig::of_process(pid), "not permitted", true)?
         }
     };
     recording.flush().map_err(SampleError::Record)?;

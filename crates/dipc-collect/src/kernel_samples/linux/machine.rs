@@ -133,11 +133,8 @@ impl OpenMachine {
         let recording = RecordingWriter::new(now_ms, Sampler::now_ns(), None, &config, &description);
         let recording = recording.and_then(|recording| recording.of_many_processes(&config));
         let recording = recording.map_err(SampleError::Record)?;
-        #[cfg(target_arch = "x86_64")]
         let recording =
             recording.with_runtime_unwinder(Box::new(super::managed_code::ManagedCodes::default()));
-        #[cfg(not(target_arch = "x86_64"))]
-        observer.note(Note::ManagedCallersMissing);
         let ends = matches!(scope, SampleScope::Processes(_));
         let mut opened = Self { sampler, recording, filter, ends, description, left_out };
         opened.existing(&config.scope, scope).map_err(SampleError::Record)?;
