@@ -83,7 +83,7 @@ done
 # musl NAME PROGRAM FUNCTIONS: dipc next to a container with a program with musl that computes in functions,
 # from the host, and from a container of the same root that shares its pid namespace.
 musl() {
-    name=$1 functions=$3
+    name=$1 functions=$3 runtime=$4
     root=$musl
     container "$name" $2 > "$name.out" 2>&1
     target=$pid
@@ -108,13 +108,14 @@ next_to() {
     done
     expect "$view: stack --native" "  ${functions##* }" $command stack $limit --native -p "$id"
     expect "$view: memory" '^All resident (RSS)' $command memory -p "$id"
-    expect "$view: doctor" 'no .NET runtime is in it' $command doctor $limit -p "$id"
+    expect "$view: doctor" "$runtime" $command doctor $limit -p "$id"
 }
 
-musl loop /bin/loop 'loop!spins'
+musl loop /bin/loop 'loop!spins' 'no \.NET runtime is in it'
 if [ -n "$library" ]; then
     cp "$library" $musl/lib/library.so
-    musl ahead-of-time "/bin/reader /lib/library.so" 'library.so!xl_rows_next reader!main'
+    musl ahead-of-time "/bin/reader /lib/library.so" 'library.so!xl_rows_next reader!main' \
+        'NativeAOT.*/lib/library\.so'
 else
     say "NOT RUN  a library compiled ahead of time for musl: it could not be downloaded"
 fi
