@@ -80,8 +80,9 @@ for program in loop reader; do
     musl-gcc -O1 -fno-omit-frame-pointer -o $musl/bin/$program "$here/musl/$program.c"
 done
 
-# musl NAME PROGRAM FUNCTIONS: dipc next to a container with a program with musl that computes in functions,
-# from the host, and from a container of the same root that shares its pid namespace.
+# musl NAME PROGRAM FUNCTIONS WORDS: dipc next to a container with a program with musl that computes in
+# functions, from the host, and from a container of the same root that shares its pid namespace. The doctor says
+# WORDS of it.
 musl() {
     name=$1 functions=$3 runtime=$4
     root=$musl
