@@ -89,7 +89,7 @@ mod terminal {
 
     use super::{Line, PROMPT};
 
-    pub(super) type Editor = rustyline::Editor<Words, MemHistory>;
+    pub(in super::super) type Editor = rustyline::Editor<Words, MemHistory>;
 
     /// Opens the terminal. The history is that of this run: commands can have texts of the core dump.
     pub(super) fn open(words: Vec<(String, Vec<String>)>) -> Result<Editor> {
@@ -112,7 +112,7 @@ mod terminal {
     }
 
     /// The words that can begin a line, each with the options that can follow.
-    pub(super) struct Words(Vec<(String, Vec<String>)>);
+    pub(in super::super) struct Words(Vec<(String, Vec<String>)>);
 
     impl Helper for Words {}
     impl Hinter for Words {
