@@ -66,8 +66,7 @@ fn rows_text(title: &str, rows: &[Row], most: usize) -> String {
         columns.row([
             age(row),
             row.state.to_owned(),
-            escape_controls(&if method.is_empty() { url.to_owned() } else { format!("{method} {url}") })
-                .into(),
+            if method.is_empty() { url.to_owned() } else { format!("{method} {url}") },
             row.thread.map_or_else(String::new, |tid| tid.to_string()),
             code(row),
             row.trace.as_ref().map_or_else(String::new, |ids| ids.trace.clone()),
