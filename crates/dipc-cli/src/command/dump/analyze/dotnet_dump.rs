@@ -114,7 +114,7 @@ pub(super) fn translate(words: &[String]) -> Result<Vec<String>, Failure> {
     let line = Line::new(&name, rest);
     if OWN.contains(&&*name) {
         // A flag with one dash is the view's, if it has it, and else of dotnet-dump.
-        let words = [&[name.clone()], rest].concat();
+        let words = [std::slice::from_ref(&name), rest].concat();
         if line.flags.is_empty() || ViewLine::try_parse_from(&words).is_ok() {
             return Ok(words);
         }

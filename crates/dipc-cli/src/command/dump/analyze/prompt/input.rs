@@ -138,8 +138,7 @@ mod terminal {
             let is_begun = |word: &&String| word.starts_with(begun);
             let views = || self.0.iter().map(|(name, _)| name).filter(is_begun).cloned().collect();
             let candidates = match before.next() {
-                None => views(),
-                Some("help") => views(),
+                None | Some("help") => views(),
                 Some(view) => {
                     let options = self.0.iter().find(|(name, _)| name == view).map(|(_, options)| options);
                     options.into_iter().flatten().filter(is_begun).cloned().collect()
