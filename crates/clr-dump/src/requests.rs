@@ -19,7 +19,7 @@ use crate::requests::outgoing::{OutgoingReader, OutgoingRequest};
 use crate::requests::stacks::ThreadObjects;
 
 /// Maximum number of requests of each direction to return.
-const MAX_REQUESTS: usize = 1 << 16;
+const MAX_REQUESTS: usize = 1 << 14;
 
 view! {
     /// The requests of a dump.

@@ -254,8 +254,8 @@ impl fmt::Debug for Interrupts {
 /// The cancellation of a view, if a prompt watches for it.
 static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Sets a flag at SIGINT from now on, instead of ending at it. A further SIGINT before the flag is cleared ends
-/// the program.
+/// Sets a flag at SIGINT from now on, instead of ending at it. A further SIGINT before the flag is cleared
+/// ends the program.
 pub(crate) fn watch_cancellation() -> Result<Arc<AtomicBool>, Failure> {
     use signal_hook::consts::SIGINT;
 

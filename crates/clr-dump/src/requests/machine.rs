@@ -98,7 +98,8 @@ pub(super) fn structure(dump: &Dump<'_>, object: Address, name: &str) -> Option<
     }
 }
 
-/// Returns the first characters of a field or property of an object that is a string, with a mark if it is longer.
+/// Returns the first characters of a field or property of an object that is a string, with a mark if it is
+/// longer.
 pub(super) fn text(dump: &Dump<'_>, object: Address, name: &str) -> Option<String> {
     match value(dump, object, name)? {
         Value::Reference { text: Some((text, is_cut)), .. } => known(text, is_cut),

@@ -7,7 +7,7 @@ use crate::dump::Dump;
 use crate::requests::machine::RUNNING;
 
 /// Maximum number of objects of a chain.
-const MAX_CHAIN: usize = 256;
+const MAX_CHAIN: usize = 64;
 
 /// The work on a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

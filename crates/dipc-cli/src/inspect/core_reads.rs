@@ -1,5 +1,5 @@
-//! The facts of a source that views share. Those of a core dump are read once, and those of a process for each
-//! view: it changes.
+//! The facts of a source that views share. Those of a core dump are read once, and those of a process for
+//! each view: it changes.
 
 use std::cell::{OnceCell, RefCell};
 use std::path::PathBuf;

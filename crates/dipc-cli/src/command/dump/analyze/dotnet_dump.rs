@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 
-use super::names;
+use clap::Parser as _;
+
+use super::{ViewLine, names};
 use crate::exit::Failure;
 
 /// Separates the words of a command that was passed as several arguments.
@@ -110,8 +112,12 @@ pub(super) fn translate(words: &[String]) -> Result<Vec<String>, Failure> {
     let name = words.first().map(|name| name.to_lowercase()).unwrap_or_default();
     let rest = words.get(1..).unwrap_or_default();
     let line = Line::new(&name, rest);
-    if OWN.contains(&&*name) && line.flags.is_empty() {
-        return Ok([&[name], rest].concat());
+    if OWN.contains(&&*name) {
+        // A flag with one dash is the view's, if it has it, and else of dotnet-dump.
+        let words = [std::slice::from_ref(&name), rest].concat();
+        if line.flags.is_empty() || ViewLine::try_parse_from(&words).is_ok() {
+            return Ok(words);
+        }
     }
     for view in [of_threads, of_pool, of_objects, of_generations, of_memory] {
         if let Some(words) = view(&line)? {
@@ -555,6 +561,10 @@ mod tests {
             ("gchandles -stat", "handles"),
             ("lm", "modules"),
             ("object 7f00", "object 7f00"),
+            ("heap --rows 3", "heap --rows 3"),
+            ("objects --type Row -n 3", "objects --type Row -n 3"),
+            ("tasks --all", "tasks --all"),
+            ("requests -n 3", "requests -n 3"),
         ] {
             assert_eq!(translated(line), expected, "{line}");
         }

@@ -89,7 +89,7 @@ mod terminal {
 
     use super::{Line, PROMPT};
 
-    pub(super) type Editor = rustyline::Editor<Words, MemHistory>;
+    pub(in super::super) type Editor = rustyline::Editor<Words, MemHistory>;
 
     /// Opens the terminal. The history is that of this run: commands can have texts of the core dump.
     pub(super) fn open(words: Vec<(String, Vec<String>)>) -> Result<Editor> {
@@ -112,7 +112,7 @@ mod terminal {
     }
 
     /// The words that can begin a line, each with the options that can follow.
-    pub(super) struct Words(Vec<(String, Vec<String>)>);
+    pub(in super::super) struct Words(Vec<(String, Vec<String>)>);
 
     impl Helper for Words {}
     impl Hinter for Words {
@@ -138,8 +138,7 @@ mod terminal {
             let is_begun = |word: &&String| word.starts_with(begun);
             let views = || self.0.iter().map(|(name, _)| name).filter(is_begun).cloned().collect();
             let candidates = match before.next() {
-                None => views(),
-                Some("help") => views(),
+                None | Some("help") => views(),
                 Some(view) => {
                     let options = self.0.iter().find(|(name, _)| name == view).map(|(_, options)| options);
                     options.into_iter().flatten().filter(is_begun).cloned().collect()

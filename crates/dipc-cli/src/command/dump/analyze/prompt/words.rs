@@ -10,13 +10,12 @@ pub(super) fn split(line: &str) -> Result<Vec<String>, Failure> {
     for character in line.chars() {
         match open {
             Some(mark) if character == mark => open = None,
-            Some(_) => word.get_or_insert_default().push(character),
             None if matches!(character, '"' | '\'') => {
                 open = Some(character);
                 word.get_or_insert_default();
             }
             None if character.is_whitespace() => words.extend(word.take()),
-            None => word.get_or_insert_default().push(character),
+            _ => word.get_or_insert_default().push(character),
         }
     }
     if let Some(mark) = open {
