@@ -250,6 +250,11 @@ impl Processes {
         })
     }
 
+    /// Removes the processes for which `is_kept` returns false.
+    pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(i32) -> bool) {
+        self.by_pid.retain(|pid, _| is_kept(*pid));
+    }
+
     /// Applies a record. Returns the process if its mappings have been replaced by `exec`.
     pub fn handle(&mut self, record: &Record<'_>) -> Option<i32> {
         let pid = record.thread.pid;

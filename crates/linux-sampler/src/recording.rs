@@ -29,6 +29,7 @@
 
 mod events;
 mod existing_waits;
+mod following;
 mod many;
 mod native_allocations;
 mod program_events;
@@ -150,7 +151,7 @@ pub struct RecordingWriter {
     kernel_mapping: Option<u64>,
     kernel_named: HashSet<u64>,
     /// The names of the kernel's functions, once they are needed repeatedly: see [`flush`](Self::flush).
-    kernel_symbols: Option<SymbolTable>,
+    kernel_symbols: Option<KernelSymbols>,
     max_frames: usize,
     /// Processes after the end of their first thread.
     ended: VecDeque<i32>,
@@ -168,6 +169,13 @@ pub struct RecordingWriter {
     allocation_interval: u64,
     stack: Vec<u64>,
     payload: Vec<u8>,
+}
+
+/// The names of the kernel's functions at a time.
+#[derive(Debug)]
+struct KernelSymbols {
+    table: SymbolTable,
+    read_ns: u64,
 }
 
 /// The stack of a switch.
@@ -391,7 +399,8 @@ impl RecordingWriter {
     /// As [`EventWriter::event`].
     pub fn flush(&mut self) -> Result<(), Error> {
         if !self.kernel_frames.is_empty() && self.kernel_symbols.is_none() {
-            self.kernel_symbols = Some(kernel_symbols().unwrap_or_default());
+            let table = kernel_symbols().unwrap_or_default();
+            self.kernel_symbols = Some(KernelSymbols { table, read_ns: self.last_ns });
         }
         self.names()?;
         self.writer.flush()
@@ -477,7 +486,7 @@ impl RecordingWriter {
             self.outside(thread, sample.user_frames());
             return Ok(());
         }
-        self.process(thread.pid, record.time_ns, false)?;
+        self.process(thread.pid, record.time_ns, self.is_continued())?;
         let mut stack = std::mem::take(&mut self.stack);
         self.unwinder.user_stack(thread, sample, &mut self.processes, &mut stack);
         self.mappings_of(thread.pid, record.time_ns, &stack)?;
@@ -734,7 +743,7 @@ impl RecordingWriter {
             return Ok(());
         }
         if let Some(symbols) = self.kernel_symbols.take() {
-            let named = self.kernel_names(&frames, &symbols);
+            let named = self.kernel_names(&frames, &symbols.table);
             self.kernel_symbols = Some(symbols);
             return named;
         }

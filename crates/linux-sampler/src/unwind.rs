@@ -1,7 +1,7 @@
 //! Stacks of programs: the kernel's chain by frame pointers, completed by unwind information where code has
 //! no frame pointer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::maps::{ProcessMaps, Processes};
 use crate::native_unwind::{Process, word};
@@ -48,6 +48,12 @@ impl Unwinder {
         if let Some(runtime) = &mut self.runtime {
             runtime.forget(pid);
         }
+    }
+
+    /// Removes the processes for which `is_kept` returns false.
+    pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(i32) -> bool) {
+        let known: HashSet<i32> = self.processes.keys().chain(self.bases.keys()).copied().collect();
+        known.into_iter().filter(|pid| !is_kept(*pid)).for_each(|pid| self.forget(pid));
     }
 
     /// The unwind information of a process, and the unwinder for code outside images.
