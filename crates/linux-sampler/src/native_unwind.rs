@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use framehop::{CacheNative, FrameAddress, Module, UnwindRegsNative, Unwinder as _, UnwinderNative};
 
+use crate::image::{Image, UnwindSections};
 use crate::maps::Mapping;
 use crate::record::Registers;
 use crate::runtime_code::FramePosition;
@@ -16,8 +17,51 @@ use crate::runtime_code::FramePosition;
 /// frame pointers.
 const MAX_IMAGES: usize = 4096;
 
+/// Limits on the unwind information in memory. Code in images beyond them is assumed to keep frame pointers.
+#[derive(Debug)]
+pub(crate) struct UnwindLimits {
+    /// Maximum number of bytes of an image.
+    max_image_bytes: u64,
+    /// Maximum number of bytes of all images.
+    max_bytes: u64,
+    /// The information that was read, and its bytes.
+    read: Mutex<Vec<(Weak<[u8]>, u64)>>,
+}
+
+impl Default for UnwindLimits {
+    fn default() -> Self {
+        Self::new(u64::MAX, u64::MAX)
+    }
+}
+
+impl UnwindLimits {
+    pub(crate) const fn new(max_image_bytes: u64, max_bytes: u64) -> Self {
+        Self { max_image_bytes, max_bytes, read: Mutex::new(Vec::new()) }
+    }
+
+    /// Reads the unwind information of an image, if there is room for it.
+    fn sections(&self, image: &Image) -> Option<UnwindSections> {
+        if self.max_bytes == u64::MAX {
+            return image.unwind_sections();
+        }
+        let size = image.unread_unwind_bytes();
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.retain(|(bytes, _)| bytes.strong_count() > 0);
+        let all = read.iter().fold(size, |sum, (_, bytes)| sum.saturating_add(*bytes));
+        if size > self.max_image_bytes || all > self.max_bytes {
+            return None;
+        }
+        let sections = image.unwind_sections()?;
+        if size > 0 {
+            read.extend(sections.eh_frame.as_ref().map(|bytes| (Arc::downgrade(bytes), size)));
+        }
+        Some(sections)
+    }
+}
+
 /// The unwind information of a process.
 pub(crate) struct Process {
+    limits: Arc<UnwindLimits>,
     unwinder: UnwinderNative<Arc<[u8]>, framehop::MayAllocateDuringUnwind>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
     /// True for mappings with unwind information, by first address.
@@ -31,8 +75,13 @@ impl std::fmt::Debug for Process {
 }
 
 impl Process {
-    pub(crate) fn new() -> Self {
-        Self { unwinder: UnwinderNative::new(), cache: CacheNative::new(), mappings: HashMap::new() }
+    pub(crate) fn new(limits: &Arc<UnwindLimits>) -> Self {
+        Self {
+            limits: Arc::clone(limits),
+            unwinder: UnwinderNative::new(),
+            cache: CacheNative::new(),
+            mappings: HashMap::new(),
+        }
     }
 
     /// Unwinds one frame; `None` at the root, and an error if the frame cannot be unwound.
@@ -67,7 +116,7 @@ impl Process {
         if let Some(&known) = self.mappings.get(&mapping.start) {
             return known;
         }
-        let module = if self.mappings.len() < MAX_IMAGES { module(pid, mapping) } else { None };
+        let module = (self.mappings.len() < MAX_IMAGES).then(|| module(pid, mapping, &self.limits)).flatten();
         let known = module.is_some();
         if let Some(module) = module {
             self.unwinder.add_module(module);
@@ -77,10 +126,10 @@ impl Process {
     }
 }
 
-fn module(pid: i32, mapping: &Mapping) -> Option<Module<Arc<[u8]>>> {
+fn module(pid: i32, mapping: &Mapping, limits: &UnwindLimits) -> Option<Module<Arc<[u8]>>> {
     let image = mapping.image(pid)?;
     let own = mapping.address_in(image, mapping.start)?;
-    let sections = image.unwind_sections()?;
+    let sections = limits.sections(image)?;
     sections.eh_frame.as_ref()?;
     let base = mapping.start.wrapping_sub(own);
     Some(Module::new(mapping.name.to_string(), mapping.start..mapping.end, base, sections))

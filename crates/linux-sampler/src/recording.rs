@@ -689,6 +689,7 @@ impl RecordingWriter {
 
     /// Names the frames of a process in its images.
     fn symbols(&mut self, pid: i32) -> Result<(), Error> {
+        let is_continued = self.is_continued();
         let Some(known) = self.known.get_mut(&pid) else { return Ok(()) };
         let mut rows = Vec::new();
         let all = std::mem::take(&mut known.frames);
@@ -698,13 +699,16 @@ impl RecordingWriter {
         for known_mapping in known.mappings.values() {
             let KnownMapping { id, mapping } = known_mapping;
             let Some(image) = mapping.image(pid) else { continue };
-            let mut frames = all.range(mapping.start..mapping.end).peekable();
-            if frames.peek().is_none() {
+            let frames = all.range(mapping.start..mapping.end);
+            let own = |frame: &u64| Some((*frame, mapping.address_in(image, *frame)?));
+            let frames: Vec<(u64, u64)> = frames.filter_map(own).collect();
+            if frames.is_empty() {
                 continue;
             }
-            let symbols = image.functions();
-            for &frame in frames {
-                let Some(own) = mapping.address_in(image, frame) else { continue };
+            let of_some = is_continued
+                .then(|| image.functions_at(&frames.iter().map(|(_, own)| *own).collect::<BTreeSet<_>>()));
+            let symbols = of_some.as_ref().unwrap_or_else(|| image.functions());
+            for (frame, own) in frames {
                 let Some(symbol) = symbols.at(own) else { continue };
                 if known.named.insert((*id, symbol.start)) {
                     let start = frame.saturating_sub(own.saturating_sub(symbol.start));

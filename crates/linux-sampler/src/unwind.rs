@@ -2,9 +2,10 @@
 //! no frame pointer.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::maps::{ProcessMaps, Processes};
-use crate::native_unwind::{Process, word};
+use crate::native_unwind::{Process, UnwindLimits, word};
 use crate::record::{Registers, Sample, ThreadKey};
 use crate::runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 use crate::stack_base::StackBases;
@@ -24,6 +25,7 @@ const MAX_STEPS: usize = 256;
 /// memory of the process.
 #[derive(Debug, Default)]
 pub struct Unwinder {
+    limits: Arc<UnwindLimits>,
     processes: HashMap<i32, Process>,
     bases: HashMap<i32, StackBases>,
     runtime: Option<Box<dyn RuntimeUnwinder>>,
@@ -39,6 +41,13 @@ impl Unwinder {
     #[must_use]
     pub fn with_runtime_unwinder(self, runtime: Box<dyn RuntimeUnwinder>) -> Self {
         Self { runtime: Some(runtime), ..self }
+    }
+
+    /// With limits on the unwind information in memory, in bytes: of an image, and of all images. Code in
+    /// images beyond them is assumed to keep frame pointers.
+    #[must_use]
+    pub fn with_limits(self, max_image_bytes: u64, max_bytes: u64) -> Self {
+        Self { limits: Arc::new(UnwindLimits::new(max_image_bytes, max_bytes)), ..self }
     }
 
     /// Removes a process: it has ended, or runs another program.
@@ -61,7 +70,7 @@ impl Unwinder {
         &mut self,
         pid: i32,
     ) -> (&mut Process, Option<&mut Box<dyn RuntimeUnwinder>>) {
-        (self.processes.entry(pid).or_insert_with(Process::new), self.runtime.as_mut())
+        (self.processes.entry(pid).or_insert_with(|| Process::new(&self.limits)), self.runtime.as_mut())
     }
 
     /// Puts the frames of a thread's sample into `frames`, leaf first: all but the first are return
@@ -92,7 +101,7 @@ impl Unwinder {
             frames.pop();
         }
         if let (&[.., before, last], Some(registers)) = (frames.as_slice(), sample.registers) {
-            let process = self.processes.entry(pid).or_insert_with(Process::new);
+            let process = self.processes.entry(pid).or_insert_with(|| Process::new(&self.limits));
             let bases = self.bases.entry(pid).or_default();
             frames.extend_from_slice(bases.frames_after(process, thread, maps, (before, last), registers.sp));
         }
@@ -108,7 +117,7 @@ impl Unwinder {
         chain: &[u64],
         frames: &mut Vec<u64>,
     ) {
-        let process = self.processes.entry(pid).or_insert_with(Process::new);
+        let process = self.processes.entry(pid).or_insert_with(|| Process::new(&self.limits));
         let pointers = copy.frame_pointers(sampled.fp, chain.len());
         let mut registers = sampled;
         let mut position = FramePosition::Innermost;

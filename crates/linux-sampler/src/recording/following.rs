@@ -11,13 +11,22 @@ use crate::threads::folder;
 /// The time after which the names of the kernel's functions are read again: modules may have been loaded.
 const KERNEL_SYMBOLS_LIFETIME_NS: u64 = 600_000_000_000;
 
+/// Maximum number of bytes of unwind information of an image, and of all images.
+const MAX_IMAGE_UNWIND_BYTES: u64 = 6 << 20;
+const MAX_UNWIND_BYTES: u64 = 16 << 20;
+
 impl RecordingWriter {
-    /// Begins a recording of many processes that follows others: processes that exist are described with
-    /// their first samples, not in a list of all.
+    /// Begins a recording of many processes that is the first of several: processes that exist are described
+    /// with their first samples, not in a list of all, and only what was sampled of images stays in memory.
     ///
     /// # Errors
     /// As [`of_many_processes`](Self::of_many_processes).
     pub fn of_sampled_processes(self, config: &SamplerConfig) -> Result<Self, Error> {
+        let unwinder = self.unwinder.with_limits(MAX_IMAGE_UNWIND_BYTES, MAX_UNWIND_BYTES);
+        Self { unwinder, ..self }.continued(config)
+    }
+
+    fn continued(self, config: &SamplerConfig) -> Result<Self, Error> {
         let mut recording = self.of_many_processes(config)?;
         if let Some(many) = &mut recording.many {
             many.is_continued = true;
@@ -46,7 +55,7 @@ impl RecordingWriter {
         let is_fresh = |read_ns: u64| start_ns.saturating_sub(read_ns) < KERNEL_SYMBOLS_LIFETIME_NS;
         let kernel_symbols = kernel_symbols.filter(|symbols| is_fresh(symbols.read_ns));
         let next = Self::new(start_unix_ms, start_ns, None, config, sampling)?;
-        Self { processes, unwinder, kernel_symbols, ..next }.of_sampled_processes(config)
+        Self { processes, unwinder, kernel_symbols, ..next }.continued(config)
     }
 
     /// Returns true if a process that is not described may have existed before the recording.

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use linux_sampler::{RecordDecoder, RecordKind, RecordReader, RecordingWriter, Sampler, SamplerConfig, Scope};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use super::describe;
 use super::drain::Drain;
 use super::machine::affordable_frequency;
@@ -27,6 +29,8 @@ use crate::profile_ring::{ProfileRing, RingTotals, Segment, SegmentStore};
 const BUFFER_PAGES: usize = 128;
 /// Maximum number of bytes of records that wait to be decoded.
 const MAX_QUEUED_BYTES: usize = 8 << 20;
+/// Maximum number of open files to ask for.
+const MAX_OPEN_FILES: u64 = 1 << 14;
 /// Maximum number of bytes of a segment: it ends with them.
 const MAX_SEGMENT_BYTES: usize = 8 << 20;
 
@@ -78,6 +82,7 @@ impl ContinuousSampler {
         let config = SamplerConfig::new(Scope::Machine)
             .with_frequency(samples.frequency)
             .with_buffer_pages(BUFFER_PAGES);
+        allow_open_files();
         let sampler = Sampler::open(&config).map_err(SampleError::Open)?;
         let access = sampler.access();
         if !access.kernel {
@@ -286,6 +291,17 @@ impl Segments {
         let exists = |pid: u32| linux_proc_stat::process_folder(pid).exists();
         let names = self.names.following(|pid| !ended.contains(&pid) && exists(pid));
         Ok(Self { recording, names, start_ms, start_ns: end_ns, ..self })
+    }
+}
+
+/// Permits as many open files as the system does, up to a limit: sampled images and the memory of processes
+/// are open, and sockets need some as well.
+fn allow_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(MAX_OPEN_FILES, |maximum| maximum.min(MAX_OPEN_FILES));
+    if limit.current.is_some_and(|current| current < wanted) {
+        // With fewer, some code has no names.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
     }
 }
 
