@@ -39,24 +39,35 @@ impl UnwindLimits {
         Self { max_image_bytes, max_bytes, read: Mutex::new(Vec::new()) }
     }
 
-    /// Reads the unwind information of an image, if there is room for it.
-    fn sections(&self, image: &Image) -> Option<UnwindSections> {
+    /// Returns the unwind information of an image.
+    fn sections(&self, image: &Image) -> Result<UnwindSections, UnwindInformation> {
+        let missing = UnwindInformation::Missing;
         if self.max_bytes == u64::MAX {
-            return image.unwind_sections();
+            return image.unwind_sections().ok_or(missing);
         }
         let size = image.unread_unwind_bytes();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.retain(|(bytes, _)| bytes.strong_count() > 0);
         let all = read.iter().fold(size, |sum, (_, bytes)| sum.saturating_add(*bytes));
         if size > self.max_image_bytes || all > self.max_bytes {
-            return None;
+            return Err(UnwindInformation::Refused);
         }
-        let sections = image.unwind_sections()?;
+        let sections = image.unwind_sections().ok_or(missing)?;
         if size > 0 {
             read.extend(sections.eh_frame.as_ref().map(|bytes| (Arc::downgrade(bytes), size)));
         }
-        Some(sections)
+        Ok(sections)
     }
+}
+
+/// The unwind information of a mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnwindInformation {
+    Loaded,
+    /// There is no room for it.
+    Refused,
+    /// It is not an image, or has none.
+    Missing,
 }
 
 /// The unwind information of a process.
@@ -64,8 +75,8 @@ pub(crate) struct Process {
     limits: Arc<UnwindLimits>,
     unwinder: UnwinderNative<Arc<[u8]>, framehop::MayAllocateDuringUnwind>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
-    /// True for mappings with unwind information, by first address.
-    mappings: HashMap<u64, bool>,
+    /// The unwind information of mappings, by first address.
+    mappings: HashMap<u64, UnwindInformation>,
 }
 
 impl std::fmt::Debug for Process {
@@ -114,25 +125,37 @@ impl Process {
     /// Loads the unwind information of a mapping. Returns true if the mapping has any.
     pub(crate) fn load(&mut self, pid: i32, mapping: &Mapping) -> bool {
         if let Some(&known) = self.mappings.get(&mapping.start) {
-            return known;
+            return known == UnwindInformation::Loaded;
         }
-        let module = (self.mappings.len() < MAX_IMAGES).then(|| module(pid, mapping, &self.limits)).flatten();
-        let known = module.is_some();
-        if let Some(module) = module {
-            self.unwinder.add_module(module);
-        }
-        self.mappings.insert(mapping.start, known);
-        known
+        let is_full = self.mappings.len() >= MAX_IMAGES;
+        let module = if is_full { Err(UnwindInformation::Missing) } else { self.module(pid, mapping) };
+        let found = match module {
+            Ok(module) => {
+                self.unwinder.add_module(module);
+                UnwindInformation::Loaded
+            }
+            Err(missing) => missing,
+        };
+        self.mappings.insert(mapping.start, found);
+        found == UnwindInformation::Loaded
     }
-}
 
-fn module(pid: i32, mapping: &Mapping, limits: &UnwindLimits) -> Option<Module<Arc<[u8]>>> {
-    let image = mapping.image(pid)?;
-    let own = mapping.address_in(image, mapping.start)?;
-    let sections = limits.sections(image)?;
-    sections.eh_frame.as_ref()?;
-    let base = mapping.start.wrapping_sub(own);
-    Some(Module::new(mapping.name.to_string(), mapping.start..mapping.end, base, sections))
+    /// Returns true if a mapping is of an image whose unwind information is beyond the limits.
+    pub(crate) fn is_refused(&self, mapping: &Mapping) -> bool {
+        self.mappings.get(&mapping.start) == Some(&UnwindInformation::Refused)
+    }
+
+    fn module(&self, pid: i32, mapping: &Mapping) -> Result<Module<Arc<[u8]>>, UnwindInformation> {
+        let missing = UnwindInformation::Missing;
+        let image = mapping.image(pid).ok_or(missing)?;
+        let own = mapping.address_in(image, mapping.start).ok_or(missing)?;
+        let sections = self.limits.sections(image)?;
+        if sections.eh_frame.is_none() {
+            return Err(missing);
+        }
+        let base = mapping.start.wrapping_sub(own);
+        Ok(Module::new(mapping.name.to_string(), mapping.start..mapping.end, base, sections))
+    }
 }
 
 /// The word at an address of a stack. The copied bytes begin at the stack pointer.

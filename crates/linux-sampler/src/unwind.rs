@@ -139,7 +139,8 @@ impl Unwinder {
                 // pointers.
                 by_frame_pointers = true;
                 let frame = SampledFrame { registers, position, stack_start: copy.start, stack: copy.bytes };
-                let caller = self.runtime.as_mut().and_then(|runtime| runtime.caller(pid, &frame));
+                let runtime = self.runtime.as_mut().filter(|_| !process.is_refused(mapping));
+                let caller = runtime.and_then(|runtime| runtime.caller(pid, &frame));
                 caller.or_else(|| copy.caller(&registers))
             };
             // A leaf on aarch64 can have its return address in a register, and no frame.

@@ -136,8 +136,9 @@ fn a_time_that_nobody_recorded_has_its_hot_method(runtime: Runtime) {
     // Each segment is a recording.
     let hot = segments(&folder).into_iter().filter(|segment| {
         let arguments = ["report", segment.to_str().unwrap(), "topN", "--by", "cpu", "--format", "json"];
-        let report = run(arguments).with_code(0).json();
-        has_hot(report["rows"].as_array().unwrap())
+        // The last ones are short, and may be without a sample.
+        let finished = run(arguments);
+        finished.code == Some(0) && has_hot(finished.json()["rows"].as_array().unwrap())
     });
     assert!(hot.count() > 1);
 }
