@@ -156,11 +156,11 @@ impl ProfileHistory {
     ///
     /// # Errors
     /// If the directory cannot be used; [`io::ErrorKind::WouldBlock`] if another monitor fills it.
-    pub fn start(config: ProfileHistoryConfig, log: ProfileLog) -> io::Result<Self> {
+    pub fn start(config: ProfileHistoryConfig, log: &ProfileLog) -> io::Result<Self> {
         let limits = Retention::default().with_age(Some(config.keep)).with_bytes(Some(config.max_bytes));
         let ring = ProfileRing::open(&config.directory, limits)?;
         let settings = ContinuousSettings { frequency: config.frequency, segment: config.segment };
-        let of_sampler = Arc::clone(&log);
+        let of_sampler = Arc::clone(log);
         let report = move |event: &ContinuousEvent| of_sampler(&event.into());
         let sampler = ContinuousSampler::start(settings, ring, &mut (), report);
         log(&match &sampler {
@@ -173,10 +173,10 @@ impl ProfileHistory {
     /// The state of the ring.
     pub(crate) fn state(&self) -> ProfileState {
         let segments = stored_segments(&self.directory).unwrap_or_default();
-        let kept = segments.first().zip(segments.last()).map(|(first, last)| Segment {
-            start_ms: first.segment.start_ms,
-            end_ms: last.segment.end_ms,
-        });
+        let kept = segments
+            .first()
+            .zip(segments.last())
+            .map(|(first, last)| Segment { start_ms: first.segment.start_ms, end_ms: last.segment.end_ms });
         let status = match &self.sampler {
             Ok(sampler) => sampler.status(),
             Err(error) => {

@@ -85,6 +85,11 @@ impl Mapping {
         self.name.starts_with('/') && !self.name.starts_with("/memfd:") && !self.name.ends_with(" (deleted)")
     }
 
+    /// Returns true for the code that the kernel maps into each process.
+    pub(crate) fn is_kernels_own(&self) -> bool {
+        matches!(&*self.name, "[vdso]" | "[vsyscall]")
+    }
+
     fn contains(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
     }

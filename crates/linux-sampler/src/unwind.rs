@@ -139,7 +139,8 @@ impl Unwinder {
                 // pointers.
                 by_frame_pointers = true;
                 let frame = SampledFrame { registers, position, stack_start: copy.start, stack: copy.bytes };
-                let runtime = self.runtime.as_mut().filter(|_| !process.is_refused(mapping));
+                let is_native = mapping.is_kernels_own() || process.is_refused(mapping);
+                let runtime = self.runtime.as_mut().filter(|_| !is_native);
                 let caller = runtime.and_then(|runtime| runtime.caller(pid, &frame));
                 caller.or_else(|| copy.caller(&registers))
             };

@@ -52,11 +52,7 @@ struct Names {
 
 /// Writes the samples into the file `path`, or one with a similar name if that is taken and the user did not
 /// choose it, with the names of methods of the processes that run.
-pub(crate) fn write(
-    recording: &MachineRecording,
-    path: &Path,
-    is_chosen: bool,
-) -> Result<PathBuf, Failure> {
+pub(crate) fn write(recording: &MachineRecording, path: &Path, is_chosen: bool) -> Result<PathBuf, Failure> {
     let names = names_of(&recording.without_names);
     let summary = recording.samples.summary();
     let (lists, missing) = (names.lists.len(), names.missing);

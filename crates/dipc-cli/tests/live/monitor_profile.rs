@@ -37,7 +37,8 @@ impl Monitor {
     fn arguments(folder: &Path, options: &[&str]) -> Vec<String> {
         let urls = format!("unix:{}", folder.join("http").display());
         let directory = folder.join("ring").display().to_string();
-        let fixed = ["monitor", "--urls", &urls, "--metrics", "false", "--keep", "0s", "--profile-keep", "1h"];
+        let fixed =
+            ["monitor", "--urls", &urls, "--metrics", "false", "--keep", "0s", "--profile-keep", "1h"];
         let ring = ["--profile-directory", &directory, "--profile-segment", "1s"];
         fixed.iter().chain(&ring).chain(options).map(|text| (*text).to_owned()).collect()
     }
@@ -127,10 +128,16 @@ fn a_time_that_nobody_recorded_has_its_hot_method(runtime: Runtime) {
     assert_eq!(report["samples"], top["samples"]);
     // Times of which nothing is kept say which are.
     let long_ago = monitor.get("/profile?from=7200&to=7100");
-    assert!(long_ago.starts_with("HTTP/1.1 404 ") && long_ago.contains("samples are kept from"), "{long_ago}");
+    assert!(
+        long_ago.starts_with("HTTP/1.1 404 ") && long_ago.contains("samples are kept from"),
+        "{long_ago}"
+    );
     let health = monitor.json("/health");
     assert!(health["profile"]["recordings"].as_u64() > Some(0), "{health}");
-    assert_eq!((&health["profile"]["error"], &health["profile"]["droppedRecordings"]), (&Value::Null, &0.into()));
+    assert_eq!(
+        (&health["profile"]["error"], &health["profile"]["droppedRecordings"]),
+        (&Value::Null, &0.into())
+    );
     monitor.running.signal(Signal::INT);
     monitor.running.finish().with_code(0);
     // Each segment is a recording.

@@ -11,8 +11,8 @@ use dipc_client::dipc_wire::ProviderConfig;
 use nettrace::Event;
 
 use super::{
-    ContinuousEvent, ContinuousSettings, ContinuousStatus, KernelRecording, MachineRecording, SampleError, SampleScope, SampleSettings,
-    ThreadSnapshot,
+    ContinuousEvent, ContinuousSettings, ContinuousStatus, KernelRecording, MachineRecording, SampleError,
+    SampleScope, SampleSettings, ThreadSnapshot,
 };
 use crate::observer::Observer;
 use crate::profile_ring::ProfileRing;

@@ -216,6 +216,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn links_are_not_segments() {
+        use std::os::unix::fs::PermissionsExt as _;
+
         let folder = tempfile::tempdir().unwrap();
         let ring = ProfileRing::open(&folder.path().join("ring"), Retention::default()).unwrap();
         let secret = folder.path().join("secret");
@@ -223,7 +225,6 @@ mod tests {
         std::os::unix::fs::symlink(&secret, ring.directory().join(segment(5000).file_name())).unwrap();
         assert!(ends(ring.directory()).is_empty());
         assert!(open_segment(ring.directory(), segment(5000)).is_err());
-        use std::os::unix::fs::PermissionsExt as _;
         assert_eq!(fs::metadata(ring.directory()).unwrap().permissions().mode() & 0o777, 0o700);
     }
 }

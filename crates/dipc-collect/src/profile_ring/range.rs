@@ -86,10 +86,10 @@ pub fn read_range(
     let is_wanted = |stored: &&StoredSegment| stored.segment.is_in(request.from_ms, request.to_ms);
     let wanted: Vec<StoredSegment> = all.iter().filter(is_wanted).copied().collect();
     let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else {
-        let kept = all.first().zip(all.last()).map(|(first, last)| Segment {
-            start_ms: first.segment.start_ms,
-            end_ms: last.segment.end_ms,
-        });
+        let kept = all
+            .first()
+            .zip(all.last())
+            .map(|(first, last)| Segment { start_ms: first.segment.start_ms, end_ms: last.segment.end_ms });
         return Err(RangeError::Empty { kept });
     };
     let bytes = wanted.iter().fold(0_u64, |sum, stored| sum.saturating_add(stored.bytes));
@@ -171,12 +171,9 @@ impl RangeWriter<'_> {
             }
             bytes = part;
         }
-        let mut events = match Reader::new(&bytes[..]) {
-            Ok(events) => events,
-            Err(_) => {
-                self.damaged = self.damaged.saturating_add(1);
-                return Ok(Vec::new());
-            }
+        let Ok(mut events) = Reader::new(&bytes[..]) else {
+            self.damaged = self.damaged.saturating_add(1);
+            return Ok(Vec::new());
         };
         match merged.append(source, &mut events, out) {
             Ok(()) => {}
@@ -222,14 +219,15 @@ mod tests {
     fn ring(directory: &Path) {
         let ring = ProfileRing::open(directory, Retention::default()).unwrap();
         for number in 0..3_u64 {
-            let (start_ms, start_ns) = (START_MS + number * 10_000, 5_000 + number * 10_000_000_000);
-            let info = TraceInfo::new_v6(start_ms, Ticks(start_ns), Vec::new());
+            let start_ms = START_MS + number * 10_000;
+            let ticks = 5_000 + number * 10_000_000_000;
+            let info = TraceInfo::new_v6(start_ms, Ticks(ticks), Vec::new());
             let mut writer = EventWriter::new(&info).unwrap();
             let tick = writer.define(&EventKind::new("Demo", 1, "Tick", &[])).unwrap();
             let threads = [7, 8].map(|process| writer.thread(process, process, None).unwrap());
             for second in 0..10 {
                 for thread in threads {
-                    let time = Ticks(start_ns + second * 1_000_000_000);
+                    let time = Ticks(ticks + second * 1_000_000_000);
                     writer.event(tick, time, thread, None, &[], &[]).unwrap();
                 }
             }

@@ -32,8 +32,7 @@ struct ProfileRequest {
 impl ProfileRequest {
     fn parse(query: &Query, now_ms: u64) -> Result<Self, Problem> {
         let to_ms = query.time("to", now_ms)?.unwrap_or(now_ms);
-        let from_ms =
-            query.time("from", now_ms)?.unwrap_or_else(|| to_ms.saturating_sub(DEFAULT_SPAN_MS));
+        let from_ms = query.time("from", now_ms)?.unwrap_or_else(|| to_ms.saturating_sub(DEFAULT_SPAN_MS));
         if from_ms >= to_ms {
             return Err(Problem::invalid("from", "it is not before the end of the range"));
         }
@@ -73,7 +72,8 @@ impl Service {
         let _cancelled = CancelOnDrop(stop.clone());
         let work = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let RangeRecording { file, bytes, .. } = history.read(&range, &stop).map_err(refusal)?;
+            let RangeRecording { file, bytes, .. } =
+                history.read(&range, &stop).map_err(|error| refusal(&error))?;
             if format == ProfileFormat::Nettrace {
                 return Ok(Answer::File(file, bytes));
             }
@@ -97,7 +97,7 @@ enum Answer {
     Report(Vec<u8>),
 }
 
-fn refusal(error: RangeError) -> Problem {
+fn refusal(error: &RangeError) -> Problem {
     let text = error.to_string();
     match error {
         RangeError::Empty { kept } => {
@@ -141,7 +141,9 @@ mod tests {
         assert_eq!(parse("from=1.5&to=0.25"), Ok((NOW - 1500, NOW - 250, vec![])));
         let calendar = parse("from=2026-11-21T09:02:00Z&to=2026-11-21T10:02:30.5%2B01:00");
         assert_eq!(calendar, Ok((1_795_251_720_000, 1_795_251_750_500, vec![])));
-        for query in ["from=5&to=10", "from=5&to=5", "from=x", "from=-1", "to=2026-11-21T09:02:00", "format=x"] {
+        for query in
+            ["from=5&to=10", "from=5&to=5", "from=x", "from=-1", "to=2026-11-21T09:02:00", "format=x"]
+        {
             assert!(parse(query).is_err(), "{query}");
         }
         let title = ProfileRequest::parse(&Query::parse(Some("pid=7")), NOW).unwrap().report.title;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use dipc_monitor::{ProfileHistory, ProfileHistoryConfig, ProfileMessage};
+use dipc_monitor::{ProfileHistory, ProfileHistoryConfig, ProfileLog, ProfileMessage};
 
 use super::black_box::state_directory;
 use crate::exit::{Exit, Failure};
@@ -71,7 +71,8 @@ pub(super) fn start(args: &ProfileArgs) -> Result<Option<Arc<ProfileHistory>>, F
         .with_max_bytes(args.profile_bytes)
         .with_frequency(args.profile_frequency)
         .with_segment(args.profile_segment);
-    let history = ProfileHistory::start(config, Arc::new(report)).map_err(|error| {
+    let log: ProfileLog = Arc::new(report);
+    let history = ProfileHistory::start(config, &log).map_err(|error| {
         let what = match error.kind() {
             ErrorKind::WouldBlock => "another monitor uses it".to_owned(),
             _ => error.to_string(),

@@ -10,7 +10,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use linux_sampler::{RecordDecoder, RecordKind, RecordReader, RecordingWriter, Sampler, SamplerConfig, Scope};
+use linux_sampler::{
+    RecordDecoder, RecordKind, RecordReader, RecordingWriter, Sampler, SamplerConfig, Scope,
+};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -78,9 +80,10 @@ impl ContinuousSampler {
         observer: &mut dyn Observer,
         report: impl Fn(&ContinuousEvent) + Send + Clone + 'static,
     ) -> Result<Self, SampleError> {
-        let samples = SampleSettings::of_processors(settings.frequency.min(affordable_frequency()), false);
+        let sample_settings =
+            SampleSettings::of_processors(settings.frequency.min(affordable_frequency()), false);
         let config = SamplerConfig::new(Scope::Machine)
-            .with_frequency(samples.frequency)
+            .with_frequency(sample_settings.frequency)
             .with_buffer_pages(BUFFER_PAGES);
         allow_open_files();
         let sampler = Sampler::open(&config).map_err(SampleError::Open)?;
@@ -90,7 +93,7 @@ impl ContinuousSampler {
         }
         #[cfg(not(target_arch = "x86_64"))]
         observer.note(Note::ManagedCallersMissing);
-        let description = describe(samples, false, access, true);
+        let description = describe(sample_settings, false, access, true);
         let of_store = report.clone();
         let store =
             SegmentStore::new(ring, Box::new(move |event| of_store(&ContinuousEvent::Store(event.clone()))));
@@ -109,7 +112,8 @@ impl ContinuousSampler {
             if let Err(error) = &ended {
                 report(&ContinuousEvent::Ended(error.to_string()));
             }
-            of_thread.state().ended = Some(ended.map_or_else(|error| error.to_string(), |()| "stopped".into()));
+            of_thread.state().ended =
+                Some(ended.map_or_else(|error| error.to_string(), |()| "stopped".into()));
             of_thread.changed.notify_all();
         });
         let thread = thread.map_err(SampleError::Write)?;
@@ -170,7 +174,7 @@ struct Segments {
     store: SegmentStore,
     recording: RecordingWriter,
     names: SampledNames,
-    start_ms: u64,
+    start_unix_ms: u64,
     start_ns: u64,
     /// Processes that have ended, or have become another program, in this segment.
     ended: HashSet<u32>,
@@ -187,8 +191,8 @@ impl Segments {
         store: SegmentStore,
     ) -> Result<Self, SampleError> {
         let start_ns = Sampler::now_ns();
-        let start_ms = unix_ms_at(start_ns);
-        let recording = RecordingWriter::new(start_ms, start_ns, None, &config, &description);
+        let start_unix_ms = unix_ms_at(start_ns);
+        let recording = RecordingWriter::new(start_unix_ms, start_ns, None, &config, &description);
         let recording = recording.and_then(|recording| recording.of_sampled_processes(&config));
         let recording = recording.map_err(SampleError::Record)?;
         #[cfg(target_arch = "x86_64")]
@@ -201,7 +205,7 @@ impl Segments {
             store,
             recording,
             names: SampledNames::default(),
-            start_ms,
+            start_unix_ms,
             start_ns,
             ended: HashSet::new(),
             samples: 0,
@@ -275,7 +279,7 @@ impl Segments {
         self.lost += counts.lost;
         let milliseconds = end_ns.saturating_sub(self.start_ns) / 1_000_000;
         let segment =
-            Segment { start_ms: self.start_ms, end_ms: self.start_ms.saturating_add(milliseconds) };
+            Segment { start_ms: self.start_unix_ms, end_ms: self.start_unix_ms.saturating_add(milliseconds) };
         self.store.add(segment, self.recording.bytes().to_vec());
         self.recording.clear_bytes();
         Ok(())
@@ -284,13 +288,13 @@ impl Segments {
     /// Ends the segment, and begins the next.
     fn cut(mut self, end_ns: u64) -> Result<Self, SampleError> {
         self.end(end_ns)?;
-        let start_ms = unix_ms_at(end_ns);
-        let recording = self.recording.following(start_ms, end_ns, &self.config, &self.description);
+        let start_unix_ms = unix_ms_at(end_ns);
+        let recording = self.recording.following(start_unix_ms, end_ns, &self.config, &self.description);
         let recording = recording.map_err(SampleError::Record)?;
         let ended = std::mem::take(&mut self.ended);
         let exists = |pid: u32| linux_proc_stat::process_folder(pid).exists();
         let names = self.names.following(|pid| !ended.contains(&pid) && exists(pid));
-        Ok(Self { recording, names, start_ms, start_ns: end_ns, ..self })
+        Ok(Self { recording, names, start_unix_ms, start_ns: end_ns, ..self })
     }
 }
 

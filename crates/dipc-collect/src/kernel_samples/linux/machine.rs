@@ -193,11 +193,11 @@ impl OpenMachine {
         }
         let processes = recording.sampled_processes();
         let has_ended = |id| !processes.iter().any(|process| process.id == id);
-        let named = names.write(&mut recording, has_ended).map_err(SampleError::Record)?;
+        let ended_named = names.write(&mut recording, has_ended).map_err(SampleError::Record)?;
         let counts = recording.finish(Sampler::now_ns()).map_err(SampleError::Record)?;
         write(&mut recording)?;
         let samples = KernelRecording { file, staged, summary: counts.into() };
-        Ok(machine_recording(samples, counts, &processes, named, is_full))
+        Ok(machine_recording(samples, counts, &processes, ended_named, is_full))
     }
 }
 

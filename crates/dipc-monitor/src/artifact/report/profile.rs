@@ -90,8 +90,7 @@ pub(crate) fn report_of_recording(mut file: File, request: &ProfileReportRequest
     }
     let profile = profile(file)?;
     let top = || {
-        let options =
-            TopOptions::default().with_inclusive(request.is_inclusive).with_number(request.number);
+        let options = TopOptions::default().with_inclusive(request.is_inclusive).with_number(request.number);
         TopReport::new(&profile, options)
     };
     let processes = || {

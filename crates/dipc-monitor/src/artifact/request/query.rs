@@ -65,12 +65,12 @@ impl Query {
     /// A point in time, in milliseconds since 1970: a calendar time, or the seconds before `now_ms`.
     pub(crate) fn time(&self, name: &str, now_ms: u64) -> Result<Option<u64>, RequestError> {
         let what = "a time as 2026-11-21T09:02:44Z, or a number of seconds ago";
-        self.parsed(name, what, |text| match text.parse::<jiff::Timestamp>() {
-            Ok(time) => u64::try_from(time.as_millisecond()).ok(),
-            Err(_) => {
-                let ago = text.parse().ok().and_then(|ago| Duration::try_from_secs_f64(ago).ok())?;
-                Some(now_ms.saturating_sub(u64::try_from(ago.as_millis()).ok()?))
+        self.parsed(name, what, |text| {
+            if let Ok(time) = text.parse::<jiff::Timestamp>() {
+                return u64::try_from(time.as_millisecond()).ok();
             }
+            let ago = Duration::try_from_secs_f64(text.parse().ok()?).ok()?;
+            Some(now_ms.saturating_sub(u64::try_from(ago.as_millis()).ok()?))
         })
     }
 
