@@ -182,7 +182,8 @@ mod tests {
             store.add(segment(number), vec![1]);
         }
         assert!(matches!(&seen.try_iter().collect::<Vec<_>>()[..], [StoreEvent::Failed(_)]));
-        assert_eq!((lock(&totals).waiting, lock(&totals).stored), (3, 1));
+        let counts = lock(&totals).clone();
+        assert_eq!((counts.waiting, counts.stored), (3, 1));
         fs::remove_file(&directory).unwrap();
         store.next_attempt = Instant::now();
         store.retry();
@@ -206,10 +207,12 @@ mod tests {
         for number in 0..5 {
             store.add(segment(number), vec![1; MAX_WAITING_BYTES / 3]);
         }
-        assert_eq!((lock(&totals).waiting, lock(&totals).dropped), (3, 2));
+        let counts = lock(&totals).clone();
+        assert_eq!((counts.waiting, counts.dropped), (3, 2));
         // One that is larger than the limit waits alone.
         store.add(segment(5), vec![1; MAX_WAITING_BYTES + 1]);
-        assert_eq!((lock(&totals).waiting, lock(&totals).dropped), (1, 5));
+        let counts = lock(&totals).clone();
+        assert_eq!((counts.waiting, counts.dropped), (1, 5));
         fs::remove_file(&directory).unwrap();
         assert_eq!(store.finish(), 0);
         let stored: Vec<_> = stored_segments(&directory).unwrap().iter().map(|it| it.segment).collect();

@@ -1,5 +1,5 @@
-//! Recordings that follow one another, by one sampler: each is complete, and what was read for one is not read
-//! again for the next.
+//! Recordings that follow one another, by one sampler: each is complete, and what was read for one is not
+//! read again for the next.
 
 use nettrace::Ticks;
 use nettrace_writer::{Error, EventKindId, ThreadIndex};
