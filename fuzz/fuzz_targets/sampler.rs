@@ -22,6 +22,8 @@ mod kernel;
 mod maps;
 #[path = "../../crates/linux-sampler/src/native_unwind.rs"]
 mod native_unwind;
+#[path = "../../crates/linux-sampler/src/nearest_symbols.rs"]
+mod nearest_symbols;
 #[path = "../../crates/linux-sampler/src/obstacle.rs"]
 mod obstacle;
 #[path = "../../crates/linux-sampler/src/off_cpu.rs"]

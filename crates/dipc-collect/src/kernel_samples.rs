@@ -1,7 +1,8 @@
 //! Samples of a process by the Linux kernel, with managed code unwound by the runtime's own structures.
 //!
-//! [`KernelSampler`] writes them into a file, [`LiveSamples`] passes them on while they are taken, and
-//! [`snapshot`] takes those of a moment, with the stacks of waiting threads. All are recordings of
+//! [`ContinuousSampler`] samples the machine into a ring on disk, all the time. [`KernelSampler`] writes
+//! samples into a file, [`LiveSamples`] passes them on while they are taken, and [`snapshot`] takes those of a
+//! moment, with the stacks of waiting threads. All are recordings of
 //! [`linux-sampler`](https://docs.rs/linux-sampler): addresses of managed code get their names from the list
 //! of methods of the runtime.
 //!
@@ -15,23 +16,27 @@ use std::time::Duration;
 use nettrace::Event;
 
 use crate::live::KernelSamples;
+use crate::profile_ring::{RingTotals, StoreEvent};
 use crate::staged::StagedFile;
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub use linux::{KernelSampler, LiveSamples, MachineSampler, RuntimeEvents, snapshot};
+pub use linux::{ContinuousSampler, KernelSampler, LiveSamples, MachineSampler, RuntimeEvents, snapshot};
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub use elsewhere::{KernelSampler, LiveSamples, MachineSampler, RuntimeEvents, snapshot};
+pub use elsewhere::{ContinuousSampler, KernelSampler, LiveSamples, MachineSampler, RuntimeEvents, snapshot};
 
 mod scope;
 pub use scope::{GroupError, GroupName, SampleScope};
 
 /// The samples per second for programs that watch a process: they cost it next to nothing.
 pub const LIVE_FREQUENCY: u32 = 99;
+
+/// The samples per second and processor of a machine that is sampled all the time.
+pub const CONTINUOUS_FREQUENCY: u32 = 19;
 
 /// An error of taking samples.
 #[derive(Debug, thiserror::Error)]
@@ -196,11 +201,51 @@ pub struct MachineRecording {
     /// Running processes with sampled code that the recording does not name, such as a JIT compiler's, with
     /// the id of each in the recording: first those with the most samples.
     pub without_names: Vec<(u32, u64)>,
-    /// The names of methods of processes that have ended, as far as their memory was read before, with the
-    /// id of each in the recording.
-    pub ended_names: Vec<(File, u64)>,
+    /// The number of processes that have ended and whose methods have names in the recording: their memory
+    /// was read before.
+    pub ended_named: usize,
     /// True if the recording has ended because it has as many bytes as it may have.
     pub is_full: bool,
+}
+
+/// The settings of a [`ContinuousSampler`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
+pub struct ContinuousSettings {
+    /// Samples per second of each processor.
+    pub frequency: u32,
+    /// The time of a segment.
+    pub segment: Duration,
+}
+
+impl Default for ContinuousSettings {
+    fn default() -> Self {
+        Self { frequency: CONTINUOUS_FREQUENCY, segment: Duration::from_secs(60) }
+    }
+}
+
+/// The state of a [`ContinuousSampler`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContinuousStatus {
+    /// The samples of running threads so far.
+    pub samples: u64,
+    /// The samples and records that the kernel lost.
+    pub lost: u64,
+    /// The segments.
+    pub ring: RingTotals,
+    /// The reason for which the sampler has ended.
+    pub ended: Option<String>,
+}
+
+/// A change of a [`ContinuousSampler`] that its user should know of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ContinuousEvent {
+    /// A change of the ring.
+    Store(StoreEvent),
+    /// The sampler has ended, for a reason.
+    Ended(String),
 }
 
 /// The numbers of samples taken and missing.

@@ -11,6 +11,7 @@
 //! - `core`: core dumps of processes that run on (Linux on x86-64 and aarch64).
 //! - [`kernel_samples`]: samples by the Linux kernel, with native frames. [`profiles`]: a profile of an
 //!   interval.
+//! - [`profile_ring`]: the samples of a machine in a ring on disk, for questions afterwards.
 //! - [`exceptions`]: exceptions while they are thrown, with their stacks.
 //! - [`names`]: names of methods for a recording that may end without them.
 //! - [`heap`]: the heap, from a session that makes the runtime collect.
@@ -68,6 +69,7 @@ pub mod memory;
 mod module_types;
 pub mod names;
 mod observer;
+pub mod profile_ring;
 pub mod profiles;
 pub mod readings;
 mod record_stream;

@@ -30,7 +30,9 @@ pub use report::{FlameGraphFormat, TopFormat, TopRequest};
 pub use trace::{TraceProfile, TraceRequest};
 
 pub(crate) use logs::write_record;
-pub(crate) use report::{causes_of_recording, page_of_recording};
+pub(crate) use report::{
+    ProfileFormat, ProfileReportRequest, causes_of_recording, page_of_recording, report_of_recording,
+};
 pub(crate) use request::{ProcessSelector, Query, RequestError, StoredRequest};
 pub(crate) use trace::{default_counters, merged, parse_event_level, parse_keywords};
 

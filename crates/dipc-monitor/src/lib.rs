@@ -42,6 +42,7 @@ mod otlp;
 mod owner_memory;
 mod process;
 mod process_log;
+mod profile_history;
 mod recordings;
 mod request_provider;
 mod resource;
@@ -75,6 +76,7 @@ pub use operation::{Operation, OperationState, Operations, RunningOperation, Too
 pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig};
 pub use process::Watched;
 pub use process_log::{ProcessEvent, ProcessMessage, ProcessReport};
+pub use profile_history::{ProfileHistory, ProfileHistoryConfig, ProfileLog, ProfileMessage};
 pub use request_provider::http_provider;
 pub use resource::attributes as resource_attributes;
 pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, RuleRecord, Rules, RulesConfig};

@@ -9,6 +9,7 @@ mod overview;
 mod own_metrics;
 mod page;
 mod problem;
+mod profile;
 mod recordings;
 mod route;
 mod routes;
@@ -35,6 +36,7 @@ use crate::metrics::Metrics;
 use crate::monitor::Monitor;
 use crate::operation::Operations;
 use crate::otlp::OtlpExport;
+use crate::profile_history::ProfileHistory;
 use crate::rule_runner::Rules;
 
 pub use address::{ListenAddress, ParseAddressError};
@@ -86,6 +88,8 @@ pub struct ServerConfig {
     pub black_boxes: Option<Arc<BlackBoxes>>,
     /// The export to a collector, if any. `/health` and `/metrics` state its losses.
     pub export: Option<Arc<OtlpExport>>,
+    /// The samples of the machine over time, if any, which `/profile` answers from.
+    pub profiles: Option<Arc<ProfileHistory>>,
 }
 
 impl ServerConfig {
@@ -166,6 +170,12 @@ impl ServerConfig {
     #[must_use]
     pub fn with_export(self, export: Option<Arc<OtlpExport>>) -> Self {
         Self { export, ..self }
+    }
+
+    /// With these [`profiles`](Self::profiles).
+    #[must_use]
+    pub fn with_profiles(self, profiles: Option<Arc<ProfileHistory>>) -> Self {
+        Self { profiles, ..self }
     }
 }
 
@@ -280,6 +290,7 @@ impl Server {
             queue: config.queue,
             black_boxes: config.black_boxes,
             export: config.export,
+            profiles: config.profiles,
             start: Instant::now(),
             runtime: runtime.handle().clone(),
             page: Page::new(),

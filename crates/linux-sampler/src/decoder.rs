@@ -31,6 +31,12 @@ impl RecordBatch {
         copy
     }
 
+    /// The time at which the buffers were read, on the clock of the records; 0 for an empty batch that was
+    /// not read. Batches that follow have no records before the time of the batch before this one.
+    pub const fn read_ns(&self) -> u64 {
+        self.read_ns
+    }
+
     /// The number of bytes of its records.
     pub fn size(&self) -> usize {
         self.bytes.len()

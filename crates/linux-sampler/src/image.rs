@@ -1,15 +1,18 @@
 //! Programs and libraries: build id, unwind information, symbols.
 
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use framehop::ExplicitModuleSectionInfo;
 use linux_proc_stat::FileId;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+
+use crate::nearest_symbols::NearestSymbols;
 
 /// Maximum number of bytes of a file to read for one purpose. The largest libraries have some 100 MiB of
 /// symbols.
@@ -39,8 +42,35 @@ pub struct Image {
     segments: Vec<Segment>,
     /// The unwind information, once it is needed; `None` in it if it cannot be read.
     sections: OnceLock<Option<UnwindSections>>,
+    /// The size of that information, once it is needed.
+    unwind_bytes: OnceLock<u64>,
     /// The names of its functions, once they are needed.
     functions: OnceLock<SymbolTable>,
+    /// The names of functions that were found one by one.
+    known_functions: Mutex<KnownFunctions>,
+}
+
+/// Maximum number of functions of an image, and of addresses without one, to keep.
+const MAX_KNOWN: usize = 4096;
+
+/// Functions at addresses that were asked for.
+#[derive(Debug, Default)]
+struct KnownFunctions {
+    /// The end and the name of each, by its start.
+    functions: BTreeMap<u64, (u64, Vec<u8>)>,
+    /// Addresses without a function.
+    nameless: HashSet<u64>,
+}
+
+impl KnownFunctions {
+    fn at(&self, address: u64) -> Option<(u64, u64, &[u8])> {
+        let (start, (end, name)) = self.functions.range(..=address).next_back()?;
+        (address < *end).then_some((*start, *end, name))
+    }
+
+    fn knows(&self, address: u64) -> bool {
+        self.nameless.contains(&address) || self.at(address).is_some()
+    }
 }
 
 /// A loaded part of the file.
@@ -90,7 +120,9 @@ impl Image {
             debug_link,
             segments,
             sections: OnceLock::new(),
+            unwind_bytes: OnceLock::new(),
             functions: OnceLock::new(),
+            known_functions: Mutex::default(),
         })
     }
 
@@ -198,6 +230,68 @@ impl Image {
     /// The symbols of functions, which are read once; empty if they cannot be read.
     pub(crate) fn functions(&self) -> &SymbolTable {
         self.functions.get_or_init(|| self.symbols().unwrap_or_default())
+    }
+
+    /// The symbols of the functions at some addresses. They are kept for the next time, and all others are
+    /// not.
+    pub(crate) fn functions_at(&self, addresses: &BTreeSet<u64>) -> SymbolTable {
+        let mut known = self.known_functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if addresses.iter().any(|address| !known.knows(*address)) {
+            let count = known.functions.len().saturating_add(known.nameless.len());
+            if count.saturating_add(addresses.len()) > MAX_KNOWN {
+                *known = KnownFunctions::default();
+            }
+            let table = self.symbols_at(addresses).unwrap_or_default();
+            for &address in addresses {
+                if let Some(symbol) = table.at(address) {
+                    known.functions.entry(symbol.start).or_insert((symbol.end, symbol.name.to_vec()));
+                } else {
+                    known.nameless.insert(address);
+                }
+            }
+        }
+        let mut table = SymbolTable::default();
+        for (start, end, name) in addresses.iter().filter_map(|address| known.at(*address)) {
+            table.add(start, end.saturating_sub(start), name);
+        }
+        table.sort();
+        table
+    }
+
+    /// Reads the symbols of functions at some addresses.
+    fn symbols_at(&self, addresses: &BTreeSet<u64>) -> io::Result<SymbolTable> {
+        with_object(&self.file, |object| {
+            let mut nearest = NearestSymbols::new(addresses);
+            for symbol in object.symbols().chain(object.dynamic_symbols()) {
+                if symbol.kind() == SymbolKind::Text && !symbol.is_undefined() {
+                    nearest.add(symbol.address(), symbol.size(), || symbol.name_bytes());
+                }
+            }
+            let mut table = SymbolTable::default();
+            for symbol in nearest.into_symbols() {
+                let name = symbol.name.unwrap_or_default();
+                if !name.is_empty() {
+                    table.add(symbol.start, symbol.size, name);
+                }
+            }
+            table.sort();
+            table
+        })
+    }
+
+    /// The bytes of unwind information, if it is not read.
+    pub(crate) fn unread_unwind_bytes(&self) -> u64 {
+        if self.sections.get().is_some() {
+            return 0;
+        }
+        let read = || {
+            let size = with_object(&self.file, |object| {
+                let size = |name: &str| object.section_by_name(name).map_or(0, |section| section.size());
+                size(".eh_frame").saturating_add(size(".eh_frame_hdr"))
+            });
+            size.unwrap_or(0)
+        };
+        *self.unwind_bytes.get_or_init(read)
     }
 
     /// Reads the symbols of functions: from the symbol table, or only exported symbols if the file is
@@ -464,6 +558,27 @@ mod tests {
     #[inline(never)]
     fn a_function_of_this_test() -> u64 {
         std::hint::black_box(a_function_of_this_test as fn() -> u64 as usize as u64)
+    }
+
+    #[test]
+    fn functions_at_some_addresses_match_the_whole_table() {
+        let image = Image::read(File::open(std::env::current_exe().unwrap()).unwrap()).unwrap();
+        let whole = image.functions();
+        let shape = |table: &SymbolTable, at| {
+            table.at(at).map(|symbol| (symbol.start, symbol.end, symbol.name.to_vec()))
+        };
+        let rows = whole.rows.iter().step_by(whole.rows.len() / 300 + 1);
+        let addresses: BTreeSet<u64> =
+            rows.flat_map(|row| [row.start, row.start + row.size, row.start.saturating_sub(1)]).collect();
+        let halves: Vec<u64> = addresses.iter().copied().collect();
+        for part in [&halves[..halves.len() / 2], &halves] {
+            let part: BTreeSet<u64> = part.iter().copied().collect();
+            let some = image.functions_at(&part);
+            for &at in &part {
+                assert_eq!(shape(&some, at), shape(whole, at), "{at:x}");
+            }
+        }
+        assert!(image.known_functions.lock().unwrap().functions.len() > 100);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
 use crate::image::SymbolTable;
+use crate::nearest_symbols::NearestSymbols;
 
 /// Reads the names of the kernel's functions from `/proc/kallsyms`. Empty if the kernel hides the addresses
 /// (`kptr_restrict`, `perf_event_paranoid`).
@@ -39,38 +40,15 @@ pub(crate) fn parse(text: impl BufRead) -> io::Result<SymbolTable> {
     Ok(table)
 }
 
-/// The functions between two of the wanted addresses.
-#[derive(Debug, Clone, Default)]
-struct Gap {
-    first: Option<u64>,
-    last: Option<(u64, Vec<u8>)>,
-}
-
 fn parse_at(text: impl BufRead, addresses: &BTreeSet<u64>) -> io::Result<SymbolTable> {
-    let addresses: Vec<u64> = addresses.iter().copied().collect();
-    // One before each address, and one past the last.
-    let mut gaps = vec![Gap::default(); addresses.len().saturating_add(1)];
+    let mut nearest = NearestSymbols::new(addresses);
     each_function(text, |address, name| {
-        if let Some(gap) = gaps.get_mut(addresses.partition_point(|wanted| *wanted < address)) {
-            gap.first = Some(gap.first.map_or(address, |first| first.min(address)));
-            // The first symbol at an address is kept.
-            if gap.last.as_ref().is_none_or(|(last, _)| *last < address) {
-                gap.last = Some((address, name.to_vec()));
-            }
-        }
+        nearest.add(address, 0, || name.to_vec());
         true
     })?;
     let mut table = SymbolTable::default();
-    let mut next = None;
-    let mut rows = Vec::new();
-    for gap in gaps.into_iter().rev() {
-        if let Some((start, name)) = gap.last {
-            rows.push((start, next.map_or(0, |next: u64| next.saturating_sub(start)), name));
-        }
-        next = gap.first.or(next);
-    }
-    for (start, size, name) in rows {
-        table.add(start, size, &name);
+    for symbol in nearest.into_symbols() {
+        table.add(symbol.start, symbol.size, &symbol.name);
     }
     table.sort();
     Ok(table)

@@ -74,6 +74,7 @@ mod kernel;
 mod maps;
 mod native_allocations;
 mod native_unwind;
+mod nearest_symbols;
 mod obstacle;
 mod off_cpu;
 mod record;

@@ -85,6 +85,11 @@ impl Mapping {
         self.name.starts_with('/') && !self.name.starts_with("/memfd:") && !self.name.ends_with(" (deleted)")
     }
 
+    /// Returns true for the code that the kernel maps into each process.
+    pub(crate) fn is_kernels_own(&self) -> bool {
+        matches!(&*self.name, "[vdso]" | "[vsyscall]")
+    }
+
     fn contains(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
     }
@@ -248,6 +253,11 @@ impl Processes {
             maps.by_start.values_mut().for_each(|mapping| images.share(mapping));
             maps
         })
+    }
+
+    /// Removes the processes for which `is_kept` returns false.
+    pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(i32) -> bool) {
+        self.by_pid.retain(|pid, _| is_kept(*pid));
     }
 
     /// Applies a record. Returns the process if its mappings have been replaced by `exec`.

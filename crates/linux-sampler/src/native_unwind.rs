@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use framehop::{CacheNative, FrameAddress, Module, UnwindRegsNative, Unwinder as _, UnwinderNative};
 
+use crate::image::{Image, UnwindSections};
 use crate::maps::Mapping;
 use crate::record::Registers;
 use crate::runtime_code::FramePosition;
@@ -16,12 +17,66 @@ use crate::runtime_code::FramePosition;
 /// frame pointers.
 const MAX_IMAGES: usize = 4096;
 
+/// Limits on the unwind information in memory. Code in images beyond them is assumed to keep frame pointers.
+#[derive(Debug)]
+pub(crate) struct UnwindLimits {
+    /// Maximum number of bytes of an image.
+    max_image_bytes: u64,
+    /// Maximum number of bytes of all images.
+    max_bytes: u64,
+    /// The information that was read, and its bytes.
+    read: Mutex<Vec<(Weak<[u8]>, u64)>>,
+}
+
+impl Default for UnwindLimits {
+    fn default() -> Self {
+        Self::new(u64::MAX, u64::MAX)
+    }
+}
+
+impl UnwindLimits {
+    pub(crate) const fn new(max_image_bytes: u64, max_bytes: u64) -> Self {
+        Self { max_image_bytes, max_bytes, read: Mutex::new(Vec::new()) }
+    }
+
+    /// Returns the unwind information of an image.
+    fn sections(&self, image: &Image) -> Result<UnwindSections, UnwindInformation> {
+        let missing = UnwindInformation::Missing;
+        if self.max_bytes == u64::MAX {
+            return image.unwind_sections().ok_or(missing);
+        }
+        let size = image.unread_unwind_bytes();
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.retain(|(bytes, _)| bytes.strong_count() > 0);
+        let all = read.iter().fold(size, |sum, (_, bytes)| sum.saturating_add(*bytes));
+        if size > self.max_image_bytes || all > self.max_bytes {
+            return Err(UnwindInformation::Refused);
+        }
+        let sections = image.unwind_sections().ok_or(missing)?;
+        if size > 0 {
+            read.extend(sections.eh_frame.as_ref().map(|bytes| (Arc::downgrade(bytes), size)));
+        }
+        Ok(sections)
+    }
+}
+
+/// The unwind information of a mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnwindInformation {
+    Loaded,
+    /// There is no room for it.
+    Refused,
+    /// It is not an image, or has none.
+    Missing,
+}
+
 /// The unwind information of a process.
 pub(crate) struct Process {
+    limits: Arc<UnwindLimits>,
     unwinder: UnwinderNative<Arc<[u8]>, framehop::MayAllocateDuringUnwind>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
-    /// True for mappings with unwind information, by first address.
-    mappings: HashMap<u64, bool>,
+    /// The unwind information of mappings, by first address.
+    mappings: HashMap<u64, UnwindInformation>,
 }
 
 impl std::fmt::Debug for Process {
@@ -31,8 +86,13 @@ impl std::fmt::Debug for Process {
 }
 
 impl Process {
-    pub(crate) fn new() -> Self {
-        Self { unwinder: UnwinderNative::new(), cache: CacheNative::new(), mappings: HashMap::new() }
+    pub(crate) fn new(limits: &Arc<UnwindLimits>) -> Self {
+        Self {
+            limits: Arc::clone(limits),
+            unwinder: UnwinderNative::new(),
+            cache: CacheNative::new(),
+            mappings: HashMap::new(),
+        }
     }
 
     /// Unwinds one frame; `None` at the root, and an error if the frame cannot be unwound.
@@ -65,25 +125,37 @@ impl Process {
     /// Loads the unwind information of a mapping. Returns true if the mapping has any.
     pub(crate) fn load(&mut self, pid: i32, mapping: &Mapping) -> bool {
         if let Some(&known) = self.mappings.get(&mapping.start) {
-            return known;
+            return known == UnwindInformation::Loaded;
         }
-        let module = if self.mappings.len() < MAX_IMAGES { module(pid, mapping) } else { None };
-        let known = module.is_some();
-        if let Some(module) = module {
-            self.unwinder.add_module(module);
-        }
-        self.mappings.insert(mapping.start, known);
-        known
+        let is_full = self.mappings.len() >= MAX_IMAGES;
+        let module = if is_full { Err(UnwindInformation::Missing) } else { self.module(pid, mapping) };
+        let found = match module {
+            Ok(module) => {
+                self.unwinder.add_module(module);
+                UnwindInformation::Loaded
+            }
+            Err(missing) => missing,
+        };
+        self.mappings.insert(mapping.start, found);
+        found == UnwindInformation::Loaded
     }
-}
 
-fn module(pid: i32, mapping: &Mapping) -> Option<Module<Arc<[u8]>>> {
-    let image = mapping.image(pid)?;
-    let own = mapping.address_in(image, mapping.start)?;
-    let sections = image.unwind_sections()?;
-    sections.eh_frame.as_ref()?;
-    let base = mapping.start.wrapping_sub(own);
-    Some(Module::new(mapping.name.to_string(), mapping.start..mapping.end, base, sections))
+    /// Returns true if a mapping is of an image whose unwind information is beyond the limits.
+    pub(crate) fn is_refused(&self, mapping: &Mapping) -> bool {
+        self.mappings.get(&mapping.start) == Some(&UnwindInformation::Refused)
+    }
+
+    fn module(&self, pid: i32, mapping: &Mapping) -> Result<Module<Arc<[u8]>>, UnwindInformation> {
+        let missing = UnwindInformation::Missing;
+        let image = mapping.image(pid).ok_or(missing)?;
+        let own = mapping.address_in(image, mapping.start).ok_or(missing)?;
+        let sections = self.limits.sections(image)?;
+        if sections.eh_frame.is_none() {
+            return Err(missing);
+        }
+        let base = mapping.start.wrapping_sub(own);
+        Ok(Module::new(mapping.name.to_string(), mapping.start..mapping.end, base, sections))
+    }
 }
 
 /// The word at an address of a stack. The copied bytes begin at the stack pointer.

@@ -29,6 +29,7 @@
 
 mod events;
 mod existing_waits;
+mod following;
 mod many;
 mod native_allocations;
 mod program_events;
@@ -150,7 +151,7 @@ pub struct RecordingWriter {
     kernel_mapping: Option<u64>,
     kernel_named: HashSet<u64>,
     /// The names of the kernel's functions, once they are needed repeatedly: see [`flush`](Self::flush).
-    kernel_symbols: Option<SymbolTable>,
+    kernel_symbols: Option<KernelSymbols>,
     max_frames: usize,
     /// Processes after the end of their first thread.
     ended: VecDeque<i32>,
@@ -168,6 +169,13 @@ pub struct RecordingWriter {
     allocation_interval: u64,
     stack: Vec<u64>,
     payload: Vec<u8>,
+}
+
+/// The names of the kernel's functions at a time.
+#[derive(Debug)]
+struct KernelSymbols {
+    table: SymbolTable,
+    read_ns: u64,
 }
 
 /// The stack of a switch.
@@ -391,7 +399,8 @@ impl RecordingWriter {
     /// As [`EventWriter::event`].
     pub fn flush(&mut self) -> Result<(), Error> {
         if !self.kernel_frames.is_empty() && self.kernel_symbols.is_none() {
-            self.kernel_symbols = Some(kernel_symbols().unwrap_or_default());
+            let table = kernel_symbols().unwrap_or_default();
+            self.kernel_symbols = Some(KernelSymbols { table, read_ns: self.last_ns });
         }
         self.names()?;
         self.writer.flush()
@@ -477,7 +486,7 @@ impl RecordingWriter {
             self.outside(thread, sample.user_frames());
             return Ok(());
         }
-        self.process(thread.pid, record.time_ns, false)?;
+        self.process(thread.pid, record.time_ns, self.is_continued())?;
         let mut stack = std::mem::take(&mut self.stack);
         self.unwinder.user_stack(thread, sample, &mut self.processes, &mut stack);
         self.mappings_of(thread.pid, record.time_ns, &stack)?;
@@ -680,6 +689,7 @@ impl RecordingWriter {
 
     /// Names the frames of a process in its images.
     fn symbols(&mut self, pid: i32) -> Result<(), Error> {
+        let is_continued = self.is_continued();
         let Some(known) = self.known.get_mut(&pid) else { return Ok(()) };
         let mut rows = Vec::new();
         let all = std::mem::take(&mut known.frames);
@@ -689,13 +699,16 @@ impl RecordingWriter {
         for known_mapping in known.mappings.values() {
             let KnownMapping { id, mapping } = known_mapping;
             let Some(image) = mapping.image(pid) else { continue };
-            let mut frames = all.range(mapping.start..mapping.end).peekable();
-            if frames.peek().is_none() {
+            let frames = all.range(mapping.start..mapping.end);
+            let own = |frame: &u64| Some((*frame, mapping.address_in(image, *frame)?));
+            let frames: Vec<(u64, u64)> = frames.filter_map(own).collect();
+            if frames.is_empty() {
                 continue;
             }
-            let symbols = image.functions();
-            for &frame in frames {
-                let Some(own) = mapping.address_in(image, frame) else { continue };
+            let of_some = is_continued
+                .then(|| image.functions_at(&frames.iter().map(|(_, own)| *own).collect::<BTreeSet<_>>()));
+            let symbols = of_some.as_ref().unwrap_or_else(|| image.functions());
+            for (frame, own) in frames {
                 let Some(symbol) = symbols.at(own) else { continue };
                 if known.named.insert((*id, symbol.start)) {
                     let start = frame.saturating_sub(own.saturating_sub(symbol.start));
@@ -734,7 +747,7 @@ impl RecordingWriter {
             return Ok(());
         }
         if let Some(symbols) = self.kernel_symbols.take() {
-            let named = self.kernel_names(&frames, &symbols);
+            let named = self.kernel_names(&frames, &symbols.table);
             self.kernel_symbols = Some(symbols);
             return named;
         }

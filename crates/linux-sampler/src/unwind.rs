@@ -1,10 +1,11 @@
 //! Stacks of programs: the kernel's chain by frame pointers, completed by unwind information where code has
 //! no frame pointer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::maps::{ProcessMaps, Processes};
-use crate::native_unwind::{Process, word};
+use crate::native_unwind::{Process, UnwindLimits, word};
 use crate::record::{Registers, Sample, ThreadKey};
 use crate::runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 use crate::stack_base::StackBases;
@@ -24,6 +25,7 @@ const MAX_STEPS: usize = 256;
 /// memory of the process.
 #[derive(Debug, Default)]
 pub struct Unwinder {
+    limits: Arc<UnwindLimits>,
     processes: HashMap<i32, Process>,
     bases: HashMap<i32, StackBases>,
     runtime: Option<Box<dyn RuntimeUnwinder>>,
@@ -41,6 +43,13 @@ impl Unwinder {
         Self { runtime: Some(runtime), ..self }
     }
 
+    /// With limits on the unwind information in memory, in bytes: of an image, and of all images. Code in
+    /// images beyond them is assumed to keep frame pointers.
+    #[must_use]
+    pub fn with_limits(self, max_image_bytes: u64, max_bytes: u64) -> Self {
+        Self { limits: Arc::new(UnwindLimits::new(max_image_bytes, max_bytes)), ..self }
+    }
+
     /// Removes a process: it has ended, or runs another program.
     pub fn forget(&mut self, pid: i32) {
         self.processes.remove(&pid);
@@ -50,12 +59,18 @@ impl Unwinder {
         }
     }
 
+    /// Removes the processes for which `is_kept` returns false.
+    pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(i32) -> bool) {
+        let known: HashSet<i32> = self.processes.keys().chain(self.bases.keys()).copied().collect();
+        known.into_iter().filter(|pid| !is_kept(*pid)).for_each(|pid| self.forget(pid));
+    }
+
     /// The unwind information of a process, and the unwinder for code outside images.
     pub(crate) fn process_and_runtime(
         &mut self,
         pid: i32,
     ) -> (&mut Process, Option<&mut Box<dyn RuntimeUnwinder>>) {
-        (self.processes.entry(pid).or_insert_with(Process::new), self.runtime.as_mut())
+        (self.processes.entry(pid).or_insert_with(|| Process::new(&self.limits)), self.runtime.as_mut())
     }
 
     /// Puts the frames of a thread's sample into `frames`, leaf first: all but the first are return
@@ -86,7 +101,7 @@ impl Unwinder {
             frames.pop();
         }
         if let (&[.., before, last], Some(registers)) = (frames.as_slice(), sample.registers) {
-            let process = self.processes.entry(pid).or_insert_with(Process::new);
+            let process = self.processes.entry(pid).or_insert_with(|| Process::new(&self.limits));
             let bases = self.bases.entry(pid).or_default();
             frames.extend_from_slice(bases.frames_after(process, thread, maps, (before, last), registers.sp));
         }
@@ -102,7 +117,7 @@ impl Unwinder {
         chain: &[u64],
         frames: &mut Vec<u64>,
     ) {
-        let process = self.processes.entry(pid).or_insert_with(Process::new);
+        let process = self.processes.entry(pid).or_insert_with(|| Process::new(&self.limits));
         let pointers = copy.frame_pointers(sampled.fp, chain.len());
         let mut registers = sampled;
         let mut position = FramePosition::Innermost;
@@ -124,7 +139,9 @@ impl Unwinder {
                 // pointers.
                 by_frame_pointers = true;
                 let frame = SampledFrame { registers, position, stack_start: copy.start, stack: copy.bytes };
-                let caller = self.runtime.as_mut().and_then(|runtime| runtime.caller(pid, &frame));
+                let is_native = mapping.is_kernels_own() || process.is_refused(mapping);
+                let runtime = self.runtime.as_mut().filter(|_| !is_native);
+                let caller = runtime.and_then(|runtime| runtime.caller(pid, &frame));
                 caller.or_else(|| copy.caller(&registers))
             };
             // A leaf on aarch64 can have its return address in a register, and no frame.

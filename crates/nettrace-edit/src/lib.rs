@@ -13,7 +13,8 @@
 //!   A [`Snapshot`] of it is a whole recording.
 //! - [`Rotation`] writes a stream as consecutive recordings.
 //! - [`Filter`] applies criteria to events, and explains values that [match nothing](UnmatchedCriterion).
-//! - [`MappingIds`] renumbers mapped files where recordings of whole machines are merged.
+//! - [`MergedRecording`] writes many recordings as one; [`MappingIds`] renumbers the mapped files of
+//!   recordings of whole machines in it.
 //!
 //! # Redacting a part of a recording
 //!
@@ -61,6 +62,7 @@ mod record_selector;
 mod slice;
 
 mod mapping_ids;
+mod merged;
 
 mod names_store;
 mod receipt_clock;
@@ -74,6 +76,7 @@ pub use copy::{Copier, CopySummary, copy, write_to};
 pub use error::Error;
 pub use filter::{Criteria, EventMatch, Filter, TrackedCriteria, UnmatchedCriterion};
 pub use mapping_ids::MappingIds;
+pub use merged::MergedRecording;
 pub use range::RecordedRange;
 pub use record_selector::{EventDecision, KeepAll, RecordSelector};
 pub use redact::{InvalidRedaction, Redacted, Redaction, RedactionClass, RedactionLetters, Redactor};
@@ -101,6 +104,7 @@ mod send {
             Criteria,
             Filter,
             MappingIds,
+            MergedRecording,
             Redactor,
             Ring,
             Rotation,

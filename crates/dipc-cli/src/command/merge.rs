@@ -87,7 +87,8 @@ pub(crate) fn run(args: &MergeArgs) -> Outcome {
     let mut merging = Merging::open(&args.files, options)?;
     let mut out = create_output(&args.files, &args.output, NameOrigin::User)?;
     merging.write(&mut out)?;
-    let Merging { merger, order, infos, origins } = &merging;
+    let Merging { merged, order, infos, origins } = &merging;
+    let merger = merged.merger();
     warn_of_omissions(merger.omissions());
     let mut exit = Exit::Done;
     let mut inputs = Vec::new();

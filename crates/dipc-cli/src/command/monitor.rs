@@ -8,6 +8,7 @@ mod file_watch;
 mod otlp;
 #[cfg(test)]
 mod packaging;
+mod profile;
 #[cfg(feature = "cloud")]
 mod stores;
 mod tls;
@@ -34,6 +35,7 @@ use self::artifacts::ArtifactArgs;
 use self::black_box::BlackBoxArgs;
 use self::check::CheckArgs;
 use self::otlp::{Export, OtlpArgs};
+use self::profile::ProfileArgs;
 use self::tls::TlsArgs;
 use crate::args::target::ReachArgs;
 use crate::duration;
@@ -132,6 +134,8 @@ pub(crate) struct MonitorArgs {
     memory_interval: Duration,
     #[command(flatten)]
     black_box: BlackBoxArgs,
+    #[command(flatten)]
+    profile: ProfileArgs,
     /// Refuse to send artifacts in responses
     #[arg(long)]
     no_http_egress: bool,
@@ -246,6 +250,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     observers.extend(rules.iter().map(|rules| Arc::clone(rules) as Arc<dyn ProcessObserver>));
     observers.extend(black_boxes.iter().map(|boxes| Arc::clone(boxes) as Arc<dyn ProcessObserver>));
     messages::show_times();
+    let history = profile::start(&args.profile)?;
     let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);
     let config = server_config(args, tokens.clone(), &configuration)?;
     let mut certificate = args.tls.certificate(&config)?;
@@ -257,6 +262,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
         .with_rules(rules.clone())
         .with_queue(queue.clone())
         .with_black_boxes(black_boxes.clone())
+        .with_profiles(history.clone())
         .with_export(export.as_ref().map(|export| Arc::clone(&export.observer)));
     let server = Server::start(config, Arc::clone(&monitor), metrics.clone(), operations.clone())
         .map_err(|error| not_served(&error))?;
@@ -295,6 +301,9 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     }
     stop(queue.as_ref(), rules.as_deref(), black_boxes.as_deref(), export.as_ref(), &monitor);
     drop(server);
+    if let Some(history) = &history {
+        history.stop();
+    }
     for process in monitor.stop() {
         messages::warning(format_args!("the counters of {} were not stopped in time", described(&process)));
     }

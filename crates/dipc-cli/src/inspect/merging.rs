@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use nettrace::{Events, ReadSource, Reader, TraceInfo};
-use nettrace_edit::{MappingIds, RecordedRange};
-use nettrace_writer::{MergeOrder, Merger, MergerOptions};
+use nettrace_edit::MergedRecording;
+use nettrace_writer::{MergeOrder, MergerOptions};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::{Input, Origin, Recording};
@@ -17,7 +17,7 @@ const BUFFER: usize = 256 * 1024;
 
 /// Recordings to be merged.
 pub(crate) struct Merging {
-    pub(crate) merger: Merger,
+    pub(crate) merged: MergedRecording,
     pub(crate) order: MergeOrder<ReadSource<Input>>,
     /// The header of each recording, and its place in the merged one.
     pub(crate) infos: Vec<TraceInfo>,
@@ -38,28 +38,20 @@ impl Merging {
         let Some(infos) = infos.into_iter().collect::<Option<Vec<_>>>() else {
             return Err(Failure::new(Exit::Failed, "read: a recording has no header"));
         };
-        let merger = Merger::new(&infos, options)
+        let merged = MergedRecording::new(&infos, options)
             .map_err(|error| Failure::new(Exit::Failed, format_args!("merge: {error}")))?;
-        Ok(Self { merger, order: MergeOrder::new(recordings), infos, origins })
+        Ok(Self { merged, order: MergeOrder::new(recordings), infos, origins })
     }
 
     /// Writes the events of all recordings.
     pub(crate) fn write(&mut self, out: &mut Destination) -> Result<(), Failure> {
-        let Self { merger, order, origins, .. } = self;
-        let mut mapping_ids = MappingIds::new(origins.len());
+        let Self { merged, order, origins, .. } = self;
         let failed = |(source, error): (usize, nettrace::Error)| origins[source].failed(&error);
-        while let Some((source, event)) = order.next(merger).map_err(failed)? {
-            // A source may be a part of a recording; the merged recording is not.
-            if RecordedRange::of(&event).is_some() {
-                continue;
-            }
-            let payload = mapping_ids.payload(source, merger.part_of(source), &event);
-            let outcome =
-                merger.event_with(source, &event, payload).and_then(|()| merger.drain_to(BUFFER, out));
+        while let Some((source, event)) = order.next(merged.merger()).map_err(failed)? {
+            let outcome = merged.event(source, &event).and_then(|()| merged.drain_to(BUFFER, out));
             outcome.map_err(|error| cannot_write(&error, out))?;
         }
-        let outcome =
-            merger.finish(order.events().map(Events::threads)).and_then(|()| merger.drain_to(0, out));
+        let outcome = merged.finish(order.events().map(Events::threads), out);
         outcome.map_err(|error| cannot_write(&error, out))?;
         out.flush().map_err(|error| out.failed(&error))
     }

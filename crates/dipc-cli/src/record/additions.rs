@@ -127,7 +127,7 @@ fn merge(
     let mut merging = Merging::of(parts, options)?;
     let mut out = Destination::File(OutputFile::beside(recording, NameOrigin::Derived)?);
     merging.write(&mut out)?;
-    warn_of_omissions(merging.merger.omissions());
+    warn_of_omissions(merging.merged.merger().omissions());
     out.close()
 }
 

@@ -52,17 +52,12 @@ struct Names {
 
 /// Writes the samples into the file `path`, or one with a similar name if that is taken and the user did not
 /// choose it, with the names of methods of the processes that run.
-pub(crate) fn write(
-    recording: &mut MachineRecording,
-    path: &Path,
-    is_chosen: bool,
-) -> Result<PathBuf, Failure> {
-    let mut names = names_of(&recording.without_names);
+pub(crate) fn write(recording: &MachineRecording, path: &Path, is_chosen: bool) -> Result<PathBuf, Failure> {
+    let names = names_of(&recording.without_names);
     let summary = recording.samples.summary();
     let (lists, missing) = (names.lists.len(), names.missing);
-    let memory = names.memory.len() + recording.ended_names.len();
-    names.lists.append(&mut recording.ended_names);
-    let written = if lists + memory == 0 {
+    let memory = names.memory.len() + recording.ended_named;
+    let written = if lists + names.memory.len() == 0 {
         save(&recording.samples, path, is_chosen)?
     } else {
         match merge(&recording.samples, names, path, is_chosen) {
@@ -179,7 +174,7 @@ fn merge(
     let out = OutputFile::beside(path, origin)?;
     let mut out = Destination::File(out);
     merging.write(&mut out)?;
-    warn_of_omissions(merging.merger.omissions());
+    warn_of_omissions(merging.merged.merger().omissions());
     match out {
         Destination::File(mut file) => {
             // Its name is known once it has one.

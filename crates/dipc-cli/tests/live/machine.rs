@@ -30,7 +30,7 @@ fn start(file: &Path, arguments: &[&str]) -> Option<Running> {
     Some(running)
 }
 
-fn may_sample_machine() -> bool {
+pub(crate) fn may_sample_machine() -> bool {
     rustix::process::geteuid().is_root()
         && Command::new(env!("CARGO_BIN_EXE_dipc"))
             .args(["doctor", "-p", &std::process::id().to_string()])

@@ -49,6 +49,7 @@ mod memory_owners;
 mod monitor;
 mod monitor_faults;
 mod monitor_otlp;
+mod monitor_profile;
 mod names;
 mod native_alloc;
 mod nobody;

@@ -10,8 +10,12 @@ use dipc_client::Target;
 use dipc_client::dipc_wire::ProviderConfig;
 use nettrace::Event;
 
-use super::{KernelRecording, MachineRecording, SampleError, SampleScope, SampleSettings, ThreadSnapshot};
+use super::{
+    ContinuousEvent, ContinuousSettings, ContinuousStatus, KernelRecording, MachineRecording, SampleError,
+    SampleScope, SampleSettings, ThreadSnapshot,
+};
 use crate::observer::Observer;
+use crate::profile_ring::ProfileRing;
 
 /// A sampler, which cannot exist here.
 #[derive(Debug)]
@@ -87,6 +91,38 @@ impl MachineSampler {
     }
 
     pub fn finish(self) -> Result<MachineRecording, SampleError> {
+        match self.0 {}
+    }
+}
+
+/// A sampler of the machine into a ring, which cannot exist here.
+#[derive(Debug)]
+pub struct ContinuousSampler(Infallible);
+
+#[allow(missing_docs, reason = "as on Linux")]
+impl ContinuousSampler {
+    pub fn start(
+        _: ContinuousSettings,
+        _: ProfileRing,
+        _: &mut dyn Observer,
+        _: impl Fn(&ContinuousEvent) + Send + Clone + 'static,
+    ) -> Result<Self, SampleError> {
+        Err(SampleError::Unavailable)
+    }
+
+    pub fn description(&self) -> &str {
+        match self.0 {}
+    }
+
+    pub fn status(&self) -> ContinuousStatus {
+        match self.0 {}
+    }
+
+    pub fn complete_now(&self, _: Duration) -> bool {
+        match self.0 {}
+    }
+
+    pub fn stop(&self) {
         match self.0 {}
     }
 }

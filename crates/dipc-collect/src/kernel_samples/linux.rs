@@ -1,5 +1,6 @@
 //! The kernel's samples on Linux.
 
+mod continuous;
 mod drain;
 mod event_kinds;
 mod machine;
@@ -31,6 +32,7 @@ use super::{
 use crate::observer::{Note, Observer};
 use crate::staged::StagedFile;
 
+pub use continuous::ContinuousSampler;
 pub use machine::MachineSampler;
 pub use runtime_events::RuntimeEvents;
 

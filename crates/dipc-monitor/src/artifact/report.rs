@@ -1,6 +1,7 @@
 //! Reports of some seconds of a process: a flame graph of its threads, its hottest methods, its requests, and
 //! the causes of what is wrong with it.
 
+mod profile;
 mod top;
 mod why;
 
@@ -29,6 +30,7 @@ use super::{ArtifactError, ArtifactSink, begin, require_sampler, write};
 use crate::process::Watched;
 use crate::request_provider::http_provider;
 
+pub(crate) use profile::{ProfileFormat, ProfileReportRequest, report_of_recording};
 pub(super) use top::top_methods;
 pub use top::{TopFormat, TopRequest};
 pub(super) use why::causes;

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
 
+use super::json;
 use super::service::Service;
 use crate::black_box::BlackBoxTotals;
 use crate::egress::EgressQueue;
 use crate::otlp::{OtlpSignal, OtlpTotals};
+use crate::profile_history::ProfileState;
 
 /// The answer of `/health`. What is not known, or not used, is null.
 #[derive(Serialize)]
@@ -26,6 +28,8 @@ pub(super) struct Health<'h> {
     pub(super) queued_artifacts: Option<usize>,
     /// The export to a collector, by signal.
     pub(super) otlp: Option<BTreeMap<&'static str, Otlp>>,
+    /// The samples of the machine over time.
+    pub(super) profile: Option<Profile>,
     pub(super) cpu_seconds: Option<f64>,
     pub(super) resident_bytes: Option<u64>,
 }
@@ -100,6 +104,43 @@ impl From<OtlpTotals> for Otlp {
     }
 }
 
+/// The samples of the machine, and the recordings of them on disk.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Profile {
+    pub(super) samples: u64,
+    /// The samples that the kernel lost.
+    pub(super) lost_samples: u64,
+    pub(super) recordings: usize,
+    pub(super) bytes: u64,
+    /// The time that the recordings cover.
+    from: Option<String>,
+    to: Option<String>,
+    /// Recordings that could not be written so far, and wait in memory.
+    pub(super) waiting_recordings: usize,
+    pub(super) dropped_recordings: u64,
+    /// The reason for which recordings wait, or for which the machine is not sampled.
+    error: Option<String>,
+}
+
+impl From<ProfileState> for Profile {
+    fn from(state: ProfileState) -> Self {
+        let ProfileState { status, segments, bytes, kept } = state;
+        let time = |ms: u64| json::time(SystemTime::UNIX_EPOCH + Duration::from_millis(ms));
+        Self {
+            samples: status.samples,
+            lost_samples: status.lost,
+            recordings: segments,
+            bytes,
+            from: kept.map(|kept| time(kept.start_ms)),
+            to: kept.map(|kept| time(kept.end_ms)),
+            waiting_recordings: status.ring.waiting,
+            dropped_recordings: status.ring.dropped,
+            error: status.ended.or(status.ring.error),
+        }
+    }
+}
+
 impl<'h> Health<'h> {
     /// Collects the state. `start` is the time of the server's start.
     pub(super) fn of(service: &'h Service, start: Instant) -> Self {
@@ -140,6 +181,7 @@ impl<'h> Health<'h> {
                 let totals = OtlpSignal::ALL.into_iter().map(|it| (it.name(), export.totals(it)));
                 totals.filter_map(|(name, totals)| Some((name, totals?.into()))).collect()
             }),
+            profile: service.profiles.as_ref().map(|profiles| profiles.state().into()),
             cpu_seconds: usage.cpu_seconds,
             resident_bytes: usage.resident_bytes,
         }
@@ -161,7 +203,7 @@ impl Usage {
         let status = linux_proc_stat::read(&folder.join("status")).unwrap_or_default();
         let cpu = linux_proc_stat::Stat::parse(&stat).and_then(|stat| stat.cpu_ns());
         let resident = linux_proc_stat::Status::new(&status).resident_bytes();
-        let cpu_seconds = cpu.map(|ns| std::time::Duration::from_nanos(ns).as_secs_f64());
+        let cpu_seconds = cpu.map(|ns| Duration::from_nanos(ns).as_secs_f64());
         Self { cpu_seconds, resident_bytes: resident }
     }
 }

@@ -2,7 +2,7 @@
 
 use clr_counters::prometheus::OwnMetric;
 
-use super::health::{Health, LostCounts, OperationCounts, Otlp};
+use super::health::{Health, LostCounts, OperationCounts, Otlp, Profile};
 
 impl Health<'_> {
     /// Returns the state as metrics, grouped by name. Unknown and unused values are left out.
@@ -87,6 +87,7 @@ impl Health<'_> {
                 counter("dipc_monitor_otlp_dropped_items", help, number(totals.dropped_items))
             }));
         }
+        metrics.extend(self.profile.iter().flat_map(profile));
         metrics.extend(self.cpu_seconds.map(|seconds| {
             counter("dipc_monitor_cpu_seconds", "Processor time of the monitor itself.", seconds)
         }));
@@ -95,6 +96,31 @@ impl Health<'_> {
         }));
         metrics
     }
+}
+
+/// The samples of the machine.
+fn profile(of: &Profile) -> [OwnMetric; 6] {
+    let (gauge, counter) = (OwnMetric::gauge, OwnMetric::counter);
+    [
+        counter("dipc_monitor_profile_samples", "Samples of the machine.", number(of.samples)),
+        counter(
+            "dipc_monitor_profile_lost_samples",
+            "Samples of the machine that the kernel lost.",
+            number(of.lost_samples),
+        ),
+        gauge("dipc_monitor_profile_recordings", "Recordings of the machine.", size(of.recordings)),
+        gauge("dipc_monitor_profile_bytes", "Bytes of recordings of the machine.", number(of.bytes)),
+        gauge(
+            "dipc_monitor_profile_waiting_recordings",
+            "Recordings of the machine that could not be written so far.",
+            size(of.waiting_recordings),
+        ),
+        counter(
+            "dipc_monitor_profile_dropped_recordings",
+            "Recordings of the machine that were dropped because too many could not be written.",
+            number(of.dropped_recordings),
+        ),
+    ]
 }
 
 #[allow(clippy::cast_precision_loss, reason = "Prometheus has no other numbers")]

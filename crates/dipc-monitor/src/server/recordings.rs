@@ -113,7 +113,9 @@ impl Service {
         if accepts_page && recording.is_nettrace() {
             return self.page_of(recording, file).await;
         }
-        Ok(send(&self.runtime, &recording, file))
+        let mut response = send(&self.runtime, file, recording.bytes);
+        set_headers(&mut response, "application/octet-stream", &recording.file_name());
+        Ok(response)
     }
 
     async fn page_of(&self, recording: Recording, file: File) -> Result<Response<AnswerBody>, Problem> {
@@ -139,11 +141,11 @@ impl Service {
     }
 }
 
-fn failed(error: &dyn std::fmt::Display) -> Problem {
+pub(super) fn failed(error: &dyn std::fmt::Display) -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error", error.to_string())
 }
 
-fn set_headers(response: &mut Response<AnswerBody>, media_type: &'static str, name: &str) {
+pub(super) fn set_headers(response: &mut Response<AnswerBody>, media_type: &'static str, name: &str) {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -152,17 +154,15 @@ fn set_headers(response: &mut Response<AnswerBody>, media_type: &'static str, na
     headers.extend(name.ok().map(|value| (CONTENT_DISPOSITION, value)));
 }
 
-/// Sends a file as it is read.
-fn send(runtime: &Handle, recording: &Recording, file: File) -> Response<AnswerBody> {
+/// Sends the first bytes of a file as they are read.
+pub(super) fn send(runtime: &Handle, file: File, bytes: u64) -> Response<AnswerBody> {
     let (pieces, received) = mpsc::channel(MAX_PIECES);
     let stop = StopSignal::new();
-    let bytes = recording.bytes;
     let (of_thread, has_stopped) = (runtime.clone(), stop.clone());
     // A file that grows meanwhile is sent as it was listed. Without a thread the answer is cut.
     let thread = thread::Builder::new().name("recording".to_owned()).stack_size(STACK);
     let _ = thread.spawn(move || read(&of_thread, file.take(bytes), &pieces, &has_stopped));
     let mut response = Response::new(AnswerBody::Stream { pieces: received, _cancelled: CancelOnDrop(stop) });
-    set_headers(&mut response, "application/octet-stream", &recording.file_name());
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(bytes));
     response
 }

@@ -33,6 +33,7 @@ pub(super) enum Route<'p> {
     Snapshot,
     Operations,
     Operation(&'p str),
+    Profile,
     Recordings,
     Recording(&'p str),
     Rules,
@@ -79,6 +80,7 @@ impl<'p> Route<'p> {
             "parameters" => Self::Parameters,
             "snapshot" => Self::Snapshot,
             "operations" => Self::Operations,
+            "profile" => Self::Profile,
             "recordings" => Self::Recordings,
             "collectionrules" => Self::Rules,
             _ => return None,
@@ -138,6 +140,7 @@ mod tests {
             ("/requests", "GET", Scope::Artifacts),
             ("/why", "GET", Scope::Artifacts),
             ("/memory", "GET", Scope::Artifacts),
+            ("/profile", "GET", Scope::Artifacts),
             ("/recordings", "GET", Scope::Read),
             ("/recordings/0a1b", "GET", Scope::Artifacts),
         ];

@@ -104,12 +104,13 @@ impl Service {
             Route::Environment => self.environment(self.process(&query)?).await,
             Route::Operations => self.list_operations(&query),
             Route::Operation(id) => self.operation(id, &query, request.method()),
+            Route::Profile => {
+                self.require_http_egress()?;
+                self.profile(&query).await
+            }
             Route::Recordings => self.list_recordings().await,
             Route::Recording(id) => {
-                if self.no_http_egress {
-                    let detail = "artifacts are not sent: HTTP egress is switched off";
-                    return Err(Problem::new(StatusCode::FORBIDDEN, "Forbidden", detail));
-                }
+                self.require_http_egress()?;
                 self.recording(id, header(&request, &ACCEPT)).await
             }
             Route::Rules => {
@@ -158,6 +159,15 @@ impl Service {
                 collect::answer(&self.operations, &self.runtime, process, artifact, query.tags(), &base).await
             }
         }
+    }
+
+    /// Refuses to send what no egress provider takes, if artifacts are not sent.
+    fn require_http_egress(&self) -> Result<(), Problem> {
+        if self.no_http_egress {
+            let detail = "artifacts are not sent: HTTP egress is switched off";
+            return Err(Problem::new(StatusCode::FORBIDDEN, "Forbidden", detail));
+        }
+        Ok(())
     }
 
     fn rule(&self, name: &str, query: &Query) -> Result<Response<AnswerBody>, Problem> {

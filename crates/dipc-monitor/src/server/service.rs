@@ -15,6 +15,7 @@ use crate::metrics::Metrics;
 use crate::monitor::Monitor;
 use crate::operation::Operations;
 use crate::otlp::OtlpExport;
+use crate::profile_history::ProfileHistory;
 use crate::rule_runner::Rules;
 
 /// The state that the server answers from.
@@ -30,6 +31,7 @@ pub(super) struct Service {
     pub(super) queue: Option<EgressQueue>,
     pub(super) black_boxes: Option<Arc<BlackBoxes>>,
     pub(super) export: Option<Arc<OtlpExport>>,
+    pub(super) profiles: Option<Arc<ProfileHistory>>,
     pub(super) start: Instant,
     pub(super) runtime: Handle,
     pub(super) page: Page,

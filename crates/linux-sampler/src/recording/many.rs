@@ -55,6 +55,8 @@ pub(super) struct ManyProcesses {
     /// True if the stacks of threads that wait already are read: of all threads of a machine that takes so
     /// long that records would be lost.
     pub(super) has_existing_stacks: bool,
+    /// True if existing processes are described with their first samples.
+    pub(super) is_continued: bool,
     /// The number of described processes of each number that have ended.
     reused: HashMap<i32, u64>,
 }
@@ -67,7 +69,7 @@ impl ManyProcesses {
         let kind = writer.define(&EventKind::new(MACHINE_PROVIDER, 1, "Process", &fields))?;
         let has_births = config.children || matches!(config.scope, Scope::Machine | Scope::Cgroup(_));
         let has_existing_stacks = config.scope != Scope::Machine;
-        Ok(Self { kind, has_births, has_existing_stacks, reused: HashMap::new() })
+        Ok(Self { kind, has_births, has_existing_stacks, is_continued: false, reused: HashMap::new() })
     }
 
     /// The id of a process in the recording: its number, or another if that was a process's before.

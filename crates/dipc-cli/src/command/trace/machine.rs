@@ -34,8 +34,8 @@ pub(super) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     while !sampler.is_over() && !is_over() && interrupts.count() == 0 {
         thread::sleep(TICK);
     }
-    let mut recording = sampler.finish()?;
-    let path = machine::write(&mut recording, &path, args.output.is_some())?;
+    let recording = sampler.finish()?;
+    let path = machine::write(&recording, &path, args.output.is_some())?;
     machine::warn(&recording);
     written.add(&path, " topN --by-process", Vec::new(), RecordingEnd::default());
     let exit = loss_exit(recording.samples.summary(), args.fail_on_loss);

@@ -12,8 +12,6 @@ use linux_sampler::{RecordBatch, RecordReader};
 use super::INTERVAL;
 use crate::kernel_samples::SampleError;
 
-/// Maximum number of bytes that wait to be decoded: after that, the kernel's buffers fill up.
-const MAX_QUEUED_BYTES: usize = 64 << 20;
 /// The time between looks at a full queue.
 const RETRY: Duration = Duration::from_millis(5);
 
@@ -25,14 +23,20 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    /// Starts the thread. It ends with the processes if `ends` is true.
-    pub(super) fn start(mut reader: RecordReader, ends: bool, stop: Arc<AtomicBool>) -> Self {
+    /// Starts the thread. It ends with the processes if `ends` is true. At most `max_queued` bytes wait to be
+    /// decoded: after that, the kernel's buffers fill up.
+    pub(super) fn start(
+        mut reader: RecordReader,
+        ends: bool,
+        max_queued: usize,
+        stop: Arc<AtomicBool>,
+    ) -> Self {
         let (sender, batches) = mpsc::channel();
         let queued = Arc::new(AtomicUsize::new(0));
-        let bytes = Arc::clone(&queued);
+        let queue = Queue { batches: sender, bytes: Arc::clone(&queued), max_bytes: max_queued };
         thread::spawn(move || {
-            if let Err(error) = drain(&mut reader, ends, &stop, &sender, &bytes) {
-                let _ = sender.send(Err(error));
+            if let Err(error) = drain(&mut reader, ends, &stop, &queue) {
+                let _ = queue.batches.send(Err(error));
             }
         });
         Self { batches, queued }
@@ -52,27 +56,36 @@ impl Drain {
     }
 }
 
-fn drain(
-    reader: &mut RecordReader,
-    ends: bool,
-    stop: &AtomicBool,
-    batches: &Sender<Result<RecordBatch, SampleError>>,
-    queued: &AtomicUsize,
-) -> Result<(), SampleError> {
-    let send = |batch: RecordBatch| {
-        queued.fetch_add(batch.size(), Ordering::AcqRel);
-        batches.send(Ok(batch)).is_ok()
-    };
+/// The batches that wait to be decoded.
+struct Queue {
+    batches: Sender<Result<RecordBatch, SampleError>>,
+    bytes: Arc<AtomicUsize>,
+    max_bytes: usize,
+}
+
+impl Queue {
+    /// Adds a batch. Returns false if nobody decodes it.
+    fn add(&self, batch: RecordBatch) -> bool {
+        self.bytes.fetch_add(batch.size(), Ordering::AcqRel);
+        self.batches.send(Ok(batch)).is_ok()
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.load(Ordering::Acquire) > self.max_bytes
+    }
+}
+
+fn drain(reader: &mut RecordReader, ends: bool, stop: &AtomicBool, queue: &Queue) -> Result<(), SampleError> {
     loop {
         let batch = reader.read(INTERVAL).map_err(SampleError::Read)?;
         let is_last = stop.load(Ordering::Acquire) || (ends && reader.running() == 0);
-        if !send(batch) || is_last {
+        if !queue.add(batch) || is_last {
             break;
         }
-        while queued.load(Ordering::Acquire) > MAX_QUEUED_BYTES && !stop.load(Ordering::Acquire) {
+        while queue.is_full() && !stop.load(Ordering::Acquire) {
             thread::sleep(RETRY);
         }
     }
-    send(reader.finish());
+    queue.add(reader.finish());
     Ok(())
 }

@@ -25,6 +25,8 @@ use crate::staged::StagedFile;
 
 /// Maximum number of bytes of samples: the recording ends with them.
 const MAX_BYTES: u64 = 4 << 30;
+/// Maximum number of bytes of records that wait to be decoded.
+const MAX_QUEUED_BYTES: usize = 64 << 20;
 /// The time after which the group of a process is read again, for one that was moved.
 const GROUP_LIFETIME: Duration = Duration::from_secs(1);
 
@@ -160,7 +162,7 @@ impl OpenMachine {
     ) -> Result<MachineRecording, SampleError> {
         let Self { sampler, mut recording, mut filter, ends, .. } = self;
         let (reader, mut decoder) = sampler.into_parts();
-        let drain = Drain::start(reader, ends, Arc::clone(stop));
+        let drain = Drain::start(reader, ends, MAX_QUEUED_BYTES, Arc::clone(stop));
         let mut bytes = 0;
         let mut write = |recording: &mut RecordingWriter| {
             bytes += recording.bytes().len() as u64;
@@ -187,15 +189,12 @@ impl OpenMachine {
             names.read();
         }
         let processes = recording.sampled_processes();
+        let has_ended = |id| !processes.iter().any(|process| process.id == id);
+        let ended_named = names.write(&mut recording, has_ended).map_err(SampleError::Record)?;
         let counts = recording.finish(Sampler::now_ns()).map_err(SampleError::Record)?;
         write(&mut recording)?;
         let samples = KernelRecording { file, staged, summary: counts.into() };
-        let running = |id: &u64| processes.iter().any(|process| process.id == *id);
-        let mut ended_names = Vec::new();
-        for id in names.ids().filter(|id| !running(id)) {
-            ended_names.extend(names.of(id).map_err(SampleError::Write)?.map(|file| (file, id)));
-        }
-        Ok(machine_recording(samples, counts, &processes, ended_names, is_full))
+        Ok(machine_recording(samples, counts, &processes, ended_named, is_full))
     }
 }
 
@@ -203,7 +202,7 @@ fn machine_recording(
     samples: KernelRecording,
     counts: RecordingCounts,
     processes: &[SampledProcess],
-    ended_names: Vec<(File, u64)>,
+    ended_named: usize,
     is_full: bool,
 ) -> MachineRecording {
     let without_names = processes.iter().filter(|process| process.has_other_code);
@@ -214,13 +213,13 @@ fn machine_recording(
         ended: counts.ended,
         outside: counts.outside,
         without_names: without_names.map(|process| (process.pid.unsigned_abs(), process.id)).collect(),
-        ended_names,
+        ended_named,
         is_full,
     }
 }
 
 /// The highest frequency with which all processors together stay within the limit of samples.
-fn affordable_frequency() -> u32 {
+pub(super) fn affordable_frequency() -> u32 {
     let processors = linux_sampler::processors().map_or(1, |all| all.len().max(1) as u64);
     u32::try_from(MAX_MACHINE_RATE / processors).unwrap_or(u32::MAX).max(1)
 }

@@ -31,15 +31,46 @@ pub(super) struct ManagedCode {
     found: Option<Process>,
 }
 
-/// Maximum number of processes to keep structures of: 4 MiB for each at most.
-const MAX_PROCESSES: usize = 48;
+/// Maximum number of processes whose runtimes are known.
+const MAX_PROCESSES: usize = 512;
+/// Maximum number of processes with pages in memory: 4 MiB for each at most.
+const MAX_CACHED: usize = 48;
 
 /// The managed code of many processes. Of more than a limit, those are kept that were sampled last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ManagedCodes {
     by_pid: HashMap<i32, (ManagedCode, u64)>,
     /// The number of frames so far.
     asked: u64,
+    /// The time at which pages that were not used since were removed.
+    swept: Instant,
+}
+
+impl Default for ManagedCodes {
+    fn default() -> Self {
+        Self { by_pid: HashMap::new(), asked: 0, swept: Instant::now() }
+    }
+}
+
+impl ManagedCodes {
+    /// Removes what is cached of processes that were not sampled for a while, and of the oldest if there are
+    /// too many.
+    fn sweep(&mut self) {
+        if self.swept.elapsed() > LIFETIME {
+            self.by_pid.values_mut().filter_map(|(code, _)| code.found.as_mut()).for_each(Process::expire);
+            self.swept = Instant::now();
+        }
+        let cached = self.by_pid.values_mut().filter_map(|(code, last)| {
+            let process = code.found.as_mut()?;
+            process.has_pages().then_some((process, *last))
+        });
+        let mut cached: Vec<_> = cached.collect();
+        if cached.len() > MAX_CACHED {
+            cached.sort_unstable_by_key(|(_, last)| *last);
+            let beyond = cached.len() - MAX_CACHED;
+            cached.into_iter().take(beyond).for_each(|(process, _)| process.clear());
+        }
+    }
 }
 
 impl RuntimeUnwinder for ManagedCodes {
@@ -51,7 +82,12 @@ impl RuntimeUnwinder for ManagedCodes {
         }
         let (code, last) = self.by_pid.entry(pid).or_insert_with(|| (ManagedCode::new(pid), 0));
         *last = self.asked;
-        code.caller(pid, frame)
+        let had_pages = code.found.as_mut().is_some_and(Process::has_pages);
+        let caller = code.caller(pid, frame);
+        if !had_pages {
+            self.sweep();
+        }
+        caller
     }
 
     fn forget(&mut self, pid: i32) {
@@ -109,16 +145,26 @@ impl Process {
     fn find(pid: i32) -> Option<Self> {
         let memory = ProcessMemory::open(u32::try_from(pid).ok()?).ok()?;
         let runtime = Runtime::find(&memory, &memory.files().ok()?).ok()?;
-        let memory = CachedMemory { memory, pages: Mutex::new(vec![None; PAGES]) };
+        let memory = CachedMemory { memory, pages: Mutex::default() };
         Some(Self { runtime, memory, functions: HashMap::new(), since: Instant::now() })
     }
 
     fn expire(&mut self) {
         if self.since.elapsed() > LIFETIME || self.functions.len() >= MAX_ADDRESSES {
-            self.functions.clear();
-            self.memory.pages.get_mut().unwrap_or_else(PoisonError::into_inner).fill(None);
-            self.since = Instant::now();
+            self.clear();
         }
+    }
+
+    /// Removes what is cached.
+    fn clear(&mut self) {
+        self.functions = HashMap::new();
+        *self.memory.pages.get_mut().unwrap_or_else(PoisonError::into_inner) = Vec::new();
+        self.since = Instant::now();
+    }
+
+    /// Returns true if pages are cached.
+    fn has_pages(&mut self) -> bool {
+        !self.memory.pages.get_mut().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     fn caller(&mut self, frame: &SampledFrame<'_>) -> Option<Registers> {
@@ -154,7 +200,7 @@ impl RuntimeUnwinder for ManagedCode {
 #[derive(Debug)]
 struct CachedMemory {
     memory: ProcessMemory,
-    /// Pages at their numbers modulo [`PAGES`].
+    /// Pages at their numbers modulo [`PAGES`]; empty without any.
     pages: Mutex<Vec<Option<CachedPage>>>,
 }
 
@@ -173,6 +219,9 @@ impl CachedMemory {
         let start = usize::try_from(address % PAGE as u64).map_err(|_| missing)?;
         let length = buffer.len().min(PAGE - start);
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if pages.is_empty() {
+            pages.resize(PAGES, None);
+        }
         let place = usize::try_from(number % PAGES as u64).map_err(|_| missing)?;
         let place = pages.get_mut(place).ok_or(missing)?;
         let page = match place {

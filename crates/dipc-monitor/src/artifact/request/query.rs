@@ -67,6 +67,18 @@ impl Query {
         self.get("durationSeconds").is_some()
     }
 
+    /// A point in time, in milliseconds since 1970: a calendar time, or the seconds before `now_ms`.
+    pub(crate) fn time(&self, name: &str, now_ms: u64) -> Result<Option<u64>, RequestError> {
+        let what = "a time as 2026-11-21T09:02:44Z, or a number of seconds ago";
+        self.parsed(name, what, |text| {
+            if let Ok(time) = text.parse::<jiff::Timestamp>() {
+                return u64::try_from(time.as_millisecond()).ok();
+            }
+            let ago = Duration::try_from_secs_f64(text.parse().ok()?).ok()?;
+            Some(now_ms.saturating_sub(u64::try_from(ago.as_millis()).ok()?))
+        })
+    }
+
     /// `tags`, separated by commas.
     pub(crate) fn tags(&self) -> BTreeSet<String> {
         let tags = self.get("tags").unwrap_or_default().split(',').map(str::trim);
