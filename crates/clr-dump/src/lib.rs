@@ -4,9 +4,10 @@
 //! unwind managed code in a profiler. **Not for** other processors and systems, and dumps of programs
 //! without .NET: debuggers read those.
 //!
-//! Features: `analysis` (conclusions, and requests), `awaits` (with the thread pool), `copy` (core dumps that
-//! are written), all by default; `heap-graph` (the heap as a graph of `gcdump`), `linux-sampler` (unwinding of
-//! its samples, and names of native functions), `serde` (some facts as its data). Rust 1.89 or later.
+//! Features: `analysis` (conclusions, and requests), `awaits` (with the thread pool), `copy` (core dumps
+//! that are written), all by default; `heap-graph` (the heap as a graph of `gcdump`), `linux-sampler`
+//! (unwinding of its samples, and names of native functions), `serde` (some facts as its data). Rust 1.89
+//! or later.
 //!
 //! Everything is read from a [`Memory`], "bytes at an address": a [`CoreFile`], a live process
 //! ([`ProcessMemory`]), or the caller's own. A [`Dump`] is such memory with the [`Runtime`] in it, whose

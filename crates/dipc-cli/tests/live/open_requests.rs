@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::program::run;
 use crate::runtime::{Runtime, on_runtimes};
+use crate::web_server::WebServer;
 use crate::workload::Target;
 
 /// Longer than a handler takes on a loaded machine from its arrival to what it waits for.
@@ -98,6 +99,34 @@ fn requests_are_the_account_of_the_program(program: std::process::Command) {
 fn a_server_of_net9_has_the_requests_that_it_counts() {
     let Some(program) = Runtime::Net9_0.program("requests/requests.dll") else { return };
     requests_are_the_account_of_the_program(program);
+}
+
+#[test]
+fn a_server_of_net10_has_the_requests_that_are_not_whole() {
+    let Some(server) = WebServer::start() else { return };
+    let _half = server.begin("PUT /half?x=1 HTTP/1.1\r\nHost: a");
+    let _body = server.begin(
+        "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: 100\r\n\r\n{\"a\"",
+    );
+    let pid = server.pid().to_string();
+    let expected = BTreeMap::from([
+        ("/".to_owned(), json!(["reading body", "POST", "1.1", true])),
+        ("/half?x=1".to_owned(), json!(["reading", "PUT", "1.1", false])),
+    ]);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let report = view(&["-p", &pid]);
+        let row = |row: &Value| {
+            let facts = json!([row["state"], row["method"], row["version"], row["age_ms"].is_u64()]);
+            (row["url"].as_str().unwrap_or_default().to_owned(), facts)
+        };
+        let rows: BTreeMap<_, _> = report["incoming"]["rows"].as_array().unwrap().iter().map(row).collect();
+        if rows == expected || Instant::now() >= deadline {
+            assert_eq!(rows, expected, "{report}");
+            break;
+        }
+    }
 }
 
 fn calls_are_the_account_of_the_program(runtime: Runtime) {

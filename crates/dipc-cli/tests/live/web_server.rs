@@ -40,6 +40,13 @@ impl WebServer {
         self.process.pid()
     }
 
+    /// Sends the beginning of a request, and leaves it at that.
+    pub(crate) fn begin(&self, text: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        stream
+    }
+
     /// Sends a request and returns its status.
     pub(crate) fn get(&self, path: &str) -> Option<u16> {
         self.get_with(path, "")
