@@ -1,8 +1,8 @@
 //! Samples of a process by the Linux kernel, with managed code unwound by the runtime's own structures.
 //!
 //! [`ContinuousSampler`] samples the machine into a ring on disk, all the time. [`KernelSampler`] writes
-//! samples into a file, [`LiveSamples`] passes them on while they are taken, and [`snapshot`] takes those of a
-//! moment, with the stacks of waiting threads. All are recordings of
+//! samples into a file, [`LiveSamples`] passes them on while they are taken, and [`snapshot`] takes those of
+//! a moment, with the stacks of waiting threads. All are recordings of
 //! [`linux-sampler`](https://docs.rs/linux-sampler): addresses of managed code get their names from the list
 //! of methods of the runtime.
 //!
