@@ -155,7 +155,7 @@ pub fn take(
     file.set_permissions(permissions)?;
     let plain = Counted { file, bytes: 0 };
     let mut sink = if compresses {
-        Sink::Compressed(GzEncoder::new(plain, Compression::fast()))
+        Sink::Compressed(Box::new(GzEncoder::new(plain, Compression::fast())))
     } else {
         Sink::Plain(plain)
     };
@@ -190,7 +190,7 @@ pub fn take(
 
 enum Sink {
     Plain(Counted),
-    Compressed(GzEncoder<Counted>),
+    Compressed(Box<GzEncoder<Counted>>),
 }
 
 impl Sink {
