@@ -75,8 +75,8 @@ pub enum Evidence {
         /// The processor's architecture, as ELF numbers it (`e_machine`).
         machine: u16,
     },
-    /// For [`Check::CoreDumps`]: the kernel's pattern (`kernel.core_pattern`), the name of a file, or a program
-    /// after `|`.
+    /// For [`Check::CoreDumps`]: the kernel's pattern (`kernel.core_pattern`), the name of a file, or a
+    /// program after `|`.
     CoreDumps {
         /// The pattern.
         pattern: String,

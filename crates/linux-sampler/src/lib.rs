@@ -57,6 +57,7 @@
 //! permits all of it.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![cfg_attr(not(feature = "nettrace"), allow(dead_code, reason = "recordings alone use these parts"))]
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)

@@ -338,8 +338,8 @@ impl Graph<'_, '_> {
         Some(index)
     }
 
-    /// The node of the innermost suspended call of a task; `None` for tasks of other kinds, and while the calls
-    /// run. Adds the nodes of all its calls.
+    /// The node of the innermost suspended call of a task; `None` for tasks of other kinds, and while the
+    /// calls run. Adds the nodes of all its calls.
     fn first_call(&mut self, task: Address) -> Option<usize> {
         if let Some(first) = self.suspended.get(&task) {
             return *first;
