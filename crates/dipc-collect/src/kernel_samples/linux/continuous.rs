@@ -91,8 +91,6 @@ impl ContinuousSampler {
         if !access.kernel {
             observer.note(Note::UserModeOnly { off_cpu: false });
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        observer.note(Note::ManagedCallersMissing);
         let description = describe(sample_settings, false, access, true);
         let of_store = report.clone();
         let store =
@@ -195,7 +193,6 @@ impl Segments {
         let recording = RecordingWriter::new(start_unix_ms, start_ns, None, &config, &description);
         let recording = recording.and_then(|recording| recording.of_sampled_processes(&config));
         let recording = recording.map_err(SampleError::Record)?;
-        #[cfg(target_arch = "x86_64")]
         let recording =
             recording.with_runtime_unwinder(Box::new(super::managed_code::ManagedCodes::default()));
         Ok(Self {
